@@ -17,7 +17,7 @@ use tokio::time::sleep;
 
 use super::places::{Place, place_of, scale_of, scaled};
 use super::source::Source;
-use super::{BLOCK, BLOCKS, CONNECTIONS, EXPECTED, LATE, MODEL, OFF, PROBED, RATE, REQUESTS, TIME, blocks};
+use super::{BLOCK, BLOCKS, CONNECTIONS, EXPECTED, LATE, MODEL, MOVED, OFF, PROBED, RATE, REQUESTS, TIME, blocks};
 use crate::links::{failed, watched};
 
 /// How often it is looked whether somebody asked for the end.
@@ -235,6 +235,7 @@ impl Session for Moves {
             let Seen { elapsed, requests, plan } = self.moved(target, false)?;
             let (bytes, seconds) = (target.source.bytes as f64, elapsed.as_secs_f64());
             out.push(TIME, seconds * 1e9);
+            out.push(MOVED, bytes);
             out.push(RATE, bytes / seconds);
             out.push(REQUESTS, requests as f64);
             if let Some((plan, probed_bytes)) = plan {

@@ -63,8 +63,8 @@ fn elsewhere(serving: Serving) -> (RunningStore, Place) {
 #[test]
 fn ways_have_their_metrics() {
     let levels = [("size", Level::from(40_000_000)), ("rtt_ms", 20.into()), ("rate_kb_s", 20_000.into())];
-    let plain = vec![TIME, RATE, REQUESTS];
-    let planned = vec![TIME, RATE, REQUESTS, BLOCK, CONNECTIONS, EXPECTED, OFF, PROBED];
+    let plain = vec![TIME, MOVED, RATE, REQUESTS];
+    let planned = vec![TIME, MOVED, RATE, REQUESTS, BLOCK, CONNECTIONS, EXPECTED, OFF, PROBED];
     for has_link in [true, false] {
         if has_link && or_left_out(links::is_available(&Default::default())).is_none() {
             continue;
@@ -74,7 +74,7 @@ fn ways_have_their_metrics() {
         {
             let mut arm = arm(variant, &levels);
             if variant == MODEL {
-                // A probe's worth: of less, all may be under way before there is a plan.
+                // Of enough blocks that some are back before all are under way.
                 arm.point = arm.point.with("size", 240_000_000);
             }
             let mut moves = moves(&arm, Place::ours(&arm, has_link).unwrap(), Stop::default());
@@ -82,6 +82,7 @@ fn ways_have_their_metrics() {
             assert_eq!(moves.targets[0].place.object(&moves.targets[0].name), None, "the next move's is another");
             let all = metrics.iter().copied().chain([LATE, LATE + 1].into_iter().filter(|_| has_link));
             assert_eq!(metrics_of(&out), all.collect::<Vec<_>>(), "{arm}");
+            assert_eq!(value(&out, MOVED), moves.targets[0].source.bytes as f64);
             assert_eq!(value(&out, REQUESTS), requests.unwrap_or(value(&out, REQUESTS)));
             if variant == MODEL {
                 assert!(value(&out, PROBED) > 0.0 && value(&out, PROBED) < 1.0, "{out:?}");

@@ -12,6 +12,8 @@ mod probe;
 pub use fit::{Observation, fit};
 pub use pilot::{Pilot, Ticket};
 
+use std::cmp::Reverse;
+
 use crate::store::Limits;
 
 /// What a link does to blocks.
@@ -72,6 +74,11 @@ const STEPS: [usize; 17] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 1
 const AS_GOOD: f64 = 1.04;
 /// Smaller blocks cost more than they gain, in requests and at this end.
 const LEAST_BYTES: u64 = 64 << 10;
+/// A request costs both ends more than its latency, which shows where it is next to none: of what is as good, blocks of
+/// that size are taken before smaller ones …
+const ENOUGH_BYTES: u64 = 1 << 20;
+/// … if requests take no longer.
+const NEAR_S: f64 = 0.002;
 
 impl Link {
     /// How long so many bytes take in such blocks.
@@ -100,8 +107,12 @@ impl Link {
             room.shapes(bytes).map(|shape| (self.streaming_s(bytes, shape), shape)).collect();
         let best_s = timed.iter().map(|(seconds, _)| *seconds).fold(f64::INFINITY, f64::min);
         let good = timed.into_iter().filter(|(seconds, _)| *seconds <= best_s * AS_GOOD).map(|(_, shape)| shape);
-        let memory = |shape: &Shape| shape.block_bytes * shape.concurrency as u64;
-        good.min_by_key(|shape| (memory(shape), shape.concurrency)).unwrap_or_else(|| room.fitting(bytes, 1))
+        let enough_bytes = if self.latency_s <= NEAR_S { ENOUGH_BYTES } else { 0 };
+        let cost = |shape: &Shape| {
+            let memory_bytes = shape.block_bytes * shape.concurrency as u64;
+            (Reverse(shape.block_bytes.min(enough_bytes)), memory_bytes, shape.concurrency)
+        };
+        good.min_by_key(cost).unwrap_or_else(|| room.fitting(bytes, 1))
     }
 }
 

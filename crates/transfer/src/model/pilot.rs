@@ -11,6 +11,10 @@ use super::{LEAST_BYTES, Link, Observation, Plan, Room, Shape};
 const WORTH_IT: f64 = 0.9;
 /// What is kept of what was seen: the first ones, when few were under way, and the latest.
 const KEPT: usize = 512;
+/// Without a probe, a connection more for each of so many seconds that a request takes: what is near needs few.
+const NEAR_S: f64 = 0.0001;
+/// Without a probe the first blocks are no larger: what comes back tells whether the next ones should be.
+const FIRST_BYTES: u64 = 1 << 20;
 /// How often the interval fits again what chance might have shown instead.
 const RESAMPLES: usize = 60;
 /// What a model can't know adds this share of the time that is left to either end of the interval.
@@ -61,18 +65,12 @@ impl Pilot {
     /// For so many bytes. `latency_s` is what a request without a block takes, if that is known.
     #[must_use]
     pub fn new(bytes: u64, room: Room, latency_s: Option<f64>, seed: u64) -> Self {
-        let most = room.max_concurrency;
         let probe = Probe::new(bytes, &room);
-        // Without a probe, as many as latency asks for: what is near needs few.
-        let far = 4.0 + latency_s.unwrap_or(0.025) / 0.0005;
-        let least = room.least_block_bytes(bytes, room.limits.max_blocks).max(LEAST_BYTES);
-        let shape = room.fitting(least, far.min(most as f64) as usize);
-        // Those that are back first are the quickest: most of a round says more.
-        let round = shape.concurrency.min(bytes.div_ceil(shape.block_bytes) as usize);
+        let (shape, first_round) = first_round(bytes, &room, latency_s);
         Self {
             room,
             left: bytes,
-            first_round: if probe.is_none() { (round * 3 / 4).max(2) } else { 0 },
+            first_round,
             blocks: 0,
             probe,
             shape,
@@ -105,9 +103,9 @@ impl Pilot {
         let mut next = Next::Plan;
         if self.plan.is_none() && !self.probe.is_none() {
             next = self.probe.next(self.under_way.len(), self.count, &self.seen, self.latency_s);
-        }
-        if self.plan.is_none() && next == Next::Plan && self.count >= self.first_round {
-            self.replan(now_s);
+            if next == Next::Plan {
+                self.replan(now_s);
+            }
         }
         let (block_bytes, is_one_of_few) = match next {
             Next::Block { bytes, is_one_of_few } => (bytes, is_one_of_few),
@@ -160,7 +158,12 @@ impl Pilot {
         if self.seen.len() > KEPT {
             self.seen.drain(KEPT / 2..KEPT * 3 / 4);
         }
-        if self.plan.is_some() && self.count >= self.fitted + self.shape.concurrency.max(8) {
+        let enough = match self.plan {
+            Some(_) => self.fitted + self.shape.concurrency.max(8),
+            None if self.probe.is_none() => self.first_round,
+            None => usize::MAX,
+        };
+        if self.count >= enough {
             self.replan(now_s);
         }
     }
@@ -211,23 +214,22 @@ impl Pilot {
         {
             link.ceiling_bytes_per_s = Some(fitted.now_bytes_per_s.max(met));
         }
-        // How it goes over many more than were tried nobody knows.
-        let tried = Room { max_concurrency: self.room.max_concurrency.min(2 * self.most_under_way), ..self.room };
+        // How it goes over very many more than were tried nobody knows.
+        let tried = Room { max_concurrency: self.room.max_concurrency.min(4 * self.most_under_way), ..self.room };
         let chosen = link.choose(self.left.max(1), &tried);
-        let better =
-            |one: Shape, other: Shape| link.seconds(self.left, one) < WORTH_IT * link.seconds(self.left, other);
-        if !is_moving {
+        let left_s = |shape| self.ahead_s(shape, link, now_s) - now_s;
+        if !is_moving && !self.probe.is_none() {
             self.shape = chosen;
         } else if self.left > 0 {
             // Never fewer at once: what looks like a ceiling may be a connection that has become slower.
             let chosen = self.room.fitting(chosen.block_bytes, chosen.concurrency.max(self.shape.concurrency));
-            if better(chosen, self.shape) {
+            if left_s(chosen) < WORTH_IT * left_s(self.shape) {
                 self.shape = chosen;
             }
         }
         // The first correction comes early.
         self.fitted = if is_moving { self.count } else { self.count.saturating_sub(self.shape.concurrency / 2) };
-        let expected_s = self.ahead_s(&fitted.link, now_s);
+        let expected_s = self.ahead_s(self.shape, &fitted.link, now_s);
         let (low_s, high_s) = self.interval(&seen, &fitted, expected_s, now_s);
         let plan = Plan { shape: self.shape, expected_s, low_s, high_s, link: fitted.link };
         self.plan = Some(plan);
@@ -259,7 +261,7 @@ impl Pilot {
             drawn.sort_unstable();
             let drawn: Vec<Observation> = drawn.into_iter().map(|index| seen[index]).collect();
             let fitted = fit_all(&drawn, self.latency_s, self.fixed_s, is_moving);
-            might.extend(fitted.map(|fitted| self.ahead_s(&fitted.link, now_s)));
+            might.extend(fitted.map(|fitted| self.ahead_s(self.shape, &fitted.link, now_s)));
         }
         might.sort_by(f64::total_cmp);
         let at = |share: f64| might.get((share * might.len() as f64) as usize).copied().unwrap_or(expected_s);
@@ -275,13 +277,13 @@ impl Pilot {
         let unknown_s = unknown * (expected_s - now_s);
         let low_s = expected_s - (expected_s - at(0.05)).max(0.0) * wider - unknown_s;
         let high_s = expected_s + (at(0.95) - expected_s).max(0.0) * wider;
-        (low_s.max(now_s), high_s.max(self.ahead_s(&worst, now_s)) + unknown_s)
+        (low_s.max(now_s), high_s.max(self.ahead_s(self.shape, &worst, now_s)) + unknown_s)
     }
 
     /// When all will be through, if each block takes as long as the link says: connections that are free first take
     /// the blocks that are left, in rounds. Half of the fixed cost is the commit's.
-    fn ahead_s(&self, link: &Link, now_s: f64) -> f64 {
-        let Shape { block_bytes, concurrency } = self.shape;
+    fn ahead_s(&self, shape: Shape, link: &Link, now_s: f64) -> f64 {
+        let Shape { block_bytes, concurrency } = shape;
         let block_s = |bytes: u64| link.block_s(bytes, concurrency);
         let mut free_s: Vec<f64> =
             self.under_way.iter().map(|(bytes, began_s)| (began_s + block_s(*bytes)).max(now_s)).collect();
@@ -301,6 +303,25 @@ impl Pilot {
         };
         last_s + rounds as f64 * round_s + link.fixed_s / 2.0
     }
+}
+
+/// Without a probe: the first shape, and how many blocks must be back before there is a plan.
+///
+/// What is far goes over all connections from the beginning, in one round if that is short: each is new and costs round
+/// trips, and to know more would cost a second round. What is near begins with few small blocks over few connections,
+/// and goes on as they say a moment later.
+fn first_round(bytes: u64, room: &Room, latency_s: Option<f64>) -> (Shape, usize) {
+    let most = room.max_concurrency;
+    let concurrency = (4.0 + latency_s.unwrap_or(0.025) / NEAR_S).min(most as f64) as usize;
+    let rounds = bytes.div_ceil(FIRST_BYTES * most as u64).max(1);
+    let even = if concurrency < most { 0 } else { bytes.div_ceil(rounds * most as u64) };
+    let least = room.least_block_bytes(bytes, room.limits.max_blocks).max(LEAST_BYTES);
+    let shape = room.fitting(least.max(even), concurrency);
+    let blocks = bytes.div_ceil(shape.block_bytes) as usize;
+    let round = shape.concurrency.min(blocks);
+    // Those that are back first are the quickest: most of a round says more. Of an only one that is too late to be told.
+    let enough = if blocks > round { (round * 3 / 4).max(2) } else { round.div_ceil(4) };
+    (shape, enough)
 }
 
 #[cfg(test)]

@@ -6,10 +6,8 @@ use super::{Observation, Room};
 
 /// Of a file of so many bytes or more, …
 const LARGE_BYTES: u64 = 256_000_000;
-/// … this share is moved before the plan is made, and of a smaller one as much as of that, …
+/// … this share is moved before the plan is made. A smaller one would be through in the time that it takes to probe.
 const PROBED: f64 = 0.03;
-/// … or at most this share.
-const PROBED_OF_SMALL: f64 = 0.125;
 /// Smaller blocks tell of latency alone.
 const LEAST_BYTES: u64 = 4 << 10;
 /// Larger ones tell no more, and are slow where links are slow.
@@ -67,12 +65,12 @@ impl Probe {
         let many = room.max_concurrency;
         let few = many.div_ceil(FEW_OF);
         let (small, large) = (2 * few + 2 * many, 2 * few);
-        let of_large = bytes.max(LARGE_BYTES) as f64 * PROBED;
-        let left_bytes = of_large.min(bytes as f64 * if bytes < LARGE_BYTES { PROBED_OF_SMALL } else { PROBED });
+        let left_bytes = bytes as f64 * PROBED;
         let small_bytes = (left_bytes * SCRIPTED) as u64 / (small as u64 + LARGER * large as u64);
         let small_bytes = small_bytes.min(MOST_BYTES);
         let (large_bytes, left_bytes) = (small_bytes * LARGER, left_bytes as u64);
-        let is_possible = small_bytes >= room.limits.min_block_bytes.max(LEAST_BYTES)
+        let is_possible = bytes >= LARGE_BYTES
+            && small_bytes >= room.limits.min_block_bytes.max(LEAST_BYTES)
             && large_bytes <= room.limits.max_block_bytes
             && large_bytes * many as u64 <= room.memory_bytes
             && small + large <= room.limits.max_blocks / 4;
@@ -92,7 +90,7 @@ impl Probe {
         Self { script, few, many, small_bytes, large_bytes, has_rest, large, large_under_way: 0, left_bytes, enough }
     }
 
-    /// Whether there is none, for blocks can't be that small, or the file is.
+    /// Whether there is none, for blocks can't be that small, or the file is not large.
     pub fn is_none(&self) -> bool {
         self.small_bytes == 0
     }

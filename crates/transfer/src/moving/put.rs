@@ -190,7 +190,8 @@ impl Mover {
             Some(latency_s),
             self.terms.seed,
         );
-        pilot.fixed(2.0 * begin.elapsed().as_secs_f64());
+        // Where nothing has to be begun, to commit still is a request.
+        pilot.fixed(2.0 * begin.elapsed().as_secs_f64().max(latency_s));
         let mut flow = Flow { pilot, began, again, next, done_bytes: resumed_bytes, blocks: 0 };
         let gentle = self.gentle(to);
         let moving = flow.run(&mut work, &self.stop, &*self.observer, (&to.name, source.bytes));
