@@ -166,7 +166,10 @@ fn build() -> anyhow::Result<()> {
         let script = "cargo bench --quiet --manifest-path \"$2\" --no-run --profile \"$0\" \
                       --target-dir \"$1\" && times";
         let busy = tools::said("sh", &["-c", script, profile, &path, &manifest])?;
-        println!("  a bench of one's own, cold, profile {profile}, in user and in system: {}", busy.lines().last().unwrap_or_default());
+        println!(
+            "  a bench of one's own, cold, profile {profile}, in user and in system: {}",
+            busy.lines().last().unwrap_or_default()
+        );
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
@@ -58,6 +59,11 @@ pub trait Store: fmt::Debug + Send + Sync {
         Err(Failure { kind: Kind::Fatal, said: format!("{name}: nothing can be removed here") })
     }
 
+    /// The file of this machine that an object is, where it is one.
+    fn file(&self, _name: &str) -> Option<PathBuf> {
+        None
+    }
+
     /// Everything whose name begins like this, in the order of names; a page at a time behind the scenes.
     async fn list(&self, prefix: &str, seen: &mut Attempt) -> Result<Vec<Meta>, Failure>;
 }
@@ -110,6 +116,8 @@ pub struct Meta {
     pub modified: Option<SystemTime>,
     /// The CRC-64/NVME of all of it, where the store knows it.
     pub crc64: Option<u64>,
+    /// The CRC-32C of all of it, where that is the sum that the store knows.
+    pub crc32c: Option<u32>,
 }
 
 /// What an object is put with.

@@ -90,9 +90,12 @@ impl Mover {
                 found.push((path.clone(), object, metadata.len()));
             }
             for (path, name, bytes) in found {
+                let object = to.named(&name);
+                object.other_than(&path)?;
+                self.has_memory_for(bytes, &object)?;
                 if let Some((other, _)) = named.insert(name.clone(), (path.clone(), bytes)) {
-                    let said = format!("{} and {} would both be {name}", other.display(), path.display());
-                    return Err(Error::Request(said));
+                    let (one, other, both) = (path.display(), other.display(), object.shown);
+                    return Err(Error::Request(format!("{other} and {one} would both be {both}")));
                 }
             }
         }
@@ -105,6 +108,7 @@ impl Mover {
     /// # Errors
     /// When they can't be listed, or the names of some can't be those of files below the folder: then nothing is moved.
     pub async fn get_many(self: &Arc<Self>, from: &Place, folder: &Path, many: &Many) -> Result<Vec<Outcome>, Error> {
+        self.has_memory(0, from)?;
         let request = || async {
             let mut seen = Attempt::default();
             (from.store.list(&from.name, &mut seen).await, seen)
@@ -121,6 +125,7 @@ impl Mover {
             let is_marker = (rest.is_empty() || rest.ends_with('/')) && meta.bytes == 0;
             if !is_marker && many.filter.takes(rest) {
                 let path = beneath(folder, rest)?;
+                from.named(&meta.name).other_than(&path)?;
                 // As `dir/x` and `dir//x`, below `dir`.
                 if !taken.insert(path.clone()) {
                     return Err(Error::Request(format!("two objects would both be {}", path.display())));
@@ -156,8 +161,7 @@ impl Mover {
     }
 
     async fn one(&self, way: Way, place: Place, (path, name, bytes): Pair) -> Outcome {
-        let at = place.shown.strip_suffix(&place.name).unwrap_or(&place.shown);
-        let place = Place { shown: format!("{at}{name}"), name: name.clone(), store: place.store };
+        let place = place.named(&name);
         let moved = match way {
             Way::Put => self.put_file(&path, &place).await,
             Way::Get => self.get_file(&place, &path).await,

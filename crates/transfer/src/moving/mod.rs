@@ -12,7 +12,9 @@ mod stop;
 mod stream;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -150,6 +152,28 @@ pub struct Place {
     pub shown: String,
 }
 
+impl Place {
+    /// What is under a longer name, which begins with this one.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Self {
+        let rest = name.strip_prefix(&self.name).unwrap_or(name);
+        Self { store: Arc::clone(&self.store), name: name.into(), shown: format!("{}{rest}", self.shown) }
+    }
+
+    /// Refuses to move a file onto itself, by whatever name or link.
+    ///
+    /// # Errors
+    /// [`Error::Request`], where the path leads to the file that this is.
+    pub fn other_than(&self, path: &Path) -> Result<(), Error> {
+        let identity = |path: &Path| fs::metadata(path).map(|there| (there.dev(), there.ino())).ok();
+        let there = self.store.file(&self.name).and_then(|there| identity(&there));
+        if there.is_none() || there != identity(path) {
+            return Ok(());
+        }
+        Err(Error::Request(format!("{} and {} are the same file", path.display(), self.shown)))
+    }
+}
+
 impl From<Found> for Place {
     fn from(Found { store, name, shown }: Found) -> Self {
         Self { store: store.into(), name, shown }
@@ -175,6 +199,8 @@ impl fmt::Debug for Mover {
 
 /// What memory is shared out in.
 const UNIT_BYTES: u64 = 1 << 10;
+/// No blocks are planned that take less.
+const LEAST_MEMORY_BYTES: u64 = 64 << 10;
 /// So long an upload is given up after the end was asked for.
 const PARTING: Duration = Duration::from_secs(2);
 /// A block takes no longer than that under a limit on bandwidth, where the store takes such small ones.
@@ -216,6 +242,28 @@ impl Mover {
             room.max_concurrency = room.max_concurrency.min(4);
         }
         room
+    }
+
+    /// The limit on bandwidth lets so many bytes take no less.
+    fn least_s(&self, bytes: u64) -> f64 {
+        self.terms.limit_bytes_per_s.map_or(0.0, |limit| bytes as f64 / limit as f64)
+    }
+
+    /// Refuses to begin where memory has no room for a block.
+    fn has_memory(&self, least_block_bytes: u64, place: &Place) -> Result<(), Error> {
+        let least_bytes = least_block_bytes.max(LEAST_MEMORY_BYTES);
+        if self.terms.memory_bytes >= least_bytes {
+            return Ok(());
+        }
+        let least_kib = least_bytes.div_ceil(1024);
+        Err(Error::Request(format!("{}: that takes --memory {least_kib}KiB at least, for one block", place.shown)))
+    }
+
+    /// The same for a file that is put.
+    fn has_memory_for(&self, bytes: u64, to: &Place) -> Result<(), Error> {
+        let limits = to.store.limits();
+        let block_bytes = limits.min_block_bytes.max(bytes.div_ceil(limits.max_blocks.max(1) as u64));
+        self.has_memory(block_bytes.min(bytes), to)
     }
 
     fn gate(&self) -> Gate {

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::flow::{Flow, Work};
 use super::patience::Went;
-use super::source::Source;
+use super::source::{self, Source};
 use super::{Gate, Moved, Mover, Place, Skipped};
 use crate::crc64::crc64_of_blocks;
 use crate::error::Error;
@@ -35,22 +35,28 @@ pub(super) struct Sum {
 }
 
 impl Mover {
-    /// Puts a file into a store.
+    /// Puts a file into a store. What has no length that is known, a pipe or a file of `/proc`, goes as a stream does.
     ///
     /// # Errors
-    /// When the file can't be read or changes meanwhile, when the store refuses it, when what an earlier attempt left
+    /// When the file is the object itself, when it can't be read or changes meanwhile, when the store refuses it, when what an earlier attempt left
     /// behind is of another file. What was sent of it is remembered if there is a folder of journals, and given up if
     /// not.
     pub async fn put_file(&self, path: &Path, to: &Place) -> Result<Moved, Error> {
         let began = Instant::now();
+        to.other_than(path)?;
+        if let Some(stream) = self.or_stopped(source::endless(path)).await?? {
+            return self.put_stream(stream, to).await;
+        }
         let source = Source::open(path)?;
+        self.has_memory_for(source.bytes, to)?;
         let (before, latency_s) = self.head(to).await?;
         if let Some(skipped) = self.is_skipped(&source, before.as_ref()).await? {
             let elapsed_s = began.elapsed().as_secs_f64();
             return Ok(Moved { bytes: source.bytes, elapsed_s, skipped: Some(skipped), ..Moved::default() });
         }
         let limits = to.store.limits();
-        let single_bytes = limits.min_block_bytes.max(SINGLE_BYTES).min(limits.max_put_bytes);
+        let single_bytes =
+            SINGLE_BYTES.min(self.terms.memory_bytes).max(limits.min_block_bytes).min(limits.max_put_bytes);
         let (mut moved, meta) = if source.bytes <= single_bytes {
             let permit = self.gate().pass(source.bytes).await?;
             let block = source.clone().block(0, source.bytes, &self.buffers).await?;
@@ -191,7 +197,8 @@ impl Mover {
             self.terms.seed,
         );
         pilot.fixed(2.0 * begin.elapsed().as_secs_f64());
-        let mut flow = Flow { pilot, began, again, next, done_bytes: resumed_bytes, blocks: 0 };
+        let least_s = self.least_s(source.bytes - resumed_bytes);
+        let mut flow = Flow { pilot, began, again, next, done_bytes: resumed_bytes, blocks: 0, least_s };
         let gentle = self.gentle(to);
         let moving = flow.run(&mut work, &self.stop, &*self.observer, (&to.name, source.bytes));
         let done = tokio::select! {
@@ -210,7 +217,7 @@ impl Mover {
         match done {
             Ok((meta, crc64)) => {
                 journal.map_or(Ok(()), Journal::remove)?;
-                let plan = flow.pilot.first().copied();
+                let plan = flow.first();
                 let (bytes, blocks) = (source.bytes, flow.blocks);
                 Ok((Moved { bytes, resumed_bytes, blocks, plan, crc64: Some(crc64), ..Moved::default() }, meta))
             }
@@ -427,7 +434,7 @@ impl Work for Put {
             };
             // The same block again is the same block.
             let (token, went) = gate.patience.ask(piece.bytes, Kind::Transient(None), request).await?;
-            Ok((Part { token, crc64: block.crc64 }, went))
+            Ok((Part { token, crc64: block.crc64, crc32c: None }, went))
         })
     }
 
