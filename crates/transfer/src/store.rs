@@ -3,10 +3,13 @@
 use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+
+use crate::moving::Pace;
 
 /// A place that holds objects under names, and makes one of blocks that arrive in any order.
 #[async_trait]
@@ -141,6 +144,8 @@ pub struct Upload {
 /// What was seen of one request, for those who measure: what did not come to pass is not there.
 #[derive(Clone, Debug, Default)]
 pub struct Attempt {
+    /// How fast what it carries may go to a remote store, if there is a limit; for who makes the request.
+    pub(crate) pace: Option<Arc<Pace>>,
     /// When it was begun, …
     pub began: Option<Instant>,
     /// … when there was a connection, if a new one was made, …

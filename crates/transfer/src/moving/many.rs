@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use super::{Moved, Mover, Place};
+use super::{MANY_BYTES, Moved, Mover, Place};
 use crate::error::Error;
 use crate::local::walk;
 use crate::names::{Filter, beneath};
@@ -15,10 +15,6 @@ use crate::store::{Attempt, Kind};
 
 /// Files of at least so many bytes go one after the other, each with many blocks at once; smaller ones together.
 const LARGE_BYTES: u64 = 8 << 20;
-
-/// A listing is many requests, one behind the other, and nobody knows how many: it counts as so many bytes, and may
-/// take as long as it likes. Each of its requests is given up by itself where nothing moves.
-const LISTING: u64 = 1 << 40;
 
 /// What is to be moved of many files.
 #[derive(Clone, Debug, Default)]
@@ -113,8 +109,9 @@ impl Mover {
             let mut seen = Attempt::default();
             (from.store.list(&from.name, &mut seen).await, seen)
         };
+        // It is many requests, one behind the other, and nobody knows how many.
         let (found, _) = tokio::select! {
-            asked = self.patience.ask(LISTING, Kind::Transient(None), request) => asked?,
+            asked = self.patience.ask(MANY_BYTES, Kind::Transient(None), request) => asked?,
             () = self.stop.asked() => return Err(Error::Stopped),
         };
         let mut pairs: Vec<Pair> = Vec::new();

@@ -58,7 +58,7 @@ impl Mover {
         let single_bytes =
             SINGLE_BYTES.min(self.terms.memory_bytes).max(limits.min_block_bytes).min(limits.max_put_bytes);
         let (mut moved, meta) = if source.bytes <= single_bytes {
-            let permit = self.gate().pass(source.bytes).await?;
+            let permit = self.gate_to(&limits).pass(source.bytes).await?;
             let block = source.clone().block(0, source.bytes, &self.buffers).await?;
             source.check()?;
             let sum = Sum { bytes: source.bytes, crc64: block.crc64 };
@@ -77,11 +77,12 @@ impl Mover {
     pub(super) async fn put_block(&self, to: &Place, block: Block, before: Option<&Meta>) -> Result<Meta, Error> {
         let options = self.put_options(&to.name);
         let sum = Sum { bytes: block.bytes.len() as u64, crc64: block.crc64 };
+        let gate = self.gate_to(&to.store.limits());
         let request = || async {
-            let mut seen = Attempt::default();
+            let mut seen = gate.attempt();
             (to.store.put(&to.name, block.clone(), &options, &mut seen).await, seen)
         };
-        self.settle(to, sum, (before, false), || self.patience.ask(sum.bytes, Kind::Unanswered, request)).await
+        self.settle(to, sum, (before, false), || gate.ask(sum.bytes, Kind::Unanswered, request)).await
     }
 
     /// Carries out what makes an object. Where the answer is lost, or may have been by one who did not live to hear it,
@@ -260,8 +261,14 @@ impl Mover {
             }
             journal.clear()?;
         }
-        let put =
-            |upload, journal, parts| Put { source: source.clone(), place, upload, journal, parts, gate: self.gate() };
+        let put = |upload, journal, parts| Put {
+            source: source.clone(),
+            place,
+            upload,
+            journal,
+            parts,
+            gate: self.gate_to(&to.store.limits()),
+        };
         if let Some((journal, Recorded { begun: Some(begun), pieces })) = opened {
             let next = end_of(&pieces);
             let (done, again) = split(pieces);
@@ -429,11 +436,11 @@ impl Work for Put {
             let _room = gate.pass(piece.bytes).await?;
             let block = source.block(piece.offset, piece.bytes, &gate.buffers).await?;
             let request = || async {
-                let mut seen = Attempt::default();
+                let mut seen = gate.attempt();
                 (store.put_block(&upload, piece.index, block.clone(), &mut seen).await, seen)
             };
             // The same block again is the same block.
-            let (token, went) = gate.patience.ask(piece.bytes, Kind::Transient(None), request).await?;
+            let (token, went) = gate.ask(piece.bytes, Kind::Transient(None), request).await?;
             Ok((Part { token, crc64: block.crc64, crc32c: None }, went))
         })
     }

@@ -14,7 +14,7 @@ use super::{Moved, Mover, Place, Progress, Skipped};
 use crate::buffers::STEP_BYTES;
 use crate::error::Error;
 use crate::journal::{Part, Piece};
-use crate::store::{Attempt, Block, Failure, Kind, Limits, Meta, Upload};
+use crate::store::{Block, Failure, Kind, Limits, Meta, Upload};
 
 /// Where a store takes any size, and there is memory for it.
 const FIRST_BYTES: u64 = 1 << 20;
@@ -43,7 +43,7 @@ impl Mover {
             let elapsed_s = began.elapsed().as_secs_f64();
             return Ok(Moved { elapsed_s, skipped: Some(Skipped::Exists), ..Moved::default() });
         }
-        let permit = self.gate().pass(first_bytes).await?;
+        let permit = self.gate_to(&limits).pass(first_bytes).await?;
         let first = self.read(&mut stream, first_bytes).await?;
         let is_all = (first.bytes.len() as u64) < first_bytes;
         let (mut moved, meta) = if is_all && first.bytes.len() as u64 <= limits.max_put_bytes {
@@ -83,6 +83,7 @@ impl Mover {
     ) -> Result<BTreeMap<usize, (Piece, Part)>, Error> {
         let limits = to.store.limits();
         let block_bytes = |index| block_bytes(index, &limits, self.terms.memory_bytes);
+        let gate = self.gate_to(&limits);
         let (mut parts, mut tasks) = (BTreeMap::new(), JoinSet::new());
         let (mut block, mut room, mut offset) = (first, room, 0);
         let mut done_bytes = 0;
@@ -95,14 +96,14 @@ impl Mover {
             offset += piece.bytes;
             let is_last = piece.bytes < block_bytes(index);
             if piece.bytes > 0 || index == 0 {
-                let (store, patience, upload) = (Arc::clone(&to.store), Arc::clone(&self.patience), upload.clone());
+                let (store, gate, upload) = (Arc::clone(&to.store), gate.clone(), upload.clone());
                 tasks.spawn(async move {
                     let _room = room;
                     let request = || async {
-                        let mut seen = Attempt::default();
+                        let mut seen = gate.attempt();
                         (store.put_block(&upload, index, block.clone(), &mut seen).await, seen)
                     };
-                    let (token, _) = patience.ask(piece.bytes, Kind::Transient(None), request).await?;
+                    let (token, _) = gate.ask(piece.bytes, Kind::Transient(None), request).await?;
                     Ok::<_, Error>((piece, Part { token, crc64: block.crc64, crc32c: None }))
                 });
             }
@@ -120,7 +121,6 @@ impl Mover {
             let elapsed_s = began.elapsed().as_secs_f64();
             self.observer.progress(&Progress { name: &to.name, done_bytes, bytes: None, elapsed_s, plan: None });
             let next_bytes = block_bytes(index + 1);
-            let gate = self.gate();
             room = self.or_stopped(gate.pass(next_bytes)).await??;
             block = self.read(stream, next_bytes).await?;
         }
