@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::slice;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use ascertain::experiments::Experiments;
 pub use ascertain::experiments::USE_CASE;
 use ascertain::names::among;
@@ -182,7 +182,12 @@ fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
     for at in &args.at {
         let Some((name, levels)) = at.split_once('=') else { bail!("--at {at}: write FACTOR=LEVEL,LEVEL") };
         let Some(factor) = spec.factors.iter().find(|factor| factor.name == name) else { continue };
-        let levels = levels.split(',').map(|text| level(factor, text)).collect::<anyhow::Result<Vec<_>>>()?;
+        let level = |text| {
+            let level = level(factor, text)?;
+            experiment.check(name, &level).map_err(|why| anyhow!("--at {name}={text}: {why}"))?;
+            Ok(level)
+        };
+        let levels = levels.split(',').map(level).collect::<anyhow::Result<Vec<_>>>()?;
         match asked.iter_mut().find(|(earlier, _)| earlier.name == name) {
             Some((_, earlier)) => earlier.extend(levels),
             None => asked.push((factor, levels)),

@@ -6,7 +6,7 @@ use ascertain_sys::interrupt::Stop;
 use ascertain_sys::machine::Machine;
 use serde::{Deserialize, Serialize};
 
-use super::{Arm, Point, Spec};
+use super::{Arm, Level, Point, Spec};
 use crate::finding::{Reason, Unavailable};
 use crate::values::Bounds;
 
@@ -36,6 +36,15 @@ pub trait Experiment {
     /// Whether a factor means anything to a variant: to one that it means nothing to, its default is the only level.
     fn has(&self, _variant: &str, _factor: &str) -> bool {
         true
+    }
+
+    /// Whether a level that somebody asked for names what is there, as a file that is to be read: a mistake is said
+    /// before anything is measured.
+    ///
+    /// # Errors
+    /// What is wrong, for people: "/tmp/none: No such file or directory".
+    fn check(&self, _factor: &str, _level: &Level) -> Result<(), String> {
+        Ok(())
     }
 
     /// The arms of a table where nobody says which: every variant at the default point, and where an experiment says
