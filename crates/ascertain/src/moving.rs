@@ -1,6 +1,6 @@
 //! Files moved to and from stores, in blocks: `put` and `get`.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use ascertain_sys::interrupt;
 pub use ascertain_transfer::model::{Link, Plan, Shape};
 pub use ascertain_transfer::{
     Done, Environment, Error, Filter, Kind, Many, Moved, Observer, Options, Outcome, Place, Progress, Skipped, Stop,
-    Terms,
+    Terms, unfinished,
 };
 use ascertain_transfer::{Local, Mover};
 use tokio::runtime::{Builder, Runtime};
@@ -49,6 +49,9 @@ impl Move {
     /// When the address is none, when a source is not there; a single file's own failure.
     pub fn put(&self, context: MoveContext) -> Result<Vec<Outcome>, Error> {
         let to = self.place(&self.to)?;
+        if is_read_only(&to) {
+            return Err(Error::Request(format!("{}: HTTP can only be read from", to.shown)));
+        }
         let (mover, runtime) = self.begin(context)?;
         let put = async {
             if self.from == [STANDARD] {
@@ -84,6 +87,9 @@ impl Move {
     pub fn get(&self, context: MoveContext) -> Result<Vec<Outcome>, Error> {
         let [from] = &*self.from else { return Err(Error::Request("one address is got at a time".into())) };
         let from = self.place(from)?;
+        if is_read_only(&from) && is_folder(&from.name) {
+            return Err(Error::Request(format!("{}: HTTP has no folders; give the address of a file", from.shown)));
+        }
         let (mover, runtime) = self.begin(context)?;
         let to = Path::new(&self.to);
         let get = async {
@@ -93,7 +99,6 @@ impl Move {
                     return Ok(vec![said(to, &from, mover.size(&from).await?)]);
                 }
                 let moved = mover.get_stream(&from, io::stdout()).await?;
-                io::stdout().flush().map_err(|error| Error::Request(format!("standard output: {error}")))?;
                 return Ok(vec![outcome(to, &from, moved)]);
             }
             if is_folder(&from.name) {
@@ -102,6 +107,7 @@ impl Move {
             let last = from.name.rsplit('/').next().unwrap_or_default();
             let path = if to.is_dir() || self.to.ends_with('/') { to.join(last) } else { to.to_path_buf() };
             if self.many.dry_run {
+                from.other_than(&path)?;
                 return Ok(vec![said(&path, &from, mover.size(&from).await?)]);
             }
             let moved = mover.get_file(&from, &path).await?;
@@ -131,13 +137,13 @@ impl Move {
         let path = match address.split_once("://") {
             Some(("file", path)) => path,
             Some(_) => {
-                let found = ascertain_transfer::open(address, &self.options);
-                // What is no address is no failure of a store.
-                return match found {
-                    Ok(found) => Ok(found.into()),
-                    Err(failure) if failure.kind == Kind::Fatal => Err(Error::Request(failure.said)),
-                    Err(failure) => Err(failure.into()),
-                };
+                // Nothing was asked of a store yet: what is missing is missing here.
+                return ascertain_transfer::open(address, &self.options).map(Place::from).map_err(|failure| {
+                    let ways =
+                        "--anonymous goes without credentials, --metadata asks the cloud of this machine for some";
+                    let is_without = failure.kind == Kind::Denied && !self.options.anonymous;
+                    Error::Request(if is_without { format!("{failure}; {ways}") } else { failure.said })
+                });
             }
             // `s3:bucket/name` is how others write addresses: as a path it would be a surprise.
             None if names_a_scheme(address) => {
@@ -162,6 +168,11 @@ impl Move {
     }
 }
 
+/// Whether a store takes nothing, as HTTP.
+fn is_read_only(place: &Place) -> bool {
+    place.store.limits().max_put_bytes == 0
+}
+
 fn is_folder(name: &str) -> bool {
     name.is_empty() || name.ends_with('/')
 }
@@ -176,8 +187,7 @@ fn named(place: &Place) -> Result<(), Error> {
 
 /// The names of objects as addresses.
 fn addressed(mut outcomes: Vec<Outcome>, place: &Place) -> Vec<Outcome> {
-    let at = place.shown.strip_suffix(&place.name).unwrap_or_default();
-    outcomes.iter_mut().for_each(|outcome| outcome.name.insert_str(0, at));
+    outcomes.iter_mut().for_each(|outcome| outcome.name = place.named(&outcome.name).shown);
     outcomes
 }
 

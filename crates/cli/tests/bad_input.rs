@@ -53,6 +53,11 @@ const CASES: &[(&[&str], i32, &str)] = &[
         2,
         "--shell -- 'curl {request}'",
     ),
+    // What is to be read and written is looked for before anything is measured.
+    (&["run", "cache-race", "--at", "trace=no-such-file"], 2, "--at trace=no-such-file: no-such-file: No such file"),
+    (&["run", "cache-race", "--at", "trace=live,/dev/null"], 2, "its first line is not `cache_ns,origin_ns`"),
+    (&["run", "cache-race", "--at", "folder=/no/such"], 2, "/no/such: there is no such folder"),
+    (&["run", "cache-race", "--at", "record=/no/such/file"], 2, "/no/such: there is no such folder"),
     (&["list", "--format", "csv"], 2, "--format json"),
     (&["judge", "5/3", "--at-least", "0.5"], 2, "5"),
     (&["judge", "a/3", "--at-least", "0.5"], 2, "not a whole number"),

@@ -59,6 +59,9 @@ fn standard_input_and_output() {
 fn what_goes_wrong_has_a_code_and_a_way_out() {
     let state = tempfile::tempdir().unwrap();
     fs::write(state.path().join("a"), "a").unwrap();
+    fs::create_dir(state.path().join("folder")).unwrap();
+    fs::write(state.path().join("folder/a"), "a").unwrap();
+    std::os::unix::fs::symlink("a", state.path().join("link")).unwrap();
     for (arguments, code, said) in [
         (&["get", "nothing", "b"][..], 5, "there is no such object"),
         (&["put", "nothing", "b"], 2, "can't read nothing"),
@@ -72,8 +75,24 @@ fn what_goes_wrong_has_a_code_and_a_way_out() {
         (&["put", "a", "b", "--memory", "x"], 2, "--memory"),
         (&["put", "a", "b", "--format", "csv"], 2, "--format json"),
         (&["put", "a", "b", "--fresh", "--no-journal"], 2, "cannot be used with"),
+        (&["put", "a", "b", "--anonymous", "--metadata"], 2, "cannot be used with"),
+        // What is missing here is no failure of a store.
+        (&["put", "a", "s3://bucket/a"], 2, "--anonymous goes without"),
+        (&["put", "a", "gs://bucket/a", "--dry-run"], 2, "--metadata asks"),
+        (&["put", "a", "az://box/a"], 2, "AZURE_STORAGE_ACCOUNT"),
+        (&["get", "s3://bucket/", "b", "--profile", "none"], 2, "the profile none is neither"),
+        (&["put", "a", "http://127.0.0.1:1/a"], 2, "can only be read from"),
+        (&["put", "a", "https://127.0.0.1:1/a", "--dry-run"], 2, "can only be read from"),
+        (&["get", "http://127.0.0.1:1/", "b"], 2, "no folders"),
+        (&["put", "a", "./"], 2, "are the same file"),
+        (&["put", "a", "link", "--dry-run"], 2, "are the same file"),
+        (&["get", "./", "."], 2, "are the same file"),
+        (&["put", "a", "b", "--memory", "1"], 2, "--memory 64KiB"),
+        (&["put", "-", "b", "--memory", "1"], 2, "--memory 64KiB"),
+        (&["put", "a", "folder/a", "other/"], 2, "would both be file:///"),
     ] {
-        let ran = ascertain(state.path(), arguments);
+        // Nobody's credentials.
+        let ran = ran(command(state.path(), arguments).env("HOME", state.path()).output().unwrap());
         assert_eq!(ran.code, Some(code), "{arguments:?}: {}{}", ran.stdout, ran.stderr);
         assert!(ran.stderr.contains(said), "{arguments:?}: {}", ran.stderr);
     }
@@ -81,6 +100,78 @@ fn what_goes_wrong_has_a_code_and_a_way_out() {
     let secret = "https://user:hunter2@127.0.0.1:1/x?sig=hunter2";
     let ran = ascertain(state.path(), &["get", secret, "b", "--no-journal"]);
     assert!(ran.code == Some(5) && !ran.stderr.contains("hunter2"), "{}", ran.stderr);
+}
+
+/// As other commands do, whose reader has seen enough.
+#[test]
+fn an_output_that_nobody_reads_to_its_end_is_no_failure() {
+    let state = tempfile::tempdir().unwrap();
+    fs::write(state.path().join("a"), vec![7; 1_000_000]).unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let got = ran(command(state.path(), &["get", "a", "-"]).stdout(writer).output().unwrap());
+    assert_eq!((got.code, &*got.stderr), (Some(0), ""));
+}
+
+#[test]
+fn what_a_killed_put_has_left_is_cleaned() {
+    let state = tempfile::tempdir().unwrap();
+    let store = state.path().join("store");
+    fs::create_dir(&store).unwrap();
+    let mut put = command(state.path(), &["put", "-", "store/a"]);
+    let mut child = put.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(&vec![7; 3 << 20]).unwrap();
+    // It waits for more.
+    while fs::read_dir(&store).unwrap().count() == 0 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let clean = || ascertain(state.path(), &["clean", "store"]);
+    assert_eq!((clean().code, &*clean().stdout), (Some(0), "nothing is left\n"), "it is not over");
+    // Rust's name for SIGKILL.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let cleaned = clean();
+    let said = format!(".upload is gone, of process {}, which is over\n", child.id());
+    assert!(cleaned.code == Some(0) && cleaned.stdout.ends_with(&said), "{}{}", cleaned.stdout, cleaned.stderr);
+    assert_eq!(fs::read_dir(&store).unwrap().count(), 0);
+    assert_eq!(clean().stdout, "nothing is left\n");
+}
+
+#[test]
+fn only_what_nobody_needs_any_more_is_cleaned() {
+    let state = tempfile::tempdir().unwrap();
+    // Numbers of processes end below.
+    let (gone, here) = (2_000_000_000_u32, std::process::id());
+    let left = [
+        format!("ascertain-netlab-{gone}-0"),
+        format!("ascertain-cache-{gone}-00ff00ff00ff00ff"),
+        format!("deep/er/.a b.18f-{gone:x}-0.upload"),
+        format!("deep/.c.0123456789abcdef-{gone}.part"),
+    ];
+    let kept = [
+        format!("ascertain-netlab-{here}-0"),
+        format!("ascertain-cache-{here}-00ff00ff00ff00ff"),
+        format!("deep/.a.18f-{here:x}-0.upload"),
+        format!("ascertain-mine-{gone}-0"),
+        // A journal goes on with it.
+        format!("deep/.b.18f-{gone:x}-1.upload"),
+    ];
+    for name in left.iter().chain(&kept) {
+        fs::create_dir_all(state.path().join("here").join(name)).unwrap();
+        fs::write(state.path().join("here").join(name).join("x"), "x").unwrap();
+    }
+    std::os::unix::fs::symlink(state.path().join("here"), state.path().join("here/circle")).unwrap();
+    fs::create_dir_all(state.path().join("ascertain/transfers")).unwrap();
+    let side = r#"{"place":"/b","version":null,"bytes":9}"#;
+    let begun = format!(r#"{{"version":1,"source":{side},"destination":{side},"upload":"18f-{gone:x}-1"}}"#);
+    fs::write(state.path().join("ascertain/transfers/1.journal"), format!("{{\"begun\":{begun}}}\n")).unwrap();
+    let cleaned = ascertain(state.path(), &["clean", "here"]);
+    assert_eq!((cleaned.code, cleaned.stdout.lines().count()), (Some(0), 4), "{}{}", cleaned.stdout, cleaned.stderr);
+    let is_there = |name: &String| state.path().join("here").join(name).exists();
+    assert!(!left.iter().any(is_there) && kept.iter().all(is_there), "{}", cleaned.stdout);
+    let missing = ascertain(state.path(), &["clean", "nowhere"]);
+    assert!(missing.code == Some(5) && missing.stderr.contains("nowhere: No such file"), "{}", missing.stderr);
 }
 
 /// Answers everything with what it was told, as an error.

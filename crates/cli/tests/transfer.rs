@@ -111,6 +111,28 @@ fn nothing_is_left_there_after_ctrl_c() {
     }
 }
 
+/// It is said once, however many files there are, and how it goes on.
+#[test]
+fn ctrl_c_among_many_files_is_said_once() {
+    let state = tempfile::tempdir().unwrap();
+    fs::create_dir(state.path().join("folder")).unwrap();
+    for name in ["a", "b", "c"] {
+        fs::write(state.path().join("folder").join(name), vec![7; 1 << 20]).unwrap();
+    }
+    // It would take minutes.
+    let store = started(Store { bytes_per_s: Some(1_000), ..Store::s3() });
+    let mut command = command_for(state.path(), &store, &["put", "folder", "s3://bucket"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while store.seen().is_empty() {
+        thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let ended = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(ended.success());
+    let ran = ran(child.wait_with_output().unwrap());
+    let said = "interrupted: 3 of 3 files not moved; the same command, with --skip-unchanged, goes on\n";
+    assert_eq!((ran.code, &*ran.stderr, &*ran.stdout), (Some(130), said, ""));
+}
+
 /// Levels are written down, and what is refused is not repeated.
 #[test]
 fn an_address_with_a_secret_is_refused() {

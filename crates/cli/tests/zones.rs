@@ -144,10 +144,10 @@ fn what_a_killed_run_has_left_is_cleaned_through_the_same_provider() {
         child.wait().unwrap();
         let [name] = &stand.running.names()[..] else { panic!("one is left") };
         // Without credentials it stays, and so does the note.
-        let without = ran(stand.command(&["clean"]).output().unwrap());
+        let without = ran(stand.command(&["clean", "."]).output().unwrap());
         assert_eq!(without.code, Some(5), "{}{}", without.stdout, without.stderr);
         assert!(without.stderr.contains("there are no credentials"), "{}", without.stderr);
-        let clean = || ran(stand.command(&["clean"]).envs(stand.variables.iter().cloned()).output().unwrap());
+        let clean = || ran(stand.command(&["clean", "."]).envs(stand.variables.iter().cloned()).output().unwrap());
         let cleaned = clean();
         assert_eq!(cleaned.code, Some(0), "{}{}", cleaned.stdout, cleaned.stderr);
         let by = if interface == Interface::Route53 { "by route53 Z1\n" } else { "by cloud-dns project Z1 http://" };

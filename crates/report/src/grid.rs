@@ -396,7 +396,7 @@ pub(crate) fn in_tables(outcome: &Outcome) -> impl Iterator<Item = &PointSummary
     }
     let measured = outcome.points.iter().filter(|point| point.n > 0).map(key);
     let left_out = outcome.left_out.iter().map(|left_out| (&*left_out.experiment, &*left_out.variant, &left_out.at));
-    let said: BTreeSet<_> = measured.chain(left_out).collect();
+    let said: Vec<_> = measured.chain(left_out).collect();
     outcome.points.iter().filter(move |point| point.n > 0 || !said.contains(&key(point)))
 }
 

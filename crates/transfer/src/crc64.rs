@@ -1,6 +1,6 @@
-//! CRC-64/NVME: of a block, and of a whole from those of its blocks.
+//! CRC-64/NVME: of a block, and of a whole from those of its blocks; and CRC-32C, where a store knows no other.
 
-use crc_fast::CrcAlgorithm::Crc64Nvme;
+use crc_fast::CrcAlgorithm::{Crc32Iscsi, Crc64Nvme};
 use crc_fast::Digest;
 
 /// The sum of these bytes.
@@ -29,4 +29,15 @@ pub(crate) fn digest() -> Digest {
 #[must_use]
 pub fn crc64_of_blocks(blocks: impl IntoIterator<Item = (u64, u64)>) -> u64 {
     blocks.into_iter().fold(0, |whole, (bytes, crc64)| crc_fast::checksum_combine(Crc64Nvme, whole, crc64, bytes))
+}
+
+/// The CRC-32C of these bytes.
+pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
+    crc_fast::checksum(Crc32Iscsi, bytes) as u32
+}
+
+/// The CRC-32C of a whole, from the sizes and sums of its blocks in their order.
+pub(crate) fn crc32c_of_blocks(blocks: impl IntoIterator<Item = (u64, u32)>) -> u32 {
+    let add = |whole, (bytes, crc32c)| crc_fast::checksum_combine(Crc32Iscsi, whole, u64::from(crc32c), bytes);
+    blocks.into_iter().fold(0, add) as u32
 }

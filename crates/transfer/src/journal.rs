@@ -47,6 +47,9 @@ pub(crate) struct Part {
     /// What the store must be told of it; empty for a download.
     pub token: String,
     pub crc64: u64,
+    /// Of a download whose store knows no other sum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crc32c: Option<u32>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -198,7 +201,7 @@ fn fits(piece: Piece, begun: &Begun, pieces: &BTreeMap<usize, (Piece, Option<Par
 }
 
 /// What the lines say until one makes no sense, how long they are, and why that one doesn't.
-fn read(text: &[u8]) -> (Recorded, usize, Option<String>) {
+pub(crate) fn read(text: &[u8]) -> (Recorded, usize, Option<String>) {
     let mut recorded = Recorded::default();
     let mut whole_bytes = 0;
     for (index, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
@@ -257,7 +260,7 @@ mod tests {
         for index in 0..3 {
             journal.cut(Piece { index, offset: 4 * index as u64, bytes: 4 }).unwrap();
         }
-        journal.done(1, &Part { token: "t".into(), crc64: u64::MAX }).unwrap();
+        journal.done(1, &Part { token: "t".into(), crc64: u64::MAX, crc32c: None }).unwrap();
         journal.path.clone()
     }
 

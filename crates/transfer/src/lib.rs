@@ -11,6 +11,7 @@ mod names;
 pub mod race;
 mod remote;
 mod store;
+mod unfinished;
 
 pub use crc64::{crc64, crc64_of_blocks};
 pub use error::Error;
@@ -19,3 +20,4 @@ pub use moving::{Done, Many, Moved, Mover, Observer, Outcome, Place, Progress, S
 pub use names::{Filter, content_type, matches};
 pub use remote::{Environment, Options, Reply, Service, Sockets, open};
 pub use store::{Attempt, Block, Failure, Found, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload};
+pub use unfinished::unfinished;

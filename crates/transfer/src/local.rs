@@ -17,6 +17,7 @@ use crate::crc64::crc64_of_blocks;
 use crate::error::failure;
 use crate::names::{beneath, beside};
 use crate::store::{Attempt, Block, Failure, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload};
+use crate::unfinished::{Made, UPLOAD};
 
 /// Files below a folder, by their paths relative to it.
 ///
@@ -27,8 +28,6 @@ pub struct Local {
     buffers: Buffers,
 }
 
-/// What the names of unfinished uploads end with.
-const UNFINISHED: &str = ".upload";
 /// Tells apart the uploads of one process.
 static UPLOADS: AtomicU64 = AtomicU64::new(0);
 
@@ -45,7 +44,7 @@ impl Local {
 
     /// Where the blocks of an upload lie.
     fn blocks(&self, upload: &Upload) -> Result<PathBuf, Failure> {
-        Ok(beside(&self.path(&upload.name)?, &format!(".{}{UNFINISHED}", upload.id)))
+        Ok(beside(&self.path(&upload.name)?, &format!(".{}{UPLOAD}", upload.id)))
     }
 
     fn new_upload(&self, name: &str) -> Result<(Upload, PathBuf), Failure> {
@@ -149,14 +148,6 @@ fn block_name(block: &str) -> io::Result<&str> {
     if is_index { Ok(block) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "no such block")) }
 }
 
-/// Whether it is one of our folders of blocks, and not somebody's own that is called like one.
-fn is_unfinished(folder: &str) -> bool {
-    let middle = folder.strip_prefix('.').and_then(|rest| rest.strip_suffix(UNFINISHED));
-    let Some((name, id)) = middle.and_then(|middle| middle.rsplit_once('.')) else { return false };
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_hexdigit());
-    !name.is_empty() && id.split('-').count() == 3 && id.split('-').all(is_number)
-}
-
 fn meta_of(name: &str, metadata: &fs::Metadata) -> Meta {
     let etag = format!("{:x}-{:x}-{:x}.{:09}", metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec());
     Meta {
@@ -165,6 +156,7 @@ fn meta_of(name: &str, metadata: &fs::Metadata) -> Meta {
         etag: Some(etag),
         modified: metadata.modified().ok(),
         crc64: None,
+        crc32c: None,
     }
 }
 
@@ -190,7 +182,7 @@ pub(crate) fn walk(
             return Err((path, error));
         };
         let kind = entry.file_type().map_err(|error| (path.clone(), error))?;
-        if kind.is_dir() && !is_unfinished(&name) {
+        if kind.is_dir() && Made::parse(&name).is_none() {
             walk(&path, &format!("{prefix}{name}/"), found)?;
         } else if !kind.is_dir() {
             match fs::metadata(&path) {
@@ -276,6 +268,10 @@ impl Store for Local {
             max_put_bytes: 1 << 40,
             integrity: Integrity::Whole,
         }
+    }
+
+    fn file(&self, name: &str) -> Option<PathBuf> {
+        self.path(name).ok()
     }
 
     async fn head(&self, name: &str, seen: &mut Attempt) -> Result<Option<Meta>, Failure> {

@@ -2,10 +2,14 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+
+use crate::moving::Pace;
 
 /// A place that holds objects under names, and makes one of blocks that arrive in any order.
 #[async_trait]
@@ -56,6 +60,11 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// Removes an object; what is not there is as it was to be.
     async fn remove(&self, name: &str, _seen: &mut Attempt) -> Result<(), Failure> {
         Err(Failure { kind: Kind::Fatal, said: format!("{name}: nothing can be removed here") })
+    }
+
+    /// The file of this machine that an object is, where it is one.
+    fn file(&self, _name: &str) -> Option<PathBuf> {
+        None
     }
 
     /// Everything whose name begins like this, in the order of names; a page at a time behind the scenes.
@@ -110,6 +119,8 @@ pub struct Meta {
     pub modified: Option<SystemTime>,
     /// The CRC-64/NVME of all of it, where the store knows it.
     pub crc64: Option<u64>,
+    /// The CRC-32C of all of it, where that is the sum that the store knows.
+    pub crc32c: Option<u32>,
 }
 
 /// What an object is put with.
@@ -133,6 +144,8 @@ pub struct Upload {
 /// What was seen of one request, for those who measure: what did not come to pass is not there.
 #[derive(Clone, Debug, Default)]
 pub struct Attempt {
+    /// How fast what it carries may go to a remote store, if there is a limit; for who makes the request.
+    pub(crate) pace: Option<Arc<Pace>>,
     /// When it was begun, …
     pub began: Option<Instant>,
     /// … when there was a connection, if a new one was made, …

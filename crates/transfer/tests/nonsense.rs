@@ -175,7 +175,7 @@ fn any_answer_is_taken_or_refused() {
         let found = open(url, &options).unwrap();
         found.store
     });
-    let of = Meta { name: "name".into(), bytes: 9, etag: None, modified: None, crc64: None };
+    let of = Meta { name: "name".into(), bytes: 9, etag: None, modified: None, crc64: None, crc32c: None };
     let upload = Upload { name: "name".into(), id: "id".into() };
     let put = PutOptions::default();
     run(async {

@@ -63,7 +63,7 @@ fn provoke(found: &Found, written: &mut Written) {
     let mut seen = Attempt::default();
     let upload = Upload { name: found.name.clone(), id: "id".into() };
     let options = PutOptions::default();
-    let of = Meta { name: found.name.clone(), bytes: 9, etag: None, modified: None, crc64: None };
+    let of = Meta { name: found.name.clone(), bytes: 9, etag: None, modified: None, crc64: None, crc32c: None };
     let store = &found.store;
     run(async {
         written.add(&store.head(&found.name, &mut seen).await);

@@ -136,7 +136,7 @@ fn what_is_there_is_left_alone_if_asked() {
 
 #[test]
 fn an_object_that_has_changed_is_not_read_on() {
-    for (_, running, store) in opened_of_each() {
+    for (_, _running, store) in opened_of_each() {
         run(async {
             let mut seen = Attempt::default();
             let options = PutOptions::default();
@@ -152,7 +152,7 @@ fn an_object_that_has_changed_is_not_read_on() {
 
 #[test]
 fn a_list_has_every_page_in_order() {
-    for (dialect, running, store) in opened_of_each() {
+    for (dialect, _running, store) in opened_of_each() {
         run(async {
             let mut seen = Attempt::default();
             let mut names: Vec<_> = (0..1005).map(|number| format!("many/ü & <{number:04}>")).collect();

@@ -1,20 +1,35 @@
 //! `ascertain clean`.
 
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
 use anyhow::Error;
 use ascertain::Ending;
+use ascertain::moving::unfinished;
+use ascertain_sys::process::is_left_behind;
 
+use super::moves;
 use crate::output;
 
-/// Take away what runs that were killed have left at others: records in zones of yours
+/// Take away what commands that were killed have left: records in zones of yours, folders, files that are not whole
 ///
 /// Before `run dns-propagation` adds a record to a zone it notes so. What was noted by runs that are over is removed,
 /// with the key in TSIG_KEY or TSIG_KEY_FILE, or the credentials of AWS or Google that such a run takes, and named.
+///
+/// Folders that servers and caches of runs were in, among temporary files, are removed where they are yours and the
+/// process that made them is gone. So is what `put` and `get` were killed in, in folders that are named here; what has
+/// a journal stays, for the same command goes on with it.
 #[derive(clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Look through these and all below them, instead of where temporary files are
+    #[arg(value_name = "FOLDER")]
+    folders: Vec<PathBuf>,
+}
 
-pub fn execute(_: &Args) -> anyhow::Result<Ending> {
+pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let mut ending = Ending::Done;
-    let left = ascertain_experiments::clean().map_err(Error::msg)?;
+    let mut left = ascertain_experiments::clean().map_err(Error::msg)?;
+    left.extend(found(args).into_iter().filter_map(|found| found.map_or_else(|why| Some(Err(why)), removed)));
     if left.is_empty() {
         output::print("nothing is left\n")?;
     }
@@ -28,4 +43,74 @@ pub fn execute(_: &Args) -> anyhow::Result<Ending> {
         }
     }
     Ok(ending)
+}
+
+type Found = Result<(PathBuf, u32), String>;
+
+/// What looks like ours, and the process that made it.
+fn found(args: &Args) -> Vec<Found> {
+    if args.folders.is_empty() {
+        let mut temporary = vec![env::temp_dir(), "/var/tmp".into()];
+        temporary.dedup();
+        return temporary.iter().flat_map(|folder| of_runs(folder)).collect();
+    }
+    let of_moves = |folder: &Path| match unfinished(folder, &moves::journals()) {
+        Ok(found) => found.into_iter().map(Ok).collect(),
+        Err((path, error)) => vec![Err(said(&path, &error))],
+    };
+    args.folders.iter().flat_map(|folder| [of_runs(folder), of_moves(folder)]).flatten().collect()
+}
+
+/// Folders of servers and caches.
+fn of_runs(folder: &Path) -> Vec<Found> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
+        entries => entries.and_then(Iterator::collect::<io::Result<Vec<_>>>),
+    };
+    let entries = match entries {
+        Ok(entries) => entries,
+        Err(error) => return vec![Err(said(folder, &error))],
+    };
+    entries.iter().filter_map(|entry| Some(Ok((entry.path(), maker(entry.file_name().to_str()?)?)))).collect()
+}
+
+/// The process in a name like `ascertain-netlab-PID-NUMBER`.
+fn maker(name: &str) -> Option<u32> {
+    let [what, process, number] = *name.strip_prefix("ascertain-")?.split('-').collect::<Vec<_>>() else { return None };
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_hexdigit());
+    process.parse().ok().filter(|_| ["cache", "netlab"].contains(&what) && is_number)
+}
+
+/// Removes what was left behind, and nothing that is still somebody's.
+fn removed((path, maker): (PathBuf, u32)) -> Option<Result<String, String>> {
+    let remove = || match is_left_behind(&path, maker)? {
+        false => Ok(false),
+        true if path.is_symlink() || path.is_file() => fs::remove_file(&path).map(|()| true),
+        true => fs::remove_dir_all(&path).map(|()| true),
+    };
+    match remove() {
+        Ok(false) => None,
+        Ok(true) => Some(Ok(format!("{} is gone, of process {maker}, which is over", path.display()))),
+        // Another one was quicker.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => Some(Err(said(&path, &error))),
+    }
+}
+
+fn said(path: &Path, error: &io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_folders_of_ours_have_a_maker() {
+        assert_eq!(maker("ascertain-netlab-42-0"), Some(42));
+        assert_eq!(maker("ascertain-cache-42-00ff00ff00ff00ff"), Some(42));
+        for theirs in ["ascertain-netlab-42", "ascertain-netlab-x-0", "ascertain-other-42-0", "ascertain-cache-42-x"] {
+            assert_eq!(maker(theirs), None, "{theirs}");
+        }
+    }
 }

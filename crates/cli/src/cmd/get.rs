@@ -8,6 +8,8 @@ use super::moves;
 ///
 /// A file has its name once it is whole, and not before. What breaks off is gone on with by the same command. Exit code
 /// 5: the store refused it, or gave something else.
+///
+/// `get s3://b/p to` makes `to`, or `to/p` where `to` is a folder. `get s3://b/p/ to` makes `to/x` of each `p/x`.
 #[derive(clap::Args)]
 pub struct Args {
     /// s3://BUCKET/NAME, gs://BUCKET/NAME, az://CONTAINER/NAME, https://… or a path; with a slash at its end everything

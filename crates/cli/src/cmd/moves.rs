@@ -1,6 +1,8 @@
 //! What `put` and `get` share: options, progress, and what is said in the end.
 
 use std::fmt::Write;
+use std::io::ErrorKind;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -78,7 +80,7 @@ pub struct Moving {
     #[arg(long, help_heading = "Store")]
     virtual_hosted: bool,
     /// Without credentials
-    #[arg(long, help_heading = "Store")]
+    #[arg(long, conflicts_with_all = ["profile", "metadata", "requester_pays"], help_heading = "Store")]
     anonymous: bool,
     /// Ask the metadata address of a cloud's machine for credentials too
     #[arg(long, help_heading = "Store")]
@@ -95,6 +97,11 @@ pub struct Moving {
 pub enum Way {
     Put,
     Get,
+}
+
+/// Where journals are: beside the runs.
+pub fn journals() -> PathBuf {
+    evidence::runs_folder().with_file_name("transfers")
 }
 
 /// A number of bytes, at least one, with a unit or without.
@@ -118,8 +125,6 @@ fn rate(text: &str) -> Result<u64, String> {
 impl Moving {
     /// What is asked for.
     pub fn asked(&self, from: &[String], to: &str, content_type: Option<String>) -> Move {
-        // Beside the runs.
-        let journals = evidence::runs_folder().with_file_name("transfers");
         Move {
             from: from.to_vec(),
             to: to.into(),
@@ -136,7 +141,7 @@ impl Moving {
                 no_clobber: self.no_clobber,
                 skip_unchanged: self.skip_unchanged,
                 content_type,
-                journals: (!self.no_journal).then_some(journals),
+                journals: (!self.no_journal).then(journals),
                 fresh: self.fresh,
                 seed: session::seed(None),
                 ..Terms::default()
@@ -173,10 +178,19 @@ impl Moving {
             Ok(outcomes) => outcomes,
             Err(error) => return self.failed(asked, error, has_moved.load(Relaxed)),
         };
+        let mut stopped = 0;
         for outcome in &outcomes {
-            if let Done::Failed(error) = &outcome.done {
-                output::note(&format!("error: {}: {error}", outcome.name));
+            match &outcome.done {
+                Done::Failed(Error::Stopped) => stopped += 1,
+                Done::Failed(error) => output::note(&format!("error: {}: {error}", outcome.name)),
+                Done::Said | Done::Moved(_) => {}
             }
+        }
+        if stopped > 0 {
+            let of = outcomes.len();
+            // What is whole already would be moved again.
+            let and = if self.skip_unchanged || self.no_clobber { "" } else { ", with --skip-unchanged," };
+            output::note(&format!("interrupted: {stopped} of {of} files not moved; the same command{and} goes on"));
         }
         match self.display.format {
             Format::Json => output::print(&format!("{:#}\n", json(way, &outcomes)))?,
@@ -198,14 +212,16 @@ impl Moving {
 
     /// Says why nothing was moved, and how it goes on.
     fn failed(&self, asked: &Move, error: Error, has_moved: bool) -> anyhow::Result<Ending> {
-        // A stream can't be had again, and has no journal.
-        let is_stream = asked.to == STANDARD || asked.from == [STANDARD];
-        let is_kept = has_moved && asked.terms.journals.is_some() && !is_stream;
+        let is_kept = has_moved && asked.terms.journals.is_some() && asked.to != STANDARD;
         let goes_on = if is_kept { "; the same command goes on with it" } else { "" };
         match error {
             Error::Stopped => {
                 output::note(&format!("interrupted{goes_on}"));
                 Ok(Ending::Interrupted)
+            }
+            // The reader has seen enough.
+            Error::File { source, .. } if asked.to == STANDARD && source.kind() == ErrorKind::BrokenPipe => {
+                Ok(Ending::Done)
             }
             Error::Store(_) | Error::Corrupted { .. } | Error::SourceChanged { .. } => {
                 // Of what is gone or has changed nothing is kept.
@@ -230,7 +246,8 @@ struct Drawn {
 impl Observer for Drawn {
     fn progress(&self, progress: &Progress<'_>) {
         let share = progress.bytes.map_or(0.0, |bytes| progress.done_bytes as f64 / bytes.max(1) as f64);
-        self.has_moved.store(true, Relaxed);
+        // A stream of no known length can't be had again, and has no journal.
+        self.has_moved.fetch_or(progress.bytes.is_some(), Relaxed);
         self.line.draw(share, || said(progress));
     }
 }
@@ -247,7 +264,14 @@ fn speed(bytes: u64, seconds: f64) -> String {
     Unit::BytePerSecond.human(bytes as f64 / seconds.max(1e-9))
 }
 
-/// How far it is: `data.tar: 0.5 GB of 2 GB, 120 MB/s; 64 × 4 MB, 12 s left`.
+/// Blocks, and how many of them go at once.
+fn blocks(number: u64, shape: Shape) -> String {
+    let blocks = if number == 1 { "block" } else { "blocks" };
+    let at_once = number.min(shape.concurrency as u64);
+    format!("{number} {blocks} of {}, {at_once} at once", size(shape.block_bytes))
+}
+
+/// How far it is: `data.tar: 0.5 GB of 2 GB, 120 MB/s; 375 blocks of 4 MB, 64 at once, 12 s left`.
 fn said(progress: &Progress<'_>) -> String {
     let Progress { name, done_bytes, bytes, elapsed_s, plan } = progress;
     let of = bytes.map_or(String::new(), |bytes| format!(" of {}", size(bytes)));
@@ -255,7 +279,8 @@ fn said(progress: &Progress<'_>) -> String {
     let mut said = format!("{name}: {}{of}, {}", size(*done_bytes), speed(*done_bytes, *elapsed_s));
     if let Some(Plan { shape, expected_s, .. }) = plan {
         let left = time((expected_s - elapsed_s).max(0.0));
-        let _ = write!(said, "; {} × {}, {left} left", shape.concurrency, size(shape.block_bytes));
+        let rest = bytes.unwrap_or(0).saturating_sub(*done_bytes).div_ceil(shape.block_bytes);
+        let _ = write!(said, "; {}, {left} left", blocks(rest, *shape));
     }
     said
 }
@@ -313,10 +338,9 @@ fn lines(moved: &Moved) -> Vec<String> {
             percent if percent < 0.0 => format!("{:.0} % less", -percent),
             percent => format!("{percent:.0} % more"),
         };
-        let Shape { concurrency, block_bytes } = shape;
-        let (expected, low, high) = (time(expected_s), time(low_s), time(high_s));
-        let block = size(block_bytes);
-        lines.push(format!("planned {concurrency} × {block} in {expected} ({low} to {high}), it took {took}"));
+        let blocks = blocks(rest.div_ceil(shape.block_bytes), shape);
+        lines.push(format!("planned {blocks}: {} ({} to {})", time(expected_s), time(low_s), time(high_s)));
+        lines.push(format!("it took {took}"));
     }
     if let Some(crc64) = moved.crc64 {
         let verified = if moved.verified { ", read back and the same" } else { "" };
@@ -392,13 +416,14 @@ mod tests {
         };
         let expected = [
             "1.000 GB in 8.400 s (119.0 MB/s)",
-            "planned 64 × 4.000 MB in 8.000 s (7.500 s to 8.500 s), it took 5 % more",
+            "planned 250 blocks of 4.000 MB, 64 at once: 8.000 s (7.500 s to 8.500 s)",
+            "it took 5 % more",
             "CRC-64/NVME 0000000000000abc, read back and the same",
         ];
         assert_eq!(lines(&moved), expected);
         assert!(expected.iter().all(|line| line.chars().count() <= 78));
         for (elapsed_s, said) in [(7.2, "it took 10 % less"), (80.0, "it took 10.0 times as long")] {
-            assert!(lines(&Moved { elapsed_s, ..moved.clone() })[1].ends_with(said));
+            assert_eq!(lines(&Moved { elapsed_s, ..moved.clone() })[2], said);
         }
         let skipped = Moved { skipped: Some(Skipped::Unchanged), ..moved.clone() };
         assert_eq!(lines(&skipped), ["left alone, for it is there and the same"]);
@@ -411,7 +436,9 @@ mod tests {
         let both = text(Way::Put, &outcomes);
         assert_eq!(both, "a b → n: 1 B\na b → n: 1.000 GB in 8.400 s (119.0 MB/s)\n1 of 2 files moved, 1.000 GB\n");
         let one = text(Way::Put, &outcomes[1..]);
-        assert!(one.starts_with("a b → n: 1.000 GB in 8.400 s (119.0 MB/s)\n  planned 64") && one.lines().count() == 3);
+        assert!(
+            one.starts_with("a b → n: 1.000 GB in 8.400 s (119.0 MB/s)\n  planned 250") && one.lines().count() == 4
+        );
         let evil = Outcome { path: "\u{1b}[2J".into(), name: "a\nb".into(), bytes: 1, done: Done::Said };
         assert_eq!(text(Way::Get, &[evil]), "a\\nb → \\u{1b}[2J: 1 B\n");
     }
@@ -426,7 +453,10 @@ mod tests {
             elapsed_s: 4.0,
             plan: Some(&plan),
         };
-        assert_eq!(said(&progress), "n: 500.0 MB of 1.000 GB, 125.0 MB/s; 64 × 4.000 MB, 4.000 s left");
+        assert_eq!(
+            said(&progress),
+            "n: 500.0 MB of 1.000 GB, 125.0 MB/s; 125 blocks of 4.000 MB, 64 at once, 4.000 s left"
+        );
         let unknown = Progress { bytes: None, plan: None, ..progress };
         assert_eq!(said(&Progress { name: "\u{1b}[2J", ..unknown.clone() }), r"\u{1b}[2J: 500.0 MB, 125.0 MB/s");
         assert_eq!(said(&unknown), "n: 500.0 MB, 125.0 MB/s");

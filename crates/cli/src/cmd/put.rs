@@ -9,9 +9,12 @@ use super::moves;
 /// A few of the first blocks find out what the link is like; what is planned then is said, followed, and planned again
 /// as it goes. What breaks off is gone on with by the same command. Nothing is ever removed: this is no
 /// synchronisation. Exit code 5: the store refused it, or stored something else.
+///
+/// `put a.txt s3://b/p` makes `p`, and `put a.txt s3://b/p/` makes `p/a.txt`. `put dir s3://b/p` makes `p/x` of
+/// `dir/x`, with slashes or without.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Files and folders; `-` is standard input
+    /// Files and folders; `-` is standard input; a pipe is read to its end, as that is
     #[arg(value_name = "SOURCE", required = true)]
     from: Vec<String>,
     /// s3://BUCKET/NAME, gs://BUCKET/NAME, az://CONTAINER/NAME, https://ACCOUNT.blob.core.windows.net/CONTAINER/NAME or

@@ -13,6 +13,7 @@ mod origin;
 mod races;
 mod traces;
 
+use std::path::Path;
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
@@ -143,6 +144,23 @@ fn text<'a>(arm: &'a Arm, factor: &str) -> std::borrow::Cow<'a, str> {
 impl Experiment for CacheRace {
     fn spec(&self) -> &Spec {
         &SPEC
+    }
+
+    fn settled(&self, factor: &str, level: Level) -> Result<Level, String> {
+        let (text, said) = (level.to_string(), |path: &Path, why: &str| Err(format!("{}: {why}", path.display())));
+        let path = Path::new(&text);
+        match factor {
+            "trace" if ![LIVE, FIREFOX, STALLS].contains(&&*text) => traces::read(path).map(|_| level),
+            "folder" if text != OURS && !path.is_dir() => said(path, "there is no such folder"),
+            "record" if text != OURS => match path.parent() {
+                Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+                    said(folder, "there is no such folder")
+                }
+                _ if path.is_dir() => said(path, "it is a folder"),
+                _ => Ok(level),
+            },
+            _ => Ok(level),
+        }
     }
 
     /// Each policy on the disk, and the quantiles of those that can be replayed.

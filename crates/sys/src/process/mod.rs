@@ -28,5 +28,5 @@ mod words;
 
 pub use command::{Command, Exit, Input, Output, Usage, shell};
 pub use prepared::{Prepared, memory_floor_bytes};
-pub use wait::kill_group;
+pub use wait::{is_left_behind, kill_group};
 pub use words::{SplitError, join, split};

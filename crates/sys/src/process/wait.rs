@@ -1,13 +1,17 @@
 //! Waiting for a command's end, with a time limit, an ear for signals, and its output drained.
 
+use std::fs;
 use std::io::{self, PipeReader, Read};
 use std::mem;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::Child;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, geteuid, kill_process_group, test_kill_process};
 
 use super::{Exit, Usage};
 use crate::interrupt::Stop;
@@ -92,6 +96,17 @@ pub(super) fn wait(
 /// is still that of its group.
 pub fn kill_group(leader: &Child) {
     let _ = kill_process_group(Pid::from_child(leader), Signal::KILL);
+}
+
+/// Whether a file or folder is this user's, and no process has the number that its maker had.
+///
+/// # Errors
+/// As the system says of the file.
+pub fn is_left_behind(path: &Path, maker: u32) -> io::Result<bool> {
+    let is_ours = fs::symlink_metadata(path)?.uid() == geteuid().as_raw();
+    let pid = i32::try_from(maker).ok().and_then(Pid::from_raw);
+    // Somebody else's may not be told of, and is there.
+    Ok(is_ours && pid.is_none_or(|pid| test_kill_process(pid) == Err(Errno::SRCH)))
 }
 
 /// Waits for one child: what it left behind; nothing yet if `WNOHANG` is among the options. rustix waits without the

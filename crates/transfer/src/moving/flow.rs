@@ -9,7 +9,7 @@ use super::patience::Went;
 use super::{Observer, Progress, Stop};
 use crate::error::Error;
 use crate::journal::Piece;
-use crate::model::{Pilot, Ticket};
+use crate::model::{Pilot, Plan, Ticket};
 
 /// What is done with pieces.
 pub(crate) trait Work {
@@ -37,6 +37,8 @@ pub(crate) struct Flow {
     pub done_bytes: u64,
     /// How many pieces were moved.
     pub blocks: u64,
+    /// A limit on bandwidth lets all of it take no less.
+    pub least_s: f64,
 }
 
 impl Flow {
@@ -70,9 +72,20 @@ impl Flow {
                 self.pilot.slow_down(&ticket);
             }
             (self.done_bytes, self.blocks) = (self.done_bytes + piece.bytes, self.blocks + 1);
-            let (done_bytes, elapsed_s, plan) = (self.done_bytes, self.now_s(), self.pilot.plan());
-            observer.progress(&Progress { name, done_bytes, bytes: Some(bytes), elapsed_s, plan });
+            let (done_bytes, elapsed_s) = (self.done_bytes, self.now_s());
+            let plan = self.pilot.plan().map(|plan| self.limited(plan));
+            observer.progress(&Progress { name, done_bytes, bytes: Some(bytes), elapsed_s, plan: plan.as_ref() });
         }
+    }
+
+    /// The plan as it was first made.
+    pub fn first(&self) -> Option<Plan> {
+        self.pilot.first().map(|plan| self.limited(plan))
+    }
+
+    fn limited(&self, plan: &Plan) -> Plan {
+        let [expected_s, low_s, high_s] = [plan.expected_s, plan.low_s, plan.high_s].map(|s| s.max(self.least_s));
+        Plan { expected_s, low_s, high_s, ..*plan }
     }
 
     fn take(&mut self) -> Option<(Piece, Ticket)> {

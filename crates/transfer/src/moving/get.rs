@@ -14,13 +14,14 @@ use super::flow::{Flow, Work};
 use super::patience::Went;
 use super::put::{crc64_of, resumable, side_of, split};
 use super::{Gate, Moved, Mover, Place, Skipped};
-use crate::crc64::crc64;
+use crate::crc64::{crc32c, crc32c_of_blocks, crc64};
 use crate::error::Error;
 use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side, end_of};
 use crate::local::{check_room, publish};
 use crate::model::Pilot;
 use crate::names::beside;
 use crate::store::{Attempt, Block, Failure, Kind, Limits, Meta};
+use crate::unfinished::DOWNLOAD;
 
 /// What is compared, in words.
 const GET: [&str; 3] = ["what the store has", "what came", "what was read again"];
@@ -34,10 +35,12 @@ impl Mover {
     /// Gets an object into a file, which has its name once it is whole, and not before.
     ///
     /// # Errors
-    /// When there is no such object or it changes meanwhile, when the file can't be written, when what an earlier
+    /// When there is no such object, when it is the file itself or changes meanwhile, when the file can't be written, when what an earlier
     /// attempt left behind is of another object.
     pub async fn get_file(&self, from: &Place, path: &Path) -> Result<Moved, Error> {
         let began = Instant::now();
+        from.other_than(path)?;
+        self.has_memory(0, from)?;
         let (meta, latency_s) = self.existing(from).await?;
         let elapsed_s = || began.elapsed().as_secs_f64();
         if let Some(skipped) = self.is_there(&meta, path).await? {
@@ -57,15 +60,19 @@ impl Mover {
         let (again, next) = (std::mem::take(&mut download.again), download.next);
         let resumed_bytes = download.get.parts.values().map(|(piece, _)| piece.bytes).sum();
         let pilot = self.pilot(from, &meta, meta.bytes - next.offset, latency_s);
-        let mut flow = Flow { pilot, began, again, next, done_bytes: resumed_bytes, blocks: 0 };
+        let least_s = self.least_s(meta.bytes - resumed_bytes);
+        let mut flow = Flow { pilot, began, again, next, done_bytes: resumed_bytes, blocks: 0, least_s };
         let done = self.flow(&mut flow, &mut download.get, from, &meta).await;
         let done = match done {
             Ok(()) => {
-                let (bytes, blocks, plan) = (meta.bytes, flow.blocks, flow.pilot.first().copied());
+                let (bytes, blocks, plan) = (meta.bytes, flow.blocks, flow.first());
                 let crc64 = Some(crc64_of(&download.get.parts));
                 let mut moved = Moved { bytes, resumed_bytes, blocks, plan, crc64, ..Moved::default() };
                 moved.elapsed_s = elapsed_s();
-                let verified = self.verify(from, &meta, &mut moved, GET).await;
+                let verified = match download.get.check_crc32c() {
+                    Ok(()) => self.verify(from, &meta, &mut moved, GET).await,
+                    differs => differs,
+                };
                 verified.and_then(|()| download.publish(path, &meta, self.terms.no_clobber)).map(|()| moved)
             }
             Err(error) => Err(error),
@@ -102,15 +109,17 @@ impl Mover {
     /// As [`Mover::get_file`]; what was written is not taken back.
     pub async fn get_stream(&self, from: &Place, out: impl Write + Send) -> Result<Moved, Error> {
         let began = Instant::now();
+        self.has_memory(0, from)?;
         let (meta, latency_s) = self.existing(from).await?;
         let sink = Sink::InOrder { out: Box::new(out), next: 0, waiting: BTreeMap::new() };
         let mut get = Get::new(from, &meta, sink, self.gate());
         let pilot = self.pilot(from, &meta, meta.bytes, latency_s);
-        let mut flow = Flow::from_start(pilot, began);
+        let mut flow = Flow::from_start(pilot, began, self.least_s(meta.bytes));
         self.flow(&mut flow, &mut get, from, &meta).await?;
-        let (bytes, blocks, plan) = (meta.bytes, flow.blocks, flow.pilot.first().copied());
+        let (bytes, blocks, plan) = (meta.bytes, flow.blocks, flow.first());
         let mut moved = Moved { bytes, blocks, plan, crc64: Some(crc64_of(&get.parts)), ..Moved::default() };
         moved.elapsed_s = began.elapsed().as_secs_f64();
+        get.check_crc32c()?;
         self.verify(from, &meta, &mut moved, GET).await?;
         Ok(moved)
     }
@@ -121,7 +130,7 @@ impl Mover {
         let mut gate = self.gate();
         gate.memory = Arc::new(Semaphore::new(gate.units as usize));
         let mut get = Get::new(from, meta, Sink::Nowhere, gate);
-        let mut flow = Flow::from_start(self.pilot(from, meta, meta.bytes, 0.0), Instant::now());
+        let mut flow = Flow::from_start(self.pilot(from, meta, meta.bytes, 0.0), Instant::now(), 0.0);
         // It is not told of: the same bytes would be counted twice.
         flow.run(&mut get, &self.stop, &(), (&from.name, meta.bytes)).await?;
         Ok(crc64_of(&get.parts))
@@ -181,7 +190,7 @@ impl Mover {
         let id = journal::id(&source.place, &destination.place);
         // Without a journal nobody goes on with it, and nothing else keeps two from writing the same.
         let own = if self.terms.journals.is_none() { format!("-{}", std::process::id()) } else { String::new() };
-        let temporary = beside(path, &format!(".{id}{own}.part"));
+        let temporary = beside(path, &format!(".{id}{own}{DOWNLOAD}"));
         // Of an object that nothing identifies nobody can say that it is still the same.
         let is_fresh = self.terms.fresh || source.version.is_none();
         let mut opened = match &self.terms.journals {
@@ -234,9 +243,9 @@ impl Mover {
 }
 
 impl Flow {
-    fn from_start(pilot: Pilot, began: Instant) -> Self {
+    fn from_start(pilot: Pilot, began: Instant, least_s: f64) -> Self {
         let next = Piece { index: 0, offset: 0, bytes: 0 };
-        Self { pilot, began, again: VecDeque::new(), next, done_bytes: 0, blocks: 0 }
+        Self { pilot, began, again: VecDeque::new(), next, done_bytes: 0, blocks: 0, least_s }
     }
 }
 
@@ -326,6 +335,7 @@ enum Sink<'a> {
 /// What came of a range, which has room as long as it is kept.
 pub(super) struct Kept {
     block: Block,
+    crc32c: Option<u32>,
     _room: OwnedSemaphorePermit,
 }
 
@@ -343,6 +353,19 @@ impl<'a> Get<'a> {
     fn new(from: &Place, meta: &Meta, sink: Sink<'a>, gate: Gate) -> Self {
         let (from, meta) = (from.clone(), Arc::new(meta.clone()));
         Self { from, meta, sink, journal: None, parts: BTreeMap::new(), gate }
+    }
+
+    /// Compares what came with what the store says of it where it knows CRC-32C.
+    fn check_crc32c(&self) -> Result<(), Error> {
+        let sums = self.parts.values().map(|(piece, part)| part.crc32c.map(|crc32c| (piece.bytes, crc32c)));
+        // An older journal has none.
+        let (Some(said), Some(sums)) = (self.meta.crc32c, sums.collect::<Option<Vec<_>>>()) else { return Ok(()) };
+        let came = crc32c_of_blocks(sums);
+        if came == said {
+            return Ok(());
+        }
+        let ([store, ours, _], shown) = (GET, &self.from.shown);
+        Err(Error::Corrupted { what: format!("{shown}: {store} has the CRC-32C {said:08x}, and {ours} {came:08x}") })
     }
 }
 
@@ -370,7 +393,8 @@ impl Work for Get<'_> {
                 (got.and_then(|got| of_length(got, piece)), seen)
             };
             let (block, went) = gate.patience.ask(piece.bytes, Kind::Transient(None), request).await?;
-            let kept = Kept { block, _room: room };
+            let crc32c = meta.crc32c.map(|_| crc32c(&block.bytes));
+            let kept = Kept { block, crc32c, _room: room };
             let Some((file, path)) = file else { return Ok((kept, went)) };
             let written = tokio::task::spawn_blocking(move || {
                 let written = file.write_all_at(&kept.block.bytes, piece.offset).map(|()| kept);
@@ -382,7 +406,7 @@ impl Work for Get<'_> {
     }
 
     fn finish(&mut self, piece: Piece, kept: Kept) -> Result<(), Error> {
-        let part = Part { token: String::new(), crc64: kept.block.crc64 };
+        let part = Part { token: String::new(), crc64: kept.block.crc64, crc32c: kept.crc32c };
         if let Some(journal) = &mut self.journal {
             journal.done(piece.index, &part)?;
         }

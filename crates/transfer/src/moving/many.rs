@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use super::{Moved, Mover, Place};
+use super::{MANY_BYTES, Moved, Mover, Place};
 use crate::error::Error;
 use crate::local::walk;
 use crate::names::{Filter, beneath};
@@ -15,10 +15,6 @@ use crate::store::{Attempt, Kind};
 
 /// Files of at least so many bytes go one after the other, each with many blocks at once; smaller ones together.
 const LARGE_BYTES: u64 = 8 << 20;
-
-/// A listing is many requests, one behind the other, and nobody knows how many: it counts as so many bytes, and may
-/// take as long as it likes. Each of its requests is given up by itself where nothing moves.
-const LISTING: u64 = 1 << 40;
 
 /// What is to be moved of many files.
 #[derive(Clone, Debug, Default)]
@@ -90,9 +86,12 @@ impl Mover {
                 found.push((path.clone(), object, metadata.len()));
             }
             for (path, name, bytes) in found {
+                let object = to.named(&name);
+                object.other_than(&path)?;
+                self.has_memory_for(bytes, &object)?;
                 if let Some((other, _)) = named.insert(name.clone(), (path.clone(), bytes)) {
-                    let said = format!("{} and {} would both be {name}", other.display(), path.display());
-                    return Err(Error::Request(said));
+                    let (one, other, both) = (path.display(), other.display(), object.shown);
+                    return Err(Error::Request(format!("{other} and {one} would both be {both}")));
                 }
             }
         }
@@ -105,12 +104,14 @@ impl Mover {
     /// # Errors
     /// When they can't be listed, or the names of some can't be those of files below the folder: then nothing is moved.
     pub async fn get_many(self: &Arc<Self>, from: &Place, folder: &Path, many: &Many) -> Result<Vec<Outcome>, Error> {
+        self.has_memory(0, from)?;
         let request = || async {
             let mut seen = Attempt::default();
             (from.store.list(&from.name, &mut seen).await, seen)
         };
+        // It is many requests, one behind the other, and nobody knows how many.
         let (found, _) = tokio::select! {
-            asked = self.patience.ask(LISTING, Kind::Transient(None), request) => asked?,
+            asked = self.patience.ask(MANY_BYTES, Kind::Transient(None), request) => asked?,
             () = self.stop.asked() => return Err(Error::Stopped),
         };
         let mut pairs: Vec<Pair> = Vec::new();
@@ -121,6 +122,7 @@ impl Mover {
             let is_marker = (rest.is_empty() || rest.ends_with('/')) && meta.bytes == 0;
             if !is_marker && many.filter.takes(rest) {
                 let path = beneath(folder, rest)?;
+                from.named(&meta.name).other_than(&path)?;
                 // As `dir/x` and `dir//x`, below `dir`.
                 if !taken.insert(path.clone()) {
                     return Err(Error::Request(format!("two objects would both be {}", path.display())));
@@ -156,8 +158,7 @@ impl Mover {
     }
 
     async fn one(&self, way: Way, place: Place, (path, name, bytes): Pair) -> Outcome {
-        let at = place.shown.strip_suffix(&place.name).unwrap_or(&place.shown);
-        let place = Place { shown: format!("{at}{name}"), name: name.clone(), store: place.store };
+        let place = place.named(&name);
         let moved = match way {
             Way::Put => self.put_file(&path, &place).await,
             Way::Get => self.get_file(&place, &path).await,

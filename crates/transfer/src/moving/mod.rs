@@ -12,7 +12,9 @@ mod stop;
 mod stream;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,7 +27,7 @@ use crate::buffers::Buffers;
 use crate::error::Error;
 use crate::model::{Plan, Room};
 use crate::store::{Attempt, Failure, Found, Kind, Limits, Meta, PutOptions, Store, Upload};
-use pace::Pace;
+pub(crate) use pace::Pace;
 use patience::{Patience, Went};
 
 /// How things are moved.
@@ -150,6 +152,28 @@ pub struct Place {
     pub shown: String,
 }
 
+impl Place {
+    /// What is under a longer name, which begins with this one.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Self {
+        let rest = name.strip_prefix(&self.name).unwrap_or(name);
+        Self { store: Arc::clone(&self.store), name: name.into(), shown: format!("{}{rest}", self.shown) }
+    }
+
+    /// Refuses to move a file onto itself, by whatever name or link.
+    ///
+    /// # Errors
+    /// [`Error::Request`], where the path leads to the file that this is.
+    pub fn other_than(&self, path: &Path) -> Result<(), Error> {
+        let identity = |path: &Path| fs::metadata(path).map(|there| (there.dev(), there.ino())).ok();
+        let there = self.store.file(&self.name).and_then(|there| identity(&there));
+        if there.is_none() || there != identity(path) {
+            return Ok(());
+        }
+        Err(Error::Request(format!("{} and {} are the same file", path.display(), self.shown)))
+    }
+}
+
 impl From<Found> for Place {
     fn from(Found { store, name, shown }: Found) -> Self {
         Self { store: store.into(), name, shown }
@@ -175,6 +199,10 @@ impl fmt::Debug for Mover {
 
 /// What memory is shared out in.
 const UNIT_BYTES: u64 = 1 << 10;
+/// No blocks are planned that take less.
+const LEAST_MEMORY_BYTES: u64 = 64 << 10;
+/// What takes its time, and is given up by itself where nothing moves, counts as so many bytes.
+const MANY_BYTES: u64 = 1 << 40;
 /// So long an upload is given up after the end was asked for.
 const PARTING: Duration = Duration::from_secs(2);
 /// A block takes no longer than that under a limit on bandwidth, where the store takes such small ones.
@@ -207,15 +235,42 @@ impl Mover {
     fn room(&self, limits: Limits) -> Room {
         let mut room =
             Room { limits, memory_bytes: self.terms.memory_bytes, max_concurrency: self.terms.max_concurrency };
-        // A block goes as fast as its connection does, whatever the limit is: so they are small, and few.
-        let limited = self.terms.limit_bytes_per_s.map(|limit| limit as f64 * LIMITED_BLOCK_S);
-        let gentle = self.terms.gentle.map(gentle::block_bytes);
-        if let Some(most) = limited.into_iter().chain(gentle).min_by(f64::total_cmp) {
-            let most = (most as u64).max(limits.min_block_bytes).max(1);
+        if let Some(most) = self.most_at_once() {
+            let most = most.max(limits.min_block_bytes).max(1);
             room.limits.max_block_bytes = limits.max_block_bytes.min(most);
             room.max_concurrency = room.max_concurrency.min(4);
         }
         room
+    }
+
+    /// A block goes as fast as its connection does, whatever the limit is: so they are small, and few. Where a store takes
+    /// no such small ones, each goes slice by slice.
+    fn most_at_once(&self) -> Option<u64> {
+        let limited = self.terms.limit_bytes_per_s.map(|limit| limit as f64 * LIMITED_BLOCK_S);
+        let gentle = self.terms.gentle.map(gentle::block_bytes);
+        limited.into_iter().chain(gentle).min_by(f64::total_cmp).map(|most| most as u64)
+    }
+
+    /// The limit on bandwidth lets so many bytes take no less.
+    fn least_s(&self, bytes: u64) -> f64 {
+        self.terms.limit_bytes_per_s.map_or(0.0, |limit| bytes as f64 / limit as f64)
+    }
+
+    /// Refuses to begin where memory has no room for a block.
+    fn has_memory(&self, least_block_bytes: u64, place: &Place) -> Result<(), Error> {
+        let least_bytes = least_block_bytes.max(LEAST_MEMORY_BYTES);
+        if self.terms.memory_bytes >= least_bytes {
+            return Ok(());
+        }
+        let least_kib = least_bytes.div_ceil(1024);
+        Err(Error::Request(format!("{}: that takes --memory {least_kib}KiB at least, for one block", place.shown)))
+    }
+
+    /// The same for a file that is put.
+    fn has_memory_for(&self, bytes: u64, to: &Place) -> Result<(), Error> {
+        let limits = to.store.limits();
+        let block_bytes = limits.min_block_bytes.max(bytes.div_ceil(limits.max_blocks.max(1) as u64));
+        self.has_memory(block_bytes.min(bytes), to)
     }
 
     fn gate(&self) -> Gate {
@@ -223,9 +278,16 @@ impl Mover {
             memory: Arc::clone(&self.memory),
             units: self.terms.memory_bytes.div_ceil(UNIT_BYTES).clamp(1, 1 << 30) as u32,
             pace: Arc::clone(&self.pace),
+            in_slices: false,
             patience: Arc::clone(&self.patience),
             buffers: self.buffers.clone(),
         }
+    }
+
+    /// For what is put into a store that takes such blocks.
+    fn gate_to(&self, limits: &Limits) -> Gate {
+        let in_slices = self.most_at_once().is_some_and(|most| limits.min_block_bytes > most);
+        Gate { in_slices, ..self.gate() }
     }
 
     /// What there is under a name, and how long it took to ask. Who may write but not read is told of nothing.
@@ -291,6 +353,8 @@ struct Gate {
     memory: Arc<Semaphore>,
     units: u32,
     pace: Arc<Pace>,
+    /// Whether the limit is kept while a block is sent, and not before.
+    in_slices: bool,
     patience: Arc<Patience>,
     buffers: Buffers,
 }
@@ -300,7 +364,24 @@ impl Gate {
     async fn pass(&self, bytes: u64) -> Result<OwnedSemaphorePermit, Error> {
         let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX).clamp(1, self.units);
         let room = Arc::clone(&self.memory).acquire_many_owned(units).await;
-        self.pace.wait(bytes).await;
+        if !self.in_slices {
+            self.pace.wait(bytes).await;
+        }
         room.map_err(|error| Error::Request(error.to_string()))
+    }
+
+    /// For a request that carries a block.
+    fn attempt(&self) -> Attempt {
+        Attempt { pace: self.in_slices.then(|| Arc::clone(&self.pace)), ..Attempt::default() }
+    }
+
+    /// Asks with patience for a block of so many bytes.
+    async fn ask<T, F>(&self, bytes: u64, silent: Kind, request: impl FnMut() -> F) -> Result<(T, Went), Failure>
+    where
+        F: Future<Output = (Result<T, Failure>, Attempt)>,
+    {
+        // What waits for its turn is given up by itself where nothing moves.
+        let bytes = if self.in_slices { MANY_BYTES } else { bytes };
+        self.patience.ask(bytes, silent, request).await
     }
 }

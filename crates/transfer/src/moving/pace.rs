@@ -1,9 +1,12 @@
-//! A limit on bandwidth, kept block by block.
+//! A limit on bandwidth, kept block by block, or slice by slice where blocks are large.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
+
+/// What is sent at once is paid for in that time.
+const SLICE_S: f64 = 0.02;
 
 /// No faster than this, all moves together.
 #[derive(Debug)]
@@ -28,14 +31,22 @@ impl Pace {
 
     /// Waits until so many bytes may be sent.
     pub async fn wait(&self, bytes: u64) {
-        let turn = {
-            let mut state = self.lock();
-            let Some(rate) = state.bytes_per_s else { return };
-            let turn = state.free.map_or_else(Instant::now, |free| free.max(Instant::now()));
+        sleep_until(self.turn(bytes)).await;
+    }
+
+    /// When the next so many bytes may be sent, which are then counted as sent.
+    pub fn turn(&self, bytes: u64) -> Instant {
+        let mut state = self.lock();
+        let turn = state.free.map_or_else(Instant::now, |free| free.max(Instant::now()));
+        if let Some(rate) = state.bytes_per_s {
             state.free = Some(turn + Duration::from_secs_f64((bytes as f64 / rate).min(1e6)));
-            turn
-        };
-        sleep_until(turn).await;
+        }
+        turn
+    }
+
+    /// What may be sent at once, of so many, so that it is soon paid for.
+    pub fn slice_bytes(&self, most: usize) -> usize {
+        self.lock().bytes_per_s.map_or(most, |rate| ((rate * SLICE_S) as usize).clamp(1, most))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::flow::{Flow, Work};
 use super::patience::Went;
-use super::source::Source;
+use super::source::{self, Source};
 use super::{Gate, Moved, Mover, Place, Skipped};
 use crate::crc64::crc64_of_blocks;
 use crate::error::Error;
@@ -35,24 +35,30 @@ pub(super) struct Sum {
 }
 
 impl Mover {
-    /// Puts a file into a store.
+    /// Puts a file into a store. What has no length that is known, a pipe or a file of `/proc`, goes as a stream does.
     ///
     /// # Errors
-    /// When the file can't be read or changes meanwhile, when the store refuses it, when what an earlier attempt left
+    /// When the file is the object itself, when it can't be read or changes meanwhile, when the store refuses it, when what an earlier attempt left
     /// behind is of another file. What was sent of it is remembered if there is a folder of journals, and given up if
     /// not.
     pub async fn put_file(&self, path: &Path, to: &Place) -> Result<Moved, Error> {
         let began = Instant::now();
+        to.other_than(path)?;
+        if let Some(stream) = self.or_stopped(source::endless(path)).await?? {
+            return self.put_stream(stream, to).await;
+        }
         let source = Source::open(path)?;
+        self.has_memory_for(source.bytes, to)?;
         let (before, latency_s) = self.head(to).await?;
         if let Some(skipped) = self.is_skipped(&source, before.as_ref()).await? {
             let elapsed_s = began.elapsed().as_secs_f64();
             return Ok(Moved { bytes: source.bytes, elapsed_s, skipped: Some(skipped), ..Moved::default() });
         }
         let limits = to.store.limits();
-        let single_bytes = limits.min_block_bytes.max(SINGLE_BYTES).min(limits.max_put_bytes);
+        let single_bytes =
+            SINGLE_BYTES.min(self.terms.memory_bytes).max(limits.min_block_bytes).min(limits.max_put_bytes);
         let (mut moved, meta) = if source.bytes <= single_bytes {
-            let permit = self.gate().pass(source.bytes).await?;
+            let permit = self.gate_to(&limits).pass(source.bytes).await?;
             let block = source.clone().block(0, source.bytes, &self.buffers).await?;
             source.check()?;
             let sum = Sum { bytes: source.bytes, crc64: block.crc64 };
@@ -71,11 +77,12 @@ impl Mover {
     pub(super) async fn put_block(&self, to: &Place, block: Block, before: Option<&Meta>) -> Result<Meta, Error> {
         let options = self.put_options(&to.name);
         let sum = Sum { bytes: block.bytes.len() as u64, crc64: block.crc64 };
+        let gate = self.gate_to(&to.store.limits());
         let request = || async {
-            let mut seen = Attempt::default();
+            let mut seen = gate.attempt();
             (to.store.put(&to.name, block.clone(), &options, &mut seen).await, seen)
         };
-        self.settle(to, sum, (before, false), || self.patience.ask(sum.bytes, Kind::Unanswered, request)).await
+        self.settle(to, sum, (before, false), || gate.ask(sum.bytes, Kind::Unanswered, request)).await
     }
 
     /// Carries out what makes an object. Where the answer is lost, or may have been by one who did not live to hear it,
@@ -192,7 +199,8 @@ impl Mover {
         );
         // Where nothing has to be begun, to commit still is a request.
         pilot.fixed(2.0 * begin.elapsed().as_secs_f64().max(latency_s));
-        let mut flow = Flow { pilot, began, again, next, done_bytes: resumed_bytes, blocks: 0 };
+        let least_s = self.least_s(source.bytes - resumed_bytes);
+        let mut flow = Flow { pilot, began, again, next, done_bytes: resumed_bytes, blocks: 0, least_s };
         let gentle = self.gentle(to);
         let moving = flow.run(&mut work, &self.stop, &*self.observer, (&to.name, source.bytes));
         let done = tokio::select! {
@@ -211,7 +219,7 @@ impl Mover {
         match done {
             Ok((meta, crc64)) => {
                 journal.map_or(Ok(()), Journal::remove)?;
-                let plan = flow.pilot.first().copied();
+                let plan = flow.first();
                 let (bytes, blocks) = (source.bytes, flow.blocks);
                 Ok((Moved { bytes, resumed_bytes, blocks, plan, crc64: Some(crc64), ..Moved::default() }, meta))
             }
@@ -254,8 +262,14 @@ impl Mover {
             }
             journal.clear()?;
         }
-        let put =
-            |upload, journal, parts| Put { source: source.clone(), place, upload, journal, parts, gate: self.gate() };
+        let put = |upload, journal, parts| Put {
+            source: source.clone(),
+            place,
+            upload,
+            journal,
+            parts,
+            gate: self.gate_to(&to.store.limits()),
+        };
         if let Some((journal, Recorded { begun: Some(begun), pieces })) = opened {
             let next = end_of(&pieces);
             let (done, again) = split(pieces);
@@ -423,12 +437,12 @@ impl Work for Put {
             let _room = gate.pass(piece.bytes).await?;
             let block = source.block(piece.offset, piece.bytes, &gate.buffers).await?;
             let request = || async {
-                let mut seen = Attempt::default();
+                let mut seen = gate.attempt();
                 (store.put_block(&upload, piece.index, block.clone(), &mut seen).await, seen)
             };
             // The same block again is the same block.
-            let (token, went) = gate.patience.ask(piece.bytes, Kind::Transient(None), request).await?;
-            Ok((Part { token, crc64: block.crc64 }, went))
+            let (token, went) = gate.ask(piece.bytes, Kind::Transient(None), request).await?;
+            Ok((Part { token, crc64: block.crc64, crc32c: None }, went))
         })
     }
 

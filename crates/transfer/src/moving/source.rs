@@ -8,12 +8,31 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use rustix::fs::OFlags;
+use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
 use crate::buffers::Buffers;
 use crate::crc64::crc64_of_blocks;
 use crate::error::Error;
 use crate::journal::Side;
 use crate::store::Block;
+
+/// What has no length that is known before it ends: a pipe, a device, a file that says that it is empty and is not, as
+/// those of `/proc` do. A pipe is waited for until somebody writes to it.
+pub(super) async fn endless(path: &Path) -> Result<Option<tokio::fs::File>, Error> {
+    let cant = |error| Error::file("can't read", path)(error);
+    let metadata = tokio::fs::metadata(path).await.map_err(cant)?;
+    if metadata.is_dir() || metadata.is_file() && metadata.len() > 0 {
+        return Ok(None);
+    }
+    let mut file = tokio::fs::File::open(path).await.map_err(cant)?;
+    if metadata.is_file() {
+        if file.read(&mut [0]).await.map_err(cant)? == 0 {
+            return Ok(None);
+        }
+        file.rewind().await.map_err(cant)?;
+    }
+    Ok(Some(file))
+}
 
 /// An open file, which must stay as it was when it was opened.
 #[derive(Clone, Debug)]
@@ -33,7 +52,7 @@ impl Source {
         let file = OpenOptions::new().read(true).custom_flags(at_once).open(path).map_err(cant)?;
         let metadata = file.metadata().map_err(cant)?;
         if !metadata.is_file() {
-            return Err(cant(io::Error::new(io::ErrorKind::InvalidInput, "it is no file; `-` is standard input")));
+            return Err(cant(io::Error::new(io::ErrorKind::InvalidInput, "it is no file")));
         }
         Ok(Self {
             file: Arc::new(file),

@@ -14,16 +14,16 @@ use super::{Moved, Mover, Place, Progress, Skipped};
 use crate::buffers::STEP_BYTES;
 use crate::error::Error;
 use crate::journal::{Part, Piece};
-use crate::store::{Attempt, Block, Failure, Kind, Limits, Meta, Upload};
+use crate::store::{Block, Failure, Kind, Limits, Meta, Upload};
 
-/// Where a store takes any size.
+/// Where a store takes any size, and there is memory for it.
 const FIRST_BYTES: u64 = 1 << 20;
 /// Blocks double in size so many times until there may be no more of them.
 const DOUBLINGS: usize = 10;
 
 /// How large the block of this index is: 5 MiB × 10,000 blocks that double ten times make 5 TB, the most that S3 has.
-fn block_bytes(index: usize, limits: &Limits) -> u64 {
-    let first = limits.min_block_bytes.max(FIRST_BYTES).min(limits.max_block_bytes);
+fn block_bytes(index: usize, limits: &Limits, memory_bytes: u64) -> u64 {
+    let first = FIRST_BYTES.min(memory_bytes).max(limits.min_block_bytes).min(limits.max_block_bytes);
     let doublings = index * DOUBLINGS / limits.max_blocks.max(1);
     first.saturating_mul(1 << doublings.min(40)).min(limits.max_block_bytes)
 }
@@ -35,15 +35,17 @@ impl Mover {
     /// When the stream can't be read, or the store refuses what comes; then what was sent is given up.
     pub async fn put_stream(&self, mut stream: impl AsyncRead + Unpin + Send, to: &Place) -> Result<Moved, Error> {
         let began = Instant::now();
+        let limits = to.store.limits();
+        let first_bytes = block_bytes(0, &limits, self.terms.memory_bytes);
+        self.has_memory(first_bytes, to)?;
         let (before, _) = self.head(to).await?;
         if self.terms.no_clobber && before.is_some() {
             let elapsed_s = began.elapsed().as_secs_f64();
             return Ok(Moved { elapsed_s, skipped: Some(Skipped::Exists), ..Moved::default() });
         }
-        let limits = to.store.limits();
-        let permit = self.gate().pass(block_bytes(0, &limits)).await?;
-        let first = self.read(&mut stream, block_bytes(0, &limits)).await?;
-        let is_all = (first.bytes.len() as u64) < block_bytes(0, &limits);
+        let permit = self.gate_to(&limits).pass(first_bytes).await?;
+        let first = self.read(&mut stream, first_bytes).await?;
+        let is_all = (first.bytes.len() as u64) < first_bytes;
         let (mut moved, meta) = if is_all && first.bytes.len() as u64 <= limits.max_put_bytes {
             let (bytes, crc64) = (first.bytes.len() as u64, Some(first.crc64));
             let meta = self.put_block(to, first, before.as_ref()).await?;
@@ -80,6 +82,8 @@ impl Mover {
         began: Instant,
     ) -> Result<BTreeMap<usize, (Piece, Part)>, Error> {
         let limits = to.store.limits();
+        let block_bytes = |index| block_bytes(index, &limits, self.terms.memory_bytes);
+        let gate = self.gate_to(&limits);
         let (mut parts, mut tasks) = (BTreeMap::new(), JoinSet::new());
         let (mut block, mut room, mut offset) = (first, room, 0);
         let mut done_bytes = 0;
@@ -90,17 +94,17 @@ impl Mover {
             }
             let piece = Piece { index, offset, bytes: block.bytes.len() as u64 };
             offset += piece.bytes;
-            let is_last = piece.bytes < block_bytes(index, &limits);
+            let is_last = piece.bytes < block_bytes(index);
             if piece.bytes > 0 || index == 0 {
-                let (store, patience, upload) = (Arc::clone(&to.store), Arc::clone(&self.patience), upload.clone());
+                let (store, gate, upload) = (Arc::clone(&to.store), gate.clone(), upload.clone());
                 tasks.spawn(async move {
                     let _room = room;
                     let request = || async {
-                        let mut seen = Attempt::default();
+                        let mut seen = gate.attempt();
                         (store.put_block(&upload, index, block.clone(), &mut seen).await, seen)
                     };
-                    let (token, _) = patience.ask(piece.bytes, Kind::Transient(None), request).await?;
-                    Ok::<_, Error>((piece, Part { token, crc64: block.crc64 }))
+                    let (token, _) = gate.ask(piece.bytes, Kind::Transient(None), request).await?;
+                    Ok::<_, Error>((piece, Part { token, crc64: block.crc64, crc32c: None }))
                 });
             }
             while let Some(joined) = tasks.try_join_next() {
@@ -116,8 +120,7 @@ impl Mover {
             }
             let elapsed_s = began.elapsed().as_secs_f64();
             self.observer.progress(&Progress { name: &to.name, done_bytes, bytes: None, elapsed_s, plan: None });
-            let next_bytes = block_bytes(index + 1, &limits);
-            let gate = self.gate();
+            let next_bytes = block_bytes(index + 1);
             room = self.or_stopped(gate.pass(next_bytes)).await??;
             block = self.read(stream, next_bytes).await?;
         }
@@ -153,7 +156,7 @@ impl Mover {
         Ok(block.done())
     }
 
-    async fn or_stopped<T>(&self, what: impl Future<Output = T>) -> Result<T, Error> {
+    pub(super) async fn or_stopped<T>(&self, what: impl Future<Output = T>) -> Result<T, Error> {
         tokio::select! {
             done = what => Ok(done),
             () = self.stop.asked() => Err(Error::Stopped),
@@ -185,7 +188,7 @@ mod tests {
             max_put_bytes: 5 << 30,
             integrity: Integrity::Whole,
         };
-        let sizes: Vec<u64> = (0..10_000).map(|index| block_bytes(index, &s3)).collect();
+        let sizes: Vec<u64> = (0..10_000).map(|index| block_bytes(index, &s3, 256 << 20)).collect();
         assert_eq!(sizes[0], 5 << 20);
         assert!(sizes.windows(2).all(|two| two[0] <= two[1]) && sizes[9_999] <= s3.max_block_bytes);
         assert!(sizes.iter().sum::<u64>() > 5_000_000_000_000);

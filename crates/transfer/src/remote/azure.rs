@@ -236,6 +236,6 @@ impl From<Blob> for Meta {
         let modified = blob.properties.modified.as_deref().and_then(time);
         let Name { is_encoded, text } = blob.name;
         let name = if is_encoded { percent_decode_str(&text).decode_utf8_lossy().into() } else { text };
-        Self { name, bytes: blob.properties.bytes, etag, modified, crc64: None }
+        Self { name, bytes: blob.properties.bytes, etag, modified, crc64: None, crc32c: None }
     }
 }

@@ -8,7 +8,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -22,10 +22,12 @@ use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
 };
+use tokio::time::{Sleep, sleep_until};
 
 use super::connect::{Connector, Place, Proxy, fatal, transient};
 use super::open::Options;
 use crate::buffers::Buffers;
+use crate::moving::Pace;
 use crate::{Attempt, Block, Failure, Kind};
 
 /// Servers close what nobody uses; a connection is left alone before most of them do.
@@ -79,14 +81,14 @@ impl Client {
     /// Sends a request and waits for the head of its answer. What is lost on the way is [`Kind::Transient`], but
     /// [`Kind::Unanswered`] if the request is one that should be carried out `once`.
     pub async fn send(&self, request: Request<Bytes>, once: bool, seen: &mut Attempt) -> Result<Answer, Failure> {
-        *seen = Attempt { began: Some(Instant::now()), ..Attempt::default() };
+        *seen = Attempt { began: Some(Instant::now()), pace: seen.pace.take(), ..Attempt::default() };
         let place = Place::of(request.uri())?;
         let proxy = self.0.connector.proxy(&place)?;
         let mut sender = self.sender(&place, proxy.as_ref(), seen).await?;
         // To make one object of many blocks takes some stores minutes, in which they say nothing.
         let patience = self.0.patience.saturating_mul(if once { 5 } else { 1 });
         let progress = Arc::new(Progress::new(patience));
-        let message = message(request, &place, proxy.as_ref(), &progress)?;
+        let message = message(request, &place, proxy.as_ref(), (&progress, seen.pace.as_ref()))?;
         let sending = progress.patiently(sender.send_request(message)).await;
         let answer = sending.ok_or_else(|| lost(once, &place, "nothing moves any more"))?.map_err(|error| {
             // Cancelled: nothing of it was sent.
@@ -198,7 +200,7 @@ fn message(
     request: Request<Bytes>,
     place: &Place,
     proxy: Option<&Proxy>,
-    progress: &Arc<Progress>,
+    (progress, pace): (&Arc<Progress>, Option<&Arc<Pace>>),
 ) -> Result<Request<Sending>, Failure> {
     let (mut head, body) = request.into_parts();
     let host = head.uri.authority().map(|authority| authority.as_str().rsplit('@').next().unwrap_or_default());
@@ -216,7 +218,7 @@ fn message(
         }
         None => head.uri = head.uri.path_and_query().cloned().map(Uri::from).unwrap_or_default(),
     }
-    Ok(Request::from_parts(head, Sending { rest: body, progress: progress.clone() }))
+    Ok(Request::from_parts(head, Sending { rest: body, progress: progress.clone(), pace: pace.cloned(), turn: None }))
 }
 
 fn lost(once: bool, host: impl fmt::Display, how: &str) -> Failure {
@@ -267,6 +269,9 @@ impl Progress {
 struct Sending {
     rest: Bytes,
     progress: Arc<Progress>,
+    pace: Option<Arc<Pace>>,
+    /// The next slice's size, and when it may go.
+    turn: Option<(usize, Pin<Box<Sleep>>)>,
 }
 
 impl Body for Sending {
@@ -275,10 +280,21 @@ impl Body for Sending {
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _context: &mut Context<'_>,
+        context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.progress.moved();
-        let slice_bytes = self.rest.len().min(SLICE_BYTES);
+        let Sending { rest, progress, pace, turn } = &mut *self;
+        progress.moved();
+        let mut slice_bytes = rest.len().min(SLICE_BYTES);
+        if let Some(pace) = pace.as_ref().filter(|_| slice_bytes > 0) {
+            let (bytes, turn) = turn.get_or_insert_with(|| {
+                let bytes = pace.slice_bytes(slice_bytes);
+                (bytes, Box::pin(sleep_until(pace.turn(bytes as u64))))
+            });
+            slice_bytes = *bytes;
+            ready!(turn.as_mut().poll(context));
+            progress.moved();
+        }
+        self.turn = None;
         let slice = self.rest.split_to(slice_bytes);
         Poll::Ready((!slice.is_empty()).then(|| Ok(Frame::data(slice))))
     }

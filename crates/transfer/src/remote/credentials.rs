@@ -60,8 +60,8 @@ pub fn aws(
         AmazonS3Builder::new()
     } else {
         return Err(denied(
-            "there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, name a profile of \
-             ~/.aws/credentials, or say that none are needed"
+            "there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile of \
+             ~/.aws/credentials"
                 .into(),
         ));
     };
@@ -210,7 +210,7 @@ fn entra(
         _ => {
             return Err(denied(
                 "there are no credentials: set AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_KEY or \
-                 AZURE_STORAGE_SAS_TOKEN, or say that none are needed"
+                 AZURE_STORAGE_SAS_TOKEN"
                     .into(),
             ));
         }
@@ -251,7 +251,7 @@ pub fn google(options: &Options, client: &Client) -> Result<Keys, Failure> {
     } else if options.metadata {
         builder
     } else {
-        return Err(denied(format!("{NO_GOOGLE}, or say that none are needed")));
+        return Err(denied(NO_GOOGLE.into()));
     };
     let store = builder.build().map_err(|_| {
         let place = file.unwrap_or_else(|| "GOOGLE_SERVICE_ACCOUNT_KEY".into());
@@ -262,7 +262,7 @@ pub fn google(options: &Options, client: &Client) -> Result<Keys, Failure> {
 
 /// What is to be done where Google's credentials are missing.
 pub const NO_GOOGLE: &str = "there are no credentials: name a service account's file in \
-                             GOOGLE_APPLICATION_CREDENTIALS, log in with `gcloud auth application-default login`";
+                             GOOGLE_APPLICATION_CREDENTIALS, or log in with `gcloud auth application-default login`";
 
 /// A token that the environment has.
 pub fn google_token(environment: &Environment) -> Option<Keys> {

@@ -2,11 +2,11 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use crc_fast::CrcAlgorithm::Crc32Iscsi;
 use md5::{Digest, Md5};
 
 use super::client::Answer;
 use super::site::Headers;
+use crate::crc64::{crc32c, crc32c_of_blocks};
 use crate::{Block, Integrity, crc64};
 
 pub const CRC64: &str = "x-amz-checksum-crc64nvme";
@@ -45,7 +45,7 @@ impl Dialect {
         // Another sum is made here, of bytes that were not changed since theirs was.
         let is_as_read = crc64(&body.bytes) == body.crc64;
         is_as_read.then(|| match self {
-            Self::Google => encoded_crc32c(crc_fast::checksum(Crc32Iscsi, &body.bytes)),
+            Self::Google => encoded_crc32c(crc32c(&body.bytes)),
             _ => BASE64_STANDARD.encode(Md5::digest(&body.bytes)),
         })
     }
@@ -135,12 +135,8 @@ impl<'a> Token<'a> {
 }
 
 /// The CRC-32C of blocks one after the other.
-fn combined(tokens: &[Token]) -> u64 {
-    tokens.iter().fold(0, |sum, token| {
-        let bytes = BASE64_STANDARD.decode(token.sum).unwrap_or_default();
-        let next = bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
-        crc_fast::checksum_combine(Crc32Iscsi, sum, next, token.bytes)
-    })
+fn combined(tokens: &[Token]) -> u32 {
+    crc32c_of_blocks(tokens.iter().map(|token| (token.bytes, decoded_crc32c(token.sum).unwrap_or_default())))
 }
 
 fn encoded(crc64: u64) -> String {
@@ -152,6 +148,11 @@ pub fn decoded(text: &str) -> Option<u64> {
     BASE64_STANDARD.decode(text).ok()?.try_into().ok().map(u64::from_be_bytes)
 }
 
-fn encoded_crc32c(sum: u64) -> String {
-    BASE64_STANDARD.encode(&sum.to_be_bytes()[4..])
+fn encoded_crc32c(sum: u32) -> String {
+    BASE64_STANDARD.encode(sum.to_be_bytes())
+}
+
+/// A CRC-32C as headers have it.
+pub fn decoded_crc32c(text: &str) -> Option<u32> {
+    BASE64_STANDARD.decode(text).ok()?.try_into().ok().map(u32::from_be_bytes)
 }

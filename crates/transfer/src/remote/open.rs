@@ -101,7 +101,11 @@ fn opened(url: &str, shown: &str, options: &Options) -> Result<Found, Failure> {
     let client = Client::new(options)?;
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     let (first, name) = rest.split_once('/').unwrap_or((rest, ""));
-    let found = |store, name: &str| Ok(Found { store, name: name.into(), shown: shown.into() });
+    let found = |store, name: &str| {
+        // Names are added to it.
+        let end = if name.is_empty() && !shown.ends_with('/') { "/" } else { "" };
+        Ok(Found { store, name: name.into(), shown: format!("{shown}{end}") })
+    };
     match scheme {
         "s3" | "gs" | "az" if !is_bucket(first) => Err(fatal(format!("it has no bucket: {scheme}://BUCKET/NAME"))),
         "s3" => found(Box::new(s3(first, options, client)?), name),

@@ -9,7 +9,7 @@ use hyper::Method;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
-use super::dialect::{CRC64, Dialect, Token, decoded};
+use super::dialect::{CRC64, Dialect, Token, decoded, decoded_crc32c};
 use super::refusal;
 use super::site::{Ask, BROKEN_OFF, Headers, NO_STORE, ROUND, Site, meta};
 use crate::{Attempt, Block, Failure, Kind, Limits, Meta, PutOptions, Store, Upload};
@@ -79,7 +79,8 @@ impl Store for Bucket {
             // A sum of parts' sums is none of the whole.
             let whole = answer.header("x-amz-checksum-type").is_none_or(|kind| kind == "FULL_OBJECT");
             let crc64 = answer.header(CRC64).filter(|_| whole).and_then(decoded);
-            Meta { crc64, ..meta }
+            let hash = if self.dialect == Dialect::Google { self.dialect.sum_in(&answer) } else { None };
+            Meta { crc64, crc32c: hash.as_deref().and_then(decoded_crc32c), ..meta }
         }))
     }
 
@@ -276,6 +277,7 @@ impl From<Entry> for Meta {
             etag: entry.etag,
             modified: modified.map(SystemTime::from),
             crc64: None,
+            crc32c: None,
         }
     }
 }

@@ -191,7 +191,8 @@ impl Site {
 /// An object as the headers of an answer have it.
 pub fn meta(name: &str, bytes: u64, answer: &Answer) -> Meta {
     let modified = answer.header(LAST_MODIFIED.as_str()).and_then(time);
-    Meta { name: name.into(), bytes, etag: answer.header(ETAG.as_str()).map(Into::into), modified, crc64: None }
+    let etag = answer.header(ETAG.as_str()).map(Into::into);
+    Meta { name: name.into(), bytes, etag, modified, crc64: None, crc32c: None }
 }
 
 /// Whether an answer is about the object as it was. A store that knows no conditions answers all the same.

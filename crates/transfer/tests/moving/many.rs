@@ -85,7 +85,7 @@ fn one_that_fails_leaves_the_others_alone() {
     assert_eq!(store.lock().objects.len(), files.len() - 2);
     let twice = [folder.path().join("empty"), folder.path().join("deep/../empty")];
     let error = run(mover.put_many(&twice, &store.place("x/"), &Many::default())).unwrap_err();
-    assert!(error.to_string().contains("both be x/empty"), "{error}");
+    assert!(error.to_string().contains("both be memory://x/empty"), "{error}");
     let missing = [folder.path().join("missing")];
     assert!(run(mover.put_many(&missing, &store.place("x/"), &Many::default())).is_err());
 }

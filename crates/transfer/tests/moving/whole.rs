@@ -1,6 +1,6 @@
 //! What arrives is what was sent.
 
-use ascertain_transfer::{Limits, Local, Moved, Place, Skipped, Terms, crc64};
+use ascertain_transfer::{Error, Limits, Local, Many, Moved, Mover, Place, Skipped, Stop, Terms, crc64};
 
 use super::memory::{ANY, Call, Memory};
 use super::{file, mover, names, noise, run, terms};
@@ -81,6 +81,96 @@ fn streams_of_unknown_length() {
     assert!(store.lock().uploads.is_empty() && store.bytes("a").is_none());
 }
 
+/// A pipe, and a file that says that it is empty and is not.
+#[test]
+fn what_has_no_length_is_read_to_its_end() {
+    let (folder, store, mover) = (tempfile::tempdir().unwrap(), Memory::new(ANY), mover(terms()));
+    let (pipe, content) = (folder.path().join("pipe"), noise(3_000_000));
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    std::thread::scope(|scope| {
+        let wrote = scope.spawn(|| std::fs::write(&pipe, &content).unwrap());
+        run(mover.put_file(&pipe, &store.place("a"))).unwrap();
+        wrote.join().unwrap();
+    });
+    assert!(store.bytes("a").unwrap() == content);
+    #[cfg(target_os = "linux")]
+    {
+        let own = std::path::Path::new("/proc/self/status");
+        assert!(std::fs::metadata(own).unwrap().len() == 0 && std::fs::metadata(own).unwrap().is_file());
+        run(mover.put_file(own, &store.place("a"))).unwrap();
+        assert!(store.bytes("a").unwrap().starts_with(b"Name:"));
+    }
+}
+
+/// Whoever waits for the other end of a pipe can be called back.
+#[test]
+fn a_pipe_is_not_waited_for_when_the_end_was_asked_for() {
+    let (folder, store, stop) = (tempfile::tempdir().unwrap(), Memory::new(ANY), Stop::default());
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mover = Mover::new(terms(), stop.clone(), Box::new(()));
+    stop.ask();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let error = runtime.block_on(mover.put_file(&pipe, &store.place("a"))).unwrap_err();
+    runtime.shutdown_background();
+    assert!(matches!(error, Error::Stopped), "{error}");
+}
+
+#[test]
+fn a_file_is_not_moved_onto_itself() {
+    let (folder, path, content) = file(3_000_000);
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let store = std::sync::Arc::new(Local::new(folder.path()));
+    let place = Place { store, name: "file".into(), shown: "file:///file".into() };
+    let mover = std::sync::Arc::new(mover(terms()));
+    let whole = Place { name: String::new(), shown: "file:///".into(), ..place.clone() };
+    let errors = [
+        run(mover.put_file(&path, &place)).unwrap_err(),
+        run(mover.put_file(&link, &place)).unwrap_err(),
+        run(mover.get_file(&place, &link)).unwrap_err(),
+        run(mover.put_many(&[folder.path().into()], &whole, &Many::default())).unwrap_err(),
+        run(mover.get_many(&whole, folder.path(), &Many::default())).unwrap_err(),
+    ];
+    for error in errors {
+        assert!(error.to_string().contains("are the same file"), "{error}");
+    }
+    assert!(std::fs::read(&path).unwrap() == content && link.is_symlink());
+}
+
+/// What would take more is refused, with the least that does, and nobody is asked for anything.
+#[test]
+fn memory_for_no_block_is_refused() {
+    let (folder, path, content) = file(6_000_000);
+    for (limits, memory_bytes, least) in [(ANY, 65_535, "64KiB"), (S3, (5 << 20) - 1, "5120KiB")] {
+        let store = Memory::new(limits);
+        let mover = std::sync::Arc::new(mover(Terms { memory_bytes, ..terms() }));
+        for error in [
+            run(mover.put_file(&path, &store.place("a"))).unwrap_err(),
+            run(mover.put_many(&[folder.path().into()], &store.place("a/"), &Many::default())).unwrap_err(),
+            run(mover.put_stream(&content[..], &store.place("a"))).unwrap_err(),
+        ] {
+            assert!(error.to_string().contains(&format!("--memory {least} ")), "{error}");
+        }
+        if memory_bytes < 65_536 {
+            assert!(run(mover.get_file(&store.place("a"), &folder.path().join("b"))).is_err());
+        }
+        assert!(store.lock().calls.is_empty());
+    }
+    // The least is enough, and a small file needs no whole block.
+    for (limits, memory_bytes, bytes) in [(ANY, 1 << 16, 300_000), (S3, 5 << 20, 6_000_000), (S3, 1 << 20, 1_000_000)] {
+        let (_folder, path, content) = file(bytes);
+        let store = Memory::new(limits);
+        let mover = mover(Terms { memory_bytes, ..terms() });
+        run(mover.put_file(&path, &store.place("a"))).unwrap();
+        assert!(store.bytes("a").unwrap() == content && store.lock().under_way.1 <= memory_bytes);
+        if memory_bytes >= limits.min_block_bytes {
+            run(mover.put_stream(&content[..], &store.place("b"))).unwrap();
+            assert!(store.bytes("b").unwrap() == content && store.lock().under_way.1 <= memory_bytes);
+        }
+    }
+}
+
 #[test]
 fn what_is_there_is_left_alone_if_asked() {
     let (folder, path, content) = file(1_000_000);
@@ -115,7 +205,10 @@ fn a_limit_on_bandwidth_keeps_blocks_small_and_few() {
     let store = Memory::new(ANY);
     let terms = Terms { limit_bytes_per_s: Some(8_000_000), ..terms() };
     let began = std::time::Instant::now();
-    run(mover(terms).put_file(&path, &store.place("a"))).unwrap();
+    let moved = run(mover(terms).put_file(&path, &store.place("a"))).unwrap();
+    // The store would take it at once.
+    let plan = moved.plan.unwrap();
+    assert!([plan.low_s, plan.expected_s, plan.high_s].iter().all(|s| *s >= 3_000_000.0 / 8_000_000.0), "{plan:?}");
     // All but the last block have been paid for; a busy machine takes longer.
     assert!(began.elapsed().as_secs_f64() >= (3_000_000.0 - 2_000_000.0) / 8_000_000.0);
     assert!(store.count(|call| matches!(call, Call::Block(_))) >= 2);

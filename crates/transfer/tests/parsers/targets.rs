@@ -40,7 +40,7 @@ impl Store for Kept {
 
     async fn head(&self, name: &str, _: &mut Attempt) -> Result<Option<Meta>, Failure> {
         let (bytes, crc64) = (self.0.len() as u64, Some(crc64(&self.0)));
-        Ok(Some(Meta { name: name.into(), bytes, etag: Some("1".into()), modified: None, crc64 }))
+        Ok(Some(Meta { name: name.into(), bytes, etag: Some("1".into()), modified: None, crc64, crc32c: None }))
     }
 
     async fn get(&self, _: &Meta, range: Range<u64>, _: &mut Attempt) -> Result<Block, Failure> {
