@@ -25,13 +25,12 @@ mod updates;
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Emulates, Experiment, Factor, Level, Metric, Plot, Session, Setup, Spec, TargetError,
-    Unavailable,
+    Accepts, Arm, Better, Emulates, Experiment, Factor, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
 #[cfg(target_os = "linux")]
-use {places::is_available, updates::open};
+use {ascertain_engine::experiment::Level, places::is_available, updates::open};
 
 #[cfg(not(target_os = "linux"))]
 use crate::links::elsewhere::{is_available, open};
