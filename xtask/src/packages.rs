@@ -8,6 +8,9 @@ use anyhow::{Context, ensure};
 use crate::test::Part;
 use crate::tools;
 
+/// The workspace's, and that of all packages.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// Of these a bench of one's own may have as many built.
 const MOST_CRATES: usize = 40;
 
@@ -61,16 +64,15 @@ fn packages() -> anyhow::Result<()> {
     let mut names = BTreeSet::new();
     for entry in fs::read_dir(&folder)? {
         let file = entry?.file_name().to_string_lossy().into_owned();
-        let Some(package) = file.strip_suffix(".crate") else { continue };
+        let Some(name) = file.strip_suffix(concat!("-", env!("CARGO_PKG_VERSION"), ".crate")) else { continue };
         // Of now: by the times in packages Cargo would take another run's for the same.
         tools::run("tar", &["--extract", "--touch", "--directory", &folder, "--file", &format!("{folder}/{file}")])?;
-        names.extend(package.strip_suffix(concat!("-", env!("CARGO_PKG_VERSION"))).map(str::to_owned));
+        names.insert(name.to_owned());
     }
     let root = fs::read_to_string(tools::in_root("Cargo.toml"))?;
     let (_, profiles) = root.split_once("[profile.").context("Cargo.toml has no profiles")?;
-    let path = |name: &String| format!("{name} = {{ path = \"{name}-{}\" }}\n", env!("CARGO_PKG_VERSION"));
-    let paths: String = names.iter().map(path).collect();
-    let workspace = format!("[workspace]\nresolver = \"3\"\nmembers = [\"*-*\"]\n[patch.crates-io]\n{paths}");
+    let paths: String = names.iter().map(|name| format!("{name} = {{ path = \"{name}-{VERSION}\" }}\n")).collect();
+    let workspace = format!("[workspace]\nresolver = \"3\"\nmembers = [\"*-{VERSION}\"]\n[patch.crates-io]\n{paths}");
     fs::write(format!("{folder}/Cargo.toml"), format!("{workspace}[profile.{profiles}"))?;
     fs::copy(tools::in_root("Cargo.lock"), format!("{folder}/Cargo.lock"))?;
     let (manifest, target) = (format!("{folder}/Cargo.toml"), tools::in_target(""));
