@@ -79,8 +79,8 @@ impl Mover {
         Ok(moved)
     }
 
-    /// Makes the connections that blocks are going to need while a store that is far away is asked what it has. Who waits
-    /// for its answer to know whether anything is moved needs none.
+    /// Makes the connections that blocks are going to need while a store that is far away is asked what it has. Who
+    /// waits for its answer to know whether anything is moved needs none.
     async fn connect(&self, source: &Source, to: &Place) -> Infallible {
         if !self.terms.no_clobber && !self.terms.skip_unchanged && source.bytes > SINGLE_BYTES {
             tokio::time::sleep(NEAR).await;
