@@ -17,6 +17,9 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// What it takes.
     fn limits(&self) -> Limits;
 
+    /// Makes connections for requests that come all at once: where it is far away, each saves them round trips.
+    async fn connect(&self, _connections: usize) {}
+
     /// What there is under a name; none if there is nothing.
     async fn head(&self, name: &str, seen: &mut Attempt) -> Result<Option<Meta>, Failure>;
 

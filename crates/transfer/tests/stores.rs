@@ -262,6 +262,23 @@ fn sockets_come_from_where_they_are_to_be_made() {
     let store = open(&address(&running, ""), &options).unwrap().store;
     assert_eq!(run(store.head("nothing", &mut Attempt::default())).unwrap(), None);
     assert_eq!(made.load(Ordering::Relaxed), 1);
+    // Those that are made beforehand are used, and the first request of each is known for what it is.
+    let store = open(&address(&running, ""), &options).unwrap().store;
+    let heads = run(async {
+        store.connect(2).await;
+        store.connect(2).await;
+        let mut heads = Vec::new();
+        for _ in 0..2 {
+            let (mut one, mut other) = (Attempt::default(), Attempt::default());
+            let asked = tokio::join!(store.head("nothing", &mut one), store.head("nothing", &mut other));
+            assert!(matches!(asked, (Ok(None), Ok(None))), "{asked:?}");
+            heads.extend([one, other]);
+        }
+        heads
+    });
+    let is_new = heads.iter().map(|head| head.connected.is_some() && head.connected == head.began);
+    assert_eq!(is_new.collect::<Vec<_>>(), [true, true, false, false]);
+    assert_eq!(made.load(Ordering::Relaxed), 1 + 2);
     let none: Sockets = Arc::new(|_| Err(std::io::Error::other("there are none")));
     let store = open(&address(&running, ""), &Options { sockets: Some(none), ..options }).unwrap().store;
     let error = run(store.head("nothing", &mut Attempt::default())).unwrap_err();

@@ -319,7 +319,7 @@ fn first_round(bytes: u64, room: &Room, latency_s: Option<f64>) -> (Shape, usize
     let shape = room.fitting(least.max(even), concurrency);
     let blocks = bytes.div_ceil(shape.block_bytes) as usize;
     let round = shape.concurrency.min(blocks);
-    // Those that are back first are the quickest: most of a round says more. Of an only one that is too late to be told.
+    // Those that are back first are the quickest: most of a round says more. Of an only one that is too late to tell.
     let enough = if blocks > round { (round * 3 / 4).max(2) } else { round.div_ceil(4) };
     (shape, enough)
 }

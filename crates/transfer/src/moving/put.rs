@@ -1,9 +1,10 @@
 //! A file into a store.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::flow::{Flow, Work};
 use super::patience::Went;
@@ -12,11 +13,13 @@ use super::{Gate, Moved, Mover, Place, Skipped};
 use crate::crc64::crc64_of_blocks;
 use crate::error::Error;
 use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side, end_of};
-use crate::model::Pilot;
+use crate::model::{Pilot, Room};
 use crate::store::{Attempt, Block, Failure, Kind, Meta, PutOptions, Upload};
 
 /// A file of so many bytes is not cut up, for begin and commit would cost more.
 const SINGLE_BYTES: u64 = 512 << 10;
+/// What is near answers sooner.
+const NEAR: Duration = Duration::from_millis(2);
 /// How often an answer that was lost is looked up.
 const LOOKS: u32 = 8;
 
@@ -49,7 +52,10 @@ impl Mover {
         }
         let source = Source::open(path)?;
         self.has_memory_for(source.bytes, to)?;
-        let (before, latency_s) = self.head(to).await?;
+        let (before, latency_s) = tokio::select! {
+            asked = self.head(to) => asked?,
+            never = self.connect(&source, to) => match never {},
+        };
         if let Some(skipped) = self.is_skipped(&source, before.as_ref()).await? {
             let elapsed_s = began.elapsed().as_secs_f64();
             return Ok(Moved { bytes: source.bytes, elapsed_s, skipped: Some(skipped), ..Moved::default() });
@@ -71,6 +77,19 @@ impl Mover {
         moved.elapsed_s = began.elapsed().as_secs_f64();
         self.verify(to, &meta, &mut moved, PUT).await?;
         Ok(moved)
+    }
+
+    /// Makes the connections that blocks are going to need while a store that is far away is asked what it has. Who
+    /// waits for its answer to know whether anything is moved needs none.
+    async fn connect(&self, source: &Source, to: &Place) -> Infallible {
+        if !self.terms.no_clobber && !self.terms.skip_unchanged && source.bytes > SINGLE_BYTES {
+            tokio::time::sleep(NEAR).await;
+            let Room { limits, max_concurrency, .. } = self.room(to.store.limits());
+            let blocks = source.bytes / limits.min_block_bytes.max(SINGLE_BYTES / 8);
+            // One is made for the question.
+            to.store.connect(max_concurrency.min(blocks as usize).saturating_sub(1)).await;
+        }
+        std::future::pending().await
     }
 
     /// Puts an object by one request.
@@ -191,12 +210,8 @@ impl Mover {
         let used = next.index;
         let mut limits = room.limits;
         limits.max_blocks = limits.max_blocks.saturating_sub(used).max(1);
-        let mut pilot = Pilot::new(
-            source.bytes - next.offset,
-            crate::model::Room { limits, ..room },
-            Some(latency_s),
-            self.terms.seed,
-        );
+        let mut pilot =
+            Pilot::new(source.bytes - next.offset, Room { limits, ..room }, Some(latency_s), self.terms.seed);
         // Where nothing has to be begun, to commit still is a request.
         pilot.fixed(2.0 * begin.elapsed().as_secs_f64().max(latency_s));
         let least_s = self.least_s(source.bytes - resumed_bytes);

@@ -76,6 +76,10 @@ impl Store for Container {
         }
     }
 
+    async fn connect(&self, connections: usize) {
+        self.site.connect(connections).await;
+    }
+
     async fn head(&self, name: &str, seen: &mut Attempt) -> Result<Option<Meta>, Failure> {
         let ask = Ask { method: Method::HEAD, name, headers: headers(), ..Ask::default() };
         Ok(self.site.head(ask, seen).await?.map(|(_, meta)| meta))

@@ -22,6 +22,7 @@ use object_store::ClientOptions;
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
 };
+use tokio::task::JoinSet;
 use tokio::time::{Sleep, sleep_until};
 
 use super::connect::{Connector, Place, Proxy, fatal, transient};
@@ -51,6 +52,8 @@ struct Shared {
 struct Idle {
     sender: SendRequest<Sending>,
     since: Instant,
+    /// Nothing has gone over it.
+    is_new: bool,
 }
 
 /// The head of an answer. Its connection is used again if the body is read to its end.
@@ -109,12 +112,23 @@ impl Client {
         proxy: Option<&Proxy>,
         seen: &mut Attempt,
     ) -> Result<SendRequest<Sending>, Failure> {
-        while let Some(mut sender) = self.idle(place) {
+        while let Some(mut idle) = self.idle(place) {
             // Nothing was sent yet, so that another one will do if the server has closed this.
-            if sender.ready().await.is_ok() {
-                return Ok(sender);
+            if idle.sender.ready().await.is_ok() {
+                // The first request of a connection finds its window closed, whenever that was made.
+                seen.connected = seen.began.filter(|_| idle.is_new);
+                return Ok(idle.sender);
             }
         }
+        self.fresh(place, proxy, seen).await
+    }
+
+    async fn fresh(
+        &self,
+        place: &Place,
+        proxy: Option<&Proxy>,
+        seen: &mut Attempt,
+    ) -> Result<SendRequest<Sending>, Failure> {
         let stream = self.0.connector.connect(place, proxy, seen).await?;
         let broken = |error: hyper::Error| transient(format!("the connection to {place} ended: {error}"));
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
@@ -124,11 +138,34 @@ impl Client {
         Ok(sender)
     }
 
-    fn idle(&self, place: &Place) -> Option<SendRequest<Sending>> {
+    /// Makes so many connections, without those that nobody uses now, for requests that come all at once. What fails is
+    /// left for these to find out.
+    pub async fn connect(&self, uri: &Uri, connections: usize) {
+        let Ok(place) = Place::of(uri) else { return };
+        let idle = self.0.idle.lock().unwrap_or_else(PoisonError::into_inner).get(&place).map_or(0, Vec::len);
+        let mut connecting = JoinSet::new();
+        for _ in idle..connections {
+            let (client, place) = (self.clone(), place.clone());
+            connecting.spawn(async move {
+                let proxy = client.0.connector.proxy(&place)?;
+                let sender = client.fresh(&place, proxy.as_ref(), &mut Attempt::default()).await?;
+                client.keep(place, sender, true);
+                Ok::<(), Failure>(())
+            });
+        }
+        while connecting.join_next().await.is_some() {}
+    }
+
+    fn keep(&self, place: Place, sender: SendRequest<Sending>, is_new: bool) {
+        let mut idle = self.0.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.entry(place).or_default().push(Idle { sender, since: Instant::now(), is_new });
+    }
+
+    fn idle(&self, place: &Place) -> Option<Idle> {
         let mut idle = self.0.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = idle.get_mut(place)?;
         kept.retain(|idle| idle.since.elapsed() < KEPT && !idle.sender.is_closed());
-        Some(kept.pop()?.sender)
+        kept.pop()
     }
 }
 
@@ -154,8 +191,7 @@ impl Answer {
         }
         seen.last_byte.get_or_insert_with(Instant::now);
         if let Some((client, place, sender)) = self.way_back.take() {
-            let mut idle = client.0.idle.lock().unwrap_or_else(PoisonError::into_inner);
-            idle.entry(place).or_default().push(Idle { sender, since: Instant::now() });
+            client.keep(place, sender, false);
         }
         Ok(None)
     }

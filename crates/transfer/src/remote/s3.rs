@@ -68,6 +68,10 @@ impl Store for Bucket {
         }
     }
 
+    async fn connect(&self, connections: usize) {
+        self.site.connect(connections).await;
+    }
+
     async fn head(&self, name: &str, seen: &mut Attempt) -> Result<Option<Meta>, Failure> {
         let mut headers = self.headers.clone();
         if self.dialect == Dialect::S3 {

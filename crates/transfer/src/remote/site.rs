@@ -70,6 +70,13 @@ impl Site {
         Failure { kind, said: format!("{}: {said}", self.shown(name)) }
     }
 
+    /// Makes connections for requests that come all at once.
+    pub async fn connect(&self, connections: usize) {
+        if let Ok(uri) = self.base.parse() {
+            self.client.connect(&uri, connections).await;
+        }
+    }
+
     /// Asks, and takes any answer whatever its status.
     pub async fn any(&self, ask: Ask<'_>, seen: &mut Attempt) -> Result<Answer, Failure> {
         let about = |failure: Failure| self.failure(ask.name, failure.kind, &failure.said);

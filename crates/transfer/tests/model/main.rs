@@ -133,8 +133,8 @@ fn the_choice_is_within_a_tenth_of_the_best_of_a_sweep_and_costs_three_percent()
     }
 }
 
-/// The whole of a file that is not large, and not only the choice: each connection is new and costs a round trip, which a
-/// pilot that begins with few pays again and again, and nothing that it learns is worth a round trip more.
+/// The whole of a file that is not large, and not only the choice: each connection is new and costs a round trip, which
+/// a pilot that begins with few pays again and again, and nothing that it learns is worth a round trip more.
 #[test]
 fn a_file_that_is_not_large_takes_a_tenth_longer_than_the_best_of_a_sweep_at_most() {
     for link in LINKS.into_iter().chain([FAR, NEARER]) {

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ascertain_transfer::{Error, Failure, Kind, Local, Place, Terms};
+use ascertain_transfer::{Error, Failure, Kind, Limits, Local, Place, Terms};
 
 use super::memory::{ANY, Call, Memory};
 use super::{mover, names, noise, run, terms};
@@ -116,7 +116,8 @@ fn what_a_journal_needs() {
     let mover = mover(Terms { journals: Some(journals.clone()), ..terms() });
     let put = |store: &Memory| run(mover.put_file(&path, &store.place("a")));
     // There is no room from the beginning: what nobody would remember is given up.
-    let (store, filler) = (Memory::new(ANY), fill(&folder));
+    let small_blocks = Limits { max_block_bytes: 64 << 10, ..ANY };
+    let (store, filler) = (Memory::new(small_blocks), fill(&folder));
     let error = put(&store).unwrap_err();
     assert!(matches!(error, Error::Journal { .. }) && error.to_string().contains("--no-journal"), "{error}");
     assert_eq!((store.count(|call| *call == Call::Begin), store.count(|call| *call == Call::Abort)), (1, 1));

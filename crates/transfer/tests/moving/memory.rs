@@ -58,6 +58,8 @@ pub struct State {
     /// What blocks carry at this moment, and carried at most.
     pub under_way: (u64, u64),
     pub sent_bytes: u64,
+    /// How many connections were made beforehand.
+    pub connected: usize,
     version: u64,
 }
 
@@ -96,6 +98,7 @@ impl Memory {
             times: HashMap::new(),
             under_way: (0, 0),
             sent_bytes: 0,
+            connected: 0,
             version: 0,
         };
         let script: Script = Box::new(|_, _| None);
@@ -219,6 +222,10 @@ impl State {
 impl Store for Memory {
     fn limits(&self) -> Limits {
         self.limits
+    }
+
+    async fn connect(&self, connections: usize) {
+        self.lock().connected += connections;
     }
 
     async fn head(&self, name: &str, seen: &mut Attempt) -> Result<Option<Meta>, Failure> {

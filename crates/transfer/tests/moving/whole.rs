@@ -1,8 +1,10 @@
 //! What arrives is what was sent.
 
+use std::time::Duration;
+
 use ascertain_transfer::{Error, Limits, Local, Many, Moved, Mover, Place, Skipped, Stop, Terms, crc64};
 
-use super::memory::{ANY, Call, Memory};
+use super::memory::{ANY, Call, Fault, Memory};
 use super::{file, mover, names, noise, run, terms};
 
 const S3: Limits = Limits { min_block_bytes: 5 << 20, max_blocks: 10_000, ..ANY };
@@ -40,6 +42,20 @@ fn blocks_under_way_fit_into_memory_and_a_plan_is_made() {
         let most = store.lock().under_way.1;
         assert!(most <= memory_bytes, "{most}");
         assert!(moved.blocks > 10 && moved.plan.is_some(), "{moved:?}");
+    }
+}
+
+/// As many as there are going to be blocks, but for the one over which it is asked.
+#[test]
+fn connections_are_made_while_a_store_that_is_far_away_is_asked() {
+    for (bytes, no_clobber, connected) in [(2 << 20, false, 31), (2 << 20, true, 0), (100_000, false, 0)] {
+        let (_folder, path, _) = file(bytes);
+        let store = Memory::new(ANY);
+        // No answer at first is what a far store's comes to.
+        store.script(|call, times| (call == Call::Head && times == 0).then_some(Fault::Hangs));
+        let terms = Terms { no_clobber, timeout: Duration::from_millis(100), ..terms() };
+        run(mover(terms).put_file(&path, &store.place("a"))).unwrap();
+        assert_eq!(store.lock().connected, connected, "{bytes} {no_clobber}");
     }
 }
 
