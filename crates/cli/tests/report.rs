@@ -47,6 +47,23 @@ fn the_report_is_in_the_runs_folder() {
     );
 }
 
+/// As the command that measured it prints them: nobody has to know which one writes which format.
+#[test]
+fn a_runs_results_come_in_every_format() {
+    let state = tempfile::tempdir().unwrap();
+    compare(state.path());
+    let of = |format: &str| ascertain(state.path(), &["report", "--format", format]);
+    let json = of("json").json();
+    assert_eq!(json["schema"], "ascertain.run/1");
+    assert!(of("csv").stdout.starts_with("experiment,variant,at,metric,unit,n,"));
+    assert!(of("markdown").stdout.contains("\n| :--- |"));
+    assert!(of("table").stdout.contains("Command"));
+    let id = name(&runs(state.path())[0]);
+    let several = ascertain(state.path(), &["report", &id, &id, "--format", "csv"]);
+    assert_eq!(several.code, Some(2));
+    assert!(several.stderr.contains("`ascertain history compare RUN RUN --format …`"), "{}", several.stderr);
+}
+
 #[test]
 fn several_runs_stand_side_by_side() {
     let state = tempfile::tempdir().unwrap();

@@ -6,14 +6,17 @@ use anyhow::bail;
 use ascertain::Ending;
 use ascertain::names::among;
 use ascertain::runs;
+use ascertain_engine::claim::Judging;
 use ascertain_engine::evidence;
-use ascertain_engine::outcome::Verdict;
+use ascertain_engine::outcome::{ClaimResult, Verdict};
 use ascertain_engine::recorded::{self, RecordedRun};
+use ascertain_report::layout::TableLayout;
 use ascertain_report::plot::{Plot, svg};
 use ascertain_report::terminal::{self, Shown, Style};
-use ascertain_report::{export, html};
+use ascertain_report::{csv, export, html, json, markdown};
 use ascertain_sys::process;
 
+use crate::options::Format;
 use crate::output;
 
 /// Of several runs, unless another file is asked for.
@@ -45,6 +48,9 @@ pub struct Args {
     #[arg(long, value_name = "VERDICT", value_delimiter = ',', value_parser = verdict,
           conflicts_with_all = ["output", "svg", "plots"])]
     only: Vec<Verdict>,
+    /// Print a run's results as the command that measured it does, to standard output unless there is a file to write
+    #[arg(long, value_enum, conflicts_with_all = ["svg", "plots", "all", "only"])]
+    format: Option<Format>,
     /// Folder of runs to look in, instead of ~/.local/state/ascertain/runs
     #[arg(long, value_name = "DIR")]
     evidence: Option<PathBuf>,
@@ -66,6 +72,12 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     match (&args.svg, &folders[..]) {
         _ if args.all || !args.only.is_empty() => verdicts(&read, &Shown { all: args.all, only: args.only.clone() })?,
         _ if args.plots => list(&html::plots(&read))?,
+        _ if let Some(format) = args.format => {
+            let [run] = &read[..] else {
+                bail!("--format is of one run; `ascertain history compare RUN RUN --format …` holds two against each other");
+            };
+            put(&args.output.clone().unwrap_or_else(|| "-".into()), &formatted(run, format))?
+        }
         (Some(id), _) => {
             let file = args.output.clone().unwrap_or_else(|| "-".into());
             put(&file, &svg::standalone(find(&html::plots(&read), id)?))?;
@@ -110,6 +122,25 @@ fn verdicts(read: &[RecordedRun], shown: &Shown) -> anyhow::Result<()> {
         })
         .collect();
     output::say(&output::parts(&texts))
+}
+
+/// The results of a run in a format: in CSV those of its claims where it was about these alone, and else its figures.
+fn formatted(run: &RecordedRun, format: Format) -> String {
+    let (outcome, plan) = (&run.outcome, &run.header.plan);
+    let is_order = |claim: &ClaimResult| claim.asked.judging == Judging::Order;
+    let is_about_claims = plan.tables.is_empty() && !outcome.claims.is_empty() && !outcome.claims.iter().any(is_order);
+    match format {
+        Format::Json => json::outcome(outcome),
+        Format::Csv if is_about_claims => csv::claims(outcome),
+        Format::Csv => csv::outcome(outcome),
+        Format::Markdown => markdown::outcome(&outcome.asked_for(&plan.tables), &TableLayout::default()),
+        Format::Table => {
+            let asked = outcome.asked_for(&plan.tables);
+            let style = Style::of_stdout(None);
+            let claims = terminal::checked(&asked, &Shown::default(), None, &style);
+            if is_about_claims { claims } else { output::parts(&[terminal::points_table(&asked, &style), claims]) }
+        }
+    }
 }
 
 fn verdict(word: &str) -> Result<Verdict, String> {
