@@ -163,8 +163,7 @@ impl Experiment for CacheRace {
         }
     }
 
-    /// Each policy on the disk, where the tail of one trial is a request or two, and the tails of those that can be
-    /// replayed.
+    /// The tails of policies that can be replayed, and each on the disk, where the tail of one trial is a request or two.
     fn table_arms(&self) -> Vec<Arm> {
         let at =
             |trace: &str, quantile: u64| SPEC.default_point().with("trace", trace).with("quantile_permille", quantile);
@@ -173,7 +172,7 @@ impl Experiment for CacheRace {
         let replayed = [990, 999].map(|quantile| at(STALLS, quantile));
         let replayed =
             replayed.iter().flat_map(|point| [NEVER, ALWAYS, AFTER, PERCENTILE].map(|variant| arm(variant, point)));
-        live.chain(replayed).collect()
+        replayed.chain(live).collect()
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
