@@ -25,6 +25,8 @@ const PROGRESS_NS: u64 = 100_000_000;
 /// Nobody waits for trials that are quicker, once there were a few.
 const SLOW_NS: f64 = 1e8;
 const FEW: u64 = 64;
+/// What a table has at the least before claims that need other trials have every other slice.
+const FIRST_TABLE_TRIALS: u64 = 16;
 /// What a comparison is given, by what it takes at the least: a pair may be lost, and the next ones be slower.
 const ROOM: f64 = 1.25;
 
@@ -51,6 +53,7 @@ pub(crate) struct Schedule<'r, 'a> {
     goes_on: Vec<bool>,
     /// Whether it was looked at what the answers take.
     has_looked_ahead: bool,
+    slices: u64,
     record: TrialRecord,
 }
 
@@ -78,6 +81,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
             next_progress_ns: 0,
             now,
             has_looked_ahead: false,
+            slices: 0,
             record: TrialRecord::default(),
         }
     }
@@ -266,8 +270,8 @@ impl<'r, 'a> Schedule<'r, 'a> {
         Duration::from_nanos(self.time_ns.end.saturating_sub(self.time_ns.start))
     }
 
-    /// The lane that is to have the next slice: tables fill first, then whichever expects most
-    /// log-evidence a second. The choice looks only at the past, so it does not touch validity.
+    /// The lane that is to have the next slice: tables come first, and when they have enough to be read, take turns with
+    /// whichever expects most log-evidence a second. The choice looks only at the past, so it does not touch validity.
     fn choose(&mut self) -> Option<usize> {
         if self.time_left_ns() == 0 || self.stop.is_asked() {
             return None;
@@ -283,9 +287,12 @@ impl<'r, 'a> Schedule<'r, 'a> {
             }
             let lane = &self.judge.lanes[number];
             let growth: f64 = self.judge.open_claims(number).map(ClaimJudge::expected_growth).sum();
+            let promise = growth / lane.cost_ns.max(1.0);
+            let is_tables_turn = lane.trials < FIRST_TABLE_TRIALS || self.slices.is_multiple_of(2);
             let score = match lane.table_waits(&self.judge.config) {
-                true => f64::MAX / (lane.trials as f64 + 2.0),
-                false => growth / lane.cost_ns.max(1.0),
+                true if is_tables_turn => f64::MAX / (lane.trials as f64 + 2.0),
+                true => promise.max(f64::MIN_POSITIVE),
+                false => promise,
             };
             if best.is_none_or(|(_, most)| score > most) {
                 best = Some((number, score));
@@ -295,6 +302,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
     }
 
     fn slice(&mut self, lane: usize) -> Result<(), Interrupted> {
+        self.slices += 1;
         let slice_ends_ns = self.time_ns.end.min(clock::now_ns().saturating_add(SLICE_NS));
         loop {
             if !self.wait_for_gap(lane) {

@@ -4,6 +4,7 @@
 mod common;
 
 use std::error::Error as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ascertain_engine::claim::{Bound, Claim, Judging};
@@ -12,6 +13,7 @@ use ascertain_engine::finding::{Least, Reason};
 use ascertain_engine::outcome::{Outcome, Verdict};
 use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_engine::run::{Observer, Outlook, Progress, Recording, Silent, run};
+use ascertain_sys::interrupt::Stop;
 use common::{Scripted, arm, noisy, outcome, plan, versus};
 
 #[test]
@@ -137,7 +139,40 @@ fn trials_are_pairs_where_two_are_compared() {
     }
 }
 
-/// Tables fill first; this one is never full.
+/// A table that is never full lets a claim have its turn when it has a few trials, and goes on when that is decided.
+#[test]
+fn a_table_and_a_claim_take_turns() {
+    static TABLED: AtomicU64 = AtomicU64::new(0);
+    fn slow(_: &str, _: &Trial) -> Result<f64, TargetError> {
+        std::thread::sleep(Duration::from_millis(1));
+        TABLED.fetch_add(1, Ordering::Relaxed);
+        Ok(1.0)
+    }
+    /// Asks for the end when the claim is decided and the table has gone on.
+    struct Ends(Stop, Option<u64>);
+    impl Observer for Ends {
+        fn progress(&mut self, progress: &Progress) {
+            let tabled = TABLED.load(Ordering::Relaxed);
+            let is_decided = progress.closed.iter().sum::<usize>() == progress.claims;
+            if is_decided && tabled > *self.1.get_or_insert(tabled) {
+                self.0.ask();
+            }
+        }
+    }
+    let mut table = Scripted::new(&["slow"], slow);
+    table.spec.id = "table".into();
+    let quick = Scripted::new(&["quick"], |_, _| Ok(1.0));
+    let claims = vec![quick.predicate("quick", "quick", "time <= 2 ns", 0.5)];
+    let tables = vec![Table { experiment: "table".into(), arms: vec![arm("slow")] }];
+    let config = Config { max_time: Duration::from_secs(60), table_trials: Some(1_000_000), ..Config::default() };
+    let (registry, stop): ([&dyn Experiment; 2], _) = ([&table, &quick], Stop::new().unwrap());
+    let plan = Plan { tables, ..plan(claims, config) };
+    let outcome = run(&plan, &registry, Recording::None, &stop, &mut Ends(stop.clone(), None)).unwrap().outcome;
+    assert_eq!(outcome.claims[0].verdict, Verdict::Holds, "{:?}", outcome.claims[0]);
+    assert!(outcome.interrupted, "the table goes on");
+}
+
+/// Tables come first; this one never has a few trials.
 #[test]
 fn a_claim_whose_turn_never_came_says_so() {
     fn slow(_: &str, _: &Trial) -> Result<f64, TargetError> {

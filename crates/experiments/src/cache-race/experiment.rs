@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Emulates, Experiment, Factor, Level, Metric, Plot, Session, Setup, Spec, TargetError,
+    Accepts, Arm, Better, Emulates, Experiment, Factor, Level, Metric, Plot, Point, Session, Setup, Spec, TargetError,
     Unavailable,
 };
 use ascertain_engine::unit::Unit;
@@ -163,16 +163,16 @@ impl Experiment for CacheRace {
         }
     }
 
-    /// Each policy on the disk, and the quantiles of those that can be replayed.
+    /// The tails of policies that can be replayed, and each on the disk, where the tail of one trial is a request or two.
     fn table_arms(&self) -> Vec<Arm> {
-        let point = SPEC.default_point();
-        let arm = |variant: &str, point| Arm { variant: variant.into(), point };
-        let live = SPEC.variants.iter().map(|variant| arm(&variant.name, point.clone()));
-        let replayed = [500_u64, 900, 990, 999].into_iter().flat_map(|quantile| {
-            let point = point.clone().with("trace", STALLS).with("quantile_permille", quantile);
-            [NEVER, ALWAYS, AFTER, PERCENTILE].map(|variant| arm(variant, point.clone()))
-        });
-        live.chain(replayed).collect()
+        let at =
+            |trace: &str, quantile: u64| SPEC.default_point().with("trace", trace).with("quantile_permille", quantile);
+        let arm = |variant: &str, point: &Point| Arm { variant: variant.into(), point: point.clone() };
+        let live = SPEC.variants.iter().map(|variant| arm(&variant.name, &at(LIVE, 500)));
+        let replayed = [990, 999].map(|quantile| at(STALLS, quantile));
+        let replayed =
+            replayed.iter().flat_map(|point| [NEVER, ALWAYS, AFTER, PERCENTILE].map(|variant| arm(variant, point)));
+        replayed.chain(live).collect()
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {

@@ -9,7 +9,6 @@ use ascertain_engine::experiment::{
 };
 use ascertain_engine::unit::Unit;
 
-use crate::links::OURS;
 use crate::name_servers::address;
 
 /// Questions at a rate, and their answers.
@@ -17,6 +16,9 @@ pub struct DnsLoad;
 
 /// What is known of a question in the end, with its times in their order.
 const QUESTION_BYTES: u64 = 64;
+
+/// The level of `server` and `queries` that is neither somebody's, as other experiments have it.
+const OURS: &str = "own";
 
 const UDP: &str = "udp";
 const TCP: &str = "tcp";

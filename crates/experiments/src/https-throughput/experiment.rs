@@ -89,7 +89,7 @@ fn factors() -> Vec<Factor> {
         Factor::one_of("client", "who asks: ours on hyper and rustls, or one that is installed", [OWN, CURL, GO]),
         Factor::one_of("server", "who answers", [OWN, NGINX, CADDY, GO]),
         Factor::integer("streams", "connections at once", 1, 1..=64),
-        Factor::integer("mb", "megabytes that they transfer, all of them together", 256, 1..=1_000_000),
+        Factor::integer("mb", "megabytes that they transfer, all of them together", 128, 1..=1_000_000),
         Factor::one_of("cpus", "which both ends use: all that there are, or one together", [ALL, ONE]),
         Factor::one_of("cipher", "what encrypts", CIPHERS.map(|(level, _)| level)),
         Factor::integer(

@@ -73,33 +73,42 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
 
 /// The source's charts: its improvement is the distance to one stream's line.
 fn plots() -> Vec<Plot> {
+    let sweep = |metric: &str, factor: &str| Plot::Sweep {
+        metric: metric.into(),
+        factor: factor.into(),
+        footprints: Vec::new(),
+    };
     let choice =
         |metric: &str| Plot::Choice { metric: metric.into(), factor: "block".into(), chosen: "chosen_block".into() };
-    let of_metric = |metric| [Plot::sweep(metric, "size"), Plot::sweep(metric, "block"), choice(metric)];
+    let of_metric = |metric| [sweep(metric, "size"), sweep(metric, "block"), choice(metric)];
     ["time", "rate"].into_iter().flat_map(of_metric).collect()
 }
 
 fn factors() -> Vec<Factor> {
+    let integer =
+        |name, about, default: u64, min, max| Factor::new(name, about, default, Accepts::Integers { min, max });
     let schemes = SCHEMES.map(String::from).to_vec();
     vec![
-        Factor::integer("size", "of the file [B]", 20_000_000, 0..=1 << 40),
-        Factor::integer("block", "the blocks' size [B]", 1_000_000, 1..=1 << 40),
-        Factor::integer("connections", "as many blocks are under way at once", 32, 1..=256),
-        Factor::integer(
+        integer("size", "of the file [B]", 20_000_000, 0, 1 << 40),
+        integer("block", "the blocks' size [B]", 1_000_000, 1, 1 << 40),
+        integer("connections", "as many blocks are under way at once", 32, 1, 256),
+        integer(
             "scale",
             "through it files, blocks and the round trip are smaller by this factor, and so are times; 1 takes its time",
             20,
-            1..=1_000,
+            1,
+            1_000,
         ),
-        Factor::integer("rtt_ms", "the round trip of the link to our store", 50, 0..=10_000),
-        Factor::integer(
+        integer("rtt_ms", "the round trip of the link to our store", 50, 0, 10_000),
+        integer(
             "rate_kb_s",
             "how fast each connection is, in 1000 bytes a second; 0 has no limit",
             2_000,
-            0..=10_000_000,
+            0,
+            10_000_000,
         ),
-        Factor::integer("sum_mbit_s", "how fast all of them are together; 0 has no limit", 0, 0..=100_000),
-        Factor::integer("loss_percent", "of the segments, each way", 0, 0..=50),
+        integer("sum_mbit_s", "how fast all of them are together; 0 has no limit", 0, 0, 100_000),
+        integer("loss_percent", "of the segments, each way", 0, 0, 50),
         Factor::new(
             "speaks",
             "what our store speaks; s3 and gcs take no blocks below 5 MiB",
