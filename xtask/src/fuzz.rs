@@ -47,7 +47,7 @@ pub fn all() -> anyhow::Result<()> {
             // What it finds by the way goes into the first folder.
             command.arg(&found).arg(tools::root().join(corpus)).current_dir(&folder);
             // A busy machine may stop anything for a while.
-            command.args(["-max_total_time=60", "-timeout=60", "-max_len=4096", "-print_final_stats=1"]);
+            command.args(["-max_total_time=30", "-timeout=60", "-max_len=4096", "-print_final_stats=1"]);
             command.arg(format!("-artifact_prefix={}-", folder.join(name).display()));
             command.stdout(log.try_clone()?).stderr(log);
             Ok((*name, command.spawn().with_context(|| format!("{name} can't be started"))?))

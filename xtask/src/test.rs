@@ -83,7 +83,7 @@ const PARTS: &[Part] = &[
     ("reports in a browser", &[Need::Debian("chromium", "chromium"), Need::Npm], browser),
     ("barrierd on this kernel", &[], barrierd),
     // libFuzzer is written in C++.
-    ("parsers, fuzzed for a minute each", &[Need::Debian("c++", "g++")], fuzz::all),
+    ("parsers, fuzzed for half a minute each", &[Need::Debian("c++", "g++")], fuzz::all),
 ];
 
 /// So many parts are named for how long they took.
