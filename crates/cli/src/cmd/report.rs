@@ -74,7 +74,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
         _ if args.plots => list(&html::plots(&read))?,
         _ if let Some(format) = args.format => {
             let [run] = &read[..] else {
-                bail!("--format is of one run; `ascertain history compare RUN RUN --format …` holds two against each other");
+                bail!("--format is of one run; `ascertain history compare RUN RUN --format …` compares two");
             };
             put(&args.output.clone().unwrap_or_else(|| "-".into()), &formatted(run, format))?
         }
