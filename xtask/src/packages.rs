@@ -69,6 +69,9 @@ fn packages() -> anyhow::Result<()> {
         tools::run("tar", &["--extract", "--touch", "--directory", &folder, "--file", &format!("{folder}/{file}")])?;
         names.insert(name.to_owned());
     }
+    let metadata = ["metadata", "--offline", "--no-deps", "--format-version", "1"];
+    let published = tools::said("cargo", &metadata)?.matches("\"publish\":null").count();
+    ensure!(names.len() == published, "{published} packages are to be published, and these are there: {names:?}");
     let root = fs::read_to_string(tools::in_root("Cargo.toml"))?;
     let (_, profiles) = root.split_once("[profile.").context("Cargo.toml has no profiles")?;
     let paths: String = names.iter().map(|name| format!("{name} = {{ path = \"{name}-{VERSION}\" }}\n")).collect();

@@ -44,6 +44,8 @@ fn slo_says_which_part_of_it_failed() {
     assert!(said.contains("`--show-output` shows what the command says"), "{said}");
     let heard = slo(&["--show-output", "--", "false"]).stdout;
     assert!(!heard.contains("--show-output"), "{heard}");
+    let told = slo(&["--", "sh", "-c", "echo no host >&2; exit 6"]).stdout.replace('\n', " ");
+    assert!(told.contains("when it failed first, it said `no host`.") && !told.contains("--show-output"), "{told}");
     let one = ascertain(state.path(), &["slo", "--no-evidence", "--at-least", "80%", "--", "false"]).stdout;
     assert!(one.contains("Refuted: `exit == 0`") && !one.contains("What failed"), "{one}");
     assert!(!one.contains("median"), "of an exit code there is none: {one}");

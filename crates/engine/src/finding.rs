@@ -330,14 +330,21 @@ pub enum Remark {
         /// The others.
         others: Vec<Dissent>,
     },
-    /// Questions were sent less often than they should have been, or later.
+    /// Questions were sent less often than they should have been, or late, or could not be sent.
     Overload {
+        /// In so many trials.
+        limited: u64,
+        /// Of so many, warm-ups with them.
+        trials: u64,
         /// So many a second should have been sent.
         wanted_per_s: f64,
-        /// So many were.
+        /// So many were in the last trial.
         sent_per_s: f64,
-        /// By how much one of a hundred was late, at the least.
-        late_ns: f64,
+    },
+    /// A command failed, which is one of its answers.
+    Failure {
+        /// What it said last.
+        said: String,
     },
 }
 

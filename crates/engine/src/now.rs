@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn the_last_that_is_said_of_an_arm_is_kept() {
         let now = Now::new(vec![Vec::new(), vec!["a".into(), "b".into()]]);
-        let said = |sent_per_s| Remark::Overload { wanted_per_s: 3.0, sent_per_s, late_ns: 0.0 };
+        let said = |sent_per_s| Remark::Overload { limited: 1, trials: 2, wanted_per_s: 3.0, sent_per_s };
         // Of nothing that is measured nothing is said.
         now.remark(said(0.0));
         now.opens();

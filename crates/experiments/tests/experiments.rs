@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ascertain_engine::experiment::{Arm, Experiment, Level};
+use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Level};
 use ascertain_engine::finding::{Reason, Unavailable};
 use ascertain_engine::memory;
 use ascertain_engine::outcome::Outcome;
@@ -58,8 +58,11 @@ fn what_stands_in_for_the_real_thing_says_so() {
         for name in given {
             assert_eq!(spec.emulated(&arm(spec.default_point().with(name, "example.org"))), None, "{}", spec.id);
         }
-        let is_real = |name: &str| ["url", "listener", "zone"].contains(&name);
-        let may_be_real = spec.factors.iter().any(|factor| is_real(&factor.name));
+        let is_real = |factor: &Factor| {
+            let is_anybodys = matches!(factor.accepts, Accepts::Anything | Accepts::Address { .. });
+            is_anybodys && ["url", "listener", "zone", "server", "trace"].contains(&&*factor.name)
+        };
+        let may_be_real = spec.factors.iter().any(is_real);
         assert!(!may_be_real || spec.emulates.is_some(), "{} is measured on something of ours", spec.id);
     }
 }

@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let provider = Provider { done_after: Duration::from_secs(1), ..provider };
     let running = provider.start(TcpListener::bind(LOCAL)?)?;
     let addresses: Vec<String> = served.servers().iter().map(ToString::to_string).collect();
-    let (url, at) = (running.url(), format!("--at zone=example --at addresses={}", addresses.join("+")));
+    let (url, at) = (running.url(), format!("--at zone=example --at addresses={}", addresses.join(",")));
     if is_google {
         let path = std::env::temp_dir().join(format!("ascertain-key-{}.json", std::process::id()));
         std::fs::write(&path, running.service_account())?;

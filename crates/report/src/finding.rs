@@ -167,13 +167,13 @@ pub(crate) fn remark(remark: &Remark) -> String {
             let of_all = if *all == 1 { "1 server says".into() } else { format!("{all} servers say") };
             format!("{agree} of {of_all} so{others}")
         }
-        Remark::Overload { wanted_per_s, sent_per_s, late_ns } => format!(
-            "{} of {} questions a second were sent, and one of a hundred {} late at the least: who asks was the limit, \
-             and not who answers",
+        Remark::Overload { limited, trials, wanted_per_s, sent_per_s } => format!(
+            "in {limited} of {trials} trials who asks was the limit, and not who answers; in the last of all {} of {} \
+             questions a second were sent",
             significant(*sent_per_s),
-            significant(*wanted_per_s),
-            time(*late_ns as u64)
+            significant(*wanted_per_s)
         ),
+        Remark::Failure { said } => format!("when it failed first, it said `{said}`"),
     }
 }
 

@@ -157,6 +157,11 @@ pub(crate) fn here(claim: &ClaimResult) -> String {
     }
 }
 
+/// " (7 left open)": of trials that were cut off nobody knows.
+pub(crate) fn left_open(claim: &ClaimResult) -> String {
+    if claim.unknown > 0 { format!(" ({} left open)", claim.unknown) } else { String::new() }
+}
+
 /// The figure that was judged, and its range: of a rate and a value the rate, with the median of what it is a rate of;
 /// "0 of 143" rather than a rate of none. Nothing where there is none.
 pub(crate) fn judged(claim: &ClaimResult) -> Option<Figure> {
@@ -168,8 +173,8 @@ pub(crate) fn judged(claim: &ClaimResult) -> Option<Figure> {
             let range = rate.range_in_words();
             let counted = claim.trials.saturating_sub(claim.ties);
             let value = match (claim.successes, median(claim)) {
-                (0, Some(median)) => format!("0 of {counted}, {median}"),
-                (0, None) => format!("0 of {counted} trials"),
+                (0, Some(median)) => format!("0 of {counted}{}, {median}", left_open(claim)),
+                (0, None) => format!("0 of {counted} trials{}", left_open(claim)),
                 (_, Some(median)) => format!("{}, {median}", rate.value),
                 (_, None) => rate.value,
             };

@@ -1,4 +1,4 @@
-"""Writes the reference values that tests/vectors.rs holds this crate against, computed with 80 digits.
+"""Writes the reference values that tests/all/vectors.rs holds this crate against, computed with 80 digits.
 
     pip install mpmath gmpy2 && python3 make.py      # less than a minute with gmpy2, which is optional
 

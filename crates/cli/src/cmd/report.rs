@@ -48,7 +48,7 @@ pub struct Args {
     #[arg(long, value_name = "VERDICT", value_delimiter = ',', value_parser = verdict,
           conflicts_with_all = ["output", "svg", "plots"])]
     only: Vec<Verdict>,
-    /// Print a run's results as the command that measured it does, to standard output unless there is a file to write
+    /// Print a run's figures and claims in a format, to standard output unless there is a file to write
     #[arg(long, value_enum, conflicts_with_all = ["svg", "plots", "all", "only"])]
     format: Option<Format>,
     /// Folder of runs to look in, instead of ~/.local/state/ascertain/runs
@@ -76,7 +76,11 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
             let [run] = &read[..] else {
                 bail!("--format is of one run; `ascertain history compare RUN RUN --format …` compares two");
             };
-            put(&args.output.clone().unwrap_or_else(|| "-".into()), &formatted(run, format))?
+            match &args.output {
+                Some(file) => put(file, &formatted(run, format, &Style::of_stdout(Some(false))))?,
+                None if format == Format::Table => output::say(&formatted(run, format, &Style::of_stdout(None)))?,
+                None => output::print(&formatted(run, format, &Style::of_stdout(None)))?,
+            }
         }
         (Some(id), _) => {
             let file = args.output.clone().unwrap_or_else(|| "-".into());
@@ -125,7 +129,7 @@ fn verdicts(read: &[RecordedRun], shown: &Shown) -> anyhow::Result<()> {
 }
 
 /// The results of a run in a format: in CSV those of its claims where it was about these alone, and else its figures.
-fn formatted(run: &RecordedRun, format: Format) -> String {
+fn formatted(run: &RecordedRun, format: Format, style: &Style) -> String {
     let (outcome, plan) = (&run.outcome, &run.header.plan);
     let is_order = |claim: &ClaimResult| claim.asked.judging == Judging::Order;
     let is_about_claims = plan.tables.is_empty() && !outcome.claims.is_empty() && !outcome.claims.iter().any(is_order);
@@ -136,9 +140,8 @@ fn formatted(run: &RecordedRun, format: Format) -> String {
         Format::Markdown => markdown::outcome(&outcome.asked_for(&plan.tables), &TableLayout::default()),
         Format::Table => {
             let asked = outcome.asked_for(&plan.tables);
-            let style = Style::of_stdout(None);
-            let claims = terminal::checked(&asked, &Shown::default(), None, &style);
-            if is_about_claims { claims } else { output::parts(&[terminal::points_table(&asked, &style), claims]) }
+            let claims = terminal::checked(&asked, &Shown::default(), None, style);
+            if is_about_claims { claims } else { output::parts(&[terminal::points_table(&asked, style), claims]) }
         }
     }
 }

@@ -81,7 +81,8 @@ pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
 
 /// How to hear what a command says that fails, where nobody has heard it.
 fn advice(Done { plan, run, .. }: &Done, style: &Style) -> String {
-    let is_heard = plan.commands.iter().any(|set| set.output == Output::Inherit);
+    let is_told = !run.outcome.remarks.is_empty();
+    let is_heard = is_told || plan.commands.iter().any(|set| set.output == Output::Inherit);
     let not_kept = run.outcome.claims.iter().filter(|claim| claim.verdict != Verdict::Holds);
     let mut broken = not_kept.flat_map(|claim| &claim.broken);
     match broken.any(|broken| broken.condition.starts_with("exit ")) && !is_heard {

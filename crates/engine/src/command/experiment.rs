@@ -13,6 +13,8 @@ use crate::block::Block;
 use crate::experiment::{
     Arm, ArmId, Experiment, Point, Samples, Session, Setup, Spec, Status, TargetError, Trial, Unavailable,
 };
+use crate::finding::Remark;
+use crate::now::Now;
 
 /// A set of commands that can be measured.
 ///
@@ -89,6 +91,7 @@ struct CommandSession<'e> {
     targets: Vec<Target>,
     requests: Option<Requests>,
     stop: Stop,
+    now: Now,
     /// Dropped last: clean-ups come after everything else.
     _entered: Vec<Entered<'e>>,
 }
@@ -122,6 +125,7 @@ impl<'e> CommandSession<'e> {
             targets,
             requests: set.requests.clone().map(|texts| Requests::new(texts, setup.seed)),
             stop: setup.stop.clone(),
+            now: setup.now.clone(),
         })
     }
 }
@@ -165,7 +169,15 @@ impl Session for CommandSession<'_> {
             run_untimed(prepare, occasion, &self.stop)?;
         }
         let ran = line.run(occasion, self.set.time_limit, &self.stop);
-        let observed = ran.and_then(|(usage, last_words)| observe(&usage, &last_words, self.set, line, out));
+        let observed = ran.and_then(|(usage, last_words)| {
+            observe(&usage, &last_words, self.set, line, out)?;
+            if failure(usage.exit).is_some()
+                && let Some(said) = last_words.said()
+            {
+                self.now.remark(Remark::Failure { said });
+            }
+            Ok(())
+        });
         // What was prepared is to be undone, whatever came of the command.
         let Some(conclude) = conclude else { return observed };
         if observed == Err(TargetError::Interrupted) {

@@ -230,6 +230,11 @@ impl LastWords {
         LastWords { said: cut.to_string() + &last.chars().skip(surplus).collect::<String>(), is_shown }
     }
 
+    /// What it said, if it was heard.
+    pub fn said(&self) -> Option<String> {
+        Some(self.said.clone()).filter(|said| !said.is_empty())
+    }
+
     /// How a failure goes on: what it said, or how to hear it, which is the same for a command of a file of claims.
     pub fn or_advice(&self) -> String {
         match &*self.said {

@@ -62,7 +62,9 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     id: "cache-race".into(),
     title: "A cache that is at times slow: the origin asked too, by policy, live and on recorded requests".into(),
     readme: include_str!("README.md").into(),
-    emulates: Some(Emulates::of("the link to the server; replayed, the times of both")),
+    emulates: Some(Emulates::of(
+        "the link to the server, and in a replay the times of both, unless somebody recorded them",
+    )),
     variants: vec![
         (NEVER, "the origin is asked when the cache has failed").into(),
         (ALWAYS, "both are asked at once").into(),

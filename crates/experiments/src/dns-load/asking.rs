@@ -27,6 +27,8 @@ const LATE_NS: f64 = 1e7;
 
 pub struct Asking {
     targets: Vec<Target>,
+    /// Of each, how many trials there were, and in how many of them who asks was the limit.
+    limits: Vec<(u64, u64)>,
     stop: Stop,
     now: Now,
 }
@@ -44,7 +46,7 @@ struct Target {
 impl Asking {
     pub fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
         let targets = arms.iter().map(Target::new).collect::<Result<_, _>>()?;
-        Ok(Self { targets, stop: setup.stop.clone(), now: setup.now.clone() })
+        Ok(Self { targets, limits: vec![(0, 0); arms.len()], stop: setup.stop.clone(), now: setup.now.clone() })
     }
 }
 
@@ -126,7 +128,8 @@ fn quantile(took_ns: &[u64], count: usize, part: f64) -> Option<u64> {
     took_ns.get(rank - 1).copied()
 }
 
-fn samples(Posing { posed, strange, cpu_ns, .. }: &Posing, pace: Pace, out: &mut Samples) {
+fn samples(posing: &Posing, pace: Pace, out: &mut Samples) {
+    let Posing { posed, strange, cpu_ns, refused, .. } = posing;
     let mut by_code: [Vec<u64>; CODES.len()] = Default::default();
     for answer in posed.iter().filter_map(|posed| posed.answer) {
         by_code[usize::from(u16::from(answer.code)).min(CODES.len() - 1)].push(answer.took_ns);
@@ -149,12 +152,12 @@ fn samples(Posing { posed, strange, cpu_ns, .. }: &Posing, pace: Pace, out: &mut
             }
         }
     }
-    out.push(SENT, posed.len() as f64);
-    out.push(SENT_PER_S, sent_per_s(posed, pace));
+    out.push(SENT, posed.len() as f64 - *refused as f64);
+    out.push(SENT_PER_S, sent_per_s(posing, pace));
     let start_ns = posed.first().map_or(0, |first| first.due_ns);
     let arrived = |posed: &Posed| Some(posed.due_ns + posed.answer?.took_ns);
-    let answers_ns = posed.iter().filter_map(arrived).max().map_or(0, |last_ns| last_ns - start_ns);
-    out.push(ANSWERED_PER_S, all.len() as f64 * 1e9 / answers_ns.max(1) as f64);
+    let answers_s = posed.iter().filter_map(arrived).max().map_or(0, |last_ns| last_ns - start_ns) as f64 / 1e9;
+    out.push(ANSWERED_PER_S, all.len() as f64 / answers_s.max(sending_s(posed, pace)));
     out.push(ANSWERED, share(all.len()));
     out.push(LOST, share(posed.len() - all.len()));
     let is_truncated = |posed: &&Posed| posed.answer.is_some_and(|answer| answer.is_truncated);
@@ -165,11 +168,15 @@ fn samples(Posing { posed, strange, cpu_ns, .. }: &Posing, pace: Pace, out: &mut
     out.push(CPU, *cpu_ns as f64 / times_ns.max(1_000_000_000 / pace.rate_per_s) as f64);
 }
 
+fn sent_per_s(posing: &Posing, pace: Pace) -> f64 {
+    (posing.posed.len() as f64 - posing.refused as f64) / sending_s(&posing.posed, pace)
+}
+
 /// Each question takes as long as the rate says at the least, also the last one.
-fn sent_per_s(posed: &[Posed], pace: Pace) -> f64 {
-    let Some((first, last)) = posed.first().zip(posed.last()) else { return 0.0 };
-    let sending_s = (last.sent_ns - first.due_ns) as f64 / 1e9 + 1.0 / pace.rate_per_s as f64;
-    posed.len() as f64 / sending_s.max(pace.time.as_secs_f64())
+fn sending_s(posed: &[Posed], pace: Pace) -> f64 {
+    let ends = posed.first().zip(posed.last());
+    let sending_s = ends.map_or(0.0, |(first, last)| (last.sent_ns - first.due_ns) as f64 / 1e9);
+    (sending_s + 1.0 / pace.rate_per_s as f64).max(pace.time.as_secs_f64())
 }
 
 fn behind_ns(posed: &[Posed]) -> f64 {
@@ -178,11 +185,10 @@ fn behind_ns(posed: &[Posed]) -> f64 {
     quantile(&behind_ns, behind_ns.len(), 0.99).unwrap_or(0) as f64
 }
 
-/// What is to be said where it was not the server that was slow.
-fn overload(Posing { posed, .. }: &Posing, pace: Pace) -> Option<Remark> {
-    let (wanted_per_s, sent_per_s, late_ns) = (pace.rate_per_s as f64, sent_per_s(posed, pace), behind_ns(posed));
-    let is_overload = sent_per_s < LEAST_SENT * wanted_per_s || late_ns >= LATE_NS;
-    is_overload.then_some(Remark::Overload { wanted_per_s, sent_per_s, late_ns })
+/// Whether it was not the server that was slow.
+fn is_overload(posing: &Posing, pace: Pace) -> bool {
+    let is_less = sent_per_s(posing, pace) < LEAST_SENT * pace.rate_per_s as f64;
+    is_less || posing.refused > 0 || behind_ns(&posing.posed) >= LATE_NS
 }
 
 impl Session for Asking {
@@ -196,8 +202,8 @@ impl Session for Asking {
             true => Ok(()),
             false if posing.strange > 0 => Err(target.failed("what it says are no answers to what it is asked")),
             false => {
-                let refused = posing.refused.map(|why| format!(": nothing can be sent to it: {why}"));
-                Err(target.failed(&format!("it does not answer{}", refused.unwrap_or_default())))
+                let refusal = posing.refusal.map(|why| format!(": nothing can be sent to it: {why}"));
+                Err(target.failed(&format!("it does not answer{}", refusal.unwrap_or_default())))
             }
         }
     }
@@ -206,8 +212,14 @@ impl Session for Asking {
         let target = &self.targets[arm];
         let posing = target.ask(target.pace, &self.stop)?;
         samples(&posing, target.pace, out);
-        if let Some(remark) = overload(&posing, target.pace) {
-            self.now.remark(remark);
+        let (trials, limited) = &mut self.limits[arm];
+        *trials += 1;
+        if is_overload(&posing, target.pace) {
+            *limited += 1;
+        }
+        if *limited > 0 {
+            let (wanted_per_s, sent_per_s) = (target.pace.rate_per_s as f64, sent_per_s(&posing, target.pace));
+            self.now.remark(Remark::Overload { limited: *limited, trials: *trials, wanted_per_s, sent_per_s });
         }
         Ok(())
     }

@@ -87,8 +87,10 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
 
 fn of_code(code: &&str) -> [Metric; 3] {
     let text = code.to_uppercase();
+    // That a name is not there is an answer like any other.
+    let better = if ["noerror", "nxdomain"].contains(code) { Better::Higher } else { Better::Lower };
     [
-        Metric::new(code, &format!("share of the questions that {text} was the answer to"), Unit::One, Better::Higher),
+        Metric::new(code, &format!("share of the questions that {text} was the answer to"), Unit::One, better),
         Metric::time(&format!("{code}_p50"), &format!("from when a question was due to {text} as its answer")),
         Metric::time(&format!("{code}_p99"), "of the same"),
     ]

@@ -136,8 +136,10 @@ impl Target {
                 let by_datagrams = |asked: &&Asked| asked.server == server && !asked.is_by_tcp;
                 let of_server = probing.asked().iter().filter(by_datagrams);
                 let (answers, asked) = (of_server.clone().filter_map(|asked| asked.answer), of_server.count());
-                let truncated = answers.filter(|answer| answer.says == Says::Truncated).count();
-                (1..asked).contains(&truncated)
+                let (truncated, whole): (Vec<_>, Vec<_>) = answers.partition(|answer| answer.says == Says::Truncated);
+                let lost = asked - truncated.len() - whole.len();
+                // A long answer is never whole, and a few of them may be lost.
+                !truncated.is_empty() && (!whole.is_empty() || 4 * lost >= truncated.len())
             };
             if !(0..self.rhythm.servers).any(is_limited) || self.rhythm.interval >= MOST_INTERVAL {
                 return self.check(&probing);

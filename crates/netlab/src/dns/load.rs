@@ -128,8 +128,10 @@ pub struct Posing {
     pub strange: u64,
     /// The CPU time of the asking thread until all was sent.
     pub cpu_ns: u64,
-    /// What the kernel said when it first refused to send one, which is lost.
-    pub refused: Option<String>,
+    /// So many of them the kernel refused to send: nobody answers them.
+    pub refused: u64,
+    /// What it said to the first of these.
+    pub refusal: Option<String>,
 }
 
 /// Asks at a pace, and waits for the answers, unless it is told to end. Numbers are drawn from the seed.
@@ -159,7 +161,8 @@ pub fn load(mix: &Mix, pace: Pace, way: Way, seed: u64, is_over: impl Fn() -> bo
             last_ns = now_ns();
             asking.ask(number, line, due_ns(number), last_ns, &mut bytes)?;
             if let Err(error) = lines.send(line, &bytes) {
-                asking.posing.refused.get_or_insert_with(|| error.to_string());
+                asking.posing.refused += 1;
+                asking.posing.refusal.get_or_insert_with(|| error.to_string());
             }
             number += 1;
         }

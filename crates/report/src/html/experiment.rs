@@ -2,7 +2,7 @@
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::command::CommandSet;
-use ascertain_engine::experiment::{Emulates, Metric, Spec};
+use ascertain_engine::experiment::{Arm, Emulates, Metric, Spec};
 use ascertain_engine::outcome::{ClaimResult, PointSummary};
 use ascertain_engine::recorded::RecordedRun;
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
@@ -54,7 +54,7 @@ pub(super) fn experiment(run: &RecordedRun, index: usize, prefix: &str, pack: &m
     let pictures = pictures::of_experiment(run, &spec.id);
     let mut constants = pictures::constants(run, &spec.id);
     constants.extend(pictures::facts(&run.outcome.facts, &spec.id));
-    constants.extend(spec.emulates.as_ref().map(emulated));
+    constants.extend(spec.emulates.as_ref().filter(|_| is_emulated(run, spec)).map(emulated));
     let mut asked = run.outcome.asked_for(&run.header.plan.tables);
     asked.claims.retain(|claim| claim.experiment == spec.id);
     asked.points.retain(|point| point.experiment == spec.id);
@@ -71,6 +71,13 @@ pub(super) fn experiment(run: &RecordedRun, index: usize, prefix: &str, pack: &m
         design,
         is_open,
     }
+}
+
+/// Whether something stood in for the real thing in any of its arms.
+fn is_emulated(run: &RecordedRun, spec: &Spec) -> bool {
+    let of_it = run.outcome.points.iter().filter(|point| point.experiment == spec.id);
+    let mut arms = of_it.map(|point| Arm { variant: point.variant.clone(), point: point.at.clone() });
+    arms.any(|arm| spec.emulated(&arm).is_some())
 }
 
 /// "Emulated: a link and both servers, in this process; a real one is given by `url`."

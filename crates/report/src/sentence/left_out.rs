@@ -3,7 +3,7 @@
 
 use ascertain_engine::experiment::{Arm, Level};
 use ascertain_engine::finding::Reason;
-use ascertain_engine::outcome::{Absence, ArmRemark, ClaimResult, LeftOut, Outcome, TestSpec};
+use ascertain_engine::outcome::{Absence, ArmRemark, ClaimResult, LeftOut, Outcome, PointSummary, TestSpec};
 
 use crate::finding;
 use crate::text::{escape_controls, quoted};
@@ -53,11 +53,12 @@ pub fn of_outcome_where(outcome: &Outcome, is_wanted: impl Fn(&str) -> bool) -> 
     remarks.chain(sentences(&left_out, &arms.collect::<Vec<_>>())).collect()
 }
 
-/// "`watch`: all 4 servers say so, the last of them after 12 s." The point stands beside a variant that has several.
+/// "`watch`: all 4 servers say so, the last of them after 12 s." The point stands beside a variant that was
+/// measured at several.
 fn remark(ArmRemark { experiment, variant, at, remark }: &ArmRemark, outcome: &Outcome) -> String {
-    let is_other = |other: &&ArmRemark| (&other.experiment, &other.variant) == (experiment, variant) && other.at != *at;
+    let is_other = |other: &&PointSummary| (&other.experiment, &other.variant) == (experiment, variant);
     let differs = |factor: &String, level: &Level| {
-        outcome.remarks.iter().filter(is_other).any(|other| other.at.get(factor) != Some(level))
+        outcome.points.iter().filter(is_other).any(|other| other.at.get(factor) != Some(level))
     };
     let name = Arm { variant: variant.clone(), point: at.only(differs) }.to_string();
     format!("{}: {}.", quoted(&name), escape_controls(&finding::remark(remark)))

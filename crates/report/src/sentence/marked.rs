@@ -168,7 +168,7 @@ fn in_trials(claim: &ClaimResult, of: Decided, only: &str) -> String {
         (s, n) => format!("in {only}{s} of {first}{n} trials"),
     };
     // Also those after the verdict.
-    if claim.unknown > 0 { format!("{seen} ({} left open)", claim.unknown) } else { seen }
+    format!("{seen}{}", grid::left_open(claim))
 }
 
 /// What a decided claim says of the rate: "at least half of the time".

@@ -6,6 +6,7 @@ use ascertain_engine::outcome::{ClaimResult, ClaimSpec, TestSpec};
 use super::marked::of_whose;
 use crate::clause::{self, ClaimFigure, Clause};
 use crate::figure::exact_percent;
+use crate::grid::left_open;
 use crate::text::{counted, escape_controls, quoted};
 
 /// "`b` at least 1.2 times as fast as `a`" and "0.12x as fast, so it takes 8.3 times as long as `a`"; "25 to 50 ms in at
@@ -30,7 +31,8 @@ pub(crate) fn missed(claim: &ClaimResult) -> [String; 2] {
 
 /// "in 0 of 143 trials".
 fn seen(claim: &ClaimResult) -> String {
-    format!("in {} of {}", claim.successes, counted(claim.trials.saturating_sub(claim.ties), "trial"))
+    let all = counted(claim.trials.saturating_sub(claim.ties), "trial");
+    format!("in {} of {all}{}", claim.successes, left_open(claim))
 }
 
 /// What must be true of a trial.
