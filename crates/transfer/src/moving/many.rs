@@ -140,7 +140,7 @@ impl Mover {
         }
         let (large, small): (Vec<Pair>, Vec<Pair>) = pairs.into_iter().partition(|(.., bytes)| *bytes >= LARGE_BYTES);
         let mut outcomes = Vec::new();
-        for (pairs, at_once) in [(large, 1), (small, self.terms.max_concurrency.max(1))] {
+        for (pairs, at_once) in [(large, 1), (small, self.terms.max_concurrency)] {
             let mut tasks = JoinSet::new();
             for pair in pairs {
                 if tasks.len() >= at_once {

@@ -113,7 +113,7 @@ impl Mover {
             if is_last {
                 break;
             }
-            while tasks.len() >= self.terms.max_concurrency.max(1)
+            while tasks.len() >= self.terms.max_concurrency
                 && let Some(joined) = self.or_stopped(tasks.join_next()).await?
             {
                 done_bytes += keep(&mut parts, joined)?;

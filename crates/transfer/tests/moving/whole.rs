@@ -59,6 +59,16 @@ fn connections_are_made_while_a_store_that_is_far_away_is_asked() {
     }
 }
 
+#[test]
+fn none_at_once_is_one() {
+    let (folder, path, content) = file(3_000_000);
+    let store = Memory::new(ANY);
+    let mover = mover(Terms { max_concurrency: 0, ..terms() });
+    run(mover.put_file(&path, &store.place("a"))).unwrap();
+    run(mover.get_file(&store.place("a"), &folder.path().join("target"))).unwrap();
+    assert!(std::fs::read(folder.path().join("target")).unwrap() == content);
+}
+
 /// Whichever way blocks go; and there are several at once, or it would say nothing.
 #[test]
 fn memory_caps_what_is_under_way_both_ways() {
