@@ -45,17 +45,23 @@ fn blocks_under_way_fit_into_memory_and_a_plan_is_made() {
     }
 }
 
-/// As many as there are going to be blocks, but for the one over which it is asked.
+/// As many as there are going to be blocks at once, but for the one over which it is asked.
 #[test]
 fn connections_are_made_while_a_store_that_is_far_away_is_asked() {
-    for (bytes, no_clobber, connected) in [(2 << 20, false, 31), (2 << 20, true, 0), (100_000, false, 0)] {
+    for (bytes, limits, memory_bytes, no_clobber, connected) in [
+        (2 << 20, ANY, 256 << 20, false, 31),
+        (2 << 20, ANY, 256 << 20, true, 0),
+        (100_000, ANY, 256 << 20, false, 0),
+        (20 << 20, S3, 256 << 20, false, 3),
+        (20 << 20, S3, 14 << 20, false, 1),
+    ] {
         let (_folder, path, _) = file(bytes);
-        let store = Memory::new(ANY);
+        let store = Memory::new(limits);
         // No answer at first is what a far store's comes to.
         store.script(|call, times| (call == Call::Head && times == 0).then_some(Fault::Hangs));
-        let terms = Terms { no_clobber, timeout: Duration::from_millis(100), ..terms() };
+        let terms = Terms { no_clobber, memory_bytes, timeout: Duration::from_millis(100), ..terms() };
         run(mover(terms).put_file(&path, &store.place("a"))).unwrap();
-        assert_eq!(store.lock().connected, connected, "{bytes} {no_clobber}");
+        assert_eq!(store.lock().connected, connected, "{bytes} {memory_bytes} {no_clobber}");
     }
 }
 
