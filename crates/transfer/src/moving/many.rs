@@ -83,6 +83,10 @@ impl Mover {
                 let name = path.file_name().and_then(|name| name.to_str());
                 let name = name.ok_or_else(|| Error::Request(format!("{}: no name for it", path.display())))?;
                 let object = if is_folder { format!("{prefix}{name}") } else { to.name.clone() };
+                if !metadata.is_file() {
+                    // It is going to be a stream, whose length nobody knows.
+                    self.first_bytes(&to.named(&object))?;
+                }
                 found.push((path.clone(), object, metadata.len()));
             }
             for (path, name, bytes) in found {

@@ -174,6 +174,7 @@ fn a_file_is_not_moved_onto_itself() {
 #[test]
 fn memory_for_no_block_is_refused() {
     let (folder, path, content) = file(6_000_000);
+    let said = Many { dry_run: true, ..Many::default() };
     for (limits, memory_bytes, least) in [(ANY, 65_535, "64KiB"), (S3, (5 << 20) - 1, "5120KiB")] {
         let store = Memory::new(limits);
         let mover = std::sync::Arc::new(mover(Terms { memory_bytes, ..terms() }));
@@ -181,6 +182,7 @@ fn memory_for_no_block_is_refused() {
             run(mover.put_file(&path, &store.place("a"))).unwrap_err(),
             run(mover.put_many(&[folder.path().into()], &store.place("a/"), &Many::default())).unwrap_err(),
             run(mover.put_stream(&content[..], &store.place("a"))).unwrap_err(),
+            run(mover.put_many(&["/dev/null".into()], &store.place("a/"), &said)).unwrap_err(),
         ] {
             assert!(error.to_string().contains(&format!("--memory {least} ")), "{error}");
         }
