@@ -54,9 +54,10 @@ fn found(args: &Args) -> Vec<Found> {
         temporary.dedup();
         return temporary.iter().flat_map(|folder| of_runs(folder)).collect();
     }
-    let of_moves = |folder: &Path| match unfinished(folder, &moves::journals()) {
-        Ok(found) => found.into_iter().map(Ok).collect(),
-        Err((path, error)) => vec![Err(said(&path, &error))],
+    let of_moves = |folder: &Path| {
+        let (found, unread) = unfinished(folder, &moves::journals());
+        let unread = unread.into_iter().map(|(path, error)| Err(said(&path, &error)));
+        found.into_iter().map(Ok).chain(unread).collect()
     };
     args.folders.iter().flat_map(|folder| [of_runs(folder), of_moves(folder)]).flatten().collect()
 }
