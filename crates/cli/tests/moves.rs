@@ -113,6 +113,18 @@ fn an_output_that_nobody_reads_to_its_end_is_no_failure() {
     assert_eq!((got.code, &*got.stderr), (Some(0), ""));
 }
 
+/// As if nobody had written to anything in a folder for an hour.
+fn age(path: &Path) {
+    if path.is_symlink() {
+        return;
+    }
+    let before = std::time::SystemTime::now() - std::time::Duration::from_secs(3601);
+    fs::File::open(path).unwrap().set_modified(before).unwrap();
+    if path.is_dir() {
+        fs::read_dir(path).unwrap().for_each(|entry| age(&entry.unwrap().path()));
+    }
+}
+
 #[test]
 fn what_a_killed_put_has_left_is_cleaned() {
     let state = tempfile::tempdir().unwrap();
@@ -126,7 +138,10 @@ fn what_a_killed_put_has_left_is_cleaned() {
     while fs::read_dir(&store).unwrap().count() == 0 {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    let clean = || ascertain(state.path(), &["clean", "store"]);
+    let clean = || {
+        age(&store);
+        ascertain(state.path(), &["clean", "store"])
+    };
     assert_eq!((clean().code, &*clean().stdout), (Some(0), "nothing is left\n"), "it is not over");
     // Rust's name for SIGKILL.
     child.kill().unwrap();
@@ -156,6 +171,8 @@ fn only_what_nobody_needs_any_more_is_cleaned() {
         format!("ascertain-mine-{gone}-0"),
         // A journal goes on with it.
         format!("deep/.b.18f-{gone:x}-1.upload"),
+        // Somebody writes to it, who may be on another machine.
+        format!("deep/.d.18f-{gone:x}-2.upload"),
     ];
     for name in left.iter().chain(&kept) {
         fs::create_dir_all(state.path().join("here").join(name)).unwrap();
@@ -166,8 +183,11 @@ fn only_what_nobody_needs_any_more_is_cleaned() {
     let side = r#"{"place":"/b","version":null,"bytes":9}"#;
     let begun = format!(r#"{{"version":1,"source":{side},"destination":{side},"upload":"18f-{gone:x}-1"}}"#);
     fs::write(state.path().join("ascertain/transfers/1.journal"), format!("{{\"begun\":{begun}}}\n")).unwrap();
+    age(&state.path().join("here"));
+    fs::write(state.path().join("here").join(&kept[5]).join("x"), "y").unwrap();
     let cleaned = ascertain(state.path(), &["clean", "here"]);
-    assert_eq!((cleaned.code, cleaned.stdout.lines().count()), (Some(0), 4), "{}{}", cleaned.stdout, cleaned.stderr);
+    assert_eq!((cleaned.code, cleaned.stdout.lines().count()), (Some(0), 5), "{}{}", cleaned.stdout, cleaned.stderr);
+    assert!(cleaned.stdout.contains(".d.18f-77359400-2.upload stays"), "{}", cleaned.stdout);
     let is_there = |name: &String| state.path().join("here").join(name).exists();
     assert!(!left.iter().any(is_there) && kept.iter().all(is_there), "{}", cleaned.stdout);
     let missing = ascertain(state.path(), &["clean", "nowhere"]);

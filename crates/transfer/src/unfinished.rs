@@ -1,11 +1,11 @@
 //! What moves of a process that was killed have left beside files of this machine.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::journal;
+use crate::journal::{self, Recorded};
 
 /// What the names of folders of blocks end with.
 pub(crate) const UPLOAD: &str = ".upload";
@@ -38,37 +38,68 @@ impl<'a> Made<'a> {
     }
 }
 
+/// What can't be read, and why.
+type Unread = (PathBuf, io::Error);
+
 /// Unfinished uploads into files below a folder, and downloads, that no journal in its folder goes on with: each with
 /// the process that it is of, which may not be over. Links are not followed.
 ///
-/// # Errors
-/// What can't be read.
-pub fn unfinished(folder: &Path, journals: &Path) -> Result<Vec<(PathBuf, u32)>, (PathBuf, io::Error)> {
-    let (mut kept, mut found, mut folders) = (BTreeSet::new(), Vec::new(), vec![folder.to_path_buf()]);
-    if journals.is_dir() {
-        for path in entries(journals)? {
-            let text = fs::read(&path).map_err(|error| (path, error))?;
-            kept.extend(journal::read(&text).0.begun.map(|begun| begun.upload));
-        }
-    }
-    while let Some(folder) = folders.pop() {
-        for path in entries(&folder)? {
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+/// Beside them is what can't be read; the rest is looked through nevertheless. Where that is a journal, or one that
+/// makes no sense, uploads are left out: any may be the one that it goes on with.
+#[must_use]
+pub fn unfinished(folder: &Path, journals: &Path) -> (Vec<(PathBuf, u32)>, Vec<Unread>) {
+    let (kept, mut unread) = kept(journals);
+    let (are_all_kept, mut found, mut folders) = (!unread.is_empty(), Vec::new(), vec![folder.to_path_buf()]);
+    while let Some(next) = folders.pop() {
+        let entries = match entries(&next) {
+            Ok(entries) => entries,
+            // It has gone meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && next != folder => continue,
+            Err(error) => {
+                unread.push((next, error));
+                continue;
+            }
+        };
+        for entry in entries {
+            let name = entry.file_name();
+            let name = name.to_str().unwrap_or_default();
             match Made::parse(name) {
-                Some(made) if !kept.contains(made.id) => found.push((path.clone(), made.by_process)),
-                Some(_) => {}
-                None if path.is_dir() && !path.is_symlink() => folders.push(path),
+                Some(made) if kept.contains(made.id) || are_all_kept && name.ends_with(UPLOAD) => {}
+                Some(made) => found.push((entry.path(), made.by_process)),
+                None if entry.file_type().is_ok_and(|kind| kind.is_dir()) => folders.push(entry.path()),
                 None => {}
             }
         }
     }
     found.sort();
-    Ok(found)
+    (found, unread)
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, (PathBuf, io::Error)> {
-    let entries = fs::read_dir(folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
-    entries.map_err(|error| (folder.to_path_buf(), error))
+/// The uploads that journals go on with, and the journals that don't say which.
+fn kept(journals: &Path) -> (BTreeSet<String>, Vec<Unread>) {
+    let (mut kept, mut unread) = (BTreeSet::new(), Vec::new());
+    let entries = match entries(journals) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return (kept, vec![(journals.to_path_buf(), error)]),
+    };
+    for path in entries.iter().map(DirEntry::path).filter(|path| path.extension().is_some_and(|end| end == "journal")) {
+        let senseless = |why| io::Error::new(io::ErrorKind::InvalidData, format!("{why}; so uploads stay as they are"));
+        let begun = fs::read(&path).and_then(|text| match journal::read(&text) {
+            (Recorded { begun: None, .. }, _, Some(why)) => Err(senseless(why)),
+            (Recorded { begun, .. }, ..) => Ok(begun),
+        });
+        match begun {
+            Ok(begun) => kept.extend(begun.map(|begun| begun.upload)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => unread.push((path, error)),
+        }
+    }
+    (kept, unread)
+}
+
+fn entries(folder: &Path) -> io::Result<Vec<DirEntry>> {
+    fs::read_dir(folder).and_then(Iterator::collect)
 }
 
 #[cfg(test)]
@@ -98,5 +129,48 @@ mod tests {
         ] {
             assert_eq!(made(theirs), None, "{theirs}");
         }
+    }
+
+    #[test]
+    fn what_cant_be_read_is_told_and_the_rest_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, left) = (folder.path(), folder.path().join("z/.a.18f-2a-0.upload"));
+        fs::create_dir_all(&left).unwrap();
+        // Deeper than names of files may be long, which not even the superuser can read.
+        let mut deep = root.join("a");
+        while fs::create_dir(&deep).is_ok() {
+            deep.push("a".repeat(100));
+        }
+        fs::rename(root.join("a"), root.join("a".repeat(200))).unwrap();
+        let (found, unread) = unfinished(root, &root.join("none"));
+        assert_eq!((found, unread.len()), (vec![(left, 42)], 1), "{unread:?}");
+        assert!(unread[0].0.starts_with(root.join("a".repeat(200))), "{unread:?}");
+        let (found, unread) = unfinished(&root.join("none"), root);
+        assert!(found.is_empty() && unread[0].0 == root.join("none"), "{unread:?}");
+    }
+
+    #[test]
+    fn a_journal_that_says_nothing_may_go_on_with_any_upload() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, journals) = (folder.path(), folder.path().join("journals"));
+        let parts = [root.join(".a.0123456789abcdef-42.part"), root.join(".a.18f-2a-0.upload")];
+        parts.iter().for_each(|part| fs::write(part, "").unwrap());
+        fs::create_dir(&journals).unwrap();
+        let journal = journals.join("1.journal");
+        let left = || unfinished(root, &journals).0.into_iter().map(|(path, _)| path).collect::<Vec<_>>();
+        // What was torn off before it was begun, and what is no journal.
+        for (name, text) in [("1.journal", "{"), ("other", "nonsense\n")] {
+            fs::write(journals.join(name), text).unwrap();
+            assert_eq!(left(), parts, "{name}");
+        }
+        for text in ["nonsense\n", "{\"begun\":{\"version\":2}}\n"] {
+            fs::write(&journal, text).unwrap();
+            assert_eq!(left(), parts[..1], "{text}");
+            let (path, error) = unfinished(root, &journals).1.remove(0);
+            assert!(path == journal && error.to_string().contains("uploads stay"), "{error}");
+        }
+        fs::remove_file(&journal).unwrap();
+        fs::create_dir(&journal).unwrap();
+        assert_eq!(left(), parts[..1]);
     }
 }

@@ -4,6 +4,8 @@
 mod common;
 
 use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -156,6 +158,45 @@ fn who_asks_for_time_gets_it_and_who_asks_for_too_much_is_left() {
             assert!(failure.said.contains("for 3600 s") && failure.said.contains("asked later"), "{failure}");
         }
     }
+}
+
+/// Who refuses a block before it is through may keep the connection. The rest of it would be in the way of whatever went
+/// over that one, as long as the limit asks for: here for more than a minute.
+#[test]
+fn nobody_waits_for_the_rest_of_what_was_refused() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let hears = |stream: &mut TcpStream, says: &[u8]| {
+        let mut head = Vec::new();
+        while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+            let mut some = [0; 4096];
+            let bytes = stream.read(&mut some).unwrap();
+            assert!(bytes > 0, "it goes on");
+            head.extend_from_slice(&some[..bytes]);
+        }
+        stream.write_all(says).unwrap();
+    };
+    let server = std::thread::spawn(move || {
+        let mut first = listener.accept().unwrap().0;
+        hears(&mut first, &answer("404 Not Found", "", b""));
+        hears(&mut first, &answer("503 Slow Down", "", b""));
+        // Until it is closed.
+        let _ = io::copy(&mut first, &mut io::sink());
+        let mut second = listener.accept().unwrap().0;
+        hears(&mut second, &answer("200 OK", "ETag: \"1\"\r\n", b""));
+        second
+    });
+    let environment = [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "key")].into_iter().collect();
+    let options = Options { environment, endpoint_url: Some(url), ..Options::default() };
+    let place: Place = open("s3://bucket/name", &options).unwrap().into();
+    let (_folder, source, _) = file(Dialect::Azure);
+    let mover = mover(Terms { limit_bytes_per_s: Some(8_000), ..terms() });
+    run(async {
+        let put = tokio::time::timeout(Duration::from_secs(40), mover.put_file(&source, &place)).await;
+        assert_eq!(put.expect("it waits").unwrap().bytes, 800_000);
+    });
+    assert_eq!(mover.retried(), 1);
+    server.join().unwrap();
 }
 
 #[test]

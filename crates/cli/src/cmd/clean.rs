@@ -1,6 +1,7 @@
 //! `ascertain clean`.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use std::{env, fs, io};
 
 use anyhow::Error;
@@ -11,6 +12,9 @@ use ascertain_sys::process::is_left_behind;
 use super::moves;
 use crate::output;
 
+/// What is in use is written to more often.
+const AT_REST: Duration = Duration::from_secs(60 * 60);
+
 /// Take away what commands that were killed have left: records in zones of yours, folders, files that are not whole
 ///
 /// Before `run dns-propagation` adds a record to a zone it notes so. What was noted by runs that are over is removed,
@@ -19,9 +23,13 @@ use crate::output;
 /// Folders that servers and caches of runs were in, among temporary files, are removed where they are yours and the
 /// process that made them is gone. So is what `put` and `get` were killed in, in folders that are named here; what has
 /// a journal stays, for the same command goes on with it.
+///
+/// Known are the processes of this machine, and the journals in your state folder here. What another machine or a
+/// container shares with it looks as if its process were gone: so what was written to within the last hour stays.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Look through these and all below them, instead of where temporary files are
+    /// Look in these for folders of runs, and through all below them for what `put` and `get` left, instead of where
+    /// temporary files are
     #[arg(value_name = "FOLDER")]
     folders: Vec<PathBuf>,
 }
@@ -54,9 +62,10 @@ fn found(args: &Args) -> Vec<Found> {
         temporary.dedup();
         return temporary.iter().flat_map(|folder| of_runs(folder)).collect();
     }
-    let of_moves = |folder: &Path| match unfinished(folder, &moves::journals()) {
-        Ok(found) => found.into_iter().map(Ok).collect(),
-        Err((path, error)) => vec![Err(said(&path, &error))],
+    let of_moves = |folder: &Path| {
+        let (found, unread) = unfinished(folder, &moves::journals());
+        let unread = unread.into_iter().map(|(path, error)| Err(said(&path, &error)));
+        found.into_iter().map(Ok).chain(unread).collect()
     };
     args.folders.iter().flat_map(|folder| [of_runs(folder), of_moves(folder)]).flatten().collect()
 }
@@ -83,18 +92,41 @@ fn maker(name: &str) -> Option<u32> {
 
 /// Removes what was left behind, and nothing that is still somebody's.
 fn removed((path, maker): (PathBuf, u32)) -> Option<Result<String, String>> {
+    let shown = path.display();
     let remove = || match is_left_behind(&path, maker)? {
-        false => Ok(false),
-        true if path.is_symlink() || path.is_file() => fs::remove_file(&path).map(|()| true),
-        true => fs::remove_dir_all(&path).map(|()| true),
+        false => Ok(None),
+        true if !is_at_rest(&path)? => Ok(Some(format!(
+            "{shown} stays, of process {maker}: it was written to within the last hour, maybe by another machine"
+        ))),
+        true => {
+            let is_folder = !path.is_symlink() && path.is_dir();
+            if is_folder { fs::remove_dir_all(&path) } else { fs::remove_file(&path) }?;
+            Ok(Some(format!("{shown} is gone, of process {maker}, which is over")))
+        }
     };
     match remove() {
-        Ok(false) => None,
-        Ok(true) => Some(Ok(format!("{} is gone, of process {maker}, which is over", path.display()))),
+        Ok(done) => done.map(Ok),
         // Another one was quicker.
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => Some(Err(said(&path, &error))),
     }
+}
+
+/// Whether nothing of it was written to for so long.
+fn is_at_rest(path: &Path) -> io::Result<bool> {
+    let metadata = fs::symlink_metadata(path)?;
+    // What seems to be of the future is of another machine.
+    if !metadata.modified()?.elapsed().is_ok_and(|age| age >= AT_REST) {
+        return Ok(false);
+    }
+    if metadata.is_dir() {
+        for entry in fs::read_dir(path)? {
+            if !is_at_rest(&entry?.path())? {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
 }
 
 fn said(path: &Path, error: &io::Error) -> String {

@@ -98,7 +98,8 @@ pub fn kill_group(leader: &Child) {
     let _ = kill_process_group(Pid::from_child(leader), Signal::KILL);
 }
 
-/// Whether a file or folder is this user's, and no process has the number that its maker had.
+/// Whether a file or folder is this user's, and no process here has the number that its maker had. That may be on
+/// another machine, or in another container.
 ///
 /// # Errors
 /// As the system says of the file.

@@ -83,6 +83,10 @@ impl Mover {
                 let name = path.file_name().and_then(|name| name.to_str());
                 let name = name.ok_or_else(|| Error::Request(format!("{}: no name for it", path.display())))?;
                 let object = if is_folder { format!("{prefix}{name}") } else { to.name.clone() };
+                if !metadata.is_file() {
+                    // It is going to be a stream, whose length nobody knows.
+                    self.first_bytes(&to.named(&object))?;
+                }
                 found.push((path.clone(), object, metadata.len()));
             }
             for (path, name, bytes) in found {
@@ -140,7 +144,7 @@ impl Mover {
         }
         let (large, small): (Vec<Pair>, Vec<Pair>) = pairs.into_iter().partition(|(.., bytes)| *bytes >= LARGE_BYTES);
         let mut outcomes = Vec::new();
-        for (pairs, at_once) in [(large, 1), (small, self.terms.max_concurrency.max(1))] {
+        for (pairs, at_once) in [(large, 1), (small, self.terms.max_concurrency)] {
             let mut tasks = JoinSet::new();
             for pair in pairs {
                 if tasks.len() >= at_once {

@@ -36,7 +36,7 @@ pub struct Terms {
     /// All blocks under way together have at most these; each may lie in memory that is larger by an eighth, and 32 MiB
     /// are kept to be used again, as many by a remote store.
     pub memory_bytes: u64,
-    /// At most so many requests at once for one file.
+    /// At most so many requests at once for one file, and one where that is none.
     pub max_concurrency: usize,
     /// No faster than that.
     pub limit_bytes_per_s: Option<u64>,
@@ -211,7 +211,8 @@ const LIMITED_BLOCK_S: f64 = 0.25;
 impl Mover {
     /// Under these terms, until the token is used.
     #[must_use]
-    pub fn new(terms: Terms, stop: Stop, observer: Box<dyn Observer>) -> Self {
+    pub fn new(mut terms: Terms, stop: Stop, observer: Box<dyn Observer>) -> Self {
+        terms.max_concurrency = terms.max_concurrency.max(1);
         let units = terms.memory_bytes.div_ceil(UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS.min(1 << 30) as u64);
         let patience = Patience::new(terms.retries, terms.back_off, terms.timeout, terms.seed);
         Self {

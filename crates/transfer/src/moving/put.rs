@@ -13,7 +13,7 @@ use super::{Gate, Moved, Mover, Place, Skipped};
 use crate::crc64::crc64_of_blocks;
 use crate::error::Error;
 use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side, end_of};
-use crate::model::{Pilot, Room};
+use crate::model::{Pilot, Room, Shape};
 use crate::store::{Attempt, Block, Failure, Kind, Meta, PutOptions, Upload};
 
 /// A file of so many bytes is not cut up, for begin and commit would cost more.
@@ -84,10 +84,11 @@ impl Mover {
     async fn connect(&self, source: &Source, to: &Place) -> Infallible {
         if !self.terms.no_clobber && !self.terms.skip_unchanged && source.bytes > SINGLE_BYTES {
             tokio::time::sleep(NEAR).await;
-            let Room { limits, max_concurrency, .. } = self.room(to.store.limits());
-            let blocks = source.bytes / limits.min_block_bytes.max(SINGLE_BYTES / 8);
+            let room = self.room(to.store.limits());
+            let Shape { block_bytes, concurrency } = room.fitting(SINGLE_BYTES / 8, room.max_concurrency);
+            let blocks = source.bytes / block_bytes;
             // One is made for the question.
-            to.store.connect(max_concurrency.min(blocks as usize).saturating_sub(1)).await;
+            to.store.connect(concurrency.min(blocks as usize).saturating_sub(1)).await;
         }
         std::future::pending().await
     }

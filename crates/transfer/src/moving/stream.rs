@@ -29,6 +29,12 @@ fn block_bytes(index: usize, limits: &Limits, memory_bytes: u64) -> u64 {
 }
 
 impl Mover {
+    /// How large the first block of a stream is, if memory has room for it.
+    pub(super) fn first_bytes(&self, to: &Place) -> Result<u64, Error> {
+        let first_bytes = block_bytes(0, &to.store.limits(), self.terms.memory_bytes);
+        self.has_memory(first_bytes, to).map(|()| first_bytes)
+    }
+
     /// Puts what comes from a stream, as standard input, into a store. It can't be gone on with when it breaks off.
     ///
     /// # Errors
@@ -36,8 +42,7 @@ impl Mover {
     pub async fn put_stream(&self, mut stream: impl AsyncRead + Unpin + Send, to: &Place) -> Result<Moved, Error> {
         let began = Instant::now();
         let limits = to.store.limits();
-        let first_bytes = block_bytes(0, &limits, self.terms.memory_bytes);
-        self.has_memory(first_bytes, to)?;
+        let first_bytes = self.first_bytes(to)?;
         let (before, _) = self.head(to).await?;
         if self.terms.no_clobber && before.is_some() {
             let elapsed_s = began.elapsed().as_secs_f64();
@@ -113,7 +118,7 @@ impl Mover {
             if is_last {
                 break;
             }
-            while tasks.len() >= self.terms.max_concurrency.max(1)
+            while tasks.len() >= self.terms.max_concurrency
                 && let Some(joined) = self.or_stopped(tasks.join_next()).await?
             {
                 done_bytes += keep(&mut parts, joined)?;

@@ -9,6 +9,9 @@ pub(super) const MOST_QUANTILE: f64 = 0.999;
 const STEP: f64 = 0.02;
 /// So many times the steps that are the best ones where the delay is as wrong as it may be.
 const AT_FIRST: f64 = 2.0;
+/// A late request moves the delay to so many times its own time at most: those under way at once are late together by
+/// one stall, and each of them counts. Much less, and too few of them would count where all take nearly the same time.
+const FURTHEST: f64 = 3.0;
 const LEAST_S: f64 = 1e-6;
 /// Shares that are not exact are wrong by less.
 const ROUNDING: f64 = 1e-9;
@@ -55,7 +58,8 @@ impl Delay {
         self.seen += 1;
         let step = (AT_FIRST / (self.seen as f64 * self.late)).max(STEP);
         let by = if is_late { 1.0 - self.late } else { -self.late };
-        self.delay_s = (self.delay_s * (step * by).exp()).clamp(LEAST_S, Duration::MAX.as_secs_f64());
+        let furthest_s = self.delay_s.max(FURTHEST * time.as_secs_f64()).clamp(LEAST_S, Duration::MAX.as_secs_f64());
+        self.delay_s = (self.delay_s * (step * by).exp()).clamp(LEAST_S, furthest_s);
     }
 }
 
@@ -123,6 +127,36 @@ mod tests {
         let told = delay.told();
         delay.push(90 * MS, true, Some(100 * MS));
         assert_eq!(delay.told(), told);
+    }
+
+    /// One stall of a second, whether it is seen to its end or cut off sooner.
+    #[test]
+    fn requests_that_are_late_together_move_it_not_much_further_than_they_took() {
+        for (time, is_cut) in [(1_000 * MS, false), (1_000 * MS, true), (2 * MS, true)] {
+            let mut delay = Delay::new(0.95);
+            (0..20).for_each(|_| delay.push(MS, false, None));
+            let own = delay.told();
+            assert_eq!(own, Some(MS));
+            (0..16).for_each(|_| delay.push(time, is_cut, own));
+            let told = delay.told().unwrap();
+            assert!(told > time && told <= 3 * time, "{time:?}, {is_cut}: {told:?}");
+        }
+    }
+
+    /// A cache that always takes the same is the one whose delay is nearest to what it takes.
+    #[test]
+    fn the_share_is_late_of_requests_under_way_at_once() {
+        for at_once in [1, 16] {
+            let (mut delay, mut late, rounds) = (Delay::new(0.95), 0, 32_000 / at_once);
+            for round in 0..rounds {
+                let own = delay.told();
+                let is_late = own.is_some_and(|own| 10 * MS > own);
+                late += u32::from(is_late && round >= rounds / 2) * at_once;
+                (0..at_once).for_each(|_| delay.push(10 * MS, is_late, own));
+            }
+            let share = f64::from(late) / 16_000.0;
+            assert!((share - 0.05).abs() < 0.01, "{at_once} at once: {share} are late");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
 };
 use tokio::task::JoinSet;
-use tokio::time::{Sleep, sleep_until};
+use tokio::time::{Sleep, sleep_until, timeout};
 
 use super::connect::{Connector, Place, Proxy, fatal, transient};
 use super::open::Options;
@@ -56,7 +56,7 @@ struct Idle {
     is_new: bool,
 }
 
-/// The head of an answer. Its connection is used again if the body is read to its end.
+/// The head of an answer. Its connection is used again if the request was sent to its end, and the body is read to its.
 pub struct Answer {
     pub status: StatusCode,
     pub headers: HeaderMap,
@@ -90,7 +90,7 @@ impl Client {
         let mut sender = self.sender(&place, proxy.as_ref(), seen).await?;
         // To make one object of many blocks takes some stores minutes, in which they say nothing.
         let patience = self.0.patience.saturating_mul(if once { 5 } else { 1 });
-        let progress = Arc::new(Progress::new(patience));
+        let progress = Arc::new(Progress::new(patience, request.body().is_empty()));
         let message = message(request, &place, proxy.as_ref(), (&progress, seen.pace.as_ref()))?;
         let sending = progress.patiently(sender.send_request(message)).await;
         let answer = sending.ok_or_else(|| lost(once, &place, "nothing moves any more"))?.map_err(|error| {
@@ -113,8 +113,8 @@ impl Client {
         seen: &mut Attempt,
     ) -> Result<SendRequest<Sending>, Failure> {
         while let Some(mut idle) = self.idle(place) {
-            // Nothing was sent yet, so that another one will do if the server has closed this.
-            if idle.sender.ready().await.is_ok() {
+            // Nothing was sent yet, so that another one will do if the server has closed this, or takes nothing more.
+            if let Ok(Ok(())) = timeout(KEPT, idle.sender.ready()).await {
                 // The first request of a connection finds its window closed, whenever that was made.
                 seen.connected = seen.began.filter(|_| idle.is_new);
                 return Ok(idle.sender);
@@ -190,7 +190,9 @@ impl Answer {
             }
         }
         seen.last_byte.get_or_insert_with(Instant::now);
-        if let Some((client, place, sender)) = self.way_back.take() {
+        let way_back = self.way_back.take();
+        // Who refuses a request before it is whole has the rest of it still to come.
+        if let Some((client, place, sender)) = way_back.filter(|_| self.progress.is_sent.load(Ordering::Relaxed)) {
             client.keep(place, sender, false);
         }
         Ok(None)
@@ -267,16 +269,17 @@ fn said(what: &str, error: &hyper::Error) -> String {
     error.source().map_or_else(|| format!("{what}: {error}"), |cause| format!("{what}: {error}: {cause}"))
 }
 
-/// When something last moved.
+/// When something last moved, and whether all of the request was handed on.
 struct Progress {
     began: Instant,
     moved_ms: AtomicU64,
+    is_sent: AtomicBool,
     patience: Duration,
 }
 
 impl Progress {
-    fn new(patience: Duration) -> Self {
-        Self { began: Instant::now(), moved_ms: AtomicU64::new(0), patience }
+    fn new(patience: Duration, is_sent: bool) -> Self {
+        Self { began: Instant::now(), moved_ms: AtomicU64::new(0), is_sent: is_sent.into(), patience }
     }
 
     fn moved(&self) {
@@ -319,6 +322,10 @@ impl Body for Sending {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let Sending { rest, progress, pace, turn } = &mut *self;
+        // Nobody waits for an answer any more. The connection ends where a body is shorter than it was to be.
+        if Arc::strong_count(progress) == 1 {
+            return Poll::Ready(None);
+        }
         progress.moved();
         let mut slice_bytes = rest.len().min(SLICE_BYTES);
         if let Some(pace) = pace.as_ref().filter(|_| slice_bytes > 0) {
@@ -330,8 +337,9 @@ impl Body for Sending {
             ready!(turn.as_mut().poll(context));
             progress.moved();
         }
-        self.turn = None;
-        let slice = self.rest.split_to(slice_bytes);
+        let slice = rest.split_to(slice_bytes);
+        progress.is_sent.store(rest.is_empty(), Ordering::Relaxed);
+        *turn = None;
         Poll::Ready((!slice.is_empty()).then(|| Ok(Frame::data(slice))))
     }
 

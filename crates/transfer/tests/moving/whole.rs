@@ -45,18 +45,34 @@ fn blocks_under_way_fit_into_memory_and_a_plan_is_made() {
     }
 }
 
-/// As many as there are going to be blocks, but for the one over which it is asked.
+/// As many as there are going to be blocks at once, but for the one over which it is asked.
 #[test]
 fn connections_are_made_while_a_store_that_is_far_away_is_asked() {
-    for (bytes, no_clobber, connected) in [(2 << 20, false, 31), (2 << 20, true, 0), (100_000, false, 0)] {
+    for (bytes, limits, memory_bytes, no_clobber, connected) in [
+        (2 << 20, ANY, 256 << 20, false, 31),
+        (2 << 20, ANY, 256 << 20, true, 0),
+        (100_000, ANY, 256 << 20, false, 0),
+        (20 << 20, S3, 256 << 20, false, 3),
+        (20 << 20, S3, 14 << 20, false, 1),
+    ] {
         let (_folder, path, _) = file(bytes);
-        let store = Memory::new(ANY);
+        let store = Memory::new(limits);
         // No answer at first is what a far store's comes to.
         store.script(|call, times| (call == Call::Head && times == 0).then_some(Fault::Hangs));
-        let terms = Terms { no_clobber, timeout: Duration::from_millis(100), ..terms() };
+        let terms = Terms { no_clobber, memory_bytes, timeout: Duration::from_millis(100), ..terms() };
         run(mover(terms).put_file(&path, &store.place("a"))).unwrap();
-        assert_eq!(store.lock().connected, connected, "{bytes} {no_clobber}");
+        assert_eq!(store.lock().connected, connected, "{bytes} {memory_bytes} {no_clobber}");
     }
+}
+
+#[test]
+fn none_at_once_is_one() {
+    let (folder, path, content) = file(3_000_000);
+    let store = Memory::new(ANY);
+    let mover = mover(Terms { max_concurrency: 0, ..terms() });
+    run(mover.put_file(&path, &store.place("a"))).unwrap();
+    run(mover.get_file(&store.place("a"), &folder.path().join("target"))).unwrap();
+    assert!(std::fs::read(folder.path().join("target")).unwrap() == content);
 }
 
 /// Whichever way blocks go; and there are several at once, or it would say nothing.
@@ -158,6 +174,7 @@ fn a_file_is_not_moved_onto_itself() {
 #[test]
 fn memory_for_no_block_is_refused() {
     let (folder, path, content) = file(6_000_000);
+    let said = Many { dry_run: true, ..Many::default() };
     for (limits, memory_bytes, least) in [(ANY, 65_535, "64KiB"), (S3, (5 << 20) - 1, "5120KiB")] {
         let store = Memory::new(limits);
         let mover = std::sync::Arc::new(mover(Terms { memory_bytes, ..terms() }));
@@ -165,6 +182,7 @@ fn memory_for_no_block_is_refused() {
             run(mover.put_file(&path, &store.place("a"))).unwrap_err(),
             run(mover.put_many(&[folder.path().into()], &store.place("a/"), &Many::default())).unwrap_err(),
             run(mover.put_stream(&content[..], &store.place("a"))).unwrap_err(),
+            run(mover.put_many(&["/dev/null".into()], &store.place("a/"), &said)).unwrap_err(),
         ] {
             assert!(error.to_string().contains(&format!("--memory {least} ")), "{error}");
         }

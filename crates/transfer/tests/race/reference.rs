@@ -72,7 +72,10 @@ pub fn replay(policy: Policy, requests: &[(Duration, Duration)]) -> Vec<(Duratio
             let (number, late) = (index + 1, 1.0 - quantile);
             delay_s = match told {
                 None => delay_s.max(cache.as_secs_f64()),
-                Some(delay) => (delay_s * factor(number, cache > delay, late)).max(1e-6),
+                Some(delay) => {
+                    let furthest_s = delay_s.max(3.0 * outcome.time.as_secs_f64());
+                    (delay_s * factor(number, cache > delay, late)).min(furthest_s).max(1e-6)
+                }
             };
             told = (number as f64 * late >= 1.0 - 1e-9).then(|| Duration::from_secs_f64(delay_s));
         }
