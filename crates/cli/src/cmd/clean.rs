@@ -93,16 +93,17 @@ fn maker(name: &str) -> Option<u32> {
 /// Removes what was left behind, and nothing that is still somebody's.
 fn removed((path, maker): (PathBuf, u32)) -> Option<Result<String, String>> {
     let shown = path.display();
-    let remove = || match is_left_behind(&path, maker)? {
-        false => Ok(None),
-        true if !is_at_rest(&path)? => Ok(Some(format!(
-            "{shown} stays, of process {maker}: it was written to within the last hour, maybe by another machine"
-        ))),
-        true => {
-            let is_folder = !path.is_symlink() && path.is_dir();
-            if is_folder { fs::remove_dir_all(&path) } else { fs::remove_file(&path) }?;
-            Ok(Some(format!("{shown} is gone, of process {maker}, which is over")))
+    let remove = || -> io::Result<Option<String>> {
+        if !is_left_behind(&path, maker)? {
+            return Ok(None);
         }
+        if !is_at_rest(&path)? {
+            let why = "it was written to within the last hour, maybe by another machine";
+            return Ok(Some(format!("{shown} stays, of process {maker}: {why}")));
+        }
+        let is_folder = !path.is_symlink() && path.is_dir();
+        if is_folder { fs::remove_dir_all(&path) } else { fs::remove_file(&path) }?;
+        Ok(Some(format!("{shown} is gone, of process {maker}, which is over")))
     };
     match remove() {
         Ok(done) => done.map(Ok),
