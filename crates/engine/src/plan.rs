@@ -168,17 +168,18 @@ fn judges(plan: &Plan, registry: &Registry) -> Result<Vec<ClaimJudge>, Error> {
 pub(crate) enum Grouping {
     /// All that the plan names: the lanes of a plan are the same on every machine.
     ByPlan,
-    /// Those that the machine can measure, as before rows had their lanes.
+    /// Those that the machine could measure then, as before rows had their lanes.
     ByMachine,
 }
 
-/// Groups claims that share arms, and then the tables' arms, in lanes of at most [`MAX_ARMS`]. Also says what this
-/// machine can't measure.
+/// Groups claims that share arms, and then the tables' arms, in lanes of at most [`MAX_ARMS`]. Also says what can't be
+/// measured, by `lack`, which is asked once for each arm.
 pub(crate) fn lanes<'a>(
     plan: &Plan,
     registry: &Registry<'a>,
     machine: &Machine,
     grouping: Grouping,
+    lack: &Lack,
 ) -> Result<(RunJudge<'a>, Vec<LeftOut>), Error> {
     let (mut lanes, mut claims): (Vec<Lane<'a>>, _) = (Vec::new(), judges(plan, registry)?);
     let mut observations = Observations::default();
@@ -187,7 +188,7 @@ pub(crate) fn lanes<'a>(
         let spec = find(registry, &table.experiment)?.spec();
         table.arms.iter().for_each(|arm| _ = observations.arm(spec, arm));
     }
-    let mut availability = Availability { machine, known: Vec::new() };
+    let mut availability = Availability { ask: lack, known: Vec::new() };
     for (index, judge) in claims.iter_mut().enumerate() {
         let experiment = find(registry, &judge.claim.experiment)?;
         let arms: Vec<Arm> = judge.claim.arms().into_iter().cloned().collect();
@@ -299,9 +300,18 @@ fn add_table_arm<'a>(
     add(&mut lanes[index]);
 }
 
+/// Why an arm can't be measured, where it can't.
+pub(crate) type Lack<'l> = dyn Fn(&dyn Experiment, &Arm) -> Option<Unavailable> + 'l;
+
+/// What this machine lacks for an arm.
+pub(crate) fn lack_here(experiment: &dyn Experiment, arm: &Arm, machine: &Machine) -> Option<Unavailable> {
+    let refused = experiment.spec().refusal(arm).map(Unavailable::other);
+    refused.or_else(|| memory::available(experiment, arm, machine).err())
+}
+
 /// Whether arms are available, each asked once.
-struct Availability<'m> {
-    machine: &'m Machine,
+struct Availability<'l> {
+    ask: &'l Lack<'l>,
     /// In the order of their experiments and arms.
     known: Vec<((String, Arm), Option<Unavailable>)>,
 }
@@ -310,8 +320,7 @@ impl Availability<'_> {
     fn lack(&mut self, experiment: &dyn Experiment, arm: &Arm) -> Option<Unavailable> {
         let key = (experiment.spec().id.clone(), arm.clone());
         let place = self.known.binary_search_by(|(known, _)| known.cmp(&key)).unwrap_or_else(|place| {
-            let refused = experiment.spec().refusal(arm).map(Unavailable::other);
-            let lack = refused.or_else(|| memory::available(experiment, arm, self.machine).err());
+            let lack = (self.ask)(experiment, arm);
             self.known.insert(place, (key, lack));
             place
         });

@@ -8,7 +8,7 @@ use ascertain_sys::{clock, interrupt, machine};
 use crate::claim::Judging;
 use crate::error::Error;
 use crate::evidence::{self, Header, Recorded, Writer};
-use crate::experiment::Arm;
+use crate::experiment::{Arm, Experiment};
 use crate::finding::Least;
 use crate::judging::Lane;
 use crate::measure::Local;
@@ -166,12 +166,18 @@ pub fn run(
         recorded::check(&parts.1.header, registry)?;
     }
     let machine = machine::describe();
-    let grouping = match &recording {
+    let here = |experiment: &dyn Experiment, arm: &Arm| plan::lack_here(experiment, arm, &machine);
+    let (mut judge, unavailable) = match &recording {
         #[cfg(feature = "recorded")]
-        Recording::Continue(parts) => parts.1.header.grouping(),
-        Recording::None | Recording::New { .. } => Grouping::ByPlan,
+        Recording::Continue(parts) if parts.1.header.grouping() == Grouping::ByMachine => {
+            let Recorded { header, trials } = &parts.1;
+            let then = |experiment: &dyn Experiment, arm: &Arm| {
+                recorded::lack_then(header, trials, &experiment.spec().id, arm)
+            };
+            plan::lanes(plan, registry, &machine, Grouping::ByMachine, &then)?
+        }
+        _ => plan::lanes(plan, registry, &machine, Grouping::ByPlan, &here)?,
     };
-    let (mut judge, unavailable) = plan::lanes(plan, registry, &machine, grouping)?;
     let Opened { mut writer, recorded, run_id, mut unkept } =
         open_evidence(plan, registry, recording, &machine, unavailable);
     if let Some(error) = &unkept {

@@ -529,7 +529,7 @@ mod tests {
         let plan = Plan { claims: vec![claim], tables: vec![], commands: vec![], config };
         let registry: [&dyn Experiment; 1] = [&remote];
         let machine = Machine::default();
-        let (mut judge, _) = plan::lanes(&plan, &registry, &machine, Grouping::ByPlan).unwrap();
+        let (mut judge, _) = plan::lanes(&plan, &registry, &machine, Grouping::ByPlan, &|_, _| None).unwrap();
         let facts =
             RunFacts { registry: &registry, machine: &machine, cpu_times: None, commands: &[], run_id: "", seed: 0 };
         let (stop, mut silent) = (Stop::default(), Silent);

@@ -10,9 +10,12 @@ mod replay;
 pub(crate) use path::PathRecorder;
 pub use path::{ClaimPath, EvidencePoint};
 #[cfg(feature = "recorded")]
-pub(crate) use replay::{check, replay};
-#[cfg(feature = "recorded")]
 pub use {
     crate::evidence::Series,
     read::{RecordedRun, State, read},
+};
+#[cfg(feature = "recorded")]
+pub(crate) use {
+    read::lack_then,
+    replay::{check, replay},
 };

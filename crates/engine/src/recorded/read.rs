@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use ascertain_sys::machine::Machine;
-
 use super::path::ClaimPath;
 use super::replay;
 use crate::claim::{Claim, Test};
@@ -13,7 +11,7 @@ use crate::experiment::{Arm, Experiment, Session, Setup, Spec, TargetError};
 use crate::finding::{Reason, Unavailable};
 use crate::judging::{ClaimJudge, Closed};
 use crate::observations::{ArmValues, Observations};
-use crate::outcome::{ClaimResult, LeftOut, Outcome};
+use crate::outcome::{ClaimResult, Outcome};
 use crate::plan;
 use crate::summary::{self, RunFacts};
 
@@ -91,11 +89,12 @@ struct Again {
 /// Judges the trials as the run did: as far as the outcome that it has written, if it has.
 fn judge_again(header: &Header, trials: &Trials, written: Option<&Outcome>) -> Result<Again, Error> {
     let specs = header.experiments.iter();
-    let experiments: Vec<_> = specs.map(|spec| RecordedExperiment::new(spec, header, trials)).collect();
+    let experiments: Vec<_> = specs.map(RecordedExperiment).collect();
     let registry: Vec<&dyn Experiment> = experiments.iter().map(|experiment| experiment as &dyn Experiment).collect();
     replay::check(header, &registry)?;
     let (plan, machine) = (&header.plan, &header.machine);
-    let (mut run, _) = plan::lanes(plan, &registry, machine, header.grouping())?;
+    let lack = |experiment: &dyn Experiment, arm: &Arm| lack_then(header, trials, &experiment.spec().id, arm);
+    let (mut run, _) = plan::lanes(plan, &registry, machine, header.grouping(), &lack)?;
     for judge in &mut run.claims {
         judge.keep_path();
         let result = written.and_then(|outcome| outcome.claims.iter().find(|result| result.id == judge.claim.id));
@@ -153,34 +152,25 @@ fn in_order(mut series: Vec<Series>, header: &Header, arms: &[ArmValues]) -> Vec
     series
 }
 
-/// An experiment as a run has recorded it: its trials can be judged again, and it can't be measured.
-struct RecordedExperiment<'a> {
-    spec: &'a Spec,
-    unavailable: Vec<&'a LeftOut>,
+/// What the machine of a recorded run lacked for an arm. A run may have been continued where more can be measured.
+pub(crate) fn lack_then(header: &Header, trials: &Trials, experiment: &str, arm: &Arm) -> Option<Unavailable> {
+    let left_out = header.unavailable.iter().find(|left_out| left_out.is_of(experiment, arm))?;
+    if trials.arms.iter().any(|(id, measured)| id == experiment && measured == arm) {
+        return None;
+    }
+    Some(match left_out.reason.clone() {
+        Reason::Unavailable { lack, .. } => lack,
+        Reason::Said { words } => Unavailable::other(words),
+        reason => Unavailable::other(format!("{reason:?}")),
+    })
 }
 
-impl<'a> RecordedExperiment<'a> {
-    pub fn new(spec: &'a Spec, header: &'a Header, trials: &Trials) -> Self {
-        // A run may have been continued where more can be measured.
-        let measured = |left_out: &LeftOut| trials.arms.iter().any(|(id, arm)| left_out.is_of(id, arm));
-        let of_spec = header.unavailable.iter().filter(|left_out| left_out.experiment == spec.id);
-        RecordedExperiment { spec, unavailable: of_spec.filter(|left_out| !measured(left_out)).collect() }
-    }
-}
+/// An experiment as a run has recorded it: its trials can be judged again, and it can't be measured.
+struct RecordedExperiment<'a>(&'a Spec);
 
 impl Experiment for RecordedExperiment<'_> {
     fn spec(&self) -> &Spec {
-        self.spec
-    }
-
-    fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
-        let left_out = self.unavailable.iter().find(|left_out| left_out.is_of(&self.spec.id, arm));
-        match left_out.map(|left_out| left_out.reason.clone()) {
-            None => Ok(()),
-            Some(Reason::Unavailable { lack, .. }) => Err(lack),
-            Some(Reason::Said { words }) => Err(Unavailable::other(words)),
-            Some(reason) => Err(Unavailable::other(format!("{reason:?}"))),
-        }
+        self.0
     }
 
     fn open(&self, _: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
