@@ -1,4 +1,5 @@
 #![no_main]
+#![allow(dead_code)] // one of several
 
 #[path = "../../crates/netlab/tests/dns/targets.rs"]
 mod targets;

@@ -20,7 +20,9 @@ const TARGETS: &[(&str, &str)] = &[
     ("messages", "crates/netlab/tests/messages/corpus"),
     ("journals", "crates/transfer/tests/parsers/journals"),
     ("answers", "crates/transfer/tests/parsers/answers"),
+    ("addresses", "crates/transfer/tests/parsers/addresses"),
     ("dns", "crates/netlab/tests/dns/corpus"),
+    ("dns_texts", "crates/netlab/tests/dns/texts"),
 ];
 
 /// What cargo-fuzz asks of the compiler too; none of it needs a nightly one.
@@ -35,6 +37,7 @@ pub fn all() -> anyhow::Result<()> {
     // Named, the target's flags are not those of build scripts, which run without libFuzzer.
     let build = ["build", "--quiet", "--release", "--manifest-path", &manifest, "--target", &triple];
     tools::cargo_in("xtask-fuzz", &[&format!("RUSTFLAGS={FLAGS}")], &build)?;
+    let time_s = if std::env::args().any(|word| word == "--lean") { 30 } else { 60 };
     let at_once = thread::available_parallelism()?.get();
     for targets in TARGETS.chunks(at_once) {
         let running = targets.iter().map(|(name, corpus)| {
@@ -47,7 +50,8 @@ pub fn all() -> anyhow::Result<()> {
             // What it finds by the way goes into the first folder.
             command.arg(&found).arg(tools::root().join(corpus)).current_dir(&folder);
             // A busy machine may stop anything for a while.
-            command.args(["-max_total_time=30", "-timeout=60", "-max_len=4096", "-print_final_stats=1"]);
+            command.arg(format!("-max_total_time={time_s}"));
+            command.args(["-timeout=60", "-max_len=4096", "-print_final_stats=1"]);
             command.arg(format!("-artifact_prefix={}-", folder.join(name).display()));
             command.stdout(log.try_clone()?).stderr(log);
             Ok((*name, command.spawn().with_context(|| format!("{name} can't be started"))?))

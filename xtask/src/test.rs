@@ -21,7 +21,8 @@ can't run here. Parts that build for themselves run beside the others, niced; wh
 others has ended. The first part that fails ends it.
 
 --no-install   install nothing: leaves out the parts that lack something
---lean         remove what was built for a part alone as soon as it has passed: less than 6 GB instead of 9";
+--lean         remove what was built for a part alone as soon as it has passed: less than 6 GB instead of 9; and fuzz
+               for half a minute each instead of a minute";
 
 /// A part of the tests: its name, what it needs, and what it does.
 pub type Part = (&'static str, &'static [Need], fn() -> anyhow::Result<()>);
@@ -83,7 +84,7 @@ const PARTS: &[Part] = &[
     ("reports in a browser", &[Need::Debian("chromium", "chromium"), Need::Npm], browser),
     ("barrierd on this kernel", &[], barrierd),
     // libFuzzer is written in C++.
-    ("parsers, fuzzed for half a minute each", &[Need::Debian("c++", "g++")], fuzz::all),
+    ("parsers, fuzzed for a minute each, and with --lean for half of one", &[Need::Debian("c++", "g++")], fuzz::all),
 ];
 
 /// So many parts are named for how long they took.

@@ -40,8 +40,7 @@ impl Check {
     #[must_use]
     pub fn plan(self) -> (Request, Plan) {
         let file = self.claims;
-        let places = file.claims.iter().filter_map(|claim| Some((claim.id.clone(), file.place(&claim.id)?.clone())));
-        let request = Request { fail_on: self.fail_on, places: places.collect(), ..Request::new(USE_CASE) };
+        let request = Request { fail_on: self.fail_on, places: file.places, ..Request::new(USE_CASE) };
         let config = Config { table_trials: Some(0), ..self.terms.config(MAX_TIME) };
         (request, Plan { claims: file.claims, tables: Vec::new(), commands: file.commands, config })
     }

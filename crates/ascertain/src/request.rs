@@ -14,8 +14,6 @@ use ascertain_report::layout::TableLayout;
 use ascertain_report::terminal::Shown;
 use serde::{Deserialize, Serialize};
 
-use crate::experiments;
-
 /// What a run was asked for beside its plan. `run.json` keeps it, so that a run that goes on later ends as it would
 /// have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -103,8 +101,7 @@ impl Request {
         Request { use_case: use_case.into(), fail_on, layout, plot: false, shown, places }
     }
 
-    /// What a recorded run was asked for; `None` for runs of the first versions and for those of somebody's own
-    /// benches.
+    /// What a recorded run was asked for; `None` for runs of the first versions.
     #[cfg(feature = "recorded")]
     #[must_use]
     pub fn of_recorded(header: &Header) -> Option<Request> {
@@ -132,8 +129,9 @@ impl Request {
         let is_measured = outcome.points.iter().any(|point| point.n > 0);
         // What was asked for by name comes before the claims that came with it.
         let is_left_out = |(experiment, arm)| outcome.left_out.iter().any(|left_out| left_out.is_of(experiment, arm));
-        let mut asked = plan.tables.iter().flat_map(|table| table.arms.iter().map(|arm| (&*table.experiment, arm)));
-        let is_nothing = self.use_case == experiments::USE_CASE && asked.all(is_left_out);
+        let asked = plan.tables.iter().flat_map(|table| table.arms.iter().map(|arm| (&*table.experiment, arm)));
+        let mut asked = asked.peekable();
+        let is_nothing = asked.peek().is_some() && asked.all(is_left_out);
         match () {
             () if outcome.interrupted => Ending::Interrupted,
             () if run.target_failed => Ending::TargetFailed,

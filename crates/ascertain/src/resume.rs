@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ascertain_engine::evidence;
+use ascertain_engine::claim::Judging;
+use ascertain_engine::evidence::{self, Header};
 use ascertain_engine::outcome::Gate;
+use ascertain_engine::plan::Plan;
 use ascertain_engine::run::Recording;
 
-use crate::compare;
 use crate::error::Error;
 use crate::request::{GatedVerdict, Request};
 use crate::run::{Done, RunContext, go};
@@ -28,14 +29,10 @@ pub struct Continue {
 }
 
 impl Continue {
-    /// Goes on with the run. Its error budget stays what it was, and so do its tables, gates and purpose: `run.json`
-    /// has them, and [`Request::of_recorded`] reads the request there.
-    ///
-    /// # Errors
-    /// When the run can't be read, or goes on elsewhere, or its experiments are not here.
-    pub fn carry_out(self, mut request: Request, context: RunContext) -> Result<Done, Error> {
-        let parts = Box::new(evidence::Writer::resume(&self.folder).map_err(ascertain_engine::Error::from)?);
-        let mut plan = parts.1.header.plan.clone();
+    /// The plan of a run, with what is to be otherwise.
+    #[must_use]
+    pub fn plan(&self, header: &Header) -> Plan {
+        let mut plan = header.plan.clone();
         if let Some(max_time) = self.max_time {
             // A time of one's own is kept to, also where no answer is possible within.
             (plan.config.max_time, plan.config.longest_time) = (max_time, None);
@@ -45,8 +42,19 @@ impl Continue {
             (plan.config.max_trials, plan.config.exact_trials) = (self.max_trials, None);
         }
         plan.config.gate = plan.config.gate.or(self.gate);
+        plan
+    }
+
+    /// Goes on with the run. Its error budget stays what it was, and so do its tables, gates and purpose: `run.json`
+    /// has them, and [`Request::of_recorded`] reads the request there.
+    ///
+    /// # Errors
+    /// When the run can't be read, or goes on elsewhere, or its experiments are not here.
+    pub fn carry_out(self, mut request: Request, context: RunContext) -> Result<Done, Error> {
+        let parts = Box::new(evidence::Writer::resume(&self.folder).map_err(ascertain_engine::Error::from)?);
+        let plan = self.plan(&parts.1.header);
         if let Some(fail_on) = self.fail_on {
-            if plan.commands.iter().any(|set| set.id == compare::USE_CASE) {
+            if plan.claims.iter().any(|claim| claim.judging == Judging::Order) {
                 let way_out = "and its --fail-if stays what it was";
                 return Err(Error::Request(format!("--fail-on is for claims; this run compares commands, {way_out}")));
             }

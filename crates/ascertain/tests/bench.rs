@@ -1,11 +1,13 @@
 //! A bench as cargo, a test runner and people start it: `examples/bench.rs`.
 #![allow(missing_docs)]
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ascertain::engine::evidence::read_header;
+use ascertain::engine::evidence::{Header, read_header};
 use serde_json::Value;
 
 /// What a run of the bench left.
@@ -25,16 +27,7 @@ impl Ran {
 
 /// The bench, with its evidence below `state`.
 fn bench(state: &Path, arguments: &[&str]) -> Ran {
-    let own = std::env::current_exe().unwrap();
-    let program = own.parent().and_then(Path::parent).unwrap().join("examples/bench");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/bench.rs");
-    let changed = |path: &Path| fs::metadata(path).and_then(|file| file.modified()).ok();
-    // `cargo test --test bench` builds no example.
-    assert!(
-        changed(&program) >= changed(&source),
-        "{program:?} is missing or stale: `cargo build --examples` makes it"
-    );
-    let output = Command::new(program).args(arguments).env("XDG_STATE_HOME", state).output().unwrap();
+    let output = Command::new(common::example("bench")).args(arguments).env("XDG_STATE_HOME", state).output().unwrap();
     let [stdout, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
     Ran { code: output.status.code(), stdout, stderr }
 }
@@ -145,7 +138,8 @@ fn a_baseline_is_a_run_with_a_name_and_gives_no_verdict() {
     measured(state.path(), &["calls", "--save-baseline", "main"]);
     let folder = state.path().join("ascertain/runs/calls@main");
     assert_eq!(runs(state.path()), [folder.as_path()]);
-    let first = read_header(&folder).unwrap().run_id;
+    let Header { run_id: first, request, .. } = read_header(&folder).unwrap();
+    assert_eq!(request["use_case"], "bench");
 
     let said = measured(state.path(), &["calls", "--baseline", "main"]).stdout;
     let (verdicts, beside) =

@@ -1,14 +1,13 @@
 //! The examples run, and say what they should.
 #![allow(missing_docs)]
 
-use std::path::Path;
+mod common;
+
 use std::process::Command;
 
-/// What an example prints, beside this test's own program.
+/// What an example prints.
 fn printed(example: &str) -> String {
-    let own = std::env::current_exe().unwrap();
-    let program = own.parent().and_then(Path::parent).unwrap().join("examples").join(example);
-    let output = Command::new(&program).output().unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+    let output = Command::new(common::example(example)).output().unwrap();
     assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }

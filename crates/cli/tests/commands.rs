@@ -36,7 +36,8 @@ fn slo_says_which_part_of_it_failed() {
     let ran = slo(&["--format", "json", "--", "true"]);
     let claim = &ran.json()["claims"][0];
     let trials = claim["trials"].as_u64().unwrap();
-    assert_eq!(claim["broken"], serde_json::json!([{ "condition": "memory_peak <= 1 B", "trials": trials }]));
+    let broken = serde_json::json!({ "condition": "memory_peak <= 1 B", "metric": "memory_peak", "trials": trials });
+    assert_eq!(claim["broken"], serde_json::json!([broken]));
     let said = slo(&["--", "true"]).stdout.replace('\n', " ");
     assert!(said.contains("What failed: `memory_peak <= 1 B` in ") && !said.contains("`wall <= 10 s` in"), "{said}");
     let said = slo(&["--", "false"]).stdout.replace('\n', " ");

@@ -166,6 +166,15 @@ pub enum Unavailable {
         /// Its name.
         metric: String,
     },
+    /// The experiment has no such variant.
+    #[error("there is no such variant")]
+    Variant,
+    /// Its levels do not go together, or not with the variant: no machine can measure that.
+    #[error("{words}")]
+    Levels {
+        /// Why not.
+        words: String,
+    },
     /// Whatever else the technique or the system says.
     #[error("{words}")]
     Other {
@@ -178,6 +187,11 @@ impl Unavailable {
     /// This CPU lacks an instruction set.
     pub fn feature(feature: impl ToString) -> Unavailable {
         Unavailable::Feature { feature: feature.to_string() }
+    }
+
+    /// Levels do not go together.
+    pub fn levels(words: impl ToString) -> Unavailable {
+        Unavailable::Levels { words: words.to_string() }
     }
 
     /// What the technique or the system says.

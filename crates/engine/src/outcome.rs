@@ -7,7 +7,7 @@ use crate::claim::{Bound, Claim, Effect, Judging, Test};
 use crate::experiment::{Arm, Better, Metric, Point, Spec};
 use crate::finding::{Estimated, Reason, Remark, Threat, Unlike, finding, findings};
 use crate::plan::Table;
-use crate::predicate::Predicate;
+use crate::predicate::{Comparison, Predicate, Relation};
 use crate::unit::Unit;
 
 /// The name and version of the schema of [`Outcome`] in JSON.
@@ -244,9 +244,9 @@ pub struct ClaimResult {
     pub rate_claimed: f64,
     /// The error that the claim's verdict may be wrong with.
     pub error: f64,
-    /// How many times better the candidate is (`compare`: reference divided by command): the quantile
-    /// of the paired ratios that matches the claimed rate, the median at 0.5. For a difference, by how
-    /// much, in the metric's unit. For a predicate on one metric in which there is no chance, its value.
+    /// How many times better the candidate is (`compare`: reference divided by command), of a time its speed-up: the
+    /// quantile of the paired ratios that matches the claimed rate, the median at 0.5. For a difference, by how much, in
+    /// the metric's unit. For a predicate on one metric in which there is no chance, its value.
     pub ratio: Option<f64>,
     /// The lower end of its interval: wrong with a chance of at most the claim's error, for an order half of it.
     pub ratio_low: Option<f64>,
@@ -276,6 +276,9 @@ pub struct ClaimResult {
 pub struct Broken {
     /// As people write it: `wall <= 50 ms`.
     pub condition: String,
+    /// The metric that it is of; empty where a version did not note it.
+    #[serde(default)]
+    pub metric: String,
     /// In so many trials.
     pub trials: u64,
 }
@@ -385,7 +388,21 @@ pub enum TestSpec {
         predicate: String,
         /// Its metric, when it has just one, the exit code aside.
         measure: Option<Measure>,
+        /// Its comparisons, all of which must be true.
+        #[serde(default)]
+        conditions: Vec<Condition>,
     },
+}
+
+/// A comparison of a predicate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Condition {
+    /// What is compared.
+    pub measure: Measure,
+    /// How.
+    pub relation: Relation,
+    /// With what, in the metric's unit.
+    pub bound: f64,
 }
 
 /// A metric in a few words.
@@ -431,10 +448,22 @@ impl TestSpec {
                 let measure = Measure::of(&spec.metrics[metric]);
                 TestSpec::Versus { measure, candidate, baseline, scale, bound }
             }
-            Test::Predicate { arm, predicate } => {
-                let measure = only_metric(&predicate, &spec.metrics).map(Measure::of);
-                TestSpec::Predicate { arm, predicate: predicate.spelled(&spec.metrics), measure }
-            }
+            Test::Predicate { arm, predicate } => TestSpec::predicate(arm, &predicate, &spec.metrics),
+        }
+    }
+
+    /// A predicate on an arm that has these metrics.
+    pub fn predicate(arm: Arm, predicate: &Predicate, metrics: &[Metric]) -> TestSpec {
+        let condition = |&Comparison { metric, relation, bound }: &Comparison| Condition {
+            measure: Measure::of(&metrics[metric]),
+            relation,
+            bound,
+        };
+        TestSpec::Predicate {
+            arm,
+            predicate: predicate.spelled(metrics),
+            measure: only_metric(predicate, metrics).map(Measure::of),
+            conditions: predicate.0.iter().map(condition).collect(),
         }
     }
 

@@ -123,8 +123,14 @@ impl Unit {
     /// Writes a quantity that people gave, such as a bound, with the digits that they gave: `50 ms`,
     /// `0.975`. Digits beyond the twelfth come from converting units and are dropped.
     pub fn exact(self, value: f64) -> String {
+        let (number, symbol) = self.exact_apart(value);
+        format!("{number} {symbol}").trim_end().to_string()
+    }
+
+    /// The same as its number and its unit.
+    pub fn exact_apart(self, value: f64) -> (String, &'static str) {
         if !value.is_finite() {
-            return significant(value);
+            return (significant(value), "");
         }
         let (factor, symbol) = self.prefix(value);
         let rounded = format!("{:.11e}", value / factor);
@@ -134,7 +140,7 @@ impl Unit {
             0.0 | 1e-5..1e12 => rounded.to_string(),
             _ => format!("{rounded:e}"),
         };
-        format!("{number} {symbol}").trim_end().to_string()
+        (number, symbol)
     }
 }
 

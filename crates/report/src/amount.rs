@@ -66,14 +66,14 @@ impl Amount {
         }
     }
 
-    /// "times as much".
-    pub fn times_as(&self) -> &'static str {
-        if self.is_counted { "times as many" } else { "times as much" }
+    /// "as much", "as many".
+    pub fn as_much(&self) -> &'static str {
+        if self.is_counted { "as many" } else { "as much" }
     }
 
     /// "uses 0.98 times as much memory as `b` (0.96 to 1.01)"; none where nothing bounds it.
     pub fn times(&self, claim: &ClaimResult, baseline: &str, marks: &[f64]) -> Option<String> {
-        let word = format!(" {} {} as {baseline}", self.times_as(), self.noun);
+        let word = format!(" times {} {} as {baseline}", self.as_much(), self.noun);
         clause::times(&inverse(claim), &word, marks).map(|times| format!("{} {times}", self.verbs.0))
     }
 
@@ -88,7 +88,7 @@ impl Amount {
         let said = in_percent.map(|(Figure { value, range, .. }, is_less)| {
             Figure::said(format!("{value} % {}", self.word(is_less)), format!("{range} %"))
         });
-        said.or_else(|| clause::times_apart(&inverse, &format!(" {}", self.times_as()), marks))
+        said.or_else(|| clause::times_apart(&inverse, &format!(" times {}", self.as_much()), marks))
     }
 
     /// What the ratio in pictures is, which is above 1 where the command has less of it.
@@ -125,16 +125,26 @@ pub(crate) struct Wording {
 
 impl Wording {
     pub fn of(measure: &Measure) -> Wording {
+        Wording::after("is ", measure)
+    }
+
+    /// The same without the verb of adjectives: "faster than", and "uses less memory than".
+    #[cfg(feature = "html")]
+    pub fn without_is(measure: &Measure) -> Wording {
+        Wording::after("", measure)
+    }
+
+    fn after(is: &str, measure: &Measure) -> Wording {
         let Some(amount) = Amount::of(measure) else {
             let ((good, better), worse) = (clause::adjective(measure), clause::worse(measure));
             return Wording {
                 is_better: format!("is {better}"),
                 are_better: format!("are {better}"),
-                better: format!("is {better} than"),
-                worse: format!("is {worse} than"),
-                equal: format!("is as {good} as"),
-                not_better: format!("is not {better} than"),
-                not_worse: format!("is not {worse} than"),
+                better: format!("{is}{better} than"),
+                worse: format!("{is}{worse} than"),
+                equal: format!("{is}as {good} as"),
+                not_better: format!("{is}not {better} than"),
+                not_worse: format!("{is}not {worse} than"),
                 in_metric: clause::in_metric(measure),
             };
         };
@@ -145,7 +155,7 @@ impl Wording {
             are_better: format!("{use} {less}"),
             better: format!("{uses} {less} than"),
             worse: format!("{uses} {more} than"),
-            equal: format!("{uses} {} {noun} as", amount.times_as().trim_start_matches("times ")),
+            equal: format!("{uses} {} {noun} as", amount.as_much()),
             not_better: format!("does not {use} {less} than"),
             not_worse: format!("does not {use} {more} than"),
             in_metric: String::new(),

@@ -2,7 +2,8 @@
 
 use ascertain_engine::claim::{Bound, Effect, Judging};
 use ascertain_engine::experiment::{Arm, Better, Level, Point};
-use ascertain_engine::outcome::{ClaimResult, ClaimSpec, Decided, Measure, TestSpec};
+use ascertain_engine::outcome::{ClaimResult, ClaimSpec, Condition, Decided, Measure, TestSpec};
+use ascertain_engine::predicate::Relation;
 use ascertain_engine::unit::Unit;
 
 use crate::amount::{self, Amount};
@@ -77,23 +78,27 @@ pub(crate) fn claimed(claim: &ClaimResult) -> String {
             };
             asked + &often
         }
-        [TestSpec::Predicate { predicate, .. }] => between(predicate).unwrap_or_else(|| predicate.clone()) + &often,
+        [TestSpec::Predicate { predicate, conditions, .. }] => {
+            between(conditions).unwrap_or_else(|| predicate.clone()) + &often
+        }
         _ => String::new(),
     }
 }
 
-/// "25 to 50 ms" for `time >= 25 ms and time <= 50 ms`, and "size 1 to 2 kB" of what is less plain.
-pub(crate) fn between(predicate: &str) -> Option<String> {
-    let (low, high) = predicate.split_once(" and ")?;
-    let ((metric, low), (of_high, high)) = (low.split_once(" >= ")?, high.split_once(" <= ")?);
+/// "25 to 50 ms" for `time >= 25 ms and time <= 50 ms`; none of what is less plain.
+pub(crate) fn between(conditions: &[Condition]) -> Option<String> {
+    let [low, high] = conditions else { return None };
+    let relations = (low.relation, high.relation);
+    if low.measure != high.measure || relations != (Relation::AtLeast, Relation::AtMost) {
+        return None;
+    }
+    let Measure { metric, unit, .. } = &low.measure;
+    let [(least, of_least), (_, of_most)] = [low.bound, high.bound].map(|bound| unit.exact_apart(bound));
     // A unit that both have is said once.
-    let low = match (low.split_once(' '), high.split_once(' ')) {
-        (Some((number, unit)), Some((_, of_high))) if unit == of_high => number,
-        _ => low,
-    };
+    let least = if of_least == of_most { least } else { unit.exact(low.bound) };
     // The metric that everybody thinks of need not be said.
-    let lead = if matches!(metric, "time" | "wall") { String::new() } else { format!("{metric} ") };
-    (metric == of_high && !high.contains(" and ")).then(|| format!("{lead}{low} to {high}"))
+    let lead = if matches!(metric.as_str(), "time" | "wall") { String::new() } else { format!("{metric} ") };
+    Some(format!("{lead}{least} to {}", unit.exact(high.bound)))
 }
 
 /// Of a comparison that asks for an order: what it is by, the command, and the reference.
@@ -193,7 +198,7 @@ impl ClaimFigure {
             TestSpec::Versus { measure, scale: Effect::Ratio, bound, .. } => {
                 // Of memory and the like, a command's is told against the reference's, as in its table.
                 let (claim, as_good) = match Amount::of_order(claim) {
-                    Some(amount) => (&amount::inverse(claim), amount.times_as().replacen("times", "", 1)),
+                    Some(amount) => (&amount::inverse(claim), format!(" {}", amount.as_much())),
                     None => (claim, format!(" as {}", adjective(measure).0)),
                 };
                 let figure = |word: &str| times_apart(claim, &format!("{word}{as_good}"), &landmarks(*bound));

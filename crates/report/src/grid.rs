@@ -10,7 +10,7 @@ use crate::clause::{ClaimFigure, arm_label, ordered, rate_figure, ratio_figure};
 use crate::figure::Figure;
 use crate::finding;
 use crate::layout::{Order, TableLayout};
-use crate::text::{capitalised, gathered};
+use crate::text::gathered;
 
 /// A table of text.
 pub(crate) struct Grid {
@@ -231,7 +231,8 @@ pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout, interval: &str) 
     let is_first = |metric: &str| judged.map_or("wall", |measure| &measure.metric) == metric;
     let others: Vec<(&str, &str)> = OTHERS.into_iter().filter(|(metric, _)| !is_first(metric)).collect();
     let heading = amount.as_ref().map_or_else(|| "Median".into(), |amount| format!("Median {}", amount.noun()));
-    let times_as = amount.as_ref().map_or_else(|| "Times as fast".into(), |amount| capitalised(amount.times_as()));
+    let times_as =
+        amount.as_ref().map_or_else(|| "Times as fast".into(), |amount| format!("Times {}", amount.as_much()));
     let numbers = [&heading, "95 % interval", "Min to max", "Mean ± σ"].into_iter();
     let numbers = numbers.chain(others.iter().map(|(_, heading)| *heading)).chain(["Trials", &times_as, interval]);
     let mut columns = vec![(if are_commands { "Command" } else { "Function" }, ColumnKind::Prose)];

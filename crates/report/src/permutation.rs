@@ -82,7 +82,7 @@ pub struct SampleSummary {
 
 /// The table of samples, the conclusion as a sentence, and the p-value.
 pub fn terminal(permutation: &Permutation, style: &Style) -> String {
-    let sentences = [style.sentence(&permutation.sentence()), style.paragraph(&plain(&permutation.p_value()))];
+    let sentences = [style.paragraph(&permutation.sentence()), style.paragraph(&plain(&permutation.p_value()))];
     format!("{}\n{}", style.table(&permutation.grid()), sentences.concat())
 }
 

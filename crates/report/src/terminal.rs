@@ -20,7 +20,7 @@ use crate::grid;
 use crate::judgement::Judgement;
 use crate::layout::TableLayout;
 use crate::sentence::{self, marked};
-use crate::text::{NO_BREAK, counted, parted, plain, shortened, unbroken_quantities};
+use crate::text::{NO_BREAK, capitalised, counted, parted, plain, shortened, unbroken_quantities};
 pub use crate::text::{escape_controls, escape_controls_in_lines};
 pub use claims::{Shown, checked};
 #[cfg(feature = "html")]
@@ -84,11 +84,11 @@ impl Style {
         }
     }
 
-    /// A paragraph whose first word, up to the colon, is a verdict.
-    pub(crate) fn sentence(self, text: &str) -> String {
+    /// A paragraph that begins with this word, if with any, which has its colour.
+    fn sentence(self, text: &str, verdict: Option<&str>) -> String {
         let wrapped = self.paragraph(text);
-        match wrapped.split_once(':') {
-            Some((word, rest)) => format!("{}:{rest}", self.word(word)),
+        match verdict.and_then(|word| Some((word, wrapped.strip_prefix(word)?))) {
+            Some((word, rest)) => self.word(word) + rest,
             None => wrapped,
         }
     }
@@ -176,7 +176,7 @@ pub fn sentences(outcome: &Outcome, style: &Style) -> String {
     let paragraphs = outcome.claims.iter().map(|claim| {
         let name = if is_named(claim) { style.paragraph(&claim.id) } else { String::new() };
         let warning = sentence::warning(claim).map_or_else(String::new, |warning| style.paragraph(&warning));
-        name + &brief(&marked::claim(claim), &conditions(claim), style) + &warning
+        name + &brief(claim, style) + &warning
     });
     paragraphs.collect::<Vec<_>>().join("\n")
 }
@@ -188,18 +188,18 @@ pub fn explained(outcome: &Outcome, style: &Style) -> String {
     if said.is_empty() { paragraphs } else { format!("What this rests on:\n{paragraphs}") }
 }
 
-fn conditions(claim: &ClaimResult) -> Vec<&str> {
+/// The sentence, with long names shortened where it takes more than two lines, but for conditions.
+fn brief(claim: &ClaimResult, style: &Style) -> String {
+    let (sentence, opening) = (marked::claim(claim), marked::opening(claim));
+    let whole = style.sentence(&plain(&sentence), opening);
+    if whole.lines().count() <= 2 {
+        return whole;
+    }
     let conditions = claim.asked.tests.iter().filter_map(|test| match test {
         TestSpec::Predicate { predicate, .. } => Some(predicate.as_str()),
         TestSpec::Versus { .. } => None,
     });
-    conditions.collect()
-}
-
-/// The sentence, with long names shortened where it takes more than two lines, but for these.
-fn brief(sentence: &str, conditions: &[&str], style: &Style) -> String {
-    let whole = style.sentence(&plain(sentence));
-    if whole.lines().count() > 2 { style.sentence(&plain(&shortened(sentence, conditions))) } else { whole }
+    style.sentence(&plain(&shortened(&sentence, &conditions.collect::<Vec<_>>())), opening)
 }
 
 /// What `slo` prints: the verdict as a sentence, and what was measured of the one command that there is.
@@ -220,7 +220,7 @@ pub fn judgement(judgement: &Judgement, style: &Style) -> String {
     let Judgement { rate, rate_low, rate_high, credible_low, credible_high, rate_claimed, .. } = judgement;
     let share = Figure::of_share(*rate, *rate_low, *rate_high, *rate_claimed);
     let credible = Figure::of_share(*rate, *credible_low, *credible_high, *rate_claimed);
-    let mut text = style.sentence(&judgement.sentence());
+    let mut text = style.sentence(&judgement.sentence(), Some(&capitalised(judgement.verdict.word())));
     if rate.is_some() {
         text += &style.paragraph(&format!("Rate: {share}, {}.", judgement.of_interval()));
     }

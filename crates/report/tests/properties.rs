@@ -7,6 +7,7 @@ use ascertain_engine::experiment::{Better, Level, Point};
 use ascertain_engine::outcome::{
     Basis, ClaimResult, ClaimSpec, Decided, Decision, Measure, Outcome, PointSummary, TestSpec, Verdict,
 };
+use ascertain_engine::predicate::Predicate;
 use ascertain_engine::unit::Unit;
 use ascertain_report::hyperfine::{self, CommandTimes};
 use ascertain_report::layout::TableLayout;
@@ -73,7 +74,8 @@ fn test() -> impl Strategy<Value = TestSpec> {
         (arm(), name(), prop::option::of(measure())).prop_map(|(arm, predicate, measure)| TestSpec::Predicate {
             arm,
             predicate,
-            measure
+            measure,
+            conditions: Vec::new(),
         }),
     ]
 }
@@ -93,7 +95,7 @@ prop_compose! {
     ) -> ClaimResult {
         let [trials, successes, ties, unknown, so_far @ ..] = counts;
         let decided = Decided { trials: so_far[0], successes: so_far[1], ties: so_far[2], unknown: so_far[3] };
-        let test = TestSpec::Predicate { arm: common::arm("a", &Point::default()), predicate: String::new(), measure: None };
+        let test = TestSpec::predicate(common::arm("a", &Point::default()), &Predicate(Vec::new()), &[]);
         ClaimResult {
             trials, successes, ties, unknown, basis, interferes, verdict, decision,
             decided: is_decided.then_some(decided), ..common::blank("", "", Judging::Rate, test)

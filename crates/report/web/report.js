@@ -148,10 +148,11 @@
     apply();
   }));
   $(".csv", tools).onclick = (event) => copy(csv($$(".row").filter(isShown)), event.currentTarget);
+  let areOpen = false;
   all.onclick = () => {
-    const isOpen = all.textContent === "Open all";
-    rows.filter(isShown).forEach((row) => (row.open = isOpen));
-    all.textContent = isOpen ? "Close all" : "Open all";
+    areOpen = !areOpen;
+    rows.filter(isShown).forEach((row) => (row.open = areOpen));
+    all.textContent = areOpen ? "Close all" : "Open all";
   };
 
   // An address is a claim's, or what is searched for.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use ascertain_engine::evidence;
 use ascertain_engine::experiment::{Arm, Experiment};
 use ascertain_engine::function::Group;
-use ascertain_engine::run::{Recording, Run};
+use ascertain_engine::run::Run;
 use ascertain_report::alphabet::Alphabet;
 use ascertain_report::exports::{Files, Purpose};
 use ascertain_report::layout::TableLayout;
@@ -19,6 +19,8 @@ use super::baseline;
 use super::options::{Format, HELP, Options, Task};
 use crate::compare::functions;
 use crate::error::{Error, refused};
+use crate::request::Request;
+use crate::run::{RunContext, carry_out};
 
 /// Measures the groups one after the other and prints what came of each. The first function of a group
 /// is the reference. Exit code 0: done; 2: usage; 4: no function passes the filter; 5: a wrong answer;
@@ -158,25 +160,13 @@ impl<'o> Bench<'o> {
                 runs.display()
             ));
         }
-        let recording = match options.no_evidence {
-            true => Recording::None,
-            false => Recording::New {
-                runs: runs.clone(),
-                command_line: std::env::args().collect(),
-                request: serde_json::Value::Null,
-            },
-        };
         let mut watching = Watching { line: Line::new(true), files: &mut self.exports, is_quiet: false };
-        let run = ascertain_engine::run::run(
-            &functions(group, &options.config),
-            &[group],
-            recording,
-            &Default::default(),
-            &mut watching,
-        );
+        let evidence = (!options.no_evidence).then(|| runs.clone());
+        let context = RunContext { registry: &[group], evidence, ..RunContext::new(&mut watching) };
+        let done = carry_out(Request::new("bench"), functions(group, &options.config), context);
         // The line is gone before anything is printed.
         drop(watching);
-        let mut run = run?;
+        let mut run = done?.run;
         self.exports.keep(&run.outcome, &run.observations);
         print!("{}", self.text(group, &run));
         if options.format == Format::Table {

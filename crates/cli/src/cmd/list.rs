@@ -8,6 +8,7 @@ use ascertain::Ending;
 use ascertain_engine::claim::Claim;
 use ascertain_engine::experiment::{Arm, Experiment, Factor};
 use ascertain_engine::memory;
+use ascertain_report::html;
 use ascertain_report::terminal::Style;
 use ascertain_sys::machine::{self, Machine};
 use serde_json::{Value, json};
@@ -98,8 +99,9 @@ impl<'a> Listed<'a> {
 
     /// The question at the head of its README.
     fn question(&self) -> String {
-        let (_, asked) = self.experiment.spec().readme.split_once("**Question.**").unwrap_or_default();
-        asked.split("\n\n").next().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+        let sections = html::sections(&self.experiment.spec().readme);
+        let asked = sections.iter().find(|(title, _)| title == "Question").map_or("", |(_, asked)| asked);
+        asked.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     fn claims_counted(&self) -> String {

@@ -11,6 +11,7 @@ use ascertain_engine::evidence;
 use ascertain_engine::outcome::{ClaimResult, Verdict};
 use ascertain_engine::recorded::{self, RecordedRun};
 use ascertain_report::layout::TableLayout;
+use ascertain_report::pictures::Picture;
 use ascertain_report::plot::{Plot, svg};
 use ascertain_report::terminal::{self, Shown, Style};
 use ascertain_report::{csv, export, html, json, markdown};
@@ -71,7 +72,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     }
     match (&args.svg, &folders[..]) {
         _ if args.all || !args.only.is_empty() => verdicts(&read, &Shown { all: args.all, only: args.only.clone() })?,
-        _ if args.plots => list(&html::plots(&read))?,
+        _ if args.plots => list(&html::pictures(&read))?,
         _ if let Some(format) = args.format => {
             let [run] = &read[..] else {
                 bail!("--format is of one run; `ascertain history compare RUN RUN --format …` compares two");
@@ -84,7 +85,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
         }
         (Some(id), _) => {
             let file = args.output.clone().unwrap_or_else(|| "-".into());
-            put(&file, &svg::standalone(find(&html::plots(&read), id)?))?;
+            put(&file, &svg::standalone(find(&html::pictures(&read), id)?))?;
         }
         (None, [folder]) => {
             put(&args.output.clone().unwrap_or_else(|| folder.join("report.html")), &html::page(&read))?
@@ -161,16 +162,17 @@ fn put(file: &Path, text: &str) -> anyhow::Result<()> {
     output::print(&format!("{}\n", file.display()))
 }
 
-fn list(plots: &[Plot]) -> anyhow::Result<()> {
-    let width = plots.iter().map(|plot| plot.id.len()).max().unwrap_or(0);
-    let lines = plots.iter().map(|plot| format!("{:width$}  {}\n", plot.id, plot.title));
+fn list(pictures: &[Picture]) -> anyhow::Result<()> {
+    let width = pictures.iter().map(|picture| picture.plot.id.len()).max().unwrap_or(0);
+    let lines = pictures.iter().map(|Picture { plot, .. }| format!("{:width$}  {}\n", plot.id, plot.title));
     output::say(&lines.collect::<String>())
 }
 
-fn find<'a>(plots: &'a [Plot], id: &str) -> anyhow::Result<&'a Plot> {
-    if let Some(found) = plots.iter().find(|plot| plot.id == id) {
+fn find<'a>(pictures: &'a [Picture], id: &str) -> anyhow::Result<&'a Plot> {
+    let plots = pictures.iter().map(|picture| &picture.plot);
+    if let Some(found) = plots.clone().find(|plot| plot.id == id) {
         return Ok(found);
     }
-    let ids: Vec<&str> = plots.iter().map(|plot| plot.id.as_str()).collect();
+    let ids: Vec<&str> = plots.map(|plot| plot.id.as_str()).collect();
     bail!("the report has no plot `{id}`{}", among(id, ids))
 }

@@ -55,15 +55,14 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let header = evidence::read_header(&folder)?;
     let (request, gate) =
         Request::of_recorded(&header).map_or_else(|| of_first_version(&header), |found| (found, None));
-    let mut plan = header.plan;
-    plan.config.gate = plan.config.gate.or(gate);
+    let fail_on = args.fail_on.as_deref().map(fail_on);
+    let going_on = Continue { folder, max_time: args.max_time, max_trials: args.max_trials, fail_on, gate };
+    let plan = going_on.plan(&header);
     let purpose = request.purpose(&plan);
     let carry_out = |observer: &mut dyn Observer| {
         let registry = ascertain_experiments::registry();
         let context =
             RunContext { registry, evidence: None, command_line: Vec::new(), stop: Stop::default(), observer };
-        let fail_on = args.fail_on.as_deref().map(fail_on);
-        let going_on = Continue { folder, max_time: args.max_time, max_trials: args.max_trials, fail_on, gate };
         Ok(going_on.carry_out(request, context)?)
     };
     session::with_observer(&plan, &purpose, &args.exports, (&args.display, args.explain), carry_out)

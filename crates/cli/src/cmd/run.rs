@@ -15,6 +15,7 @@ use ascertain_engine::outcome::{Outcome, PointSummary};
 use ascertain_engine::plan::Table;
 use ascertain_engine::recorded;
 use ascertain_report::html;
+use ascertain_report::pictures::PictureKind;
 use ascertain_report::terminal::{self, Shown, Style};
 use ascertain_sys::machine::{self, Machine};
 
@@ -107,9 +108,9 @@ fn curves(done: &Done, outcome: &Outcome, style: &Style) -> String {
         return String::new();
     };
     // Without evidence there is nothing to be drawn: figures are not worth less for that.
-    let plots = recorded::read(folder).map_or_else(|_| Vec::new(), |run| html::plots(&[run]));
-    let curves = plots.iter().filter(|plot| plot.id.contains("-curve"));
-    output::parts(&curves.map(|plot| output::plot(plot, style)).collect::<Vec<_>>())
+    let pictures = recorded::read(folder).map_or_else(|_| Vec::new(), |run| html::pictures(&[run]));
+    let curves = pictures.iter().filter(|picture| picture.kind == PictureKind::Curve);
+    output::parts(&curves.map(|picture| output::plot(&picture.plot, style)).collect::<Vec<_>>())
 }
 
 impl Args {

@@ -85,7 +85,7 @@ fn advice(Done { plan, run, .. }: &Done, style: &Style) -> String {
     let is_heard = is_told || plan.commands.iter().any(|set| set.output == Output::Inherit);
     let not_kept = run.outcome.claims.iter().filter(|claim| claim.verdict != Verdict::Holds);
     let mut broken = not_kept.flat_map(|claim| &claim.broken);
-    match broken.any(|broken| broken.condition.starts_with("exit ")) && !is_heard {
+    match broken.any(|broken| broken.metric == "exit") && !is_heard {
         true => style.paragraph("`--show-output` shows what the command says when it fails."),
         false => String::new(),
     }

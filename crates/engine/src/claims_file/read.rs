@@ -1,5 +1,6 @@
 //! From the text of a file, or of several, to claims.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,17 +23,10 @@ pub struct ClaimsFile {
     pub claims: Vec<Claim>,
     /// The commands of the claims that measure some, one set a `[[claim]]`.
     pub commands: Vec<CommandSet>,
+    /// Where each claim stands, by its id; one of several that one `[[claim]]` became stands where that does.
+    pub places: BTreeMap<String, Place>,
     /// The ids as they are written, and where.
     ids: Vec<(String, Place)>,
-}
-
-impl ClaimsFile {
-    /// Where the claim with this id stands; one of several that one `[[claim]]` became (`id[elements=1024]`)
-    /// stands where that does.
-    pub fn place(&self, id: &str) -> Option<&Place> {
-        let written = id.split('[').next()?;
-        self.ids.iter().find(|(known, _)| known == written).map(|(_, place)| place)
-    }
 }
 
 /// Reads a claims file. `path` is what messages call it; nothing is read from there.
@@ -81,6 +75,9 @@ pub fn parse(text: &str, path: &Path, registry: &Registry<'_>) -> Result<ClaimsF
             file.ids.push((name.to_string(), notes.place(id.at)));
         }
         if let Some(resolved) = resolve(&fields, registry, &mut notes) {
+            let place = file.ids.last().map(|(_, place)| place);
+            let places = resolved.claims.iter().filter_map(|claim| Some((claim.id.clone(), place?.clone())));
+            file.places.extend(places);
             file.claims.extend(resolved.claims);
             file.commands.extend(resolved.commands);
         }
@@ -102,6 +99,7 @@ pub fn merge(files: impl IntoIterator<Item = ClaimsFile>) -> Result<ClaimsFile, 
             }
             merged.ids.push((id, place));
         }
+        merged.places.extend(file.places);
         merged.claims.extend(file.claims);
         merged.commands.extend(file.commands);
     }

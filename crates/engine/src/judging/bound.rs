@@ -3,6 +3,7 @@
 use crate::block::Slots;
 use crate::claim::{Bound, Claim, Effect, Judging, Test};
 use crate::experiment::{Arm, Better, Spec, TargetError};
+use crate::outcome::Broken;
 use crate::predicate::Predicate;
 use crate::values::{Bounds, and};
 
@@ -46,18 +47,18 @@ pub(crate) struct BoundTests {
     pub slots: Slots,
     /// The conditions of all predicates, as people write them: an exit that must be 0 without being spoken of comes
     /// first.
-    pub conditions: Vec<String>,
+    pub conditions: Vec<Broken>,
 }
 
 #[derive(Clone)]
 enum BoundTest {
-    Versus { metric: usize, better: Better, candidate: usize, baseline: usize, scale: Scale, bound: Bound },
+    Versus { metric: usize, better: Better, candidate: usize, baseline: usize, scale: Statistic, bound: Bound },
     Predicate { slot: usize, predicate: Predicate, exit: Option<Exit>, is_timed: bool },
 }
 
 /// How two values are compared.
 #[derive(Clone, Copy)]
-struct Scale {
+struct Statistic {
     effect: Effect,
     /// Whether it is who is better that is asked, which zeros answer too, and not how many times.
     is_order: bool,
@@ -80,10 +81,12 @@ impl Exit {
 }
 
 impl BoundTest {
-    fn conditions(&self, spec: &Spec) -> Vec<String> {
+    fn conditions(&self, spec: &Spec) -> Vec<Broken> {
         let BoundTest::Predicate { predicate, exit, .. } = self else { return Vec::new() };
-        let unsaid = matches!(exit, Some(Exit::Success(_))).then(|| "exit == 0".to_string());
-        unsaid.into_iter().chain(predicate.spelled_each(&spec.metrics)).collect()
+        let unsaid = matches!(exit, Some(Exit::Success(_))).then(|| ("exit".to_string(), "exit == 0".to_string()));
+        let metrics = predicate.0.iter().map(|part| spec.metrics[part.metric].name.clone());
+        let said = unsaid.into_iter().chain(metrics.zip(predicate.spelled_each(&spec.metrics)));
+        said.map(|(metric, condition)| Broken { condition, metric, trials: 0 }).collect()
     }
 }
 
@@ -103,7 +106,7 @@ impl BoundTests {
                 better: spec.metrics[*metric].better,
                 candidate: slot_of(candidate),
                 baseline: slot_of(baseline),
-                scale: Scale { effect: *scale, is_order },
+                scale: Statistic { effect: *scale, is_order },
                 bound: *bound,
             },
             Test::Predicate { arm, predicate } => {
@@ -181,7 +184,7 @@ impl BoundTests {
 }
 
 /// How much better the candidate is.
-fn statistic(scale: Scale, better: Better, candidate: Bounds, baseline: Bounds) -> Result<Bounds, TargetError> {
+fn statistic(scale: Statistic, better: Better, candidate: Bounds, baseline: Bounds) -> Result<Bounds, TargetError> {
     if candidate.is_none() || baseline.is_none() {
         return Err(TargetError::Failed("a value that the claim compares was not observed".into()));
     }

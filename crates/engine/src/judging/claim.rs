@@ -466,7 +466,7 @@ impl ClaimJudge {
     /// The conditions that were false at least once.
     fn broken(&self) -> Vec<Broken> {
         let counted = self.tests.conditions.iter().zip(&self.broken).filter(|(_, trials)| **trials > 0);
-        counted.map(|(condition, &trials)| Broken { condition: condition.clone(), trials }).collect()
+        counted.map(|(condition, &trials)| Broken { trials, ..condition.clone() }).collect()
     }
 
     fn estimate(&self) -> PairedEstimate {

@@ -72,7 +72,11 @@ pub fn read(folder: &Path) -> Result<RecordedRun, Error> {
     // A run that was continued keeps its former outcome until it has another: it may have been killed.
     let written = header.outcome.as_ref().filter(|_| matches!(state, State::Finished | State::Interrupted));
     let again = judge_again(&header, &trials, written)?;
-    let outcome = written.cloned().unwrap_or(again.outcome);
+    let mut outcome = written.unwrap_or(&again.outcome).clone();
+    // Earlier versions did not write down the conditions of predicates.
+    for (claim, ClaimResult { asked, .. }) in outcome.claims.iter_mut().zip(again.outcome.claims) {
+        claim.asked.tests = asked.tests;
+    }
     let (folder, rows) = (folder.to_path_buf(), trials.rows());
     let series = in_order(trials.into_series(), &header, again.observations.arms());
     let has_lost_rows = lost.is_some();

@@ -22,7 +22,7 @@ pub fn claims(bytes: &[u8]) {
     match claims_file::parse(text, Path::new("claims.toml"), &[&sums]) {
         Ok(file) => {
             assert!(!file.claims.is_empty());
-            assert!(file.claims.iter().all(|claim| !claim.says.is_empty() && file.place(&claim.id).is_some()));
+            assert!(file.claims.iter().all(|claim| !claim.says.is_empty() && file.places.contains_key(&claim.id)));
             let json = serde_json::to_string(&(&file.claims, &file.commands)).unwrap();
             assert_eq!(serde_json::from_str::<(Vec<_>, Vec<_>)>(&json).unwrap(), (file.claims, file.commands));
         }

@@ -7,7 +7,7 @@ use ascertain_engine::claim::{Bound, Claim, Effect, Judging, Test};
 use ascertain_engine::evidence::Writer;
 use ascertain_engine::experiment::{Better, Metric, TargetError, Trial};
 use ascertain_engine::finding::{Reason, Unavailable};
-use ascertain_engine::outcome::{ClaimResult, Outcome, Verdict};
+use ascertain_engine::outcome::{ClaimResult, Outcome, TestSpec, Verdict};
 use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_engine::recorded::State;
 use ascertain_engine::run::{Recording, Silent, run};
@@ -272,6 +272,20 @@ fn a_claim_that_was_closed_has_the_trials_that_it_was_judged_by() {
     let trials: Vec<usize> = read.paths.iter().map(|path| path.trials.len()).collect();
     assert_eq!(trials, [1, 40]);
     assert_eq!(ran.killed().read().outcome.claims[0].trials, 40, "which rows do not tell");
+}
+
+/// Earlier versions wrote down only what a predicate's conditions are as people write them.
+#[test]
+fn conditions_that_were_not_written_down_are_those_of_the_plan() {
+    let experiment = Scripted::new(&["even"], noisy);
+    let claim = experiment.predicate("range", "even", "time >= 1 ns and time <= 1 s", 0.9);
+    let ran = record_one(&experiment, &plan(vec![claim], Config { max_trials: Some(5), ..Config::default() }));
+    ran.change_header(|header| {
+        let claim = &mut header.outcome.as_mut().unwrap().claims[0];
+        let TestSpec::Predicate { conditions, .. } = &mut claim.asked.tests[0] else { panic!("{claim:?}") };
+        assert_eq!(std::mem::take(conditions).len(), 2);
+    });
+    assert_eq!(ran.read().outcome, *ran.outcome());
 }
 
 #[test]

@@ -48,10 +48,7 @@ const VARIANTS: [(&str, &str); 8] = [
 ];
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    id: "barrier".into(),
     title: "The slow side of an asymmetric barrier: how long until every CPU has passed".into(),
-    readme: include_str!("README.md").into(),
-    emulates: None,
     variants: VARIANTS.map(Variant::from).to_vec(),
     factors: vec![Factor::new(
         "load",
@@ -71,7 +68,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
             Better::Lower,
         ),
     ],
-    plots: Vec::new(),
+    ..Spec::new("barrier", include_str!("README.md"))
 });
 
 impl Experiment for Barrier {

@@ -2,8 +2,6 @@
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
 #[cfg(target_os = "linux")]
-mod clock;
-#[cfg(target_os = "linux")]
 mod disk;
 #[cfg(target_os = "linux")]
 mod live;
@@ -59,9 +57,7 @@ const RESIDENT: usize = 7;
 const LATE: usize = 8;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    id: "cache-race".into(),
     title: "A cache that is at times slow: the origin asked too, by policy, live and on recorded requests".into(),
-    readme: include_str!("README.md").into(),
     emulates: Some(Emulates::of(
         "the link to the server, and in a replay the times of both, unless somebody recorded them",
     )),
@@ -76,6 +72,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     factors: factors(),
     metrics: metrics(),
     plots: vec![Plot::sweep("time", "quantile_permille"), Plot::sweep("gain", "stalls_permille")],
+    ..Spec::new("cache-race", include_str!("README.md"))
 });
 
 fn factors() -> Vec<Factor> {

@@ -4,22 +4,44 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
-use std::{fs, io};
+use std::{fs, io, thread};
 
 use ascertain_engine::experiment::{Arm, Samples, TargetError};
 use ascertain_netlab::{Link, RunningLink, now_ns};
 use ascertain_sys::interrupt::Stop;
 use ascertain_transfer::crc64;
-use ascertain_transfer::race::{Counts, Racer, Times, checked};
+use ascertain_transfer::race::{Clock, Counts, Racer, Times, checked};
 use tokio::runtime::Runtime;
 use tokio::task::{JoinSet, LocalSet, spawn_blocking};
 
-use super::clock::Fine;
 use super::disk::{Disk, FILES};
 use super::origin::Origin;
 use super::races::{policy_of, push_counts};
 use super::{LATE, OURS, RESIDENT, TIME, text, traces};
 use crate::links::{failed, watched};
+
+/// By how much tokio's timers are late at the most, and more.
+const COARSE: Duration = Duration::from_millis(3);
+
+/// The system's clock. The last of a sleep is a thread's: tokio's timers are of a millisecond, which is longer than most
+/// reads of a disk.
+pub struct Fine;
+
+impl Clock for Fine {
+    fn now(&self) -> Duration {
+        Duration::from_nanos(now_ns())
+    }
+
+    async fn sleep(&self, time: Duration) {
+        let end = self.now().saturating_add(time);
+        if let Some(coarse) = time.checked_sub(COARSE) {
+            tokio::time::sleep(coarse).await;
+        }
+        let left = end.saturating_sub(self.now());
+        // Only the end of the runtime can be in the way, and nobody waits then.
+        let _ = spawn_blocking(move || thread::sleep(left)).await;
+    }
+}
 
 /// A cache and its origin, which arms share if nothing of it differs.
 pub struct Place {

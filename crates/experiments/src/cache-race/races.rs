@@ -39,7 +39,7 @@ pub fn policy_of(arm: &Arm) -> Result<Policy, TargetError> {
 
 /// Whether there is such a link, server and disk.
 pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
-    let no = |why: &str| Err(Unavailable::other(why));
+    let no = |why: &str| Err(Unavailable::levels(why));
     let is_recorded = text(arm, "record") != OURS;
     if text(arm, "trace") != LIVE {
         return match &*arm.variant {

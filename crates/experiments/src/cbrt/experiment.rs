@@ -27,10 +27,7 @@ const WORST: usize = 5;
 const SIZE: usize = 6;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    id: "cbrt".into(),
     title: "Integer cube roots: speed, error and size of every method".into(),
-    readme: include_str!("README.md").into(),
-    emulates: None,
     variants: VARIANTS.iter().map(|variant| (variant.name, variant.about).into()).collect(),
     factors: vec![Factor::new(
         "bits",
@@ -52,7 +49,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Metric::new("worst", "greatest |root − ⌊∛x⌋| of these numbers", Unit::One, Better::Lower),
         Metric::new("size", "machine code of one root, without tables and library calls", Unit::Byte, Better::Lower),
     ],
-    plots: Vec::new(),
+    ..Spec::new("cbrt", include_str!("README.md"))
 });
 
 impl Experiment for Cbrt {

@@ -40,10 +40,7 @@ const SHORTEST: &str = "cas-shortest";
 static SPEC: LazyLock<Spec> = LazyLock::new(|| {
     let latency = Metric::time("latency", "from a CPU to another, one way");
     Spec {
-        id: "core-latency".into(),
         title: "How long it takes a CPU to tell another something".into(),
-        readme: include_str!("README.md").into(),
-        emulates: None,
         variants: [
             ("cas", "compare-and-swap, to hand over and to wait"),
             (SHORTEST, "limit: as cas, of the shortest window instead of the median: what nothing disturbed"),
@@ -78,6 +75,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             ),
         ],
         plots: vec![Plot::Matrix { metric: "latency".into() }],
+        ..Spec::new("core-latency", include_str!("README.md"))
     }
 });
 
@@ -99,7 +97,7 @@ impl Experiment for CoreLatency {
             return Ok(());
         }
         if arm.integer("lines") != Ok(1) {
-            return Err(Unavailable::other(format!("{PEER} knows compare-and-swap on one cache line only")));
+            return Err(Unavailable::levels(format!("{PEER} knows compare-and-swap on one cache line only")));
         }
         peer::path().map(drop)
     }

@@ -87,7 +87,7 @@ pub fn function(variant: &str) -> Result<Function<u64, u8>, Unavailable> {
         "to-chars" => (cpp17(TO_CHARS), "a C++17 compiler"),
         "stringstream" => (Source::new(Language::Cpp, STRINGSTREAM), "a C++ compiler"),
         "fmt" => (cpp17(FMT), "a C++ compiler and {fmt} (Debian: libfmt-dev)"),
-        _ => return Err(Unavailable::other("there is no such variant")),
+        _ => return Err(Unavailable::Variant),
     };
     compiled::function(&source, "each", needs)
 }

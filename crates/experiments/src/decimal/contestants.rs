@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn an_unknown_decimal_variant() {
-        assert!(contestant("roman").is_err());
+        assert_eq!(contestant("roman").err(), Some(Unavailable::Variant));
     }
 
     #[test]

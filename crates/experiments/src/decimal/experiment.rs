@@ -35,10 +35,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
     let names: Vec<Level> = DISTRIBUTIONS.map(Level::from).to_vec();
     let digits = std::iter::once(ANY.into()).chain((1..=20).map(Level::Integer)).collect();
     Spec {
-        id: "decimal".into(),
         title: "Integers to decimal text: libraries and methods on six distributions".into(),
-        readme: include_str!("README.md").into(),
-        emulates: None,
         variants: variants.map(Variant::from).collect(),
         factors: vec![
             Factor::new("distribution", "how the 64-bit numbers are drawn", "skewed", Accepts::OneOf(names)),
@@ -50,6 +47,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             Metric::new("size", "machine code of one call, without tables", Unit::Byte, Better::Lower),
         ],
         plots: vec![Plot::sweep("time", "digits")],
+        ..Spec::new("decimal", include_str!("README.md"))
     }
 });
 
@@ -66,7 +64,7 @@ impl Experiment for Decimal {
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
         if draw(arm, &mut Xoshiro256PlusPlus::seed_from_u64(0)).is_none() {
-            return Err(Unavailable::other("needs numbers with so many digits, which the distribution lacks"));
+            return Err(Unavailable::levels("needs numbers with so many digits, which the distribution lacks"));
         }
         contestant(&arm.variant).map(drop)
     }

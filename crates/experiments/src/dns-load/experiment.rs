@@ -43,9 +43,7 @@ const BY_CODE: usize = 13;
 const CODES: [&str; 7] = ["noerror", "formerr", "servfail", "nxdomain", "notimp", "refused", "other"];
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    id: "dns-load".into(),
     title: "A name server asked at a rate: how long its answers take".into(),
-    readme: include_str!("README.md").into(),
     emulates: Some(Emulates::of("a name server in this process").unless(&["server"])),
     variants: vec![
         (UDP, "a datagram each").into(),
@@ -82,7 +80,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     .into_iter()
     .chain(CODES.iter().flat_map(of_code))
     .collect(),
-    plots: Vec::new(),
+    ..Spec::new("dns-load", include_str!("README.md"))
 });
 
 fn of_code(code: &&str) -> [Metric; 3] {

@@ -65,9 +65,7 @@ const BY_TCP: usize = 14;
 const LATE: usize = 15;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    id: "dns-propagation".into(),
     title: "A change of a zone: how long until every server says so".into(),
-    readme: include_str!("README.md").into(),
     emulates: Some(
         Emulates::of("a zone and its servers in this process, behind an emulated link").unless(&["record", "zone"]),
     ),
@@ -116,6 +114,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     .chain(links::metrics())
     .collect(),
     plots: vec![Plot::Curve { metric: "share".into() }],
+    ..Spec::new("dns-propagation", include_str!("README.md"))
 });
 
 fn factors() -> Vec<Factor> {

@@ -46,13 +46,13 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     let of_arm = TOLD.iter().find(|(variant, ..)| *variant == arm.variant);
     let (needed, may) = of_arm.map_or((&[][..], &[][..]), |(_, needed, may)| (*needed, *may));
     if let Some(missing) = needed.iter().find(|factor| !is_given(factor)) {
-        return Err(Unavailable::other(format!("needs --at {missing}=…")));
+        return Err(Unavailable::levels(format!("needs --at {missing}=…")));
     }
     let others =
         TOLD.iter().flat_map(|(variant, needed, may)| needed.iter().chain(*may).map(move |factor| (variant, factor)));
     let is_told = |factor| needed.contains(factor) || may.contains(factor);
     if let Some((other, factor)) = others.into_iter().find(|(_, factor)| is_given(factor) && !is_told(factor)) {
-        return Err(Unavailable::other(format!("`{factor}` is for `{other}`")));
+        return Err(Unavailable::levels(format!("`{factor}` is for `{other}`")));
     }
     check_texts(arm).map_err(Unavailable::other)?;
     if needed.is_empty() { links::is_available(&Link::default()) } else { Ok(()) }

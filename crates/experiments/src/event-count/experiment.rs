@@ -29,10 +29,7 @@ const PUBLISH_TASK: usize = 5;
 const HOP: usize = 6;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    id: "event-count".into(),
     title: "Event counts: publishing so that others can sleep".into(),
-    readme: include_str!("README.md").into(),
-    emulates: None,
     variants: VARIANTS.iter().map(|variant| (variant.name, variant.about).into()).collect(),
     factors: vec![Factor::new(
         "sleepers",
@@ -57,7 +54,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
             "from one of two tasks on a thread to the other, which wake each other: the mean of a batch",
         ),
     ],
-    plots: Vec::new(),
+    ..Spec::new("event-count", include_str!("README.md"))
 });
 
 impl Experiment for EventCount {

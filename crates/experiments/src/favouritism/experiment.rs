@@ -34,9 +34,7 @@ const FAIR: &str = "fair";
 const CHEATING: &str = "cheating";
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    id: "favouritism".into(),
     title: "A speed test beside one's own download: does it make the network faster?".into(),
-    readme: include_str!("README.md").into(),
     emulates: Some(Emulates::of("a link and both servers, in this process").unless(&["url"])),
     variants: vec![
         (ALONE, "a download of one's own, and nothing else").into(),
@@ -86,7 +84,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     .into_iter()
     .chain(links::metrics())
     .collect(),
-    plots: Vec::new(),
+    ..Spec::new("favouritism", include_str!("README.md"))
 });
 
 impl Experiment for Favouritism {

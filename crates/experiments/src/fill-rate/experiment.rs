@@ -19,10 +19,7 @@ const FILL_RATE: usize = 0;
 const TIME: usize = 1;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    id: "fill-rate".into(),
     title: "How full a row of bins is when its first bin is full".into(),
-    readme: include_str!("README.md").into(),
-    emulates: None,
     variants: vec![
         ("drawn", "the outcome drawn exactly, in time proportional to the bins").into(),
         ("thrown", "every ball thrown, in time proportional to the balls").into(),
@@ -31,11 +28,11 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Factor::new("bins", "number of bins", 1000, Accepts::Integers { min: 1, max: 1_000_000 }),
         Factor::new("capacity", "balls that fit in a bin", 30_000, Accepts::Integers { min: 1, max: 100_000_000 }),
     ],
-    plots: Vec::new(),
     metrics: vec![
         Metric::new("fill_rate", "share of all room in use when the first bin is full", Unit::One, Better::Higher),
         Metric::time("time", "time to sample one fill rate"),
     ],
+    ..Spec::new("fill-rate", include_str!("README.md"))
 });
 
 impl Experiment for FillRate {

@@ -83,9 +83,7 @@ const SEARCH: u64 = 0;
 const KERNEL: &str = "kernel";
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    id: "first-flight".into(),
     title: "Pages and the first flight: how large one may be before it takes another round trip".into(),
-    readme: include_str!("README.md").into(),
     emulates: Some(Emulates::of("a link between two namespaces of this machine").unless(&["url"])),
     variants: WAYS.iter().map(|way| (way.name, way.about).into()).collect(),
     factors: vec![
@@ -147,6 +145,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     .chain(links::metrics())
     .collect(),
     plots: vec![Plot::sweep("round_trips", "bytes"), Plot::Waterfall { metric: "request".into() }],
+    ..Spec::new("first-flight", include_str!("README.md"))
 });
 
 impl Experiment for FirstFlight {

@@ -66,9 +66,9 @@ impl Way {
 pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     let (way, key) = (way_of(arm).map_err(Unavailable::other)?, LinkKey::of(arm).map_err(Unavailable::other)?);
     match Url::of(arm, "url") {
-        Ok(Some(url)) if way.host != Host::Own => return Err(Unavailable::other(format!("{url} has its own server"))),
+        Ok(Some(url)) if way.host != Host::Own => return Err(Unavailable::levels(format!("{url} has its own server"))),
         Ok(Some(url)) if way.tls.is_some() != url.is_secure => {
-            return Err(Unavailable::other(format!("{url} is for {}", if url.is_secure { "TLS" } else { "`http`" })));
+            return Err(Unavailable::levels(format!("{url} is for {}", if url.is_secure { "TLS" } else { "`http`" })));
         }
         // What is no address fails when it is measured.
         Ok(Some(_)) | Err(_) => return Ok(()),

@@ -36,10 +36,7 @@ const VARIANTS: [(&str, &str); 8] = [
 ];
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    id: "format-scaling".into(),
     title: "Formatting integers on several threads at once: who takes turns".into(),
-    readme: include_str!("README.md").into(),
-    emulates: None,
     variants: VARIANTS.map(Variant::from).to_vec(),
     factors: vec![Factor::new(
         "threads",
@@ -53,6 +50,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Metric::time("cpu_time", "CPU time of a conversion"),
     ],
     plots: vec![Plot::sweep("rate", "threads")],
+    ..Spec::new("format-scaling", include_str!("README.md"))
 });
 
 impl Experiment for FormatScaling {

@@ -68,10 +68,7 @@ const OVERLOADED: usize = LATE + 2;
 const REQUEST_CPU: usize = LATE + 3;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    id: "https-throughput".into(),
     title: "Throughput of HTTP in the open and over TLS, and the CPU time that it costs both ends".into(),
-    readme: include_str!("README.md").into(),
-    emulates: None,
     variants: vec![
         (PLAIN, "HTTP/1.1 in the open").into(),
         (TLS, "HTTP/1.1 over TLS 1.3").into(),
@@ -82,6 +79,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     plots: [("cpu", "streams"), ("throughput", "streams"), ("latency_p99", "rate")]
         .map(|(metric, factor)| Plot::sweep(metric, factor))
         .into(),
+    ..Spec::new("https-throughput", include_str!("README.md"))
 });
 
 fn factors() -> Vec<Factor> {

@@ -32,11 +32,11 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
         return Err(Unavailable::other(no_kernel_tls(tcp::above())));
     }
     if arm.integer("rate").is_ok_and(|rate| rate != AS_MUCH) && client != OWN {
-        return Err(Unavailable::other(format!("`rate` is for our own client: {client} sends when it has an answer")));
+        return Err(Unavailable::levels(format!("`rate` is for our own client: {client} sends when it has an answer")));
     }
     if arm.variant == TLS && client == GO && word(arm, "cipher") != CIPHERS[0].0 {
         let cipher = CIPHERS[0].0;
-        return Err(Unavailable::other(format!("Go's client can't be told a cipher of TLS 1.3: it has {cipher}")));
+        return Err(Unavailable::levels(format!("Go's client can't be told a cipher of TLS 1.3: it has {cipher}")));
     }
     let client = match client {
         CURL => find("curl", "apt-get install curl").map(drop),

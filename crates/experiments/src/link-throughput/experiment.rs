@@ -49,10 +49,8 @@ const RAN_OUT: usize = 10;
 const LATE: usize = 11;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    id: "link-throughput".into(),
     title: "Throughput of a network, by TCP and UDP, and what it costs: against iperf3, and where credit runs out"
         .into(),
-    readme: include_str!("README.md").into(),
     emulates: Some(Emulates::of("a link between two namespaces of this machine").unless(&["listener"])),
     variants: vec![
         (OWN, "netlab::throughput, which `ascertain listen` answers").into(),
@@ -61,6 +59,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     factors: factors(),
     metrics: metrics(),
     plots: vec![Plot::Curve { metric: "throughput".into() }],
+    ..Spec::new("link-throughput", include_str!("README.md"))
 });
 
 fn factors() -> Vec<Factor> {

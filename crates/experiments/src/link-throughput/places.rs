@@ -61,7 +61,7 @@ fn token_here() -> Result<Token, String> {
 
 /// Whether there are a link and a listener, or a token for somebody's.
 pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
-    let not = |why: &str| Err(Unavailable::other(why));
+    let not = |why: &str| Err(Unavailable::levels(why));
     let is_iperf3 = arm.variant == IPERF3;
     if listener_of(arm).is_some() {
         if is_iperf3 {

@@ -42,10 +42,7 @@ const STREAM: &str = "stream";
 const CUT_MBIT_S: u64 = 100_000;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    id: "link-truth".into(),
     title: "Emulated links: are they what they were asked to be, and what do they cost?".into(),
-    readme: include_str!("README.md").into(),
-    emulates: None,
     variants: vec![
         (TUN_OFFLOADS, "a TUN on each side, where the emulator cuts what the kernel sends: what a link has by default")
             .into(),
@@ -107,7 +104,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     .into_iter()
     .chain(links::metrics())
     .collect(),
-    plots: Vec::new(),
+    ..Spec::new("link-truth", include_str!("README.md"))
 });
 
 impl Experiment for LinkTruth {

@@ -45,10 +45,7 @@ const VARIANTS: [(&str, &str); 15] = [
 ];
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    id: "per-cpu".into(),
     title: "Data of a CPU's own, without atomic instructions".into(),
-    readme: include_str!("README.md").into(),
-    emulates: None,
     variants: VARIANTS.map(Variant::from).to_vec(),
     factors: vec![Factor::new(
         "threads",
@@ -69,6 +66,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         ),
     ],
     plots: vec![Plot::sweep("time", "threads"), Plot::sweep("rate", "threads")],
+    ..Spec::new("per-cpu", include_str!("README.md"))
 });
 
 impl Experiment for PerCpu {

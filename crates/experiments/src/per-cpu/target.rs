@@ -66,7 +66,7 @@ pub fn target(variant: &str) -> Result<Target, Unavailable> {
         }
         "lock" => Lock::with_method(Method::Restartable).map(Target::Lock).map_err(Unavailable::other),
         "mutex" => Ok(Target::Mutex),
-        _ => Err(Unavailable::other("there is no such variant")),
+        _ => Err(Unavailable::Variant),
     }
 }
 

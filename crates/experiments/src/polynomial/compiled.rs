@@ -45,8 +45,8 @@ pub fn function(arm: &Arm) -> Result<Function<f64, f64>, Unavailable> {
     let word = |factor: &str| arm.point.get(factor).map(ToString::to_string).unwrap_or_default();
     let (compiler, level) = (word("compiler"), word("level"));
     let options = LEVELS.iter().find(|(name, _)| *name == level).map(|(_, options)| *options);
-    let options = options.ok_or_else(|| Unavailable::other(format!("there is no level `{level}`")))?;
-    let name = arm.variant.strip_prefix("c-").ok_or_else(|| Unavailable::other("there is no such variant"))?;
+    let options = options.ok_or_else(|| Unavailable::levels(format!("there is no level `{level}`")))?;
+    let name = arm.variant.strip_prefix("c-").ok_or(Unavailable::Variant)?;
     let source = Source::new(Language::C, TEXT).compiler(&compiler).options(options);
     compiled::function(&source, name, "a C compiler")
 }

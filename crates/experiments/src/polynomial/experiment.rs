@@ -41,10 +41,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
     let fill = (FILL, "the call for everybody: the first of direct-… that the CPU has");
     let ours = VARIANTS.iter().map(|variant| (variant.name, variant.about));
     Spec {
-        id: "polynomial".into(),
         title: "A quadratic at 0, 1, 2 …: multiplications against additions".into(),
-        readme: include_str!("README.md").into(),
-        emulates: None,
         variants: LOOPS.into_iter().chain([fill]).chain(ours).map(Variant::from).collect(),
         factors: vec![
             Factor::new("elements", "how many values", 1_000_000, Accepts::Integers { min: 1, max: 1 << 30 }),
@@ -79,6 +76,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
             factor: "elements".into(),
             footprints: vec![Footprint { at: Point::default(), bytes_each: 8.0 }],
         }],
+        ..Spec::new("polynomial", include_str!("README.md"))
     }
 });
 

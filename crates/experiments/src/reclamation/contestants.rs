@@ -143,7 +143,7 @@ pub fn contestant(variant: &str, ring: &[usize]) -> Result<Box<dyn Readers>, Una
         "seize" => Box::new(peers::Seize::new(ring)),
         "arc" => Box::new(peers::arcs(ring)),
         "rwlock" => Box::new(peers::rw_locks(ring)),
-        _ => return Err(Unavailable::other("there is no such variant")),
+        _ => return Err(Unavailable::Variant),
     })
 }
 

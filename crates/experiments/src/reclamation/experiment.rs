@@ -32,10 +32,7 @@ const UPDATE: usize = 4;
 const DEFER: usize = 5;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    id: "reclamation".into(),
     title: "Reading what others replace and free: hazard pointers and epochs without fences".into(),
-    readme: include_str!("README.md").into(),
-    emulates: None,
     variants: VARIANTS.map(Variant::from).to_vec(),
     factors: vec![Factor::new(
         "objects",
@@ -58,6 +55,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         ),
     ],
     plots: vec![Plot::sweep("latency", "objects")],
+    ..Spec::new("reclamation", include_str!("README.md"))
 });
 
 impl Experiment for Reclamation {

@@ -24,10 +24,7 @@ const DIFFERENCE: usize = 1;
 const TIME: usize = 2;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    id: "reshuffle".into(),
     title: "Whether a difference of fill rates is due to chance".into(),
-    readme: include_str!("README.md").into(),
-    emulates: None,
     variants: vec![
         ("mask", "a random bit mask of fill rates that stay where they are").into(),
         ("shuffle", "the fill rates shuffled and split").into(),
@@ -38,12 +35,12 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         10_000,
         Accepts::Integers { min: 2, max: 1_000_000 },
     )],
-    plots: Vec::new(),
     metrics: vec![
         Metric::new("exceeds", "1 where the reshuffle differs at least as much as the rows", Unit::One, Better::Lower),
         Metric::new("difference", "difference of mean fill rates in the reshuffle", Unit::One, Better::Lower),
         Metric::time("time", "time for one reshuffle and its means"),
     ],
+    ..Spec::new("reshuffle", include_str!("README.md"))
 });
 
 impl Experiment for Reshuffle {

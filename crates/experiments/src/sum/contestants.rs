@@ -59,7 +59,7 @@ pub fn contestant<T: Element + Plain>(name: &str, accumulators: u32) -> Result<C
         variant.is_available().map_err(Unavailable::feature)?;
         let function = variant.function(accumulators).ok_or_else(|| {
             let known: Vec<String> = variant.accumulators.iter().map(u32::to_string).collect();
-            Unavailable::other(format!("comes with {} accumulators", known.join(", ")))
+            Unavailable::levels(format!("comes with {} accumulators", known.join(", ")))
         })?;
         return Ok(if variant.is_sum { Contestant::Sum(Rc::new(function)) } else { Contestant::Limit(function) });
     }
@@ -121,8 +121,8 @@ LOOPS(double)
 
 /// The loop of this name, `c-[kahan-]fast-math-COMPILER`.
 fn fast_math<T: Plain>(name: &str) -> Result<Function<T, f64>, Unavailable> {
-    let unknown = || Unavailable::other("there is no such variant");
-    let (method, compiler) = name.strip_prefix("c-").and_then(|c| c.split_once("fast-math-")).ok_or_else(unknown)?;
+    let (method, compiler) =
+        name.strip_prefix("c-").and_then(|c| c.split_once("fast-math-")).ok_or(Unavailable::Variant)?;
     let method = if method.is_empty() { "naive" } else { "kahan" };
     let kind = if size_of::<T>() == 8 { "double" } else { "float" };
     let source = Source::new(Language::C, TEXT).compiler(compiler).options(FAST_MATH);

@@ -38,10 +38,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
     let ours = f32::VARIANTS.iter().map(|v| (v.name, v.about));
     let dots = f32::DOT_VARIANTS.iter().map(|v| (v.name, v.about));
     Spec {
-        id: "sum".into(),
         title: "Adding up floating-point numbers: speed and error".into(),
-        readme: include_str!("README.md").into(),
-        emulates: None,
         variants: ours.chain(DEFAULTS).chain(OTHERS).chain(dots).map(Variant::from).collect(),
         factors: vec![
             Factor::new("elements", "how many numbers", 187_500, Accepts::Integers { min: 1, max: 1 << 32 }),
@@ -69,6 +66,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
                 Better::Lower,
             ),
         ],
+        ..Spec::new("sum", include_str!("README.md"))
     }
 });
 

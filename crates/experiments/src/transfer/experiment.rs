@@ -56,10 +56,8 @@ const TABLE_SIZES: [u64; 3] = [500_000, 20_000_000, 100_000_000];
 const TABLE_BLOCKS: [u64; 3] = [256_000, 1_000_000, 4_000_000];
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    id: "transfer".into(),
     title: "A file on its way to a store: one stream, blocks of any size over many connections, and the model's choice"
         .into(),
-    readme: include_str!("README.md").into(),
     emulates: Some(Emulates::of("a store in this process, behind an emulated link").unless(&["url"])),
     variants: vec![
         (ONE_STREAM, "one request over one connection").into(),
@@ -69,6 +67,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     factors: factors(),
     metrics: metrics(),
     plots: plots(),
+    ..Spec::new("transfer", include_str!("README.md"))
 });
 
 /// The source's charts: its improvement is the distance to one stream's line.

@@ -57,7 +57,7 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     let [size_bytes, block_bytes] = ["size", "block"].map(|factor| scaled(arm, factor).map_err(Unavailable::other));
     let (size_bytes, block_bytes) = (size_bytes?, block_bytes?);
     if arm.variant == BLOCKS && !is_azure && block_bytes < LEAST_PART_BYTES && block_bytes < size_bytes {
-        return Err(Unavailable::other("S3 and GCS take no blocks below 5 MiB but the last: Azure does"));
+        return Err(Unavailable::levels("S3 and GCS take no blocks below 5 MiB but the last: Azure does"));
     }
     let needs_link = integer("sum_mbit_s")? > 0 || integer("loss_percent")? > 0;
     if url.is_none() && needs_link { links::is_available(&Link::default()) } else { Ok(()) }

@@ -5,10 +5,8 @@ use std::collections::VecDeque;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::bucket::Tokens;
-use super::throttle::Throttling;
-use super::wire::Wire;
-use super::{Conditions, Flow, nanobits};
+use super::shaping::{Throttling, Tokens, Wire, nanobits};
+use super::{Conditions, Flow};
 use crate::Error;
 
 /// What becomes of a segment.

@@ -22,28 +22,10 @@
 //! overflows: what would be due after `u64::MAX` is due then, which is in 584 years, and a `now_ns` before the latest
 //! one counts as that.
 
-mod bucket;
 mod conditions;
-mod flow;
 mod line;
-mod throttle;
-mod wire;
+mod shaping;
 
-pub use bucket::TokenBucket;
 pub use conditions::Conditions;
-pub use flow::{Favoured, Flow};
 pub use line::{Counts, Fate, Line, Tally, Why};
-pub use throttle::Throttle;
-
-/// Work is counted in nanobits: a rate in bits a second is as many of them a nanosecond.
-const NANOBITS_PER_BYTE: u128 = 8_000_000_000;
-
-/// A segment's work. It fits into 97 bits.
-fn nanobits(bytes: u64) -> u128 {
-    u128::from(bytes) * NANOBITS_PER_BYTE
-}
-
-/// How long that much work takes, rounded up.
-fn ns_for(nanobits: u128, rate_bits_per_s: u64) -> u64 {
-    u64::try_from(nanobits.div_ceil(u128::from(rate_bits_per_s))).unwrap_or(u64::MAX)
-}
+pub use shaping::{Favoured, Flow, Throttle, TokenBucket};

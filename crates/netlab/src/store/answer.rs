@@ -1,15 +1,18 @@
-//! What a store answers.
+//! What a store answers, and how it writes XML and moments.
 
 use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use hyper::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
-
-use super::xml::escape;
+use quick_xml::Reader;
+pub(crate) use quick_xml::escape::escape;
+use quick_xml::escape::unescape;
+use quick_xml::events::Event;
 
 /// What is not done, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,5 +121,92 @@ impl Body for Content {
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.pieces.iter().map(|piece| piece.len() as u64).sum())
+    }
+}
+
+/// The elements of a document in the order in which they end, each with the text that is in it alone. Nothing for what
+/// is no XML.
+pub(crate) fn elements(document: &[u8]) -> Option<Vec<(String, String)>> {
+    let mut reader = Reader::from_reader(document);
+    let (mut elements, mut open) = (Vec::new(), Vec::new());
+    loop {
+        let event = reader.read_event().ok()?;
+        match event {
+            Event::Start(start) => {
+                open.push((String::from_utf8(start.local_name().as_ref().into()).ok()?, String::new()));
+            }
+            Event::Empty(start) => {
+                elements.push((String::from_utf8(start.local_name().as_ref().into()).ok()?, String::new()));
+            }
+            Event::End(_) => elements.push(open.pop()?),
+            Event::Text(text) => {
+                let text = text.decode().ok()?;
+                match open.last_mut() {
+                    Some((_, within)) => within.push_str(&text),
+                    None if text.trim().is_empty() => {}
+                    None => return None,
+                }
+            }
+            Event::GeneralRef(name) => {
+                let reference = format!("&{};", name.decode().ok()?);
+                open.last_mut()?.1.push_str(&unescape(&reference).ok()?);
+            }
+            Event::Eof => return open.is_empty().then_some(elements),
+            _ => {}
+        }
+    }
+}
+
+/// A moment: `2026-11-23T07:02:12Z`. Of one form they are in the order of their letters.
+pub(super) fn iso(moment: SystemTime) -> String {
+    let seconds = moment.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
+    let (days, seconds) = (seconds / 86_400, seconds % 86_400);
+    // Years that begin in March have their odd day at their end, and come in cycles of 400 (Hinnant, "chrono-compatible
+    // low-level date algorithms").
+    let days = days + 719_468;
+    let (cycle, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = cycle * 400 + year + u64::from(month <= 2);
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+/// A moment as `20261123T070212Z`, in AWS's signatures.
+pub(super) fn basic(moment: SystemTime) -> String {
+    iso(moment).replace(['-', ':'], "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_come_as_they_end() {
+        let document = "<?xml version=\"1.0\"?>\n<A xmlns=\"x\"><B>&quot;1&#34; &amp; 2</B><C/><D><E>3</E></D></A>";
+        let elements = elements(document.as_bytes()).unwrap();
+        let elements: Vec<_> = elements.iter().map(|(name, text)| (&**name, &**text)).collect();
+        assert_eq!(elements, [("B", "\"1\" & 2"), ("C", ""), ("E", "3"), ("D", ""), ("A", "")]);
+        for other in ["<A>", "<A></B>", "text", "<A>&what;</A>", "</A>"] {
+            assert!(super::elements(other.as_bytes()).is_none(), "{other}");
+        }
+    }
+
+    #[test]
+    fn moments_are_those_of_the_calendar() {
+        let known = [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_827_696, "2000-02-29T12:34:56Z"),
+            (1_369_353_600, "2013-05-24T00:00:00Z"),
+            (1_709_251_199, "2024-02-29T23:59:59Z"),
+            (4_107_542_400, "2100-03-01T00:00:00Z"),
+        ];
+        for (seconds, text) in known {
+            assert_eq!(iso(UNIX_EPOCH + Duration::from_secs(seconds)), text);
+        }
+        assert_eq!(basic(UNIX_EPOCH), "19700101T000000Z");
     }
 }

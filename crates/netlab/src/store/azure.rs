@@ -6,11 +6,10 @@ use httpdate::fmt_http_date;
 use hyper::Method;
 
 use super::Kind;
-use super::answer::{Answer, Refusal};
+use super::answer::{Answer, Refusal, elements, escape};
 use super::checksum::{Algorithm, Digests, base64, from_base64};
 use super::objects::{Block, Bucket, Object, Objects, Upload, check_conditions, read};
 use super::request::{Head, Request, encoded_path};
-use super::xml::{elements, escape};
 
 /// The longest identifier of a block, decoded.
 const LONGEST_ID_BYTES: usize = 64;

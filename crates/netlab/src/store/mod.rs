@@ -21,7 +21,6 @@ mod answer;
 mod azure;
 mod checksum;
 mod chunked;
-mod clock;
 mod fault;
 mod objects;
 mod pace;
@@ -31,18 +30,15 @@ mod s3;
 mod shared_key;
 pub(crate) mod sigv4;
 mod upload;
-mod xml;
 
 use std::time::Duration;
 
 #[cfg(feature = "providers")]
-pub(crate) use answer::{Answer, Content, Refusal};
+pub(crate) use answer::{Answer, Content, Refusal, elements, escape};
 pub use fault::{Fault, Kind, Misdeed, Seen};
 #[cfg(feature = "providers")]
 pub(crate) use request::Head;
 pub use running::RunningStore;
-#[cfg(feature = "providers")]
-pub(crate) use xml::{elements, escape};
 
 /// What a store speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,13 +5,11 @@ use std::time::SystemTime;
 
 use hyper::Method;
 
-use super::answer::{Answer, Refusal};
+use super::answer::{Answer, Refusal, escape, iso};
 use super::checksum::{Algorithm, Digests, base64, from_base64, hex};
-use super::clock::iso;
 use super::objects::{Bucket, Object, Objects, check_conditions, read};
 use super::request::{Head, Request, encoded_path};
 use super::upload;
-use super::xml::escape;
 use super::{Dialect, Kind, Store};
 
 /// As many are in one list at the most.

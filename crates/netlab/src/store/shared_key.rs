@@ -6,9 +6,8 @@ use httpdate::parse_http_date;
 use ring::hmac::{self, HMAC_SHA256};
 
 use super::Kind;
-use super::answer::Refusal;
+use super::answer::{Refusal, iso};
 use super::checksum::{base64, from_base64};
-use super::clock::iso;
 use super::request::{Head, decoded};
 
 /// How far the clocks may be apart.

@@ -5,9 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use ring::hmac::{self, HMAC_SHA256};
 
-use super::answer::Refusal;
+use super::answer::{Refusal, basic};
 use super::checksum::{Algorithm, hex, sum_of};
-use super::clock::basic;
 use super::request::{Head, decoded, encoded, encoded_path};
 
 /// How far the clocks may be apart.

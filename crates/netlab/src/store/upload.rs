@@ -2,12 +2,11 @@
 
 use std::fmt::Write;
 
-use super::answer::{Answer, Refusal};
+use super::answer::{Answer, Refusal, elements, escape};
 use super::checksum::{Algorithm, Digests, base64, hex, sum_of};
 use super::objects::{Block, Bucket, Object, Upload};
 use super::request::{Head, Request};
 use super::s3::{LISTED, as_goog_hash, as_headers, check_writing, given, invalid, made, quoted_md5, shown_moment};
-use super::xml::{elements, escape};
 use super::{Dialect, Store};
 
 /// The largest number that a part may have.

@@ -19,6 +19,11 @@ fn corpus_of_answers() {
     ascertain_sys::testing::replay(&format!("{}/tests/dns/corpus", env!("CARGO_MANIFEST_DIR")), targets::answers);
 }
 
+#[test]
+fn corpus_of_keys_and_questions() {
+    ascertain_sys::testing::replay(&format!("{}/tests/dns/texts", env!("CARGO_MANIFEST_DIR")), targets::texts);
+}
+
 const SECRET: &str = "hmac-sha256:mine:c2VjcmV0";
 const UNIX_S: u64 = 1_800_000_000;
 

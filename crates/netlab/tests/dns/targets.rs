@@ -1,9 +1,10 @@
-//! What must be true of whatever a name server sends, or who pretends to be one: also run by `fuzz/`.
+//! What must be true of whatever a name server sends, or who pretends to be one, and of what people write down for
+//! one: also run by `fuzz/`.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use ascertain_netlab::dns::{Change, Key, Name, Plan, Probing, Question, RecordType, Simulation, To, update};
+use ascertain_netlab::dns::{Change, Key, Mix, Name, Plan, Probing, Question, RecordType, Simulation, To, update};
 
 /// A message is an answer or strange, and says the same when it comes again; updates believe none that is not signed,
 /// and servers take anything.
@@ -33,4 +34,11 @@ pub fn answers(bytes: &[u8]) {
             assert!(answer.len() >= 12 && answer[2] & 0x80 > 0, "an answer is one");
         }
     }
+}
+
+/// A key, and a file of questions: a name that is read is a whole one, and two such files are one if both are.
+pub fn texts(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    assert!(Key::parse(text).map_or(true, |key| key.name().is_fqdn()));
+    assert_eq!(Mix::parse(text).is_ok(), Mix::parse(&format!("{text}\n{text}")).is_ok());
 }

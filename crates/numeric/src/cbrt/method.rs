@@ -4,7 +4,7 @@
 //! library's floating-point root, put right.
 
 use super::exact::leading_zeros;
-use crate::float;
+use crate::standard;
 
 /// How many bits a number has; zero is taken for one.
 #[inline(always)]
@@ -224,7 +224,7 @@ pub fn tab1(x: u64) -> u32 {
 /// The root of the number as a double, and a comparison on either side; exact.
 #[inline(always)]
 pub fn libm(x: u64) -> u32 {
-    let root = float::cbrt(x as f64) as u64;
+    let root = standard::cbrt(x as f64) as u64;
     let beyond = |root: u64| root.wrapping_mul(root).wrapping_mul(root).wrapping_sub(x) as i64 > 0;
     if beyond(root) { root as u32 - 1 } else { root as u32 + u32::from(!beyond(root + 1)) }
 }

@@ -8,7 +8,7 @@ use super::portable;
 use super::write::{Column, Integer, append_by};
 use crate::code_size::sized;
 use crate::features::first_missing;
-use crate::once::Once;
+use crate::standard::Once;
 
 /// Writes numbers one after the other; it may be called only where the CPU has what the variant requires.
 type Each = unsafe fn(&[u64], &mut [u8; 20]) -> usize;

@@ -2,7 +2,7 @@
 
 use super::method;
 use crate::features::first_missing;
-use crate::once::Once;
+use crate::standard::Once;
 
 /// A function of a variant; it may be called only where the CPU has what the variant requires.
 pub(super) type Kernel = unsafe fn(&[f64], &mut [f64]);

@@ -1,7 +1,7 @@
 //! One number at a time, on every machine.
 
 use super::register::{MAX_LANES, Register};
-use crate::float;
+use crate::standard;
 
 /// The same number, of which the compiler can't tell whence it came. It would otherwise pack several
 /// accumulators into one SSE2 register, which nothing forbids, and scalar code would not be scalar.
@@ -108,7 +108,7 @@ impl Register for f64 {
 
     #[inline(always)]
     unsafe fn mul_sub(self, factor: f64, other: f64) -> f64 {
-        float::mul_add(self, factor, -other)
+        standard::mul_add(self, factor, -other)
     }
 
     #[inline(always)]

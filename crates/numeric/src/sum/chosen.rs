@@ -11,7 +11,7 @@ use super::exact::Exact;
 use super::fastest::fastest_on;
 use super::variants::Variant;
 use crate::features::first_missing;
-use crate::once::Once;
+use crate::standard::Once;
 use alloc::vec::Vec;
 
 /// The sum of all numbers: accurate, and fast.

@@ -11,8 +11,8 @@ use super::method::{Pair, lanes_total};
 use super::vector::Fma;
 use super::vector::Vector;
 use crate::features::first_missing;
-use crate::float;
 use crate::simd::Register;
+use crate::standard;
 
 /// Σ x·y of two slices of one length, as accurate as if it were calculated in twice the precision of the numbers and
 /// rounded once. For `f64` the error is at most u·|Σxy| + (2n·u)²·Σ|xy|, u = 2⁻⁵³, unless a product is below 2^−969,
@@ -216,7 +216,7 @@ impl<V: Fma> Products<V> for Work<V, 9> {
 pub fn exact_dot(pairs: impl Iterator<Item = (f64, f64)>) -> f64 {
     let parts = pairs.flat_map(|(x, y)| {
         let product = x * y;
-        let lost = float::mul_add(x, y, -product);
+        let lost = standard::mul_add(x, y, -product);
         [product, if product.is_finite() { lost } else { 0.0 }]
     });
     parts.collect::<Exact>().round()

@@ -46,8 +46,9 @@ pub(super) struct ExperimentView {
 pub(super) fn experiment(run: &RecordedRun, index: usize, prefix: &str, pack: &mut Pack) -> ExperimentView {
     let spec = &run.header.experiments[index];
     let about = |section: &Section, word: &str| section.title.to_lowercase().starts_with(word);
-    let (question, rest): (Vec<Section>, Vec<Section>) =
-        sections(&spec.readme).into_iter().partition(|section| about(section, "question") || section.title.is_empty());
+    let (question, rest): (Vec<Section>, Vec<Section>) = shown_sections(&spec.readme)
+        .into_iter()
+        .partition(|section| about(section, "question") || section.title.is_empty());
     let (threats, design) = rest.into_iter().partition(|section| about(section, "threat"));
     let left_out = left_out::of_outcome_where(&run.outcome, |experiment| experiment == spec.id);
     let is_open = is_what_was_asked(run, spec);
@@ -148,8 +149,9 @@ pub(super) struct Section {
     pub titled: Html,
 }
 
-/// The sections in their order, without the title of the whole.
-fn sections(readme: &str) -> Vec<Section> {
+/// What a README says under each of its headings, or after the bold words that a paragraph opens with; without the
+/// title of the whole, and under no title what stands before the first.
+pub fn sections(readme: &str) -> Vec<(String, String)> {
     let mut sections: Vec<(String, String)> = vec![Default::default()];
     let mut in_code = false;
     let mut after_blank = true;
@@ -164,8 +166,12 @@ fn sections(readme: &str) -> Vec<Section> {
         sections.last_mut().expect("there is one from the start").1.push('\n');
         after_blank = line.trim().is_empty() || heading.is_some();
     }
-    let is_said = |(_, body): &(String, String)| !body.trim().is_empty();
-    let said = sections.into_iter().filter(is_said);
+    sections.retain(|(_, body)| !body.trim().is_empty());
+    sections
+}
+
+/// The sections in their order, as the page shows them.
+fn shown_sections(readme: &str) -> Vec<Section> {
     let section = |(title, body): (String, String)| {
         let body = body.trim_matches('\n');
         // A paragraph goes on behind its title; a list or a table can't.
@@ -174,7 +180,7 @@ fn sections(readme: &str) -> Vec<Section> {
         let titled = if title.is_empty() { body.to_string() } else { format!("**{title}.**{between}{body}") };
         Section { title: escape_controls(&title), body: to_html(body), titled: to_html(&titled) }
     };
-    said.map(section).collect()
+    sections(readme).into_iter().map(section).collect()
 }
 
 /// `## Threats`; the first level is the title of the whole, and starts nothing that has a name.
@@ -238,13 +244,13 @@ mod tests {
     #[test]
     fn sections_are_found_by_heading_or_opening() {
         let readme = "# sum: adding\n\n**Question.** How\nfast?\n\n## Threats\n\nCaches.\n\n**Why not.** It `is`.\n";
-        let sections = sections(readme);
+        let sections = shown_sections(readme);
         let titles: Vec<&str> = sections.iter().map(|section| section.title.as_str()).collect();
         assert_eq!(titles, ["Question", "Threats", "Why not"]);
         assert_eq!(sections[0].body.0, "<p>How\nfast?</p>\n");
         assert_eq!(sections[2].body.0, "<p>It <code>is</code>.</p>\n");
         assert_eq!(sections[2].titled.0, "<p><strong>Why not.</strong> It <code>is</code>.</p>\n");
-        let plain = super::sections("Command lines, each started anew.");
+        let plain = shown_sections("Command lines, each started anew.");
         assert_eq!((plain.len(), plain[0].title.as_str()), (1, ""));
     }
 

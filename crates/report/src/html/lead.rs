@@ -4,19 +4,18 @@ use std::collections::BTreeSet;
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::experiment::{Arm, Better};
-use ascertain_engine::outcome::{ClaimResult, Decision, Measure, Outcome, PointSummary, Verdict};
+use ascertain_engine::outcome::{ClaimResult, ClaimSpec, Decision, Measure, Outcome, PointSummary, TestSpec, Verdict};
 use ascertain_engine::recorded::{ClaimPath, RecordedRun};
 
 use super::claim::{anchors, heading, sentence};
 use super::markup::Html;
 use crate::amount::{Wording, apart};
-use crate::clause::{compared_names, joined, ordered};
+use crate::clause::{self, ClaimFigure, Clause, compared_names, joined, ordered};
 use crate::figure::{brief_odds, exact_percent, one_in};
-use crate::grid;
-use crate::sentence::marked;
-use crate::sentence::missed::missed;
+use crate::grid::{self, left_open};
+use crate::sentence::marked::{self, of_whose};
 use crate::standing::distance;
-use crate::text::{capitalised, grouped, plain, quoted};
+use crate::text::{capitalised, counted, escape_controls, grouped, plain, quoted};
 
 /// A command or function against the reference, as it was judged.
 struct Compared<'a> {
@@ -107,6 +106,46 @@ pub(super) fn furthest(claims: &[ClaimResult], prefix: &str) -> Vec<Furthest> {
     refuted.into_iter().take(if claims.len() > MANY { SHOWN } else { 0 }).map(view).collect()
 }
 
+/// "`b` at least 1.2 times as fast as `a`" and "0.12x as fast, so it takes 8.3 times as long as `a`"; "25 to 50 ms in at
+/// least 90 % of the trials" and "in 0 of 143 trials, with a median time of 8.2 ms".
+fn missed(claim: &ClaimResult) -> [String; 2] {
+    let is_exact = claim.asked.judging == Judging::Exact;
+    let figure = ClaimFigure::of(claim).filter(|_| is_exact || claim.rate_claimed == 0.5);
+    let often = match claim.rate_claimed {
+        _ if figure.is_some() => String::new(),
+        rate => format!(" in at least {} of the trials", exact_percent(rate)),
+    };
+    let here = match (claim.asked.tests.as_slice(), figure, claim.median) {
+        ([TestSpec::Versus { .. }], Some(figure), _) => format!("{}{}", figure.figure.value, of_whose(claim)),
+        (_, Some(figure), _) => figure.short,
+        ([TestSpec::Predicate { measure: Some(measure), .. }], None, Some(median)) => {
+            format!("{}, with a median {} of {}", seen(claim), clause::named(measure), measure.unit.human(median))
+        }
+        _ => seen(claim),
+    };
+    [format!("{}{often}", asked(&claim.asked)), here]
+}
+
+/// "in 0 of 143 trials".
+fn seen(claim: &ClaimResult) -> String {
+    let all = counted(claim.trials.saturating_sub(claim.ties), "trial");
+    format!("in {} of {all}{}", claim.successes, left_open(claim))
+}
+
+/// What must be true of a trial.
+fn asked(asked: &ClaimSpec) -> String {
+    match asked.tests.as_slice() {
+        [TestSpec::Predicate { predicate, conditions, .. }] => match clause::between(conditions) {
+            Some(range) => escape_controls(&range),
+            None => quoted(predicate),
+        },
+        _ => {
+            let Clause { subject, complement } = Clause::of(asked);
+            format!("{subject} {complement}")
+        }
+    }
+}
+
 fn compared(claim: &ClaimResult) -> Option<Compared<'_>> {
     let (measure, candidate, reference) = ordered(claim)?;
     let decision = claim.decision.filter(|_| grid::is_judged(claim) && claim.trials > 0);
@@ -178,8 +217,8 @@ fn of_several(compared: &[Compared], outcome: &Outcome) -> String {
         true => (best_median(compared, measure, reference, outcome), "the"),
         false => ("Each is compared with the reference at its own parameters.".to_string(), "its"),
     };
-    let Wording { better, worse, equal, not_worse, not_better, .. } = Wording::of(measure);
-    let of_reference = |is: String| format!("{} {whose} reference", is.trim_start_matches("is "));
+    let Wording { better, worse, equal, not_worse, not_better, .. } = Wording::without_is(measure);
+    let of_reference = |words: String| format!("{words} {whose} reference");
     let groups = [
         (Some(Decision::Faster), of_reference(better)),
         (Some(Decision::Slower), of_reference(worse)),

@@ -17,9 +17,9 @@ mod markup;
 mod pack;
 mod page;
 mod picture;
-mod policy;
 mod table;
 
+pub use experiment::sections;
 pub use lead::missing_trials;
 pub use page::page;
-pub use picture::plots;
+pub use picture::pictures;

@@ -4,6 +4,8 @@ use ascertain_engine::claim::Judging;
 use ascertain_engine::outcome::{ClaimResult, Verdict};
 use ascertain_engine::recorded::RecordedRun;
 use askama::Template;
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use sha2::{Digest as _, Sha256};
 
 use super::claim::{ClaimView, claims};
 use super::experiment::{self, ExperimentView};
@@ -13,7 +15,6 @@ use super::mark::SharedAxis;
 use super::markup::Html;
 use super::pack::Pack;
 use super::picture::{figures, in_addresses, prefix};
-use super::policy::policy;
 use super::table::{Aligned, aligned};
 use crate::plot::svg;
 use crate::sentence::{left_out, overshoot};
@@ -242,4 +243,26 @@ fn tally<'a>(claims: impl Iterator<Item = &'a ClaimResult> + Clone) -> Vec<Count
         }
     }
     counts
+}
+
+/// The content security policy of a page: its one style and script, by their digests, and nothing else.
+fn policy(style: &str, script: &str) -> String {
+    let [style, script] = [style, script].map(|text| BASE64_STANDARD.encode(Sha256::digest(text)));
+    format!(
+        "default-src 'none'; style-src 'sha256-{style}'; style-src-attr 'unsafe-inline'; \
+         script-src 'sha256-{script}'; base-uri 'none'; form-action 'none'"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As `printf abc | openssl dgst -sha256 -binary | base64` has it.
+    #[test]
+    fn digests_are_those_that_browsers_compute() {
+        let policy = policy("", "abc");
+        assert!(policy.contains("style-src 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"), "{policy}");
+        assert!(policy.contains("script-src 'sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0='"), "{policy}");
+    }
 }

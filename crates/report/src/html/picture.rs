@@ -30,9 +30,9 @@ struct PictureView {
     table: Option<TableView>,
 }
 
-/// All plots of the page of these runs, in its order, under the ids that they have there: what
+/// All pictures of the page of these runs, in its order, under the ids that they have there: what
 /// [`svg::standalone`] draws on its own.
-pub fn plots(runs: &[RecordedRun]) -> Vec<Plot> {
+pub fn pictures(runs: &[RecordedRun]) -> Vec<Picture> {
     let of_run = |(index, run): (usize, &RecordedRun)| {
         let prefix = prefix(index, runs.len());
         // Alone, a picture of a claim must say of which.
@@ -44,8 +44,11 @@ pub fn plots(runs: &[RecordedRun]) -> Vec<Plot> {
         let claims = run.outcome.claims.iter().enumerate().flat_map(of_claim);
         let experiments = run.header.experiments.iter().flat_map(|spec| pictures::of_experiment(run, &spec.id));
         let all = pictures::overview(run).into_iter().chain(claims).chain(experiments);
-        let renamed = |plot: Plot| Plot { id: format!("{prefix}{}", plot.id), ..plot };
-        all.map(|picture| renamed(picture.plot)).collect::<Vec<_>>()
+        let renamed = |mut picture: Picture| {
+            picture.plot.id = format!("{prefix}{}", picture.plot.id);
+            picture
+        };
+        all.map(renamed).collect::<Vec<_>>()
     };
     runs.iter().enumerate().flat_map(of_run).collect()
 }

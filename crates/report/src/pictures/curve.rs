@@ -141,9 +141,8 @@ fn places(curve: &Curve) -> [f64; 3] {
 fn in_words(curves: &[Curve], unit: Unit) -> String {
     let said = curves.iter().take(4).map(|curve| {
         let [first, middle, last] = places(curve).map(|value| unit.human(value));
-        format!("{}: {first} at the start, {middle} halfway, {last} at the end", curve.key)
-            .trim_start_matches(": ")
-            .to_string()
+        let key = if curve.key.is_empty() { String::new() } else { format!("{}: ", curve.key) };
+        format!("{key}{first} at the start, {middle} halfway, {last} at the end")
     });
     format!("{}.", said.collect::<Vec<_>>().join("; "))
 }

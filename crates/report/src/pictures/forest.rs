@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ascertain_engine::claim::Judging;
-use ascertain_engine::experiment::{Arm, Metric};
+use ascertain_engine::experiment::Arm;
 use ascertain_engine::observations::Observations;
 use ascertain_engine::outcome::{Outcome, PointSummary, TestSpec};
 use ascertain_engine::unit::Unit;
@@ -141,19 +141,16 @@ pub fn for_terminal(outcome: &Outcome, observations: &Observations) -> Vec<Plot>
         plots.extend(medians(&measured, "medians".into(), &about).map(|picture| picture.plot));
     }
     for (index, claim) in outcome.claims.iter().filter(|claim| claim.asked.judging == Judging::Rate).enumerate() {
-        let [TestSpec::Predicate { arm, predicate, measure }] = claim.asked.tests.as_slice() else { continue };
+        let [TestSpec::Predicate { arm, measure, conditions, .. }] = claim.asked.tests.as_slice() else { continue };
         plots.extend(density(claim, format!("rate-{}", index + 1)).map(|picture| picture.plot));
-        let of_arm: Vec<&PointSummary> =
-            outcome.points.iter().filter(|point| point.is_of(&claim.experiment, arm)).collect();
         let Some(measure) = measure else { continue };
-        let Some(point) = of_arm.iter().find(|point| point.metric == measure.metric) else { continue };
+        let is_it = |point: &&PointSummary| point.is_of(&claim.experiment, arm) && point.metric == measure.metric;
+        let Some(point) = outcome.points.iter().find(is_it) else { continue };
         let mut measured = Measured::observed(point, outcome, observations);
         measured.rows.retain(|row| row.arm == arm);
         let about = about("by quantile", &point.experiment, &measured);
         let Some(mut picture) = quantiles(&measured, format!("quantiles-{}", index + 1), &about) else { continue };
-        let metrics: Vec<Metric> =
-            of_arm.iter().map(|point| Metric::new(&point.metric, "", point.unit, point.better)).collect();
-        picture.plot.layers.extend(of_predicate(predicate, measure, &metrics));
+        picture.plot.layers.extend(of_predicate(conditions, measure));
         plots.push(picture.plot);
     }
     plots

@@ -2,9 +2,7 @@
 //! numbers that they are held against as rules.
 
 use ascertain_engine::claim::{Bound, Effect, Judging};
-use ascertain_engine::experiment::Metric;
-use ascertain_engine::outcome::{ClaimResult, Measure, TestSpec};
-use ascertain_engine::predicate::Predicate;
+use ascertain_engine::outcome::{ClaimResult, Condition, Measure, TestSpec};
 use ascertain_engine::recorded::{ClaimPath, RecordedRun};
 use ascertain_engine::unit::Unit;
 use ascertain_engine::values::{Bounds, Values};
@@ -159,7 +157,8 @@ fn table(claim: &ClaimResult, path: &ClaimPath, effect: PairedEffect) -> Table {
 /// The metric of a claim's predicate in the trials that were judged, with its bound. Nothing where the predicate speaks
 /// of several metrics, or nothing can be drawn or differs.
 pub(super) fn values(run: &RecordedRun, claim: &ClaimResult, path: &ClaimPath, id: String) -> Option<Picture> {
-    let [TestSpec::Predicate { arm, predicate, measure: Some(measure) }] = claim.asked.tests.as_slice() else {
+    let [TestSpec::Predicate { arm, predicate, measure: Some(measure), conditions }] = claim.asked.tests.as_slice()
+    else {
         return None;
     };
     let spec = run.header.experiments.iter().find(|spec| spec.id == claim.experiment)?;
@@ -171,7 +170,7 @@ pub(super) fn values(run: &RecordedRun, claim: &ClaimResult, path: &ClaimPath, i
         judged.filter_map(|(index, (trial, success))| Some((index as f64 + 1.0, row.of_trial(*trial)?, *success)));
     let seen: Vec<(f64, f64, Option<bool>)> = seen.collect();
     let drawn = seen.iter().filter(|(_, value, _)| value.is_finite());
-    let rules = of_predicate(predicate, measure, &spec.metrics);
+    let rules = of_predicate(conditions, measure);
     let scale = scale_for(drawn.clone().map(|(_, value, _)| *value).chain(places(&rules)));
     let not_drawn = not_drawn(seen.len() - drawn.clone().count());
     // Where all are alike, the sentence says it.
@@ -272,13 +271,11 @@ impl<'a> PairedEffect<'a> {
     }
 }
 
-/// The rules of what a predicate asks of a metric: none where it can't be read with these metrics.
-pub(super) fn of_predicate(predicate: &str, measure: &Measure, metrics: &[Metric]) -> Vec<Layer> {
-    let Ok(Predicate(comparisons)) = Predicate::parse(predicate, metrics) else { return Vec::new() };
-    let of_metric = comparisons.into_iter().filter(|comparison| metrics[comparison.metric].name == measure.metric);
-    let rules = of_metric.map(|comparison| {
-        let label = format!("{} {}", comparison.relation, measure.unit.exact(comparison.bound));
-        Layer::Rule { on: Which::Y, at: comparison.bound, label }
+/// The rules of what a predicate asks of a metric.
+pub(super) fn of_predicate(conditions: &[Condition], measure: &Measure) -> Vec<Layer> {
+    let rules = conditions.iter().filter(|condition| condition.measure == *measure).map(|condition| {
+        let label = format!("{} {}", condition.relation, measure.unit.exact(condition.bound));
+        Layer::Rule { on: Which::Y, at: condition.bound, label }
     });
     rules.collect()
 }

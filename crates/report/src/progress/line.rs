@@ -1,17 +1,22 @@
-//! The line on the terminal, and the thread that keeps it moving.
+//! The line on the terminal, the thread that keeps it moving, and who hears of a run for the person that waits for it.
 
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use ascertain_engine::run::Progress;
+use ascertain_engine::evidence;
+use ascertain_engine::observations::Observations;
+use ascertain_engine::outcome::Outcome;
+use ascertain_engine::run::{Observer, Outlook, Progress};
 use ascertain_sys::clock;
 
 use super::words::{bar, of_run};
 use crate::alphabet::Alphabet;
+use crate::exports::Files;
+use crate::outlook;
 use crate::terminal::{Style, is_dumb};
-use crate::text::cut;
+use crate::text::{cut, escape_controls_in_lines};
 
 /// The line moves as often at least.
 const BEAT_NS: u64 = 1_000_000_000;
@@ -54,7 +59,7 @@ impl Line {
     /// A line, unless nobody would see it.
     #[must_use]
     pub fn new(is_wanted: bool) -> Line {
-        if !is_wanted || !std::io::stderr().is_terminal() {
+        if !is_wanted || !io::stderr().is_terminal() {
             return Line(None);
         }
         let is_dumb = is_dumb();
@@ -171,12 +176,12 @@ impl Shared {
 
 /// In one go, so that nothing comes in between. Nothing can be done when standard error is closed.
 fn write(text: &str) {
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// The text in lines that fit on the terminal, where standard error is one.
-pub(super) fn fitted(text: &str) -> String {
-    if !std::io::stderr().is_terminal() {
+fn fitted(text: &str) -> String {
+    if !io::stderr().is_terminal() {
         return text.into();
     }
     Style { width: width(), ..Style::default() }.paragraph(text).trim_end().into()
@@ -185,6 +190,48 @@ pub(super) fn fitted(text: &str) -> String {
 /// The columns of the terminal, as it is now.
 fn width() -> usize {
     let columns = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let terminal = terminal_size::terminal_size_of(std::io::stderr());
+    let terminal = terminal_size::terminal_size_of(io::stderr());
     terminal.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0).or_else(columns).unwrap_or(80)
+}
+
+/// Draws the line of progress, says above it what can't wait, and has the files written that other tools read. Drop it
+/// before anything is printed.
+pub struct Watching<'f> {
+    /// Where it is drawn.
+    pub line: Line,
+    /// What is written meanwhile.
+    pub files: &'f mut Files,
+    /// Whether nobody wants to hear what the run takes.
+    pub is_quiet: bool,
+}
+
+impl Observer for Watching<'_> {
+    fn unkept(&mut self, error: &evidence::Error) {
+        self.line.above(|| note(&format!("warning: {error}. The run goes on without.")));
+    }
+
+    fn outlook(&mut self, outlook: &Outlook) {
+        if !self.is_quiet {
+            self.line.above(|| note(&fitted(&outlook::sentence(outlook))));
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        self.line.run(progress);
+    }
+
+    fn outcome_due(&mut self, now_ns: u64) -> bool {
+        self.files.outcome_due(now_ns)
+    }
+
+    fn outcome(&mut self, outcome: &Outcome, observations: &Observations) {
+        self.files.outcome(outcome, observations);
+    }
+}
+
+/// Writes a line to standard error, with what could steer a terminal as escapes, in the characters that the locale has;
+/// nothing can be done when that is closed.
+pub fn note(text: &str) {
+    let text = escape_controls_in_lines(text);
+    let _ = writeln!(io::stderr(), "{}", Alphabet::of_environment().shown(&text));
 }

@@ -62,9 +62,8 @@ pub fn of_run(
     let is_named = waiting.is_some() && progress.is_comparison && progress.claims == 1;
     let remark = remark.map_or_else(String::new, |remark| alphabet.of(&finding::remark(&remark)));
     let name = if is_named || !remark.is_empty() { String::new() } else { alphabet.of(&progress.what) };
-    let (standing, is_early) = standing(progress, doing);
-    let standing = alphabet.of(&standing);
-    let shorter = standing.split(", ").next().unwrap_or_default().to_string();
+    let ([seen, estimate], is_early) = standing(progress, doing);
+    let [shorter, standing] = [&seen, &(seen.clone() + &estimate)].map(|words| alphabet.of(words));
     let [verdicts, fewer] = verdicts(progress);
     let ellipsis = alphabet.ellipsis();
     let name = match progress.is_comparison {
@@ -227,14 +226,20 @@ fn least_s(progress: &Progress, doing: Option<(Doing, u64)>) -> Option<f64> {
 /// How what is measured stands, in a few words: "lost 13 of 13 pairs, 0.93 times as fast", "true in 15 of 18 trials,
 /// 8.10 times", "3 trials".
 pub fn headline(progress: &Progress) -> String {
-    let Some(standing) = &progress.standing else { return format!("{} trials", progress.trials) };
+    seen_so_far(progress).concat()
+}
+
+/// The same as what was seen and the estimate.
+fn seen_so_far(progress: &Progress) -> [String; 2] {
+    let Some(standing) = &progress.standing else { return [format!("{} trials", progress.trials), String::new()] };
     let Standing { judging, trials, successes, failures, .. } = *standing;
     let estimate = standing.estimate.map_or_else(String::new, |value| format!(", {}", shown(value, standing)));
-    match judging {
-        Judging::Order if failures > successes => format!("lost {failures} of {trials} pairs{estimate}"),
-        Judging::Order => format!("won {successes} of {trials} pairs{estimate}"),
-        _ => format!("true in {successes} of {trials} trials{estimate}"),
-    }
+    let seen = match judging {
+        Judging::Order if failures > successes => format!("lost {failures} of {trials} pairs"),
+        Judging::Order => format!("won {successes} of {trials} pairs"),
+        _ => format!("true in {successes} of {trials} trials"),
+    };
+    [seen, estimate]
 }
 
 /// The estimate: "8.10 times", or of a difference or an only metric "5.000 ms".
@@ -252,9 +257,9 @@ fn shown(value: f64, standing: &Standing) -> String {
 
 /// "pair 4 of 13+", and whether it is as early as that; else the rate and the ratio so far. In the first pair what all
 /// will take is known as well: as many times twice what its first half took, and more than it has taken until then.
-fn standing(progress: &Progress, doing: Option<(Doing, u64)>) -> (String, bool) {
+fn standing(progress: &Progress, doing: Option<(Doing, u64)>) -> ([String; 2], bool) {
     let Progress { trials, is_comparison, .. } = *progress;
-    let Some(least) = progress.least.filter(|least| trials < *least) else { return (headline(progress), false) };
+    let Some(least) = progress.least.filter(|least| trials < *least) else { return (seen_so_far(progress), false) };
     let noun = if is_comparison { "pair" } else { "trial" };
     let said = match (trials, doing) {
         (0, Some((Doing::Measuring { trial_ns, whole_ns, .. }, _))) => {
@@ -265,7 +270,7 @@ fn standing(progress: &Progress, doing: Option<(Doing, u64)>) -> (String, bool) 
         (0, _) => String::new(),
         _ => format!("{noun} {} of {least}+", trials + 1),
     };
-    (said, true)
+    ([said, String::new()], true)
 }
 
 /// "12 hold, 3 refuted, 1 undecided, 2 unavailable, 5 open", where there are several claims; and with those together

@@ -30,7 +30,7 @@ pub fn emulated(claim: &ClaimResult) -> Option<String> {
 }
 
 /// The word that the sentence begins with: the verdict, unless what follows is the answer to a comparison.
-fn opening(claim: &ClaimResult) -> Option<&'static str> {
+pub fn opening(claim: &ClaimResult) -> Option<&'static str> {
     let is_open = claim.decision.is_none_or(|decision| decision == Decision::Undecided) && sides(claim).is_some();
     match claim.verdict {
         Verdict::Unavailable => Some("Unavailable"),
@@ -105,7 +105,7 @@ fn broken(claim: &ClaimResult) -> String {
         ([one], [TestSpec::Predicate { predicate, .. }]) if one.condition == *predicate => return String::new(),
         _ => {}
     }
-    let said = claim.broken.iter().enumerate().map(|(index, Broken { condition, trials })| {
+    let said = claim.broken.iter().enumerate().map(|(index, Broken { condition, trials, .. })| {
         let of = if index == 0 { format!(" of {} trials", claim.trials) } else { String::new() };
         format!("{} in {trials}{of}", quoted(condition))
     });

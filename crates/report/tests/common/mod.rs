@@ -5,11 +5,12 @@ use std::fs;
 use std::path::Path;
 
 use ascertain_engine::claim::{Bound, Effect, Judging};
-use ascertain_engine::experiment::{Arm, Better, Point};
+use ascertain_engine::experiment::{Arm, Better, Metric, Point};
 use ascertain_engine::finding::{Reason, Threat, Unavailable, Unlike};
 use ascertain_engine::outcome::{
     Absence, ClaimResult, ClaimSpec, Decision, LeftOut, Measure, Outcome, PointSummary, SCHEMA, TestSpec, Verdict,
 };
+use ascertain_engine::predicate::Predicate;
 use ascertain_engine::unit::Unit;
 use ascertain_report::hyperfine::CommandTimes;
 use ascertain_report::judgement::Judgement;
@@ -139,15 +140,18 @@ pub fn at_least_8(id: &str, says: &str) -> ClaimResult {
 }
 
 pub fn predicate(id: &str, says: &str, variant: &str, predicate: &str) -> ClaimResult {
-    let is_time = predicate.contains("wall");
-    let test = TestSpec::Predicate {
-        arm: arm(variant, &Point::default().with("bins", 1000).with("capacity", 30_000)),
-        predicate: predicate.into(),
-        measure: Some(match is_time {
-            true => measure("wall", Unit::Nanosecond),
-            false => Measure { metric: "fill_rate".into(), unit: Unit::One, better: Better::Higher },
-        }),
-    };
+    let metric = |name, unit, better| Metric::new(name, "", unit, better);
+    let metrics = [
+        metric("wall", Unit::Nanosecond, Better::Lower),
+        metric("time", Unit::Nanosecond, Better::Lower),
+        metric("exit", Unit::One, Better::Lower),
+        metric("size", Unit::Byte, Better::Lower),
+        metric("rate", Unit::One, Better::Higher),
+        metric("error", Unit::One, Better::Lower),
+        metric("fill_rate", Unit::One, Better::Higher),
+    ];
+    let arm = arm(variant, &Point::default().with("bins", 1000).with("capacity", 30_000));
+    let test = TestSpec::predicate(arm, &Predicate::parse(predicate, &metrics).unwrap(), &metrics);
     blank(id, says, Judging::Rate, test)
 }
 

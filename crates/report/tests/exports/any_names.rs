@@ -25,6 +25,7 @@ prop_compose! {
                 arm: arm(variant, &Point::default()),
                 predicate: "exit == 0".into(),
                 measure: Some(measure("wall", Unit::Nanosecond)),
+                conditions: Vec::new(),
             };
             let mut claim = common::counted(
                 blank(id, says, ascertain_engine::claim::Judging::Rate, test), verdicts[verdict], 3, 5,

@@ -8,15 +8,11 @@
 //! [`Clock`]; [`TokioClock`] is tokio's. [`replay`] tells what a policy would have made of requests whose times are
 //! known, without waiting for them.
 
-mod clock;
 mod delay;
 mod ledger;
-mod policy;
 mod racer;
 mod replay;
 
-pub use clock::{Clock, TokioClock};
-pub use ledger::Counts;
-pub use policy::Policy;
-pub use racer::{BothFailed, Mismatch, Racer, Side, Won, checked};
+pub use ledger::{Counts, Policy};
+pub use racer::{BothFailed, Clock, Mismatch, Racer, Side, TokioClock, Won, checked};
 pub use replay::{Replayed, Times, replay};

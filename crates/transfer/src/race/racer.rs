@@ -1,17 +1,45 @@
-//! The race itself.
+//! The race itself, and its clock.
 
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
-use super::ledger::{Counts, Ledger};
-use super::{Clock, Policy, TokioClock};
+use super::ledger::{Counts, Ledger, Policy};
 use crate::Error;
+
+/// Where a race has its time from.
+pub trait Clock {
+    /// Since a moment that is always the same.
+    fn now(&self) -> Duration;
+
+    /// Is ready when so much time has gone by.
+    fn sleep(&self, time: Duration) -> impl Future<Output = ()>;
+}
+
+/// The system's clock, and tokio's timers: a race by it is awaited within a tokio runtime that has time.
+#[derive(Clone, Copy, Debug)]
+pub struct TokioClock(Instant);
+
+impl Default for TokioClock {
+    fn default() -> Self {
+        Self(Instant::now())
+    }
+}
+
+impl Clock for TokioClock {
+    fn now(&self) -> Duration {
+        self.0.elapsed()
+    }
+
+    async fn sleep(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+}
 
 /// Who answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

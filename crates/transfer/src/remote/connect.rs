@@ -18,8 +18,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
-use super::environment::Environment;
-use super::open::{Options, Sockets};
+use super::open::{Environment, Options, Sockets};
 use super::refusal::shown;
 use crate::{Attempt, Failure, Kind};
 

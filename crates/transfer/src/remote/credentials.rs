@@ -9,10 +9,9 @@ use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
 use object_store::{RetryConfig, StaticCredentialProvider};
 
 use super::client::Client;
-use super::environment::Environment;
 use super::ini::Profile;
 use super::keys::{Keys, denied, no_token};
-use super::open::Options;
+use super::open::{Environment, Options};
 use crate::Failure;
 
 /// Repeating is its caller's: no request is made twice in here.

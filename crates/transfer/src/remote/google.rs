@@ -22,8 +22,8 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use super::address::encoded_query;
 use super::client::{ANSWER_BYTES, Client};
 use super::credentials::{NO_GOOGLE, google_file};
-use super::environment::Environment;
 use super::keys::denied;
+use super::open::Environment;
 use super::refusal::clock;
 use crate::{Attempt, Failure, Kind};
 

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use super::connect::fatal;
-use super::environment::Environment;
 use super::keys::denied;
+use super::open::Environment;
 use crate::Failure;
 
 /// What both files say of one profile; the file of credentials comes first.

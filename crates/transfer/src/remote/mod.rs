@@ -6,7 +6,6 @@ mod client;
 mod connect;
 mod credentials;
 mod dialect;
-mod environment;
 mod google;
 mod http;
 mod ini;
@@ -17,6 +16,5 @@ mod s3;
 mod service;
 mod site;
 
-pub use environment::Environment;
-pub use open::{Options, Sockets, open};
+pub use open::{Environment, Options, Sockets, open};
 pub use service::{Reply, Service};

@@ -1,4 +1,4 @@
-//! What journals and stores say, read again: the inputs that `fuzz/` starts from.
+//! What journals, stores and people say, read again: the inputs that `fuzz/` starts from.
 #![allow(missing_docs)]
 
 mod targets;
@@ -11,6 +11,11 @@ fn corpus(name: &str, target: impl Fn(&[u8])) {
 #[test]
 fn corpus_of_journals() {
     corpus("journals", targets::journals);
+}
+
+#[test]
+fn corpus_of_addresses() {
+    corpus("addresses", targets::addresses);
 }
 
 #[test]

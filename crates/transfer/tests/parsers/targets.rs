@@ -1,4 +1,4 @@
-//! What must be true of everything that a journal or a store may say: also run by `fuzz/`.
+//! What must be true of everything that a journal, a store or an address may say: also run by `fuzz/`.
 
 #[path = "../common/web.rs"]
 #[allow(dead_code)]
@@ -195,4 +195,22 @@ pub fn answers(bytes: &[u8]) {
             assert!(said.len() < 1000 && said.contains("://bucket"), "{kind:?}: {said}");
         }
     });
+}
+
+/// Whatever an address and a file of profiles say is understood, or refused without the password. The first line is the
+/// address, and what a password stands before; the others are the file.
+pub fn addresses(bytes: &[u8]) {
+    thread_local!(static FOLDER: TempDir = tempfile::tempdir().unwrap());
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let (address, profiles) = text.split_once('\n').unwrap_or((text, ""));
+    let file = FOLDER.with(|folder| folder.path().join("profiles"));
+    fs::write(&file, profiles).unwrap();
+    let environment = ["AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"].map(|name| (name, file.to_str().unwrap()));
+    let environment: Environment = environment.into_iter().collect();
+    let options = Options { environment, profile: Some("work".into()), ..Options::default() };
+    for url in [address, &format!("https://user:hunter2@{address}")] {
+        if let Err(Failure { said, .. }) = open(url, &options) {
+            assert!(text.contains("hunter2") || !said.contains("hunter2"), "{said}");
+        }
+    }
 }

@@ -156,9 +156,9 @@ fn over_each_makes_a_claim_of_each_point() {
 #[test]
 fn a_claim_has_its_place() {
     let file = file(&format!("{SWEEP}over = 'each'"));
-    let place = file.place(&file.claims[1].id).unwrap();
+    let place = &file.places[&file.claims[1].id];
     assert_eq!((file.claims[1].id.as_str(), place.line, place.column), ("x[elements=4096]", 2, 6));
-    assert_eq!(file.place("another"), None);
+    assert_eq!(file.places.get("another"), None);
 }
 
 #[test]

@@ -1,24 +1,23 @@
-//! Each mistake that can be made in a file, with the whole message: mistakes of the file itself, and keys
-//! that do not go together.
+//! Each mistake that can be made in a file, with the whole message: mistakes of the file itself, keys that do not go
+//! together, words that are not known, with what is known, and values of the wrong type, form, unit or size.
 
 use super::read;
 
-pub(super) const NOTHING: &str = "";
-pub(super) const CLAIM: &str = "[[claim]]\nid = 'x'\n";
-pub(super) const SUM: &str = "[[claim]]\nid = 'x'\nexperiment = 'sum'\n";
-pub(super) const COMPARISON: &str =
-    "[[claim]]\nid = 'x'\nexperiment = 'sum'\ncandidate = 'kahan'\nbaseline = 'naive'\n";
-pub(super) const PREDICATE: &str = "[[claim]]\nid = 'x'\nexperiment = 'sum'\npredicate = 'time <= 1 ms'\n";
-pub(super) const COMMAND: &str = "[[claim]]\nid = 'x'\ncommand = 'true'\npredicate = 'exit == 0'\nrate = 0.9\n";
+const NOTHING: &str = "";
+const CLAIM: &str = "[[claim]]\nid = 'x'\n";
+const SUM: &str = "[[claim]]\nid = 'x'\nexperiment = 'sum'\n";
+const COMPARISON: &str = "[[claim]]\nid = 'x'\nexperiment = 'sum'\ncandidate = 'kahan'\nbaseline = 'naive'\n";
+const PREDICATE: &str = "[[claim]]\nid = 'x'\nexperiment = 'sum'\npredicate = 'time <= 1 ms'\n";
+const COMMAND: &str = "[[claim]]\nid = 'x'\ncommand = 'true'\npredicate = 'exit == 0'\nrate = 0.9\n";
 
 /// The beginning of a file, what is added to it, and the message.
-pub(super) type Case = (&'static str, &'static str, &'static str);
+type Case = (&'static str, &'static str, &'static str);
 
-pub(super) fn message(text: &str) -> String {
+fn message(text: &str) -> String {
     read(text).map_or_else(|error| error.to_string(), |_| "no mistake".into())
 }
 
-pub(super) fn check(cases: &[Case]) {
+fn check(cases: &[Case]) {
     for (beginning, rest, expected) in cases {
         let expected: Vec<String> = expected.lines().map(|line| format!("claims.toml:{line}")).collect();
         assert_eq!(message(&format!("{beginning}{rest}")), expected.join("\n"), "{rest}");
@@ -175,4 +174,299 @@ fn keys_that_do_not_go_together() {
             "3:1: a predicate on a command names it as `command`, not as `candidate`",
         ),
     ]);
+}
+
+#[test]
+fn keys_and_types() {
+    check(&[
+        (
+            NOTHING,
+            "\n[[claim]]\nexperiment = 'sum'\ncandidate = 'kahan'\nbaseline = 'naive'\nat_least = 2",
+            "2:1: `id` is missing",
+        ),
+        (
+            NOTHING,
+            "[[claim]]\nid = 'Ä b'\nexperiment = 'sum'\ncandidate = 'kahan'\nbaseline = 'naive'\nat_least = 2",
+            r#"2:6: `id` must be a name of the characters a-z, 0-9, `.`, `_` and `-`, not "Ä b""#,
+        ),
+        (
+            NOTHING,
+            "[[claim]]\nid = 'sum'\ncommand = 'true'\npredicate = 'exit == 0'\nrate = 0.9\n",
+            r#"2:6: the id "sum" is an experiment's; choose another for a claim on commands"#,
+        ),
+        (
+            CLAIM,
+            "says = 3\nexperiment = 'sum'\ncandidate = 'kahan'\nbaseline = 'naive'\nat_least = 2",
+            "3:8: `says` must be a string, not 3",
+        ),
+        (
+            COMPARISON,
+            "at_least = true",
+            r#"6:12: `at_least` must be a number such as 8.0, or with `difference = true` a quantity such as "5 ms", not true"#,
+        ),
+        (COMPARISON, "within = [1, 2, 3]", "6:10: `within` must be two bounds, [low, high], not a list"),
+        (
+            COMPARISON,
+            "at = 'elements'\nat_least = 2",
+            r#"6:6: `at` must be a table of levels such as { elements = 1024 }, not "elements""#,
+        ),
+        (
+            SUM,
+            "candidate = ['kahan']\nbaseline = 'naive'\nat_least = 2",
+            r#"4:13: `candidate` must be a name such as "naive", or a table such as { variant = "naive", elements = 1024 }, not a list"#,
+        ),
+        (COMPARISON, "at_least = 2\ndifference = 1", "7:14: `difference` must be true or false, not 1"),
+        (COMPARISON, "at_least = 2\nmax_trials = 0", "7:14: `max_trials` must be a whole number from 1, not 0"),
+        (COMPARISON, "at_least = 2\nmax_trials = 1.5", "7:14: `max_trials` must be a whole number from 1, not 1.5"),
+        (
+            COMPARISON,
+            "at_least = 2\nmax_time = '30'",
+            "7:12: `max_time`: `30` is not in a unit that fits here; write it in ns, us, µs, ms, s, min, m, h",
+        ),
+        (
+            COMPARISON,
+            "at_least = 2\nmax_time = 30",
+            r#"7:12: `max_time` must be a time above zero such as "30 s", not 30"#,
+        ),
+        (
+            COMMAND,
+            "time_limit = '5 MB'",
+            "6:14: `time_limit`: `5 MB` is not in a unit that fits here; write it in ns, us, µs, ms, s, min, m, h",
+        ),
+        (
+            COMMAND,
+            "time_limit = '5 parsecs'",
+            "6:14: `time_limit`: `5 parsecs`: unknown unit `parsecs`; known are ns, us, ms, s, min, h, B, kB, MB, GB, KiB, MiB, GiB, B/s … Gbit/s, /s, %",
+        ),
+        (COMMAND, "time_limit = '0 s'", r#"6:14: `time_limit` must be a time above zero such as "30 s", not "0 s""#),
+        (
+            COMPARISON,
+            "at_least = 2\nat = { elements = [1, 2] }\nover = 'evry'",
+            r#"8:8: `over` must be "each" or "every", not "evry"; did you mean `every`?"#,
+        ),
+        (
+            COMPARISON,
+            "at_least = 2\nkind = 'exakt'",
+            r#"7:8: `kind` must be "rate" or "exact", not "exakt"; did you mean `exact`?"#,
+        ),
+        (
+            CLAIM,
+            "command = ' '\npredicate = 'exit == 0'\nrate = 0.9",
+            r#"3:11: `command` must be a command line: a string that is not empty, not " ""#,
+        ),
+        (
+            CLAIM,
+            "candidate = { variant = 'kahan' }\nbaseline = 'naive'\nat_least = 2",
+            "3:13: without `experiment`, `candidate` is a command line: a string that is not empty",
+        ),
+        (
+            COMMAND,
+            "time_limit = '5 msec'",
+            "6:14: `time_limit`: `5 msec`: unknown unit `msec`; known are ns, us, ms, s, min, h, B, kB, MB, GB, KiB, MiB, GiB, B/s … Gbit/s, /s, %; did you mean `ms`?",
+        ),
+    ]);
+}
+
+#[test]
+fn numbers_out_of_range_in_a_claim() {
+    check(&[
+        (PREDICATE, "rate = 1", "5:8: `rate` must be a number above 0 and below 1, not 1"),
+        (PREDICATE, "rate = 0.0", "5:8: `rate` must be a number above 0 and below 1, not 0.0"),
+        (PREDICATE, "rate = '99%'", r#"5:8: `rate` must be a number above 0 and below 1, not "99%""#),
+        (PREDICATE, "rate = nan", "5:8: `rate` must be a number above 0 and below 1, not nan"),
+        (
+            PREDICATE,
+            "",
+            r#"1:1: `rate` is missing; say how often the predicate must hold, such as rate = 0.99, or add kind = "exact""#,
+        ),
+        (PREDICATE, "rate = 0.9\nerror = 0", "6:9: `error` must be a number above 0 and below 1, not 0"),
+        (PREDICATE, "rate = 0.9\nerror = 1.0", "6:9: `error` must be a number above 0 and below 1, not 1.0"),
+        (PREDICATE, "rate = 0.9\nmargin = 0", "6:10: `margin` must be a number above 0 and below 1, not 0"),
+        (
+            PREDICATE,
+            "rate = 0.9\nmargin = 0.2",
+            "6:10: `margin` must leave rate ± margin within (0, 1); 0.9 ± 0.2 is not",
+        ),
+        (
+            PREDICATE,
+            "rate = 0.1\nmargin = 0.1",
+            "6:10: `margin` must leave rate ± margin within (0, 1); 0.1 ± 0.1 is not",
+        ),
+        (
+            COMPARISON,
+            "at_least = 0",
+            r#"6:12: `at_least`: how many times better is a number above 0 such as 8.0, not 0; for a difference such as "5 ms" add difference = true"#,
+        ),
+        (
+            COMPARISON,
+            "at_most = -1.5",
+            r#"6:11: `at_most`: how many times better is a number above 0 such as 8.0, not -1.5; for a difference such as "5 ms" add difference = true"#,
+        ),
+        (
+            COMPARISON,
+            "at_most = inf",
+            r#"6:11: `at_most`: how many times better is a number above 0 such as 8.0, not inf; for a difference such as "5 ms" add difference = true"#,
+        ),
+        (
+            COMPARISON,
+            "at_least = '5 ms'",
+            r#"6:12: `at_least`: how many times better is a number above 0 such as 8.0, not "5 ms"; for a difference such as "5 ms" add difference = true"#,
+        ),
+        (
+            COMPARISON,
+            "within = [0, 2]",
+            r#"6:11: `within`: how many times better is a number above 0 such as 8.0, not 0; for a difference such as "5 ms" add difference = true"#,
+        ),
+        (COMPARISON, "within = [2, 1]", "6:10: `within` must be [low, high] with low no greater than high"),
+        (
+            COMPARISON,
+            "difference = true\nat_least = 5",
+            "7:12: `at_least`: `5` is not in a unit that fits here; write it in ns, us, µs, ms, s, min, m, h",
+        ),
+        (
+            COMPARISON,
+            "difference = true\nat_least = '5 MB'",
+            "7:12: `at_least`: `5 MB` is not in a unit that fits here; write it in ns, us, µs, ms, s, min, m, h",
+        ),
+        (COMPARISON, "difference = true\nat_least = '1e999 ms'", "7:12: `at_least`: `1e999 ms` is too large"),
+    ]);
+}
+
+#[test]
+fn words_that_are_not_known() {
+    check(&[
+        (
+            CLAIM,
+            "experiment = 'sim'\npredicate = 'time <= 1 ms'\nrate = 0.9",
+            "3:14: unknown experiment `sim`; known are sum, fill-rate; did you mean `sum`?",
+        ),
+        (
+            SUM,
+            "candidate = 'kahn'\nbaseline = 'naive'\nat_least = 2",
+            "4:13: unknown variant `kahn`; known are naive, kahan, kahan-avx512; did you mean `kahan`?",
+        ),
+        (
+            SUM,
+            "candidate = { variant = 'zebra' }\nbaseline = 'naive'\nat_least = 2",
+            "4:25: unknown variant `zebra`; known are naive, kahan, kahan-avx512",
+        ),
+        (
+            SUM,
+            "candidate = { variant = 1 }\nbaseline = 'naive'\nat_least = 2",
+            "4:25: `variant` must be a string, not 1",
+        ),
+        (
+            SUM,
+            "candidate = { type = 'f64' }\nbaseline = 'naive'\nat_least = 2",
+            r#"4:13: `candidate` names no variant; write { variant = "…", … }"#,
+        ),
+        (
+            COMPARISON,
+            "at = { element = 5 }\nat_least = 2",
+            "6:8: unknown factor `element`; known are elements, type, accumulators; did you mean `elements`?",
+        ),
+        (
+            SUM,
+            "candidate = { variant = 'kahan', typ = 'f64' }\nbaseline = 'naive'\nat_least = 2",
+            "4:34: unknown factor `typ`; known are variant, elements, type, accumulators; did you mean `type`?",
+        ),
+        (COMPARISON, "at = { type = 'f16' }\nat_least = 2", r#"6:15: `type` accepts f32, f64, not "f16""#),
+        (
+            COMPARISON,
+            "at = { elements = [1, '2Gi'] }\nover = 'each'\nat_least = 2",
+            r#"6:23: `elements` accepts whole numbers from 1 to 1073741824, not "2Gi""#,
+        ),
+        (
+            COMPARISON,
+            "at = { elements = -1 }\nat_least = 2",
+            "6:19: `elements` accepts whole numbers from 1 to 1073741824, not -1",
+        ),
+        (
+            COMPARISON,
+            "at = { elements = 1.5 }\nat_least = 2",
+            "6:19: `elements` accepts whole numbers from 1 to 1073741824, not 1.5",
+        ),
+        (COMPARISON, "at = { accumulators = 3 }\nat_least = 2", "6:23: `accumulators` accepts 1, 2, 4, 8, not 3"),
+        (
+            COMPARISON,
+            "at = { elements = [1024, '1Ki'] }\nover = 'each'\nat_least = 2",
+            "6:26: `elements` has the level 1024 twice",
+        ),
+        (COMPARISON, "at = { elements = [] }\nover = 'each'\nat_least = 2", "6:19: `elements` has an empty list"),
+        (
+            COMPARISON,
+            "at = { elements = [1, 2] }\nat_least = 2",
+            r#"6:19: `elements` has a list; add over = "each" (one claim a point) or over = "every" (one claim for all points)"#,
+        ),
+        (
+            COMPARISON,
+            "at = { elements = 1 }\nover = 'each'\nat_least = 2",
+            "7:1: `over` goes with a list in `at`; there is none",
+        ),
+        (
+            COMPARISON,
+            "at = { elements = [1, 2, 3, 4, 5, 6, 7, 8, 9] }\nover = 'every'\nat_least = 2",
+            r#"7:8: a trial of this claim has 18 arms, and at most 16 fit; use over = "each", or fewer levels"#,
+        ),
+        (
+            COMPARISON,
+            "metric = 'tine'\nat_least = 2",
+            "6:10: unknown metric `tine`; known are time, error, memory, throughput; did you mean `time`?",
+        ),
+        (
+            CLAIM,
+            "candidate = 'a'\nbaseline = 'b'\nmetric = 'time'\nat_least = 2",
+            "5:10: unknown metric `time`; known are wall, user, system, memory_peak, exit",
+        ),
+        (
+            SUM,
+            "predicate = 'tame <= 1 ms'\nrate = 0.9",
+            "4:13: unknown metric `tame`; known are time, error, memory, throughput; did you mean `time`?",
+        ),
+        (
+            SUM,
+            "predicate = 'fast'\nrate = 0.9",
+            "4:13: `fast` is not a comparison; write `metric op quantity`, with op one of <= < >= > == !=, joined by `and`",
+        ),
+        (
+            SUM,
+            "predicate = 'time <= 1 kB'\nrate = 0.9",
+            "4:13: `1 kB` is not in a unit that fits here; write it in ns, us, µs, ms, s, min, m, h",
+        ),
+        (
+            SUM,
+            "predicate = 'time <= 1'\nrate = 0.9",
+            "4:13: `1` is not in a unit that fits here; write it in ns, us, µs, ms, s, min, m, h",
+        ),
+        (COMMAND, "at = { n = 1 }", "6:8: unknown parameter `n`; no command line has `{n}`"),
+        (
+            SUM,
+            "candidate = { varaint = 'kahan' }\nbaseline = 'naive'\nat_least = 2",
+            "4:13: `candidate` names no variant; write { variant = \"…\", … }\n4:15: unknown factor `varaint`; known are variant, elements, type, accumulators; did you mean `variant`?",
+        ),
+        (
+            COMPARISON,
+            "at = { type = 'f322' }\nat_least = 2",
+            r#"6:15: `type` accepts f32, f64, not "f322"; did you mean `f32`?"#,
+        ),
+    ]);
+}
+
+#[test]
+fn lines_that_need_a_shell() {
+    check(&[
+        (
+            CLAIM,
+            "command = 'sort x | uniq'\npredicate = 'exit == 0'\nrate = 0.9",
+            "3:11: `command`: column 8 of it: '|' is for a shell; quote it, or add shell = true",
+        ),
+        (
+            CLAIM,
+            "candidate = 'A=1 a'\nbaseline = 'if b'\nat_least = 1",
+            "3:13: `candidate`: \"A=1\" is for a shell; add shell = true\n4:12: `baseline`: \"if\" is for a shell; add shell = true",
+        ),
+        (COMMAND, "setup = 'echo \"'", "6:9: `setup`: column 6: the quote \" is not closed"),
+    ]);
+    let with_shell = format!("{CLAIM}command = 'sort x | uniq'\npredicate = 'exit == 0'\nrate = 0.9\nshell = true");
+    assert!(read(&with_shell).is_ok());
 }

@@ -3,7 +3,6 @@
 mod claims;
 mod mistakes;
 mod mutations;
-mod wrong;
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! Blocks of `f32` summed as integers: whole multiples of a power of two.
 
 use super::window::Exponents;
-use crate::float;
+use crate::standard;
 
 /// The unit that is tried first: right for numbers from 2^−25 up to 2^15.
 pub const FIRST_UNIT: i32 = -48;
@@ -43,7 +43,7 @@ impl UnitSum {
     /// 128·2^−24·2^75 = 2^58, and a little for adding up the chains.
     pub fn total(&self) -> i128 {
         const WRAP: f64 = (1_u128 << 64) as f64;
-        let wraps = float::round((self.about - self.low as f64) / WRAP) as i128;
+        let wraps = standard::round((self.about - self.low as f64) / WRAP) as i128;
         i128::from(self.low) + (wraps << 64)
     }
 }

@@ -1,7 +1,10 @@
-//! What is chosen at its first use.
+//! What `core` has not: what is chosen at its first use, and what is rounded; the standard library's, or ours and that
+//! of the crate `libm`, which rounds the same.
 
+#[cfg(not(feature = "std"))]
+pub(crate) use libm::{cbrt, fma as mul_add, round};
 #[cfg(feature = "std")]
-pub(crate) use with_std::Once;
+pub(crate) use with_std::{Once, cbrt, mul_add, round};
 #[cfg(not(feature = "std"))]
 pub(crate) use without_std::Once;
 
@@ -21,6 +24,21 @@ mod with_std {
         pub(crate) fn get_or_init(&self, make: impl FnOnce() -> T) -> T {
             *self.0.get_or_init(make)
         }
+    }
+
+    #[inline(always)]
+    pub(crate) fn mul_add(x: f64, factor: f64, term: f64) -> f64 {
+        x.mul_add(factor, term)
+    }
+
+    #[inline(always)]
+    pub(crate) fn cbrt(x: f64) -> f64 {
+        x.cbrt()
+    }
+
+    #[inline(always)]
+    pub(crate) fn round(x: f64) -> f64 {
+        x.round()
     }
 }
 
