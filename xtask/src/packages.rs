@@ -30,6 +30,7 @@ const FEATURES: &[(&str, &str)] = &[
     ("ascertain-netlab", "servers"),
     ("ascertain-netlab", "stores"),
     ("ascertain-sync", ""),
+    ("ascertain-transfer", ""),
     ("ascertain-engine", ""),
     ("ascertain-engine", "claims"),
     ("ascertain-engine", "parquet"),

@@ -4,7 +4,7 @@
 mod common;
 
 use ascertain_sys::machine;
-use common::{ascertain, runs};
+use common::{ascertain, command, ran, runs};
 
 /// Variants of `sum` that no machine of this kind has, and why.
 const FOREIGN: (&str, &str, &str) = match cfg!(target_arch = "x86_64") {
@@ -184,4 +184,37 @@ fn a_missing_privilege_is_called_one() {
         assert!(said.contains("root (sudo)") && said.contains("CAP_BPF") && !said.contains("no memory"), "{said}");
         assert!(said.ends_with(": `heartbeat`, `interrupts`."), "{said}");
     }
+}
+
+/// Where one end is to be built by the machine's Go, that is tried before the run begins: it takes none of its time, and
+/// a Go that builds nothing is a lack of the machine.
+#[cfg(target_os = "linux")]
+#[test]
+fn go_builds_before_the_run_begins() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let state = tempfile::tempdir().unwrap();
+    let go = state.path().join("go");
+    std::fs::write(&go, "#!/bin/sh\necho nothing to build with >&2\nexit 1\n").unwrap();
+    std::fs::set_permissions(&go, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let arguments = ["run", "https-throughput", "--no-claims", "--at", "server=go", "--variants", "plain"];
+    let ran = ran(command(state.path(), &arguments).env("PATH", state.path()).output().unwrap());
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(ran.code == Some(4) && said.contains("`go build` failed, and says: nothing to build with"), "{said}");
+}
+
+/// Who asks for a server or a record asks for the requests that meet it, and not for those of a trace beside them.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_asked_for_of_a_race_is_not_replayed_instead() {
+    let state = tempfile::tempdir().unwrap();
+    let said = |levels: &[&str]| {
+        let arguments = [&["run", "cache-race", "--no-claims"], levels].concat();
+        let ran = ran(command(state.path(), &arguments).env("PATH", state.path()).output().unwrap());
+        assert_eq!(ran.code, Some(4), "{}{}", ran.stdout, ran.stderr);
+        assert!(!format!("{}{}", ran.stdout, ran.stderr).contains("stalls"), "{}{}", ran.stdout, ran.stderr);
+        format!("{}{}", ran.stdout, ran.stderr)
+    };
+    assert!(said(&["--at", "server=caddy"]).contains("caddy"));
+    assert!(said(&["--variants", "always", "--at", "record=x.csv"]).contains("only `never`"));
 }

@@ -355,6 +355,13 @@ pub enum Remark {
         /// So many were in the last trial.
         sent_per_s: f64,
     },
+    /// The link that was emulated was not what it should have been.
+    Unfaithful {
+        /// In so many trials.
+        unfaithful: u64,
+        /// Of so many, warm-ups with them.
+        trials: u64,
+    },
     /// A command failed, which is one of its answers.
     Failure {
         /// What it said last.

@@ -146,6 +146,9 @@ pub struct PointSummary {
     pub unit: Unit,
     /// Which way is better.
     pub better: Better,
+    /// Whether it is a share of each trial.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_share: bool,
     /// How many values.
     pub n: u64,
     /// Their median.

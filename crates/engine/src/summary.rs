@@ -97,6 +97,7 @@ fn summarise(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
                 metric: metric.name.clone(),
                 unit: metric.unit,
                 better: metric.better,
+                is_share: metric.is_share,
                 n: observed.len() as u64,
                 median: quantile(0.5),
                 median_low: Some(low).filter(|low| low.is_finite()),

@@ -15,7 +15,7 @@ mod threads;
 #[cfg(all(feature = "networks", target_os = "linux"))]
 mod url;
 
-pub use claims::{shipped_claims, source_title};
+pub use claims::shipped_claims;
 #[cfg(feature = "networks")]
 pub use registry::dns_propagation::clean;
 pub use registry::{families, registry};

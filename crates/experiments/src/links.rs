@@ -1,7 +1,6 @@
 //! What experiments through emulated links have in common.
 
 use ascertain_engine::experiment::{Better, Metric};
-use ascertain_engine::unit::Unit;
 
 /// The level of a factor that names somebody's server, where it is ours, behind an emulated link.
 pub const OURS: &str = "none";
@@ -10,10 +9,9 @@ pub const OURS: &str = "none";
 pub fn metrics() -> [Metric; 2] {
     [
         Metric::time("late", "by how much segments arrive later than the link would have it, p99"),
-        Metric::new(
+        Metric::share(
             "unfaithful",
             "1 where that is above 0.3 ms, or segments were lost that should not have been",
-            Unit::One,
             Better::Lower,
         ),
     ]

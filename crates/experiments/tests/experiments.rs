@@ -53,8 +53,10 @@ fn what_stands_in_for_the_real_thing_says_so() {
     for spec in registry().iter().map(|experiment| experiment.spec()) {
         let given: Vec<&str> = spec.emulates.iter().flat_map(|emulates| &emulates.unless).map(String::as_str).collect();
         assert!(given.iter().all(|name| spec.factors.iter().any(|factor| factor.name == *name)), "{}", spec.id);
-        let arm = |point| Arm { variant: spec.variants[0].name.clone(), point };
-        assert_eq!(spec.emulated(&arm(spec.default_point())).is_some(), spec.emulates.is_some(), "{}", spec.id);
+        let arm_of = |variant: usize, point| Arm { variant: spec.variants[variant].name.clone(), point };
+        let arm = |point| arm_of(0, point);
+        let is_emulated = |variant| spec.emulated(&arm_of(variant, spec.default_point())).is_some();
+        assert_eq!((0..spec.variants.len()).any(is_emulated), spec.emulates.is_some(), "{}", spec.id);
         for name in given {
             assert_eq!(spec.emulated(&arm(spec.default_point().with(name, "example.org"))), None, "{}", spec.id);
         }
@@ -65,6 +67,21 @@ fn what_stands_in_for_the_real_thing_says_so() {
         let may_be_real = spec.factors.iter().any(is_real);
         assert!(!may_be_real || spec.emulates.is_some(), "{} is measured on something of ours", spec.id);
     }
+}
+
+/// Where only the disk is asked, no link stands in for anything; in a replay the disk's times may be made up.
+#[test]
+fn who_never_asks_the_link_is_not_emulated() {
+    let spec = experiment("cache-race").spec();
+    let is_emulated = |variant: &str, trace: &str| {
+        let arm = Arm { variant: variant.into(), point: spec.default_point().with("trace", trace) };
+        spec.emulated(&arm).is_some()
+    };
+    assert_eq!(
+        ["never", "throttled", "always", "percentile"].map(|variant| is_emulated(variant, "live")),
+        [false, false, true, true]
+    );
+    assert!(is_emulated("never", "stalls"));
 }
 
 /// A table has every variant, no arm twice, and what the source tells figures of.

@@ -173,6 +173,9 @@ pub(crate) fn remark(remark: &Remark) -> String {
             significant(*sent_per_s),
             significant(*wanted_per_s)
         ),
+        Remark::Unfaithful { unfaithful, trials } => {
+            format!("in {unfaithful} of {trials} trials the link was late, or lost what it should not have lost")
+        }
         Remark::Failure { said } => format!("when it failed first, it said `{said}`"),
     }
 }

@@ -387,8 +387,9 @@ pub(crate) fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
 }
 
 /// A table for each experiment: its heading, which says what all of its arms share, and a row for each
-/// arm, with the first metric's interval and tail, and the median of the others. Of a hundred trials or fewer the tail is
-/// the greatest of them, or next to it, and left out.
+/// arm, with the first metric's interval and tail, and the median of the others, or the mean of shares. Where the first is
+/// a quantile, the others of the same follow it with their intervals. Of a hundred trials or fewer the tail is the greatest
+/// of them, or next to it, and left out.
 pub(crate) fn points(outcome: &Outcome) -> Vec<(String, Grid)> {
     let tables = gathered(in_tables(outcome).map(|point| (point.experiment.as_str(), point)));
     tables.iter().map(|(experiment, points)| experiment_table(experiment, points)).collect()
@@ -419,22 +420,27 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (S
             metrics.push(&point.metric);
         }
     }
-    let numbers =
-        ["Trials", metrics[0], "95 % interval", "p99 of trials"].into_iter().chain(metrics[1..].iter().copied());
+    let banded = quantiles_first(&mut metrics);
+    const INTERVAL: &str = "95 % interval";
     let variant = if metrics[0] == "wall" { "Command" } else { "Variant" };
-    let mut columns = vec![(variant, ColumnKind::Prose), ("At", ColumnKind::Prose)];
-    columns.extend(numbers.map(|heading| (heading, ColumnKind::Number)));
-    let mut grid = Grid::new(&columns).stacking(&["At", "95 % interval"]).with_extras_from(5);
+    let mut columns = vec![(variant, ColumnKind::Prose), ("At", ColumnKind::Prose), ("Trials", ColumnKind::Number)];
+    let of_metrics = metrics.iter().enumerate().flat_map(|(index, metric)| match index {
+        0 => vec![*metric, INTERVAL, "p99 of trials"],
+        _ if index < banded => vec![*metric, INTERVAL],
+        _ => vec![*metric],
+    });
+    columns.extend(of_metrics.map(|heading| (heading, ColumnKind::Number)));
+    let mut grid = Grid::new(&columns).stacking(&["At", INTERVAL]).with_extras_from(5);
     for ((variant, at), _) in gathered(points.iter().map(|&point| ((point.variant.as_str(), &point.at), point))) {
         let of_arm = |metric: &str| {
             points.iter().find(|point| point.metric == metric && point.variant == variant && point.at == *at)
         };
         let own = own_levels(at, &shared);
         let first = of_arm(metrics[0]);
-        let (value, range) = match first {
-            Some(point) if point.n == 0 => ("no trials".into(), String::new()),
-            Some(point) => (median_figure(point).value, median_figure(point).range),
-            None => Default::default(),
+        let band = |point: &&&PointSummary| [median_figure(point).value, median_figure(point).range];
+        let [value, range] = match first {
+            Some(point) if point.n == 0 => ["no trials".into(), String::new()],
+            first => first.as_ref().map(band).unwrap_or_default(),
         };
         let mut row = vec![
             Cell::Code(variant.to_string()),
@@ -444,11 +450,37 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (S
             range.into(),
             first.filter(|point| point.n > 100).map_or_else(String::new, |point| plain(point, point.p99)).into(),
         ];
-        let others = metrics[1..].iter().map(|metric| of_arm(metric).filter(|point| point.n > 0));
-        row.extend(others.map(|point| point.map_or_else(String::new, |point| plain(point, point.median)).into()));
+        for (index, metric) in metrics.iter().enumerate().skip(1) {
+            let point = of_arm(metric).filter(|point| point.n > 0);
+            if index < banded {
+                row.extend(point.as_ref().map(band).unwrap_or_default().map(Cell::Text));
+            } else {
+                row.push(point.map_or_else(String::new, |point| typical(point)).into());
+            }
+        }
         grid.rows.push(row);
     }
+    let has_shares = points.iter().any(|point| point.is_share && point.n > 0 && point.metric != metrics[0]);
+    let heading = if has_shares { format!("{heading}; shares are means") } else { heading };
     (heading, grid.without_empty_columns())
+}
+
+/// Where the first is the quantile of something (`latency_p50`), puts the others of the same behind it, in their order.
+/// How many they are, or one.
+fn quantiles_first(metrics: &mut [&str]) -> usize {
+    fn quantile(metric: &str) -> Option<(&str, f64)> {
+        let (of, percent) = metric.rsplit_once("_p")?;
+        Some((of, percent.parse().ok()?))
+    }
+    let Some((first, _)) = quantile(metrics[0]) else { return 1 };
+    let beside = |metric: &str| quantile(metric).filter(|(of, _)| *of == first).map_or(f64::INFINITY, |(_, at)| at);
+    metrics[1..].sort_by(|one, other| beside(one).total_cmp(&beside(other)));
+    metrics.iter().filter(|metric| beside(metric).is_finite()).count()
+}
+
+/// The median of the point's values; of shares the mean, where all are known.
+fn typical(point: &PointSummary) -> String {
+    plain(point, point.mean.filter(|_| point.is_share).or(point.median))
 }
 
 /// The levels that all points have in common.

@@ -3,7 +3,7 @@
 mod common;
 
 use ascertain_engine::finding::Reason;
-use ascertain_engine::outcome::{Absence, LeftOut, Verdict};
+use ascertain_engine::outcome::{Absence, LeftOut, PointSummary, Verdict};
 use ascertain_engine::unit::Unit;
 use ascertain_report::alphabet::Alphabet;
 use ascertain_report::layout::{Order, TableLayout, TimeUnit};
@@ -180,6 +180,30 @@ fn tables_of_many_rows_do_without_what_they_have_no_room_for() {
     assert!(!many.lines().next_back().unwrap().contains("time"), "{many}");
     let few = points(3);
     assert!(few.contains("instructions") && !few.contains("No room"), "{few}");
+}
+
+/// Quantiles of one thing stand together in their order, each with its interval; shares, by their means, come after.
+#[test]
+fn quantiles_have_their_intervals_and_shares_their_means() {
+    let point = common::check().points[0].clone();
+    let of = |(metric, median): (&str, f64)| {
+        let mut point = PointSummary { metric: metric.into(), median: Some(median), ..point.clone() };
+        (point.median_low, point.median_high) = (Some(median - 0.5), Some(median + 0.5));
+        if metric == "overloaded" {
+            (point.is_share, point.unit, point.mean) = (true, Unit::One, Some(0.25));
+        }
+        point
+    };
+    let metrics = [("latency_p50", 50.0), ("latency_p99", 99.0), ("overloaded", 0.0), ("latency_p99.9", 999.0)];
+    let points = [&metrics[..], &[("latency_p90", 90.0)]].concat().into_iter().map(of).collect();
+    let text = terminal::points_table(&common::outcome(points, Vec::new()), &Style { color: false, width: 200 });
+    let [heading, columns, _, row] = text.lines().take(4).collect::<Vec<_>>().try_into().unwrap();
+    assert!(heading.ends_with("; shares are means"), "{text}");
+    let places =
+        ["latency_p50", "latency_p90", "latency_p99 ", "latency_p99.9", "overloaded"].map(|name| columns.find(name));
+    assert!(places.is_sorted() && places.iter().all(Option::is_some), "{text}");
+    assert_eq!(columns.matches("95 % interval").count(), 4, "{text}");
+    assert!(row.contains("89.5 to 90.5") && row.contains("998.5 to 999.5") && row.ends_with(" 0.2500"), "{text}");
 }
 
 #[test]

@@ -1,23 +1,38 @@
 #![doc = include_str!("../README.md")]
 
-mod buffers;
-mod crc64;
-mod error;
-mod journal;
-mod local;
-pub mod model;
-mod moving;
-mod names;
 pub mod race;
+
+#[cfg(feature = "stores")]
+mod buffers;
+#[cfg(feature = "stores")]
+mod crc64;
+#[cfg(feature = "stores")]
+mod error;
+#[cfg(feature = "stores")]
+mod journal;
+#[cfg(feature = "stores")]
+mod local;
+#[cfg(feature = "stores")]
+pub mod model;
+#[cfg(feature = "stores")]
+mod moving;
+#[cfg(feature = "stores")]
+mod names;
+#[cfg(feature = "stores")]
 mod remote;
+#[cfg(feature = "stores")]
 mod store;
+#[cfg(feature = "stores")]
 mod unfinished;
 
-pub use crc64::{crc64, crc64_of_blocks};
-pub use error::Error;
-pub use local::Local;
-pub use moving::{Done, Many, Moved, Mover, Observer, Outcome, Place, Progress, Skipped, Stop, Terms};
-pub use names::{Filter, content_type, matches};
-pub use remote::{Environment, Options, Reply, Service, Sockets, open};
-pub use store::{Attempt, Block, Failure, Found, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload};
-pub use unfinished::unfinished;
+#[cfg(feature = "stores")]
+pub use {
+    crc64::{crc64, crc64_of_blocks},
+    error::Error,
+    local::Local,
+    moving::{Done, Many, Moved, Mover, Observer, Outcome, Place, Progress, Skipped, Stop, Terms},
+    names::{Filter, content_type, matches},
+    remote::{Environment, Options, Reply, Service, Sockets, open},
+    store::{Attempt, Block, Failure, Found, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload},
+    unfinished::unfinished,
+};

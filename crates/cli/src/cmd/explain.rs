@@ -75,9 +75,8 @@ fn of_experiment(spec: &Spec, claims: &[Claim], style: &Style) -> Explanation {
 
 fn of_claim(claim: &Claim, spec: &Spec, style: &Style) -> Explanation {
     let mut text = format!("{}\n\n{}", claim.id, style.paragraph(&claim.says));
-    let source = ascertain_experiments::source_title(&claim.source).unwrap_or_else(|| claim.source.clone());
     let parts = [
-        ("source", &source),
+        ("source", &claim.source),
         ("the source's figure", &claim.source_value),
         ("analysis", &claim.analysis),
         ("restated", &claim.restated),
@@ -94,7 +93,6 @@ fn of_claim(claim: &Claim, spec: &Spec, style: &Style) -> Explanation {
         "id": claim.id,
         "says": claim.says,
         "source": claim.source,
-        "source_title": ascertain_experiments::source_title(&claim.source),
         "source_value": claim.source_value,
         "analysis": claim.analysis.trim(),
         "restated": claim.restated.trim(),

@@ -212,6 +212,15 @@ fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
             None => asked.push((factor, levels)),
         }
     }
+    // Its own arms that have no use for what is asked for are not meant, unless there are no others.
+    let has_use = |arm: &Arm, factor: &str, level: &Level| {
+        !experiment.is_idle(&arm.point.clone().with(factor, level.clone()), factor)
+    };
+    let is_meant =
+        |arm: &Arm| asked.iter().all(|(factor, levels)| levels.iter().any(|level| has_use(arm, &factor.name, level)));
+    if arms.iter().any(is_meant) {
+        arms.retain(is_meant);
+    }
     for (factor, levels) in &asked {
         arms = widen(&arms, &factor.name, levels, experiment);
     }

@@ -54,7 +54,10 @@ impl Spec {
     pub fn emulated(&self, arm: &Arm) -> Option<&str> {
         let emulates = self.emulates.as_ref()?;
         let is_given = |factor: &Factor| arm.point.get(&factor.name).is_some_and(|level| *level != factor.default);
-        let is_real = self.factors.iter().any(|factor| emulates.unless.contains(&factor.name) && is_given(factor));
+        let is_apart =
+            |one: &Arm| one.variant == arm.variant && one.point.0.iter().all(|(f, l)| arm.point.get(f) == Some(l));
+        let is_real = self.factors.iter().any(|factor| emulates.unless.contains(&factor.name) && is_given(factor))
+            || emulates.except.iter().any(is_apart);
         (!is_real).then_some(&*emulates.what)
     }
 
@@ -76,17 +79,26 @@ pub struct Emulates {
     /// The factors by which a real one is given: at another level than its default, nothing stands in.
     #[serde(default)]
     pub unless: Vec<String>,
+    /// Arms that never meet it: of such a variant, with at least these levels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<Arm>,
 }
 
 impl Emulates {
     /// In every arm.
     pub fn of(what: &str) -> Emulates {
-        Emulates { what: what.into(), unless: Vec::new() }
+        Emulates { what: what.into(), unless: Vec::new(), except: Vec::new() }
     }
 
     /// In those that are given no real one by these factors.
     pub fn unless(self, factors: &[&str]) -> Emulates {
         Emulates { unless: factors.iter().map(ToString::to_string).collect(), ..self }
+    }
+
+    /// But not where these variants are measured at this point.
+    pub fn except(self, variants: &[&str], point: &Point) -> Emulates {
+        let arm = |variant: &&str| Arm { variant: variant.to_string(), point: point.clone() };
+        Emulates { except: variants.iter().map(arm).collect(), ..self }
     }
 }
 
@@ -433,12 +445,21 @@ pub struct Metric {
     pub better: Better,
     /// How a trial's samples become the one number that claims judge.
     pub reduce: Reduce,
+    /// Whether it is a share of each trial, which over the trials is summed up by its mean: where most have none, the
+    /// median is none too, whatever the others have.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_share: bool,
 }
 
 impl Metric {
     /// A metric whose trial has one value.
     pub fn new(name: &str, about: &str, unit: Unit, better: Better) -> Metric {
-        Metric { name: name.into(), about: about.into(), unit, better, reduce: Reduce::Value }
+        Metric { name: name.into(), about: about.into(), unit, better, reduce: Reduce::Value, is_share: false }
+    }
+
+    /// A share of a trial, from 0 to 1.
+    pub fn share(name: &str, about: &str, better: Better) -> Metric {
+        Metric { is_share: true, ..Metric::new(name, about, Unit::One, better) }
     }
 
     /// A time, of which less is better.

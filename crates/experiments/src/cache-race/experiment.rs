@@ -47,10 +47,10 @@ const WARM: &str = "warm";
 const SERVERS: [&str; 3] = ["own", "nginx", "caddy"];
 
 const TIME: usize = 0;
-const GAIN: usize = 1;
-const EXTRA: usize = 2;
-const RACED: usize = 3;
-const NETWORK_WON: usize = 4;
+const RACED: usize = 1;
+const WON: usize = 2;
+const EXTRA: usize = 3;
+const GAIN: usize = 4;
 const WITHHELD: usize = 5;
 const REQUESTS: usize = 6;
 const RESIDENT: usize = 7;
@@ -58,9 +58,10 @@ const LATE: usize = 8;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     title: "A cache that is at times slow: the origin asked too, by policy, live and on recorded requests".into(),
-    emulates: Some(Emulates::of(
-        "the link to the server, and in a replay the times of both, unless somebody recorded them",
-    )),
+    emulates: Some(
+        Emulates::of("the link to the server, and in a replay the times of both, unless somebody recorded them")
+            .except(&[NEVER, THROTTLED], &Point::default().with("trace", LIVE)),
+    ),
     variants: vec![
         (NEVER, "the origin is asked when the cache has failed").into(),
         (ALWAYS, "both are asked at once").into(),
@@ -116,16 +117,17 @@ fn factors() -> Vec<Factor> {
 }
 
 fn metrics() -> Vec<Metric> {
-    let share = |name, about, better| Metric::new(name, about, Unit::One, better);
+    let share = |name, about| Metric::share(name, about, Better::Lower);
+    let one = |name, about| Metric::new(name, about, Unit::One, Better::Higher);
     [
         Metric::time("time", "of a trial's requests, at the quantile"),
-        share("gain", "of a trace: how much of what always racing gains at the quantile", Better::Higher),
-        share("extra", "share of requests for which the origin was asked in vain, as far as is known", Better::Lower),
-        share("raced", "share of requests for which the origin was asked while the cache might answer", Better::Lower),
-        share("network_won", "share of those that the origin answered first; 0 of none", Better::Higher),
-        share("withheld", "share of requests that were late, and had no budget left", Better::Lower),
-        share("requests", "how many of a trial the quantile and the shares are of", Better::Higher),
-        share("resident", "share of the files' pages that were in memory when they were asked for", Better::Lower),
+        share("raced", "share of requests for which the origin was asked while the cache might answer"),
+        Metric::share("won", "share of those that the network answered first; 0 of none", Better::Higher),
+        share("extra", "share of requests for which the origin was asked in vain, as far as is known"),
+        one("gain", "of a trace: how much of what always racing gains at the quantile"),
+        share("withheld", "share of requests that were late, and had no budget left"),
+        one("requests", "how many of a trial the quantile and the shares are of"),
+        share("resident", "share of the files' pages that were in memory when they were asked for"),
     ]
     .into_iter()
     .chain(links::metrics())
@@ -145,6 +147,28 @@ impl Experiment for CacheRace {
         &SPEC
     }
 
+    fn has(&self, variant: &str, factor: &str) -> bool {
+        match factor {
+            "delay_us" => variant == AFTER,
+            "percentile" | "budget_permille" => variant == PERCENTILE,
+            "at_once" => variant == THROTTLED,
+            _ => true,
+        }
+    }
+
+    /// What is live has no use for what a trace is made of, and the other way round. At its default a factor may stay
+    /// where nothing is made of it: rows of a table have it in common.
+    fn is_idle(&self, point: &Point, factor: &str) -> bool {
+        let is_of = |trace: &str| point.get("trace") == Some(&trace.into());
+        let is_used = match factor {
+            "stalls_permille" => is_of(STALLS),
+            "trace" | "quantile_permille" | "delay_us" | "percentile" | "budget_permille" | "at_once" => true,
+            _ => is_of(LIVE),
+        };
+        let is_default = |of: &Factor| of.name == factor && point.get(factor) == Some(&of.default);
+        !is_used && !SPEC.factors.iter().any(is_default)
+    }
+
     fn settled(&self, factor: &str, level: Level) -> Result<Level, String> {
         let (text, said) = (level.to_string(), |path: &Path, why: &str| Err(format!("{}: {why}", path.display())));
         let path = Path::new(&text);
@@ -162,16 +186,16 @@ impl Experiment for CacheRace {
         }
     }
 
-    /// The tails of policies that can be replayed, and each on the disk, where the tail of one trial is a request or two.
+    /// The tails of policies that can be replayed; the source's counts, and each policy on the disk, by the median, since
+    /// the tail of one trial there is a request or two.
     fn table_arms(&self) -> Vec<Arm> {
-        let at =
-            |trace: &str, quantile: u64| SPEC.default_point().with("trace", trace).with("quantile_permille", quantile);
-        let arm = |variant: &str, point: &Point| Arm { variant: variant.into(), point: point.clone() };
-        let live = SPEC.variants.iter().map(|variant| arm(&variant.name, &at(LIVE, 500)));
-        let replayed = [990, 999].map(|quantile| at(STALLS, quantile));
-        let replayed =
-            replayed.iter().flat_map(|point| [NEVER, ALWAYS, AFTER, PERCENTILE].map(|variant| arm(variant, point)));
-        replayed.chain(live).collect()
+        let arm = |variant: &str, trace: &str, quantile: u64| {
+            let point = SPEC.default_point().with("trace", trace).with("quantile_permille", quantile);
+            Arm { variant: variant.into(), point }
+        };
+        let replayed = [NEVER, ALWAYS, AFTER, PERCENTILE].map(|variant| arm(variant, STALLS, 990));
+        let live = SPEC.variants.iter().map(|variant| arm(&variant.name, LIVE, 500));
+        replayed.into_iter().chain([arm(AFTER, FIREFOX, 500)]).chain(live).collect()
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {

@@ -1,16 +1,18 @@
 //! Requests that read a real disk, and a server behind a link.
 
 use std::cell::Cell;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 use std::{fs, io, thread};
 
-use ascertain_engine::experiment::{Arm, Samples, TargetError};
+use ascertain_engine::experiment::{Arm, Samples, Setup, TargetError};
+use ascertain_engine::finding::Remark;
+use ascertain_engine::run::Now;
 use ascertain_netlab::{Link, RunningLink, now_ns};
 use ascertain_sys::interrupt::Stop;
 use ascertain_transfer::crc64;
-use ascertain_transfer::race::{Clock, Counts, Racer, Times, checked};
+use ascertain_transfer::race::{Clock, Racer, Times, checked};
 use tokio::runtime::Runtime;
 use tokio::task::{JoinSet, LocalSet, spawn_blocking};
 
@@ -86,14 +88,10 @@ pub struct Live {
     requests: usize,
     concurrency: usize,
     record: Option<PathBuf>,
+    /// Trials in which the link was not what it should have been, and all.
+    pub trials: Cell<(u64, u64)>,
     stop: Stop,
-}
-
-/// What was seen of a request.
-pub struct Seen {
-    time: Duration,
-    /// Where that is recorded.
-    origin: Option<Duration>,
+    now: Now,
 }
 
 /// The link of an arm.
@@ -112,7 +110,7 @@ pub fn within<T>((runtime, local): &(Runtime, LocalSet), work: impl Future<Outpu
 }
 
 impl Live {
-    pub fn new(arm: &Arm, place: Rc<Place>, stop: Stop) -> Result<Self, TargetError> {
+    pub fn new(arm: &Arm, place: Rc<Place>, setup: &Setup) -> Result<Self, TargetError> {
         Ok(Self {
             racer: Racer::with_clock(policy_of(arm)?, Fine).map_err(failed)?,
             place,
@@ -120,37 +118,47 @@ impl Live {
             requests: arm.integer("requests")? as usize,
             concurrency: arm.integer("concurrency")? as usize,
             record: Some(text(arm, "record")).filter(|path| path != OURS).map(|path| PathBuf::from(&*path)),
-            stop,
+            trials: Cell::default(),
+            stop: setup.stop.clone(),
+            now: setup.now.clone(),
         })
     }
 
-    pub async fn request(&self, index: usize) -> Result<Seen, TargetError> {
+    /// How long an object takes that is asked for as the policy has it.
+    pub async fn request(&self, index: usize) -> Result<Duration, TargetError> {
         let Place { disk, origin, sum, .. } = &*self.place;
         let from_disk = checked(read(disk.path(index)), *sum, |found| *found);
         let fetched = async { origin.clone().get().await.map(|body| crc64(&body)) };
         let from_origin = checked(fetched, *sum, |found| *found);
         let start_ns = now_ns();
         self.racer.race(from_disk, from_origin).await.map_err(failed)?;
-        let time = Duration::from_nanos(now_ns() - start_ns);
-        let mut seen = Seen { time, origin: None };
-        if self.record.is_some() {
-            let start_ns = now_ns();
-            origin.clone().get().await.map_err(failed)?;
-            seen.origin = Some(Duration::from_nanos(now_ns() - start_ns));
-        }
-        Ok(seen)
+        Ok(Duration::from_nanos(now_ns() - start_ns))
     }
 
-    pub async fn measure(self: &Rc<Self>, out: &mut Samples) -> Result<(), TargetError> {
+    /// How long it takes where only the origin is asked.
+    async fn fetch(&self) -> Result<Duration, TargetError> {
+        let start_ns = now_ns();
+        self.place.origin.clone().get().await.map_err(failed)?;
+        Ok(Duration::from_nanos(now_ns() - start_ns))
+    }
+
+    /// What is to be recorded, where something is.
+    pub async fn measure(self: &Rc<Self>, out: &mut Samples) -> Result<Vec<Times>, TargetError> {
         let (before, disk) = (self.racer.counts(), &self.place.disk);
-        let (mut seen, mut resident) = (Vec::with_capacity(self.requests), 0.0);
+        let (mut times, mut recorded, mut resident) = (Vec::with_capacity(self.requests), Vec::new(), 0.0);
         self.place.origin.open_ahead();
-        while seen.len() < self.requests {
-            let files = disk.files().min(self.requests - seen.len());
+        while times.len() < self.requests {
+            let files = disk.files().min(self.requests - times.len());
             for index in 0..files {
                 resident += disk.prepare(index).map_err(failed)? / self.requests as f64;
             }
-            self.requests_of(files, &mut seen).await?;
+            let cache = self.each_of(files, async |live, index| live.request(index).await).await?;
+            if self.record.is_some() {
+                // Who waited for the origin between two reads would leave the disk with less to do at once.
+                let origin = self.each_of(files, async |live, _| live.fetch().await).await?;
+                recorded.extend(cache.iter().zip(origin).map(|(&cache, origin)| Times { cache, origin }));
+            }
+            times.extend(cache);
         }
         // A race is answered by the other side where one fails, and the time would be that of no race.
         let after = self.racer.counts();
@@ -160,11 +168,17 @@ impl Live {
         // A server that is down is not noticed where the cache is always first.
         self.place.verify().await?;
         out.push(RESIDENT, resident);
-        self.push(&seen, before, out)
+        out.push(TIME, traces::quantile(&mut times, self.permille).as_nanos() as f64);
+        push_counts(before, self.racer.counts(), out);
+        Ok(recorded)
     }
 
-    /// Each of so many files once, several at a time.
-    async fn requests_of(self: &Rc<Self>, files: usize, seen: &mut Vec<Seen>) -> Result<(), TargetError> {
+    /// The times of so many files, each asked for once, several at a time; in the order in which they were.
+    async fn each_of(
+        self: &Rc<Self>,
+        files: usize,
+        ask: impl AsyncFn(&Self, usize) -> Result<Duration, TargetError> + Copy + 'static,
+    ) -> Result<Vec<Duration>, TargetError> {
         let next = Rc::new(Cell::new(0));
         let mut workers = JoinSet::new();
         for _ in 0..self.concurrency.min(files) {
@@ -175,35 +189,39 @@ impl Live {
                     if live.stop.is_asked() {
                         return Err(TargetError::Interrupted);
                     }
-                    seen.push(live.request(next.replace(next.get() + 1)).await?);
+                    let index = next.replace(next.get() + 1);
+                    seen.push((index, ask(&live, index).await?));
                 }
                 Ok(seen)
             });
         }
+        let mut times = vec![Duration::ZERO; files];
         while let Some(done) = workers.join_next().await {
-            seen.extend(done.map_err(failed)??);
+            done.map_err(failed)??.into_iter().for_each(|(index, time)| times[index] = time);
         }
-        Ok(())
+        Ok(times)
     }
 
-    fn push(&self, seen: &[Seen], before: Counts, out: &mut Samples) -> Result<(), TargetError> {
-        if let Some(path) = &self.record {
-            record(path, seen)?;
+    /// When a trial is over: its requests are recorded, unless the link was not what it should have been, which is said.
+    pub fn end(&self, recorded: &[Times], out: &Samples) -> Result<(), TargetError> {
+        let is_unfaithful = out.iter().any(|sample| sample.metric == LATE + 1 && sample.value > 0.0);
+        let (unfaithful, trials) = self.trials.get();
+        let (unfaithful, trials) = (unfaithful + u64::from(is_unfaithful), trials + 1);
+        self.trials.set((unfaithful, trials));
+        if unfaithful > 0 {
+            self.now.remark(Remark::Unfaithful { unfaithful, trials });
         }
-        let mut times: Vec<_> = seen.iter().map(|seen| seen.time).collect();
-        out.push(TIME, traces::quantile(&mut times, self.permille).as_nanos() as f64);
-        push_counts(before, self.racer.counts(), out);
-        Ok(())
+        let Some(path) = self.record.as_ref().filter(|_| !is_unfaithful) else { return Ok(()) };
+        traces::append(path, recorded).map_err(|error| failed(format!("{}: {error}", path.display())))
     }
-}
-
-fn record(path: &Path, seen: &[Seen]) -> Result<(), TargetError> {
-    let times = seen.iter().filter_map(|seen| Some(Times { cache: seen.time, origin: seen.origin? }));
-    let appended = traces::append(path, &times.collect::<Vec<_>>());
-    appended.map_err(|error| failed(format!("{}: {error}", path.display())))
 }
 
 /// Measures an arm, and how faithful its link was meanwhile.
 pub fn measure(live: &Rc<Live>, runtime: &(Runtime, LocalSet), out: &mut Samples) -> Result<(), TargetError> {
-    watched(Some(&live.place.link), LATE, out, |out| within(runtime, live.measure(out)))
+    let mut recorded = Vec::new();
+    watched(Some(&live.place.link), LATE, out, |out| {
+        recorded = within(runtime, live.measure(out))?;
+        Ok(())
+    })?;
+    live.end(&recorded, out)
 }

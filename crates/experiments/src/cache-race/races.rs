@@ -14,8 +14,8 @@ use tokio::task::LocalSet;
 
 use super::live::{self, Live, Place, within};
 use super::{
-    AFTER, ALWAYS, EXTRA, FIREFOX, GAIN, LIVE, NETWORK_WON, NEVER, OURS, PERCENTILE, RACED, REQUESTS, STALLS,
-    THROTTLED, TIME, WITHHELD, disk, origin, text, traces,
+    AFTER, ALWAYS, EXTRA, FIREFOX, GAIN, LIVE, NEVER, OURS, PERCENTILE, RACED, REQUESTS, STALLS, THROTTLED, TIME,
+    WITHHELD, WON, disk, origin, text, traces,
 };
 use crate::links::{self, facts, failed};
 
@@ -40,7 +40,7 @@ pub fn policy_of(arm: &Arm) -> Result<Policy, TargetError> {
 /// Whether there is such a link, server and disk.
 pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     let no = |why: &str| Err(Unavailable::levels(why));
-    let is_recorded = text(arm, "record") != OURS;
+    let is_recorded = arm.point.get("record").is_some_and(|path| *path != OURS.into());
     if text(arm, "trace") != LIVE {
         return match &*arm.variant {
             THROTTLED => no("a trace does not tell how fast the cache would have been with less to do at once"),
@@ -120,7 +120,7 @@ pub fn push_counts(before: Counts, after: Counts, out: &mut Samples) {
     let requests = since(|counts| counts.requests);
     let raced = since(|counts| counts.raced);
     out.push(RACED, share(raced, requests));
-    out.push(NETWORK_WON, share(since(|counts| counts.network_won), raced));
+    out.push(WON, share(since(|counts| counts.network_won), raced));
     out.push(EXTRA, share(since(|counts| counts.extra), requests));
     out.push(WITHHELD, share(since(|counts| counts.withheld), requests));
     out.push(REQUESTS, requests as f64);
@@ -187,7 +187,7 @@ impl Races {
             let trace = match &*text(arm, "trace") {
                 LIVE => {
                     let place = within(&runtime, shared.place(arm))?;
-                    return Live::new(arm, place, setup.stop.clone()).map(|live| Target::Live(Rc::new(live)));
+                    return Live::new(arm, place, setup).map(|live| Target::Live(Rc::new(live)));
                 }
                 STALLS => Trace::Stalls(arm.integer("stalls_permille")?),
                 named => Trace::Of(shared.times(named)?),

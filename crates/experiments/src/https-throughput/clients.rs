@@ -69,6 +69,11 @@ fn official(name: &str) -> String {
     name.replace("TLS13_", "TLS_")
 }
 
+/// What encrypts there, by its name in TLS 1.3; none in the open.
+pub fn cipher_on(connection: &Connection) -> Option<String> {
+    connection.session().map(|session| official(&session.cipher))
+}
+
 fn tls_of(arm: &Arm) -> Result<Option<Tls>, TargetError> {
     let name = cipher_of(arm).map(|name| name.replace("TLS_", "TLS13_"));
     name.map(|name| trusting_ours(&[TlsVersion::V1_3])?.with_cipher(&name)).transpose().map_err(failed)
@@ -138,8 +143,9 @@ fn own(offer: &Offer, addresses: &[SocketAddr], path: &str, stop: &Stop) -> Resu
             let mut connection = Connection::open(stream, offer, &mut Phases::begin(0))?;
             let answer = connection.send(&request, &mut Phases::begin(0))?;
             let end_ns = now_ns();
-            let cipher = connection.session().map(|session| official(&session.cipher));
-            let seen = Seen { status: answer.status, bytes: answer.body_bytes, protocol: "HTTP/1.1".into(), cipher };
+            let cipher = cipher_on(&connection);
+            let (status, bytes, protocol) = (answer.status, answer.body_bytes, answer.version.into());
+            let seen = Seen { status, bytes, protocol, cipher };
             Ok((seen, thread_cpu_ns() - before_ns, end_ns))
         }
     };

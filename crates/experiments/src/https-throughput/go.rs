@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 use std::{fs, io};
 
@@ -23,9 +24,17 @@ use crate::links::failed;
 const BUILD: Duration = Duration::from_secs(600);
 const SOURCE: &str = include_str!("ends.go");
 
-/// Whether there is a Go that could build them.
-pub fn is_installed() -> Result<PathBuf, Error> {
+fn installed() -> Result<PathBuf, Error> {
     find("go", "apt-get install golang-go")
+}
+
+/// Whether they can be built, which is tried once: the first time Go has its own libraries to build, which takes longer
+/// than a run may, and what is tried before a run begins takes none of its time.
+pub fn is_available() -> Result<(), String> {
+    static TRIED: OnceLock<Result<(), String>> = OnceLock::new();
+    let tried =
+        || Built::new(&Stop::default()).map(drop).map_err(|error| error.to_string().trim_end().replace('\n', " "));
+    TRIED.get_or_init(tried).clone()
 }
 
 /// What was built, in a folder with the certificate.
@@ -34,7 +43,7 @@ pub struct Built(Folder);
 impl Built {
     /// Builds them, without fetching anything, and whatever module the working directory is in.
     fn new(stop: &Stop) -> Result<Self, TargetError> {
-        let (go, folder) = (is_installed().map_err(failed)?, Folder::new().map_err(failed)?);
+        let (go, folder) = (installed().map_err(failed)?, Folder::new().map_err(failed)?);
         let path = |name| folder.path().join(name);
         for (name, text) in [("ends.go", SOURCE), ("certificate.pem", CERTIFICATE_PEM), ("key.pem", KEY_PEM)] {
             fs::write(path(name), text).map_err(failed)?;

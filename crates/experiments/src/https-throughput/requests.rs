@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ascertain_engine::experiment::{Arm, Samples, Status, TargetError};
 use ascertain_netlab::http::{Connection, Offer, Request};
-use ascertain_netlab::{Phase, Phases, now_ns};
+use ascertain_netlab::{Error, Phase, Phases, now_ns};
 use ascertain_sys::clock::thread_cpu_ns;
 use ascertain_sys::interrupt::Stop;
 
@@ -25,7 +25,7 @@ const BEHIND: Duration = Duration::from_millis(100);
 /// When they are due.
 #[derive(Clone, Copy)]
 pub struct Schedule {
-    rate_per_s: u64,
+    pub rate_per_s: u64,
     time: Duration,
     pub answer_bytes: u64,
 }
@@ -43,6 +43,10 @@ pub struct Asked {
     pub took_ns: u64,
     /// The client's.
     pub cpu_ns: u64,
+    pub sent_per_s: f64,
+    /// Whether the 99th percentile would be half as long or less, had each been sent when it was due and a connection
+    /// was free: it was our client that was slow then, or the machine, and not the server.
+    pub is_client_slow: bool,
 }
 
 /// A stream's.
@@ -50,6 +54,8 @@ pub struct Asked {
 struct Stream {
     /// When each was due, sent and answered.
     requests_ns: Vec<[u64; 3]>,
+    /// The one that had no answer in the end, and when it was given up, which ends its connection.
+    given_up_ns: Option<[u64; 3]>,
     cpu_ns: u64,
 }
 
@@ -81,13 +87,20 @@ impl Schedule {
         (u128::from(number) * 1_000_000_000 / u128::from(self.rate_per_s)) as u64
     }
 
-    /// Sends them by whichever connection is free first.
-    pub fn ask(self, connections: Vec<Connection>, path: &str, stop: &Stop) -> Result<Asked, TargetError> {
+    /// Sends them by whichever connection is free first. What is said of each answer, its status, bytes and version, is
+    /// checked.
+    pub fn ask(
+        self,
+        connections: Vec<Connection>,
+        path: &str,
+        check: impl Fn(u16, u64, &str) -> Result<(), TargetError> + Sync,
+        stop: &Stop,
+    ) -> Result<Asked, TargetError> {
         let shared = connections.iter().map(|connection| connection.socket().try_clone());
         let shared = shared.collect::<Result<Vec<TcpStream>, _>>().map_err(failed)?;
         let (next, start_ns) = (AtomicU64::new(0), now_ns());
         let end_ns = start_ns + (2 * self.time + GRACE).as_nanos() as u64;
-        let (next, request) = (&next, &Request::get(path));
+        let (next, request, check) = (&next, &Request::get(path), &check);
         let send = |mut connection: Connection| {
             move || {
                 let before_ns = thread_cpu_ns();
@@ -101,13 +114,15 @@ impl Schedule {
                     sleep(Duration::from_nanos(due_ns.saturating_sub(now_ns())));
                     let sent_ns = now_ns();
                     let mut phases = Phases::begin(sent_ns);
-                    let answer = connection.send(request, &mut phases).map_err(failed)?;
-                    if (answer.status, answer.body_bytes) != (200, self.answer_bytes) {
-                        let (status, bytes) = (answer.status, answer.body_bytes);
-                        let instead = self.answer_bytes;
-                        let said = format!("status {status} and {bytes} bytes instead of 200 and {instead}");
-                        return Err(TargetError::WrongAnswer(said));
-                    }
+                    connection.set_limit(Duration::from_nanos(end_ns.saturating_sub(sent_ns)));
+                    let answer = match connection.send(request, &mut phases) {
+                        Err(Error::TimedOut { .. }) => {
+                            stream.given_up_ns = Some([due_ns, sent_ns, now_ns()]);
+                            break;
+                        }
+                        answer => answer.map_err(failed)?,
+                    };
+                    check(answer.status, answer.body_bytes, answer.version)?;
                     let answered_ns = phases.end_ns(Phase::LastByte).unwrap_or_else(now_ns);
                     stream.requests_ns.push([due_ns, sent_ns, answered_ns]);
                 }
@@ -123,26 +138,46 @@ impl Schedule {
     }
 
     fn asked(self, streams: &[Stream], start_ns: u64, end_ns: u64) -> Asked {
-        let requests = || streams.iter().flat_map(|stream| &stream.requests_ns);
+        let answered = || streams.iter().flat_map(|stream| &stream.requests_ns);
+        let given_up = || streams.iter().filter_map(|stream| stream.given_up_ns.as_ref());
+        let since_due = |[due_ns, _, ended_ns]: &[u64; 3]| ended_ns - due_ns;
+        let sent = answered().count() + given_up().count();
         let mut asked = Asked {
-            latencies_ns: requests().map(|[due_ns, _, answered_ns]| answered_ns - due_ns).collect(),
-            late_ns: requests().map(|[due_ns, sent_ns, _]| sent_ns - due_ns).collect(),
-            answered: requests().count() as u64,
-            given_up_ns: None,
-            took_ns: requests().map(|[.., answered_ns]| answered_ns - start_ns).max().unwrap_or(0),
+            latencies_ns: answered().chain(given_up()).map(since_due).collect(),
+            late_ns: answered().chain(given_up()).map(|[due_ns, sent_ns, _]| sent_ns - due_ns).collect(),
+            answered: answered().count() as u64,
+            given_up_ns: given_up().map(since_due).min(),
+            took_ns: answered().map(|[.., answered_ns]| answered_ns - start_ns).max().unwrap_or(0),
             cpu_ns: streams.iter().map(|stream| stream.cpu_ns).sum(),
+            sent_per_s: sent as f64 * 1e9 / self.due_ns(self.count()).max(1) as f64,
+            is_client_slow: false,
         };
+        let mut prompt_ns: Vec<u64> = streams.iter().flat_map(Stream::prompt_ns).collect();
         // They are taken in order, so that those which nobody came to are the last.
-        for number in asked.answered..self.count() {
+        for number in sent as u64..self.count() {
             let waited_ns = end_ns.saturating_sub(start_ns + self.due_ns(number));
-            // The last one is due last.
-            asked.given_up_ns = Some(waited_ns);
-            asked.latencies_ns.push(waited_ns);
-            asked.late_ns.push(waited_ns);
+            asked.given_up_ns = Some(asked.given_up_ns.map_or(waited_ns, |given_up_ns| given_up_ns.min(waited_ns)));
+            for times_ns in [&mut asked.latencies_ns, &mut asked.late_ns, &mut prompt_ns] {
+                times_ns.push(waited_ns);
+            }
         }
-        asked.latencies_ns.sort_unstable();
-        asked.late_ns.sort_unstable();
+        for times_ns in [&mut asked.latencies_ns, &mut asked.late_ns, &mut prompt_ns] {
+            times_ns.sort_unstable();
+        }
+        let [prompt_ns, latency_ns] = [&prompt_ns, &asked.latencies_ns].map(|times_ns| at(times_ns, 0.99));
+        asked.is_client_slow = prompt_ns.zip(latency_ns).is_some_and(|(prompt_ns, ns)| prompt_ns <= ns / 2);
         asked
+    }
+}
+
+impl Stream {
+    /// What the latencies would have been, had each been sent as soon as it was due and the connection was free.
+    fn prompt_ns(&self) -> impl Iterator<Item = u64> {
+        let mut free_ns = 0;
+        self.requests_ns.iter().chain(&self.given_up_ns).map(move |[due_ns, sent_ns, ended_ns]| {
+            free_ns = free_ns.max(*due_ns) + (ended_ns - sent_ns);
+            free_ns - due_ns
+        })
     }
 }
 
@@ -169,7 +204,7 @@ impl Asked {
         let answered_per_s = self.answered as f64 * 1e9 / took_ns as f64;
         out.push(ANSWERED, answered_per_s);
         // In a short time a few slow ones at its end are that many.
-        let is_behind = Duration::from_nanos(took_ns - due_ns) > BEHIND;
+        let is_behind = self.given_up_ns.is_some() || Duration::from_nanos(took_ns - due_ns) > BEHIND;
         let is_overloaded = is_behind && answered_per_s < KEPT_UP * schedule.rate_per_s as f64;
         out.push(OVERLOADED, f64::from(u8::from(is_overloaded)));
         if self.answered > 0 {
@@ -206,7 +241,7 @@ mod tests {
             free_ns = sent_ns + if number == 0 { 10 * MS } else { MS / 10 };
             [due_ns, sent_ns, free_ns]
         });
-        let stream = Stream { requests_ns: requests_ns.collect(), cpu_ns: 40 };
+        let stream = Stream { requests_ns: requests_ns.collect(), cpu_ns: 40, ..Stream::default() };
         let asked = schedule.asked(&[stream, Stream::default()], 0, 1_000 * MS);
         assert_eq!((asked.answered, asked.cpu_ns, asked.took_ns), (20, 40, 19 * MS + MS / 10));
         // The second is due at 1 ms, sent at 10 ms, and so on: half of them are late by nearly a millisecond and more.
@@ -220,7 +255,7 @@ mod tests {
     #[test]
     fn what_was_not_answered_is_cut_off_and_not_left_out() {
         let schedule = schedule(1_000, 100);
-        let stream = Stream { requests_ns: vec![[0, 0, MS], [MS, MS, 500 * MS]], cpu_ns: 6 };
+        let stream = Stream { requests_ns: vec![[0, 0, MS], [MS, MS, 500 * MS]], cpu_ns: 6, ..Stream::default() };
         let asked = schedule.asked(&[stream], 0, 1_000 * MS);
         assert_eq!((asked.answered, asked.latencies_ns.len()), (2, 100));
         assert_eq!(asked.latencies_ns[99], 998 * MS, "the third, which is the first without an answer");
@@ -233,11 +268,41 @@ mod tests {
         assert_eq!(of(REQUEST_CPU), Some((5.0, Status::Ok)));
     }
 
+    /// A request that a connection was silent about counts as what it is known to have taken at the least.
+    #[test]
+    fn what_a_silent_connection_has_not_answered_is_cut_off() {
+        let given_up_ns = Some([2 * MS, 2 * MS, 900 * MS]);
+        let stream = Stream { requests_ns: vec![[0, 0, MS], [MS, MS, 3 * MS]], given_up_ns, cpu_ns: 6 };
+        let asked = schedule(1_000, 4).asked(&[stream], 0, 1_000 * MS);
+        assert_eq!(asked.latencies_ns, [MS, 2 * MS, 898 * MS, 997 * MS]);
+        assert_eq!((asked.answered, asked.given_up_ns, asked.sent_per_s), (2, Some(898 * MS), 750.0));
+    }
+
+    /// A client that sleeps too long delays those due meanwhile; so does a server that stalls, and that is not the
+    /// client's.
+    #[test]
+    fn who_was_slow_is_told_apart() {
+        let is_client_slow = |sleeps_ms: u64, stalls_ms: u64| {
+            let schedule = schedule(1_000, 1_000);
+            let mut free_ns = 0;
+            let requests_ns = (0..1_000).map(|number| {
+                let due_ns = schedule.due_ns(number);
+                let (late_ns, took_ns) = if number % 50 == 0 { (sleeps_ms * MS, stalls_ms * MS) } else { (0, 0) };
+                let sent_ns = due_ns.max(free_ns) + late_ns;
+                free_ns = sent_ns + took_ns + MS / 10;
+                [due_ns, sent_ns, free_ns]
+            });
+            let stream = Stream { requests_ns: requests_ns.collect(), ..Stream::default() };
+            schedule.asked(&[stream], 0, 3_000 * MS).is_client_slow
+        };
+        assert_eq!([is_client_slow(10, 0), is_client_slow(0, 10), is_client_slow(0, 0)], [true, false, false]);
+    }
+
     /// Of three the last is not answered: that two took a millisecond and two is known.
     #[test]
     fn what_is_below_all_that_was_given_up_is_known() {
         let schedule = schedule(1_000, 3);
-        let stream = Stream { requests_ns: vec![[0, 0, MS], [MS, MS, 3 * MS]], cpu_ns: 6 };
+        let stream = Stream { requests_ns: vec![[0, 0, MS], [MS, MS, 3 * MS]], cpu_ns: 6, ..Stream::default() };
         let asked = schedule.asked(&[stream], 0, 1_000 * MS);
         assert_eq!(asked.given_up_ns, Some(998 * MS));
         let mut out = Samples::default();
@@ -252,7 +317,7 @@ mod tests {
             let schedule = schedule(rate_per_s, time_ms);
             let mut requests_ns: Vec<_> = (0..schedule.count()).map(|number| [schedule.due_ns(number); 3]).collect();
             requests_ns.last_mut().unwrap()[2] = last_ms * MS;
-            let asked = schedule.asked(&[Stream { requests_ns, cpu_ns: 1 }], 0, 60_000 * MS);
+            let asked = schedule.asked(&[Stream { requests_ns, cpu_ns: 1, ..Stream::default() }], 0, 60_000 * MS);
             let mut out = Samples::default();
             asked.push(schedule, 1, &mut out);
             out.iter().find(|sample| sample.metric == OVERLOADED).unwrap().value

@@ -28,6 +28,7 @@ pub fn word<'a>(arm: &'a Arm, factor: &str) -> &'a str {
 /// Whether the machine has both ends, and they can do what is asked of them.
 pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     let (client, server) = (word(arm, "client"), word(arm, "server"));
+    let is_by_go = [client, server].contains(&GO);
     if arm.variant == KERNEL_TLS {
         return Err(Unavailable::other(no_kernel_tls(tcp::above())));
     }
@@ -39,17 +40,16 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
         return Err(Unavailable::levels(format!("Go's client can't be told a cipher of TLS 1.3: it has {cipher}")));
     }
     let client = match client {
-        CURL => find("curl", "apt-get install curl").map(drop),
-        GO => go::is_installed().map(drop),
+        CURL => find("curl", "apt-get install curl").map(drop).map_err(Unavailable::other),
         _ => Ok(()),
     };
     let server = || match server {
-        NGINX => nginx(NOWHERE, None).is_installed(),
-        CADDY => caddy(NOWHERE, None).is_installed(),
-        GO => go::is_installed().map(drop),
+        NGINX => nginx(NOWHERE, None).is_installed().map_err(Unavailable::other),
+        CADDY => caddy(NOWHERE, None).is_installed().map_err(Unavailable::other),
         _ => Ok(()),
     };
-    client.and_then(|()| server()).map_err(Unavailable::other)
+    client.and_then(|()| server())?;
+    if is_by_go { go::is_available().map_err(Unavailable::other) } else { Ok(()) }
 }
 
 /// Why nothing is encrypted by the kernel: as it says itself of a connection, for a list of what is loaded does not say

@@ -1,5 +1,6 @@
 //! Transfers, end to end.
 
+use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::Command;
@@ -31,7 +32,7 @@ fn between(client: &str, server: &str) -> [(&'static str, Level); 2] {
 }
 
 fn open(arms: &[Arm]) -> Transfers {
-    Transfers::open(arms, &Stop::new().unwrap()).unwrap()
+    Transfers::open(arms, &Setup { stop: Stop::new().unwrap(), ..Setup::default() }).unwrap()
 }
 
 fn measured(transfers: &mut Transfers, arm: ArmId) -> Result<Samples, TargetError> {
@@ -309,6 +310,45 @@ fn more_requests_than_there_are_answers_to_are_an_overload() {
     // They wait, from when they were due on, whether they were sent or not: half of them for more than half as long as
     // it takes to send them all.
     assert!(value(&out, LATENCY) > Some(50e6) && value(&out, LATE) > Some(50e6), "{out:?}");
+}
+
+/// Who says nothing until nobody waits any more has answered nothing, which is no error.
+#[test]
+fn who_is_silent_is_slow() {
+    let arm = arm(PLAIN, &[("rate", 100.into()), ("measured_ms", 100.into())]);
+    let stop = Stop::new().unwrap();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let serving = Rc::new(Serving::Own(vec![Server::misbehaving(listener, Misbehaviour::Silent).unwrap()]));
+    let mut out = Samples::default();
+    Target::new(&arm, serving, &mut None, &stop).unwrap().measure(&stop, &mut out).unwrap();
+    let p50 = out.iter().find(|sample| sample.metric == LATENCY).unwrap();
+    assert!(p50.status == Status::Censored && p50.value > 1e9, "{p50:?}");
+    assert_eq!([ANSWERED, OVERLOADED].map(|metric| value(&out, metric)), [Some(0.0), Some(1.0)], "{out:?}");
+}
+
+/// A server of HTTP/1.0 and another cipher are noticed by each client of ours, each time.
+#[test]
+fn what_is_spoken_is_looked_at_each_time() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4_096]);
+            let _ = stream.write_all(b"HTTP/1.0 200 OK\r\ncontent-length: 1000\r\n\r\n");
+            let _ = stream.write_all(&[b'x'; 1_000]);
+        }
+    });
+    for levels in [vec![("rate", 100.into()), ("measured_ms", 100.into())], vec![]] {
+        let mut transfers = open(&[arm(PLAIN, &levels), arm(TLS, &levels)]);
+        transfers.targets[0].addresses = vec![address];
+        transfers.targets[0].bytes_each = 1_000;
+        let error = measured(&mut transfers, 0).unwrap_err().to_string();
+        assert!(error.contains("HTTP/1.0 was spoken instead of HTTP/1.1"), "{error}");
+        transfers.targets[1].cipher = None;
+        let error = measured(&mut transfers, 1).unwrap_err().to_string();
+        assert!(error.contains("TLS_AES_128_GCM_SHA256 was agreed upon instead of no TLS"), "{error}");
+    }
 }
 
 #[test]

@@ -5,19 +5,25 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use ascertain_engine::experiment::{Arm, ArmId, Point, Samples, Session, Setup, TargetError, Trial};
+use ascertain_engine::finding::Remark;
+use ascertain_engine::run::Now;
 use ascertain_sys::affinity::{self, Pinned};
 use ascertain_sys::interrupt::Stop;
 
-use super::clients::{Client, Download, Seen, cipher_of};
+use super::clients::{Client, Download, Seen, cipher_of, cipher_on};
 use super::go::Built;
 use super::requests::{Schedule, connect};
 use super::servers::{Serving, word};
 use super::{CLIENT_CPU, CPU, ONE, SERVER_CPU, THROUGHPUT};
 use crate::links::failed;
 
+/// What is to be spoken.
+const PROTOCOL: &str = "HTTP/1.1";
+
 struct Transfers {
     targets: Vec<Target>,
     stop: Stop,
+    now: Now,
     /// What Go's ends are run from.
     _built: Option<Built>,
 }
@@ -39,18 +45,21 @@ struct Target {
     cipher: Option<String>,
     /// Small requests, instead of large transfers.
     schedule: Option<Schedule>,
+    /// Trials in which our client was slower than who answers, and all.
+    limited: (u64, u64),
+    remark: Option<Remark>,
     /// Who asks whom, for errors.
     between: String,
 }
 
 pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
-    Ok(Box::new(Transfers::open(arms, &setup.stop)?))
+    Ok(Box::new(Transfers::open(arms, setup)?))
 }
 
 impl Transfers {
     /// Arms that are served alike have one server.
-    fn open(arms: &[Arm], stop: &Stop) -> Result<Self, TargetError> {
-        let mut built = None;
+    fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
+        let (stop, mut built) = (&setup.stop, None);
         let mut servers: Vec<(&Arm, Rc<Serving>)> = Vec::new();
         let mut targets = Vec::new();
         for arm in arms {
@@ -70,7 +79,7 @@ impl Transfers {
             servers.push((arm, serving.clone()));
             targets.push(Target::new(arm, serving, &mut built, stop)?);
         }
-        Ok(Self { targets, stop: stop.clone(), _built: built })
+        Ok(Self { targets, stop: stop.clone(), now: setup.now.clone(), _built: built })
     }
 }
 
@@ -90,7 +99,8 @@ impl Target {
         let addresses = (0..streams as usize).map(|stream| serving.address(stream)).collect();
         let between = format!("{} from {}, {}", word(arm, "client"), word(arm, "server"), arm.variant);
         let cipher = cipher_of(arm);
-        Ok(Self { client, is_on_one, serving, addresses, path, bytes_each, cipher, schedule, between })
+        let (limited, remark) = Default::default();
+        Ok(Self { client, is_on_one, serving, addresses, path, bytes_each, cipher, schedule, limited, remark, between })
     }
 
     /// An error with who it is of, and with what the server says of it.
@@ -107,9 +117,19 @@ impl Target {
         if let (Some(schedule), Client::Own(offer)) = (self.schedule, &self.client) {
             let _pinned = placed(self.is_on_one)?;
             let connections = connect(offer, &self.addresses)?;
+            connections.iter().try_for_each(|on| check_cipher(self.cipher.as_deref(), cipher_on(on).as_deref()))?;
             let before_ns = self.serving.cpu_ns()?;
-            let asked = schedule.ask(connections, &self.path, stop)?;
+            let check = |status, bytes, version: &str| check_answer(self.bytes_each, status, bytes, version);
+            let asked = schedule.ask(connections, &self.path, check, stop)?;
             asked.push(schedule, self.serving.cpu_ns()? - before_ns, out);
+            let (limited, trials) = &mut self.limited;
+            *trials += 1;
+            *limited += u64::from(asked.is_client_slow);
+            if *limited > 0 {
+                let (wanted_per_s, sent_per_s) = (schedule.rate_per_s as f64, asked.sent_per_s);
+                let (limited, trials) = (*limited, *trials);
+                self.remark = Some(Remark::Overload { limited, trials, wanted_per_s, sent_per_s });
+            }
             return Ok(());
         }
         let (download, server_cpu_ns) = self.download(stop)?;
@@ -134,14 +154,7 @@ impl Target {
     }
 
     fn check(&self, seen: &Seen) -> Result<(), TargetError> {
-        if (seen.status, seen.bytes) != (200, self.bytes_each) {
-            let (status, bytes, instead) = (seen.status, seen.bytes, self.bytes_each);
-            let said = format!("status {status} and {bytes} bytes instead of 200 and {instead}");
-            return Err(TargetError::WrongAnswer(said));
-        }
-        if seen.protocol != "HTTP/1.1" {
-            return Err(failed(format!("{} was spoken instead of HTTP/1.1", seen.protocol)));
-        }
+        check_answer(self.bytes_each, seen.status, seen.bytes, &seen.protocol)?;
         match &seen.cipher {
             Some(cipher) => self.check_cipher(Some(cipher)),
             None => Ok(()),
@@ -149,9 +162,21 @@ impl Target {
     }
 
     fn check_cipher(&self, seen: Option<&str>) -> Result<(), TargetError> {
-        let [seen, instead] = [seen, self.cipher.as_deref()].map(|cipher| cipher.unwrap_or("no TLS"));
-        if seen == instead { Ok(()) } else { Err(failed(format!("{seen} was agreed upon instead of {instead}"))) }
+        check_cipher(self.cipher.as_deref(), seen)
     }
+}
+
+fn check_answer(wanted_bytes: u64, status: u16, bytes: u64, protocol: &str) -> Result<(), TargetError> {
+    if (status, bytes) != (200, wanted_bytes) {
+        let said = format!("status {status} and {bytes} bytes instead of 200 and {wanted_bytes}");
+        return Err(TargetError::WrongAnswer(said));
+    }
+    if protocol == PROTOCOL { Ok(()) } else { Err(failed(format!("{protocol} was spoken instead of {PROTOCOL}"))) }
+}
+
+fn check_cipher(wanted: Option<&str>, seen: Option<&str>) -> Result<(), TargetError> {
+    let [seen, instead] = [seen, wanted].map(|cipher| cipher.unwrap_or("no TLS"));
+    if seen == instead { Ok(()) } else { Err(failed(format!("{seen} was agreed upon instead of {instead}"))) }
 }
 
 impl Session for Transfers {
@@ -170,14 +195,16 @@ impl Session for Transfers {
 
     fn facts(&mut self, arm: ArmId) -> Result<Point, TargetError> {
         let congestion = fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").map_err(failed)?;
-        let point = Point::default().with("protocol", "HTTP/1.1").with("congestion", congestion.trim());
+        let point = Point::default().with("protocol", PROTOCOL).with("congestion", congestion.trim());
         let cipher = &self.targets[arm].cipher;
         Ok(cipher.iter().fold(point, |point, cipher| point.with("cipher", cipher.as_str())))
     }
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         let target = &mut self.targets[arm];
-        target.measure(&self.stop, out).map_err(|error| target.told(error))
+        target.measure(&self.stop, out).map_err(|error| target.told(error))?;
+        target.remark.iter().for_each(|remark| self.now.remark(remark.clone()));
+        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ use ascertain_sys::clock::now_ns;
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper::header::{HOST, HeaderValue};
-use hyper::{Method, Response, Uri};
+use hyper::{Method, Response, Uri, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Runtime;
@@ -69,6 +69,8 @@ impl Request {
 pub struct Answer {
     /// 200, if all is well.
     pub status: u16,
+    /// As the answer says, or the connection: `HTTP/1.1`.
+    pub version: &'static str,
     /// The length of the body.
     pub body_bytes: u64,
     /// All that arrived, with the head and HTTP/2's frames, but without what TLS adds.
@@ -148,11 +150,11 @@ impl Connection {
                 sender.send(message).await.map_err(|error| Error::broken("before there was an answer", error))?;
             phases.end(Phase::FirstByte, now_ns());
             sent_ns = seen.last_sent_ns();
-            let status = answer.status().as_u16();
+            let (status, version) = (answer.status().as_u16(), version(&answer));
             let body_bytes = length_bytes(answer.into_body()).await;
             let body_bytes = body_bytes.map_err(|error| Error::broken("in the middle of the answer", error))?;
             phases.end(Phase::LastByte, now_ns());
-            Ok(Answer { status, body_bytes, received_bytes: seen.received_bytes() })
+            Ok(Answer { status, version, body_bytes, received_bytes: seen.received_bytes() })
         };
         let answer = within(&self.runtime, self.offer.limit, sending);
         // What has no body is gone with the first write; HTTP/2 then writes what it has to acknowledge.
@@ -161,6 +163,11 @@ impl Connection {
             phases.end(Phase::Sent, sent_ns);
         }
         answer
+    }
+
+    /// From now on it waits for so long at the most.
+    pub fn set_limit(&mut self, limit: Duration) {
+        self.offer.limit = limit;
     }
 
     /// What both sides agreed upon, where there is TLS.
@@ -188,6 +195,14 @@ impl Sender {
                 sender.send_request(message).await
             }
         }
+    }
+}
+
+fn version(answer: &Response<Incoming>) -> &'static str {
+    match answer.version() {
+        Version::HTTP_10 => "HTTP/1.0",
+        Version::HTTP_2 => "HTTP/2",
+        _ => "HTTP/1.1",
     }
 }
 

@@ -82,7 +82,7 @@ fn is_emulated(run: &RecordedRun, spec: &Spec) -> bool {
 }
 
 /// "Emulated: a link and both servers, in this process; a real one is given by `url`."
-fn emulated(Emulates { what, unless }: &Emulates) -> String {
+fn emulated(Emulates { what, unless, .. }: &Emulates) -> String {
     let factors: Vec<String> = unless.iter().map(|factor| quoted(factor)).collect();
     let given =
         if factors.is_empty() { String::new() } else { format!("; a real one is given by {}", factors.join(", ")) };

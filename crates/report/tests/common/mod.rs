@@ -229,6 +229,7 @@ fn summary(experiment: &str, variant: &str, at: Point, measure: &Measure, median
         metric: measure.metric.clone(),
         unit: measure.unit,
         better: measure.better,
+        is_share: false,
         n: 43,
         median: Some(median),
         median_low: Some(median * 0.997),

@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use super::delay::{Delay, MOST_QUANTILE};
-use crate::Error;
 
 /// What a request to the origin costs: budgets are counted in millionths of it, so that no rounding adds up.
 const REQUEST: u64 = 1_000_000;
@@ -36,10 +35,15 @@ pub enum Policy {
     },
 }
 
+/// A quantile or a budget that is no share, or a limit of nothing at once.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadPolicy(String);
+
 impl Policy {
     /// Whether it is one.
-    pub(super) fn check(self) -> Result<Self, Error> {
-        let error = |what: String| Err(Error::Request(what));
+    pub(super) fn check(self) -> Result<Self, BadPolicy> {
+        let error = |what: String| Err(BadPolicy(what));
         match self {
             Self::Percentile { quantile, .. } if !(quantile > 0.0 && quantile < 1.0) => {
                 error(format!("a race's quantile is between 0 and 1, and not {quantile}"))

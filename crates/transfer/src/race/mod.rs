@@ -13,6 +13,6 @@ mod ledger;
 mod racer;
 mod replay;
 
-pub use ledger::{Counts, Policy};
+pub use ledger::{BadPolicy, Counts, Policy};
 pub use racer::{BothFailed, Clock, Mismatch, Racer, Side, TokioClock, Won, checked};
 pub use replay::{Replayed, Times, replay};

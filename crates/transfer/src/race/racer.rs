@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
 use super::ledger::{Counts, Ledger, Policy};
-use crate::Error;
+use super::BadPolicy;
 
 /// Where a race has its time from.
 pub trait Clock {
@@ -144,8 +144,8 @@ impl Racer {
     /// By tokio's time.
     ///
     /// # Errors
-    /// [`Error::Request`] for a quantile or a budget that is no share, and a limit of nothing at once.
-    pub fn new(policy: Policy) -> Result<Self, Error> {
+    /// [`BadPolicy`] for a quantile or a budget that is no share, and a limit of nothing at once.
+    pub fn new(policy: Policy) -> Result<Self, BadPolicy> {
         Self::with_clock(policy, TokioClock::default())
     }
 }
@@ -155,7 +155,7 @@ impl<K: Clock> Racer<K> {
     ///
     /// # Errors
     /// As [`new`](Racer::new).
-    pub fn with_clock(policy: Policy, clock: K) -> Result<Self, Error> {
+    pub fn with_clock(policy: Policy, clock: K) -> Result<Self, BadPolicy> {
         let policy = policy.check()?;
         let room = match policy {
             Policy::Throttled { at_once } => Some(Semaphore::new(at_once.min(Semaphore::MAX_PERMITS))),

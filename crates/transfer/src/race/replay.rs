@@ -6,8 +6,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use super::{Clock, Counts, Policy, Racer};
-use crate::Error;
+use super::{BadPolicy, Clock, Counts, Policy, Racer};
 
 /// How long a request takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,12 +39,12 @@ pub struct Replayed {
 /// let replayed = replay(Policy::After(ms(10)), &requests)?;
 /// assert_eq!(replayed.times, [ms(2), ms(60)]);
 /// assert_eq!((replayed.counts.raced, replayed.counts.network_won), (1, 1));
-/// # Ok::<(), ascertain_transfer::Error>(())
+/// # Ok::<(), ascertain_transfer::race::BadPolicy>(())
 /// ```
 ///
 /// # Errors
 /// As [`Racer::new`].
-pub fn replay(policy: Policy, requests: &[Times]) -> Result<Replayed, Error> {
+pub fn replay(policy: Policy, requests: &[Times]) -> Result<Replayed, BadPolicy> {
     let racer = Racer::with_clock(policy, Virtual::default())?;
     let clock = &racer.clock;
     let answer = |time| async move {

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::claims_file::{ClaimsFile, ClaimsFileError, parse};
 use crate::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Level, Metric, Reduce, Session, Setup, Spec, TargetError, Variant,
+    Accepts, Arm, Better, Experiment, Factor, Level, Metric, Session, Setup, Spec, TargetError, Variant,
 };
 use crate::unit::Unit;
 
@@ -75,5 +75,5 @@ fn factor(name: &str, default: Level, accepts: Accepts) -> Factor {
 }
 
 fn metric(name: &str, unit: Unit, better: Better) -> Metric {
-    Metric { name: name.into(), about: String::new(), unit, better, reduce: Reduce::Value }
+    Metric::new(name, "", unit, better)
 }

@@ -8,7 +8,7 @@ use ascertain_sys::clock;
 use ascertain_sys::machine::Machine;
 
 use super::{Header, Row, SCHEMA, Writer, read_rows, rfc3339};
-use crate::experiment::{Accepts, Arm, Better, Factor, Level, Metric, Point, Reduce, Sample, Spec, Status, Variant};
+use crate::experiment::{Accepts, Arm, Better, Factor, Level, Metric, Point, Sample, Spec, Status, Variant};
 use crate::finding::Threat;
 use crate::outcome::{self, Outcome};
 use crate::plan::{Config, Plan, Table};
@@ -17,13 +17,7 @@ use crate::unit::Unit;
 const RUN_ID: &str = "20261121T093012Z-k3f9";
 
 fn spec() -> Spec {
-    let metric = |name: &str, unit, better| Metric {
-        name: name.into(),
-        about: format!("about {name}"),
-        unit,
-        better,
-        reduce: Reduce::Value,
-    };
+    let metric = |name: &str, unit, better| Metric::new(name, &format!("about {name}"), unit, better);
     Spec {
         id: "sum".into(),
         title: "Summation".into(),
