@@ -24,6 +24,11 @@ export async function complaintsOfUse(browser, many, several) {
   await page.locator("[type=search]").focus();
   await page.keyboard.press("Escape");
   expect((await shown()) === all && (await hash()) === "", "Escape does not end a search");
+  await page.keyboard.press("/");
+  await page.keyboard.type("nothing is called so");
+  expect((await shown()) === 0 && (await page.locator(".nothing").isVisible()), "a search without a match shows nothing");
+  await page.keyboard.press("Escape");
+  expect((await shown()) === all && !(await page.locator(".nothing").isVisible()), "Escape does not show all again");
 
   await page.locator(".chips button.refuted").click();
   const refuted = await page.locator(".row.refuted").count();
@@ -31,7 +36,7 @@ export async function complaintsOfUse(browser, many, several) {
   expect((await hash()) === "v=refuted", `the address is ${await hash()}`);
   await page.locator(".tools select").selectOption("far");
   const far = await page.locator(".row:visible").evaluateAll((rows) => rows.map((row) => Number(row.dataset.far)));
-  expect(far.every((distance, index) => index === 0 || distance <= far[index - 1]), "the furthest are not first");
+  expect(far.every((place, index) => index === 0 || place > far[index - 1]), "the furthest are not first");
   await page.locator(".tools .csv").click();
   const lines = (await copied()).trim().split("\n");
   expect(lines.length === refuted + 1 && lines[0].startsWith("id,verdict,claim"), `CSV has ${lines.length} lines`);

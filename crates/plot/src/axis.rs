@@ -43,12 +43,16 @@ pub struct Axis {
     pub domain: Option<(f64, f64)>,
     /// Whether its numbers are shares that are written in percent. On a logarithmic scale they are not.
     pub in_percent: bool,
+    /// The only numbers that there are on it, as a factor has levels: ticks are at these alone. Empty where it has no
+    /// such.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub levels: Vec<f64>,
 }
 
 impl Axis {
     /// An axis as wide as its marks.
     pub fn new(label: &str, scale: Scale, unit: impl Into<Prefixes>) -> Axis {
-        Axis { label: label.to_string(), scale, unit: unit.into(), domain: None, in_percent: false }
+        Axis { label: label.to_string(), scale, unit: unit.into(), domain: None, in_percent: false, levels: Vec::new() }
     }
 
     /// The axis with these numbers in sight, whatever the marks are.
@@ -62,6 +66,13 @@ impl Axis {
     #[must_use]
     pub fn percent(mut self) -> Axis {
         self.in_percent = true;
+        self
+    }
+
+    /// The axis with ticks at these numbers alone.
+    #[must_use]
+    pub fn at(mut self, levels: impl IntoIterator<Item = f64>) -> Axis {
+        self.levels = levels.into_iter().collect();
         self
     }
 

@@ -1,4 +1,4 @@
-//! Colours, dashes and shapes, by which up to 24 series are told apart.
+//! Colours, dashes and shapes, by which up to 56 series are told apart.
 
 /// The colours of series on white.
 ///
@@ -22,9 +22,9 @@ pub const GROUND: [(&str, &str, &str); 4] = [
     ("paper", "#ffffff", "#1b1d20"),
 ];
 
-/// Dashes in pixels; the first is a whole line. Six dashes and eight colours have their first pair in common again
-/// at the 25th series.
-const DASHES: [&str; 6] = ["", "7 3", "2 2.5", "9 3 2 3", "14 4", "6 2.5 1.5 2.5 1.5 2.5"];
+/// Dashes in pixels; the first is a whole line. Seven dashes and eight colours have their first pair in common again
+/// at the 57th series: each pair of both has a series.
+const DASHES: [&str; 7] = ["", "7 3", "2 2.5", "9 3 2 3", "14 4", "6 2.5 1.5 2.5 1.5 2.5", "4 6"];
 
 /// The dash of a series' line.
 pub(crate) fn dash(series: usize) -> &'static str {
@@ -34,15 +34,16 @@ pub(crate) fn dash(series: usize) -> &'static str {
 /// The dash of a limit or a model, unlike those of series.
 pub(crate) const MODEL_DASH: &str = "1 3";
 
-/// Outlines of marks about 8 pixels high around 0,0: circle, square, triangle, diamond, triangle downwards, cross;
-/// relative, so that they can follow a place.
-pub(crate) const SHAPES: [&str; 6] = [
+/// Outlines of marks about 8 pixels high around 0,0: circle, square, triangle, diamond, triangle downwards, cross,
+/// and a cross that lies; relative, so that they can follow a place.
+pub(crate) const SHAPES: [&str; 7] = [
     "m0-3.6a3.6 3.6 0 1 1-.01 0z",
     "m-3.3-3.3h6.6v6.6h-6.6z",
     "m0-4.4l4.2 7.6h-8.4z",
     "m0-4.7l4.7 4.7-4.7 4.7-4.7-4.7z",
     "m0 4.4l4.2-7.6h-8.4z",
     "m-1.3-4.2h2.6v2.9h2.9v2.6h-2.9v2.9h-2.6v-2.9h-2.9v-2.6h2.9z",
+    "m0-1.6l2.6-2.6 1.6 1.6-2.6 2.6 2.6 2.6-1.6 1.6-2.6-2.6-2.6 2.6-1.6-1.6 2.6-2.6-2.6-2.6 1.6-1.6z",
 ];
 
 /// The shape of a series' marks, as an index.
@@ -53,9 +54,10 @@ pub(crate) fn shape(series: usize) -> usize {
 /// The characters of series in a terminal, all one column wide.
 const GLYPHS: [char; 16] = ['●', '○', '■', '□', '▲', '△', '◆', '◇', '+', '×', '*', '#', '%', '@', '&', '$'];
 
-/// The character of a series.
+/// The character of a series; letters, where there are many.
 pub(crate) fn glyph(series: Option<usize>) -> char {
-    series.map_or('•', |series| GLYPHS[series % GLYPHS.len()])
+    let of = |series: usize| GLYPHS.into_iter().chain('a'..='z').chain('A'..='Z').cycle().nth(series).unwrap_or('•');
+    series.map_or('•', of)
 }
 
 /// The terminal colours of series: those of the 256 that are readable on both grounds and nearest to the colours

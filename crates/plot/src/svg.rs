@@ -13,8 +13,8 @@
 //! # What a script finds
 //!
 //! `web/plot.js` shows the numbers under the pointer or the keyboard's focus. Places of marks say what they are,
-//! so that no number is written twice. Coordinates are rounded to a hundredth of a pixel, or to a tenth in narrow
-//! plots and those of more than 2,000 marks.
+//! so that no number is written twice. Coordinates are rounded to a hundredth of a pixel, to a tenth in plots of
+//! more than 2,000 marks, and to half a pixel in narrow ones.
 //!
 //! | on | | means |
 //! |---|---|---|

@@ -32,6 +32,7 @@ pub(crate) struct TickSpace<'a> {
 pub(crate) fn ticks(ruler: &Ruler, space: &TickSpace) -> Vec<Tick> {
     let mut ticks = match &ruler.axis.scale {
         Scale::Names(names) => return named(ruler, names, space),
+        _ if !ruler.axis.levels.is_empty() => return every(&levels(ruler), space),
         Scale::Linear => densest(linear(ruler), space),
         Scale::Log if ruler.is_binary => densest(binary(ruler), space),
         Scale::Log => densest(logarithmic(ruler), space),
@@ -80,6 +81,26 @@ fn at(ruler: &Ruler, values: &[f64], labels: impl Fn(&[f64]) -> Vec<String>) -> 
     let placed =
         values.iter().zip(labels).filter_map(|(v, label)| Some(Tick { share: ruler.share(*v)?, label, name: None }));
     placed.collect()
+}
+
+/// The numbers that there are on the axis, and no others.
+fn levels(ruler: &Ruler) -> Vec<Tick> {
+    let unit = ruler.axis.unit;
+    let written = |value: &f64| match label::own(*value, unit) {
+        _ if ruler.is_binary => label::binary(*value, unit),
+        // Two digits, as ticks have them, may be too few for a number that somebody chose.
+        _ if label::symbol(unit).is_empty() && !has_two_digits(*value) => value.to_string(),
+        own => own,
+    };
+    let mut sorted = ruler.axis.levels.clone();
+    sorted.sort_by(f64::total_cmp);
+    sorted.dedup();
+    at(ruler, &sorted, |values| values.iter().map(written).collect())
+}
+
+/// Whether two significant digits say all of a number.
+fn has_two_digits(value: f64) -> bool {
+    format!("{value:.1e}").parse() == Ok(value)
 }
 
 /// Multiples of 1, 2 or 5 times a power of ten in the unit that the labels show, ever fewer.

@@ -1,6 +1,8 @@
 //! How far claims are from what was said of them, on one scale for all.
 
 use ascertain_engine::claim::{Bound, Effect, Judging};
+#[cfg(feature = "html")]
+use ascertain_engine::outcome::Verdict;
 use ascertain_engine::outcome::{ClaimResult, TestSpec};
 
 /// What was measured by what was claimed: 1 just as claimed, above 1 the claim is kept with something to spare. Of a
@@ -26,6 +28,24 @@ impl Standing {
 /// How far a claim is from what was said, as the logarithm of a factor. What has no such figure is nearest.
 pub(crate) fn distance(claim: &ClaimResult) -> f64 {
     Standing::of(claim).map_or(0.0, |standing| -standing.value.ln())
+}
+
+/// The claims in the order of who is furthest from what was said: those that are refuted, then those of which it is not
+/// decided, the others last; each by its distance.
+#[cfg(feature = "html")]
+pub(crate) fn furthest_first(claims: &[ClaimResult]) -> Vec<usize> {
+    let rank = |claim: &ClaimResult| match claim.verdict {
+        Verdict::Refuted => 0,
+        Verdict::Undecided => 1,
+        Verdict::Holds => 2,
+        Verdict::Unavailable | Verdict::Failed | Verdict::Deferred => 3,
+    };
+    let mut order: Vec<usize> = (0..claims.len()).collect();
+    order.sort_by(|&one, &other| {
+        let [one, other] = [&claims[one], &claims[other]];
+        rank(one).cmp(&rank(other)).then(distance(other).total_cmp(&distance(one)))
+    });
+    order
 }
 
 /// Where a claim that asks for a range ends on that scale: as far inside as its middle is.

@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -98,15 +99,20 @@ fn unpacked(page: &str) -> Vec<String> {
     let bytes: Vec<u8> = digits.chunks(5).flat_map(|five| word(five).to_be_bytes()).collect();
     let unpacked = miniz_oxide::inflate::decompress_to_vec_zlib(&bytes[..bytes.len() - filled]);
     let text = String::from_utf8(unpacked.expect("as a browser reads it")).unwrap();
-    let mut lines = text.lines();
-    let frames: Vec<String> = serde_json::from_str(lines.next().unwrap()).expect("an array of texts");
+    let (frames, missing): (Vec<String>, BTreeMap<String, String>) = serde_json::from_str(&text).expect("as packed");
+    let mut missing: BTreeMap<&str, std::str::Lines> =
+        missing.iter().map(|(name, values)| (name.as_str(), values.lines())).collect();
     let mut whole = |frame: String| {
-        let mut pieces = frame.split(" d=\"\"");
+        let mut pieces = frame.split('\u{7f}');
         let first = pieces.next().unwrap().to_string();
-        pieces.fold(first, |part, piece| part + " d=\"" + lines.next().expect("its data") + "\"" + piece)
+        pieces.fold(first, |part, piece| {
+            let name = part.strip_suffix("=\"").map_or("", |before| before.rsplit(' ').next().unwrap());
+            let value = missing.get_mut(name).and_then(Iterator::next).unwrap_or_default();
+            part + value + piece
+        })
     };
     let parts = frames.into_iter().map(&mut whole).collect();
-    assert_eq!(lines.next(), None, "each path has its place");
+    assert!(missing.into_values().all(|mut values| values.next().is_none()), "all have their places");
     parts
 }
 

@@ -14,11 +14,11 @@
   };
 
   // What the pixels of an axis mean.
-  const axis = (data, ticks) => {
+  const axis = (data, ticks, tells) => {
     const [scale, ...ends] = data("").split(" ");
     const [from, to, start, end] = ends.map(Number);
     // No more digits than pixels tell apart.
-    const step = 10 ** Math.ceil(Math.log10(Math.abs((to - from) / (end - start) / 20)));
+    const step = 10 ** Math.ceil(Math.log10(Math.abs((to - from) / (end - start) / tells)));
     const named = (text) => (text.querySelector("title") || text).textContent;
     const names = data("-names") ? data("-names").split("\n") : scale === "names" && [...ticks].map(named);
     const write = (px) => {
@@ -51,13 +51,14 @@
 
   // All marks, in rows along which the left and right keys go.
   const read = (svg) => {
+    const tells = svg.viewBox.baseVal.width > 400 ? 20 : 4;
     const [x, y] = ["x", "y"].map((name) =>
-      axis((part) => svg.getAttribute(`data-${name}${part}`), svg.querySelectorAll(`g.${name} text`)));
+      axis((part) => svg.getAttribute(`data-${name}${part}`), svg.querySelectorAll(`g.${name} text`), tells));
     const rows = {}, bands = {};
     const add = (row, at, ...text) => (rows["row " + row] = rows["row " + row] || []).push({ x: at[0], y: at[1], text });
     const key = (series, px) => px.toFixed(1) + series;
     const point = (series) => (at) => {
-      const ends = (bands[key(series, at[0])] || []).map((px, i) => Math.abs(px - [y.start, y.end][i]) > 0.06 && y.write(px));
+      const ends = (bands[key(series, at[0])] || []).map((px, i) => Math.abs(px - [y.start, y.end][i]) > 0.3 && y.write(px));
       const range = ends[0] && ends[1] ? ` (${ends.join(" to ")})` : ends[0] ? ` (at least ${ends[0]})` : ends[1] ? ` (at most ${ends[1]})` : "";
       add(series, at, series, x.text(at[0]), y.text(at[1]) + range);
     };

@@ -24,9 +24,10 @@
       bytes.setUint32((from / 5) * 4, word);
     }
     const stream = new Blob([bytes.buffer.slice(0, bytes.byteLength - filled)]).stream().pipeThrough(new DecompressionStream("deflate"));
-    const [frames, ...paths] = (await new Response(stream).text()).split("\n");
-    let next = 0;
-    return JSON.parse(frames).map((frame) => frame.replaceAll(' d=""', () => ` d="${paths[next++]}"`));
+    const [frames, missing] = JSON.parse(await new Response(stream).text());
+    const next = Object.fromEntries(Object.entries(missing).map(([name, values]) => [name, values.split("\n").values()]));
+    return frames.map((frame) => frame.replace(/(?:([\w-]+)=")?\x7f/g, (blank, name = "") =>
+      blank.slice(0, -1) + next[name].next().value));
   };
   const draw = async (opened) => {
     for (const place of $$("[data-packed]", opened)) {
@@ -110,6 +111,13 @@
   sorted.setAttribute("aria-label", "All claims, the furthest from what was said first");
   groups[0].before(sorted);
   const isShown = (row) => !row.hidden;
+  const nothing = document.createElement("p");
+  Object.assign(nothing, { className: "nothing", textContent: "Nothing found; Esc shows all.", hidden: true });
+  sorted.after(nothing);
+  const showAll = () => {
+    input.value = "";
+    chips.forEach((chip) => (chip.ariaPressed = "false"));
+  };
   const size = () => {
     const height = getComputedStyle(tools).position === "sticky" ? tools.offsetHeight : 0;
     document.documentElement.style.setProperty("--tools", `${height}px`);
@@ -118,7 +126,7 @@
   const arrange = () => {
     const isFar = sort.value === "far";
     if (isFar === sorted.childElementCount > 0) return;
-    if (isFar) sorted.append(...rows.toSorted((one, other) => other.dataset.far - one.dataset.far));
+    if (isFar) sorted.append(...rows.toSorted((one, other) => one.dataset.far - other.dataset.far));
     else for (const [group, own] of home) $("h2, h3", group).after(...own);
   };
   const find = () => {
@@ -133,7 +141,9 @@
       const isEmpty = !$$(":scope > .row", group).some(isShown);
       group.hidden = isEmpty && (isFinding || sort.value === "far");
     }
-    output.textContent = isFinding ? `${rows.filter(isShown).length} of ${rows.length}` : "";
+    const count = rows.filter(isShown).length;
+    output.textContent = isFinding ? `${count} of ${rows.length}` : "";
+    nothing.hidden = count > 0;
     size();
     return new URLSearchParams(Object.entries({ q: input.value.trim(), v: pressed.join(), sort: sort.value }).filter(([, value]) => value));
   };
@@ -166,13 +176,13 @@
       arrange();
       find();
     }
-    if (!target?.matches(".row")) return;
+    if (!target) return;
     if (target.hidden) {
-      input.value = "";
-      chips.forEach((chip) => (chip.ariaPressed = "false"));
+      showAll();
       find();
     }
-    target.open = true;
+    if (target.matches(".row")) target.open = true;
+    // Once the tools are there, which stand above it.
     target.scrollIntoView();
   }
   addEventListener("resize", size);
@@ -185,8 +195,8 @@
   }, true);
 
   addEventListener("keydown", (event) => {
-    if (event.target === input && event.key === "Escape") {
-      input.value = "";
+    if (event.key === "Escape" && (event.target === input || !nothing.hidden)) {
+      showAll();
       apply();
       input.blur();
     }

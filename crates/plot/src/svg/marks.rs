@@ -13,7 +13,7 @@ use crate::{Interval, Layer, Range};
 const MOST_MARKERS: usize = 24;
 /// At most so many dots have shapes; more are round.
 const MOST_SHAPES: usize = 400;
-/// Plots of more marks than this have coarser coordinates.
+/// Plots of more marks than this have coarser coordinates and smaller dots.
 const MOST_FINE: usize = 2_000;
 /// At most so many rows have their figures written beside them.
 const MOST_FIGURES: usize = 100;
@@ -92,7 +92,12 @@ impl Drawing {
             _ => 0,
         };
         let are_many = self.scene.plot.layers.iter().map(marks).sum::<usize>() > MOST_FINE;
-        if are_many || self.size == Size::Narrow { 10 } else { 100 }
+        match self.size {
+            // Of a hundred pictures on a page, digits are most.
+            Size::Narrow => 2,
+            Size::Wide if are_many => 10,
+            Size::Wide => 100,
+        }
     }
 
     /// The shape of a series, in the colour of the group that it is in, and the attribute that draws it at each vertex

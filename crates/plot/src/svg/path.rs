@@ -112,7 +112,7 @@ impl Path {
     }
 }
 
-/// `12.5`, `-.25`, `3`: a number of `1 / grain`, without zeros that say nothing.
+/// `12.5`, `-.25`, `3`: a number of `1 / grain`, of which a hundred is a multiple, without zeros that say nothing.
 fn push_number(text: &mut String, number: i64, grain: i64) {
     if number < 0 {
         text.push('-');
@@ -122,8 +122,8 @@ fn push_number(text: &mut String, number: i64, grain: i64) {
         let _ = write!(text, "{whole}");
     }
     if rest > 0 {
-        let digits = format!("{rest:0width$}", width = grain.ilog10() as usize);
-        let _ = write!(text, ".{}", digits.trim_end_matches('0'));
+        let hundredths = rest * 100 / grain;
+        let _ = write!(text, ".{}", format!("{hundredths:02}").trim_end_matches('0'));
     }
 }
 

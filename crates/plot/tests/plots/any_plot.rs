@@ -38,7 +38,14 @@ fn axis() -> impl Strategy<Value = Axis> {
     let unit = prop::sample::select(vec![TIME, SIZE, RATE, PER_SECOND, NONE, UNSORTED]);
     let domain = prop::option::of((number(), number()));
     let axis = (name(), scale, unit, domain, any::<bool>());
-    axis.prop_map(|(label, scale, unit, domain, in_percent)| Axis { label, scale, unit, domain, in_percent })
+    axis.prop_map(|(label, scale, unit, domain, in_percent)| Axis {
+        label,
+        scale,
+        unit,
+        domain,
+        in_percent,
+        levels: Vec::new(),
+    })
 }
 
 fn layer() -> impl Strategy<Value = Layer> {

@@ -1,7 +1,8 @@
 //! A claim on the page: what was claimed and came of it, and on what that rests.
 
 use ascertain_engine::claim::{Effect, Judging};
-use ascertain_engine::outcome::{Basis, ClaimResult, TestSpec, Verdict};
+use ascertain_engine::experiment::Better;
+use ascertain_engine::outcome::{Basis, ClaimResult, Measure, TestSpec, Verdict};
 use ascertain_engine::recorded::{ClaimPath, RecordedRun, State};
 
 use super::lead::missing_of_claim;
@@ -9,12 +10,14 @@ use super::mark::{SharedAxis, squares};
 use super::markup::Html;
 use super::pack::Pack;
 use super::picture::figures;
-use crate::clause::{ClaimFigure, Clause, NOT_ALIKE, claimed, compared_names, landmarks, ordered, rate_figure, times};
+use crate::clause::{
+    ClaimFigure, Clause, NOT_ALIKE, adjective, claimed, compared_names, landmarks, ordered, rate_figure, times,
+};
 use crate::figure::{Figure, brief_odds, exact_percent};
 use crate::grid;
 use crate::pictures;
 use crate::sentence::marked;
-use crate::standing::distance;
+use crate::standing::furthest_first;
 use crate::text::{capitalised, grouped, quoted};
 
 /// A claim as the template draws it.
@@ -38,8 +41,8 @@ pub(super) struct ClaimView {
     pub range: String,
     /// Where it stands on the page's axis.
     pub mark: Html,
-    /// How far it is from what was said, which rows are sorted by.
-    pub distance: String,
+    /// Its place among the claims when the one that is furthest from what was said is first.
+    pub rank: usize,
     /// What was seen and what follows, as a sentence.
     pub sentence: Html,
     /// A square a trial, and what they mean.
@@ -65,6 +68,8 @@ const FEW: usize = 3;
 pub(super) fn claims(run: &RecordedRun, prefix: &str, axis: SharedAxis, pack: &mut Pack) -> Vec<ClaimView> {
     let anchors = anchors(&run.outcome.claims, prefix);
     let is_open = run.outcome.claims.len() <= FEW;
+    let mut ranks = vec![0; run.outcome.claims.len()];
+    furthest_first(&run.outcome.claims).into_iter().enumerate().for_each(|(rank, index)| ranks[index] = rank);
     let view = |(index, anchor): (usize, String)| {
         let claim = &run.outcome.claims[index];
         let pictures = figures(pictures::of_claim(run, index), prefix, &format!("c{index}p"), is_open, pack);
@@ -79,11 +84,14 @@ pub(super) fn claims(run: &RecordedRun, prefix: &str, axis: SharedAxis, pack: &m
             heading: heading(claim),
             is_emulated: claim.emulated.is_some(),
             said: claim.source_value.clone(),
-            claimed: claimed(claim),
+            claimed: match difference(claim) {
+                Some(_) => format!("by {}", claimed(claim)),
+                None => claimed(claim),
+            },
             here,
             range,
             mark: axis.mark(claim),
-            distance: format!("{:.3}", distance(claim)),
+            rank: ranks[index],
             sentence: Html::sentence(&sentence(claim)),
             squares: squares(claim),
             pictures,
@@ -123,7 +131,30 @@ pub(super) fn here(claim: &ClaimResult) -> (String, String) {
     let figure = grid::judged(claim).filter(|_| grid::is_judged(claim));
     let Some(Figure { value, range, .. }) = figure else { return Default::default() };
     let is_said = claim.unlike.is_empty() || range == NOT_ALIKE;
-    (value, if is_said { range } else { format!("{range}; {NOT_ALIKE}") })
+    let (value, more) = match difference(claim) {
+        Some(measure) => (format!("by {value}"), format!("in {}", measure.metric.replace('_', " "))),
+        None => (value, times_as_high(claim).unwrap_or_default()),
+    };
+    let unlike = if is_said { "" } else { NOT_ALIKE };
+    let parts = [range, more, unlike.to_string()].into_iter().filter(|part| !part.is_empty());
+    (value, parts.collect::<Vec<_>>().join("; "))
+}
+
+/// What a claim compares by how far apart two are.
+fn difference(claim: &ClaimResult) -> Option<&Measure> {
+    match claim.asked.tests.as_slice() {
+        [TestSpec::Versus { measure, scale: Effect::Difference, .. }] => Some(measure),
+        _ => None,
+    }
+}
+
+/// "error 15x as high", where a ratio says only that one is 0.066 times as good.
+fn times_as_high(claim: &ClaimResult) -> Option<String> {
+    let [TestSpec::Versus { measure, scale: Effect::Ratio, .. }] = claim.asked.tests.as_slice() else { return None };
+    let is_less = measure.better == Better::Lower && adjective(measure).0 == "good";
+    let is_told = is_less && claim.asked.judging != Judging::Order;
+    let ratio = claim.ratio.filter(|ratio| is_told && *ratio > 0.0 && *ratio < 1.0)?;
+    Some(format!("{} {}x as high", measure.metric.replace('_', " "), Figure::unbounded(Some(1.0 / ratio)).value))
 }
 
 /// The claim as its author put it, or else what it asks.
@@ -229,8 +260,7 @@ fn validity(claim: &ClaimResult) -> Option<&'static str> {
     })
 }
 
-/// What the verdict says, and what it does not: what is to be said of most claims of a `check` in one sentence, since the
-/// page says the rest of it once.
+/// What the verdict says, and what it does not, where that is not what the page says once of all rates.
 fn reach(claim: &ClaimResult, state: State) -> String {
     let text = match (claim.verdict, claim.asked.judging) {
         (Verdict::Unavailable | Verdict::Failed | Verdict::Deferred, _) => {
@@ -263,11 +293,10 @@ fn reach(claim: &ClaimResult, state: State) -> String {
              ratio’s interval says, for trials that are alike. That it will be so on another day or another machine \
              is your inference."
         }
-        (_, Judging::Rate) => {
-            "It is about the average rate over these trials, and does not speak of other times or machines."
-        }
+        // Of most claims of a `check` it would be the same: the page says it once.
+        (_, Judging::Rate) => "",
     };
-    marked::emulated(claim).map_or_else(|| text.to_string(), |emulated| format!("{text} {emulated}"))
+    marked::emulated(claim).map_or_else(|| text.to_string(), |emulated| format!("{text} {emulated}").trim().to_string())
 }
 
 fn undecided(state: State) -> String {

@@ -14,7 +14,7 @@ use crate::clause::{self, ClaimFigure, Clause, compared_names, joined, ordered};
 use crate::figure::{brief_odds, exact_percent, one_in};
 use crate::grid::{self, left_open};
 use crate::sentence::marked::{self, of_whose};
-use crate::standing::distance;
+use crate::standing::furthest_first;
 use crate::text::{capitalised, counted, escape_controls, grouped, plain, quoted};
 
 /// A command or function against the reference, as it was judged.
@@ -96,14 +96,14 @@ pub(super) fn furthest(claims: &[ClaimResult], prefix: &str) -> Vec<Furthest> {
     const MANY: usize = 8;
     // Being slower than another command misses nothing that was said.
     let is_missed = |claim: &ClaimResult| claim.verdict == Verdict::Refuted && claim.asked.judging != Judging::Order;
-    let mut refuted: Vec<(&ClaimResult, String)> =
-        claims.iter().zip(anchors(claims, prefix)).filter(|(claim, _)| is_missed(claim)).collect();
-    refuted.sort_by(|(one, _), (other, _)| distance(other).total_cmp(&distance(one)));
+    let anchors = anchors(claims, prefix);
+    let in_order = furthest_first(claims).into_iter().map(|index| (&claims[index], anchors[index].clone()));
+    let refuted = in_order.filter(|(claim, _)| is_missed(claim));
     let view = |(claim, anchor): (&ClaimResult, String)| {
         let [claimed, here] = missed(claim).map(|words| Html::sentence(&words));
         Furthest { anchor, heading: heading(claim), is_emulated: claim.emulated.is_some(), claimed, here }
     };
-    refuted.into_iter().take(if claims.len() > MANY { SHOWN } else { 0 }).map(view).collect()
+    refuted.take(if claims.len() > MANY { SHOWN } else { 0 }).map(view).collect()
 }
 
 /// "`b` at least 1.2 times as fast as `a`" and "0.12x as fast, so it takes 8.3 times as long as `a`"; "25 to 50 ms in at
@@ -281,7 +281,11 @@ fn of_claims(claims: &[ClaimResult], error: &str) -> String {
         ),
         said(Verdict::Unavailable, "can’t be measured here", "can’t be measured here"),
         said(Verdict::Failed, "failed while it was measured", "failed while they were measured"),
-        said(Verdict::Deferred, "would not have fitted in the time given", "would not have fitted in the time given"),
+        said(
+            Verdict::Deferred,
+            "was not tried: its trials would not have fitted in the time given",
+            "were not tried: their trials would not have fitted in the time given",
+        ),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let rest = if parts.is_empty() { String::new() } else { format!("{}. ", parts.join("; ")) };

@@ -82,7 +82,7 @@ impl SharedAxis {
         let inside = |x: f64| x.clamp(left, right);
         let band = range_claimed(claim).map(|end| inside(self.x(end)) - MIDDLE);
         let band = band.map(|width| format!("<path class=\"band\" d=\"M{MIDDLE} 0h{width:.1}v20H{MIDDLE}\"/>"));
-        let mut drawing = format!("{}<path class=\"one\" d=\"M{MIDDLE} 0v20\"/>", band.unwrap_or_default());
+        let mut drawing = band.unwrap_or_default();
         let mut line = format!("M{:.1} 10H{:.1}", inside(from), inside(to));
         if from < left {
             let _ = write!(line, "M{} 6l-4 4 4 4", left);

@@ -59,7 +59,7 @@ pub(super) fn prefix(index: usize, runs: usize) -> String {
 }
 
 /// Pictures in a part of the page that is open from the start are drawn in it, in two sizes; those of a part that is
-/// closed are packed, in the narrow one, two beside each other. Their addresses begin with the run's prefix, and what
+/// closed are packed, in the narrow one, two beside each other; those of all claims in both. Their addresses begin with the run's prefix, and what
 /// is inside of them has names that begin with `short`, since a mark that is drawn by reference says its name each
 /// time.
 pub(super) fn figures(pictures: Vec<Picture>, prefix: &str, short: &str, is_open: bool, pack: &mut Pack) -> Html {
@@ -73,7 +73,8 @@ pub(super) fn figures(pictures: Vec<Picture>, prefix: &str, short: &str, is_open
         PictureView {
             id,
             class: if is_of_verdicts { "picture judged" } else { "picture" },
-            wide: is_open.then(|| Html(svg::render(&plot, Size::Wide))),
+            // A claim's whole name has room only in a wide one.
+            wide: (is_open || kind == PictureKind::Overview).then(|| Html(svg::render(&plot, Size::Wide))),
             narrow: Html(svg::render(&plot, Size::Narrow)),
             table: TableView::of(&format!("{}, as a table", plot.title), &table.grid()),
             title: plot.title,

@@ -17,8 +17,8 @@ use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
 use crate::text::counted;
 
 /// The pictures of a claim, by its index, what its sentence speaks of first: the paired ratios or differences in the
-/// order measured, with their bound; for a rate where it lies, beside the one that is claimed, and the values that the
-/// predicate speaks of; then the path of the evidence to its threshold.
+/// order measured, with their bound; for a rate the values that the predicate speaks of, and where it lies beside the one
+/// that is claimed; then the path of the evidence to its threshold.
 ///
 /// None for a claim without chance in it, or of which nothing was measured.
 pub fn of_claim(run: &RecordedRun, claim: usize) -> Vec<Picture> {
@@ -32,8 +32,8 @@ pub fn of_claim(run: &RecordedRun, claim: usize) -> Vec<Picture> {
     let rate = if is_about_a_rate(result) { density(result, id("rate")) } else { None };
     let pictures = [
         paired(result, path, id("ratios")),
-        rate,
         values(run, result, path, id("values")),
+        rate,
         evidence(result, path, id("evidence")),
     ];
     pictures.into_iter().flatten().collect()
@@ -174,13 +174,13 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
     if let (Some(low), Some(high)) = (claim.rate_low, claim.rate_high) {
         let rows = vec![Interval { y: peak * ABOVE, value: rate, low, high, label: String::new() }];
         layers.push(Layer::Intervals { series: Some(1), rows });
-        series.push(format!("interval, each end wrong with a chance of at most {}", odds(claim.error)));
+        series.push(format!("interval, error {} at each end", odds(claim.error)));
     }
     let figure = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed);
     let open = if claim.unknown > 0 { format!(", {} were left open", claim.unknown) } else { String::new() };
     let plot = Plot {
         id,
-        title: "Where the rate lies: its posterior, from a uniform prior".into(),
+        title: "Where the rate lies".into(),
         alt: format!(
             "{}: {} of {} trials succeeded and {failures} failed{open}, a rate of {figure}; claimed are {claimed}.",
             said(claim),
@@ -188,7 +188,7 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
             claim.trials - claim.ties
         ),
         x: Axis::new("rate of success", Scale::Linear, Unit::One).percent(),
-        y: Axis::new("", Scale::Linear, Unit::One),
+        y: Axis::new("probability density", Scale::Linear, Unit::One),
         series,
         layers,
     };

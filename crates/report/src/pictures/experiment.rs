@@ -192,6 +192,7 @@ fn in_words(measured: &Measured) -> Option<String> {
     let seen = match (trials, measured.rows.len()) {
         (1, _) => "in its one trial".to_string(),
         (_, 1) => format!("in all {trials} trials"),
+        (_, 2) => "in every trial of both arms".to_string(),
         (_, rows) => format!("in every trial of all {}", counted(rows, "arm")),
     };
     Some(format!("{} was {} {seen}.", subject(measured), said(measured, value)))

@@ -141,18 +141,63 @@ pub(super) fn on_axis(names: &[&str]) -> (Vec<String>, String) {
 }
 
 /// Which series each row is, and the names of all series. A variant has the series, and with it the colour and the
-/// shape, that its place in its experiment gives it, in all pictures; where rows are of one variant they are told apart
-/// in order.
+/// shape, that its experiment gives it, in all pictures; where rows are of one variant they are told apart in order.
 pub(super) fn series(variants: &[Variant], rows: &[(&Arm, String)]) -> (Vec<usize>, Vec<String>) {
-    let place = |arm: &Arm| variants.iter().position(|variant| variant.name == arm.variant);
+    let known = series_of(variants);
+    let place = |arm: &Arm| known.iter().find(|(name, _)| **name == arm.variant).map(|(_, series)| *series);
     let places: Option<Vec<usize>> = rows.iter().map(|(arm, _)| place(arm)).collect();
-    let are_apart = |places: &Vec<usize>| places.iter().collect::<BTreeSet<_>>().len() == places.len();
-    let Some(places) = places.filter(are_apart) else {
+    let are_apart = || rows.iter().map(|(arm, _)| &arm.variant).collect::<BTreeSet<_>>().len() == rows.len();
+    let Some(mut places) = places.filter(|_| are_apart()) else {
         return ((0..rows.len()).collect(), rows.iter().map(|(_, name)| name.clone()).collect());
     };
+    // Of more variants than there are pairs, two that look alike may meet: then another shape tells them apart.
+    for row in 1..places.len() {
+        let (before, rest) = places.split_at_mut(row);
+        while before.iter().any(|other| other % PAIRS == rest[0] % PAIRS) {
+            rest[0] += COLORS;
+        }
+    }
     let mut names = vec![String::new(); places.iter().max().map_or(0, |last| last + 1)];
     places.iter().zip(rows).for_each(|(place, (_, name))| names[*place] = name.clone());
     (places, names)
+}
+
+/// So many colours, and pairs of a colour and a shape, series have before the first comes again.
+const COLORS: usize = 8;
+const PAIRS: usize = COLORS * SHAPES;
+const SHAPES: usize = 7;
+
+/// The series of each variant. Those whose names begin with another's are of its family, as `kahan-avx2` is of
+/// `kahan`'s: a family has a colour, and what follows its name has a shape, the same in all families. Where there are no
+/// families, each has what its place gives it.
+fn series_of(variants: &[Variant]) -> Vec<(&str, usize)> {
+    let names: Vec<&str> = variants.iter().map(|variant| variant.name.as_str()).collect();
+    let is_of = |name: &str, family: &str| name.strip_prefix(family).is_some_and(|rest| rest.starts_with('-'));
+    let parted = names.iter().map(|name| {
+        let families = names.iter().filter(|family| is_of(name, family));
+        name.split_at(families.map(|family| family.len()).min().unwrap_or(name.len()))
+    });
+    let parted: Vec<(&str, &str)> = parted.collect();
+    if parted.iter().all(|(_, ending)| ending.is_empty()) {
+        return names.into_iter().zip(0..).collect();
+    }
+    let families = distinct(parted.iter().map(|(family, _)| *family));
+    let endings = distinct(parted.iter().map(|(_, ending)| *ending));
+    let place = |known: &[&str], wanted: &str| known.iter().position(|one| *one == wanted).unwrap_or(0);
+    // Seven further is the next colour in the same shape, and eight further the next shape in the same colour.
+    let series = |(family, ending): &(&str, &str)| SHAPES * place(&families, family) + COLORS * place(&endings, ending);
+    names.iter().copied().zip(parted.iter().map(series)).collect()
+}
+
+/// Each once, in their order.
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut known = Vec::new();
+    for name in names {
+        if !known.contains(&name) {
+            known.push(name);
+        }
+    }
+    known
 }
 
 /// The order in which people expect names: `2` before `10`, `core2` before `core10`.
@@ -219,6 +264,17 @@ mod tests {
         assert_eq!(of(&[arm("c", 1), arm("b", 1)]), [2, 1], "whoever else is there");
         assert_eq!(of(&[arm("c", 1), arm("c", 2)]), [0, 1], "of one variant they are told apart");
         assert_eq!(of(&[arm("c", 1), arm("other", 1)]), [0, 1], "a variant that is not known");
+        let families = ["sum", "kahan", "kahan-avx2", "sum-avx2"];
+        let families = families.map(|name| Variant { name: name.into(), about: String::new() });
+        let places: Vec<usize> = series_of(&families).into_iter().map(|(_, series)| series).collect();
+        let [colors, shapes] = [8, 7].map(|count| places.iter().map(|place| place % count).collect::<Vec<_>>());
+        assert_eq!((colors[0], colors[1]), (colors[3], colors[2]), "a family has a colour: {colors:?}");
+        assert_eq!((shapes[0], shapes[2]), (shapes[1], shapes[3]), "what repeats has a shape: {shapes:?}");
+        assert!(colors[0] != colors[1] && shapes[0] != shapes[2]);
+        let many: Vec<Variant> = (0..60).map(|n| Variant { name: format!("v{n}"), about: String::new() }).collect();
+        let arms: Vec<(Arm, String)> = [1, 57].map(|n| (arm(&format!("v{n}"), 1), String::new())).into();
+        let (met, _) = series(&many, &arms.iter().map(|(arm, name)| (arm, name.clone())).collect::<Vec<_>>());
+        assert!(met[0] % 56 != met[1] % 56, "no two in a picture look alike: {met:?}");
         let (_, names) = series(&variants, &[(&arm("b", 1), "b".into())]);
         assert_eq!(names, ["", "b"], "what is not drawn has no name");
     }

@@ -274,7 +274,7 @@ impl<'a> PairedEffect<'a> {
 /// The rules of what a predicate asks of a metric.
 pub(super) fn of_predicate(conditions: &[Condition], measure: &Measure) -> Vec<Layer> {
     let rules = conditions.iter().filter(|condition| condition.measure == *measure).map(|condition| {
-        let label = format!("{} {}", condition.relation, measure.unit.exact(condition.bound));
+        let label = format!("claimed: {} {}", condition.relation, measure.unit.exact(condition.bound));
         Layer::Rule { on: Which::Y, at: condition.bound, label }
     });
     rules.collect()

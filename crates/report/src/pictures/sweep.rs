@@ -7,11 +7,14 @@ use ascertain_engine::experiment::{Arm, Footprint, Point};
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Cache;
 
-use super::measured::{ArmRow, Measured, MedianInterval, from_zero};
+use super::measured::{ArmRow, Measured, MedianInterval};
 use super::quantiles::{MOST_LINES, cut_off};
 use super::{Picture, PictureKind, Table, measured, names};
 use crate::plot::{Axis, Layer, Plot, Range, Scale, Which};
 use crate::text::counted;
+
+/// So many times as far as the marks goes an axis that several pictures share.
+const AIR: f64 = 1.05;
 
 /// What is swept, and where.
 pub(super) struct Sweep<'a> {
@@ -43,10 +46,12 @@ impl<'a> Sweep<'a> {
         let are_apart = groups.len() > 1;
         groups.retain(|group| everywhere(group).is_none());
         let id = format!("{id}-{}-sweep", names::slugs([self.factor]).concat());
+        let drawn: Vec<&Line> = groups.iter().flatten().copied().collect();
+        let Some(axes) = self.axes(&drawn) else { return Vec::new() };
         let pictures = groups.iter().enumerate().filter_map(|(index, group)| {
             let id = if index == 0 { id.clone() } else { format!("{id}-{}", index + 1) };
             let which = if are_apart { which(group, &lines, index, groups.len()) } else { String::new() };
-            self.picture(group, id, &which, about)
+            self.picture(group, id, &which, about, axes.clone())
         });
         pictures.collect()
     }
@@ -95,14 +100,42 @@ impl<'a> Sweep<'a> {
         footprint.map(|footprint| footprint.bytes_each).filter(|bytes| *bytes > 0.0)
     }
 
-    fn picture(&self, lines: &[&Line], id: String, which: &str, about: &str) -> Option<Picture> {
+    /// The axes of all pictures of these lines: the levels that were measured, and one scale with one pair of ends, so
+    /// that what stands higher in one is more than what stands lower in another.
+    fn axes(&self, lines: &[&Line]) -> Option<[Axis; 2]> {
+        let levels = || lines.iter().flat_map(|line| line.at.iter().map(|(level, ..)| *level as f64));
+        let ends = |numbers: &dyn Fn() -> Vec<f64>| {
+            let numbers = numbers();
+            Some((numbers.iter().copied().reduce(f64::min)?, numbers.iter().copied().reduce(f64::max)?))
+        };
+        let scale = if levels().all(|level| level > 0.0) { Scale::Log } else { Scale::Linear };
+        let x = Axis::new(&names::spoken(self.factor), scale, Unit::One).at(levels());
+        let medians = || lines.iter().flat_map(|line| line.at.iter().map(|(.., estimate)| *estimate));
+        let y = self.measured.axis(medians().map(|median| median.value).filter(|median| *median != 0.0));
+        let y = match y.scale {
+            Scale::Log => {
+                let placed = |number: &f64| number.is_finite() && *number > 0.0;
+                let bands =
+                    || medians().filter(|median| median.is_bounded()).flat_map(|median| [median.low, median.high]);
+                let all = || medians().map(|median| median.value).chain(bands()).filter(placed).collect();
+                ends(&all).map_or(y.clone(), |(least, most)| y.clone().showing(least / AIR, most * AIR))
+            }
+            _ => {
+                let all = || medians().flat_map(|median| [median.value, median.high]).filter(|end| end.is_finite());
+                let most = all().fold(0.0, f64::max);
+                y.showing(all().fold(0.0, f64::min), AIR * most)
+            }
+        };
+        Some([x, y])
+    }
+
+    fn picture(&self, lines: &[&Line], id: String, which: &str, about: &str, [x, y]: [Axis; 2]) -> Option<Picture> {
         let levels = || lines.iter().flat_map(|line| line.at.iter().map(|(level, ..)| *level));
         let (least, most) = (levels().min()?, levels().max()?);
         let medians = || lines.iter().flat_map(|line| line.at.iter().map(|(.., estimate)| estimate.value));
         if !medians().any(f64::is_finite) {
             return None;
         }
-        let y = from_zero(self.measured.axis(medians().filter(|median| *median != 0.0)));
         let hidden = zeros(&y.scale, medians());
         let is_banded = lines.iter().flat_map(|line| &line.at).any(|(.., estimate)| estimate.is_bounded());
         let banded = if is_banded { ", with 95 % bands" } else { ": medians" };
@@ -123,7 +156,7 @@ impl<'a> Sweep<'a> {
             id,
             title: format!("{} by {factor}{which}{banded}{hidden}", self.measured.title()),
             alt: format!("{about}. {}{}", self.in_words(lines, &names), cut_off(self.measured)),
-            x: Axis::new(&factor, if least > 0 { Scale::Log } else { Scale::Linear }, Unit::One),
+            x,
             y,
             layers,
             series,
