@@ -32,6 +32,7 @@ const CASES: &[(&[&str], i32, &str)] = &[
     (&["compare", "--max-time", "5", "true", "true"], 2, "write it in ns"),
     (&["compare", "--max-time", "0s", "true", "true"], 2, "no time"),
     (&["compare", "--runs", "0", "true", "true"], 2, "a whole number from 1"),
+    (&["compare", "--metrics", "wall-clock,user", "true", "true"], 2, "write --metric METRIC"),
     (&["continue", "--max-trials", "0"], 2, "a whole number from 1"),
     (&["compare", "--input", "no-such-file", "cat", "true"], 2, "no-such-file"),
     (&["compare", "--export-json", "no/such/folder/x.json", "true", "true"], 2, "no/such/folder"),

@@ -130,6 +130,40 @@ fn run_prints_tables_and_judges_the_shipped_claims() {
     }
 }
 
+/// Whoever reads JSON of a schema finds its keys in the guide.
+#[test]
+fn the_guide_has_the_keys_of_each_schema() {
+    fn keys(value: &Value, depth: usize, known: &mut Vec<String>) {
+        match value {
+            Value::Object(map) if depth > 0 => map.iter().for_each(|(key, value)| {
+                known.push(key.clone());
+                keys(value, if ["accepts", "reduce"].contains(&key.as_str()) { 0 } else { depth - 1 }, known);
+            }),
+            Value::Array(all) => all.iter().for_each(|value| keys(value, depth, known)),
+            _ => {}
+        }
+    }
+    let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide.md")).unwrap();
+    let state = tempfile::tempdir().unwrap();
+    let judge: &[&str] = &["judge", "3972/4000", "--at-least", "98%"];
+    for (arguments, schema, depth) in [
+        (judge, "ascertain.judgement/1", 1),
+        (&["list"], "ascertain.list/1", 3),
+        (&["explain", "sum"], "ascertain.explanation/1", 3),
+        (&["explain", "sum.kahan-avx512-8x-naive"], "ascertain.explanation/1", 5),
+        (&["explain", "cache-race.network-wins-1-percent"], "ascertain.explanation/1", 5),
+    ] {
+        let json = ascertain(state.path(), &[arguments, &["--format", "json"]].concat()).json();
+        assert_eq!(json["schema"], schema);
+        let row = guide.lines().find(|line| line.starts_with(&format!("| `{schema}`"))).unwrap();
+        let mut known = Vec::new();
+        keys(&json, depth, &mut known);
+        for key in known.iter().filter(|key| *key != "schema") {
+            assert!(row.contains(&format!("`{key}`")), "the guide lacks `{key}` of {schema}");
+        }
+    }
+}
+
 #[test]
 fn list_and_explain_say_what_there_is() {
     let state = tempfile::tempdir().unwrap();

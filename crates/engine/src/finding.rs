@@ -36,6 +36,9 @@ pub enum Reason {
     TimeUp {
         /// Whether it had been tried, and others promised more.
         was_tried: bool,
+        /// What it takes to try all that was asked for, by what was tried; `None` where this was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        all_tried_ns: Option<f64>,
     },
     /// Its shortest possible verdict does not fit in the time that was left.
     TooLong {
@@ -44,6 +47,9 @@ pub enum Reason {
         /// How many trials it takes; 0 where a version did not note it.
         #[serde(default)]
         trials: u64,
+        /// How many would do if the run might be wrong more often.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at_error: Option<AtError>,
     },
     /// There were fewer trials than an answer takes.
     TooEarly {

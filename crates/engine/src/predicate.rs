@@ -24,6 +24,9 @@ pub struct Comparison {
     pub relation: Relation,
     /// The bound.
     pub bound: f64,
+    /// Whether it was written in percent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_percent: bool,
 }
 
 /// How a value relates to a bound.
@@ -133,7 +136,12 @@ impl Predicate {
     pub fn spelled_each(&self, metrics: &[Metric]) -> impl Iterator<Item = String> {
         self.0.iter().map(|comparison| {
             let metric = &metrics[comparison.metric];
-            format!("{} {} {}", metric.name, comparison.relation, metric.unit.exact(comparison.bound))
+            let bound = match comparison.in_percent {
+                // 0.29 * 100 is 28.999999999999996.
+                true => format!("{} %", metric.unit.exact((comparison.bound * 1e12).round() / 1e10)),
+                false => metric.unit.exact(comparison.bound),
+            };
+            format!("{} {} {bound}", metric.name, comparison.relation)
         })
     }
 }
@@ -152,7 +160,7 @@ impl Comparison {
             known: metrics.iter().map(|metric| metric.name.clone()).collect(),
         })?;
         let bound = parse_quantity(quantity, metrics[metric].unit)?;
-        Ok(Comparison { metric, relation, bound })
+        Ok(Comparison { metric, relation, bound, in_percent: quantity.trim_end().ends_with('%') })
     }
 
     fn is_true(&self, value: Bounds) -> Option<bool> {
@@ -192,6 +200,8 @@ mod tests {
         assert_eq!(is_true(Bounds::above(50e6), 0.0), Some(false), "a time-out is above its limit");
         assert_eq!(is_true(Bounds::above(49e6), 0.0), None, "and who knows how far");
         assert_eq!(predicate.spelled(&metrics()), "exit == 0 and wall <= 50 ms");
+        // Whoever wrote percent thinks in percent.
+        assert_eq!(Predicate::parse("exit<=29%", &metrics()).unwrap().spelled(&metrics()), "exit <= 29 %");
     }
 
     #[test]

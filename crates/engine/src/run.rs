@@ -205,8 +205,8 @@ pub fn run(
     let now = Now::new(judge.lanes.iter().map(|lane| lane.arms.iter().map(ToString::to_string).collect()).collect());
     let mut executor = Local::new(registry, plan.config.seed, stop.clone(), now.clone());
     let evidence = writer.as_mut();
-    let mut schedule =
-        Schedule::new(&mut executor, &mut judge, evidence, &facts, (stop, observer), start_ns..ends_ns, now.clone());
+    let time = (start_ns..ends_ns, &clock::now_ns as &dyn Fn() -> u64);
+    let mut schedule = Schedule::new(&mut executor, &mut judge, evidence, &facts, (stop, observer), time, now.clone());
     let interrupted = schedule.go().is_err() || stop.is_asked();
     unkept = unkept.or(schedule.unkept);
     let mut writer = writer.filter(|_| unkept.is_none());

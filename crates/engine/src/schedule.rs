@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use ascertain_sys::{clock, interrupt};
+use ascertain_sys::interrupt;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -29,6 +29,8 @@ const FEW: u64 = 64;
 const FIRST_TABLE_TRIALS: u64 = 16;
 /// What a comparison is given, by what it takes at the least: a pair may be lost, and the next ones be slower.
 const ROOM: f64 = 1.25;
+/// Pilots have this share of the time before anything is judged, and later every other turn.
+const PILOTS_SHARE: u64 = 4;
 
 /// Somebody asked for the end, or what was measured was cut off.
 pub(crate) struct Interrupted;
@@ -45,8 +47,14 @@ pub(crate) struct Schedule<'r, 'a> {
     stop: &'r interrupt::Stop,
     observer: &'r mut dyn Observer,
     time_ns: Range<u64>,
+    clock: &'r dyn Fn() -> u64,
     next_progress_ns: u64,
     now: Now,
+    /// Lanes that had their turn for a pilot, which are the first so many; those that were opened; and how long all that
+    /// took.
+    piloted: usize,
+    opened: usize,
+    pilots_ns: u64,
     /// Whether each lane is open.
     is_open: Vec<bool>,
     /// Whether each lane goes on from what was recorded.
@@ -64,7 +72,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
         evidence: Option<&'r mut Writer>,
         facts: &'r RunFacts<'r>,
         (stop, observer): (&'r interrupt::Stop, &'r mut dyn Observer),
-        time_ns: Range<u64>,
+        (time_ns, clock): (Range<u64>, &'r dyn Fn() -> u64),
         now: Now,
     ) -> Self {
         Schedule {
@@ -78,8 +86,12 @@ impl<'r, 'a> Schedule<'r, 'a> {
             stop,
             observer,
             time_ns,
+            clock,
             next_progress_ns: 0,
             now,
+            piloted: 0,
+            opened: 0,
+            pilots_ns: 0,
             has_looked_ahead: false,
             slices: 0,
             record: TrialRecord::default(),
@@ -88,18 +100,16 @@ impl<'r, 'a> Schedule<'r, 'a> {
 
     /// Measures until nobody wants more, the time is up, or somebody interrupts.
     pub fn go(&mut self) -> Result<(), Interrupted> {
-        let pilots = match self.is_open.len() {
-            0 | 1 => self.judge.config.warmup_trials,
-            _ => self.judge.config.warmup_trials.max(1),
-        };
-        for lane in 0..self.is_open.len() {
-            self.pilot(lane, pilots)?;
-        }
-        if pilots > 0 {
-            self.look_ahead();
-        }
-        while let Some(lane) = self.choose() {
-            self.slice(lane)?;
+        loop {
+            if self.is_pilots_turn() {
+                self.pilot_next()?;
+                continue;
+            }
+            match self.choose() {
+                Some(lane) => self.slice(lane)?,
+                None if self.piloted < self.is_open.len() => self.pilot_next()?,
+                None => break,
+            }
         }
         while self.executor.collect(&mut self.record) {
             let evidence = self.evidence.as_deref_mut().filter(|_| self.unkept.is_none());
@@ -111,14 +121,46 @@ impl<'r, 'a> Schedule<'r, 'a> {
         // Other lanes promised more a second.
         for lane in 0..self.is_open.len() {
             if self.is_open[lane] && self.judge.lanes[lane].trials == 0 && self.judge.wants_more(lane) {
-                self.give_up(lane, &Reason::TimeUp { was_tried: true });
+                self.give_up(lane, &Reason::TimeUp { was_tried: true, all_tried_ns: None });
             }
         }
         Ok(())
     }
 
+    fn now_ns(&self) -> u64 {
+        (self.clock)()
+    }
+
+    /// Whether the next lane has its pilot now: all of them come first where a part of the time is enough for that.
+    /// Where it is not, what is cheap to judge is judged between pilots, lest the time ends with costs alone. What
+    /// comparisons take is known when all have had theirs.
+    fn is_pilots_turn(&self) -> bool {
+        let gone_ns = self.now_ns().saturating_sub(self.time_ns.start);
+        let all_ns = self.time_ns.end.saturating_sub(self.time_ns.start);
+        let share_ns = (all_ns / PILOTS_SHARE).max(gone_ns / 2);
+        self.piloted < self.is_open.len() && (self.judge.is_comparison() || self.pilots_ns < share_ns)
+    }
+
+    /// Opens the next lane, learns what a trial of it costs, and defers what is known not to fit.
+    fn pilot_next(&mut self) -> Result<(), Interrupted> {
+        let (lane, start_ns) = (self.piloted, self.now_ns());
+        let pilots = match self.is_open.len() {
+            1 => self.judge.config.warmup_trials,
+            _ => self.judge.config.warmup_trials.max(1),
+        };
+        self.piloted += 1;
+        self.pilot(lane, pilots)?;
+        self.pilots_ns += self.now_ns().saturating_sub(start_ns);
+        match pilots {
+            0 => {}
+            _ if self.piloted == self.is_open.len() => self.look_ahead(),
+            _ => self.defer(lane),
+        }
+        Ok(())
+    }
+
     fn time_left_ns(&self) -> u64 {
-        self.time_ns.end.saturating_sub(clock::now_ns())
+        self.time_ns.end.saturating_sub(self.now_ns())
     }
 
     fn close(&mut self, lane: usize) {
@@ -138,13 +180,16 @@ impl<'r, 'a> Schedule<'r, 'a> {
         }
         if self.time_left_ns() == 0 {
             if self.judge.lanes[lane].trials == 0 {
-                self.give_up(lane, &Reason::TimeUp { was_tried: false });
+                let of_one_ns = (self.opened > 0).then(|| self.pilots_ns as f64 / self.opened as f64);
+                let all_tried_ns = of_one_ns.map(|of_one_ns| of_one_ns * self.is_open.len() as f64);
+                self.give_up(lane, &Reason::TimeUp { was_tried: false, all_tried_ns });
             }
             return Ok(());
         }
-        self.report_progress_if_due(clock::now_ns(), lane);
+        self.report_progress_if_due(self.now_ns(), lane);
         let spec = self.judge.lanes[lane].experiment.spec();
         self.now.opens();
+        self.opened += 1;
         let opened = self.executor.open(lane, &spec.id, &self.judge.lanes[lane].measurable());
         self.now.rests();
         match opened {
@@ -162,7 +207,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
             if self.time_left_ns() == 0 {
                 break;
             }
-            self.report_progress_if_due(clock::now_ns(), lane);
+            self.report_progress_if_due(self.now_ns(), lane);
             self.warm_up(lane)?;
         }
         Ok(())
@@ -195,7 +240,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
         if let Some(outlook) = self.outlook() {
             // First the time that there is by now, lest what is drawn below the outlook contradicts it.
             let lane = self.is_open.iter().position(|is_open| *is_open).unwrap_or(0);
-            self.observer.progress(&self.progress(clock::now_ns(), lane));
+            self.observer.progress(&self.progress(self.now_ns(), lane));
             self.observer.outlook(&outlook);
         }
     }
@@ -208,7 +253,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
     /// Defers the claims whose shortest possible verdict does not fit in the time that is left. Not comparisons: their
     /// figures are better than none.
     fn defer(&mut self, lane: usize) {
-        if self.goes_on[lane] {
+        if self.goes_on[lane] || self.judge.config.exact_trials.is_some() {
             return;
         }
         let (left_ns, trial_ns) = (self.time_left_ns() as f64, self.trial_ns(lane));
@@ -222,7 +267,8 @@ impl<'r, 'a> Schedule<'r, 'a> {
             let trials = judge.soonest_verdict();
             if trial_ns * trials.saturating_sub(lane.trials) as f64 > left_ns {
                 let needed_ns = trial_ns * trials as f64;
-                judge.close(Closed::For(Reason::TooLong { needed_ns, trials }));
+                let at_error = judge.soonest_at_easier();
+                judge.close(Closed::For(Reason::TooLong { needed_ns, trials, at_error }));
             }
         }
     }
@@ -246,7 +292,8 @@ impl<'r, 'a> Schedule<'r, 'a> {
         least.takes_ns = Some(takes_ns);
         let trials = slowest.iter().map(|(lane, _)| self.judge.lanes[*lane].trials).min()?;
         let trial_ns = takes_ns / least.trials as f64;
-        let left = |end_ns: u64| end_ns.saturating_sub(clock::now_ns()) as f64;
+        let clock = self.clock;
+        let left = |end_ns: u64| end_ns.saturating_sub(clock()) as f64;
         // Whoever limits the trials to fewer has said how long it is to take.
         let is_limited = self.judge.config.max_trials.is_some_and(|most| most < least.trials);
         let needed_ns = trial_ns * least.trials.saturating_sub(trials) as f64;
@@ -258,7 +305,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
         let longest_ns = longest.map(|longest| self.time_ns.start.saturating_add(longest.as_nanos() as u64));
         let is_longer = longest_ns.is_some_and(|longest_ns| needed_ns <= left(longest_ns));
         if is_longer {
-            self.time_ns.end = clock::now_ns().saturating_add(wanted_ns as u64).min(longest_ns?);
+            self.time_ns.end = self.now_ns().saturating_add(wanted_ns as u64).min(longest_ns?);
         }
         // A trial that has started ends.
         let allowed = trials + (left(self.time_ns.end) / trial_ns).ceil() as u64;
@@ -303,24 +350,24 @@ impl<'r, 'a> Schedule<'r, 'a> {
 
     fn slice(&mut self, lane: usize) -> Result<(), Interrupted> {
         self.slices += 1;
-        let slice_ends_ns = self.time_ns.end.min(clock::now_ns().saturating_add(SLICE_NS));
+        let slice_ends_ns = self.time_ns.end.min(self.now_ns().saturating_add(SLICE_NS));
         loop {
             if !self.wait_for_gap(lane) {
                 return Ok(());
             }
-            self.report_progress_if_due(clock::now_ns(), lane);
+            self.report_progress_if_due(self.now_ns(), lane);
             self.trial(lane)?;
-            if !self.has_looked_ahead {
+            if !self.has_looked_ahead && self.piloted == self.is_open.len() {
                 self.look_ahead();
             }
-            if clock::now_ns() >= slice_ends_ns || !self.judge.wants_more(lane) || self.stop.is_asked() {
+            if self.now_ns() >= slice_ends_ns || !self.judge.wants_more(lane) || self.stop.is_asked() {
                 return Ok(());
             }
         }
     }
 
     fn measure(&mut self, block: Block) {
-        self.now.begins_trial(block.arms.iter().count(), clock::now_ns());
+        self.now.begins_trial(block.arms.iter().count(), self.now_ns());
         self.executor.run(block, &mut self.record);
         self.now.rests();
     }
@@ -358,9 +405,9 @@ impl<'r, 'a> Schedule<'r, 'a> {
         let seed = self.judge.config.seed ^ self.judge.lanes[lane].trials.rotate_left(32);
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let wait_ns = (gap.as_nanos() as f64 * 2.0 * rng.random::<f64>()) as u64;
-        let until_ns = clock::now_ns().saturating_add(wait_ns).min(self.time_ns.end);
+        let until_ns = self.now_ns().saturating_add(wait_ns).min(self.time_ns.end);
         loop {
-            let now_ns = clock::now_ns();
+            let now_ns = self.now_ns();
             if now_ns >= until_ns || self.stop.is_asked() {
                 return now_ns < self.time_ns.end && !self.stop.is_asked();
             }
@@ -417,6 +464,9 @@ impl<'r, 'a> Schedule<'r, 'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
+    use ascertain_sys::clock;
     use ascertain_sys::interrupt::Stop;
     use ascertain_sys::machine::Machine;
 
@@ -541,7 +591,8 @@ mod tests {
         let facts =
             RunFacts { registry: &registry, machine: &machine, cpu_times: None, commands: &[], run_id: "", seed: 0 };
         let (stop, mut silent) = (Stop::default(), Silent);
-        let mut schedule = Schedule::new(executor, &mut judge, None, &facts, (&stop, &mut silent), 0..u64::MAX, now);
+        let mut schedule =
+            Schedule::new(executor, &mut judge, None, &facts, (&stop, &mut silent), (0..u64::MAX, &clock::now_ns), now);
         assert!(schedule.go().is_ok());
         judge.lose_the_rest(None);
         judge.results()
@@ -597,5 +648,92 @@ mod tests {
         // Losses that have nothing to do with what was seen cost trials, and no truth.
         let right = holding(10, |chance, _| chance < 0.05, 0.95);
         assert!(right.iter().filter(|claims| **claims == 3).count() > 8, "{right:?}");
+    }
+
+    /// What each opening and each trial takes, by a clock that nothing else moves. The first arm wins them all.
+    struct Costly<'c> {
+        now_ns: &'c Cell<u64>,
+        opening_ns: u64,
+        trial_ns: u64,
+    }
+
+    impl Executor for Costly<'_> {
+        fn open(&mut self, _: usize, _: &str, _: &[(usize, Arm)]) -> Result<Opened, TargetError> {
+            self.now_ns.update(|now_ns| now_ns + self.opening_ns);
+            Ok(Opened::new())
+        }
+
+        fn close(&mut self, _: usize) {}
+
+        fn run(&mut self, block: Block, record: &mut TrialRecord) {
+            self.now_ns.update(|now_ns| now_ns + self.trial_ns);
+            let mut samples = Samples::default();
+            let measured = block.arms.iter().enumerate().map(|(index, slot)| {
+                samples.push(0, if slot == 0 { 1.0 } else { 2.0 });
+                MeasuredArm { slot, start_ns: 1, samples: index..index + 1 }
+            });
+            let measured = measured.collect();
+            *record = TrialRecord {
+                block: Some(block),
+                measured,
+                samples,
+                elapsed_ns: self.trial_ns,
+                ..TrialRecord::default()
+            };
+        }
+    }
+
+    /// So many claims, each with arms of its own.
+    fn judged_within(seconds: u64, claims: u64, opening_ns: u64, trial_ns: u64) -> Vec<ClaimResult> {
+        let metrics = vec![Metric::time("time", "")];
+        let remote = Remote(Spec { id: "remote".into(), metrics, ..Spec::default() });
+        let claim = |number: u64| {
+            let arm = |variant: &str| Arm { variant: variant.into(), point: Point::default().with("number", number) };
+            let claim = Claim::order(&format!("claim-{number}"), &arm("candidate"), &arm("baseline"));
+            Claim { experiment: "remote".into(), judging: Judging::Rate, rate: 0.5, ..claim }
+        };
+        let config = Config { error: 0.05, ..Config::default() };
+        let plan = Plan { claims: (0..claims).map(claim).collect(), tables: vec![], commands: vec![], config };
+        let registry: [&dyn Experiment; 1] = [&remote];
+        let machine = Machine::default();
+        let (mut judge, _) = plan::lanes(&plan, &registry, &machine, Grouping::ByPlan, &|_, _| None).unwrap();
+        assert_eq!(judge.lanes.len() as u64, claims);
+        let facts =
+            RunFacts { registry: &registry, machine: &machine, cpu_times: None, commands: &[], run_id: "", seed: 0 };
+        let (stop, mut silent, now_ns) = (Stop::default(), Silent, Cell::new(0));
+        let clock = || now_ns.get();
+        let mut executor = Costly { now_ns: &now_ns, opening_ns, trial_ns };
+        let time = (0..seconds * 1_000_000_000, &clock as &dyn Fn() -> u64);
+        let mut schedule =
+            Schedule::new(&mut executor, &mut judge, None, &facts, (&stop, &mut silent), time, Now::default());
+        assert!(schedule.go().is_ok());
+        judge.lose_the_rest(None);
+        judge.results()
+    }
+
+    #[test]
+    fn pilots_that_would_take_all_of_the_time_leave_some_for_verdicts() {
+        let of = |results: &[ClaimResult], verdict| results.iter().filter(|one| one.verdict == verdict).count();
+        // 60 s of pilots: all of a time that is shorter, were they first.
+        let (second_ns, millisecond_ns) = (1_000_000_000, 1_000_000);
+        for (seconds, least) in [(8, 4), (25, 12), (40, 20), (90, 60)] {
+            let results = judged_within(seconds, 60, second_ns, 10 * millisecond_ns);
+            let decided = of(&results, Verdict::Holds) + of(&results, Verdict::Refuted);
+            let deferred = of(&results, Verdict::Deferred);
+            assert!(
+                decided >= least && decided + deferred == 60,
+                "{seconds} s: {decided} decided of {deferred} others"
+            );
+        }
+        // Those that were not tried say what that takes, by those that were.
+        let results = judged_within(25, 60, second_ns, 10 * millisecond_ns);
+        let [Reason::TimeUp { was_tried: false, all_tried_ns: Some(all_tried_ns) }] = results[59].reasons[..] else {
+            panic!("{:?}", results[59].reasons)
+        };
+        assert!((60e9..62e9).contains(&all_tried_ns), "{all_tried_ns}");
+        // What can't be judged in the time is not begun, so that others are tried.
+        let results = judged_within(25, 60, 0, 3 * second_ns);
+        assert!(matches!(results[0].reasons[..], [Reason::TooLong { needed_ns, .. }] if needed_ns > 25e9));
+        assert_eq!(results.iter().map(|one| one.trials).sum::<u64>(), 0);
     }
 }

@@ -30,7 +30,9 @@ fn claims_that_can_not_fit_are_deferred_with_the_time_they_need() {
     let config = Config { max_time: Duration::from_millis(200), ..Config::default() };
     let outcome = outcome(&experiment, &plan(claims, config));
     assert_eq!(outcome.claims[1].verdict, Verdict::Deferred);
-    assert!(matches!(outcome.claims[1].reasons[..], [Reason::TooLong { needed_ns, trials: 15 }] if needed_ns > 0.0));
+    assert!(
+        matches!(outcome.claims[1].reasons[..], [Reason::TooLong { needed_ns, trials: 15, .. }] if needed_ns > 0.0)
+    );
 }
 
 /// Hears what it takes, and how far it is.
@@ -77,7 +79,9 @@ fn a_single_claim_that_can_not_fit_is_deferred_after_one_trial() {
     let config = Config { max_time: Duration::from_millis(300), ..Config::default() };
     let (outcome, hears) = heard(&experiment, vec![claim], config);
     assert_eq!((outcome.claims[0].verdict, outcome.claims[0].trials), (Verdict::Deferred, 1));
-    assert!(matches!(outcome.claims[0].reasons[..], [Reason::TooLong { needed_ns, trials: 14 }] if needed_ns > 1e9));
+    assert!(
+        matches!(outcome.claims[0].reasons[..], [Reason::TooLong { needed_ns, trials: 14, .. }] if needed_ns > 1e9)
+    );
     assert_eq!(hears.outlooks, [], "nothing is waited for");
 }
 
@@ -190,7 +194,7 @@ fn a_claim_whose_turn_never_came_says_so() {
         run(&Plan { tables, ..plan(claims, config) }, &registry, Recording::None, &Default::default(), &mut Silent);
     let outcome = ran.unwrap().outcome;
     assert_eq!((outcome.claims[0].verdict, outcome.claims[0].trials), (Verdict::Deferred, 0));
-    assert_eq!(outcome.claims[0].reasons, [Reason::TimeUp { was_tried: true }]);
+    assert_eq!(outcome.claims[0].reasons, [Reason::TimeUp { was_tried: true, all_tried_ns: None }]);
 }
 
 #[test]

@@ -13,9 +13,8 @@ const SLOW_NS: f64 = 2e9;
 /// The reason without what differs from claim to claim, so that those of many can be said at once.
 pub(crate) fn kind(found: &Reason) -> String {
     match found {
-        Reason::TooLong { .. } => {
-            "the shortest possible verdict does not fit in the time; give more with --max-time".into()
-        }
+        // What each of them takes is said beside them.
+        Reason::TooLong { .. } => "the shortest possible verdict does not fit in the time".into(),
         Reason::TooEarly { most_trials: None, is_interrupted: true, .. } => {
             "fewer trials than a verdict takes, when it was interrupted".into()
         }
@@ -27,22 +26,49 @@ pub(crate) fn kind(found: &Reason) -> String {
     }
 }
 
+/// "alone it takes 12 s", "alone each takes 12 s to 3 min": what claims take that did not fit in the time.
+pub(crate) fn needed<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Option<String> {
+    let needed_s = reasons.filter_map(|found| match found {
+        Reason::TooLong { needed_ns, .. } => Some(needed_ns / 1e9),
+        _ => None,
+    });
+    let mut all_s: Vec<f64> = needed_s.collect();
+    all_s.sort_by(f64::total_cmp);
+    let (least, most) = (outlook::span(*all_s.first()?), outlook::span(*all_s.last()?));
+    let way_out = format!("give more than `--max-time {}`", outlook::allowance(*all_s.last()?));
+    Some(match all_s.len() {
+        1 => format!("alone it takes {least}; {way_out}"),
+        _ if least == most => format!("alone each takes {least}; {way_out}"),
+        _ => format!("alone each takes {least} to {most}; {way_out}"),
+    })
+}
+
 /// Why a claim has no verdict, or an arm no figures: "needs neon, which this CPU lacks", without the arm's name.
 pub(crate) fn reason(reason: &Reason) -> String {
     match reason {
         Reason::Unavailable { lack, .. } => lack.to_string(),
         Reason::Failed { is_wrong: true, how, .. } => format!("wrong answer: {how}"),
         Reason::Failed { how, .. } => how.clone(),
-        Reason::TimeUp { was_tried: true } => {
+        Reason::TimeUp { was_tried: true, .. } => {
             "the time was up before its turn came; give more with --max-time".to_string()
         }
-        Reason::TimeUp { was_tried: false } => {
-            "the time was up before it could be tried; give more with --max-time".to_string()
+        Reason::TimeUp { was_tried: false, all_tried_ns } => {
+            let way_out = match all_tried_ns {
+                Some(all_tried_ns) => {
+                    let [about, time] =
+                        [outlook::span(all_tried_ns / 1e9), outlook::allowance(2.0 * all_tried_ns / 1e9)];
+                    format!("to try all takes about {about}: give `--max-time {time}` or more")
+                }
+                None => "give more with --max-time".into(),
+            };
+            format!("the time was up before it could be tried; {way_out}")
         }
-        Reason::TooLong { needed_ns, trials } => {
+        Reason::TooLong { needed_ns, trials, at_error } => {
             let trials = if *trials > 0 { format!("{}, ", counted(*trials, "trial")) } else { String::new() };
-            let needed = outlook::span(needed_ns / 1e9);
-            format!("its shortest possible verdict takes {trials}{needed}; give more with --max-time")
+            let needed_s = needed_ns / 1e9;
+            let easier = at_error.map_or_else(String::new, |at| outlook::at_error(at, "trial"));
+            let [needed, time] = [outlook::span(needed_s), outlook::allowance(needed_s)];
+            format!("its shortest possible verdict takes {trials}{needed}; give `--max-time {time}` or more{easier}")
         }
         Reason::TooEarly { least, most_trials, is_interrupted, is_shared } => {
             let way_out = match most_trials {
@@ -72,12 +98,17 @@ pub(crate) fn reason(reason: &Reason) -> String {
         Reason::BothStopped { pairs, all } => format!(
             "in {pairs} of {all} pairs both were stopped at their time limits, which longer ones would tell apart"
         ),
-        Reason::LeftOpen { trials, all, has_met_limit } => {
+        Reason::LeftOpen { trials: 1, has_met_limit: false, .. } => {
+            "the trial that was cut off counts against either answer".into()
+        }
+        Reason::LeftOpen { trials, has_met_limit: false, .. } => {
+            format!("the {trials} trials that were cut off count against either answer")
+        }
+        Reason::LeftOpen { trials, all, .. } => {
             let are = if *trials == 1 { "is" } else { "are" };
-            let longer = if *has_met_limit { "; a longer time limit would tell more" } else { "" };
             format!(
-                "{trials} of {all} trials {are} left open by what was cut off, which counts against either \
-                 answer{longer}"
+                "{trials} of {all} trials {are} left open by what was cut off, which counts against either answer; a longer \
+                 time limit would tell more"
             )
         }
         Reason::UnfinishedSet { trials, measured } => {

@@ -2,15 +2,15 @@
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::experiment::{Arm, Point};
-use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, PointSummary, TestSpec, Verdict};
+use ascertain_engine::outcome::{ClaimResult, Decision, Measure, Outcome, PointSummary, TestSpec, Verdict};
 use ascertain_engine::unit::{Unit, significant};
 
 use crate::amount::{self, Amount};
 use crate::clause::{ClaimFigure, arm_label, ordered, rate_figure, ratio_figure};
-use crate::figure::Figure;
+use crate::figure::{Figure, percent};
 use crate::finding;
 use crate::layout::{Order, TableLayout};
-use crate::text::gathered;
+use crate::text::{escape_controls, gathered};
 
 /// A table of text.
 pub(crate) struct Grid {
@@ -84,6 +84,13 @@ impl Grid {
     /// Whether there is nothing in it to draw.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty() || self.columns.is_empty()
+    }
+
+    /// The table without its first column: what stands in that is said beside it.
+    pub fn without_first_column(mut self) -> Grid {
+        self.columns.remove(0);
+        self.rows.iter_mut().for_each(|row| drop(row.remove(0)));
+        self
     }
 
     /// The table without the columns of which no row has anything to say.
@@ -163,8 +170,17 @@ pub(crate) fn left_open(claim: &ClaimResult) -> String {
 }
 
 /// The figure that was judged, and its range: of a rate and a value the rate, with the median of what it is a rate of;
-/// "0 of 143" rather than a rate of none. Nothing where there is none.
+/// "0 of 143" and "22 of 22" rather than a rate of none or all. Nothing where there is none.
 pub(crate) fn judged(claim: &ClaimResult) -> Option<Figure> {
+    judged_with(claim, median_named(claim))
+}
+
+/// The same where the metric's name stands beside it.
+pub(crate) fn judged_briefly(claim: &ClaimResult) -> Option<Figure> {
+    judged_with(claim, median(claim))
+}
+
+fn judged_with(claim: &ClaimResult, median: Option<String>) -> Option<Figure> {
     let figure = ClaimFigure::of(claim).map(|figure| figure.figure);
     let rate = claim.rate.filter(|_| claim.asked.judging != Judging::Exact).map(|_| rate_figure(claim));
     match (figure, rate) {
@@ -172,10 +188,11 @@ pub(crate) fn judged(claim: &ClaimResult) -> Option<Figure> {
         (_, Some(rate)) => {
             let range = rate.range_in_words();
             let counted = claim.trials.saturating_sub(claim.ties);
-            let value = match (claim.successes, median(claim)) {
-                (0, Some(median)) => format!("0 of {counted}{}, {median}", left_open(claim)),
-                (0, None) => format!("0 of {counted} trials{}", left_open(claim)),
-                (_, Some(median)) => format!("{}, {median}", rate.value),
+            let is_all_or_none = claim.successes == 0 || claim.successes == counted;
+            let value = match (is_all_or_none, median) {
+                (true, Some(median)) => format!("{} of {counted}{}, {median}", claim.successes, left_open(claim)),
+                (true, None) if claim.successes == 0 => format!("0 of {counted} trials{}", left_open(claim)),
+                (false, Some(median)) => format!("{}, {median}", rate.value),
                 (_, None) => rate.value,
             };
             Some(Figure::said(value, range))
@@ -184,10 +201,28 @@ pub(crate) fn judged(claim: &ClaimResult) -> Option<Figure> {
     }
 }
 
-/// The median of what a claim's predicate speaks of, where that is an amount of something.
+/// The median of what a claim's predicate speaks of, in percent where that does: "8.2 ms", "0.41 %", "1,200". An exit
+/// code has none that says anything.
 pub(crate) fn median(claim: &ClaimResult) -> Option<String> {
-    let [TestSpec::Predicate { measure: Some(measure), .. }] = claim.asked.tests.as_slice() else { return None };
-    claim.median.filter(|_| measure.unit != Unit::One).map(|median| measure.unit.human(median))
+    let (measure, predicate) = spoken_of(claim)?;
+    let is_share = measure.unit == Unit::One && predicate.contains('%');
+    claim.median.map(|median| if is_share { percent(median) } else { measure.unit.human(median) })
+}
+
+/// The same with the name of what is no amount of anything: "network_won 0.41 %".
+fn median_named(claim: &ClaimResult) -> Option<String> {
+    let (measure, _) = spoken_of(claim)?;
+    let name = if measure.unit == Unit::One { format!("{} ", escape_controls(&measure.metric)) } else { String::new() };
+    median(claim).map(|median| name + &median)
+}
+
+fn spoken_of(claim: &ClaimResult) -> Option<(&Measure, &str)> {
+    match claim.asked.tests.as_slice() {
+        [TestSpec::Predicate { measure: Some(measure), predicate, .. }] if measure.metric != "exit" => {
+            Some((measure, predicate))
+        }
+        _ => None,
+    }
 }
 
 /// The word for a claim's verdict, or for `compare`'s decision.
@@ -478,9 +513,13 @@ fn quantiles_first(metrics: &mut [&str]) -> usize {
     metrics.iter().filter(|metric| beside(metric).is_finite()).count()
 }
 
-/// The median of the point's values; of shares the mean, where all are known.
+/// The median of the point's values; of shares the mean, where all are known; of exit codes all of them: half of the
+/// trials may fail beside a median of 0.
 fn typical(point: &PointSummary) -> String {
-    plain(point, point.mean.filter(|_| point.is_share).or(point.median))
+    match (point.min, point.max) {
+        (Some(min), Some(max)) if point.metric == "exit" && min < max => format!("{min} to {max}"),
+        _ => plain(point, point.mean.filter(|_| point.is_share).or(point.median)),
+    }
 }
 
 /// The levels that all points have in common.

@@ -1,6 +1,6 @@
 //! What an answer takes, in words.
 
-use ascertain_engine::finding::Least;
+use ascertain_engine::finding::{AtError, Least};
 use ascertain_engine::outcome::Verdict;
 use ascertain_engine::run::Outlook;
 use ascertain_engine::unit::Unit;
@@ -60,11 +60,12 @@ fn noun(least: &Least) -> &'static str {
 /// "`--max-time 2min`, or `--error 0.05` (7 pairs)".
 pub(crate) fn ways_out(least: &Least) -> String {
     let time = least.takes_ns.map_or("TIME".into(), |takes_ns| allowance(takes_ns / 1e9));
-    let time = format!("`--max-time {time}`");
-    match least.at_error {
-        Some(at) => format!("{time}, or `--error {}` ({})", at.error, counted(at.trials, noun(least))),
-        None => time,
-    }
+    format!("`--max-time {time}`{}", least.at_error.map_or_else(String::new, |at| at_error(at, noun(least))))
+}
+
+/// ", or `--error 0.05` (9 pairs)".
+pub(crate) fn at_error(at: AtError, noun: &str) -> String {
+    format!(", or `--error {}` ({})", at.error, counted(at.trials, noun))
 }
 
 /// A time to give for what takes that long, as an option has it: a round one, with some room.

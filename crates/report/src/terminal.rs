@@ -4,6 +4,7 @@
 //! commands and variants are shown harmlessly: nothing in them reaches the terminal as an escape.
 
 mod claims;
+mod points;
 #[cfg(feature = "html")]
 mod prose;
 mod table;
@@ -23,6 +24,7 @@ use crate::sentence::{self, marked};
 use crate::text::{NO_BREAK, capitalised, counted, parted, plain, shortened, unbroken_quantities};
 pub use crate::text::{escape_controls, escape_controls_in_lines};
 pub use claims::{Shown, checked};
+pub use points::{points_screen, points_table};
 #[cfg(feature = "html")]
 pub use prose::prose;
 
@@ -49,6 +51,8 @@ pub(crate) fn is_dumb() -> bool {
 
 /// Narrower than this, tables are as wide as this all the same.
 const LEAST_WIDTH: usize = 40;
+/// Narrower than this there is room for text, and little for what sets it out.
+const NARROW: usize = 60;
 
 impl Style {
     /// For standard output: as wide as the terminal or `COLUMNS` says, else 100 columns, and with colour as asked,
@@ -72,8 +76,10 @@ impl Style {
 
     /// The same as one of several: a little to the right, and what is wrapped a little more.
     pub fn item(self, text: &str) -> String {
-        let lines = wrapped(text, self.columns() - 4);
-        format!("  {}\n", lines.trim_end().replace('\n', "\n    "))
+        // An id that reached over the end of the line would be broken, and could not be copied.
+        let [first, rest] = if self.width < NARROW { ["", " "] } else { ["  ", "    "] };
+        let lines = wrapped(text, self.columns() - rest.len() as u16);
+        format!("{first}{}\n", lines.trim_end().replace('\n', &format!("\n{rest}")))
     }
 
     /// A word in the colour that it has, or plain.
@@ -155,15 +161,6 @@ pub fn counters_table(outcome: &Outcome, layout: &TableLayout, style: &Style) ->
     parted([style.table(&counters::grid(outcome, layout)), notes])
 }
 
-/// The tables of `run`: for each experiment, what all of its arms share, and a row for each arm; then what was
-/// asked for and not measured, by reason.
-pub fn points_table(outcome: &Outcome, style: &Style) -> String {
-    let tables = grid::points(outcome);
-    let tables: Vec<String> =
-        tables.iter().map(|(heading, grid)| format!("{}{}", style.paragraph(heading), style.table(grid))).collect();
-    parted(tables.into_iter().chain([left_out(outcome, style)]))
-}
-
 /// What was asked for and not measured to the end, a paragraph a reason.
 pub fn left_out(outcome: &Outcome, style: &Style) -> String {
     sentence::left_out(outcome).iter().map(|sentence| style.paragraph(sentence)).collect()
@@ -202,9 +199,10 @@ fn brief(claim: &ClaimResult, style: &Style) -> String {
     style.sentence(&plain(&shortened(&sentence, &conditions.collect::<Vec<_>>())), opening)
 }
 
-/// What `slo` prints: the verdict as a sentence, and what was measured of the one command that there is.
+/// What `slo` prints: the verdict as a sentence, and what was measured of the one command that there is, which the
+/// sentence names.
 pub fn slo(outcome: &Outcome, style: &Style) -> String {
-    let tables = grid::points(outcome).into_iter().map(|(_, grid)| style.table(&grid));
+    let tables = grid::points(outcome).into_iter().map(|(_, grid)| style.table(&grid.without_first_column()));
     parted([sentences(outcome, style)].into_iter().chain(tables).chain([left_out(outcome, style)]))
 }
 

@@ -152,7 +152,7 @@ fn arms_without_trials_have_their_row() {
         variant: "naive".into(),
         at: check.points[0].at.clone(),
         absence: Absence::Deferred,
-        reason: Reason::TimeUp { was_tried: false },
+        reason: Reason::TimeUp { was_tried: false, all_tried_ns: None },
     }];
     assert_eq!(row(&check), None);
 }

@@ -8,6 +8,7 @@ use ascertain_engine::finding::{AtError, Least, Reason};
 use ascertain_engine::outcome::{ClaimResult, ClaimSpec, Decision, TestSpec, Verdict};
 use ascertain_engine::unit::Unit;
 use ascertain_report::sentence;
+use ascertain_report::terminal::{self, Shown, Style};
 use common::{arm, at_least_8, blank, counted, decided, measure, order, predicate, with_rate, with_ratio};
 
 fn says(claim: &ClaimResult) -> String {
@@ -402,4 +403,113 @@ fn what_is_taken_beside_time_is_said_by_its_amount() {
     }
     let zeros = says(&decided(zeros, Decision::Faster, 14, 14, 0));
     assert!(zeros.starts_with("`new` has fewer CPU migrations than `old`: it won 14 of 14 pairs; "), "{zeros}");
+}
+
+/// A share of trials says nothing of how few a claim speaks of: "only 1.3 % of the races: 100 %".
+#[test]
+fn a_figure_here_is_of_what_the_claim_speaks_of() {
+    let claim = |condition: &str, median: f64, successes: u64, verdict| {
+        let mut claim = predicate("races.few-won", "The network won only 1.3 % of the races", "race", condition);
+        if let TestSpec::Predicate { measure: Some(measure), .. } = &mut claim.asked.tests[0] {
+            measure.metric = "network_won".into();
+        }
+        claim.median = Some(median);
+        counted(with_rate(claim, 0.5, 0.4, 1.0), verdict, successes, 22)
+    };
+    let holds = claim("network_won <= 1.3 %", 0.0041, 22, Verdict::Holds);
+    assert!(says(&holds).ends_with(" Its median `network_won` was 0.41 %."), "{}", says(&holds));
+    // A count is no share.
+    let counted = claim("network_won >= 10", 12.0, 22, Verdict::Holds);
+    assert!(says(&counted).ends_with(" Its median `network_won` was 12."), "{}", says(&counted));
+    // The same where there is room for a figure alone.
+    let mut many = common::many();
+    many.claims.push(claim("network_won <= 1.3 %", 0.031, 3, Verdict::Refuted));
+    let screen = |width| terminal::checked(&many, &Shown::default(), None, &Style { color: false, width });
+    let line = |width| screen(width).lines().find(|line| line.contains(" %, 3.1 %")).map(str::to_string);
+    assert!(line(80).is_some_and(|line| line.contains("  network_won <= 1.3 %  ")), "{}", screen(80));
+    assert!(line(40).is_some_and(|line| line.ends_with("network_won <= 1.3 %")), "{}", screen(40));
+}
+
+#[test]
+fn what_is_deferred_says_what_it_takes_and_what_was_seen() {
+    let mut deferred = with_ratio(at_least_8("slow", ""), 6.1, 6.0, 6.2);
+    (deferred.ratio_low, deferred.ratio_high) = (None, None);
+    let mut deferred = counted(deferred, Verdict::Deferred, 0, 1);
+    deferred.reasons = vec![common::too_long(63e9)];
+    let text = says(&deferred);
+    let why = "Deferred: its shortest possible verdict takes 15 trials, 63 s; give `--max-time 90s` or more, or `--error \
+               0.05` (9 trials). So far `kahan-avx512 (accumulators=4)` was at least 8 times as fast as `naive \
+               (accumulators=1)` in 0 of 1 trial, at the median 6.1 times as fast";
+    assert!(text.starts_with(why), "{text}");
+    let mut run = common::check();
+    run.claims = vec![deferred];
+    let text = terminal::checked(&run, &Shown::default(), None, &Style { color: false, width: 100 });
+    assert!(text.contains("152.4 µs") && text.contains("kahan-avx512"), "the medians: {text}");
+    assert!(!text.contains("23.12 µs") && !text.contains("fill_rate"), "and no others: {text}");
+    run.claims[0].trials = 0;
+    let text = terminal::checked(&run, &Shown::default(), None, &Style { color: false, width: 100 });
+    assert!(!text.contains("So far") && !text.contains("152.4 µs"), "{text}");
+}
+
+#[test]
+fn what_did_not_fit_is_said_once_with_what_it_takes() {
+    let mut many = common::many();
+    let mut another = at_least_8("sum.huge", "");
+    (another.verdict, another.reasons) = (Verdict::Deferred, vec![common::too_long(12e9)]);
+    let mut untried = at_least_8("sum.untried", "");
+    untried.verdict = Verdict::Deferred;
+    untried.reasons = vec![Reason::TimeUp { was_tried: false, all_tried_ns: Some(61e9) }];
+    many.claims.extend([another, untried]);
+    let text = terminal::checked(&many, &Shown::default(), None, &Style { color: false, width: 500 });
+    let line = "the shortest possible verdict does not fit in the time: 2 claims, sum.large, sum.huge; alone each takes \
+                12 s to 3 min 12 s; give more than `--max-time 4min`\n";
+    assert!(text.contains(line), "{text}");
+    let line = "could be tried; to try all takes about 61 s: give `--max-time 3min` or more: sum.untried\n";
+    assert!(text.contains(line), "{text}");
+}
+
+/// Whoever interrupts a pair sees one less that had a winner, and what that costs.
+#[test]
+fn a_pair_that_was_cut_off_has_no_winner() {
+    let mut claim = decided(order("b", "a"), Decision::Undecided, 0, 2, 0);
+    let left_open = Reason::LeftOpen { trials: 1, all: 2, has_met_limit: false };
+    let least = Least { verdict: None, trials: 13, takes_ns: Some(26e9), at_error: None };
+    let early = Reason::TooEarly { least, most_trials: None, is_interrupted: true, is_shared: false };
+    (claim.unknown, claim.reasons) = (1, vec![early, left_open]);
+    let text = says(&claim);
+    assert!(text.contains("So far `b` won 0 of 1 pair against `a`."), "{text}");
+    assert!(text.ends_with(" The trial that was cut off counts against either answer."), "{text}");
+}
+
+#[test]
+fn a_slo_names_its_command_once_and_shows_every_exit_code() {
+    let mut run = common::slo();
+    let mut exit = run.points[0].clone();
+    (exit.metric, exit.unit) = ("exit".into(), Unit::One);
+    (exit.median, exit.min, exit.max) = (Some(0.0), Some(0.0), Some(7.0));
+    run.points.push(exit);
+    let text = terminal::slo(&run, &Style { color: false, width: 160 });
+    assert_eq!(text.matches("localhost:8080").count(), 1, "{text}");
+    assert!(text.contains("0 to 7"), "{text}");
+}
+
+#[test]
+fn a_table_of_many_rows_is_folded_to_those_that_claims_are_about_and_the_best() {
+    let mut run = common::check();
+    let point = run.points[0].clone();
+    run.points.extend((0..30).map(|number| {
+        let mut other = point.clone();
+        (other.variant, other.median) = (format!("other-{number:02}"), Some(1e5 - 1e3 * f64::from(number)));
+        other
+    }));
+    let style = Style { color: false, width: 100 };
+    let text = terminal::points_screen(&run, &style);
+    let rows: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    // In the order that they have in whole; the claims' arms, and the fastest five of all.
+    let kept = ["naive", "kahan-avx512", "kahan-avx512", "other-27", "other-28", "other-29"];
+    let is_row = |row: &&&str| kept.contains(row) || row.starts_with("other");
+    assert_eq!(rows.iter().filter(is_row).copied().collect::<Vec<_>>(), kept, "{text}");
+    assert!(text.contains("… and 27 more rows; `--all` prints them.\n"), "{text}");
+    run.claims.clear();
+    assert_eq!(terminal::points_screen(&run, &style), terminal::points_table(&run, &style));
 }

@@ -48,6 +48,9 @@ pub struct Args {
     /// in the table
     #[arg(long, value_name = "METRIC", default_value = "wall", help_heading = "Judging")]
     metric: String,
+    /// hyperfine 2.0's word, which is more than one thing here
+    #[arg(long, value_name = "LIST", hide = true)]
+    metrics: Option<String>,
     /// Take exactly so many trials, whatever is decided
     #[arg(short, long, value_name = "N", value_parser = count, help_heading = "Judging")]
     runs: Option<u64>,
@@ -173,6 +176,12 @@ pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
 impl Args {
     /// What is asked for.
     pub fn request(&self) -> anyhow::Result<(Request, Plan)> {
+        if let Some(metrics) = &self.metrics {
+            bail!(
+                "--metrics {metrics}: write --metric METRIC for what is compared; wall, user, system and memory_peak \
+                 are in the table and in every export anyway, and --counters counts instructions, cycles and the like"
+            );
+        }
         let commands = command_set(self)?;
         if let (Some(fewest), Some(most)) = (self.min_runs, self.common.max_trials)
             && fewest > most

@@ -48,7 +48,7 @@ pub struct Args {
     /// Do not judge the shipped claims
     #[arg(long, help_heading = "Judging")]
     no_claims: bool,
-    /// Print each verdict as a sentence, however many there are, and a table of all claims
+    /// Print whole tables, each verdict as a sentence, however many there are, and a table of all claims
     #[arg(long, help_heading = "Output")]
     all: bool,
     /// Verdicts that fail: refuted (exit code 1), undecided (3), nothing
@@ -93,7 +93,8 @@ pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
             true => terminal::threats(outcome, style),
             false => terminal::checked(outcome, &done.request.shown, report.as_deref(), style),
         };
-        output::parts(&[terminal::points_table(outcome, style), curves(done, outcome, style), claims])
+        let table = if done.request.shown.all { terminal::points_table } else { terminal::points_screen };
+        output::parts(&[table(outcome, style), curves(done, outcome, style), claims])
     })
 }
 

@@ -316,7 +316,17 @@ impl ClaimJudge {
 
     /// The fewest trials that any verdict needs.
     pub fn soonest_verdict(&self) -> u64 {
-        let [holds, refuted] = VERDICTS.map(|verdict| self.soonest(verdict, self.error));
+        self.soonest_of_any(self.error)
+    }
+
+    /// The same with the error that the run might have instead, where that takes fewer.
+    pub fn soonest_at_easier(&self) -> Option<AtError> {
+        let at_error = self.easier.map(|(error, own)| AtError { error, trials: self.soonest_of_any(own) });
+        at_error.filter(|at| at.trials < self.soonest_verdict())
+    }
+
+    fn soonest_of_any(&self, error: f64) -> u64 {
+        let [holds, refuted] = VERDICTS.map(|verdict| self.soonest(verdict, error));
         holds.min(refuted)
     }
 

@@ -115,11 +115,11 @@ fn missed(claim: &ClaimResult) -> [String; 2] {
         _ if figure.is_some() => String::new(),
         rate => format!(" in at least {} of the trials", exact_percent(rate)),
     };
-    let here = match (claim.asked.tests.as_slice(), figure, claim.median) {
+    let here = match (claim.asked.tests.as_slice(), figure, grid::median(claim)) {
         ([TestSpec::Versus { .. }], Some(figure), _) => format!("{}{}", figure.figure.value, of_whose(claim)),
         (_, Some(figure), _) => figure.short,
         ([TestSpec::Predicate { measure: Some(measure), .. }], None, Some(median)) => {
-            format!("{}, with a median {} of {}", seen(claim), clause::named(measure), measure.unit.human(median))
+            format!("{}, with a median {} of {median}", seen(claim), clause::named(measure))
         }
         _ => seen(claim),
     };

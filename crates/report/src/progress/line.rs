@@ -10,6 +10,7 @@ use ascertain_engine::observations::Observations;
 use ascertain_engine::outcome::Outcome;
 use ascertain_engine::run::{Observer, Outlook, Progress};
 use ascertain_sys::clock;
+use unicode_width::UnicodeWidthStr;
 
 use super::words::{bar, of_run};
 use crate::alphabet::Alphabet;
@@ -63,11 +64,14 @@ impl Line {
             return Line(None);
         }
         let is_dumb = is_dumb();
+        let beat_ns = if is_dumb { PLAIN_BEAT_NS } else { BEAT_NS };
+        // The first line comes after a second in any case: what is over by then needs none.
+        let drawn_ns = (clock::now_ns() + BEAT_NS).saturating_sub(beat_ns);
         let shared = Arc::new(Shared {
-            state: Mutex::new(State { told: None, drawn_ns: clock::now_ns(), is_shown: false, has_ended: false }),
+            state: Mutex::new(State { told: None, drawn_ns, is_shown: false, has_ended: false }),
             ends: Condvar::new(),
             is_dumb,
-            beat_ns: if is_dumb { PLAIN_BEAT_NS } else { BEAT_NS },
+            beat_ns,
             alphabet: Alphabet::of_environment(),
         });
         let theirs = Arc::clone(&shared);
@@ -181,10 +185,17 @@ fn write(text: &str) {
 
 /// The text in lines that fit on the terminal, where standard error is one.
 fn fitted(text: &str) -> String {
-    if !io::stderr().is_terminal() {
-        return text.into();
-    }
-    Style { width: width(), ..Style::default() }.paragraph(text).trim_end().into()
+    if io::stderr().is_terminal() { fitted_to(text, width()) } else { text.into() }
+}
+
+/// A line that fits stays as it is, with what it begins with.
+fn fitted_to(text: &str, width: usize) -> String {
+    let style = Style { width, ..Style::default() };
+    let lines = text.lines().map(|line| match line.width() <= width {
+        true => line.to_string(),
+        false => style.paragraph(line).trim_end().to_string(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The columns of the terminal, as it is now.
@@ -212,7 +223,7 @@ impl Observer for Watching<'_> {
 
     fn outlook(&mut self, outlook: &Outlook) {
         if !self.is_quiet {
-            self.line.above(|| note(&fitted(&outlook::sentence(outlook))));
+            self.line.above(|| note(&outlook::sentence(outlook)));
         }
     }
 
@@ -229,9 +240,24 @@ impl Observer for Watching<'_> {
     }
 }
 
-/// Writes a line to standard error, with what could steer a terminal as escapes, in the characters that the locale has;
-/// nothing can be done when that is closed.
+/// Writes a line to standard error, with what could steer a terminal as escapes, in the characters that the locale has,
+/// and broken between words where that is a terminal; nothing can be done when it is closed.
 pub fn note(text: &str) {
-    let text = escape_controls_in_lines(text);
+    let text = fitted(&escape_controls_in_lines(text));
     let _ = writeln!(io::stderr(), "{}", Alphabet::of_environment().shown(&text));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fitted_to;
+
+    #[test]
+    fn notes_are_broken_between_words() {
+        let note = "interrupted: `ascertain continue 5eed` goes on with it, and takes a few pairs more: the one that \
+                    was cut off counts against either answer\n  as it is";
+        let lines = "interrupted: `ascertain continue 5eed` goes on\nwith it, and takes a few pairs more: the one\n\
+                     that was cut off counts against either answer\n  as it is";
+        assert_eq!(fitted_to(note, 46), lines);
+        assert_eq!(fitted_to("  as it is", 46), "  as it is");
+    }
 }

@@ -36,6 +36,9 @@ impl Alphabet {
 
 /// So wide is the bar, where there is room for it.
 const BAR: usize = 10;
+/// Where it is: of many claims there is more to say.
+const WIDE: usize = 110;
+const LESS_WIDE: usize = 75;
 /// Names are not cut shorter.
 const LEAST_NAME: usize = 8;
 /// And those of what is waited for, of which the ends tell one from another, not than that.
@@ -82,11 +85,11 @@ pub fn of_run(
         Part::new(if is_early { 1 } else { 5 }, standing).or(shorter),
         Part::new(4, verdicts).or(fewer),
     ];
-    let bar = bar(share(progress, elapsed), alphabet) + " ";
-    match joined(&parts, width.saturating_sub(bar.width()), alphabet) {
-        (line, true) => bar + &line,
-        (..) => joined(&parts, width, alphabet).0,
-    }
+    // By the width alone, lest the line jumps when a count has one digit more.
+    let least = if progress.claims > 1 && !progress.is_comparison { WIDE } else { LESS_WIDE };
+    let bar = if width >= least { bar(share(progress, elapsed), alphabet) + " " } else { String::new() };
+    let line = joined(&parts, width.saturating_sub(bar.width()), alphabet);
+    bar + &line
 }
 
 /// A part of a line.
@@ -114,10 +117,10 @@ impl Part {
     }
 }
 
-/// As much of the parts as there is room for, and whether that is all of them.
-fn joined(parts: &[Part], room: usize, alphabet: Alphabet) -> (String, bool) {
+/// As much of the parts as there is room for.
+fn joined(parts: &[Part], room: usize, alphabet: Alphabet) -> String {
     let mut kept: Vec<&Part> = parts.iter().filter(|part| !part.text.is_empty()).collect();
-    let (all, separator) = (kept.len(), alphabet.separator());
+    let separator = alphabet.separator();
     let least = |kept: &[&Part]| {
         let gaps = separator.width() * kept.len().saturating_sub(1);
         kept.iter().map(|part| part.short.width() + part.tail.width()).sum::<usize>() + gaps
@@ -141,7 +144,7 @@ fn joined(parts: &[Part], room: usize, alphabet: Alphabet) -> (String, bool) {
     let others: Vec<Option<String>> = kept.iter().map(|part| part.cut.is_none().then(|| give(part))).collect();
     let texts = kept.iter().zip(others).map(|(part, text)| text.unwrap_or_else(|| give(part)));
     let line = texts.collect::<Vec<_>>().join(separator);
-    (cut(&line, room, alphabet.ellipsis()), kept.len() == all)
+    cut(&line, room, alphabet.ellipsis())
 }
 
 /// "18 s left"; of a run of so many trials, about what they take.
@@ -361,6 +364,17 @@ mod tests {
         }
         for width in 1..200 {
             assert!(at(&progress(), width).width() <= width, "{width}");
+        }
+    }
+
+    #[test]
+    fn a_bar_stays_where_it_is_when_counts_grow() {
+        for (width, claims, has_bar) in [(79, 181, false), (139, 181, true), (79, 1, true), (39, 1, false)] {
+            for trials in [9, 99, 999, 99_999, 9_999_999] {
+                let standing = progress().standing.map(|standing| Standing { trials, successes: trials, ..standing });
+                let line = at(&Progress { claims, trials, standing, ..progress() }, width);
+                assert_eq!(line.starts_with(['━', '╌']), has_bar, "{width} columns: {line}");
+            }
         }
     }
 

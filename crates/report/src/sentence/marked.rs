@@ -2,6 +2,7 @@
 
 use ascertain_engine::claim::{Effect, Judging};
 use ascertain_engine::experiment::Better;
+use ascertain_engine::finding::Reason;
 use ascertain_engine::outcome::{Basis, Broken, ClaimResult, Decided, Decision, Measure, TestSpec, Verdict};
 use ascertain_engine::unit::Unit;
 
@@ -49,7 +50,8 @@ pub fn beside_verdict(claim: &ClaimResult) -> String {
     let [early, reasons] = finding::early_and_others(claim);
     let sentence = match (claim.verdict, claim.asked.judging) {
         (Verdict::Unavailable, _) => return with_reason("this machine can't measure it", reasons),
-        (Verdict::Failed | Verdict::Deferred, _) => return reasons.map_or_else(String::new, |reason| ended(&reason)),
+        (Verdict::Failed, _) => return reasons.map_or_else(String::new, |reason| ended(&reason)),
+        (Verdict::Deferred, _) => return deferred(claim, reasons),
         (Verdict::Undecided, _) if claim.trials == 0 => return with_reason("no trial was finished", reasons),
         (Verdict::Undecided, _) if let Some(early) = early => too_early(claim, &early),
         (_, Judging::Order) => order(claim),
@@ -136,15 +138,23 @@ fn undecided(claim: &ClaimResult) -> String {
     format!("{subject} was {complement} {seen}{figure}{why}.{broken}{}", median(claim))
 }
 
+/// What it would take, and what was seen of it meanwhile.
+fn deferred(claim: &ClaimResult, reasons: Option<String>) -> String {
+    let why = reasons.map_or_else(String::new, |reason| with_names(&ended(&reason)));
+    if claim.trials > 0 { format!("{why} So far {}.", so_far(claim)) } else { why }
+}
+
+/// "`b` was at least twice as fast as `a` in the only trial, at the median 1.3 times as fast".
+fn so_far(claim: &ClaimResult) -> String {
+    let Clause { subject, complement } = Clause::of(&claim.asked);
+    format!("{subject} was {complement} {}{}", in_trials(claim, claim.judged(), ""), figure_clause(claim))
+}
+
 /// What it would take comes before any figure, which says little yet.
 fn too_early(claim: &ClaimResult, early: &str) -> String {
     let (question, so_far) = match (claim.asked.judging, sides(claim)) {
         (Judging::Order, Some(sides)) => (format!(" {}", question(claim, &sides)), order_so_far(claim, &sides)),
-        _ => {
-            let Clause { subject, complement } = Clause::of(&claim.asked);
-            let seen = in_trials(claim, claim.judged(), "");
-            (String::new(), format!("{subject} was {complement} {seen}{}", figure_clause(claim)))
-        }
+        _ => (String::new(), so_far(claim)),
     };
     format!("too early to tell{question}: {}. So far {so_far}.", with_names(early.trim_end_matches('.')))
 }
@@ -384,12 +394,17 @@ fn undecided_order(claim: &ClaimResult, sides: &Sides) -> String {
     }
 }
 
-/// "won 41 of 43 pairs, 1 tie"; "won 20 of the first 20 pairs", where more were measured after the verdict.
+/// "won 41 of 43 pairs, 1 tie"; "won 20 of the first 20 pairs", where more were measured after the verdict. A pair that
+/// was interrupted has no winner, and is said of apart.
 fn counts_of(claim: &ClaimResult, of: Decided, won_or_lost: &str) -> String {
     let number = if won_or_lost == "lost" { clause::failures(of) } else { of.successes };
     let first = if of.trials < claim.trials { "the first " } else { "" };
     let ties = if of.ties > 0 { format!(", {}", counted(of.ties, "tie")) } else { String::new() };
+    let is_cut_off = |found: &&Reason| matches!(found, Reason::LeftOpen { has_met_limit: false, .. });
+    let cut_off = if claim.reasons.iter().any(|found| is_cut_off(&found)) { claim.unknown } else { 0 };
     // Also those after the verdict.
-    let unknown = if claim.unknown > 0 { format!(", {} left open", claim.unknown) } else { String::new() };
-    format!("{won_or_lost} {number} of {first}{}{ties}{unknown}", counted(of.trials, "pair"))
+    let unknown = claim.unknown - cut_off;
+    let unknown = if unknown > 0 { format!(", {unknown} left open") } else { String::new() };
+    let pairs = counted(of.trials.saturating_sub(cut_off), "pair");
+    format!("{won_or_lost} {number} of {first}{pairs}{ties}{unknown}")
 }

@@ -1,10 +1,10 @@
 //! Many claims on one screen: how many hold, which are refuted and by how much, and why others are open.
 
-use ascertain_engine::outcome::{ClaimResult, Outcome, Verdict};
+use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary, TestSpec, Verdict};
 use serde::{Deserialize, Serialize};
 use unicode_width::UnicodeWidthStr;
 
-use super::{Style, check_table, sentences, tally, threats};
+use super::{NARROW, Style, check_table, sentences, tally, threats};
 use crate::clause::claimed;
 use crate::standing::distance;
 use crate::text::{cut, escape_controls, gathered, parted};
@@ -38,7 +38,21 @@ pub fn checked(outcome: &Outcome, shown: &Shown, report: Option<&str>, style: &S
     }
     let asked = Outcome { claims: asked, ..outcome.clone() };
     let end = if shown.all { check_table(&asked, style) } else { counts };
-    parted([sentences(&asked, style), threats(outcome, style), end])
+    parted([sentences(&asked, style), deferred_table(&asked, style), threats(outcome, style), end])
+}
+
+/// What was measured of claims before they were deferred: few trials tell more than none.
+fn deferred_table(outcome: &Outcome, style: &Style) -> String {
+    let is_deferred = |claim: &&ClaimResult| claim.verdict == Verdict::Deferred && claim.trials > 0;
+    let deferred: Vec<&ClaimResult> = outcome.claims.iter().filter(is_deferred).collect();
+    let is_theirs = |point: &&PointSummary| {
+        let of_claim = |claim: &&&ClaimResult| claim.experiment == point.experiment;
+        let mut arms = deferred.iter().filter(of_claim).flat_map(|claim| &claim.asked.tests).flat_map(TestSpec::arms);
+        arms.any(|arm| (&arm.variant, &arm.point) == (&point.variant, &point.at))
+    };
+    let points = outcome.points.iter().filter(is_theirs).cloned().collect();
+    let tables = grid::points(&Outcome { points, ..outcome.clone() });
+    parted(tables.into_iter().map(|(_, grid)| style.table(&grid)))
 }
 
 /// The claims of a run on one screen, and what threatens its results.
@@ -59,7 +73,7 @@ fn screen(outcome: &Outcome, report: Option<&str>, style: &Style) -> String {
     ] {
         let by_reason = by_reason(of(verdict));
         if !by_reason.is_empty() {
-            let lines = by_reason.iter().map(|(reason, ids)| style.item(&reason_line(reason, ids)));
+            let lines = by_reason.iter().map(|(reason, claims)| style.item(&open_line(reason, claims)));
             parts.push(format!("{heading}:\n{}", lines.collect::<String>()));
         }
     }
@@ -81,14 +95,21 @@ fn screen(outcome: &Outcome, report: Option<&str>, style: &Style) -> String {
 /// own.
 fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
     // Where the terminal is narrow, ids stand below, and what was claimed has the room beside what it came to.
+    let mut lines: Vec<[String; 4]> = refuted.iter().take(MOST_LINES).map(|claim| cells(claim)).collect();
+    let width =
+        |lines: &[[String; 4]], column: usize| lines.iter().map(|cells| cells[column].width()).max().unwrap_or(0);
+    let here = width(&lines, 0).max("here".len());
     let most_claimed = match style.width {
-        narrow @ ..NARROW => narrow.saturating_sub(MOST_HERE + GAP.len()),
-        width => 2 * width / 9,
+        narrow @ ..NARROW => narrow.saturating_sub(here + GAP.len()),
+        width => {
+            // As much as the ids leave that have room beside the least that is shown.
+            let least = 2 * width / 9;
+            let rooms = lines.iter().filter_map(|cells| width.checked_sub(here + cells[2].width() + 2 * GAP.len()));
+            rooms.filter(|room| *room >= least).min().unwrap_or(MOST_CLAIMED)
+        }
     };
-    let most_claimed = most_claimed.min(MOST_CLAIMED);
-    let lines: Vec<[String; 4]> = refuted.iter().take(MOST_LINES).map(|claim| cells(claim, most_claimed)).collect();
-    let width = |column: usize| lines.iter().map(|cells| cells[column].width()).max().unwrap_or(0);
-    let [here, claimed, id] = [width(0).max("here".len()), width(1).max("claimed".len()), width(2)];
+    lines.iter_mut().for_each(|cells| cells[1] = cut(&cells[1], most_claimed.min(MOST_CLAIMED), '…'));
+    let [claimed, id] = [width(&lines, 1).max("claimed".len()), width(&lines, 2)];
     let room = style.width.saturating_sub(here + claimed + id + 3 * GAP.len());
     let line = |cells: [&str; 4]| {
         let [here_cell, claimed_cell, id_cell, says] = cells;
@@ -96,7 +117,11 @@ fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
         let line = match () {
             () if room >= LEAST_ROOM => format!("{lead}{GAP}{}{GAP}{}", padded(id_cell, id), cut(says, room, '…')),
             () if id_cell.width() + lead.width() + GAP.len() <= style.width => format!("{lead}{GAP}{id_cell}"),
-            () => format!("{}\n{GAP}{id_cell}", lead.trim_end()),
+            () => format!(
+                "{}\n{}{id_cell}",
+                lead.trim_end(),
+                &GAP[..style.width.saturating_sub(id_cell.width()).min(GAP.len())]
+            ),
         };
         format!("{}\n", line.trim_end())
     };
@@ -122,29 +147,36 @@ const EMULATED: &str = "emulated";
 const LEAST_ROOM: usize = 24;
 /// The longest figures.
 const MOST_HERE: usize = 20;
-const MOST_CLAIMED: usize = 24;
-const NARROW: usize = 60;
+const MOST_CLAIMED: usize = 32;
 
-fn cells(claim: &ClaimResult, most_claimed: usize) -> [String; 4] {
+fn cells(claim: &ClaimResult) -> [String; 4] {
     // What it is a figure of, and its interval, are in the sentence.
-    let here = grid::judged(claim).map_or_else(|| "-".into(), |figure| figure.value);
+    let here = grid::judged_briefly(claim).map_or_else(|| "-".into(), |figure| figure.value);
     // Apart from the id, which is copied.
     let id = if claim.emulated.is_some() { &format!("{}{GAP}{EMULATED}", claim.id) } else { &claim.id };
     let texts =
-        [(here.as_str(), MOST_HERE), (&claimed(claim), most_claimed), (id, usize::MAX), (&claim.says, usize::MAX)];
+        [(here.as_str(), MOST_HERE), (&claimed(claim), usize::MAX), (id, usize::MAX), (&claim.says, usize::MAX)];
     texts.map(|(text, most)| cut(&escape_controls(text), most, '…'))
 }
 
 /// Why claims have no verdict, and which: those of a reason together, the most first.
-fn by_reason<'a>(claims: impl Iterator<Item = &'a ClaimResult>) -> Vec<(String, Vec<&'a str>)> {
+fn by_reason<'a>(claims: impl Iterator<Item = &'a ClaimResult>) -> Vec<(String, Vec<&'a ClaimResult>)> {
     let by_reason = claims.map(|claim| {
         let said: Vec<String> = claim.reasons.iter().map(finding::kind).collect();
         let reason = if said.is_empty() { "too little evidence yet".into() } else { said.join("; ") };
-        (reason, claim.id.as_str())
+        (reason, claim)
     });
     let mut groups = gathered(by_reason);
-    groups.sort_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
+    groups.sort_by_key(|(_, claims)| std::cmp::Reverse(claims.len()));
     groups
+}
+
+/// A reason with the claims that have it, and what those take that did not fit.
+fn open_line(reason: &str, claims: &[&ClaimResult]) -> String {
+    let ids: Vec<&str> = claims.iter().map(|claim| claim.id.as_str()).collect();
+    let line = reason_line(reason, &ids);
+    let needed = finding::needed(claims.iter().flat_map(|claim| &claim.reasons));
+    needed.map_or_else(|| line.clone(), |needed| format!("{line}; {needed}"))
 }
 
 fn reason_line(reason: &str, ids: &[&str]) -> String {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use ascertain_engine::claim::{Bound, Effect, Judging};
 use ascertain_engine::experiment::{Arm, Better, Metric, Point};
-use ascertain_engine::finding::{Reason, Threat, Unavailable, Unlike};
+use ascertain_engine::finding::{AtError, Reason, Threat, Unavailable, Unlike};
 use ascertain_engine::outcome::{
     Absence, ClaimResult, ClaimSpec, Decision, LeftOut, Measure, Outcome, PointSummary, SCHEMA, TestSpec, Verdict,
 };
@@ -183,7 +183,7 @@ pub fn check() -> Outcome {
     let mut unavailable = at_least_8("sum.neon", "NEON is as fast as AVX2");
     (unavailable.verdict, unavailable.reasons) = (Verdict::Unavailable, vec![needs_neon()]);
     let mut deferred = at_least_8("sum.large", "Out of cache it makes no difference");
-    (deferred.verdict, deferred.reasons) = (Verdict::Deferred, vec![Reason::TooLong { needed_ns: 192e9, trials: 15 }]);
+    (deferred.verdict, deferred.reasons) = (Verdict::Deferred, vec![too_long(192e9)]);
     let claims = [refuted, holds, undecided, exact, unavailable, deferred].map(|claim| sourced(claim, SUM, "8x"));
     let mut claims: Vec<ClaimResult> = claims.into();
     claims.insert(2, sourced(fill, CSM, "98 %"));
@@ -418,6 +418,10 @@ pub fn times() -> Vec<CommandTimes> {
             exit_codes: vec![Some(0), Some(1), None, Some(0)],
         },
     ]
+}
+
+pub fn too_long(needed_ns: f64) -> Reason {
+    Reason::TooLong { needed_ns, trials: 15, at_error: Some(AtError { error: 0.05, trials: 9 }) }
 }
 
 fn needs_neon() -> Reason {
