@@ -8,8 +8,8 @@ use std::time::Duration;
 use ascertain_sys::interrupt;
 pub use ascertain_transfer::model::{Link, Plan, Shape};
 pub use ascertain_transfer::{
-    Done, Environment, Error, Filter, Kind, Many, Moved, Observer, Options, Outcome, Place, Progress, Skipped, Stop,
-    Terms, unfinished,
+    BrokenOff, Done, Environment, Error, Filter, GivenUp, Kind, Many, Moved, Observer, Options, Outcome, Place,
+    Progress, Requests, Skipped, Spread, Stop, Terms, broken_off, unfinished,
 };
 use ascertain_transfer::{Local, Mover};
 use tokio::runtime::{Builder, Runtime};
@@ -18,6 +18,24 @@ use tokio::runtime::{Builder, Runtime};
 pub const STANDARD: &str = "-";
 /// How soon it is noticed that the end was asked for.
 const NOTICE: Duration = Duration::from_millis(50);
+
+/// Gives up moves that were broken off, with what came of each; see [`BrokenOff::give_up`].
+///
+/// # Errors
+/// When there are no threads for it.
+pub fn give_up(
+    broken_off: Vec<BrokenOff>,
+    options: &Options,
+) -> Result<Vec<(BrokenOff, Result<Option<GivenUp>, Error>)>, Error> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Error::Request(format!("no timers to wait with: {error}")))?;
+    let mover = Mover::new(Terms::default(), Stop::default(), Box::new(()));
+    let given_up = broken_off.into_iter().map(|broken_off| {
+        let given_up = runtime.block_on(broken_off.give_up(&mover, options));
+        (broken_off, given_up)
+    });
+    Ok(given_up.collect())
+}
 
 /// What is to be moved, how, and by whose leave.
 #[derive(Clone, Debug, Default)]

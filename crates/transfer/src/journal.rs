@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::crc64::crc64;
 use crate::error::Error;
+use crate::store::Reached;
 
 /// One side of a move, as it was when that began. It names a place without user, password or query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +32,9 @@ pub(crate) struct Begun {
     pub destination: Side,
     /// The store's name for the upload; empty for a download.
     pub upload: String,
+    /// How the store that has the upload is reached; older journals don't say.
+    #[serde(default)]
+    pub reached: Reached,
 }
 
 /// A part of the whole. Indices increase with offsets.
@@ -60,6 +64,11 @@ enum Line {
     Done { index: usize, part: Part },
 }
 
+/// What the names of journals end with, …
+pub(crate) const JOURNAL: &str = ".journal";
+/// … and those of notes.
+pub(crate) const NOTE: &str = ".note";
+
 /// The version of these lines.
 pub(crate) const VERSION: u32 = 1;
 
@@ -83,7 +92,7 @@ impl Journal {
     /// is `fresh` may hold nonsense: its caller is going to clear it.
     pub fn open(folder: &Path, from: &str, to: &str, fresh: bool) -> Result<(Self, Recorded), Error> {
         fs::create_dir_all(folder).map_err(Error::journal("made", folder))?;
-        let path = folder.join(format!("{}.journal", id(from, to)));
+        let path = folder.join(format!("{}{JOURNAL}", id(from, to)));
         let mut file = locked(&path)?;
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(Error::journal("read", &path))?;
@@ -95,6 +104,30 @@ impl Journal {
             file.set_len(whole_bytes as u64).map_err(Error::journal("shortened", &path))?;
         }
         Ok((Self { file, path, is_begun: recorded.begun.is_some() }, recorded))
+    }
+
+    /// A note of an upload that nobody can go on with, so that it can be given up if we are killed.
+    pub fn note(folder: &Path, begun: Begun) -> Result<Self, Error> {
+        fs::create_dir_all(folder).map_err(Error::journal("made", folder))?;
+        let path = folder.join(format!("{:016x}{NOTE}", rand::random::<u64>()));
+        let mut note = Self { file: locked(&path)?, path, is_begun: false };
+        note.begin(begun).map(|()| note)
+    }
+
+    /// One that nobody has open, and what it says; none if it has gone.
+    pub fn open_there(path: &Path) -> Result<Option<(Self, Recorded)>, Error> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        let mut file = locked(path)?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).map_err(Error::journal("read", path))?;
+        let (recorded, _, nonsense) = read(&text);
+        if let (None, Some(why)) = (&recorded.begun, nonsense) {
+            let error = io::Error::new(io::ErrorKind::InvalidData, why);
+            return Err(Error::file("can't read the journal", path)(error));
+        }
+        Ok(Some((Self { file, path: path.to_path_buf(), is_begun: !text.is_empty() }, recorded)))
     }
 
     /// Both sides and the upload, so that it lasts: an upload that nobody remembers costs money.
@@ -246,7 +279,13 @@ mod tests {
 
     fn begun() -> Begun {
         let side = |place: &str| Side { place: place.into(), version: Some("1".into()), bytes: 16 };
-        Begun { version: VERSION, source: side("a"), destination: side("b"), upload: "u".into() }
+        Begun {
+            version: VERSION,
+            source: side("a"),
+            destination: side("b"),
+            upload: "u".into(),
+            reached: Reached::default(),
+        }
     }
 
     fn open(folder: &Path) -> Result<(Journal, Recorded), Error> {

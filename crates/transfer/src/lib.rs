@@ -30,9 +30,11 @@ pub use {
     crc64::{crc64, crc64_of_blocks},
     error::Error,
     local::Local,
-    moving::{Done, Many, Moved, Mover, Observer, Outcome, Place, Progress, Skipped, Stop, Terms},
+    moving::{
+        Done, Many, Moved, Mover, Observer, Outcome, Place, Progress, Requests, Retried, Skipped, Spread, Stop, Terms,
+    },
     names::{Filter, content_type, matches},
     remote::{Environment, Options, Reply, Service, Sockets, open},
-    store::{Attempt, Block, Failure, Found, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload},
-    unfinished::unfinished,
+    store::{Attempt, Block, Failure, Found, Integrity, Kind, Limits, Meta, PutOptions, Reached, Store, Upload},
+    unfinished::{BrokenOff, GivenUp, broken_off, unfinished},
 };

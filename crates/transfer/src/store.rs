@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
 use crate::moving::Pace;
 
@@ -16,6 +17,11 @@ use crate::moving::Pace;
 pub trait Store: fmt::Debug + Send + Sync {
     /// What it takes.
     fn limits(&self) -> Limits;
+
+    /// How somebody who has an address in it alone gets here again.
+    fn reached(&self) -> Reached {
+        Reached::default()
+    }
 
     /// Makes connections for requests that come all at once: where it is far away, each saves them round trips.
     async fn connect(&self, _connections: usize) {}
@@ -142,6 +148,19 @@ pub struct Upload {
     pub name: String,
     /// The store's name for this upload.
     pub id: String,
+}
+
+/// How a store is reached beside its address: for journals, so without credentials.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reached {
+    /// Where it is, without a user or a query.
+    pub endpoint_url: Option<String>,
+    /// S3: the region.
+    pub region: Option<String>,
+    /// S3: the profile that was asked for.
+    pub profile: Option<String>,
+    /// S3: whether the bucket is in front of the endpoint's host.
+    pub virtual_hosted: bool,
 }
 
 /// What was seen of one request, for those who measure: what did not come to pass is not there.

@@ -1,11 +1,19 @@
-//! What moves of a process that was killed have left beside files of this machine.
+//! What moves of a process that was killed have left: beside files of this machine, and in stores.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::journal::{self, Recorded};
+use crate::error::Error;
+use crate::journal::{self, Begun, JOURNAL, Journal, NOTE, Recorded};
+use crate::local::Local;
+use crate::moving::{Mover, Place};
+use crate::names::beside;
+use crate::remote::{Options, open};
+use crate::store::Upload;
 
 /// What the names of folders of blocks end with.
 pub(crate) const UPLOAD: &str = ".upload";
@@ -96,6 +104,133 @@ fn kept(journals: &Path) -> (BTreeSet<String>, Vec<Unread>) {
         }
     }
     (kept, unread)
+}
+
+/// A move that was broken off, as its journal has it, and that nobody goes on with now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokenOff {
+    /// Its journal, or the note of an upload that has none.
+    pub journal: PathBuf,
+    /// From where; `-` is a stream.
+    pub from: String,
+    /// To where.
+    pub to: String,
+    /// What of it is there.
+    pub moved_bytes: u64,
+    /// Of how much; none of a stream, …
+    pub bytes: Option<u64>,
+    /// … which nobody can go on with, nor with what was to have no journal.
+    pub is_resumable: bool,
+    /// Since its journal was written to.
+    pub at_rest: Duration,
+}
+
+/// What became of what a store had of a move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GivenUp {
+    /// It is gone.
+    Gone,
+    /// The store forgets it by itself: Azure, within a week.
+    Expires,
+}
+
+/// What was broken off, of the journals in a folder, and those that can't be read.
+#[must_use]
+pub fn broken_off(journals: &Path) -> (Vec<BrokenOff>, Vec<(PathBuf, Error)>) {
+    let (mut found, mut unread) = (Vec::new(), Vec::new());
+    let entries = match entries(journals) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return (found, vec![(journals.to_path_buf(), Error::file("can't read", journals)(error))]),
+    };
+    for path in entries.iter().map(DirEntry::path) {
+        match BrokenOff::read(&path) {
+            Ok(broken_off) => found.extend(broken_off),
+            Err(error) => unread.push((path, error)),
+        }
+    }
+    found.sort_by(|one, other| one.journal.cmp(&other.journal));
+    (found, unread)
+}
+
+impl BrokenOff {
+    /// None where somebody has it open, or it is no journal.
+    fn read(path: &Path) -> Result<Option<Self>, Error> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_resumable = name.ends_with(JOURNAL);
+        if !is_resumable && !name.ends_with(NOTE) {
+            return Ok(None);
+        }
+        let Some((_, Begun { source, destination, .. }, moved_bytes)) = opened(path)? else { return Ok(None) };
+        let written = fs::metadata(path).and_then(|there| there.modified()).map_err(Error::file("can't read", path))?;
+        Ok(Some(Self {
+            journal: path.to_path_buf(),
+            bytes: (source.place != "-").then_some(source.bytes),
+            from: source.place,
+            to: destination.place,
+            moved_bytes,
+            is_resumable,
+            at_rest: written.elapsed().unwrap_or_default(),
+        }))
+    }
+
+    /// Gives it up for good: its upload is aborted where the store knows that, a file that is not whole is removed, and
+    /// the journal at last. None where somebody goes on with it meanwhile.
+    ///
+    /// # Errors
+    /// When the store can't be reached or refuses; then the journal is kept.
+    pub async fn give_up(&self, mover: &Mover, options: &Options) -> Result<Option<GivenUp>, Error> {
+        let Some((journal, begun, _)) = opened(&self.journal)? else { return Ok(None) };
+        let given_up = if begun.upload.is_empty() {
+            let id = self.journal.file_stem().unwrap_or_default().to_string_lossy();
+            let temporary = beside(Path::new(&begun.destination.place), &format!(".{id}{DOWNLOAD}"));
+            match fs::remove_file(&temporary) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::file("can't remove", &temporary)(error));
+                }
+                _ => GivenUp::Gone,
+            }
+        } else if let Some(place) = abortable(&begun, options)? {
+            let upload = Upload { name: place.name.clone(), id: begun.upload };
+            mover.abort(&place, &upload).await?;
+            GivenUp::Gone
+        } else {
+            GivenUp::Expires
+        };
+        journal.remove().map(|()| Some(given_up))
+    }
+}
+
+/// A journal that nobody else has open, what it says, and how much of that is there.
+fn opened(path: &Path) -> Result<Option<(Journal, Begun, u64)>, Error> {
+    let (journal, Recorded { begun, pieces }) = match Journal::open_there(path) {
+        Ok(Some(opened)) => opened,
+        Ok(None) | Err(Error::InUse { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let done = pieces.values().filter(|(_, part)| part.is_some());
+    let moved_bytes = done.map(|(piece, _)| piece.bytes).sum();
+    Ok(begun.map(|begun| (journal, begun, moved_bytes)))
+}
+
+/// Where an upload can be aborted.
+fn abortable(begun: &Begun, options: &Options) -> Result<Option<Place>, Error> {
+    let (address, reached) = (&begun.destination.place, begun.reached.clone());
+    if let Some(path) = address.strip_prefix("file:///") {
+        let (store, name) = (Arc::new(Local::new("/")), path.to_string());
+        return Ok(Some(Place { store, name, shown: address.clone() }));
+    }
+    if !address.starts_with("s3://") && !address.starts_with("gs://") {
+        return Ok(None);
+    }
+    let options = Options {
+        endpoint_url: reached.endpoint_url.or(options.endpoint_url.clone()),
+        region: reached.region.or(options.region.clone()),
+        profile: reached.profile.or(options.profile.clone()),
+        virtual_hosted: reached.virtual_hosted,
+        ..options.clone()
+    };
+    Ok(Some(open(address, &options)?.into()))
 }
 
 fn entries(folder: &Path) -> io::Result<Vec<DirEntry>> {

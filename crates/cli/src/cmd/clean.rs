@@ -6,10 +6,13 @@ use std::{env, fs, io};
 
 use anyhow::Error;
 use ascertain::Ending;
-use ascertain::moving::unfinished;
+use ascertain::moving::{BrokenOff, Environment, GivenUp, Options, broken_off, give_up, unfinished};
+use ascertain_engine::unit::Unit;
+use ascertain_report::plot::escape_controls;
 use ascertain_sys::process::is_left_behind;
 
-use super::moves;
+use super::moves::journals;
+use crate::options::duration;
 use crate::output;
 
 /// What is in use is written to more often.
@@ -24,6 +27,10 @@ const AT_REST: Duration = Duration::from_secs(60 * 60);
 /// process that made them is gone. So is what `put` and `get` were killed in, in folders that are named here; what has
 /// a journal stays, for the same command goes on with it.
 ///
+/// Uploads into stores that were killed and can't be gone on with, those of standard input and of --no-journal, are
+/// given up, with the credentials that `put` takes. Moves that have a journal are named, with how much of them is
+/// there; --give-up gives them up too. S3 and GCS are told to forget what was uploaded, Azure does so within a week.
+///
 /// Known are the processes of this machine, and the journals in your state folder here. What another machine or a
 /// container shares with it looks as if its process were gone: so what was written to within the last hour stays.
 #[derive(clap::Args)]
@@ -32,11 +39,18 @@ pub struct Args {
     /// temporary files are
     #[arg(value_name = "FOLDER")]
     folders: Vec<PathBuf>,
+    /// Give up what `put` and `get` could go on with, where nothing of it was moved for so long: `48h`, say, or `1s`
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    give_up: Option<Duration>,
+    /// S3 and GCS: ask the metadata address of a cloud's machine for credentials too
+    #[arg(long)]
+    metadata: bool,
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let mut ending = Ending::Done;
     let mut left = ascertain_experiments::clean().map_err(Error::msg)?;
+    left.extend(moves(args)?);
     left.extend(found(args).into_iter().filter_map(|found| found.map_or_else(|why| Some(Err(why)), removed)));
     if left.is_empty() {
         output::print("nothing is left\n")?;
@@ -53,6 +67,44 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     Ok(ending)
 }
 
+/// Gives up what nobody can or is to go on with, and names the other moves that were broken off.
+fn moves(args: &Args) -> anyhow::Result<Vec<Result<String, String>>> {
+    let (found, unread) = broken_off(&journals());
+    let is_over = |move_: &BrokenOff| !move_.is_resumable || args.give_up.is_some_and(|age| move_.at_rest >= age);
+    let (over, kept): (Vec<_>, Vec<_>) = found.into_iter().partition(is_over);
+    let options = Options { environment: Environment::of_process(), metadata: args.metadata, ..Options::default() };
+    let given_up = give_up(over, &options)?.into_iter().filter_map(|(move_, given_up)| {
+        let to = escape_controls(&move_.to);
+        match given_up {
+            Ok(None) => None,
+            Ok(Some(GivenUp::Gone)) => Some(Ok(format!("{to} is given up, {}", moved(&move_)))),
+            Ok(Some(GivenUp::Expires)) => {
+                Some(Ok(format!("{to} is given up, {}; the store forgets it within a week", moved(&move_))))
+            }
+            Err(why) => Some(Err(format!("{to} can't be given up: {why}"))),
+        }
+    });
+    let named = kept.iter().map(|move_| {
+        let (to, age) = (escape_controls(&move_.to), Unit::Nanosecond.human(move_.at_rest.as_nanos() as f64));
+        let ways = "the same command goes on with it, `clean --give-up TIME` gives it up";
+        Ok(format!("{to} is not whole, {}, the last {age} ago: {ways}", moved(move_)))
+    });
+    // Of those beside a folder's files that can't be read it is said there too.
+    let unread = unread.into_iter().filter(|_| args.folders.is_empty()).map(|(_, error)| Err(error.to_string()));
+    Ok(given_up.chain(named).chain(unread).collect())
+}
+
+/// `1 MB of 3 MB from /data/a`.
+fn moved(move_: &BrokenOff) -> String {
+    let size = |bytes: u64| Unit::Byte.human(bytes as f64);
+    let from = escape_controls(&move_.from);
+    match move_.bytes {
+        None => "from standard input".into(),
+        Some(_) if !move_.is_resumable => format!("from {from}"),
+        Some(bytes) => format!("{} of {} from {from}", size(move_.moved_bytes), size(bytes)),
+    }
+}
+
 type Found = Result<(PathBuf, u32), String>;
 
 /// What looks like ours, and the process that made it.
@@ -63,7 +115,7 @@ fn found(args: &Args) -> Vec<Found> {
         return temporary.iter().flat_map(|folder| of_runs(folder)).collect();
     }
     let of_moves = |folder: &Path| {
-        let (found, unread) = unfinished(folder, &moves::journals());
+        let (found, unread) = unfinished(folder, &journals());
         let unread = unread.into_iter().map(|(path, error)| Err(said(&path, &error)));
         found.into_iter().map(Ok).chain(unread).collect()
     };

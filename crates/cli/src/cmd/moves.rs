@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use ascertain::Ending;
 use ascertain::moving::{
     Done, Environment, Error, Filter, Kind, Many, Move, MoveContext, Moved, Observer, Options, Outcome, Plan, Progress,
-    STANDARD, Shape, Skipped, Terms,
+    Requests, STANDARD, Shape, Skipped, Spread, Terms,
 };
 use ascertain_engine::evidence;
 use ascertain_engine::unit::{Unit, parse_quantity};
@@ -56,8 +56,7 @@ pub struct Moving {
     /// No faster than that: `10MB/s`, `100Mbit/s`
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "How")]
     limit: Option<u64>,
-    /// Leave others on the same path alone: add no more than that to its latency (not for what one request sends, nor
-    /// for standard input)
+    /// Leave others on the same path alone: add no more than that to its latency
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "20ms",
           value_parser = duration, help_heading = "How")]
     gentle: Option<Duration>,
@@ -142,6 +141,7 @@ impl Moving {
                 skip_unchanged: self.skip_unchanged,
                 content_type,
                 journals: (!self.no_journal).then(journals),
+                notes: Some(journals()),
                 fresh: self.fresh,
                 seed: session::seed(None),
                 ..Terms::default()
@@ -371,6 +371,7 @@ fn json(way: Way, outcomes: &[Outcome]) -> Value {
             "blocks": moved.map(|moved| moved.blocks),
             "elapsed_s": moved.map(|moved| moved.elapsed_s),
             "crc64": moved.and_then(|moved| moved.crc64).map(|crc64| format!("{crc64:016x}")),
+            "requests": moved.map(|moved| requests(&moved.requests)),
             "verified": moved.map(|moved| moved.verified),
             "plan": plan.map(|plan| json!({
                 "block_bytes": plan.shape.block_bytes,
@@ -388,6 +389,23 @@ fn json(way: Way, outcomes: &[Outcome]) -> Value {
     });
     let way = if way == Way::Put { "put" } else { "get" };
     json!({ "schema": "ascertain.transfer/1", "way": way, "files": files.collect::<Vec<_>>() })
+}
+
+/// How long the phases of requests took, and what was tried again.
+fn requests(Requests { connect_s, header_s, transfer_s, retried }: &Requests) -> Value {
+    let spread =
+        |spread: &Option<Spread>| spread.map(|Spread { median, worst }| json!({"median": median, "worst": worst}));
+    json!({
+        "connect_s": spread(connect_s),
+        "header_s": spread(header_s),
+        "transfer_s": spread(transfer_s),
+        "retried": {
+            "slow_down": retried.slow_down,
+            "corrupted": retried.corrupted,
+            "silent": retried.silent,
+            "broken": retried.broken,
+        },
+    })
 }
 
 #[cfg(test)]
@@ -412,6 +430,7 @@ mod tests {
             plan: Some(plan()),
             crc64: Some(0xabc),
             verified: true,
+            requests: Requests::default(),
             skipped: None,
         };
         let expected = [

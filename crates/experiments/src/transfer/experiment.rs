@@ -107,6 +107,13 @@ fn factors() -> Vec<Factor> {
             10_000_000,
         ),
         integer("sum_mbit_s", "how fast all of them are together; 0 has no limit", 0, 0, 100_000),
+        integer(
+            "burst",
+            "with `sum_mbit_s`: so much goes before that holds, as from a token bucket, full when a move begins [B]",
+            0,
+            0,
+            1 << 40,
+        ),
         integer("loss_percent", "of the segments, each way", 0, 0, 50),
         Factor::new(
             "speaks",

@@ -18,7 +18,7 @@ use tokio::time::sleep;
 use super::places::{Place, place_of, scale_of, scaled};
 use super::source::Source;
 use super::{BLOCK, BLOCKS, CONNECTIONS, EXPECTED, LATE, MODEL, MOVED, OFF, PROBED, RATE, REQUESTS, TIME, blocks};
-use crate::links::{failed, watched};
+use crate::links::{failed, wait, watched};
 
 /// How often it is looked whether somebody asked for the end.
 const LOOK: Duration = Duration::from_millis(20);
@@ -231,6 +231,7 @@ impl Session for Moves {
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         let target = &self.targets[arm];
+        wait(target.place.refill, &self.stop)?;
         watched(target.place.link.as_deref(), LATE, out, |out| {
             let Seen { elapsed, requests, plan } = self.moved(target, false)?;
             let (bytes, seconds) = (target.source.bytes as f64, elapsed.as_secs_f64());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ascertain_engine::experiment::{Arm, Level, Point, TargetError, Unavailable};
+use ascertain_netlab::model::{Conditions, TokenBucket};
 use ascertain_netlab::store::{Dialect, RunningStore, Store as Serving};
 use ascertain_netlab::{Link, RunningLink};
 use ascertain_transfer::{Environment, Failure, Found, Options, Sockets};
@@ -20,7 +21,7 @@ const FEWEST_BYTES: u64 = 30_000;
 /// S3 and GCS take no smaller blocks but the last.
 const LEAST_PART_BYTES: u64 = 5 << 20;
 /// What tells places apart.
-const FACTORS: [&str; 7] = ["scale", "rtt_ms", "rate_kb_s", "sum_mbit_s", "loss_percent", "speaks", "url"];
+const FACTORS: [&str; 8] = ["scale", "rtt_ms", "rate_kb_s", "sum_mbit_s", "burst", "loss_percent", "speaks", "url"];
 
 /// Those of an arm's levels that tell where it moves its file to.
 pub fn place_of(arm: &Arm) -> Point {
@@ -59,6 +60,9 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     if arm.variant == BLOCKS && !is_azure && block_bytes < LEAST_PART_BYTES && block_bytes < size_bytes {
         return Err(Unavailable::levels("S3 and GCS take no blocks below 5 MiB but the last: Azure does"));
     }
+    if integer("burst")? > 0 && integer("sum_mbit_s")? == 0 {
+        return Err(Unavailable::other("`burst` is what goes before `sum_mbit_s` holds, which is 0"));
+    }
     let needs_link = integer("sum_mbit_s")? > 0 || integer("loss_percent")? > 0;
     if url.is_none() && needs_link { links::is_available(&Link::default()) } else { Ok(()) }
 }
@@ -71,6 +75,8 @@ pub struct Place {
     pub store: Option<RunningStore>,
     /// The way to it, where such ways can be had.
     pub link: Option<Arc<RunningLink>>,
+    /// How long it takes until its bucket is full again.
+    pub refill: Duration,
 }
 
 impl Place {
@@ -85,7 +91,7 @@ impl Place {
 
     /// Somebody's.
     pub fn elsewhere(url: String, options: Options) -> Self {
-        Self { url, options, store: None, link: None }
+        Self { url, options, store: None, link: None, refill: Duration::ZERO }
     }
 
     /// Our store, behind a link, or as far away as if it were.
@@ -99,8 +105,16 @@ impl Place {
             Dialect::Gcs => Serving::gcs(),
         };
         let serving = Serving { bytes_per_s, buckets: vec![BUCKET.into()], ..like };
-        let start = || link_of(arm, rtt)?.start().map_err(failed);
+        let bucket = bucket_of(arm)?;
+        let start = || -> Result<RunningLink, TargetError> {
+            let link = link_of(arm, rtt, bucket.is_some())?;
+            let conditions = link.conditions().map(|conditions| Conditions { bucket, ..conditions });
+            link.start_with(&conditions[0], &conditions[1]).map_err(failed)
+        };
         let link = has_link.then(start).transpose()?.map(Arc::new);
+        let refill = bucket.map_or(Duration::ZERO, |bucket| {
+            Duration::from_secs_f64(8.0 * bucket.burst_bytes as f64 / bucket.rate_bits_per_s as f64)
+        });
         let (listener, serving) = match &link {
             Some(link) => (link.far().listen((link.far().address(), PORT)), serving),
             None => (TcpListener::bind("127.0.0.1:0"), Serving { latency: rtt, ..serving }),
@@ -112,7 +126,7 @@ impl Place {
             Dialect::Gcs => "gs",
         };
         let options = options_for(&store, link.clone());
-        Ok(Self { url: format!("{scheme}://{BUCKET}"), options, store: Some(store), link })
+        Ok(Self { url: format!("{scheme}://{BUCKET}"), options, store: Some(store), link, refill })
     }
 
     /// A name in it, by a client of its own: it has no connections yet.
@@ -135,12 +149,19 @@ impl Place {
     }
 }
 
-/// As much may wait as is under way in a round trip.
-fn link_of(arm: &Arm, rtt: Duration) -> Result<Link, TargetError> {
+/// What goes before the rate of all connections holds.
+fn bucket_of(arm: &Arm) -> Result<Option<TokenBucket>, TargetError> {
+    let (burst_bytes, rate_bits_per_s) = (scaled(arm, "burst")?, arm.integer("sum_mbit_s")? * 1_000_000);
+    Ok(Some(TokenBucket { burst_bytes, rate_bits_per_s }).filter(|bucket| bucket.burst_bytes > 0))
+}
+
+/// As much may wait as is under way in a round trip. Where there is a bucket, it alone has the rate.
+fn link_of(arm: &Arm, rtt: Duration, has_bucket: bool) -> Result<Link, TargetError> {
     let rate_bits_per_s = Some(arm.integer("sum_mbit_s")? * 1_000_000).filter(|rate| *rate > 0);
     let loss = arm.integer("loss_percent")? as f64 / 100.0;
     let under_way = rate_bits_per_s.map(|rate| ((rate as f64 / 8.0 * rtt.as_secs_f64()) as u64).max(FEWEST_BYTES));
     let queue_bytes = under_way.map_or(Link::default().queue_bytes, |bytes| bytes as usize);
+    let rate_bits_per_s = rate_bits_per_s.filter(|_| !has_bucket);
     Ok(Link { rtt, rate_bits_per_s, loss, queue_bytes, ..Link::default() })
 }
 

@@ -96,6 +96,25 @@ fn ways_have_their_metrics() {
     }
 }
 
+/// What is within the burst goes as if there were no rate, each time.
+#[test]
+fn a_bucket_is_full_when_a_move_begins() {
+    let levels = |burst: u64| [("size", Level::from(40_000_000)), ("sum_mbit_s", 8.into()), ("burst", burst.into())];
+    let none = [("burst", Level::from(1))];
+    assert!(is_available(&arm(BLOCKS, &none)).is_err_and(|why| why.to_string().contains("sum_mbit_s")));
+    if or_left_out(links::is_available(&Default::default())).is_none() {
+        return;
+    }
+    // 2 MB go, and 1 MB of them or all by what the bucket holds.
+    let [half, all] = [20_000_000, 80_000_000].map(|burst| {
+        let arm = arm(BLOCKS, &levels(burst));
+        let mut moves = moves(&arm, Place::ours(&arm, true).unwrap(), Stop::default());
+        [measured(&mut moves).unwrap(), measured(&mut moves).unwrap()].map(|out| value(&out, TIME))
+    });
+    assert!(half.iter().all(|time_ns| *time_ns >= 0.9e9), "{half:?}");
+    assert!(all[1] < half[0] && all[1] < half[1], "{all:?} {half:?}");
+}
+
 #[test]
 fn arms_share_places_and_files() {
     let arms = Transfer.table_arms();

@@ -96,6 +96,8 @@ pub struct Seen {
     pub key: String,
     /// The part's number, or the block's identifier as it was sent.
     pub block: Option<String>,
+    /// What of an object is asked for, as it was sent: `bytes=0-99`; nothing for all of it.
+    pub range: Option<String>,
     /// How much of its body arrived, with the frame of chunks that may be around it.
     pub body_bytes: u64,
     /// What it was answered; nothing, if the connection broke before.

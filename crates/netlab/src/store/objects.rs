@@ -156,11 +156,7 @@ pub(super) fn check_conditions(head: &Head, object: Option<&Object>) -> Result<(
 
 /// An object, or the range of it that is asked for.
 pub(super) fn read(head: &Head, object: &Object) -> Result<Answer, Refusal> {
-    let range = match head.header("x-ms-range") {
-        "" => head.header("range"),
-        range => range,
-    };
-    let range = asked(range, object.bytes)?;
+    let range = asked(head.range(), object.bytes)?;
     let mut answer = Answer::new(if range.is_some() { 206 } else { 200 });
     answer.headers.clone_from(&object.kept);
     let (start, end) = range.unwrap_or((0, object.bytes));

@@ -61,6 +61,14 @@ impl Head {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
+    /// What of an object is asked for.
+    pub fn range(&self) -> &str {
+        match self.header("x-ms-range") {
+            "" => self.header("range"),
+            range => range,
+        }
+    }
+
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.iter().find(|(given, _)| given == name).map(|(_, value)| &**value)
     }

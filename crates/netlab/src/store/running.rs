@@ -128,7 +128,9 @@ impl State {
     fn arrived(&self, head: &Head, kind: Kind) -> (usize, Option<Misdeed>) {
         let mut shared = self.lock();
         let block = head.parameter("partNumber").or_else(|| head.parameter("blockid"));
+        let range = Some(head.range()).filter(|range| !range.is_empty()).map(String::from);
         shared.seen.push(Seen {
+            range,
             kind,
             bucket: head.bucket.clone(),
             key: head.key.clone(),

@@ -6,6 +6,7 @@ use std::time::Instant;
 use tokio::task::JoinSet;
 
 use super::patience::Went;
+use super::requests::Log;
 use super::{Observer, Progress, Stop};
 use crate::error::Error;
 use crate::journal::Piece;
@@ -35,6 +36,7 @@ pub(crate) struct Flow {
     /// The next one begins here.
     pub next: Piece,
     pub done_bytes: u64,
+    pub log: Log,
     /// How many pieces were moved.
     pub blocks: u64,
     /// A limit on bandwidth lets all of it take no less.
@@ -68,7 +70,8 @@ impl Flow {
             let (done, went) = done?;
             work.finish(piece, done)?;
             self.pilot.done(&ticket, self.now_s(), went.straight);
-            if went.slow_down {
+            self.log.add(went.phases, went.retried);
+            if went.retried.slow_down > 0 {
                 self.pilot.slow_down(&ticket);
             }
             (self.done_bytes, self.blocks) = (self.done_bytes + piece.bytes, self.blocks + 1);

@@ -13,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::flow::{Flow, Work};
 use super::patience::Went;
 use super::put::{crc64_of, resumable, side_of, split};
+use super::requests::Log;
 use super::{Gate, Moved, Mover, Place, Skipped};
 use crate::crc64::{crc32c, crc32c_of_blocks, crc64};
 use crate::error::Error;
@@ -20,7 +21,7 @@ use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side, end_of};
 use crate::local::{check_room, publish};
 use crate::model::Pilot;
 use crate::names::beside;
-use crate::store::{Attempt, Block, Failure, Kind, Limits, Meta};
+use crate::store::{Attempt, Block, Failure, Kind, Limits, Meta, Reached};
 use crate::unfinished::DOWNLOAD;
 
 /// What is compared, in words.
@@ -61,14 +62,15 @@ impl Mover {
         let resumed_bytes = download.get.parts.values().map(|(piece, _)| piece.bytes).sum();
         let pilot = self.pilot(from, &meta, meta.bytes - next.offset, latency_s);
         let least_s = self.least_s(meta.bytes - resumed_bytes);
-        let mut flow = Flow { pilot, began, again, next, done_bytes: resumed_bytes, blocks: 0, least_s };
+        let mut flow =
+            Flow { pilot, began, again, next, done_bytes: resumed_bytes, log: Log::default(), blocks: 0, least_s };
         let done = self.flow(&mut flow, &mut download.get, from, &meta).await;
         let done = match done {
             Ok(()) => {
                 let (bytes, blocks, plan) = (meta.bytes, flow.blocks, flow.first());
                 let crc64 = Some(crc64_of(&download.get.parts));
                 let mut moved = Moved { bytes, resumed_bytes, blocks, plan, crc64, ..Moved::default() };
-                moved.elapsed_s = elapsed_s();
+                (moved.elapsed_s, moved.requests) = (elapsed_s(), flow.log.requests());
                 let verified = match download.get.check_crc32c() {
                     Ok(()) => self.verify(from, &meta, &mut moved, GET).await,
                     differs => differs,
@@ -118,7 +120,7 @@ impl Mover {
         self.flow(&mut flow, &mut get, from, &meta).await?;
         let (bytes, blocks, plan) = (meta.bytes, flow.blocks, flow.first());
         let mut moved = Moved { bytes, blocks, plan, crc64: Some(crc64_of(&get.parts)), ..Moved::default() };
-        moved.elapsed_s = began.elapsed().as_secs_f64();
+        (moved.elapsed_s, moved.requests) = (began.elapsed().as_secs_f64(), flow.log.requests());
         get.check_crc32c()?;
         self.verify(from, &meta, &mut moved, GET).await?;
         Ok(moved)
@@ -232,7 +234,13 @@ impl Mover {
         }
         file.set_len(meta.bytes).map_err(Error::file("can't write", &temporary))?;
         if let Some(journal) = journal.as_mut().filter(|_| begun.is_none()) {
-            journal.begin(Begun { version: journal::VERSION, source, destination, upload: String::new() })?;
+            journal.begin(Begun {
+                version: journal::VERSION,
+                source,
+                destination,
+                upload: String::new(),
+                reached: Reached::default(),
+            })?;
         }
         let next = end_of(&pieces);
         let (parts, again) = split(pieces);
@@ -245,7 +253,7 @@ impl Mover {
 impl Flow {
     fn from_start(pilot: Pilot, began: Instant, least_s: f64) -> Self {
         let next = Piece { index: 0, offset: 0, bytes: 0 };
-        Self { pilot, began, again: VecDeque::new(), next, done_bytes: 0, blocks: 0, least_s }
+        Self { pilot, began, again: VecDeque::new(), next, done_bytes: 0, log: Log::default(), blocks: 0, least_s }
     }
 }
 

@@ -7,6 +7,7 @@ mod many;
 mod pace;
 mod patience;
 mod put;
+mod requests;
 mod source;
 mod stop;
 mod stream;
@@ -21,14 +22,18 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub use many::{Done, Many, Outcome};
+pub use requests::{Requests, Retried, Spread};
 pub use stop::Stop;
 
 use crate::buffers::Buffers;
 use crate::error::Error;
+use crate::journal::{self, Begun, Journal, Side};
 use crate::model::{Plan, Room};
 use crate::store::{Attempt, Failure, Found, Kind, Limits, Meta, PutOptions, Store, Upload};
+use gentle::{Gentle, slice_s};
 pub(crate) use pace::Pace;
 use patience::{Patience, Went};
+use put::side_of;
 
 /// How things are moved.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +57,9 @@ pub struct Terms {
     pub content_type: Option<String>,
     /// The folder of journals; without one, nothing can be gone on with.
     pub journals: Option<PathBuf>,
+    /// Where uploads without a journal are noted while they go, so that they can be given up if we are killed. Where
+    /// that can't be done they go without.
+    pub notes: Option<PathBuf>,
     /// What a journal says is given up, and the move begun anew.
     pub fresh: bool,
     /// How often anything may be tried again.
@@ -76,6 +84,7 @@ impl Default for Terms {
             skip_unchanged: false,
             content_type: None,
             journals: None,
+            notes: None,
             fresh: false,
             retries: 1000,
             back_off: Duration::from_millis(100),
@@ -102,6 +111,8 @@ pub struct Moved {
     pub crc64: Option<u64>,
     /// Whether it was read back and found the same.
     pub verified: bool,
+    /// The requests that carried it, as far as a store was asked for it.
+    pub requests: Requests,
     /// Why nothing was moved, if nothing was.
     pub skipped: Option<Skipped>,
 }
@@ -187,6 +198,8 @@ pub struct Mover {
     observer: Box<dyn Observer>,
     memory: Arc<Semaphore>,
     pace: Arc<Pace>,
+    gentle: Option<tokio::sync::Mutex<Gentle>>,
+    began: Instant,
     patience: Arc<Patience>,
     buffers: Buffers,
 }
@@ -215,11 +228,19 @@ impl Mover {
         terms.max_concurrency = terms.max_concurrency.max(1);
         let units = terms.memory_bytes.div_ceil(UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS.min(1 << 30) as u64);
         let patience = Patience::new(terms.retries, terms.back_off, terms.timeout, terms.seed);
+        let limit = terms.limit_bytes_per_s.map(|limit| limit as f64);
+        let gentle = terms.gentle.map(|most_added| Gentle::new(most_added.as_secs_f64(), limit));
+        let pace = match (&gentle, terms.gentle) {
+            (Some(gentle), Some(most_added)) => Pace::new(Some(gentle.bytes_per_s), Some(slice_s(most_added))),
+            _ => Pace::new(limit, None),
+        };
         Self {
             stop,
             observer,
             memory: Arc::new(Semaphore::new(units as usize)),
-            pace: Arc::new(Pace::new(terms.limit_bytes_per_s)),
+            pace: Arc::new(pace),
+            gentle: gentle.map(tokio::sync::Mutex::new),
+            began: Instant::now(),
             patience: Arc::new(patience),
             buffers: Buffers::default(),
             terms,
@@ -287,7 +308,8 @@ impl Mover {
 
     /// For what is put into a store that takes such blocks.
     fn gate_to(&self, limits: &Limits) -> Gate {
-        let in_slices = self.most_at_once().is_some_and(|most| limits.min_block_bytes > most);
+        // A block at a time is too much to be gentle.
+        let in_slices = self.gentle.is_some() || self.most_at_once().is_some_and(|most| limits.min_block_bytes > most);
         Gate { in_slices, ..self.gate() }
     }
 
@@ -325,9 +347,8 @@ impl Mover {
         }
     }
 
-    /// Gives an upload up; where that fails too there is nothing more to do. Who has asked for the end does not wait for
-    /// it as long as others.
-    async fn abort(&self, place: &Place, upload: &Upload) {
+    /// Gives an upload up, if it is still there. Who has asked for the end does not wait for it as long as others.
+    pub(crate) async fn abort(&self, place: &Place, upload: &Upload) -> Result<(), Error> {
         let request = || async {
             let mut seen = Attempt::default();
             (place.store.abort(upload, &mut seen).await, seen)
@@ -337,8 +358,26 @@ impl Mover {
             tokio::time::sleep(PARTING).await;
         };
         tokio::select! {
-            _ = self.patience.ask(0, Kind::Fatal, request) => {}
-            () = stopped => {}
+            asked = self.patience.ask(0, Kind::Fatal, request) => match asked {
+                Err(failure) if failure.kind != Kind::Missing => Err(failure.into()),
+                _ => Ok(()),
+            },
+            () = stopped => Err(Error::Stopped),
+        }
+    }
+
+    /// Notes an upload that nobody can go on with.
+    fn note(&self, source: Side, to: &Place, before: Option<&Meta>, upload: &Upload) -> Option<Journal> {
+        let folder = self.terms.notes.as_ref()?;
+        let (destination, id, reached) = (side_of(to, before), upload.id.clone(), to.store.reached());
+        let begun = Begun { version: journal::VERSION, source, destination, upload: id, reached };
+        Journal::note(folder, begun).ok()
+    }
+
+    /// Gives up what nobody can go on with. Where that fails its note is kept, for whoever tries again.
+    async fn give_up(&self, to: &Place, upload: &Upload, note: Option<Journal>) {
+        if self.abort(to, upload).await.is_ok() {
+            forget(note);
         }
     }
 
@@ -346,6 +385,11 @@ impl Mover {
         let by_name = || crate::names::content_type(name).map(String::from);
         PutOptions { content_type: self.terms.content_type.clone().or_else(by_name), no_clobber: self.terms.no_clobber }
     }
+}
+
+/// There is nothing left to be given up; a note that can't be removed says no more than that it is.
+fn forget(note: Option<Journal>) {
+    let _ = note.map(Journal::remove);
 }
 
 /// What a block passes before it is sent.

@@ -8,20 +8,34 @@ use tokio::time::{Instant, sleep_until};
 /// What is sent at once is paid for in that time.
 const SLICE_S: f64 = 0.02;
 
+/// What is sent at once is no less than a packet, unless that takes longer still.
+const PACKET_BYTES: f64 = 1400.0;
+
 /// No faster than this, all moves together.
 #[derive(Debug)]
-pub(crate) struct Pace(Mutex<State>);
+pub(crate) struct Pace {
+    state: Mutex<State>,
+    slice_s: f64,
+}
 
 #[derive(Debug)]
 struct State {
     bytes_per_s: Option<f64>,
+    sent_bytes: f64,
     /// When what was let through is paid for.
     free: Option<Instant>,
 }
 
 impl Pace {
-    pub fn new(bytes_per_s: Option<u64>) -> Self {
-        Self(Mutex::new(State { bytes_per_s: bytes_per_s.map(|rate| rate as f64), free: None }))
+    /// At this rate, in slices that take no longer than this, or than is usual.
+    pub fn new(bytes_per_s: Option<f64>, slice_s: Option<f64>) -> Self {
+        let state = Mutex::new(State { bytes_per_s, sent_bytes: 0.0, free: None });
+        Self { state, slice_s: slice_s.unwrap_or(SLICE_S).min(SLICE_S) }
+    }
+
+    /// How much was let through so far.
+    pub fn sent_bytes(&self) -> f64 {
+        self.lock().sent_bytes
     }
 
     /// From now on.
@@ -37,6 +51,7 @@ impl Pace {
     /// When the next so many bytes may be sent, which are then counted as sent.
     pub fn turn(&self, bytes: u64) -> Instant {
         let mut state = self.lock();
+        state.sent_bytes += bytes as f64;
         let turn = state.free.map_or_else(Instant::now, |free| free.max(Instant::now()));
         if let Some(rate) = state.bytes_per_s {
             state.free = Some(turn + Duration::from_secs_f64((bytes as f64 / rate).min(1e6)));
@@ -46,10 +61,11 @@ impl Pace {
 
     /// What may be sent at once, of so many, so that it is soon paid for.
     pub fn slice_bytes(&self, most: usize) -> usize {
-        self.lock().bytes_per_s.map_or(most, |rate| ((rate * SLICE_S) as usize).clamp(1, most))
+        let slice_bytes = |rate: f64| (rate * self.slice_s).max(PACKET_BYTES.min(rate * SLICE_S));
+        self.lock().bytes_per_s.map_or(most, |rate| (slice_bytes(rate) as usize).clamp(1, most))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,6 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::time::{sleep, timeout};
 
+use super::requests::{Phases, Retried};
 use crate::store::{Attempt, Failure, Kind};
 
 /// One request is made as often as this.
@@ -27,8 +28,10 @@ const LEAST_BYTES_PER_S: u64 = 16 << 10;
 pub(crate) struct Went {
     /// At once, and how long its connection took to make if it was new; none if it was tried again.
     pub straight: Option<Option<f64>>,
-    /// The store asked for fewer requests.
-    pub slow_down: bool,
+    /// How long it took in the end, phase by phase.
+    pub phases: Phases,
+    /// What was wrong before.
+    pub retried: Retried,
 }
 
 /// Tries again: each request a few times, all of them together as often as there is a budget for.
@@ -65,19 +68,20 @@ impl Patience {
     {
         let longer = if silent == Kind::Unanswered { FINAL } else { 1 };
         let limit = self.timeout.saturating_mul(longer) + Duration::from_secs(bytes / LEAST_BYTES_PER_S);
-        let mut slow_down = false;
+        let mut retried = Retried::default();
         for attempt in 1.. {
             let (answer, seen) = match timeout(limit, pin!(request())).await {
-                Ok(answered) => answered,
+                Ok((answer, seen)) => (answer, Some(seen)),
                 Err(_) => {
                     let said = format!("no answer within {:.1} s", limit.as_secs_f64());
-                    (Err(Failure { kind: silent, said }), Attempt::default())
+                    (Err(Failure { kind: silent, said }), None)
                 }
             };
             let failure = match answer {
                 Ok(answer) => {
+                    let seen = seen.unwrap_or_default();
                     let straight = (attempt == 1).then(|| connecting_s(&seen));
-                    return Ok((answer, Went { straight, slow_down }));
+                    return Ok((answer, Went { straight, phases: Phases::of(&seen), retried }));
                 }
                 Err(failure) => failure,
             };
@@ -90,7 +94,7 @@ impl Patience {
                 }
                 _ => return Err(failure),
             };
-            slow_down |= matches!(seen.status, Some(429 | 503));
+            retried.add(&failure, seen.as_ref());
             if attempt >= ATTEMPTS || !self.may_retry() {
                 let times = if attempt == 1 { "once".into() } else { format!("{attempt} times") };
                 let said = format!("{} (tried {times})", failure.said);

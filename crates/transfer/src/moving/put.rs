@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::flow::{Flow, Work};
 use super::patience::Went;
+use super::requests::{Log, Requests};
 use super::source::{self, Source};
-use super::{Gate, Moved, Mover, Place, Skipped};
+use super::{Gate, Moved, Mover, Place, Skipped, forget};
 use crate::crc64::crc64_of_blocks;
 use crate::error::Error;
 use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side, end_of};
@@ -68,9 +69,9 @@ impl Mover {
             let block = source.clone().block(0, source.bytes, &self.buffers).await?;
             source.check()?;
             let sum = Sum { bytes: source.bytes, crc64: block.crc64 };
-            let meta = self.put_block(to, block, before.as_ref()).await?;
+            let (meta, requests) = self.gently(to, self.put_block(to, block, before.as_ref())).await?;
             drop(permit);
-            (Moved { bytes: sum.bytes, blocks: 1, crc64: Some(sum.crc64), ..Moved::default() }, meta)
+            (Moved { bytes: sum.bytes, blocks: 1, crc64: Some(sum.crc64), requests, ..Moved::default() }, meta)
         } else {
             self.put_blocks(&source, to, before.as_ref(), (began, latency_s)).await?
         };
@@ -94,7 +95,12 @@ impl Mover {
     }
 
     /// Puts an object by one request.
-    pub(super) async fn put_block(&self, to: &Place, block: Block, before: Option<&Meta>) -> Result<Meta, Error> {
+    pub(super) async fn put_block(
+        &self,
+        to: &Place,
+        block: Block,
+        before: Option<&Meta>,
+    ) -> Result<(Meta, Requests), Error> {
         let options = self.put_options(&to.name);
         let sum = Sum { bytes: block.bytes.len() as u64, crc64: block.crc64 };
         let gate = self.gate_to(&to.store.limits());
@@ -102,7 +108,9 @@ impl Mover {
             let mut seen = gate.attempt();
             (to.store.put(&to.name, block.clone(), &options, &mut seen).await, seen)
         };
-        self.settle(to, sum, (before, false), || gate.ask(sum.bytes, Kind::Unanswered, request)).await
+        let (meta, log) =
+            self.settle(to, sum, (before, false), || gate.ask(sum.bytes, Kind::Unanswered, request)).await?;
+        Ok((meta, log.requests()))
     }
 
     /// Carries out what makes an object. Where the answer is lost, or may have been by one who did not live to hear it,
@@ -113,14 +121,18 @@ impl Mover {
         sum: Sum,
         (before, mut was_lost): (Option<&Meta>, bool),
         mut carry_out: impl FnMut() -> F,
-    ) -> Result<Meta, Error>
+    ) -> Result<(Meta, Log), Error>
     where
         F: Future<Output = Result<(Meta, Went), Failure>>,
     {
+        let mut log = Log::default();
         for look in 1.. {
             let failure = tokio::select! {
                 made = carry_out() => match made {
-                    Ok((meta, _)) => return Ok(meta),
+                    Ok((meta, went)) => {
+                        log.add(went.phases, went.retried);
+                        return Ok((meta, log));
+                    }
                     Err(failure) => failure,
                 },
                 () = self.stop.asked() => return Err(Error::Stopped),
@@ -131,7 +143,7 @@ impl Mover {
                 return Err(failure.into());
             }
             match self.look_up(to, sum, before, &failure).await? {
-                Some(meta) => return Ok(meta),
+                Some(meta) => return Ok((meta, log)),
                 None if look >= LOOKS => {
                     let said = format!("{} ({LOOKS} answers in a row were lost, and nothing was stored)", failure.said);
                     return Err(Failure { said, ..failure }.into());
@@ -216,13 +228,10 @@ impl Mover {
         // Where nothing has to be begun, to commit still is a request.
         pilot.fixed(2.0 * begin.elapsed().as_secs_f64().max(latency_s));
         let least_s = self.least_s(source.bytes - resumed_bytes);
-        let mut flow = Flow { pilot, began, again, next, done_bytes: resumed_bytes, blocks: 0, least_s };
-        let gentle = self.gentle(to);
+        let mut flow =
+            Flow { pilot, began, again, next, done_bytes: resumed_bytes, log: Log::default(), blocks: 0, least_s };
         let moving = flow.run(&mut work, &self.stop, &*self.observer, (&to.name, source.bytes));
-        let done = tokio::select! {
-            done = moving => done,
-            never = gentle => match never {},
-        };
+        let done = self.gently(to, moving).await;
         let done = match done.and_then(|()| source.check()) {
             Ok(()) => {
                 let sum = Sum { bytes: source.bytes, crc64: crc64_of(&work.parts) };
@@ -231,13 +240,15 @@ impl Mover {
             }
             Err(error) => Err(error),
         };
-        let Put { upload, journal, .. } = work;
+        let Put { upload, journal, note, .. } = work;
         match done {
             Ok((meta, crc64)) => {
+                forget(note);
                 journal.map_or(Ok(()), Journal::remove)?;
                 let plan = flow.first();
-                let (bytes, blocks) = (source.bytes, flow.blocks);
-                Ok((Moved { bytes, resumed_bytes, blocks, plan, crc64: Some(crc64), ..Moved::default() }, meta))
+                let (bytes, blocks, requests) = (source.bytes, flow.blocks, flow.log.requests());
+                let crc64 = Some(crc64);
+                Ok((Moved { bytes, resumed_bytes, blocks, plan, crc64, requests, ..Moved::default() }, meta))
             }
             Err(Error::Store(Failure { kind: Kind::Missing, said })) if is_resumed => {
                 Err(Error::CantResume { what: format!("{said}: the store may have given up what was begun") })
@@ -246,7 +257,7 @@ impl Mover {
                 // Of a file that has changed nothing can be gone on with.
                 let is_useless = matches!(error, Error::SourceChanged { .. });
                 if journal.is_none() || is_useless {
-                    self.abort(to, &upload).await;
+                    self.give_up(to, &upload, note).await;
                     journal.map_or(Ok(()), Journal::remove)?;
                 }
                 Err(error)
@@ -274,15 +285,16 @@ impl Mover {
             && let Some((journal, recorded)) = &mut opened
         {
             if let Some(begun) = std::mem::take(recorded).begun {
-                self.abort(to, &named(begun.upload)).await;
+                let _ = self.abort(to, &named(begun.upload)).await;
             }
             journal.clear()?;
         }
-        let put = |upload, journal, parts| Put {
+        let put = |upload, (journal, note), parts| Put {
             source: source.clone(),
             place,
             upload,
             journal,
+            note,
             parts,
             gate: self.gate_to(&to.store.limits()),
         };
@@ -300,22 +312,26 @@ impl Mover {
                 }
             }
             resumable(&begun, &from, &destination)?;
-            let put = Box::new(put(named(begun.upload), Some(journal), done));
+            let put = Box::new(put(named(begun.upload), (Some(journal), None), done));
             return Ok(Opened::Going { put, again, next, is_resumed: true });
         }
         let upload = self.begin(to, options).await?;
         let mut journal = opened.map(|(journal, _)| journal);
-        if let Some(journal) = &mut journal {
-            let id = upload.id.clone();
-            let begun = Begun { version: journal::VERSION, source: from, destination, upload: id };
-            if let Err(error) = journal.begin(begun) {
-                // Nobody would remember it.
-                self.abort(to, &upload).await;
-                return Err(error);
+        let note = match &mut journal {
+            Some(journal) => {
+                let (id, reached) = (upload.id.clone(), to.store.reached());
+                let begun = Begun { version: journal::VERSION, source: from, destination, upload: id, reached };
+                if let Err(error) = journal.begin(begun) {
+                    // Nobody would remember it.
+                    let _ = self.abort(to, &upload).await;
+                    return Err(error);
+                }
+                None
             }
-        }
+            None => self.note(from, to, before, &upload),
+        };
         let (again, next) = (VecDeque::new(), Piece { index: 0, offset: 0, bytes: 0 });
-        let put = Box::new(put(upload, journal, BTreeMap::new()));
+        let put = Box::new(put(upload, (journal, note), BTreeMap::new()));
         Ok(Opened::Going { put, again, next, is_resumed: false })
     }
 
@@ -344,7 +360,7 @@ impl Mover {
             (to.store.commit(upload, &tokens, sum.crc64, &options, &mut seen).await, seen)
         };
         let bytes = sum.bytes / TOGETHER;
-        self.settle(to, sum, before, || self.patience.ask(bytes, Kind::Unanswered, request)).await
+        Ok(self.settle(to, sum, before, || self.patience.ask(bytes, Kind::Unanswered, request)).await?.0)
     }
 
     /// Compares what is stored with what was sent: what the store says of it, and, if asked, what it gives back.
@@ -433,6 +449,8 @@ struct Put {
     place: Place,
     upload: Upload,
     journal: Option<Journal>,
+    /// Where there is no journal.
+    note: Option<Journal>,
     parts: BTreeMap<usize, (Piece, Part)>,
     gate: Gate,
 }

@@ -9,11 +9,13 @@ use std::time::Instant;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::task::JoinSet;
 
+use super::patience::Went;
 use super::put::{PUT, Sum, crc64_of};
-use super::{Moved, Mover, Place, Progress, Skipped};
+use super::requests::Log;
+use super::{Moved, Mover, Place, Progress, Skipped, forget};
 use crate::buffers::STEP_BYTES;
 use crate::error::Error;
-use crate::journal::{Part, Piece};
+use crate::journal::{Part, Piece, Side};
 use crate::store::{Block, Failure, Kind, Limits, Meta, Upload};
 
 /// Where a store takes any size, and there is memory for it.
@@ -53,21 +55,26 @@ impl Mover {
         let is_all = (first.bytes.len() as u64) < first_bytes;
         let (mut moved, meta) = if is_all && first.bytes.len() as u64 <= limits.max_put_bytes {
             let (bytes, crc64) = (first.bytes.len() as u64, Some(first.crc64));
-            let meta = self.put_block(to, first, before.as_ref()).await?;
+            let (meta, requests) = self.gently(to, self.put_block(to, first, before.as_ref())).await?;
             drop(permit);
-            (Moved { bytes, blocks: 1, crc64, ..Moved::default() }, meta)
+            (Moved { bytes, blocks: 1, crc64, requests, ..Moved::default() }, meta)
         } else {
             let options = self.put_options(&to.name);
             let upload = self.begin(to, &options).await?;
-            let sent = self.send(first, permit, &mut stream, to, &upload, began).await;
+            let source = Side { place: "-".into(), version: None, bytes: 0 };
+            let note = self.note(source, to, before.as_ref(), &upload);
+            let sent = self.gently(to, self.send(first, permit, &mut stream, to, &upload, began)).await;
             let committed = match sent {
-                Ok(parts) => self.commit_stream(to, &upload, parts, before.as_ref()).await,
+                Ok((parts, log)) => self.commit_stream(to, &upload, (parts, log), before.as_ref()).await,
                 Err(error) => Err(error),
             };
             match committed {
-                Ok(done) => done,
+                Ok(done) => {
+                    forget(note);
+                    done
+                }
                 Err(error) => {
-                    self.abort(to, &upload).await;
+                    self.give_up(to, &upload, note).await;
                     return Err(error);
                 }
             }
@@ -85,11 +92,13 @@ impl Mover {
         to: &Place,
         upload: &Upload,
         began: Instant,
-    ) -> Result<BTreeMap<usize, (Piece, Part)>, Error> {
+    ) -> Result<(BTreeMap<usize, (Piece, Part)>, Log), Error> {
         let limits = to.store.limits();
         let block_bytes = |index| block_bytes(index, &limits, self.terms.memory_bytes);
         let gate = self.gate_to(&limits);
-        let (mut parts, mut tasks) = (BTreeMap::new(), JoinSet::new());
+        // What waits for its turn in slices has its place in the row already.
+        let most_at_once = if gate.in_slices { self.room(limits).max_concurrency } else { self.terms.max_concurrency };
+        let (mut parts, mut log, mut tasks) = (BTreeMap::new(), Log::default(), JoinSet::new());
         let (mut block, mut room, mut offset) = (first, room, 0);
         let mut done_bytes = 0;
         for index in 0.. {
@@ -108,20 +117,20 @@ impl Mover {
                         let mut seen = gate.attempt();
                         (store.put_block(&upload, index, block.clone(), &mut seen).await, seen)
                     };
-                    let (token, _) = gate.ask(piece.bytes, Kind::Transient(None), request).await?;
-                    Ok::<_, Error>((piece, Part { token, crc64: block.crc64, crc32c: None }))
+                    let (token, went) = gate.ask(piece.bytes, Kind::Transient(None), request).await?;
+                    Ok::<_, Error>((piece, Part { token, crc64: block.crc64, crc32c: None }, went))
                 });
             }
             while let Some(joined) = tasks.try_join_next() {
-                done_bytes += keep(&mut parts, joined)?;
+                done_bytes += keep((&mut parts, &mut log), joined)?;
             }
             if is_last {
                 break;
             }
-            while tasks.len() >= self.terms.max_concurrency
+            while tasks.len() >= most_at_once
                 && let Some(joined) = self.or_stopped(tasks.join_next()).await?
             {
-                done_bytes += keep(&mut parts, joined)?;
+                done_bytes += keep((&mut parts, &mut log), joined)?;
             }
             let elapsed_s = began.elapsed().as_secs_f64();
             self.observer.progress(&Progress { name: &to.name, done_bytes, bytes: None, elapsed_s, plan: None });
@@ -130,22 +139,22 @@ impl Mover {
             block = self.read(stream, next_bytes).await?;
         }
         while let Some(joined) = self.or_stopped(tasks.join_next()).await? {
-            keep(&mut parts, joined)?;
+            keep((&mut parts, &mut log), joined)?;
         }
-        Ok(parts)
+        Ok((parts, log))
     }
 
     async fn commit_stream(
         &self,
         to: &Place,
         upload: &Upload,
-        parts: BTreeMap<usize, (Piece, Part)>,
+        (parts, log): (BTreeMap<usize, (Piece, Part)>, Log),
         before: Option<&Meta>,
     ) -> Result<(Moved, Meta), Error> {
         let sum = Sum { bytes: parts.values().map(|(piece, _)| piece.bytes).sum(), crc64: crc64_of(&parts) };
         let meta = self.commit(to, upload, &parts, sum, (before, false)).await?;
-        let blocks = parts.len() as u64;
-        Ok((Moved { bytes: sum.bytes, blocks, crc64: Some(sum.crc64), ..Moved::default() }, meta))
+        let (blocks, requests) = (parts.len() as u64, log.requests());
+        Ok((Moved { bytes: sum.bytes, blocks, crc64: Some(sum.crc64), requests, ..Moved::default() }, meta))
     }
 
     /// As much as there is, up to so many bytes.
@@ -169,12 +178,13 @@ impl Mover {
     }
 }
 
-type Joined = Result<Result<(Piece, Part), Error>, tokio::task::JoinError>;
+type Joined = Result<Result<(Piece, Part, Went), Error>, tokio::task::JoinError>;
 
 /// Keeps what came of a block; returns its size.
-fn keep(parts: &mut BTreeMap<usize, (Piece, Part)>, joined: Joined) -> Result<u64, Error> {
+fn keep((parts, log): (&mut BTreeMap<usize, (Piece, Part)>, &mut Log), joined: Joined) -> Result<u64, Error> {
     let joined = joined.map_err(|error| Error::file("can't send", Path::new("the input"))(io::Error::other(error)))?;
-    let (piece, part) = joined?;
+    let (piece, part, went) = joined?;
+    log.add(went.phases, went.retried);
     parts.insert(piece.index, (piece, part));
     Ok(piece.bytes)
 }

@@ -21,7 +21,7 @@ use super::http::Web;
 use super::ini::Profile;
 use super::s3::Bucket;
 use super::site::Site;
-use crate::{Failure, Found};
+use crate::{Failure, Found, Reached};
 
 /// The environment variables that credentials, certificates and proxies are found by, as they are given: a test has its
 /// own, and none is looked up behind anybody's back. Its `Debug` has names only.
@@ -207,16 +207,19 @@ fn s3(bucket: &str, options: &Options, client: Client) -> Result<Bucket, Failure
     let endpoint = endpoint.or_else(|| environment.first(&["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"]));
     let endpoint = endpoint.or_else(|| profile.get("endpoint_url")).map(endpoint_at).transpose()?;
     let style = profile.get("addressing_style");
-    let base = match endpoint {
-        Some(endpoint) if options.virtual_hosted || style == Some("virtual") => {
-            endpoint.trimmed().replacen("://", &format!("://{bucket}."), 1)
-        }
-        Some(endpoint) => format!("{}/{bucket}", endpoint.trimmed()),
+    let (endpoint, virtual_hosted) = match endpoint {
+        Some(endpoint) => (endpoint.trimmed().to_string(), options.virtual_hosted || style == Some("virtual")),
         // With a dot in it a bucket is no name that a certificate covers.
-        None if bucket.contains('.') || style == Some("path") => format!("https://s3.{region}.amazonaws.com/{bucket}"),
-        None => format!("https://{bucket}.s3.{region}.amazonaws.com"),
+        None => (format!("https://s3.{region}.amazonaws.com"), !bucket.contains('.') && style != Some("path")),
     };
-    let keys = credentials::aws(options, &profile, "s3", region, &client)?;
+    let base = match virtual_hosted {
+        true => endpoint.replacen("://", &format!("://{bucket}."), 1),
+        false => format!("{endpoint}/{bucket}"),
+    };
+    let (region, profile_name) = (region.to_string(), options.profile.clone());
+    let reached =
+        Reached { endpoint_url: Some(endpoint), region: Some(region.clone()), profile: profile_name, virtual_hosted };
+    let keys = credentials::aws(options, &profile, "s3", &region, &client)?;
     let words = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile";
     let sums = environment.first(&["AWS_REQUEST_CHECKSUM_CALCULATION"]);
     // What AWS' own tools call it when a store knows nothing newer than MD5.
@@ -224,12 +227,13 @@ fn s3(bucket: &str, options: &Options, client: Client) -> Result<Bucket, Failure
     let dialect = if is_old { Dialect::OldS3 } else { Dialect::S3 };
     let payer = options.requester_pays.then(|| ("x-amz-request-payer", "requester".into()));
     let site = Site::new(client, &base, format!("s3://{bucket}"), keys, words)?;
-    Ok(Bucket::new(site, dialect, payer.into_iter().collect()))
+    Ok(Bucket::new(site, dialect, payer.into_iter().collect(), reached))
 }
 
 fn google(bucket: &str, options: &Options, client: Client) -> Result<Bucket, Failure> {
     let endpoint = options.endpoint_url.as_deref().unwrap_or("https://storage.googleapis.com");
-    let base = format!("{}/{bucket}", endpoint_at(endpoint)?.trimmed());
+    let endpoint = endpoint_at(endpoint)?.trimmed().to_string();
+    let base = format!("{endpoint}/{bucket}");
     let keys = credentials::google(options, &client)?;
     let project = options.environment.first(&["GOOGLE_CLOUD_PROJECT"]).map(String::from);
     if options.requester_pays && project.is_none() {
@@ -240,7 +244,8 @@ fn google(bucket: &str, options: &Options, client: Client) -> Result<Bucket, Fai
     headers.extend(project.filter(|_| options.requester_pays).map(|project| ("x-goog-user-project", project)));
     let words = "what GOOGLE_APPLICATION_CREDENTIALS names";
     let site = Site::new(client, &base, format!("gs://{bucket}"), keys, words)?;
-    Ok(Bucket::new(site, Dialect::Google, headers))
+    let reached = Reached { endpoint_url: Some(endpoint), ..Reached::default() };
+    Ok(Bucket::new(site, Dialect::Google, headers, reached))
 }
 
 fn azure(container: &str, hints: AzureHints, options: &Options, client: Client) -> Result<Container, Failure> {

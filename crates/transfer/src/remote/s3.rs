@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::dialect::{CRC64, Dialect, Token, decoded, decoded_crc32c};
 use super::refusal;
 use super::site::{Ask, BROKEN_OFF, Headers, NO_STORE, ROUND, Site, meta};
-use crate::{Attempt, Block, Failure, Kind, Limits, Meta, PutOptions, Store, Upload};
+use crate::{Attempt, Block, Failure, Kind, Limits, Meta, PutOptions, Reached, Store, Upload};
 
 /// A bucket.
 #[derive(Debug)]
@@ -21,11 +21,12 @@ pub struct Bucket {
     dialect: Dialect,
     /// What each request says.
     headers: Headers,
+    reached: Reached,
 }
 
 impl Bucket {
-    pub fn new(site: Site, dialect: Dialect, headers: Headers) -> Self {
-        Self { site, dialect, headers }
+    pub fn new(site: Site, dialect: Dialect, headers: Headers, reached: Reached) -> Self {
+        Self { site, dialect, headers, reached }
     }
 
     /// With the sum that the store is to check, and that by itself.
@@ -66,6 +67,10 @@ impl Store for Bucket {
             max_put_bytes: 5 << 30,
             integrity: self.dialect.integrity(),
         }
+    }
+
+    fn reached(&self) -> Reached {
+        self.reached.clone()
     }
 
     async fn connect(&self, connections: usize) {

@@ -1,0 +1,161 @@
+//! `clean`: what `put` and `get` left in stores when they were killed.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::fs;
+use std::io::Write;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use ascertain_netlab::store::{Dialect, Kind, RunningStore, Store};
+use common::{Ran, command, ran};
+
+fn start(store: Store) -> (RunningStore, String) {
+    let scheme = match store.dialect {
+        Dialect::S3 => "s3",
+        Dialect::Gcs => "gs",
+        Dialect::Azure => "az",
+    };
+    let store = store.start(TcpListener::bind("127.0.0.1:0").unwrap(), None).unwrap();
+    (store, format!("{scheme}://bucket/deep/a"))
+}
+
+/// A command with the credentials of a store, whose endpoint has a secret in it.
+fn of_store(store: &RunningStore, state: &Path, arguments: &[&str]) -> Command {
+    let (account, secret) = (&store.store().account, &store.store().secret);
+    let mut command = command(state, arguments);
+    command.env("AWS_ACCESS_KEY_ID", account).env("AWS_SECRET_ACCESS_KEY", secret);
+    command.env("AZURE_STORAGE_ACCOUNT", account).env("AZURE_STORAGE_KEY", secret);
+    command.env("GOOGLE_OAUTH_ACCESS_TOKEN", secret);
+    command
+}
+
+/// Not among temporary files, where others have theirs.
+const CLEAN: &[&str] = &["clean", "."];
+
+fn clean(store: &RunningStore, state: &Path, arguments: &[&str]) -> Ran {
+    ran(of_store(store, state, &[CLEAN, arguments].concat()).output().unwrap())
+}
+
+/// A `put` that is under way: blocks of it are there, and others are to come.
+fn putting(store: &RunningStore, state: &Path, arguments: &[&str]) -> Child {
+    let endpoint = store.url().replace("://", "://ann:PLANTEDUSER@") + "/?x=PLANTEDQUERY";
+    let arguments = [&["put"], arguments, &["--endpoint-url", &endpoint, "--quiet"]].concat();
+    let mut put = of_store(store, state, &arguments);
+    let before = store.seen().len();
+    let mut child = put.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    if arguments[1] == "-" {
+        // It waits for more.
+        child.stdin.as_mut().unwrap().write_all(&vec![7; 12 << 20]).unwrap();
+    }
+    let is_there = || store.seen()[before..].iter().any(|seen| seen.kind == Kind::PutBlock && seen.status.is_some());
+    while !is_there() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was killed");
+        thread::sleep(Duration::from_millis(2));
+    }
+    child
+}
+
+/// Killed as nobody can prevent.
+fn killed(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+fn journals(state: &Path) -> Vec<String> {
+    let entries = fs::read_dir(state.join("ascertain/transfers")).unwrap();
+    entries.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap()).collect()
+}
+
+#[test]
+fn an_upload_that_nobody_can_go_on_with_is_given_up() {
+    for served in [Store::s3(), Store::gcs()] {
+        let state = tempfile::tempdir().unwrap();
+        let state = state.path();
+        fs::write(state.join("file"), vec![7; 24 << 20]).unwrap();
+        let (store, address) = start(served);
+        let from_file = ["file", &address, "--no-journal", "--limit", "8MB/s"];
+        for (arguments, from) in [(&["-", &address][..], "standard input"), (&from_file, "/file")] {
+            let child = putting(&store, state, arguments);
+            assert_eq!(store.uploads("bucket"), 1);
+            assert_eq!(clean(&store, state, &[]).stdout, "nothing is left\n", "it goes on");
+            assert_eq!(store.uploads("bucket"), 1);
+            killed(child);
+            let note = journals(state).concat();
+            assert!(note.contains(&address) && !note.contains("PLANTED"), "{note}");
+            assert!(!note.contains(&store.store().secret), "{note}");
+
+            // Who has no credentials is told, and what is noted is kept.
+            let refused = ran(command(state, CLEAN).output().unwrap());
+            assert!(refused.code == Some(5) && refused.stderr.contains(&address), "{}", refused.stderr);
+            assert_eq!((store.uploads("bucket"), journals(state).len()), (1, 1));
+
+            let cleaned = clean(&store, state, &[]);
+            let said = format!("{address} is given up, from ");
+            assert!(
+                cleaned.code == Some(0) && cleaned.stdout.starts_with(&said),
+                "{}{}",
+                cleaned.stdout,
+                cleaned.stderr
+            );
+            assert!(cleaned.stdout.ends_with(&format!("{from}\n")), "{}", cleaned.stdout);
+            assert_eq!((store.uploads("bucket"), journals(state).len()), (0, 0));
+            assert_eq!(clean(&store, state, &[]).stdout, "nothing is left\n");
+        }
+    }
+}
+
+#[test]
+fn a_journal_is_named_until_it_is_given_up() {
+    for served in [Store::s3(), Store::azure()] {
+        let state = tempfile::tempdir().unwrap();
+        let state = state.path();
+        fs::write(state.join("file"), vec![7; 24 << 20]).unwrap();
+        let (store, address) = start(served);
+        killed(putting(&store, state, &["file", &address, "--limit", "8MB/s"]));
+        let is_s3 = store.store().dialect == Dialect::S3;
+        for arguments in [&[][..], &["--give-up", "1h"]] {
+            let named = clean(&store, state, arguments);
+            let said = format!("{address} is not whole, ");
+            assert!(named.code == Some(0) && named.stdout.starts_with(&said), "{}{}", named.stdout, named.stderr);
+            assert!(
+                named.stdout.contains(" of 25.17 MB from ") && named.stdout.contains("--give-up"),
+                "{}",
+                named.stdout
+            );
+            assert_eq!(journals(state).len(), 1);
+        }
+        let given_up = clean(&store, state, &["--give-up", "1ns"]);
+        let said = format!("{address} is given up, ");
+        assert!(given_up.code == Some(0) && given_up.stdout.starts_with(&said), "{}", given_up.stderr);
+        assert_eq!(given_up.stdout.contains("forgets it within a week"), !is_s3, "{}", given_up.stdout);
+        assert!(journals(state).is_empty() && (store.uploads("bucket") == 0 || !is_s3));
+        assert_eq!(clean(&store, state, &[]).stdout, "nothing is left\n");
+    }
+}
+
+/// Of a download the file that is not whole goes too.
+#[test]
+fn a_download_is_given_up() {
+    let state = tempfile::tempdir().unwrap();
+    let state = state.path();
+    fs::write(state.join("file"), vec![7; 24 << 20]).unwrap();
+    let mut get = command(state, &["get", "file", "into/copy", "--limit", "4MB/s", "--quiet"]);
+    let child = get.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let names = || {
+        let names = fs::read_dir(state.join("into")).into_iter().flatten();
+        names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
+    };
+    while !state.join("ascertain/transfers").exists() || !journals(state).concat().contains("done") {
+        thread::sleep(Duration::from_millis(2));
+    }
+    killed(child);
+    assert!(names()[0].ends_with(".part"), "{:?}", names());
+    let given_up = ran(command(state, &[CLEAN, &["--give-up", "1ns"]].concat()).output().unwrap());
+    assert!(given_up.code == Some(0) && given_up.stdout.contains("into/copy is given up"), "{}", given_up.stderr);
+    assert!(names().is_empty() && journals(state).is_empty(), "{:?}", names());
+}
