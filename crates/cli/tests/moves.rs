@@ -9,6 +9,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::Stdio;
 
+use ascertain_netlab::store::Store;
 use common::{ascertain, command, ran};
 
 #[test]
@@ -37,6 +38,78 @@ fn files_go_there_and_back() {
     assert_eq!(fs::read_dir(state.path().join("ascertain/transfers")).unwrap().count(), 0, "nothing is left over");
 }
 
+/// What would be left alone is not said to be moved, and not moved; of many there is the sum.
+#[test]
+fn a_dry_run_says_what_would_be_left_alone() {
+    let state = tempfile::tempdir().unwrap();
+    fs::create_dir(state.path().join("folder")).unwrap();
+    for name in ["a", "b", "c"] {
+        fs::write(state.path().join("folder").join(name), name).unwrap();
+    }
+    assert_eq!(ascertain(state.path(), &["put", "folder/a", "folder/b", "there/"]).code, Some(0));
+    fs::write(state.path().join("there/b"), "longer").unwrap();
+    let said = |arguments: &[&str]| {
+        let ran = ascertain(state.path(), &[arguments, &["--dry-run"]].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        ran.stdout
+    };
+    assert!(said(&["put", "folder", "there/"]).ends_with("\n3 of 3 files would be moved, 3 B\n"));
+    let some = said(&["put", "folder", "there/", "--skip-unchanged"]);
+    assert!(some.ends_with("\n2 of 3 files would be moved, 2 B; 1 left alone\n"), "{some}");
+    assert!(some.contains("there/a: left alone, for it is there and the same\n"), "{some}");
+    let one = said(&["put", "folder", "there/", "--no-clobber"]);
+    assert!(one.ends_with("\n1 of 3 files would be moved, 1 B; 2 left alone\n"), "{one}");
+    let back = said(&["get", "there/", "folder", "--no-clobber"]);
+    assert!(back.ends_with("\n0 of 2 files would be moved, 0 B; 2 left alone\n"), "{back}");
+    assert!(said(&["get", "there/a", "folder/a", "--no-clobber"]).contains("left alone, for it is there"));
+    assert!(said(&["put", "-", "there/a", "--no-clobber"]).contains("left alone, for it is there"));
+    assert_eq!(fs::read_to_string(state.path().join("there/b")).unwrap(), "longer");
+    assert!(!state.path().join("there/c").exists());
+}
+
+/// Three thousand lines tell nobody anything.
+#[test]
+fn of_many_files_the_sum_is_printed() {
+    let state = tempfile::tempdir().unwrap();
+    fs::create_dir(state.path().join("folder")).unwrap();
+    (0..30).for_each(|number| fs::write(state.path().join(format!("folder/{number}")), "some").unwrap());
+    let put = |more: &[&str]| ascertain(state.path(), &[&["put", "folder", "there/"], more].concat());
+    let sum = put(&[]).stdout;
+    assert!(sum.starts_with("30 of 30 files moved, 120 B in ") && sum.ends_with("B/s)\n"), "{sum}");
+    assert_eq!(put(&["--all"]).stdout.lines().count(), 31);
+    assert_eq!(put(&["--format", "json"]).json()["files"].as_array().unwrap().len(), 30);
+}
+
+#[test]
+fn what_changed_since_it_was_broken_off_is_the_sources_failure() {
+    let state = tempfile::tempdir().unwrap();
+    fs::write(state.path().join("a"), vec![7; 8_000_000]).unwrap();
+    let mut put = command(state.path(), &["put", "a", "there", "--limit", "1MB/s"]);
+    let mut child = put.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let journals = state.path().join("ascertain/transfers");
+    let is_begun = || {
+        fs::read_dir(&journals).is_ok_and(|mut there| {
+            there.any(|one| {
+                one.is_ok_and(|one| fs::read_to_string(one.path()).is_ok_and(|text| text.lines().count() > 2))
+            })
+        })
+    };
+    while !is_begun() {
+        assert!(child.try_wait().unwrap().is_none(), "it was faster than its limit");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    fs::write(state.path().join("a"), vec![8; 8_000_000]).unwrap();
+    let again = ascertain(state.path(), &["put", "a", "there"]);
+    assert!(
+        again.code == Some(5) && again.stderr.contains("--fresh begins anew"),
+        "{:?}: {}",
+        again.code,
+        again.stderr
+    );
+}
+
 #[test]
 fn standard_input_and_output() {
     let state = tempfile::tempdir().unwrap();
@@ -63,7 +136,7 @@ fn what_goes_wrong_has_a_code_and_a_way_out() {
     fs::write(state.path().join("folder/a"), "a").unwrap();
     std::os::unix::fs::symlink("a", state.path().join("link")).unwrap();
     for (arguments, code, said) in [
-        (&["get", "nothing", "b"][..], 5, "there is no such object"),
+        (&["get", "nothing", "b"][..], 5, "there is no such file"),
         (&["put", "nothing", "b"], 2, "can't read nothing"),
         (&["put", "a", "ftp://host/a"], 2, "an address begins with"),
         (&["put", "a", "s3:bucket/a"], 2, "if a file is meant, `./s3:bucket/a`"),
@@ -90,6 +163,18 @@ fn what_goes_wrong_has_a_code_and_a_way_out() {
         (&["put", "a", "b", "--memory", "1"], 2, "--memory 64KiB"),
         (&["put", "-", "b", "--memory", "1"], 2, "--memory 64KiB"),
         (&["put", "a", "folder/a", "other/"], 2, "would both be file:///"),
+        // What would be ignored.
+        (&["put", "a", "az://box/a", "--requester-pays"], 2, "--requester-pays means nothing to az://"),
+        (&["put", "a", "az://box/a", "--profile", "nope"], 2, "--profile means nothing to az://"),
+        (&["get", "gs://box/a", "b", "--region", "x"], 2, "--region means nothing to gs://"),
+        (&["put", "a", "b", "--anonymous"], 2, "--anonymous means nothing to a file"),
+        (&["get", "http://127.0.0.1:1/x", "b", "--metadata"], 2, "--metadata means nothing to http[s]://"),
+        (
+            &["put", "a", "https://x.blob.core.windows.net/box/a", "--endpoint-url", "http://127.0.0.1:1"],
+            2,
+            "--endpoint-url means nothing to an address of Azure's",
+        ),
+        (&["put", "-", "s3://bucket/a", "--anonymous", "--memory", "1MB"], 2, "--memory 5MiB"),
     ] {
         // Nobody's credentials.
         let ran = ran(command(state.path(), arguments).env("HOME", state.path()).output().unwrap());
@@ -100,6 +185,41 @@ fn what_goes_wrong_has_a_code_and_a_way_out() {
     let secret = "https://user:hunter2@127.0.0.1:1/x?sig=hunter2";
     let ran = ascertain(state.path(), &["get", secret, "b", "--no-journal"]);
     assert!(ran.code == Some(5) && !ran.stderr.contains("hunter2"), "{}", ran.stderr);
+}
+
+/// Against stores that know these accounts.
+#[test]
+fn what_the_readme_has_to_type_works() {
+    let readme = include_str!("../../transfer/README.md");
+    let typed = readme.split_once("```sh\n").unwrap().1.split_once("```").unwrap().0;
+    assert!(include_str!("../../../docs/guide.md").contains(typed), "the guide has it too");
+    let started = |store: Store| store.start(TcpListener::bind("127.0.0.1:0").unwrap(), None).unwrap();
+    let value = |name: &str| {
+        let rest = typed.split_once(&format!("{name}=")).unwrap().1;
+        rest.split_whitespace().next().unwrap().to_string()
+    };
+    let minio =
+        started(Store { account: value("AWS_ACCESS_KEY_ID"), secret: value("AWS_SECRET_ACCESS_KEY"), ..Store::s3() });
+    let azurite = started(Store::azure());
+    let Store { account, secret, .. } = azurite.store();
+    let at = format!("'AccountName={account};AccountKey={secret};BlobEndpoint={}'", azurite.url());
+    let script = typed
+        .replace("http://127.0.0.1:9000", &minio.url())
+        .replace("UseDevelopmentStorage=true", &at)
+        .replace("BUCKET", "bucket")
+        .replace("CONTAINER", "bucket");
+    let state = tempfile::tempdir().unwrap();
+    fs::write(state.path().join("data.tar"), vec![7; 1_000_000]).unwrap();
+    // With the binary in place of the one on the path, in the same surroundings.
+    let binary = command(state.path(), &[]);
+    let mut shell = std::process::Command::new("sh");
+    let name = binary.get_program().to_str().unwrap();
+    shell.args(["-ec", &format!("ascertain() {{ '{name}' \"$@\"; }}\n{script}")]).current_dir(state.path());
+    shell.envs(binary.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ran = ran(shell.output().unwrap());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(fs::read(state.path().join("back.tar")).unwrap(), vec![7; 1_000_000]);
+    assert!(minio.object("bucket", "data.tar").is_some() && azurite.object("bucket", "data.tar").is_some());
 }
 
 /// As other commands do, whose reader has seen enough.

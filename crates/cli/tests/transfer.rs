@@ -50,6 +50,8 @@ fn it_needs_nothing_installed() {
     // Blocks are a factor of blocks alone.
     let of = |variant| measured.iter().filter(|point| point["variant"] == variant).count();
     assert_eq!((of("one-stream"), of("blocks"), of("model")), (2, 4, 2), "{}", ran.stdout);
+    let has_blocks = |point: &&&serde_json::Value| point["at"].get("block").is_some();
+    assert_eq!(measured.iter().filter(has_blocks).count(), 4, "{}", ran.stdout);
     let folder = &runs(state.path())[0];
     let evidence = text_below(folder);
     // How the link was, or that there was none.

@@ -120,6 +120,17 @@ impl Test {
     }
 }
 
+impl Test {
+    /// The same, to be changed.
+    pub(crate) fn arms_mut(&mut self) -> impl Iterator<Item = &mut Arm> {
+        let (one, other) = match self {
+            Test::Versus { candidate, baseline, .. } => (candidate, Some(baseline)),
+            Test::Predicate { arm, .. } => (arm, None),
+        };
+        std::iter::once(one).chain(other)
+    }
+}
+
 /// How two arms' values become one number, the effect, larger when the candidate is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Level};
+use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Level, Variant};
 use ascertain_engine::finding::{Reason, Unavailable};
 use ascertain_engine::memory;
 use ascertain_engine::outcome::Outcome;
@@ -17,7 +17,8 @@ fn arms(experiment: &dyn Experiment, levels: &[(&str, Level)]) -> Vec<Arm> {
     let place =
         |point: ascertain_engine::experiment::Point, (name, level): &(&str, Level)| point.with(name, level.clone());
     let point = levels.iter().fold(spec.default_point(), place);
-    spec.variants.iter().map(|variant| Arm { variant: variant.name.clone(), point: point.clone() }).collect()
+    let arm = |variant: &Variant| Arm { variant: variant.name.clone(), point: point.clone() };
+    spec.variants.iter().map(|variant| experiment.trimmed(&arm(variant))).collect()
 }
 
 fn experiment(id: &str) -> &'static dyn Experiment {
@@ -89,7 +90,8 @@ fn who_never_asks_the_link_is_not_emulated() {
 fn tables_show_what_the_sources_tell_figures_of() {
     for experiment in registry() {
         let (spec, arms) = (experiment.spec(), experiment.table_arms());
-        let mut once = arms.clone();
+        let mut once: Vec<Arm> = arms.iter().map(|arm| experiment.trimmed(arm)).collect();
+        assert!(once.iter().all(|arm| experiment.trimmed(arm) == *arm), "{}", spec.id);
         once.sort();
         once.dedup();
         assert_eq!(once.len(), arms.len(), "{}", spec.id);
@@ -109,6 +111,46 @@ fn tables_show_what_the_sources_tell_figures_of() {
         let experiment = experiment(id);
         let arms = experiment.table_arms().into_iter().filter(|arm| arm.variant == variant);
         assert_eq!(arms.map(|arm| arm.point.get(factor).unwrap().clone()).collect::<Vec<_>>(), levels, "{id}");
+    }
+}
+
+/// What means nothing to an arm is not said of it, nor held against another's level.
+#[test]
+fn arms_have_no_levels_of_what_means_nothing_to_them() {
+    let has = |id: &str, variant: &str, levels: &[(&str, Level)], factor: &str| {
+        let all = arms(experiment(id), levels);
+        all.iter().find(|arm| arm.variant == variant).unwrap().point.get(factor).is_some()
+    };
+    let url: &[(&str, Level)] = &[("url", "s3://bucket".into())];
+    let rate: &[(&str, Level)] = &[("rate", 100.into())];
+    let record: &[(&str, Level)] = &[("record", "a.example".into()), ("expect", "x".into())];
+    let stalls: &[(&str, Level)] = &[("trace", "stalls".into())];
+    for (id, variant, levels, factor, expected) in [
+        ("transfer", "one-stream", &[][..], "block", false),
+        ("transfer", "model", &[], "connections", false),
+        ("transfer", "blocks", &[], "block", true),
+        ("transfer", "blocks", &[], "rate_kb_s", true),
+        ("transfer", "blocks", url, "rate_kb_s", false),
+        ("transfer", "blocks", url, "connections", true),
+        ("https-throughput", "plain", &[], "cipher", false),
+        ("https-throughput", "tls1.3", &[], "cipher", true),
+        ("https-throughput", "plain", &[], "measured_ms", false),
+        ("https-throughput", "plain", rate, "measured_ms", true),
+        ("https-throughput", "plain", rate, "mb", false),
+        ("cache-race", "never", &[], "percentile", false),
+        ("cache-race", "percentile", &[], "percentile", true),
+        ("cache-race", "after", stalls, "page_cache", false),
+        ("cache-race", "after", stalls, "stalls_permille", true),
+    ] {
+        assert_eq!(has(id, variant, levels, factor), expected, "{id}: {variant}, {factor}");
+    }
+    if cfg!(target_os = "linux") {
+        assert!(!has("dns-propagation", "watch", record, "replicas"));
+        assert!(
+            !has("dns-propagation", "together", &[], "record") && has("dns-propagation", "together", &[], "rtt_ms")
+        );
+        // Who is told what is for another says so.
+        assert!(has("dns-propagation", "together", record, "record"));
     }
 }
 

@@ -1,7 +1,9 @@
 //! The tables of a run, as cells before they are drawn: the terminal, Markdown and the page show the same.
 
+use std::collections::BTreeMap;
+
 use ascertain_engine::claim::Judging;
-use ascertain_engine::experiment::{Arm, Point};
+use ascertain_engine::experiment::{Arm, Level, Point};
 use ascertain_engine::outcome::{ClaimResult, Decision, Measure, Outcome, PointSummary, TestSpec, Verdict};
 use ascertain_engine::unit::{Unit, significant};
 
@@ -421,7 +423,7 @@ pub(crate) fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
     }
 }
 
-/// A table for each experiment: its heading, which says what all of its arms share, and a row for each
+/// A table for each experiment: its heading, which says at which levels all of its arms are, and a row for each
 /// arm, with the first metric's interval and tail, and the median of the others, or the mean of shares. Where the first is
 /// a quantile, the others of the same follow it with their intervals. Of a hundred trials or fewer the tail is the greatest
 /// of them, or next to it, and left out.
@@ -522,10 +524,14 @@ fn typical(point: &PointSummary) -> String {
     }
 }
 
-/// The levels that all points have in common.
-pub(crate) fn shared_levels<'a>(mut points: impl Iterator<Item = &'a Point>) -> Point {
-    let first = points.next().cloned().unwrap_or_default();
-    points.fold(first, |shared, point| shared.only(|factor, level| point.get(factor) == Some(level)))
+/// The levels that are the same at all points that have the factor: some mean nothing to some arms.
+pub(crate) fn shared_levels<'a>(points: impl Iterator<Item = &'a Point>) -> Point {
+    let mut levels: BTreeMap<&String, Option<&Level>> = BTreeMap::new();
+    for (factor, level) in points.flat_map(|point| &point.0) {
+        let shared = levels.entry(factor).or_insert(Some(level));
+        *shared = shared.filter(|shared| *shared == level);
+    }
+    Point(levels.into_iter().filter_map(|(factor, level)| Some((factor.clone(), level?.clone()))).collect())
 }
 
 /// The levels that are not among those that all points have in common.
@@ -544,5 +550,22 @@ pub(crate) fn plain(point: &PointSummary, value: Option<f64>) -> String {
         Some(value) => point.unit.human(value),
         None if point.limit.is_some() => over(point.unit, point.limit),
         None => "-".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One stream has no blocks: its row has nothing of them, and what all blocks have stands above.
+    #[test]
+    fn a_factor_that_some_arms_do_not_have_is_said_of_the_others() {
+        let size = |bytes: u64| Point::default().with("size", bytes).with("url", "own");
+        let points = [size(1), size(2), size(2).with("block", 4).with("connections", 32)];
+        let points = [&points[..], &[points[2].clone().with("block", 8)]].concat();
+        let shared = shared_levels(points.iter());
+        assert_eq!(shared.to_string(), "connections=32 url=own");
+        let rows: Vec<String> = points.iter().map(|point| own_levels(point, &shared).to_string()).collect();
+        assert_eq!(rows, ["size=1", "size=2", "block=4 size=2", "block=8 size=2"]);
     }
 }

@@ -16,6 +16,7 @@ pub mod json;
 pub mod judgement;
 pub mod layout;
 pub mod markdown;
+pub mod moving;
 pub mod outlook;
 #[cfg(feature = "permute")]
 pub mod permutation;

@@ -165,7 +165,10 @@ fn wrong_keys_and_buckets_are_told_apart() {
 fn another_region_is_named() {
     let running = start(Served { region: "eu-central-1".into(), ..Served::s3() });
     let failure = put(&opened(&running)).unwrap_err();
-    assert!(failure.kind == Kind::Fatal && failure.said.contains("region"), "{failure}");
+    assert!(failure.kind == Kind::Fatal && failure.said.contains("region eu-central-1"), "{failure}");
+    // HEAD, which a move asks by first, has no words.
+    let failure = run(opened(&running).store.head("name", &mut Attempt::default())).unwrap_err();
+    assert!(failure.kind == Kind::Fatal && failure.said.contains("region eu-central-1"), "{failure}");
     let options = Options { region: Some("eu-central-1".into()), ..options_for(&running) };
     put(&open("s3://bucket/name", &options).unwrap()).unwrap();
 

@@ -1,4 +1,4 @@
-//! One file a subcommand, and the list of them.
+//! One file a subcommand (`put` and `get` are in one), and the list of them.
 
 mod barrierd;
 mod calibrate_here;
@@ -8,7 +8,6 @@ mod commands;
 mod compare;
 mod completions;
 mod explain;
-mod get;
 mod history;
 mod judge;
 mod list;
@@ -18,7 +17,6 @@ mod moves;
 mod parameters;
 mod permute;
 mod power;
-mod put;
 pub mod report;
 mod resume;
 mod run;
@@ -45,8 +43,8 @@ pub enum Command {
     Power(power::Args),
     CalibrateHere(calibrate_here::Args),
     History(history::Args),
-    Put(put::Args),
-    Get(get::Args),
+    Put(moves::Put),
+    Get(moves::Get),
     Listen(listen::Args),
     Clean(clean::Args),
     Barrierd(barrierd::Args),
@@ -71,8 +69,8 @@ impl Command {
             Command::Power(args) => power::execute(args),
             Command::CalibrateHere(args) => calibrate_here::execute(args),
             Command::History(args) => history::execute(args),
-            Command::Put(args) => put::execute(args),
-            Command::Get(args) => get::execute(args),
+            Command::Put(args) => args.execute(),
+            Command::Get(args) => args.execute(),
             Command::Listen(args) => listen::execute(args),
             Command::Clean(args) => clean::execute(args),
             Command::Barrierd(args) => barrierd::execute(args),

@@ -223,11 +223,9 @@ fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
         arms.retain(is_meant);
     }
     for (factor, levels) in &asked {
-        arms = widen(&arms, &factor.name, levels, experiment);
+        arms = widen(&arms, &factor.name, levels);
     }
-    for arm in &mut arms {
-        arm.point = arm.point.only(|factor, _| !experiment.is_idle(&arm.point, factor));
-    }
+    arms.iter_mut().for_each(|arm| *arm = experiment.trimmed(arm));
     let is_in_none = |factor: &Factor| arms.iter().all(|arm| arm.point.get(&factor.name).is_none());
     if let Some((Factor { name, .. }, _)) = asked.iter().find(|(factor, _)| is_in_none(factor)) {
         bail!("--at {name}: `{}` has no use for it beside the other levels", spec.id);
@@ -249,13 +247,9 @@ fn settled(experiment: &dyn Experiment, factor: &Factor, text: &str, is_quiet: b
     Ok(settled)
 }
 
-fn widen(arms: &[Arm], factor: &str, levels: &[Level], experiment: &dyn Experiment) -> Vec<Arm> {
-    let widened = arms.iter().flat_map(|arm| {
-        let own = arm.point.get(factor).map(slice::from_ref).unwrap_or_default();
-        let levels = if experiment.has(&arm.variant, factor) { levels } else { own };
-        levels.iter().map(|level| Arm { point: arm.point.clone().with(factor, level.clone()), ..arm.clone() })
-    });
-    widened.collect()
+fn widen(arms: &[Arm], factor: &str, levels: &[Level]) -> Vec<Arm> {
+    let of_arm = |level: &Level, arm: &Arm| Arm { point: arm.point.clone().with(factor, level.clone()), ..arm.clone() };
+    arms.iter().flat_map(|arm| levels.iter().map(|level| of_arm(level, arm))).collect()
 }
 
 fn level(factor: &Factor, text: &str) -> anyhow::Result<Level> {

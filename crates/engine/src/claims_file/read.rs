@@ -159,7 +159,11 @@ fn resolve(fields: &Fields<'_>, registry: &Registry<'_>, notes: &mut Notes<'_>) 
     let points = Points::read(fields, &subject.spec, notes);
     let question = Question::read(fields, &subject.spec, notes);
     let parts = Parts { fields, spec: &subject.spec, criterion, question: question?, points: points? };
-    let claims = parts.claims();
+    let mut claims = parts.claims();
+    if let Some(experiment) = registry.iter().find(|experiment| experiment.spec().id == subject.spec.id) {
+        let tests = claims.iter_mut().flat_map(|claim| &mut claim.tests);
+        tests.flat_map(Test::arms_mut).for_each(|arm| *arm = experiment.trimmed(arm));
+    }
     check_arms(&claims, fields, notes);
     (notes.count() == count_before).then_some(Resolved { claims, commands: subject.commands })
 }

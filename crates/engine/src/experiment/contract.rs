@@ -34,9 +34,14 @@ pub trait Experiment {
         Ok(())
     }
 
-    /// Whether a factor means anything to a variant: to one that it means nothing to, its default is the only level.
-    fn has(&self, _variant: &str, _factor: &str) -> bool {
+    /// Whether a factor means anything to an arm, at its other levels: an arm has no level of one that doesn't.
+    fn has(&self, _arm: &Arm, _factor: &str) -> bool {
         true
+    }
+
+    /// The arm without the levels of factors that mean nothing to it: so are all that are measured.
+    fn trimmed(&self, arm: &Arm) -> Arm {
+        Arm { point: arm.point.only(|factor, _| self.has(arm, factor)), variant: arm.variant.clone() }
     }
 
     /// The level that is measured where somebody asks for this one: the address of a server that is named, say.
@@ -47,13 +52,9 @@ pub trait Experiment {
         Ok(level)
     }
 
-    /// Whether a factor means nothing at a point: what is asked for there has no level of it, and shows none.
-    fn is_idle(&self, _point: &Point, _factor: &str) -> bool {
-        false
-    }
-
     /// The arms of a table where nobody says which: every variant at the default point, and where an experiment says
-    /// so, the points besides that its source and the claims speak of.
+    /// so, the points besides that its source and the claims speak of. They are [trimmed](Self::trimmed) before they are
+    /// measured.
     fn table_arms(&self) -> Vec<Arm> {
         let point = self.spec().default_point();
         let names = self.spec().variants.iter().map(|variant| variant.name.clone());

@@ -138,7 +138,7 @@ fn text<'a>(arm: &'a Arm, factor: &str) -> std::borrow::Cow<'a, str> {
     match arm.point.get(factor) {
         Some(Level::Text(text)) => text.as_str().into(),
         Some(level) => level.to_string().into(),
-        None => "".into(),
+        None => OURS.into(),
     }
 }
 
@@ -183,6 +183,21 @@ impl Experiment for CacheRace {
                 _ => Ok(level),
             },
             _ => Ok(level),
+        }
+    }
+
+    /// What is for one policy, for a disk and a link, or for a trace. Where a record was asked for, who has no use for it
+    /// says so.
+    fn has(&self, arm: &Arm, factor: &str) -> bool {
+        let (trace, is_of) = (text(arm, "trace"), |variant| arm.variant == variant);
+        match factor {
+            "trace" | "quantile_permille" => true,
+            "delay_us" => is_of(AFTER),
+            "percentile" | "budget_permille" => is_of(PERCENTILE),
+            "at_once" => is_of(THROTTLED),
+            "stalls_permille" => trace == STALLS,
+            "record" => trace == LIVE && is_of(NEVER) || text(arm, "record") != OURS,
+            _ => trace == LIVE,
         }
     }
 

@@ -18,7 +18,7 @@ fn arm(variant: &str, levels: &[(&str, Level)]) -> Arm {
         [("rtt_ms", 2.into()), ("requests", 40.into()), ("concurrency", 4.into()), ("bytes", 20_000.into())];
     let point = CacheRace.spec().default_point();
     let point = few.iter().chain(levels).fold(point, |point, (factor, level)| point.with(factor, level.clone()));
-    Arm { variant: variant.into(), point }
+    CacheRace.trimmed(&Arm { variant: variant.into(), point })
 }
 
 fn measure(arm: Arm, seed: u64) -> Result<[Option<f64>; 10], TargetError> {

@@ -195,6 +195,11 @@ impl Experiment for DnsPropagation {
         places::settled(factor, level)
     }
 
+    #[cfg(target_os = "linux")]
+    fn has(&self, arm: &Arm, factor: &str) -> bool {
+        places::has(arm, factor)
+    }
+
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
         is_available(arm)
     }

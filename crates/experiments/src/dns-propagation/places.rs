@@ -40,6 +40,23 @@ const TOLD: [(&str, &[&str], &[&str]); 7] = [
     (EXEC, &["zone", "exec"], &[]),
 ];
 
+/// Whether a factor means anything to an arm: what is simulated has none of what real servers have. Where it was told
+/// something for another variant, that is a reason why it is not available.
+pub fn has(arm: &Arm, factor: &str) -> bool {
+    let is_simulated = [TOGETHER, APART].contains(&&*arm.variant);
+    match factor {
+        "servers" | "replicas" | "slowest_ms" | "done_after_ms" | "rtt_ms" | "loss_percent" => is_simulated,
+        "interval_ms" | "ports" | "limit_s" => true,
+        "addresses" | "resolver" => !is_simulated,
+        "type" => arm.variant == WATCH,
+        _ => {
+            let of_arm = TOLD.iter().find(|(variant, ..)| *variant == arm.variant);
+            of_arm.is_some_and(|(_, needed, may)| needed.contains(&factor) || may.contains(&factor))
+                || given(arm, factor).is_some()
+        }
+    }
+}
+
 /// Whether there are links, or what it needs was told.
 pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     let is_given = |factor: &&str| given(arm, factor).is_some();

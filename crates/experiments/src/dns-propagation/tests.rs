@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(20);
 fn arm(variant: &str, levels: &[(&str, u64)]) -> Arm {
     let point = DnsPropagation.spec().default_point();
     let point = levels.iter().fold(point, |point, (factor, level)| point.with(factor, Level::Integer(*level)));
-    Arm { variant: variant.into(), point }
+    DnsPropagation.trimmed(&Arm { variant: variant.into(), point })
 }
 
 /// Not often, for a busy machine; and waits for as long as that takes.

@@ -15,7 +15,7 @@ mod transfers;
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Arm, Better, Experiment, Factor, Metric, Plot, Point, Session, Setup, Spec, TargetError, Unavailable, Variant,
+    Arm, Better, Experiment, Factor, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable, Variant,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
@@ -133,9 +133,15 @@ impl Experiment for HttpsThroughput {
         &SPEC
     }
 
-    /// Requests at a rate have sizes of their own.
-    fn is_idle(&self, point: &Point, factor: &str) -> bool {
-        factor == "mb" && point.get("rate") != Some(&AS_MUCH.into())
+    /// Requests at a rate have sizes of their own, and nothing else has them; in the open nothing is encrypted.
+    fn has(&self, arm: &Arm, factor: &str) -> bool {
+        let is_as_much = arm.point.get("rate") == Some(&AS_MUCH.into());
+        match factor {
+            "mb" => is_as_much,
+            "answer_bytes" | "measured_ms" => !is_as_much,
+            "cipher" => arm.variant != PLAIN,
+            _ => true,
+        }
     }
 
     /// Each way by one stream and by several, of which the source speaks.

@@ -72,9 +72,12 @@ pub fn connect(offer: &Offer, addresses: &[SocketAddr]) -> Result<Vec<Connection
 impl Schedule {
     /// The arm's; none where it has large transfers.
     pub fn of(arm: &Arm) -> Result<Option<Self>, TargetError> {
-        let (rate_per_s, time) = (arm.integer("rate")?, Duration::from_millis(arm.integer("measured_ms")?));
-        let schedule = Self { rate_per_s, time, answer_bytes: arm.integer("answer_bytes")? };
-        Ok((rate_per_s != AS_MUCH).then_some(schedule))
+        let rate_per_s = arm.integer("rate")?;
+        if rate_per_s == AS_MUCH {
+            return Ok(None);
+        }
+        let time = Duration::from_millis(arm.integer("measured_ms")?);
+        Ok(Some(Self { rate_per_s, time, answer_bytes: arm.integer("answer_bytes")? }))
     }
 
     /// How many there are.

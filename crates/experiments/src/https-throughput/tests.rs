@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn arm(variant: &str, levels: &[(&str, Level)]) -> Arm {
     let point = HttpsThroughput.spec().default_point().with("mb", 1);
     let point = levels.iter().fold(point, |point, (factor, level)| point.with(factor, level.clone()));
-    Arm { variant: variant.into(), point }
+    HttpsThroughput.trimmed(&Arm { variant: variant.into(), point })
 }
 
 fn between(client: &str, server: &str) -> [(&'static str, Level); 2] {

@@ -143,7 +143,12 @@ fn metrics() -> Vec<Metric> {
             Unit::Byte,
             Better::Higher,
         ),
-        Metric::new("chosen_connections", "how many at once it chose", Unit::One, Better::Higher),
+        Metric::new(
+            "chosen_connections",
+            "how many at once it chose, or as many blocks as there were",
+            Unit::One,
+            Better::Higher,
+        ),
         Metric::time("expected", "the time that it then expected"),
         Metric::new("off", "by which share of the time that was wrong", Unit::One, Better::Lower),
         Metric::new("probed", "the share of the file that was moved before it chose", Unit::One, Better::Lower),
@@ -156,9 +161,13 @@ impl Experiment for Transfer {
         &SPEC
     }
 
-    /// One stream has no blocks, and the model finds its own.
-    fn has(&self, variant: &str, factor: &str) -> bool {
-        variant == BLOCKS || !["block", "connections"].contains(&factor)
+    /// One stream has no blocks, and the model finds its own; somebody's store is behind no link of ours.
+    fn has(&self, arm: &Arm, factor: &str) -> bool {
+        match factor {
+            "block" | "connections" => arm.variant == BLOCKS,
+            "size" | "url" => true,
+            _ => arm.point.get("url").is_none_or(|url| *url == OURS.into()),
+        }
     }
 
     /// Each variant at each size, and blocks of several sizes; but for one stream of the largest, which would take most

@@ -241,7 +241,8 @@ impl Session for Moves {
             out.push(REQUESTS, requests as f64);
             if let Some((plan, probed_bytes)) = plan {
                 out.push(BLOCK, plan.shape.block_bytes as f64 * target.scale);
-                out.push(CONNECTIONS, plan.shape.concurrency as f64);
+                let blocks = target.source.bytes.div_ceil(plan.shape.block_bytes);
+                out.push(CONNECTIONS, blocks.min(plan.shape.concurrency as u64) as f64);
                 out.push(EXPECTED, plan.expected_s * 1e9);
                 out.push(OFF, (plan.expected_s / seconds - 1.0).abs());
                 out.push(PROBED, probed_bytes as f64 / bytes);

@@ -54,17 +54,16 @@ fn dialect_of(arm: &Arm) -> Dialect {
 pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     let url = url_of(arm);
     let is_azure = url.as_ref().map_or(dialect_of(arm) == Dialect::Azure, |url| url.starts_with("az://"));
-    let integer = |factor| arm.integer(factor).map_err(Unavailable::other);
-    let [size_bytes, block_bytes] = ["size", "block"].map(|factor| scaled(arm, factor).map_err(Unavailable::other));
-    let (size_bytes, block_bytes) = (size_bytes?, block_bytes?);
-    if arm.variant == BLOCKS && !is_azure && block_bytes < LEAST_PART_BYTES && block_bytes < size_bytes {
+    let scaled = |factor| scaled(arm, factor).map_err(Unavailable::other);
+    if arm.variant == BLOCKS && !is_azure && scaled("block")? < LEAST_PART_BYTES.min(scaled("size")?) {
         return Err(Unavailable::levels("S3 and GCS take no blocks below 5 MiB but the last: Azure does"));
     }
-    if integer("burst")? > 0 && integer("sum_mbit_s")? == 0 {
-        return Err(Unavailable::other("`burst` is what goes before `sum_mbit_s` holds, which is 0"));
+    let is_some = |factor| arm.integer(factor).is_ok_and(|level| level > 0);
+    if is_some("burst") && !is_some("sum_mbit_s") {
+        return Err(Unavailable::levels("`burst` is what goes before `sum_mbit_s` holds, which is 0"));
     }
-    let needs_link = integer("sum_mbit_s")? > 0 || integer("loss_percent")? > 0;
-    if url.is_none() && needs_link { links::is_available(&Link::default()) } else { Ok(()) }
+    let needs_link = url.is_none() && (is_some("sum_mbit_s") || is_some("loss_percent"));
+    if needs_link { links::is_available(&Link::default()) } else { Ok(()) }
 }
 
 /// Somewhere to move files to.

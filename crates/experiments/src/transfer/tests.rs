@@ -15,7 +15,7 @@ use crate::links;
 
 fn arm(variant: &str, levels: &[(&str, Level)]) -> Arm {
     let point = levels.iter().fold(SPEC.default_point(), |point, (factor, level)| point.with(factor, level.clone()));
-    Arm { variant: variant.into(), point }
+    Transfer.trimmed(&Arm { variant: variant.into(), point })
 }
 
 /// A session of one arm at this place.
@@ -117,7 +117,7 @@ fn a_bucket_is_full_when_a_move_begins() {
 
 #[test]
 fn arms_share_places_and_files() {
-    let arms = Transfer.table_arms();
+    let arms: Vec<Arm> = Transfer.table_arms().iter().map(|arm| Transfer.trimmed(arm)).collect();
     let session = Moves::open(&arms, &Setup::default()).unwrap();
     let targets = &session.targets;
     assert!(targets.iter().all(|target| Rc::ptr_eq(&target.place, &targets[0].place)));

@@ -1,6 +1,8 @@
 //! What is said of arms beside their figures: why those that were asked for have none, or not all, and what sessions
 //! said of theirs. One sentence each.
 
+use std::collections::BTreeSet;
+
 use ascertain_engine::experiment::{Arm, Level};
 use ascertain_engine::finding::Reason;
 use ascertain_engine::outcome::{Absence, ArmRemark, ClaimResult, LeftOut, Outcome, PointSummary, TestSpec};
@@ -117,8 +119,10 @@ impl Group<'_> {
         let rivals: Vec<&Arm> = rivals.filter(|arm| self.arms.iter().any(|own| own.variant == arm.variant)).collect();
         let all = || self.arms.iter().chain(rivals.iter().copied());
         let first = &self.arms[0];
-        let factors = first.point.0.keys().filter(|factor| !self.arms.iter().all(|arm| arm.shows(factor)));
-        let varying = factors.filter(|factor| all().any(|arm| arm.point.get(factor) != first.point.get(factor)));
+        // Not all arms have a level of each.
+        let factors: BTreeSet<&String> = self.arms.iter().flat_map(|arm| arm.point.0.keys()).collect();
+        let hidden = factors.into_iter().filter(|factor| !self.arms.iter().all(|arm| arm.shows(factor)));
+        let varying = hidden.filter(|factor| all().any(|arm| arm.point.get(factor) != first.point.get(factor)));
         let (shared, apart): (Vec<&String>, Vec<&String>) =
             varying.partition(|factor| self.arms.iter().all(|arm| arm.point.get(factor) == first.point.get(factor)));
         let has_shared = |arm: &Arm| shared.iter().all(|factor| arm.point.get(factor) == first.point.get(factor));

@@ -77,7 +77,14 @@ impl Flow {
             (self.done_bytes, self.blocks) = (self.done_bytes + piece.bytes, self.blocks + 1);
             let (done_bytes, elapsed_s) = (self.done_bytes, self.now_s());
             let plan = self.pilot.plan().map(|plan| self.limited(plan));
-            observer.progress(&Progress { name, done_bytes, bytes: Some(bytes), elapsed_s, plan: plan.as_ref() });
+            observer.progress(&Progress {
+                name,
+                done_bytes,
+                bytes: Some(bytes),
+                elapsed_s,
+                plan: plan.as_ref(),
+                files: None,
+            });
         }
     }
 
@@ -86,9 +93,17 @@ impl Flow {
         self.pilot.first().map(|plan| self.limited(plan))
     }
 
+    /// Under a limit the last block's turn comes no sooner than the limit lets it: what that one takes, and to begin and
+    /// commit, comes on top, and is as uncertain as all of it was.
     fn limited(&self, plan: &Plan) -> Plan {
-        let [expected_s, low_s, high_s] = [plan.expected_s, plan.low_s, plan.high_s].map(|s| s.max(self.least_s));
-        Plan { expected_s, low_s, high_s, ..*plan }
+        if self.least_s == 0.0 {
+            return *plan;
+        }
+        let Plan { shape, link, .. } = plan;
+        let last_s = link.fixed_s + link.latency_s + shape.block_bytes as f64 / link.bytes_per_s;
+        let expected_s = plan.expected_s.max(self.least_s + last_s);
+        let high_s = plan.high_s.max(expected_s + plan.high_s - plan.low_s);
+        Plan { expected_s, low_s: plan.low_s.max(self.least_s), high_s, ..*plan }
     }
 
     fn take(&mut self) -> Option<(Piece, Ticket)> {

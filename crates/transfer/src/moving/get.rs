@@ -138,12 +138,18 @@ impl Mover {
         Ok(crc64_of(&get.parts))
     }
 
-    async fn existing(&self, from: &Place) -> Result<(Meta, f64), Error> {
+    pub(super) async fn existing(&self, from: &Place) -> Result<(Meta, f64), Error> {
         // Who may not read can't get: here that is said, and not taken for nothing.
         match self.ask_head(from).await? {
             (Some(meta), latency_s) => Ok((meta, latency_s)),
             (None, _) => {
-                let said = format!("{}: there is no such object, or no such bucket", from.shown);
+                let what = match &from.store {
+                    store if store.file(&from.name).is_some() => "file",
+                    // HTTP, which has no buckets.
+                    store if store.limits().max_put_bytes == 0 => "address at this server",
+                    _ => "object, or no such bucket",
+                };
+                let said = format!("{}: there is no such {what}", from.shown);
                 Err(Failure { kind: Kind::Missing, said }.into())
             }
         }
@@ -165,7 +171,7 @@ impl Mover {
         }
     }
 
-    async fn is_there(&self, meta: &Meta, path: &Path) -> Result<Option<Skipped>, Error> {
+    pub(super) async fn is_there(&self, meta: &Meta, path: &Path) -> Result<Option<Skipped>, Error> {
         let Ok(there) = fs::metadata(path) else { return Ok(None) };
         if !there.is_file() {
             // A rename would replace a device, and fail for a folder in the end.

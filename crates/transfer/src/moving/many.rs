@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use tokio::task::JoinSet;
 
-use super::{MANY_BYTES, Moved, Mover, Place};
+use super::source::Source;
+use super::{MANY_BYTES, Moved, Mover, Observer, Place, Progress, Skipped};
 use crate::error::Error;
 use crate::local::walk;
 use crate::names::{Filter, beneath};
@@ -41,17 +43,20 @@ pub struct Outcome {
 /// What came of one file.
 #[derive(Debug)]
 pub enum Done {
-    /// It was to be said only.
+    /// It would have been moved, and was to be said only.
     Said,
-    /// It was moved, or left alone.
+    /// It was moved, or left alone; of what is said only, would have been.
     Moved(Box<Moved>),
     /// It was not; the others were tried nevertheless.
     Failed(Error),
 }
 
-#[derive(Clone, Copy)]
-enum Way {
+/// Which way files go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Into a store.
     Put,
+    /// From a store.
     Get,
 }
 
@@ -137,12 +142,31 @@ impl Mover {
         Ok(self.carry_out(Way::Get, from, pairs, many.dry_run).await)
     }
 
-    async fn carry_out(self: &Arc<Self>, way: Way, place: &Place, pairs: Vec<Pair>, dry_run: bool) -> Vec<Outcome> {
-        if dry_run {
-            let said = |(path, name, bytes)| Outcome { path, name, bytes, done: Done::Said };
-            return pairs.into_iter().map(said).collect();
+    /// Why a file, or a stream, would be left alone: asked for what is said only.
+    ///
+    /// # Errors
+    /// When either side can't be looked at.
+    pub async fn would_skip(&self, way: Way, path: &Path, place: &Place) -> Result<Option<Skipped>, Error> {
+        if !self.terms.no_clobber && !self.terms.skip_unchanged {
+            return Ok(None);
         }
-        let (large, small): (Vec<Pair>, Vec<Pair>) = pairs.into_iter().partition(|(.., bytes)| *bytes >= LARGE_BYTES);
+        match way {
+            Way::Put => {
+                let there = self.head(place).await?.0;
+                if path.is_file() {
+                    return self.is_skipped(&Source::open(path)?, there.as_ref()).await;
+                }
+                Ok((there.is_some() && self.terms.no_clobber).then_some(Skipped::Exists))
+            }
+            Way::Get => self.is_there(&self.existing(place).await?.0, path).await,
+        }
+    }
+
+    async fn carry_out(self: &Arc<Self>, way: Way, place: &Place, pairs: Vec<Pair>, dry_run: bool) -> Vec<Outcome> {
+        let overall = Arc::new(Overall::new(&pairs, Arc::clone(&self.observer)));
+        let mover = Arc::new(Self { observer: Arc::clone(&overall) as Arc<dyn Observer>, ..(**self).clone() });
+        let (large, small): (Vec<Pair>, Vec<Pair>) =
+            pairs.into_iter().partition(|(.., bytes)| *bytes >= LARGE_BYTES && !dry_run);
         let mut outcomes = Vec::new();
         for (pairs, at_once) in [(large, 1), (small, self.terms.max_concurrency)] {
             let mut tasks = JoinSet::new();
@@ -150,8 +174,12 @@ impl Mover {
                 if tasks.len() >= at_once {
                     outcomes.extend(tasks.join_next().await.and_then(Result::ok));
                 }
-                let (mover, place) = (Arc::clone(self), place.clone());
-                tasks.spawn(async move { mover.one(way, place, pair).await });
+                let (mover, overall, place) = (Arc::clone(&mover), Arc::clone(&overall), place.clone());
+                tasks.spawn(async move {
+                    let outcome = mover.one(way, place, pair, dry_run).await;
+                    overall.done(&outcome);
+                    outcome
+                });
             }
             while let Some(joined) = tasks.join_next().await {
                 outcomes.extend(joined.ok());
@@ -161,13 +189,76 @@ impl Mover {
         outcomes
     }
 
-    async fn one(&self, way: Way, place: Place, (path, name, bytes): Pair) -> Outcome {
+    async fn one(&self, way: Way, place: Place, (path, name, bytes): Pair, dry_run: bool) -> Outcome {
         let place = place.named(&name);
         let moved = match way {
-            Way::Put => self.put_file(&path, &place).await,
-            Way::Get => self.get_file(&place, &path).await,
+            _ if dry_run => self
+                .would_skip(way, &path, &place)
+                .await
+                .map(|skipped| skipped.map(|skipped| Moved { bytes, skipped: Some(skipped), ..Moved::default() })),
+            Way::Put => self.put_file(&path, &place).await.map(Some),
+            Way::Get => self.get_file(&place, &path).await.map(Some),
         };
-        let done = moved.map_or_else(Done::Failed, |moved| Done::Moved(Box::new(moved)));
+        let done = moved.map_or_else(Done::Failed, |moved| moved.map_or(Done::Said, |moved| Done::Moved(moved.into())));
         Outcome { path, name, bytes, done }
+    }
+}
+
+/// How far all of many files are, told as one.
+struct Overall {
+    observer: Arc<dyn Observer>,
+    began: Instant,
+    files: u64,
+    state: Mutex<State>,
+}
+
+struct State {
+    done_files: u64,
+    /// Of files that are done.
+    done_bytes: u64,
+    /// Of all that are not left alone.
+    bytes: u64,
+    /// What is there of those that are under way.
+    under_way: BTreeMap<String, u64>,
+}
+
+impl Overall {
+    fn new(pairs: &[Pair], observer: Arc<dyn Observer>) -> Self {
+        let bytes = pairs.iter().map(|(.., bytes)| bytes).sum();
+        let state = State { done_files: 0, done_bytes: 0, bytes, under_way: BTreeMap::new() };
+        Self { observer, began: Instant::now(), files: pairs.len() as u64, state: Mutex::new(state) }
+    }
+
+    /// Counts a file that is done. What was left alone, or failed, has no share in what is moved.
+    fn done(&self, Outcome { name, bytes, done, .. }: &Outcome) {
+        self.tell(name, None, |state| {
+            state.under_way.remove(name);
+            state.done_files += 1;
+            match done {
+                Done::Moved(moved) if moved.skipped.is_none() => state.done_bytes += bytes,
+                _ => state.bytes = state.bytes.saturating_sub(*bytes),
+            }
+        });
+    }
+
+    fn tell(&self, name: &str, plan: Option<&crate::model::Plan>, change: impl FnOnce(&mut State)) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut state);
+        self.observer.progress(&Progress {
+            name,
+            done_bytes: state.done_bytes + state.under_way.values().sum::<u64>(),
+            bytes: Some(state.bytes),
+            elapsed_s: self.began.elapsed().as_secs_f64(),
+            plan,
+            files: Some([state.done_files, self.files]),
+        });
+    }
+}
+
+impl Observer for Overall {
+    fn progress(&self, progress: &Progress<'_>) {
+        self.tell(progress.name, progress.plan, |state| {
+            state.under_way.insert(progress.name.into(), progress.done_bytes);
+        });
     }
 }

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-pub use many::{Done, Many, Outcome};
+pub use many::{Done, Many, Outcome, Way};
 pub use requests::{Requests, Retried, Spread};
 pub use stop::Stop;
 
@@ -137,13 +137,16 @@ pub struct Progress<'a> {
     pub bytes: Option<u64>,
     /// Since it was begun.
     pub elapsed_s: f64,
-    /// The latest plan.
+    /// The latest plan; of many files that of the one that is named.
     pub plan: Option<&'a Plan>,
+    /// Of many files: how many are done, and of how many. The bytes and the time are then those of all of them that are
+    /// not left alone.
+    pub files: Option<[u64; 2]>,
 }
 
 /// Who is told how far moves are.
 pub trait Observer: Send + Sync {
-    /// Called for each block that is done.
+    /// Called for each block that is done, and of many files for each that is.
     fn progress(&self, progress: &Progress<'_>);
 }
 
@@ -192,10 +195,11 @@ impl From<Found> for Place {
 }
 
 /// Moves files, all under the same terms: they share memory, bandwidth and patience.
+#[derive(Clone)]
 pub struct Mover {
     terms: Terms,
     stop: Stop,
-    observer: Box<dyn Observer>,
+    observer: Arc<dyn Observer>,
     memory: Arc<Semaphore>,
     pace: Arc<Pace>,
     gentle: Option<tokio::sync::Mutex<Gentle>>,
@@ -236,7 +240,7 @@ impl Mover {
         };
         Self {
             stop,
-            observer,
+            observer: observer.into(),
             memory: Arc::new(Semaphore::new(units as usize)),
             pace: Arc::new(pace),
             gentle: gentle.map(tokio::sync::Mutex::new),
@@ -284,8 +288,11 @@ impl Mover {
         if self.terms.memory_bytes >= least_bytes {
             return Ok(());
         }
-        let least_kib = least_bytes.div_ceil(1024);
-        Err(Error::Request(format!("{}: that takes --memory {least_kib}KiB at least, for one block", place.shown)))
+        let least = match least_bytes.div_ceil(1 << 10) {
+            kib if kib < 1 << 10 => format!("{kib}KiB"),
+            kib => format!("{}MiB", kib.div_ceil(1 << 10)),
+        };
+        Err(Error::Request(format!("{}: that takes --memory {least} at least, for one block", place.shown)))
     }
 
     /// The same for a file that is put.

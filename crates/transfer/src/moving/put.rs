@@ -186,7 +186,7 @@ impl Mover {
         Ok((read == sum.crc64).then_some(there))
     }
 
-    async fn is_skipped(&self, source: &Source, there: Option<&Meta>) -> Result<Option<Skipped>, Error> {
+    pub(super) async fn is_skipped(&self, source: &Source, there: Option<&Meta>) -> Result<Option<Skipped>, Error> {
         let Some(there) = there else { return Ok(None) };
         if self.terms.no_clobber {
             return Ok(Some(Skipped::Exists));

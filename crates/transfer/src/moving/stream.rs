@@ -133,7 +133,8 @@ impl Mover {
                 done_bytes += keep((&mut parts, &mut log), joined)?;
             }
             let elapsed_s = began.elapsed().as_secs_f64();
-            self.observer.progress(&Progress { name: &to.name, done_bytes, bytes: None, elapsed_s, plan: None });
+            let progress = Progress { name: &to.name, done_bytes, bytes: None, elapsed_s, plan: None, files: None };
+            self.observer.progress(&progress);
             let next_bytes = block_bytes(index + 1);
             room = self.or_stopped(gate.pass(next_bytes)).await??;
             block = self.read(stream, next_bytes).await?;

@@ -244,7 +244,7 @@ fn unreachable(host: &str, port: u16, error: &io::Error) -> Failure {
     // The resolver's answer has no code of its own in the standard library.
     let unknown = words.contains("not known") || words.contains("no address") || words.contains("nodename");
     if unknown {
-        return fatal(format!("there is no host {host}: is the address right, and the region in it?"));
+        return fatal(format!("there is no host {host}: is the address right, and the region or the account in it?"));
     }
     transient(format!("no connection to {host}:{port}: {words}"))
 }

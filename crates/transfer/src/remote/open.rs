@@ -107,6 +107,40 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// Refuses an option that means nothing to what an address names: a store, or a file.
+    ///
+    /// # Errors
+    /// [`Kind::Fatal`](crate::Kind::Fatal), with the option and the store.
+    pub fn fit(&self, url: &str) -> Result<(), Failure> {
+        let (store, known): (&str, &[&str]) = match url.split_once("://") {
+            Some(("s3", _)) => return Ok(()),
+            Some(("gs", _)) => ("gs://", &["--endpoint-url", "--anonymous", "--metadata", "--requester-pays"]),
+            Some(("az", _)) => ("az://", &["--endpoint-url", "--anonymous", "--metadata"]),
+            Some(("https", _)) if account(url).is_some() => {
+                ("an address of Azure's, which says where its store is", &["--anonymous", "--metadata"])
+            }
+            Some(("http" | "https", _)) => ("http[s]://", &["--anonymous"]),
+            Some(("file", _)) | None => ("a file", &[]),
+            // What it names is none of these.
+            Some(_) => return Ok(()),
+        };
+        let given = [
+            ("--endpoint-url", self.endpoint_url.is_some()),
+            ("--region", self.region.is_some()),
+            ("--profile", self.profile.is_some()),
+            ("--virtual-hosted", self.virtual_hosted),
+            ("--anonymous", self.anonymous),
+            ("--metadata", self.metadata),
+            ("--requester-pays", self.requester_pays),
+        ];
+        match given.into_iter().find(|(option, is_given)| *is_given && !known.contains(option)) {
+            Some((option, _)) => Err(fatal(format!("{option} means nothing to {store}: leave it out"))),
+            None => Ok(()),
+        }
+    }
+}
+
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
@@ -129,14 +163,15 @@ impl fmt::Debug for Options {
 /// kept with the store: who moves many objects opens it once.
 ///
 /// # Errors
-/// [`Kind::Fatal`](crate::Kind::Fatal) for what is no such address, [`Kind::Denied`](crate::Kind::Denied) where
-/// credentials are missing or can't be used.
+/// [`Kind::Fatal`](crate::Kind::Fatal) for what is no such address, and for options that mean nothing to it;
+/// [`Kind::Denied`](crate::Kind::Denied) where credentials are missing or can't be used.
 pub fn open(url: &str, options: &Options) -> Result<Found, Failure> {
     let shown = shown(url);
     opened(url, &shown, options).map_err(|failure| Failure { said: format!("{shown}: {}", failure.said), ..failure })
 }
 
 fn opened(url: &str, shown: &str, options: &Options) -> Result<Found, Failure> {
+    options.fit(url)?;
     let client = Client::new(options)?;
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     let (first, name) = rest.split_once('/').unwrap_or((rest, ""));

@@ -146,6 +146,7 @@ impl Site {
     /// What HEAD says of an object; none if there is nothing.
     pub async fn head(&self, ask: Ask<'_>, seen: &mut Attempt) -> Result<Option<(Answer, Meta)>, Failure> {
         let (name, shown) = (ask.name, self.shown(ask.name));
+        let mut headers = ask.headers.clone();
         let mut answer = self.any(ask, seen).await?;
         // Its body is empty, but has to be read to its end for the connection to be used again.
         let read = answer.bytes(ANSWER_BYTES, seen).await;
@@ -154,7 +155,16 @@ impl Site {
             return Ok(None);
         }
         if !answer.status.is_success() {
-            return Err(super::refusal::failure(&answer, "", &self.asked(&Method::HEAD, &shown, false)));
+            let mut words = Vec::new();
+            // HEAD has no room for words, such as the right region: GET has.
+            if answer.status == 400 && answer.header("x-amz-bucket-region").is_none() {
+                headers.push(("range", "bytes=0-0".into()));
+                if let Ok(mut told) = self.any(Ask { name, headers, ..Ask::default() }, seen).await {
+                    words = told.bytes(ANSWER_BYTES, seen).await.map(|bytes| bytes.to_vec()).unwrap_or_default();
+                }
+            }
+            let words = String::from_utf8_lossy(&words);
+            return Err(super::refusal::failure(&answer, &words, &self.asked(&Method::HEAD, &shown, false)));
         }
         if answer.header(ETAG.as_str()).is_none() {
             return Err(self.failure(name, Kind::Fatal, NO_STORE));

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ascertain_transfer::{Done, Filter, Many, Outcome, Terms};
+use ascertain_transfer::{Done, Filter, Many, Mover, Observer, Outcome, Progress, Stop, Terms};
 
 use super::memory::{ANY, Call, Fault, Memory};
 use super::{mover, noise, run, terms};
@@ -55,6 +55,56 @@ fn folders_go_there_and_back() {
     let unchanged = Arc::new(super::mover(Terms { skip_unchanged: true, ..terms() }));
     run(unchanged.put_many(&from, &store.place("to/"), &Many::default())).unwrap();
     assert_eq!(store.lock().sent_bytes, sent);
+}
+
+/// What is told of many files is of all of them, and ends with all that was moved.
+#[test]
+fn many_are_told_as_one() {
+    type Told = (u64, Option<u64>, Option<[u64; 2]>);
+
+    #[derive(Clone, Default)]
+    struct Hears(Arc<Mutex<Vec<Told>>>);
+
+    impl Observer for Hears {
+        fn progress(&self, progress: &Progress<'_>) {
+            self.0.lock().unwrap().push((progress.done_bytes, progress.bytes, progress.files));
+        }
+    }
+
+    let (folder, files) = folder();
+    let total: u64 = files.values().map(|content| content.len() as u64).sum();
+    let (store, hears) = (Memory::new(ANY), Hears::default());
+    // One is there, and left alone.
+    let (there, content) = files.iter().find(|(_, content)| !content.is_empty()).unwrap();
+    store.insert(&format!("to/{there}"), content);
+    let rest = total - content.len() as u64;
+    let terms = Terms { no_clobber: true, ..terms() };
+    let mover = Arc::new(Mover::new(terms, Stop::default(), Box::new(hears.clone())));
+    run(mover.put_many(&[folder.path().to_path_buf()], &store.place("to/"), &Many::default())).unwrap();
+    let told = hears.0.lock().unwrap().clone();
+    let count = files.len() as u64;
+    assert!(told.len() >= files.len());
+    assert_eq!(told.last(), Some(&(rest, Some(rest), Some([count, count]))));
+    assert!(told.iter().all(|(done, of, files)| Some(*done) <= *of && files.unwrap()[1] == count), "{told:?}");
+    assert!(told.is_sorted_by_key(|(done, _, files)| (*files, *done)), "{told:?}");
+}
+
+#[test]
+fn what_would_be_left_alone_is_asked_and_nothing_moved() {
+    let (folder, files) = folder();
+    let store = Memory::new(ANY);
+    let (there, content) = files.iter().next().unwrap();
+    store.insert(&format!("to/{there}"), content);
+    let dry = Many { dry_run: true, ..Many::default() };
+    let sent_bytes = store.lock().sent_bytes;
+    for terms in [Terms { no_clobber: true, ..terms() }, Terms { skip_unchanged: true, ..terms() }] {
+        let mover = Arc::new(super::mover(terms));
+        let put = run(mover.put_many(&[folder.path().to_path_buf()], &store.place("to/"), &dry)).unwrap();
+        let skipped = put.iter().filter(|one| matches!(&one.done, Done::Moved(moved) if moved.skipped.is_some()));
+        assert_eq!(skipped.map(|one| one.name.clone()).collect::<Vec<_>>(), [format!("to/{there}")]);
+        assert_eq!(put.iter().filter(|one| matches!(one.done, Done::Said)).count(), files.len() - 1);
+    }
+    assert_eq!(store.lock().sent_bytes, sent_bytes);
 }
 
 #[test]

@@ -46,6 +46,16 @@ fn blocks_under_way_fit_into_memory_and_a_plan_is_made() {
 }
 
 /// As many as there are going to be blocks at once, but for the one over which it is asked.
+/// The limit is the least that it can take, and not the most.
+#[test]
+fn a_plan_under_a_limit_leaves_time_for_what_is_not_limited() {
+    let (_folder, path, content) = file(8_000_000);
+    let limited = Terms { limit_bytes_per_s: Some(20_000_000), ..terms() };
+    let least_s = content.len() as f64 / 20e6;
+    let plan = run(mover(limited).put_file(&path, &Memory::new(ANY).place("a"))).unwrap().plan.unwrap();
+    assert!(least_s <= plan.low_s && least_s < plan.expected_s && plan.expected_s < plan.high_s, "{plan:?}");
+}
+
 #[test]
 fn connections_are_made_while_a_store_that_is_far_away_is_asked() {
     for (bytes, limits, memory_bytes, no_clobber, connected) in [
@@ -175,7 +185,7 @@ fn a_file_is_not_moved_onto_itself() {
 fn memory_for_no_block_is_refused() {
     let (folder, path, content) = file(6_000_000);
     let said = Many { dry_run: true, ..Many::default() };
-    for (limits, memory_bytes, least) in [(ANY, 65_535, "64KiB"), (S3, (5 << 20) - 1, "5120KiB")] {
+    for (limits, memory_bytes, least) in [(ANY, 65_535, "64KiB"), (S3, (5 << 20) - 1, "5MiB")] {
         let store = Memory::new(limits);
         let mover = std::sync::Arc::new(mover(Terms { memory_bytes, ..terms() }));
         for error in [
@@ -282,7 +292,7 @@ fn files_of_this_machine_are_a_store() {
     assert!(error.to_string().contains("too long"), "{error}");
     let missing = Place { name: "nothing".into(), shown: "file:///nothing".into(), ..place.clone() };
     let error = run(mover.get_file(&missing, &folder.path().join("x"))).unwrap_err();
-    assert!(error.to_string().contains("file:///nothing: there is no such object"), "{error}");
+    assert!(error.to_string().contains("file:///nothing: there is no such file"), "{error}");
     let out = Place { name: "../escaped".into(), ..place };
     assert!(run(mover.put_file(&path, &out)).unwrap_err().to_string().contains("leads out"));
     assert!(!folder.path().join("escaped").exists());
