@@ -1,4 +1,6 @@
 //! `put` and `get` of 1 GB beside awscli and rclone: the table in the README of `transfer`.
+//!
+//! `cargo xtask bench transfer [SECONDS [MEGABYTES]]`; of another size it is only printed.
 
 use std::fs;
 
@@ -23,8 +25,13 @@ pub fn bench() -> anyhow::Result<()> {
     let bench = tools::in_target("debug/examples/peers");
     let folder = if memory_is_enough() { "/dev/shm".into() } else { std::env::temp_dir().display().to_string() };
     let environment = ["-u", "AWS_CA_BUNDLE", "-u", "http_proxy", &tools::path(), &format!("TMPDIR={folder}")];
-    let table = tools::said("env", &[&environment[..], &[&bench, &ascertain.to_string_lossy()]].concat())?;
+    let numbers: Vec<String> = std::env::args().filter(|word| word.parse::<u64>().is_ok()).collect();
+    let numbers: Vec<&str> = numbers.iter().map(|number| &**number).collect();
+    let table = tools::said("env", &[&environment[..], &[&bench, &ascertain.to_string_lossy()], &numbers].concat())?;
     print!("{table}");
+    if numbers.len() > 1 {
+        return Ok(());
+    }
     let readme = tools::in_root("crates/transfer/README.md");
     let text = fs::read_to_string(&readme)?;
     let (before, rest) = text.split_once(ENDS[0]).context("the README has no place for the table")?;

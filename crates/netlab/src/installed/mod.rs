@@ -25,5 +25,5 @@
 mod programs;
 mod running;
 
-pub use programs::{azurite, bind, caddy, iperf3, knot, minio, nginx, nsd};
+pub use programs::{AZURITE_KEY, azurite, bind, caddy, iperf3, knot, make_container, minio, nginx, nsd};
 pub use running::{Folder, Program, Running, find, start_anywhere};

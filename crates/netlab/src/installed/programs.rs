@@ -1,6 +1,6 @@
 //! Servers, as plain data: enough to be asked something, with nothing outside of their folders.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -225,4 +225,25 @@ pub fn azurite(address: SocketAddr) -> Program {
     let listen = ["--blobHost", &host, "--blobPort", &port];
     let how = ["--inMemoryPersistence", "--skipApiVersionCheck", "--loose", "--disableTelemetry", "--silent"];
     program("azurite-blob", "npm install --global azurite", &[&listen[..], &how].concat(), address)
+}
+
+/// The key of the account `devstoreaccount1`, everybody's.
+pub const AZURITE_KEY: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+/// Makes a container of an Azurite.
+///
+/// # Errors
+/// As the system says, or with Azurite's answer.
+pub fn make_container(azurite: SocketAddr, name: &str) -> io::Result<()> {
+    // Signed with the key once and for all: it allows to make containers, until that year.
+    const SIGNED: &str = "sv=2020-12-06&ss=b&srt=c&sp=c&se=2099-01-01T00:00:00Z\
+                          &sig=YrymX%2FPZTt92f5aA0cKsbQiJpptCggZGlzv5Y9JaJbw%3D";
+    let mut stream = TcpStream::connect(azurite)?;
+    let path = format!("/devstoreaccount1/{name}?restype=container&{SIGNED}");
+    let head = format!("PUT {path} HTTP/1.1\r\nHost: {azurite}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes())?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    if answer.starts_with("HTTP/1.1 201") { Ok(()) } else { Err(io::Error::other(answer)) }
 }

@@ -26,6 +26,9 @@ pub struct Client {
     pub checks: [&'static str; 2],
 }
 
+/// What the bare loader is called, here and as a command.
+pub const LOADER: &str = "bare-loader";
+
 /// A name, and why it is not there.
 pub type Missing = (&'static str, String);
 
@@ -42,8 +45,14 @@ impl Client {
     }
 }
 
-/// Those that are there, each with its object put and named after it; and those that are not, with the reason.
-pub fn all(program: &str, folder: &Path, server: SocketAddr) -> Result<(Vec<Client>, Vec<Missing>), Box<dyn Error>> {
+/// Those that are there, each with its object put and named after it, the first ours and the last the loader; and those
+/// that are not, with the reason.
+pub fn all(
+    program: &str,
+    folder: &Path,
+    server: SocketAddr,
+    bytes: u64,
+) -> Result<(Vec<Client>, Vec<Missing>), Box<dyn Error>> {
     let at = |name: &str| folder.join(name).display().to_string();
     let url = format!("http://{server}");
     let environment = [
@@ -139,6 +148,18 @@ pub fn all(program: &str, folder: &Path, server: SocketAddr) -> Result<(Vec<Clie
         }
         Err(error) => missing.push(("rclone", error.to_string())),
     }
+    let own = std::env::current_exe()?.display().to_string();
+    let load = |way: &str, connections: u64, request_bytes: u64| Setting {
+        said: format!("{connections} × {:.0} MB", request_bytes as f64 / 1e6),
+        command: command(&own, &format!("{LOADER} {way} {server} {bytes} {connections} {request_bytes}"), &[]),
+    };
+    clients.push(Client {
+        name: LOADER,
+        version: "sends and takes bytes, without files, sums and parts that are put together".into(),
+        put: [(2, 16 << 20), (4, 16 << 20), (8, 16 << 20)].map(|(at_once, each)| load("put", at_once, each)).into(),
+        get: [(1, bytes), (2, bytes / 2), (4, 16 << 20)].map(|(at_once, each)| load("get", at_once, each)).into(),
+        checks: ["nobody"; 2],
+    });
     for name in ["s5cmd", "warp"] {
         missing.push((name, "the Go module proxy, PyPI, npm and Debian don't have it".into()));
     }

@@ -4,12 +4,15 @@
 //! at most a third of the time: the fastest is compared. Then all take their turns in an order that is random in each
 //! round, until the time is up. Times of a client are the kernel's, of its process and those it waited for; the
 //! server's are what its process took meanwhile. Only what is checked is compared: each block on its way up, and the
-//! whole on its way down.
+//! whole on its way down. A bare loader, which sends and takes bytes and does nothing else, shows the most that the server
+//! gives anybody.
 //!
-//! `peers ASCERTAIN [SECONDS]`: the program, and how long all of it may take (270).
+//! `peers ASCERTAIN [SECONDS [MEGABYTES]]`: the program, how long all of it may take (480, in which there are rounds
+//! enough for intervals), and how much is moved (1000).
 #![allow(clippy::print_stdout)]
 
 mod clients;
+mod loader;
 mod table;
 
 use std::error::Error;
@@ -26,10 +29,8 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use clients::{Client, Way, all};
+use clients::{Client, LOADER, Way, all};
 
-/// What is moved.
-const BYTES: usize = 1_000_000_000;
 /// What one transfer may take, on a machine with other things to do too.
 const LIMIT: Duration = Duration::from_secs(120);
 /// The bucket.
@@ -38,6 +39,7 @@ const BUCKET: &str = "bucket";
 /// What one transfer took.
 #[derive(Clone, Copy, Debug)]
 struct Took {
+    gigabytes: f64,
     wall_s: f64,
     client_s: f64,
     server_s: f64,
@@ -58,16 +60,20 @@ struct Arm {
 struct Bench {
     server: Running,
     folder: tempfile::TempDir,
+    bytes: u64,
     sum: u64,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [program, rest @ ..] = &*arguments else { return Err("peers ASCERTAIN [SECONDS]".into()) };
-    let seconds = rest.first().map_or(Ok(270), |seconds| seconds.parse())?;
-    let (began, limit) = (Instant::now(), Duration::from_secs(seconds));
-    let bench = Bench::new()?;
-    let (clients, missing) = all(program, bench.folder.path(), bench.server.address())?;
+    let [program, rest @ ..] = &*arguments else { return Err("peers ASCERTAIN [SECONDS [MEGABYTES]]".into()) };
+    if program == LOADER {
+        return Ok(loader::run(rest)?);
+    }
+    let number = |at: usize, without| rest.get(at).map_or(Ok(without), |number| number.parse());
+    let (began, limit) = (Instant::now(), Duration::from_secs(number(0, 480)?));
+    let bench = Bench::new(number(1, 1000)?)?;
+    let (clients, missing) = all(program, bench.folder.path(), bench.server.address(), bench.bytes)?;
     let mut arms = Vec::new();
     for client in clients {
         for way in [Way::Put, Way::Get] {
@@ -101,7 +107,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 impl Bench {
-    fn new() -> Result<Self, Box<dyn Error>> {
+    fn new(megabytes: u64) -> Result<Self, Box<dyn Error>> {
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
         let server = minio(free).start()?;
         // A folder is a bucket.
@@ -111,14 +117,14 @@ impl Bench {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
         let mut block = vec![0; 1_000_000];
         random.fill_bytes(&mut block);
-        for number in 0..BYTES / block.len() {
+        for number in 0..megabytes {
             // No two are the same.
             block[..8].copy_from_slice(&number.to_le_bytes());
             file.write_all(&block)?;
         }
         file.flush()?;
         let sum = sum(&folder.path().join("source"))?;
-        Ok(Self { server, folder, sum })
+        Ok(Self { server, folder, bytes: megabytes * 1_000_000, sum })
     }
 
     fn measure(&self, client: &Client, way: Way, setting: usize) -> Result<Took, Box<dyn Error>> {
@@ -130,10 +136,10 @@ impl Bench {
         let before_s = server_s(self.server.pid())?;
         let took = run(&client.settings(way)[setting].command)?;
         let server_s = server_s(self.server.pid())? - before_s;
-        if way == Way::Get && sum(&got)? != self.sum {
+        if way == Way::Get && client.name != LOADER && sum(&got)? != self.sum {
             return Err(format!("{}: what it got is not what was put", client.name).into());
         }
-        Ok(Took { server_s, ..took })
+        Ok(Took { server_s, gigabytes: self.bytes as f64 / 1e9, ..took })
     }
 }
 
@@ -146,7 +152,7 @@ fn run(command: &Command) -> Result<Took, Box<dyn Error>> {
         return Err(format!("{command:?}: {:?}: {}", usage.exit, String::from_utf8_lossy(&said)).into());
     }
     let client_s = (usage.user_ns + usage.system_ns) as f64 / 1e9;
-    Ok(Took { wall_s: usage.wall_ns as f64 / 1e9, client_s, server_s: 0.0 })
+    Ok(Took { gigabytes: 0.0, wall_s: usage.wall_ns as f64 / 1e9, client_s, server_s: 0.0 })
 }
 
 /// What a process has used of processors so far.

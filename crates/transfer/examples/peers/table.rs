@@ -5,8 +5,8 @@ use std::fs;
 
 use ascertain_stats::{median_sorted, quantile_ranks};
 
-use crate::clients::{Missing, Way};
-use crate::{Arm, BYTES, Took};
+use crate::clients::{LOADER, Missing, Way};
+use crate::{Arm, Took};
 
 /// The chance that an end of an interval is wrong.
 const ERROR: f64 = 0.05;
@@ -14,19 +14,20 @@ const ERROR: f64 = 0.05;
 /// A figure of each round.
 type Figure = fn(&Took) -> f64;
 
-const RATE: Figure = |took| BYTES as f64 / 1e6 / took.wall_s;
-const CLIENT: Figure = |took| took.client_s * 1e9 / BYTES as f64;
-const SERVER: Figure = |took| took.server_s * 1e9 / BYTES as f64;
+const RATE: Figure = |took| took.gigabytes * 1e3 / took.wall_s;
+const CLIENT: Figure = |took| took.client_s / took.gigabytes;
+const SERVER: Figure = |took| took.server_s / took.gigabytes;
 
 pub fn of(arms: &[Arm], missing: &[Missing], seed: u64) -> String {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let busy = |took: &Took| (took.client_s + took.server_s) / (took.wall_s * cpus as f64) * 100.0;
     let rounds = arms[0].took.len();
     let mut text = format!(
-        "1 GB over loopback to MinIO on {cpus} CPUs ({}), files in {}; medians of {rounds}\n\
+        "{} GB over loopback to MinIO on {cpus} CPUs ({}), files in {}; medians of {rounds}\n\
          rounds in random order (seed {seed}), each end of an interval wrong at most once in {:.0}.\n\n\
-         | | settings | MB/s | client, CPU s | server, CPU s | CPUs busy | checked by |\n\
+         | | settings | MB/s | client, CPU s a GB | server, CPU s a GB | CPUs busy | checked by |\n\
          |---|---|---|---|---|---|---|\n",
+        arms[0].took[0].gigabytes,
         processor(),
         if std::env::temp_dir().starts_with("/dev/shm") { "memory" } else { "a file system" },
         1.0 / ERROR,
@@ -54,15 +55,19 @@ pub fn of(arms: &[Arm], missing: &[Missing], seed: u64) -> String {
     text.push('\n');
     for way in [Way::Put, Way::Get] {
         let mut of_way = arms.iter().filter(|arm| arm.way == way);
-        let Some(ours) = of_way.next() else { continue };
-        for peer in of_way {
+        let (Some(ours), Some(loader)) = (of_way.next(), of_way.next_back()) else { continue };
+        for peer in of_way.chain([loader]) {
             // Of the same round: what the machine did besides, it did to both.
-            let ratio = |figure: Figure| {
-                let pairs = ours.took.iter().zip(&peer.took);
-                between(pairs.map(|(ours, peer)| figure(ours) / figure(peer)).collect(), 2)
+            let ratio = |one: &Arm, figure: Figure| {
+                let pairs = one.took.iter().zip(&peer.took);
+                between(pairs.map(|(one, peer)| figure(one) / figure(peer)).collect(), 2)
             };
-            let (rate, client) = (ratio(RATE), ratio(CLIENT));
-            let _ = writeln!(text, "- {}: {rate} × {}'s rate, {client} × its CPU time", verb(way), peer.client.name);
+            let (rate, client) = (ratio(ours, RATE), ratio(ours, CLIENT));
+            let _ = write!(text, "- {}: {rate} × {}'s rate, {client} × its CPU time", verb(way), peer.client.name);
+            let _ = match peer.client.name == LOADER {
+                true => writeln!(text),
+                false => writeln!(text, "; {LOADER}: {} × its rate", ratio(loader, RATE)),
+            };
         }
     }
     text.push_str("\n| tried once each | MB/s |\n|---|---|\n");

@@ -77,14 +77,23 @@ const LEAST_BYTES: u64 = 64 << 10;
 /// A request costs both ends more than its latency, which shows where it is next to none: of what is as good, blocks of
 /// that size are taken before smaller ones …
 const ENOUGH_BYTES: u64 = 1 << 20;
-/// … if requests take no longer.
+/// … if requests take no longer …
 const NEAR_S: f64 = 0.002;
+/// … and of that size if besides one connection is that fast: then both ends are the limit, and what they spend on
+/// requests and connections is missing.
+const ENOUGH_FAST_BYTES: u64 = 8 << 20;
+const FAST_BYTES_PER_S: f64 = 100e6;
 
 impl Link {
     /// How long so many bytes take in such blocks.
     #[must_use]
     pub fn seconds(&self, bytes: u64, shape: Shape) -> f64 {
         self.fixed_s + self.fresh_s + self.streaming_s(bytes, shape)
+    }
+
+    /// Whether the link itself costs next to nothing.
+    fn is_at_ends(&self) -> bool {
+        self.latency_s <= NEAR_S && self.bytes_per_s >= FAST_BYTES_PER_S
     }
 
     fn streaming_s(&self, bytes: u64, shape: Shape) -> f64 {
@@ -107,7 +116,11 @@ impl Link {
             room.shapes(bytes).map(|shape| (self.streaming_s(bytes, shape), shape)).collect();
         let best_s = timed.iter().map(|(seconds, _)| *seconds).fold(f64::INFINITY, f64::min);
         let good = timed.into_iter().filter(|(seconds, _)| *seconds <= best_s * AS_GOOD).map(|(_, shape)| shape);
-        let enough_bytes = if self.latency_s <= NEAR_S { ENOUGH_BYTES } else { 0 };
+        let enough_bytes = match self.latency_s <= NEAR_S {
+            true if self.is_at_ends() => ENOUGH_FAST_BYTES,
+            true => ENOUGH_BYTES,
+            false => 0,
+        };
         let cost = |shape: &Shape| {
             let memory_bytes = shape.block_bytes * shape.concurrency as u64;
             (Reverse(shape.block_bytes.min(enough_bytes)), memory_bytes, shape.concurrency)

@@ -5,16 +5,18 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::fit::{CROWDED, Fitted, fit_all, median};
 use super::probe::{Next, Probe};
-use super::{LEAST_BYTES, Link, Observation, Plan, Room, Shape};
+use super::{LEAST_BYTES, Link, NEAR_S, Observation, Plan, Room, Shape};
 
 /// Another shape has to be better than this.
 const WORTH_IT: f64 = 0.9;
 /// What is kept of what was seen: the first ones, when few were under way, and the latest.
 const KEPT: usize = 512;
 /// Without a probe, a connection more for each of so many seconds that a request takes: what is near needs few.
-const NEAR_S: f64 = 0.0001;
+const EACH_S: f64 = 0.0001;
 /// Without a probe the first blocks are no larger: what comes back tells whether the next ones should be.
 const FIRST_BYTES: u64 = 1 << 20;
+/// What is near begins with such blocks over one connection, which may be all that both ends can do.
+const NEAR_BYTES: u64 = 256 << 10;
 /// How often the interval fits again what chance might have shown instead.
 const RESAMPLES: usize = 60;
 /// What a model can't know adds this share of the time that is left to either end of the interval.
@@ -65,7 +67,8 @@ impl Pilot {
     /// For so many bytes. `latency_s` is what a request without a block takes, if that is known.
     #[must_use]
     pub fn new(bytes: u64, room: Room, latency_s: Option<f64>, seed: u64) -> Self {
-        let probe = Probe::new(bytes, &room);
+        // There it would cost more than to find out while moving.
+        let probe = if is_near(latency_s) { Probe::default() } else { Probe::new(bytes, &room) };
         let (shape, first_round) = first_round(bytes, &room, latency_s);
         Self {
             room,
@@ -214,8 +217,10 @@ impl Pilot {
         {
             link.ceiling_bytes_per_s = Some(fitted.now_bytes_per_s.max(met));
         }
-        // How it goes over very many more than were tried nobody knows.
-        let tried = Room { max_concurrency: self.room.max_concurrency.min(4 * self.most_under_way), ..self.room };
+        // How it goes over very many more than were tried nobody knows, nor whether one that is that fast has left
+        // anything to others.
+        let more = if link.is_at_ends() { 2 } else { 4 };
+        let tried = Room { max_concurrency: self.room.max_concurrency.min(more * self.most_under_way), ..self.room };
         let chosen = link.choose(self.left.max(1), &tried);
         let left_s = |shape| self.ahead_s(shape, link, now_s) - now_s;
         if !is_moving && !self.probe.is_none() {
@@ -305,14 +310,21 @@ impl Pilot {
     }
 }
 
+fn is_near(latency_s: Option<f64>) -> bool {
+    latency_s.is_some_and(|latency_s| latency_s <= NEAR_S)
+}
+
 /// Without a probe: the first shape, and how many blocks must be back before there is a plan.
 ///
 /// What is far goes over all connections from the beginning, in one round if that is short: each is new and costs round
-/// trips, and to know more would cost a second round. What is near begins with few small blocks over few connections,
-/// and goes on as they say a moment later.
+/// trips, and to know more would cost a second round. What is nearer begins with few small blocks over few connections,
+/// what is near over one, and goes on as they say a moment later.
 fn first_round(bytes: u64, room: &Room, latency_s: Option<f64>) -> (Shape, usize) {
     let most = room.max_concurrency;
-    let concurrency = (4.0 + latency_s.unwrap_or(0.025) / NEAR_S).min(most as f64) as usize;
+    if is_near(latency_s) {
+        return (room.fitting(room.least_block_bytes(bytes, room.limits.max_blocks).max(NEAR_BYTES), 1), 2);
+    }
+    let concurrency = (4.0 + latency_s.unwrap_or(0.025) / EACH_S).min(most as f64) as usize;
     let rounds = bytes.div_ceil(FIRST_BYTES * most as u64).max(1);
     let even = if concurrency < most { 0 } else { bytes.div_ceil(rounds * most as u64) };
     let least = room.least_block_bytes(bytes, room.limits.max_blocks).max(LEAST_BYTES);

@@ -35,6 +35,8 @@ use crate::{Attempt, Block, Failure, Kind};
 const KEPT: Duration = Duration::from_secs(4);
 /// What is handed on at a time, so that it is seen whether anything still moves.
 const SLICE_BYTES: usize = 256 << 10;
+/// What is read at a time: it is in the processor's cache when it is copied into its block.
+const READ_BYTES: usize = 256 << 10;
 /// The most that an answer says which is not an object.
 pub const ANSWER_BYTES: u64 = 16 << 20;
 
@@ -131,7 +133,9 @@ impl Client {
     ) -> Result<SendRequest<Sending>, Failure> {
         let stream = self.0.connector.connect(place, proxy, seen).await?;
         let broken = |error: hyper::Error| transient(format!("the connection to {place} ended: {error}"));
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
+        let mut builder = http1::Builder::new();
+        let opening = builder.read_buf_exact_size(Some(READ_BYTES)).handshake(TokioIo::new(stream));
+        let (mut sender, connection) = opening.await.map_err(broken)?;
         // What goes wrong with it is told to the request that waits for it.
         tokio::spawn(connection);
         sender.ready().await.map_err(broken)?;

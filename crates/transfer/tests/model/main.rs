@@ -237,6 +237,25 @@ fn on_a_near_link_blocks_are_not_small() {
     assert!(chosen.iter().all(|shape| shape.block_bytes >= 1 << 20 && shape.concurrency <= 16), "{chosen:?}");
 }
 
+/// Where one connection does nearly all that both ends can, more of them and more requests only cost these more; where
+/// each is held back, there are as many as may be.
+#[test]
+fn what_is_near_goes_over_few_connections_if_each_is_fast() {
+    let near = Link { name: "near", round_trip_s: 0.0001, thinks_s: 0.0005, ..BASE };
+    let ends = Link { bytes_per_s: 600.0 * MB, sum_bytes_per_s: 900.0 * MB, ..near };
+    for (link, connections, least_bytes) in [(ends, 1..=8, 8 << 20), (near, 64..=64, 1)] {
+        let bytes = 1_000_000_000;
+        let mut watched = Watched::new(link, bytes, room(), 1);
+        let all_s = World::new(link, 1).moves(&mut watched);
+        let shape = watched.pilot.plan().unwrap().shape;
+        assert!(connections.contains(&shape.concurrency) && shape.block_bytes >= least_bytes, "{shape:?}");
+        let shapes = [1, 2, 4, 64].map(|concurrency| Shape { block_bytes: 4 << 20, concurrency });
+        let best_s = shapes.map(|shape| fixed_s(link, bytes, shape)).into_iter().fold(f64::INFINITY, f64::min);
+        println!("{shape:?}: {:.3} times as long as the best", all_s / best_s);
+        assert!(all_s <= 1.2 * best_s, "{shape:?}: {all_s} {best_s}");
+    }
+}
+
 /// S3 has no block small enough to probe with: there, as many as latency asks for are under way from the beginning.
 #[test]
 fn blocks_that_must_be_large_are_as_many_as_it_takes() {

@@ -3,21 +3,15 @@
 
 mod common;
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use ascertain_netlab::Error;
-use ascertain_netlab::installed::{Program, Running, azurite, minio};
+use ascertain_netlab::installed::{AZURITE_KEY, Program, Running, azurite, make_container, minio, start_anywhere};
 use ascertain_netlab::store::{Fault, Kind as Asked, Misdeed, Store as Served};
 use ascertain_sys::testing::left_out;
 use ascertain_transfer::{Attempt, Block, Environment, Found, Integrity, Kind, Options, PutOptions, open};
 use common::{block, bytes, one_of_each, opened, options_for, run, start};
-use hyper::Request;
-use object_store::azure::{AzureAccessKey, AzureAuthorizer, AzureCredential};
-
-/// Everybody's, as Azurite's documentation has it.
-const AZURITE_KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
 /// What any store must do with objects, blocks and sums that are wrong.
 async fn suite(found: &Found) {
@@ -74,12 +68,11 @@ async fn denied(found: &Found) {
     assert_eq!(failure.kind, Kind::Denied, "{failure}");
 }
 
-/// One that is installed, at a port that was free a moment ago.
-fn installed(program: fn(SocketAddr) -> Program) -> Option<(Running, SocketAddr)> {
-    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+/// One that is installed.
+fn installed(program: fn(SocketAddr) -> Program) -> Option<Running> {
     // A machine with a lot to do takes its time with Node.
-    match (Program { limit: Duration::from_secs(300), ..program(free) }).start() {
-        Ok(running) => Some((running, free)),
+    match start_anywhere(|address| Program { limit: Duration::from_secs(300), ..program(address) }) {
+        Ok(running) => Some(running),
         Err(error @ Error::NotInstalled { .. }) => {
             left_out(error);
             None
@@ -119,13 +112,13 @@ fn ours_do_it() {
 
 #[test]
 fn minio_does_it() {
-    let Some((running, address)) = installed(minio) else { return };
+    let Some(running) = installed(minio) else { return };
     // A folder is a bucket.
     for bucket in ["bucket", "old"] {
         std::fs::create_dir(running.folder().join("data").join(bucket)).unwrap();
     }
     let keys = |secret| [("AWS_ACCESS_KEY_ID", "minioadmin"), ("AWS_SECRET_ACCESS_KEY", secret)];
-    let url = format!("http://{address}");
+    let url = format!("http://{}", running.address());
     run(suite(&open("s3://bucket/", &options(url.clone(), keys("minioadmin"))).unwrap()));
     let old = Options { environment: old(keys("minioadmin")), ..options(url.clone(), keys("")) };
     run(suite(&open("s3://old/", &old).unwrap()));
@@ -134,28 +127,10 @@ fn minio_does_it() {
 
 #[test]
 fn azurite_does_it() {
-    let Some((_running, address)) = installed(azurite) else { return };
-    make_container(address);
-    let url = format!("http://{address}/devstoreaccount1");
+    let Some(running) = installed(azurite) else { return };
+    make_container(running.address(), "bucket").unwrap();
+    let url = format!("http://{}/devstoreaccount1", running.address());
     let keys = |secret| [("AZURE_STORAGE_ACCOUNT", "devstoreaccount1"), ("AZURE_STORAGE_KEY", secret)];
     run(suite(&open("az://bucket/", &options(url.clone(), keys(AZURITE_KEY))).unwrap()));
     run(denied(&open("az://bucket/", &options(url, keys("YW5vdGhlcg=="))).unwrap()));
-}
-
-/// Makes the container `bucket`.
-fn make_container(address: SocketAddr) {
-    let path = "/devstoreaccount1/bucket?restype=container";
-    let request = Request::put(format!("http://{address}{path}")).body(object_store::client::HttpRequestBody::empty());
-    let mut request = request.unwrap();
-    let credential = AzureCredential::AccessKey(AzureAccessKey::try_new(AZURITE_KEY).unwrap());
-    AzureAuthorizer::new(&credential, "devstoreaccount1").try_authorize(&mut request).unwrap();
-    let mut text = format!("PUT {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\nConnection: close\r\n");
-    for (name, value) in request.headers() {
-        text += &format!("{name}: {}\r\n", value.to_str().unwrap());
-    }
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.write_all((text + "\r\n").as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
 }

@@ -1,0 +1,168 @@
+//! `put` and `get` as the guide has them, against MinIO and Azurite where they are installed.
+#![cfg(target_os = "linux")]
+#![allow(missing_docs)]
+
+mod common;
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::thread::sleep;
+use std::time::Duration;
+
+use ascertain_netlab::Error;
+use ascertain_netlab::installed::{AZURITE_KEY, Program, Running, azurite, make_container, minio, start_anywhere};
+use ascertain_sys::testing::left_out;
+use common::{Ran, command, ran};
+
+const KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "minioadmin"), ("AWS_SECRET_ACCESS_KEY", "minioadmin")];
+
+/// One that is installed.
+fn installed(program: fn(SocketAddr) -> Program) -> Option<Running> {
+    // A machine with a lot to do takes its time with Node.
+    match start_anywhere(|address| Program { limit: Duration::from_secs(300), ..program(address) }) {
+        Ok(running) => Some(running),
+        Err(error @ Error::NotInstalled { .. }) => {
+            left_out(error);
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The commands of the guide's section, without what is said behind them.
+fn typed() -> Vec<String> {
+    let guide = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide.md")).unwrap();
+    let section = guide.split("\n## put and get\n").nth(1).unwrap();
+    let block = section.split("```").nth(1).unwrap().lines().skip(1);
+    let commands = block.map(|line| line.split(" #").next().unwrap().trim_end());
+    commands.filter(|line| !line.is_empty() && !line.starts_with('#')).map(Into::into).collect()
+}
+
+/// What a shell makes of it, in a folder with nobody's credentials but these.
+fn shell(state: &Path, line: &str, variables: &[(&str, &str)]) -> Output {
+    let ascertain = Path::new(env!("CARGO_BIN_EXE_ascertain")).parent().unwrap();
+    let path = format!("{}:{}", ascertain.display(), std::env::var("PATH").unwrap());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", line]).current_dir(state).env("PATH", path).env("HOME", state).env("XDG_STATE_HOME", state);
+    for name in ["AWS_PROFILE", "AWS_ENDPOINT_URL", "http_proxy", "all_proxy"] {
+        shell.env_remove(name);
+    }
+    shell.envs(variables.iter().copied()).output().unwrap()
+}
+
+/// A folder with what the guide's commands move.
+fn folder() -> (tempfile::TempDir, Vec<u8>) {
+    let state = tempfile::tempdir().unwrap();
+    let content: Vec<u8> = (0..30_000_000_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    fs::write(state.path().join("data.tar"), &content).unwrap();
+    for name in ["photos/a b.jpg", "photos/ümläut.jpg", "photos/left.png", "folder/a"] {
+        fs::create_dir_all(state.path().join(name).parent().unwrap()).unwrap();
+        fs::write(state.path().join(name), name).unwrap();
+    }
+    (state, content)
+}
+
+/// Types commands of the guide, of which there must be so many, with other words.
+fn type_those(state: &Path, with: &str, count: usize, words: &[(&str, &str)], variables: &[(&str, &str)]) {
+    let lines: Vec<String> = typed().into_iter().filter(|line| line.contains(with)).collect();
+    assert_eq!(lines.len(), count, "{lines:?}");
+    for line in lines {
+        let line = words.iter().fold(line, |line, (word, instead)| line.replace(word, instead));
+        let ran = ran(shell(state, &line, variables));
+        assert_eq!(ran.code, Some(0), "{line}: {}{}", ran.stdout, ran.stderr);
+    }
+}
+
+#[test]
+fn minio_as_the_guide_has_it() {
+    let Some(running) = installed(minio) else { return };
+    // A folder is a bucket.
+    fs::create_dir(running.folder().join("data/bucket")).unwrap();
+    let (state, content) = folder();
+    let state = state.path();
+    let url = format!("http://{}", running.address());
+    let environment = [KEYS[0], KEYS[1], ("AWS_ENDPOINT_URL", &url)];
+    fs::create_dir(state.join(".aws")).unwrap();
+    let profile = "[minio]\naws_access_key_id = minioadmin\naws_secret_access_key = minioadmin\n";
+    fs::write(state.join(".aws/credentials"), profile).unwrap();
+    let own = |arguments: &[&str]| -> Ran { ran(command(state, arguments).envs(environment).output().unwrap()) };
+
+    type_those(
+        state,
+        " s3://BUCKET/",
+        5,
+        &[("BUCKET", "bucket"), ("NAME", "minio"), ("http://127.0.0.1:9000", &url)],
+        &environment,
+    );
+    assert!(fs::read(state.join("data.tar")).unwrap() == content);
+    assert_eq!(own(&["get", "s3://bucket/photos/", "back"]).code, Some(0));
+    let mut names: Vec<_> = fs::read_dir(state.join("back")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["a b.jpg", "ümläut.jpg"]);
+    assert_eq!(fs::read(state.join("back/a b.jpg")).unwrap(), b"photos/a b.jpg");
+    let listed = shell(state, "ascertain get s3://bucket/folder.tar - | tar t", &environment);
+    assert_eq!(String::from_utf8_lossy(&listed.stdout), "folder/\nfolder/a\n");
+
+    let put = own(&["put", "data.tar", "s3://bucket/again", "--verify", "--format", "json"]);
+    assert_eq!(
+        (put.code, put.json()["files"][0]["verified"].as_bool()),
+        (Some(0), Some(true)),
+        "{}{}",
+        put.stdout,
+        put.stderr
+    );
+    killed_and_gone_on_with(state, &["put", "data.tar", "s3://bucket/killed"], &environment);
+    killed_and_gone_on_with(state, &["get", "s3://bucket/killed", "got"], &environment);
+    assert!(fs::read(state.join("got")).unwrap() == content);
+}
+
+#[test]
+fn azurite_as_the_guide_has_it() {
+    let Some(running) = installed(azurite) else { return };
+    make_container(running.address(), "bucket").unwrap();
+    let (state, content) = folder();
+    let state = state.path();
+    let account = format!("http://{}/devstoreaccount1", running.address());
+    let keys = format!("AccountName=devstoreaccount1;AccountKey={AZURITE_KEY}");
+    let connection = format!("DefaultEndpointsProtocol=http;{keys};BlobEndpoint={account};");
+    type_those(state, "az://CONTAINER", 1, &[("CONTAINER", "bucket"), ("…", &connection)], &[]);
+    let environment = [("AZURE_STORAGE_CONNECTION_STRING", &*connection)];
+    let own = |arguments: &[&str]| -> Ran { ran(command(state, arguments).envs(environment).output().unwrap()) };
+    let got = own(&["get", "az://bucket/data.tar", "back"]);
+    assert_eq!(got.code, Some(0), "{}{}", got.stdout, got.stderr);
+    assert!(fs::read(state.join("back")).unwrap() == content);
+    let put = own(&["put", "data.tar", "az://bucket/again", "--verify", "--format", "json"]);
+    assert_eq!(
+        (put.code, put.json()["files"][0]["verified"].as_bool()),
+        (Some(0), Some(true)),
+        "{}{}",
+        put.stdout,
+        put.stderr
+    );
+    killed_and_gone_on_with(state, &["put", "data.tar", "az://bucket/killed"], &environment);
+    killed_and_gone_on_with(state, &["get", "az://bucket/killed", "got"], &environment);
+    assert!(fs::read(state.join("got")).unwrap() == content);
+}
+
+/// A move that is killed when something of it is through sends that no second time.
+fn killed_and_gone_on_with(state: &Path, arguments: &[&str], environment: &[(&str, &str)]) {
+    let slowly = [arguments, &["--limit", "15MB/s", "--quiet"]].concat();
+    let mut child = command(state, &slowly).envs(environment.iter().copied()).spawn().unwrap();
+    let is_some_through = || {
+        let mut journals = fs::read_dir(state.join("ascertain/transfers")).into_iter().flatten().flatten();
+        journals.any(|journal| fs::read_to_string(journal.path()).unwrap_or_default().contains("{\"done\""))
+    };
+    while !is_some_through() {
+        assert!(child.try_wait().unwrap().is_none(), "it has ended, and nothing was journalled");
+        sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let rest = [arguments, &["--format", "json"]].concat();
+    let rest = ran(command(state, &rest).envs(environment.iter().copied()).output().unwrap());
+    assert_eq!(rest.code, Some(0), "{arguments:?}: {}{}", rest.stdout, rest.stderr);
+    let resumed_bytes = rest.json()["files"][0]["resumed_bytes"].as_u64().unwrap();
+    assert!((1..30_000_000).contains(&resumed_bytes), "{arguments:?}: {resumed_bytes}");
+}

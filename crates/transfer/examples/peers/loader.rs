@@ -1,0 +1,91 @@
+//! A client that does nothing but send or take bytes: what the server makes of that is the most that it gives anybody.
+
+use std::error::Error;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use object_store::aws::{AwsAuthorizer, AwsCredential};
+use object_store::client::HttpRequestBody;
+
+use crate::BUCKET;
+
+/// What is sent and taken at a time.
+const STEP_BYTES: usize = 256 << 10;
+
+type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
+
+/// `put|get ADDRESS BYTES CONNECTIONS REQUEST_BYTES`: so many requests as it takes, of so many bytes.
+pub fn run(arguments: &[String]) -> Result<()> {
+    let [way, address, numbers @ ..] = arguments else { return Err("which way, and where?".into()) };
+    let numbers: Vec<u64> = numbers.iter().map(|number| number.parse()).collect::<std::result::Result<_, _>>()?;
+    let [bytes, connections, request_bytes] = *numbers else { return Err("how many bytes, and how?".into()) };
+    let (address, is_put, next): (SocketAddr, bool, _) = (address.parse()?, way == "put", AtomicU64::new(0));
+    let connection = || {
+        let (mut stream, mut block) = (TcpStream::connect(address)?, vec![7; STEP_BYTES]);
+        stream.set_nodelay(true)?;
+        loop {
+            let offset = next.fetch_add(request_bytes, Ordering::Relaxed);
+            let Some(left) = bytes.checked_sub(offset).filter(|left| *left > 0) else { return Ok(()) };
+            request(&mut stream, &mut block, (address, is_put), (offset, left.min(request_bytes)))?;
+        }
+    };
+    thread::scope(|scope| {
+        let all: Vec<_> = (0..connections).map(|_| scope.spawn(connection)).collect();
+        all.into_iter().try_for_each(|one| one.join().map_err(|_| "a connection's thread panicked")?)
+    })
+}
+
+/// What is put is an object for each request, which the server does not have to put together.
+fn request(
+    stream: &mut TcpStream,
+    block: &mut [u8],
+    (address, is_put): (SocketAddr, bool),
+    (offset, bytes): (u64, u64),
+) -> Result<()> {
+    let (method, name) = if is_put { ("PUT", format!("loader-{offset}")) } else { ("GET", "ascertain".into()) };
+    let request = hyper::Request::builder().method(method).uri(format!("http://{address}/{BUCKET}/{name}"));
+    let request = match is_put {
+        true => request.header("content-length", bytes),
+        false => request.header("range", format!("bytes={offset}-{}", offset + bytes - 1)),
+    };
+    let mut request = request.body(HttpRequestBody::empty())?;
+    let secret = "minioadmin".to_string();
+    let credential = AwsCredential { key_id: secret.clone(), secret_key: secret, token: None };
+    AwsAuthorizer::new(&credential, "s3", "us-east-1").with_sign_payload(false).try_authorize(&mut request, None)?;
+    let mut head = format!("{method} {} HTTP/1.1\r\nhost: {address}\r\n", request.uri().path()).into_bytes();
+    for (name, value) in request.headers().iter().filter(|(name, _)| *name != "host") {
+        head.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+    }
+    stream.write_all(&[&head[..], b"\r\n"].concat())?;
+    let steps = |bytes: u64| (0..bytes).step_by(STEP_BYTES).map(move |at| STEP_BYTES.min((bytes - at) as usize));
+    if is_put {
+        steps(bytes).try_for_each(|step| stream.write_all(&block[..step]))?;
+    }
+    // What of the body comes with the head is not asked for again.
+    let mut filled = 0;
+    let head_bytes = loop {
+        match stream.read(&mut block[filled..])? {
+            0 => return Err("the answer breaks off".into()),
+            read => filled += read,
+        }
+        if let Some(end) = block[..filled].windows(4).position(|end| end == b"\r\n\r\n") {
+            break end + 4;
+        }
+    };
+    let head = String::from_utf8_lossy(&block[..head_bytes]).into_owned();
+    if !head.starts_with("HTTP/1.1 20") {
+        return Err(head.into());
+    }
+    let expected = if is_put { 0 } else { bytes };
+    let mut left = expected.saturating_sub((filled - head_bytes) as u64);
+    while left > 0 {
+        let most = STEP_BYTES.min(left as usize);
+        match stream.read(&mut block[..most])? {
+            0 => return Err("the answer breaks off".into()),
+            read => left -= read as u64,
+        }
+    }
+    Ok(())
+}
