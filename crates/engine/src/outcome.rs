@@ -406,6 +406,9 @@ pub struct Condition {
     pub relation: Relation,
     /// With what, in the metric's unit.
     pub bound: f64,
+    /// Whether it was written in percent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_percent: bool,
 }
 
 /// A metric in a few words.
@@ -457,10 +460,11 @@ impl TestSpec {
 
     /// A predicate on an arm that has these metrics.
     pub fn predicate(arm: Arm, predicate: &Predicate, metrics: &[Metric]) -> TestSpec {
-        let condition = |&Comparison { metric, relation, bound }: &Comparison| Condition {
+        let condition = |&Comparison { metric, relation, bound, in_percent }: &Comparison| Condition {
             measure: Measure::of(&metrics[metric]),
             relation,
             bound,
+            in_percent,
         };
         TestSpec::Predicate {
             arm,

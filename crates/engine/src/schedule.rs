@@ -575,7 +575,7 @@ mod tests {
             judging: Judging::Rate,
             ..Claim::order("remote", &candidate, &baseline)
         };
-        let at_most = Comparison { metric: 0, relation: Relation::AtMost, bound: 1.5 };
+        let at_most = Comparison { metric: 0, relation: Relation::AtMost, bound: 1.5, in_percent: false };
         let predicate = Test::Predicate { arm: candidate.clone(), predicate: Predicate(vec![at_most]) };
         let (candidate, baseline) = (candidate.clone(), baseline.clone());
         let claims = vec![

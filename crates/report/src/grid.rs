@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::experiment::{Arm, Level, Point};
-use ascertain_engine::outcome::{ClaimResult, Decision, Measure, Outcome, PointSummary, TestSpec, Verdict};
+use ascertain_engine::outcome::{ClaimResult, Condition, Decision, Measure, Outcome, PointSummary, TestSpec, Verdict};
 use ascertain_engine::unit::{Unit, significant};
 
 use crate::amount::{self, Amount};
@@ -206,9 +206,8 @@ fn judged_with(claim: &ClaimResult, median: Option<String>) -> Option<Figure> {
 /// The median of what a claim's predicate speaks of, in percent where that does: "8.2 ms", "0.41 %", "1,200". An exit
 /// code has none that says anything.
 pub(crate) fn median(claim: &ClaimResult) -> Option<String> {
-    let (measure, predicate) = spoken_of(claim)?;
-    let is_share = measure.unit == Unit::One && predicate.contains('%');
-    claim.median.map(|median| if is_share { percent(median) } else { measure.unit.human(median) })
+    let (measure, in_percent) = spoken_of(claim)?;
+    claim.median.map(|median| if in_percent { percent(median) } else { measure.unit.human(median) })
 }
 
 /// The same with the name of what is no amount of anything: "network_won 0.41 %".
@@ -218,10 +217,12 @@ fn median_named(claim: &ClaimResult) -> Option<String> {
     median(claim).map(|median| name + &median)
 }
 
-fn spoken_of(claim: &ClaimResult) -> Option<(&Measure, &str)> {
+/// The one metric of a claim's predicate, and whether that speaks of it in percent.
+fn spoken_of(claim: &ClaimResult) -> Option<(&Measure, bool)> {
     match claim.asked.tests.as_slice() {
-        [TestSpec::Predicate { measure: Some(measure), predicate, .. }] if measure.metric != "exit" => {
-            Some((measure, predicate))
+        [TestSpec::Predicate { measure: Some(measure), conditions, .. }] if measure.metric != "exit" => {
+            let of_metric = |condition: &&Condition| condition.measure.metric == measure.metric;
+            Some((measure, conditions.iter().find(of_metric).is_some_and(|condition| condition.in_percent)))
         }
         _ => None,
     }
