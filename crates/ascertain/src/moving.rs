@@ -20,14 +20,14 @@ pub const STANDARD: &str = "-";
 /// How soon it is noticed that the end was asked for.
 const NOTICE: Duration = Duration::from_millis(50);
 
+/// A move that was broken off, and what came of giving it up.
+pub type Ended = (BrokenOff, Result<Option<GivenUp>, Error>);
+
 /// Gives up moves that were broken off, with what came of each; see [`BrokenOff::give_up`].
 ///
 /// # Errors
 /// When there are no threads for it.
-pub fn give_up(
-    broken_off: Vec<BrokenOff>,
-    options: &Options,
-) -> Result<Vec<(BrokenOff, Result<Option<GivenUp>, Error>)>, Error> {
+pub fn give_up(broken_off: Vec<BrokenOff>, options: &Options) -> Result<Vec<Ended>, Error> {
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Error::Request(format!("no timers to wait with: {error}")))?;
     let mover = Mover::new(Terms::default(), Stop::default(), Box::new(()));

@@ -26,6 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "ascertain-netlab",
             "ascertain-numeric",
             "ascertain-permute",
+            "ascertain-stats",
             "ascertain-sync",
             "ascertain-sys",
             "ascertain-transfer",

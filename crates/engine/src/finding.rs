@@ -350,6 +350,54 @@ pub enum Remark {
         /// The others.
         others: Vec<Dissent>,
     },
+    /// When each server had a change, in the order of that.
+    Servers {
+        /// So many changes were seen: times are medians over them.
+        changes: u64,
+        /// The servers.
+        servers: Vec<ServerTime>,
+    },
+    /// By how much an announcement that a change was done came before the last server had it; below zero: after it.
+    Done {
+        /// In so many changes: the median over them.
+        changes: u64,
+        /// By how much.
+        before_ns: f64,
+        /// The lower end of its interval.
+        low_ns: f64,
+        /// The upper end; none where the last server did not have it in time.
+        high_ns: Option<f64>,
+    },
+    /// The server that was told of a change had it about a second before all others, each time.
+    Held {
+        /// Its name.
+        server: String,
+        /// How long before the next.
+        held_ns: f64,
+    },
+    /// Servers limit their answers: these were asked less often.
+    Limited {
+        /// Their names, and how often each was asked from each port.
+        servers: Vec<(String, u64)>,
+        /// How often the others were.
+        interval_ns: u64,
+    },
+    /// Behind a server there may be replicas that were not seen: few ports stand behind the count.
+    FewPorts {
+        /// The server of which this is the most likely.
+        server: String,
+        /// So many replicas were seen.
+        replicas: u64,
+        /// From so many ports.
+        ports: u64,
+        /// The chance that these ports would miss one if there were one more, and all were asked alike.
+        chance: f64,
+    },
+    /// Servers of a zone that can't be asked, for they have no address.
+    NoAddress {
+        /// Their names.
+        servers: Vec<String>,
+    },
     /// Questions were sent less often than they should have been, or late, or could not be sent.
     Overload {
         /// In so many trials.
@@ -358,8 +406,14 @@ pub enum Remark {
         trials: u64,
         /// So many a second should have been sent.
         wanted_per_s: f64,
-        /// So many were in the last trial.
+        /// So many were in the last such trial.
         sent_per_s: f64,
+        /// By how much one of a hundred was late there, or more; 0 where that was no reason.
+        #[serde(default)]
+        late_ns: f64,
+        /// So many the system refused to send there.
+        #[serde(default)]
+        refused: u64,
     },
     /// The link that was emulated was not what it should have been.
     Unfaithful {
@@ -373,6 +427,21 @@ pub enum Remark {
         /// What it said last.
         said: String,
     },
+}
+
+/// When a server had a change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServerTime {
+    /// Its name.
+    pub server: String,
+    /// So long after the call; none where it did not have it in time.
+    pub after_ns: Option<f64>,
+    /// The lower end of that time's interval.
+    pub low_ns: f64,
+    /// The upper end; none where it is not known.
+    pub high_ns: Option<f64>,
+    /// The most replicas that were told apart behind its address.
+    pub replicas: u64,
 }
 
 /// A server that says something else than what is waited for.

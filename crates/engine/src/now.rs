@@ -2,6 +2,7 @@
 //! anything.
 
 use std::collections::BTreeMap;
+use std::mem::discriminant;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -27,8 +28,8 @@ struct Shared {
     /// The arms of the trial, and how many of them have begun.
     arms: AtomicU64,
     begun: AtomicU64,
-    /// The last one of each arm.
-    remarks: Mutex<BTreeMap<u64, Remark>>,
+    /// The last one of each kind, of each arm.
+    remarks: Mutex<BTreeMap<u64, Vec<Remark>>>,
 }
 
 const REST: u64 = u64::MAX;
@@ -112,28 +113,38 @@ impl Now {
         Some((doing, gone(&self.0.since_ns)))
     }
 
-    /// Says something of the arm that is measured, instead of what was said of it before: the run's outcome has the
-    /// last one. It takes a lock: that is nothing for what is timed.
+    /// Says something of the arm that is measured, instead of what was said of the kind before: the run's outcome has
+    /// the last one of each kind. It takes a lock: that is nothing for what is timed.
     pub fn remark(&self, remark: Remark) {
         let place = self.0.doing.load(Relaxed);
         if place < OPENING {
-            self.remarks().insert(place, remark);
+            let mut remarks = self.remarks();
+            let of_arm = remarks.entry(place).or_default();
+            match of_arm.iter_mut().find(|before| discriminant(*before) == discriminant(&remark)) {
+                Some(before) => *before = remark,
+                None => of_arm.push(remark),
+            }
         }
     }
 
-    /// What was said last of the arm that is measured.
+    /// What is said first of the arm that is measured.
     #[must_use]
     pub fn remarked(&self) -> Option<Remark> {
-        self.remarks().get(&self.0.doing.load(Relaxed)).cloned()
+        self.remarks().get(&self.0.doing.load(Relaxed))?.first().cloned()
     }
 
     /// What was said of arms, with their lanes and their places there.
     pub(crate) fn all_remarks(&self) -> Vec<((usize, usize), Remark)> {
         let place = |place: &u64| ((place / PLACES) as usize, (place % PLACES) as usize);
-        self.remarks().iter().map(|(at, remark)| (place(at), remark.clone())).collect()
+        let remarks = self.remarks();
+        let of_arm = |(at, remarks): (&u64, &Vec<Remark>)| {
+            let at = place(at);
+            remarks.iter().map(move |remark| (at, remark.clone())).collect::<Vec<_>>()
+        };
+        remarks.iter().flat_map(of_arm).collect()
     }
 
-    fn remarks(&self) -> MutexGuard<'_, BTreeMap<u64, Remark>> {
+    fn remarks(&self) -> MutexGuard<'_, BTreeMap<u64, Vec<Remark>>> {
         self.0.remarks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -151,9 +162,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_that_is_said_of_an_arm_is_kept() {
+    fn the_last_of_each_kind_that_is_said_of_an_arm_is_kept() {
         let now = Now::new(vec![Vec::new(), vec!["a".into(), "b".into()]]);
-        let said = |sent_per_s| Remark::Overload { limited: 1, trials: 2, wanted_per_s: 3.0, sent_per_s };
+        let said = |text: f64| Remark::Failure { said: text.to_string() };
+        let other = Remark::NoAddress { servers: vec!["a".into()] };
         // Of nothing that is measured nothing is said.
         now.remark(said(0.0));
         now.opens();
@@ -161,10 +173,11 @@ mod tests {
         now.measures(1, 1, 0);
         assert_eq!(now.remarked(), None);
         now.remark(said(1.0));
+        now.remark(other.clone());
         now.remark(said(2.0));
         assert_eq!(now.remarked(), Some(said(2.0)));
         now.rests();
-        assert_eq!((now.remarked(), now.all_remarks()), (None, vec![((1, 1), said(2.0))]));
+        assert_eq!((now.remarked(), now.all_remarks()), (None, vec![((1, 1), said(2.0)), ((1, 1), other)]));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::claim::Judging;
 use crate::error::Error;
 use crate::evidence::{self, Header, Recorded, Writer};
 use crate::experiment::{Arm, Experiment};
-use crate::finding::Least;
+use crate::finding::{Least, Remark};
 use crate::judging::Lane;
 use crate::measure::Local;
 pub use crate::now::{Doing, Now};
@@ -240,14 +240,19 @@ pub fn run(
 }
 
 /// What was said of arms, and before the run was continued of others.
-fn remarks(now: &Now, lanes: &[Lane], mut former: Vec<ArmRemark>) -> Vec<ArmRemark> {
-    for ((lane, slot), remark) in now.all_remarks() {
+fn remarks(now: &Now, lanes: &[Lane], former: Vec<ArmRemark>) -> Vec<ArmRemark> {
+    let of_arm = |((lane, slot), remark): ((usize, usize), Remark)| {
         let Lane { experiment, arms, .. } = &lanes[lane];
         let (experiment, Arm { variant, point: at }) = (experiment.spec().id.clone(), arms[slot].clone());
-        former.retain(|one| (&one.experiment, &one.variant, &one.at) != (&experiment, &variant, &at));
-        former.push(ArmRemark { experiment, variant, at, remark });
-    }
-    former
+        ArmRemark { experiment, variant, at, remark }
+    };
+    let said: Vec<ArmRemark> = now.all_remarks().into_iter().map(of_arm).collect();
+    let is_of_others = |one: &ArmRemark| {
+        let is_same =
+            |new: &ArmRemark| (&new.experiment, &new.variant, &new.at) == (&one.experiment, &one.variant, &one.at);
+        !said.iter().any(is_same)
+    };
+    former.into_iter().filter(is_of_others).chain(said.iter().cloned()).collect()
 }
 
 /// A time without end is 500 years.

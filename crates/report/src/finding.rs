@@ -1,6 +1,6 @@
 //! Findings in words.
 
-use ascertain_engine::finding::{Dissent, Estimated, Reason, Remark, Threat, Unlike};
+use ascertain_engine::finding::{Dissent, Estimated, Reason, Remark, ServerTime, Threat, Unlike};
 use ascertain_engine::outcome::{ClaimResult, Decision};
 use ascertain_engine::unit::{Unit, significant};
 
@@ -198,16 +198,94 @@ pub(crate) fn remark(remark: &Remark) -> String {
             let of_all = if *all == 1 { "1 server says".into() } else { format!("{all} servers say") };
             format!("{agree} of {of_all} so{others}")
         }
-        Remark::Overload { limited, trials, wanted_per_s, sent_per_s } => format!(
-            "in {limited} of {trials} trials who asks was the limit, and not who answers; in the last of all {} of {} \
-             questions a second were sent",
-            significant(*sent_per_s),
-            significant(*wanted_per_s)
+        Remark::Servers { changes, servers } => {
+            let medians = if *changes > 1 { format!(", medians of {changes} changes") } else { String::new() };
+            let server = |ServerTime { server, after_ns, low_ns, high_ns, replicas }: &ServerTime| {
+                let replicas = if *replicas > 1 { format!(", {replicas} replicas") } else { String::new() };
+                match (after_ns, high_ns) {
+                    (Some(after_ns), Some(high_ns)) => {
+                        let [after, low, high] = [*after_ns, *low_ns, *high_ns].map(|ns| outlook::span(ns / 1e9));
+                        format!("{server} after {after} ({low} to {high}{replicas})")
+                    }
+                    _ => format!("{server} not within {}", outlook::span(low_ns / 1e9)),
+                }
+            };
+            let servers: Vec<String> = servers.iter().map(server).collect();
+            format!("all of a server's replicas had the change{medians}: {}", servers.join("; "))
+        }
+        Remark::Done { changes, before_ns, low_ns, high_ns } => {
+            let of_changes = if *changes > 1 { format!(" in {changes} changes") } else { String::new() };
+            format!("done came {}{of_changes}", done(*before_ns, *low_ns, *high_ns))
+        }
+        Remark::Held { server, held_ns } => format!(
+            "{server} had it {} before all others: its NOTIFY was held back, as Knot does for a second",
+            outlook::span(held_ns / 1e9)
         ),
         Remark::Unfaithful { unfaithful, trials } => {
             format!("in {unfaithful} of {trials} trials the link was late, or lost what it should not have lost")
         }
+        Remark::Limited { servers, interval_ns } => {
+            let server = |(server, interval_ns): &(String, u64)| format!("{server} every {}", time(*interval_ns));
+            format!(
+                "a limit for answers, as NSD has one, was met: from each port {} was asked, others every {}",
+                servers.iter().map(server).collect::<Vec<_>>().join(" and "),
+                time(*interval_ns)
+            )
+        }
+        Remark::FewPorts { server, replicas, ports, chance } => format!(
+            "behind {server} there may be more than {}, and the last of all may have it later: if there were {} that \
+             are asked alike, {ports} ports would miss one in {} of 100 changes; more `ports` tell",
+            if *replicas == 1 { "1 replica".into() } else { format!("the {replicas} replicas that were seen") },
+            replicas + 1,
+            significant(chance * 100.0)
+        ),
+        Remark::NoAddress { servers } => {
+            let have = if servers.len() == 1 { "has" } else { "have" };
+            format!("{} {have} no address that could be asked", servers.join(", "))
+        }
+        Remark::Overload { limited, trials, wanted_per_s, sent_per_s, late_ns, refused } => {
+            let mut reasons = Vec::new();
+            if *sent_per_s < 0.99 * wanted_per_s || *refused == 0 && *late_ns == 0.0 {
+                let [sent, wanted] = [*sent_per_s, *wanted_per_s].map(significant);
+                reasons.push(format!("only {sent} of {wanted} requests a second were sent"));
+            }
+            if *late_ns > 0.0 {
+                let late = outlook::span(late_ns / 1e9);
+                reasons.push(format!("one request of a hundred was sent {late} late or later"));
+            }
+            if *refused > 0 {
+                reasons.push(format!("the system refused to send {}", counted(*refused, "request")));
+            }
+            format!(
+                "in {limited} of {} this machine could not ask as it should, so that the figures are not the server's \
+                 alone; in the last of those {}",
+                counted(*trials, "trial"),
+                reasons.join(", and ")
+            )
+        }
         Remark::Failure { said } => format!("when it failed first, it said `{said}`"),
+    }
+}
+
+/// "0.5 s (0.4 s to 0.6 s) before the last server had the change"; the ends of an interval may lie on both sides.
+fn done(before_ns: f64, low_ns: f64, high_ns: Option<f64>) -> String {
+    let span = |ns: f64| outlook::span(ns.abs() / 1e9);
+    let side = |ns: f64| if ns < 0.0 { "after" } else { "before" };
+    let last = "the last server had the change";
+    match high_ns {
+        None => format!("{} or more before {last}", span(low_ns.max(0.0))),
+        Some(high_ns) if side(low_ns) == side(high_ns) => {
+            // The nearer end first.
+            let [near, far] = if low_ns < 0.0 { [high_ns, low_ns] } else { [low_ns, high_ns] };
+            format!("{} ({} to {}) {} {last}", span(before_ns), span(near), span(far), side(before_ns))
+        }
+        Some(high_ns) => format!(
+            "{} {} {last} (from {} after to {} before)",
+            span(before_ns),
+            side(before_ns),
+            span(low_ns),
+            span(high_ns)
+        ),
     }
 }
 
@@ -272,4 +350,51 @@ pub(crate) fn threat_fact(found: &Threat) -> String {
     let fact = escape_controls(&threat(found).0);
     let mut chars = fact.chars();
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn done_is_on_the_right_side_of_the_last_server() {
+        let said = |before_ns, low_ns, high_ns| {
+            remark(&Remark::Done { changes: 1, before_ns, low_ns, high_ns })
+                .replace(" the last server had the change", "")
+        };
+        assert_eq!(said(5e8, 4e8, Some(6e8)), "done came 500 ms (400 ms to 600 ms) before");
+        assert_eq!(said(-5e8, -6e8, Some(-4e8)), "done came 500 ms (400 ms to 600 ms) after");
+        assert_eq!(said(1e8, -2e8, Some(4e8)), "done came 100 ms before (from 200 ms after to 400 ms before)");
+        assert_eq!(said(2e9, 2e9, None), "done came 2 s or more before");
+    }
+
+    #[test]
+    fn who_asks_was_the_limit_for_a_reason() {
+        let said = |sent_per_s, late_ns, refused| {
+            let said =
+                remark(&Remark::Overload { limited: 2, trials: 3, wanted_per_s: 1000.0, sent_per_s, late_ns, refused });
+            said.split_once("in the last of those ").unwrap().1.to_string()
+        };
+        assert_eq!(said(999.9, 2e7, 0), "one request of a hundred was sent 20 ms late or later");
+        assert_eq!(said(999.0, 0.0, 1), "the system refused to send 1 request");
+        // Also of a version that did not note why.
+        assert_eq!(said(500.0, 0.0, 0), "only 500 of 1000 requests a second were sent");
+    }
+
+    #[test]
+    fn servers_are_named_with_their_times() {
+        let server = |server: &str, after_ns: Option<f64>, replicas| ServerTime {
+            server: server.into(),
+            after_ns,
+            low_ns: 1e9,
+            high_ns: after_ns.map(|ns| ns + 1e9),
+            replicas,
+        };
+        let servers = vec![server("a", Some(2e9), 1), server("b", Some(4e9), 3), server("c", None, 1)];
+        assert_eq!(
+            remark(&Remark::Servers { changes: 20, servers }),
+            "all of a server's replicas had the change, medians of 20 changes: a after 2 s (1 s to 3 s); b after 4 s \
+             (1 s to 5 s, 3 replicas); c not within 1 s"
+        );
+    }
 }

@@ -31,7 +31,8 @@ pub use {
     error::Error,
     local::Local,
     moving::{
-        Done, Many, Moved, Mover, Observer, Outcome, Place, Progress, Requests, Retried, Skipped, Spread, Stop, Terms, Way,
+        Done, Many, Moved, Mover, Observer, Outcome, Place, Progress, Requests, Retried, Skipped, Spread, Stop, Terms,
+        Way,
     },
     names::{Filter, content_type, matches},
     remote::{Environment, Options, Reply, Service, Sockets, open},

@@ -9,7 +9,7 @@ pub use ascertain::experiments::USE_CASE;
 use ascertain::names::among;
 use ascertain::{Done, Ending, GatedVerdict, Request};
 use ascertain_engine::claim::Claim;
-use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Level};
+use ascertain_engine::experiment::{Accepts, Arm, Emulates, Experiment, Factor, Level, Point};
 use ascertain_engine::memory::{self, Shortage};
 use ascertain_engine::outcome::{Outcome, PointSummary};
 use ascertain_engine::plan::Table;
@@ -68,6 +68,8 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let happen_once = all_happen_once(&chosen, &tables, &machine);
     let mut claims = ascertain_experiments::shipped_claims()?.claims;
     claims.retain(|claim| !args.no_claims && args.experiments.contains(&claim.experiment));
+    // What an experiment leaves out by itself is not what this run is about.
+    claims.retain(|claim| !args.variants.is_empty() || tables.iter().all(|table| has_variants(table, claim)));
     let mut said = args.leave_out(&mut tables, &mut claims);
     said.extend(beyond(&tables, &claims));
     if !args.common.display.quiet {
@@ -98,20 +100,32 @@ pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
     })
 }
 
-/// Curves of what happened once, in characters: nobody will see it again, and it is not many of them.
+/// Curves of one arm of what is not emulated, in characters: nobody may see it again, and it is not many of them.
 fn curves(done: &Done, outcome: &Outcome, style: &Style) -> String {
-    let is_once = |point: &PointSummary| {
-        let arm = Arm { variant: point.variant.clone(), point: point.at.clone() };
-        find(&point.experiment).is_ok_and(|experiment| experiment.happens_once(&arm))
-    };
     let mut seen = outcome.points.iter().filter(|point| point.n > 0).peekable();
-    let Some(folder) = done.run.folder.as_deref().filter(|_| seen.peek().is_some() && seen.all(is_once)) else {
+    let arm_of = |point: &PointSummary| (point.experiment.clone(), point.variant.clone(), point.at.clone());
+    let first = seen.peek().map(|point| arm_of(point));
+    let is_alone =
+        first.as_ref().is_some_and(|first| seen.all(|point| arm_of(point) == *first) && is_real(&first.0, &first.2));
+    let Some(folder) = done.run.folder.as_deref().filter(|_| is_alone) else {
         return String::new();
     };
     // Without evidence there is nothing to be drawn: figures are not worth less for that.
     let pictures = recorded::read(folder).map_or_else(|_| Vec::new(), |run| html::pictures(&[run]));
     let curves = pictures.iter().filter(|picture| picture.kind == PictureKind::Curve);
     output::parts(&curves.map(|picture| output::plot(&picture.plot, style)).collect::<Vec<_>>())
+}
+
+/// Whether a point of an experiment that emulates something else is of that thing itself.
+fn is_real(experiment: &str, at: &Point) -> bool {
+    let real = |emulates: &Emulates, factors: &[Factor]| {
+        let given = |factor: &&Factor| at.get(&factor.name).is_some_and(|level| *level != factor.default);
+        factors.iter().filter(given).any(|factor| emulates.unless.contains(&factor.name))
+    };
+    find(experiment).is_ok_and(|experiment| {
+        let spec = experiment.spec();
+        spec.emulates.as_ref().is_some_and(|emulates| real(emulates, &spec.factors))
+    })
 }
 
 impl Args {
@@ -157,6 +171,12 @@ fn not_judged(count: usize, [it, they]: [&str; 2], what: &str) -> Option<String>
         1 => Some(format!("1 claim not judged: {it} {what}")),
         n => Some(format!("{n} claims not judged: {they} {what}")),
     }
+}
+
+/// Whether a table has all variants that a claim speaks of, if they are of one experiment.
+fn has_variants(table: &Table, claim: &Claim) -> bool {
+    let has = |of_claim: &Arm| table.arms.iter().any(|arm| arm.variant == of_claim.variant);
+    claim.experiment != table.experiment || claim.arms().into_iter().all(has)
 }
 
 /// Whether all of a claim's arms are at levels that the table of its experiment has, of the factors that are asked for.
@@ -215,7 +235,8 @@ fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
     }
     // Its own arms that have no use for what is asked for are not meant, unless there are no others.
     let has_use = |arm: &Arm, factor: &str, level: &Level| {
-        !experiment.is_idle(&arm.point.clone().with(factor, level.clone()), factor)
+        let point = arm.point.clone().with(factor, level.clone());
+        experiment.has(&Arm { point, ..arm.clone() }, factor)
     };
     let is_meant =
         |arm: &Arm| asked.iter().all(|(factor, levels)| levels.iter().any(|level| has_use(arm, &factor.name, level)));
@@ -233,6 +254,7 @@ fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
     let mut seen = BTreeSet::new();
     arms.retain(|arm| seen.insert(arm.clone()));
     arms.retain(|arm| args.variants.is_empty() || args.variants.contains(&arm.variant));
+    arms = experiment.chosen(arms, !args.variants.is_empty()).map_err(|why| anyhow!("{}: {why}", spec.id))?;
     Ok(Table { experiment: spec.id.clone(), arms })
 }
 

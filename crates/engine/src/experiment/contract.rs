@@ -61,6 +61,15 @@ pub trait Experiment {
         names.map(|variant| Arm { variant, point: point.clone() }).collect()
     }
 
+    /// What is measured of the arms that somebody asks for: all of them, unless some of their levels mean something to
+    /// other variants alone. Whether variants were named is `are_named`.
+    ///
+    /// # Errors
+    /// What is missing, or can't be together, for people: that is asked before anything is measured.
+    fn chosen(&self, arms: Vec<Arm>, _are_named: bool) -> Result<Vec<Arm>, String> {
+        Ok(arms)
+    }
+
     /// Whether what this arm measures happens once, so that a table of such arms has one trial unless somebody says
     /// more.
     fn happens_once(&self, _arm: &Arm) -> bool {

@@ -147,28 +147,6 @@ impl Experiment for CacheRace {
         &SPEC
     }
 
-    fn has(&self, variant: &str, factor: &str) -> bool {
-        match factor {
-            "delay_us" => variant == AFTER,
-            "percentile" | "budget_permille" => variant == PERCENTILE,
-            "at_once" => variant == THROTTLED,
-            _ => true,
-        }
-    }
-
-    /// What is live has no use for what a trace is made of, and the other way round. At its default a factor may stay
-    /// where nothing is made of it: rows of a table have it in common.
-    fn is_idle(&self, point: &Point, factor: &str) -> bool {
-        let is_of = |trace: &str| point.get("trace") == Some(&trace.into());
-        let is_used = match factor {
-            "stalls_permille" => is_of(STALLS),
-            "trace" | "quantile_permille" | "delay_us" | "percentile" | "budget_permille" | "at_once" => true,
-            _ => is_of(LIVE),
-        };
-        let is_default = |of: &Factor| of.name == factor && point.get(factor) == Some(&of.default);
-        !is_used && !SPEC.factors.iter().any(is_default)
-    }
-
     fn settled(&self, factor: &str, level: Level) -> Result<Level, String> {
         let (text, said) = (level.to_string(), |path: &Path, why: &str| Err(format!("{}: {why}", path.display())));
         let path = Path::new(&text);

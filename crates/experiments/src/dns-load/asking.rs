@@ -12,7 +12,7 @@ use ascertain_sys::interrupt::Stop;
 
 use super::{
     ANSWERED, ANSWERED_PER_S, BEHIND, BY_CODE, CODES, CPU, LOST, OURS, P50, P90, P99, SENT, SENT_PER_S, STRANGE, TCP,
-    TRUNCATED, WORST, address,
+    TRUNCATED, WORST, address, rate_per_s,
 };
 
 /// What our own server is asked for: a name that is there, and one that is not.
@@ -27,10 +27,18 @@ const LATE_NS: f64 = 1e7;
 
 pub struct Asking {
     targets: Vec<Target>,
-    /// Of each, how many trials there were, and in how many of them who asks was the limit.
-    limits: Vec<(u64, u64)>,
+    limits: Vec<Limits>,
     stop: Stop,
     now: Now,
+}
+
+/// How many trials of a target there were, in how many of them who asks was the limit, and what is said of the last such
+/// one.
+#[derive(Clone, Default)]
+struct Limits {
+    trials: u64,
+    limited: u64,
+    last: Option<Remark>,
 }
 
 struct Target {
@@ -46,7 +54,12 @@ struct Target {
 impl Asking {
     pub fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
         let targets = arms.iter().map(Target::new).collect::<Result<_, _>>()?;
-        Ok(Self { targets, limits: vec![(0, 0); arms.len()], stop: setup.stop.clone(), now: setup.now.clone() })
+        Ok(Self {
+            targets,
+            limits: vec![Limits::default(); arms.len()],
+            stop: setup.stop.clone(),
+            now: setup.now.clone(),
+        })
     }
 }
 
@@ -70,7 +83,7 @@ impl Target {
             None => Mix::parse(QUESTIONS).map_err(failed)?,
         };
         let pace = Pace {
-            rate_per_s: arm.integer("rate_per_s")?,
+            rate_per_s: rate_per_s(arm)?,
             time: Duration::from_secs(arm.integer("seconds")?),
             limit: Duration::from_millis(arm.integer("limit_ms")?),
         };
@@ -185,10 +198,13 @@ fn behind_ns(posed: &[Posed]) -> f64 {
     quantile(&behind_ns, behind_ns.len(), 0.99).unwrap_or(0) as f64
 }
 
-/// Whether it was not the server that was slow.
-fn is_overload(posing: &Posing, pace: Pace) -> bool {
-    let is_less = sent_per_s(posing, pace) < LEAST_SENT * pace.rate_per_s as f64;
-    is_less || posing.refused > 0 || behind_ns(&posing.posed) >= LATE_NS
+/// Why it was not the server that was slow, if so, in the last of some trials.
+fn overload(posing: &Posing, pace: Pace, (limited, trials): (u64, u64)) -> Option<Remark> {
+    let (wanted_per_s, sent_per_s) = (pace.rate_per_s as f64, sent_per_s(posing, pace));
+    let late_ns = Some(behind_ns(&posing.posed)).filter(|late_ns| *late_ns >= LATE_NS).unwrap_or(0.0);
+    let refused = posing.refused;
+    let is_overload = sent_per_s < LEAST_SENT * wanted_per_s || refused > 0 || late_ns > 0.0;
+    is_overload.then_some(Remark::Overload { limited, trials, wanted_per_s, sent_per_s, late_ns, refused })
 }
 
 impl Session for Asking {
@@ -212,15 +228,15 @@ impl Session for Asking {
         let target = &self.targets[arm];
         let posing = target.ask(target.pace, &self.stop)?;
         samples(&posing, target.pace, out);
-        let (trials, limited) = &mut self.limits[arm];
+        let Limits { trials, limited, last } = &mut self.limits[arm];
         *trials += 1;
-        if is_overload(&posing, target.pace) {
-            *limited += 1;
+        if let Some(overload) = overload(&posing, target.pace, (*limited + 1, *trials)) {
+            (*limited, *last) = (*limited + 1, Some(overload));
         }
-        if *limited > 0 {
-            let (wanted_per_s, sent_per_s) = (target.pace.rate_per_s as f64, sent_per_s(&posing, target.pace));
-            self.now.remark(Remark::Overload { limited: *limited, trials: *trials, wanted_per_s, sent_per_s });
+        if let Some(Remark::Overload { trials: of, .. }) = last {
+            *of = *trials;
         }
+        last.iter().for_each(|last| self.now.remark(last.clone()));
         Ok(())
     }
 }

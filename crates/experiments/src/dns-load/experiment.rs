@@ -52,7 +52,12 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     factors: vec![
         Factor::new("server", "that is asked: ADDRESS[:PORT] or HOST[:PORT]", OURS, Accepts::Anything),
         Factor::new("queries", "a file as dnsperf reads it: a name and a type a line", OURS, Accepts::Anything),
-        Factor::new("rate_per_s", "questions a second", 1_000, Accepts::Integers { min: 1, max: 1_000_000 }),
+        Factor::new(
+            "rate_per_s",
+            "questions a second; 0 is 10000 to the server in this process, and 1000 to others",
+            0,
+            Accepts::Integers { min: 0, max: 1_000_000 },
+        ),
         Factor::new("seconds", "that they are asked for in a trial", 1, Accepts::Integers { min: 1, max: 3_600 }),
         Factor::new("connections", "or ports, that take turns", 4, Accepts::Integers { min: 1, max: 256 }),
         Factor::new("limit_ms", "what takes longer is lost", 2_000, Accepts::Integers { min: 1, max: 60_000 }),
@@ -83,6 +88,16 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     ..Spec::new("dns-load", include_str!("README.md"))
 });
 
+/// How often is asked: what nobody chose is what the claim is about, or what others' servers hardly notice.
+fn rate_per_s(arm: &Arm) -> Result<u64, TargetError> {
+    let is_ours = arm.point.get("server").is_none_or(|server| *server == OURS.into());
+    match arm.integer("rate_per_s")? {
+        0 if is_ours => Ok(10_000),
+        0 => Ok(1_000),
+        rate_per_s => Ok(rate_per_s),
+    }
+}
+
 fn of_code(code: &&str) -> [Metric; 3] {
     let text = code.to_uppercase();
     // That a name is not there is an answer like any other.
@@ -110,7 +125,7 @@ impl Experiment for DnsLoad {
 
     /// What became of each question of a trial: the next one's come after it.
     fn memory_bytes(&self, arms: &[Arm]) -> u64 {
-        let of_arm = |arm: &Arm| Some(arm.integer("rate_per_s").ok()? * arm.integer("seconds").ok()? * QUESTION_BYTES);
+        let of_arm = |arm: &Arm| Some(rate_per_s(arm).ok()? * arm.integer("seconds").ok()? * QUESTION_BYTES);
         arms.iter().filter_map(of_arm).max().unwrap_or(0)
     }
 

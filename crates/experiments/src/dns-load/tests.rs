@@ -71,6 +71,19 @@ fn what_is_known_of_the_questions_of_a_trial_takes_memory() {
     assert!(known as u64 <= super::super::QUESTION_BYTES, "{known}");
 }
 
+/// What is claimed of our own server needs no trials of its own, and others' are asked less often.
+#[test]
+fn ours_is_asked_as_often_as_the_claim_says() {
+    let rate = |levels: &[_]| Target::new(&arm(UDP, levels)).unwrap().pace.rate_per_s;
+    assert_eq!(rate(&[]), 10_000);
+    assert_eq!(rate(&[("server", "127.0.0.1:1")]), 1_000);
+    assert_eq!(rate(&[("server", "127.0.0.1:1"), ("rate_per_s", "7")]), 7);
+    let claims = crate::shipped_claims().unwrap().claims;
+    let claim = claims.iter().find(|claim| claim.experiment == "dns-load").unwrap();
+    let of_table = DnsLoad.table_arms();
+    assert!(claim.arms().into_iter().all(|arm| of_table.contains(arm)), "{:?}", claim.arms());
+}
+
 /// What is lost took longer than anything else, and is in no quantile of a code.
 #[test]
 fn what_is_lost_is_above_the_limit() {
@@ -148,13 +161,16 @@ fn who_is_the_limit_is_said() {
             Posed { due_ns, sent_ns: due_ns * stretch + late_ns, answer: Some(answer) }
         };
         let posing = Posing { posed: (0..100).map(posed).collect(), refused, ..Posing::default() };
-        (is_overload(&posing, pace), sent_per_s(&posing, pace).round())
+        overload(&posing, pace, (1, 2)).map(|remark| {
+            let Remark::Overload { sent_per_s, late_ns, refused, .. } = remark else { panic!("{remark:?}") };
+            (sent_per_s.round(), late_ns, refused)
+        })
     };
-    assert_eq!(said(1, 500_000, 0), (false, 995.0));
-    assert_eq!(said(2, 0, 0), (true, 503.0));
-    assert!(said(1, 20_000_000, 0).0);
+    assert_eq!(said(1, 500_000, 0), None);
+    assert_eq!(said(2, 0, 0), Some((503.0, 98e6, 0)));
+    assert_eq!(said(1, 20_000_000, 0), Some((833.0, 20e6, 0)));
     // What the kernel refused nobody got, and nobody could have answered.
-    assert_eq!(said(1, 0, 1), (true, 990.0));
+    assert_eq!(said(1, 0, 1), Some((990.0, 0.0, 1)));
 }
 
 #[test]

@@ -22,13 +22,29 @@ pub struct Authorities {
     pub zone: Name,
     /// Their names, and where they are.
     pub servers: Vec<(String, SocketAddr)>,
+    /// The names of servers without an address that could be asked.
+    pub unreachable: Vec<String>,
+}
+
+/// By which of its addresses a server is asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// Those of IPv4, and those of IPv6 that there is a route to.
+    Both,
+    V4,
+    V6,
 }
 
 /// Finds out whose a name is, or, if aliases are followed, whose what it is another name of.
 ///
 /// # Errors
 /// Why that is not known, for people.
-pub fn authorities(name: &Name, follows_aliases: bool, resolver: SocketAddr) -> Result<Authorities, String> {
+pub fn authorities(
+    name: &Name,
+    follows_aliases: bool,
+    family: Family,
+    resolver: SocketAddr,
+) -> Result<Authorities, String> {
     let ask = |name: &Name, kind| ask(resolver, name, kind);
     let mut name = name.clone();
     let mut met = Vec::new();
@@ -50,22 +66,32 @@ pub fn authorities(name: &Name, follows_aliases: bool, resolver: SocketAddr) -> 
         }
         zone = zone.base_name();
     };
-    let mut servers = Vec::new();
+    let (mut servers, mut unreachable) = (Vec::new(), Vec::new());
     for host in hosts {
         let addresses = |kind| Ok::<_, String>(ask(&host, kind)?.values.iter().filter_map(address).collect::<Vec<_>>());
-        let mut of_host = addresses(RecordType::A)?;
-        if of_host.is_empty() {
-            of_host = addresses(RecordType::AAAA)?;
-        }
-        if of_host.is_empty() {
-            return Err(format!("{host}, a server of {zone}, has no address"));
+        let mut of_host = if family == Family::V6 { Vec::new() } else { addresses(RecordType::A)? };
+        if family != Family::V4 {
+            let mut of_ipv6 = addresses(RecordType::AAAA)?;
+            of_ipv6.retain(|ip| family == Family::V6 || has_route(*ip));
+            of_host.extend(of_ipv6);
         }
         let text = host.to_ascii().trim_end_matches('.').to_string();
         // What stands at each is a server of its own, and has a name of its own here.
         let called = |ip: &IpAddr| if of_host.len() == 1 { text.clone() } else { format!("{text} {ip}") };
         servers.extend(of_host.iter().map(|ip| (called(ip), SocketAddr::new(*ip, PORT))));
+        if of_host.is_empty() {
+            unreachable.push(text);
+        }
     }
-    Ok(Authorities { name, zone, servers })
+    if servers.is_empty() {
+        return Err(format!("no server of {zone} has an address that could be asked: {}", unreachable.join(", ")));
+    }
+    Ok(Authorities { name, zone, servers, unreachable })
+}
+
+/// Whether something could be sent there: many have no IPv6. Nothing is.
+fn has_route(ip: IpAddr) -> bool {
+    UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).is_ok_and(|socket| socket.connect((ip, PORT)).is_ok())
 }
 
 fn named(value: &RData) -> Option<Name> {
@@ -180,8 +206,9 @@ pub mod tests {
         let mut bytes = [&question[..2], &[0x81, 0x80, 0, 1, 0, values.len() as u8, 0, 0, 0, 0]].concat();
         bytes.extend_from_slice(&question[12..at + 5]);
         for value in values {
-            let data = match value.parse::<Ipv4Addr>() {
-                Ok(address) => address.octets().to_vec(),
+            let data = match value.parse::<IpAddr>() {
+                Ok(IpAddr::V4(address)) => address.octets().to_vec(),
+                Ok(IpAddr::V6(address)) => address.octets().to_vec(),
                 Err(_) => {
                     let labels = value.trim_end_matches('.').split('.');
                     let labels = labels.flat_map(|label| [&[label.len() as u8], label.as_bytes()].concat());
@@ -221,11 +248,36 @@ pub mod tests {
             ("ns2.example.com.", A, "192.0.2.2"),
             ("ns2.example.com.", A, "192.0.2.3"),
         ];
-        let found = authorities(&name("_acme-challenge.www.example.org."), true, resolver(&known, 100)).unwrap();
+        let found =
+            authorities(&name("_acme-challenge.www.example.org."), true, Family::Both, resolver(&known, 100)).unwrap();
         assert_eq!((found.name, found.zone), (name("here.example.net."), name("example.net.")));
         let at = |host: u8| SocketAddr::from(([192, 0, 2, host], PORT));
         let servers = [("ns1.example.net", 1), ("ns2.example.com 192.0.2.2", 2), ("ns2.example.com 192.0.2.3", 3)];
         assert_eq!(found.servers, servers.map(|(name, host)| (name.into(), at(host))));
+    }
+
+    /// Also a server with addresses of both kinds, and one with none, which does not keep others from being asked.
+    #[test]
+    fn servers_are_asked_by_the_addresses_that_they_have() {
+        use RecordType::{A, AAAA, NS};
+        let known = [
+            ("example.", NS, "both.example."),
+            ("example.", NS, "none.example."),
+            ("both.example.", A, "127.0.0.1"),
+            ("both.example.", AAAA, "2001:db8::1"),
+        ];
+        let found = |family| authorities(&name("example."), false, family, resolver(&known, 100)).unwrap();
+        for (family, address) in [(Family::V4, "127.0.0.1"), (Family::V6, "2001:db8::1")] {
+            let Authorities { servers, unreachable, .. } = found(family);
+            let address = SocketAddr::new(address.parse().unwrap(), PORT);
+            assert_eq!(
+                (servers, unreachable),
+                (vec![("both.example".into(), address)], vec!["none.example".to_string()])
+            );
+        }
+        // Whether there is a route depends on the machine.
+        let count = found(Family::Both).servers.len();
+        assert_eq!(count, 1 + usize::from(has_route("2001:db8::1".parse().unwrap())));
     }
 
     /// A resolver whose answers have no room in datagrams.
@@ -255,19 +307,23 @@ pub mod tests {
                 stream.write_all(&[&(answer.len() as u16).to_be_bytes()[..], &answer].concat()).unwrap();
             }
         });
-        let found = authorities(&name("example."), false, resolver).unwrap();
+        let found = authorities(&name("example."), false, Family::Both, resolver).unwrap();
         assert_eq!(found.servers, [("ns.example".to_string(), SocketAddr::from(([192, 0, 2, 1], PORT)))]);
     }
 
     #[test]
     fn what_leads_nowhere_is_said() {
         use RecordType::{CNAME, NS};
-        let said = |known: &[_]| authorities(&name("a.example."), true, resolver(known, 100)).unwrap_err();
+        let said =
+            |known: &[_]| authorities(&name("a.example."), true, Family::Both, resolver(known, 100)).unwrap_err();
         let circle = [("a.example.", CNAME, "b.example."), ("b.example.", CNAME, "a.example.")];
         assert!(said(&circle).contains("in a circle"));
         assert!(said(&[]).contains("is in no zone"));
-        assert!(said(&[("example.", NS, "ns.example.")]).contains("ns.example., a server of example., has no address"));
+        assert!(
+            said(&[("example.", NS, "ns.example.")])
+                .contains("no server of example. has an address that could be asked: ns.example")
+        );
         let refused = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
-        assert!(authorities(&name("a.example."), true, refused).unwrap_err().contains("refused"));
+        assert!(authorities(&name("a.example."), true, Family::Both, refused).unwrap_err().contains("refused"));
     }
 }

@@ -18,19 +18,23 @@ mod propagation;
 #[cfg(target_os = "linux")]
 mod providers;
 #[cfg(target_os = "linux")]
+mod remarks;
+#[cfg(target_os = "linux")]
 mod route53;
 #[cfg(target_os = "linux")]
 mod updates;
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Emulates, Experiment, Factor, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable,
+    Accepts, Arm, Better, Emulates, Experiment, Factor, Level, Metric, Plot, Session, Setup, Spec, TargetError,
+    Unavailable,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
 #[cfg(target_os = "linux")]
-use {ascertain_engine::experiment::Level, places::is_available, updates::open};
+use {places::is_available, updates::open};
 
 #[cfg(not(target_os = "linux"))]
 use crate::links::elsewhere::{is_available, open};
@@ -62,7 +66,22 @@ const LOST: usize = 11;
 const STRANGE: usize = 12;
 const INTERVAL: usize = 13;
 const BY_TCP: usize = 14;
-const LATE: usize = 15;
+const REPLICA: usize = 15;
+const REPLICA_SHARE: usize = 16;
+const LATE: usize = 17;
+
+/// From so many ports simulated servers are asked, each so often, and others, unless somebody says something else. So
+/// many ports find eight replicas that share a server's questions evenly in 99.8 of 100 cases; fewer are more polite.
+const SIMULATED_PORTS: u64 = 64;
+const OTHERS_PORTS: u64 = 16;
+const SIMULATED_INTERVAL_MS: u64 = 80;
+const OTHERS_INTERVAL_MS: u64 = 1_000;
+/// More questions a second nobody takes kindly whose server it is.
+const MOST_PER_S: u64 = 1_000;
+/// What is known of a question, with what is waited for.
+const QUESTION_BYTES: u64 = 160;
+/// So many servers a zone has that nobody has asked for yet.
+const USUAL_SERVERS: u64 = 8;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     title: "A change of a zone: how long until every server says so".into(),
@@ -109,11 +128,13 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
             Unit::One,
             Better::Lower,
         ),
+        Metric::time("replica", "until a replica behind a server's address has it"),
+        Metric::new("replica_share", "of new answers to what it was asked at a time", Unit::One, Better::Higher),
     ]
     .into_iter()
     .chain(links::metrics())
     .collect(),
-    plots: vec![Plot::Curve { metric: "share".into() }],
+    plots: ["share", "replica_share"].map(|metric| Plot::Curve { metric: metric.into() }).into(),
     ..Spec::new("dns-propagation", include_str!("README.md"))
 });
 
@@ -133,12 +154,28 @@ fn factors() -> Vec<Factor> {
         Factor::new("loss_percent", "of what goes over it, each way", 0, Accepts::Integers { min: 0, max: 90 }),
         Factor::new(
             "interval_ms",
-            "how often each server is asked from each port; 0 is 20 for simulated ones, and 1000 for others",
+            "how often each server is asked from each port; 0 is 80 for simulated ones, and 1000 for others",
             0,
             Accepts::Integers { min: 0, max: 600_000 },
         ),
-        Factor::new("ports", "that each server is asked from", 16, Accepts::Integers { min: 1, max: 256 }),
-        Factor::new("limit_s", "how long a change is waited for", 120, Accepts::Integers { min: 1, max: 86_400 }),
+        Factor::new(
+            "ports",
+            "that each server is asked from; 0 is 64 for simulated ones, and 16 for others",
+            0,
+            Accepts::Integers { min: 0, max: 256 },
+        ),
+        Factor::new(
+            "limit_s",
+            "how long a change is waited for, also beyond --max-time",
+            120,
+            Accepts::Integers { min: 1, max: 86_400 },
+        ),
+        Factor::new(
+            "family",
+            "by which addresses servers are asked that a zone names: 4, 6, or 0 for all that there is a route to",
+            0,
+            Accepts::OneOf([0, 4, 6].map(Level::Integer).into()),
+        ),
         Factor::new("record", "the name that is watched", OURS, Accepts::Anything),
         Factor::new("type", "of the record that is watched: TXT, A, AAAA, CNAME, …", "TXT", Accepts::Anything),
         Factor::new("expect", "what the record is to say everywhere", OURS, Accepts::Anything),
@@ -173,6 +210,18 @@ fn factors() -> Vec<Factor> {
     ]
 }
 
+/// From how many ports an arm's servers are asked, and how often from each.
+fn rhythm(arm: &Arm) -> Result<(usize, Duration), TargetError> {
+    let is_simulated = [TOGETHER, APART].contains(&arm.variant.as_str());
+    let usual = |factor: &str, simulated, others| match arm.integer(factor)? {
+        0 => Ok::<u64, TargetError>(if is_simulated { simulated } else { others }),
+        asked => Ok(asked),
+    };
+    let ports = usual("ports", SIMULATED_PORTS, OTHERS_PORTS)?;
+    let interval_ms = usual("interval_ms", SIMULATED_INTERVAL_MS, OTHERS_INTERVAL_MS)?;
+    Ok((ports as usize, Duration::from_millis(interval_ms)))
+}
+
 /// Takes away the records that runs which were killed have left in zones of one's own, with what the environment has
 /// for it (`TSIG_KEY`, `TSIG_KEY_FILE`, credentials of AWS and Google): what became of each, for people.
 ///
@@ -204,9 +253,29 @@ impl Experiment for DnsPropagation {
         is_available(arm)
     }
 
+    #[cfg(target_os = "linux")]
+    fn chosen(&self, arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
+        places::chosen(arms, are_named)
+    }
+
     /// What others do is seen when they do it.
     fn happens_once(&self, arm: &Arm) -> bool {
         arm.variant == WATCH
+    }
+
+    /// What becomes of each question until the limit.
+    fn memory_bytes(&self, arms: &[Arm]) -> u64 {
+        let of_arm = |arm: &Arm| {
+            let (ports, interval) = rhythm(arm).ok()?;
+            let servers = match arm.point.get("addresses") {
+                _ if [TOGETHER, APART].contains(&arm.variant.as_str()) => arm.integer("servers").ok()?,
+                Some(Level::Text(addresses)) if addresses != OURS => addresses.split(',').count() as u64,
+                _ => USUAL_SERVERS,
+            };
+            let rounds = arm.integer("limit_s").ok()? * 1_000 / interval.as_millis() as u64;
+            Some(servers * ports as u64 * rounds * QUESTION_BYTES)
+        };
+        arms.iter().filter_map(of_arm).max().unwrap_or(0)
     }
 
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {

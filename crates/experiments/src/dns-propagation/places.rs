@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ascertain_engine::experiment::{Arm, Level, Setup, TargetError, Unavailable};
+use ascertain_engine::finding::Remark;
 use ascertain_netlab::dns::{Name, Plan, RData, RecordType, Served};
 use ascertain_netlab::{Link, RunningLink};
 use ascertain_sys::interrupt::Stop;
@@ -13,12 +14,12 @@ use ascertain_transfer::Environment;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::authorities::{Authorities, authorities, resolver_here};
+use super::authorities::{Authorities, Family, authorities, resolver_here};
 use super::exec::Exec;
 use super::hosted::Told;
 use super::primary::{Primary, key_here};
 use super::providers::{Provider, notes_folder};
-use super::{APART, CLOUD_DNS, EXEC, RFC2136, ROUTE53, TOGETHER, WATCH, cloud_dns, route53};
+use super::{APART, CLOUD_DNS, EXEC, MOST_PER_S, RFC2136, ROUTE53, TOGETHER, WATCH, cloud_dns, rhythm, route53};
 use crate::links::{self, OURS, failed};
 use crate::name_servers::{address, addresses};
 
@@ -43,36 +44,87 @@ const TOLD: [(&str, &[&str], &[&str]); 7] = [
 /// Whether a factor means anything to an arm: what is simulated has none of what real servers have. Where it was told
 /// something for another variant, that is a reason why it is not available.
 pub fn has(arm: &Arm, factor: &str) -> bool {
-    let is_simulated = [TOGETHER, APART].contains(&&*arm.variant);
     match factor {
-        "servers" | "replicas" | "slowest_ms" | "done_after_ms" | "rtt_ms" | "loss_percent" => is_simulated,
+        "servers" | "replicas" | "slowest_ms" | "done_after_ms" | "rtt_ms" | "loss_percent" => is_simulated(arm),
         "interval_ms" | "ports" | "limit_s" => true,
-        "addresses" | "resolver" => !is_simulated,
+        "addresses" | "resolver" | "family" => !is_simulated(arm),
         "type" => arm.variant == WATCH,
-        _ => {
-            let of_arm = TOLD.iter().find(|(variant, ..)| *variant == arm.variant);
-            of_arm.is_some_and(|(_, needed, may)| needed.contains(&factor) || may.contains(&factor))
-                || given(arm, factor).is_some()
-        }
+        _ => is_told(arm, factor) || given(arm, factor).is_some(),
     }
 }
 
 /// Whether there are links, or what it needs was told.
 pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
-    let is_given = |factor: &&str| given(arm, factor).is_some();
-    let of_arm = TOLD.iter().find(|(variant, ..)| *variant == arm.variant);
-    let (needed, may) = of_arm.map_or((&[][..], &[][..]), |(_, needed, may)| (*needed, *may));
-    if let Some(missing) = needed.iter().find(|factor| !is_given(factor)) {
-        return Err(Unavailable::levels(format!("needs --at {missing}=…")));
+    check(arm).map_err(Unavailable::levels)?;
+    if is_simulated(arm) { links::is_available(&Link::default()) } else { Ok(()) }
+}
+
+fn is_simulated(arm: &Arm) -> bool {
+    [TOGETHER, APART].contains(&arm.variant.as_str())
+}
+
+/// Of what each variant has to be told, or may be, with the variant.
+fn told() -> impl Iterator<Item = (&'static str, &'static str)> {
+    TOLD.iter().flat_map(|(variant, needed, may)| needed.iter().chain(*may).map(move |factor| (*variant, *factor)))
+}
+
+/// Whether the factor is one that the variant has to be told, or may be.
+fn is_told(arm: &Arm, factor: &str) -> bool {
+    told().any(|told| told == (arm.variant.as_str(), factor))
+}
+
+/// Whether a variant was told what it needs, and nothing that is for others or can't be.
+fn check(arm: &Arm) -> Result<(), String> {
+    if let Some((other, factor)) = told().find(|(_, factor)| given(arm, factor).is_some() && !is_told(arm, factor)) {
+        return Err(format!("`{factor}` is for `{other}`"));
     }
-    let others =
-        TOLD.iter().flat_map(|(variant, needed, may)| needed.iter().chain(*may).map(move |factor| (variant, factor)));
-    let is_told = |factor| needed.contains(factor) || may.contains(factor);
-    if let Some((other, factor)) = others.into_iter().find(|(_, factor)| is_given(factor) && !is_told(factor)) {
-        return Err(Unavailable::levels(format!("`{factor}` is for `{other}`")));
+    let needed = TOLD.iter().filter(|(variant, ..)| *variant == arm.variant).flat_map(|(_, needed, _)| *needed);
+    if let Some(missing) = needed.into_iter().find(|factor| given(arm, factor).is_none()) {
+        return Err(format!("needs --at {missing}=…"));
     }
-    check_texts(arm).map_err(Unavailable::other)?;
-    if needed.is_empty() { links::is_available(&Link::default()) } else { Ok(()) }
+    check_texts(arm)?;
+    check_rate(arm)
+}
+
+/// Servers of others are not asked as often as this machine could.
+fn check_rate(arm: &Arm) -> Result<(), String> {
+    let (ports, interval) = rhythm(arm).map_err(|error| error.to_string())?;
+    let per_s = ports as u64 * 1_000 / interval.as_millis() as u64;
+    let is_here = |text: String| addresses(&text).is_ok_and(|all| all.iter().all(|at| at.ip().is_loopback()));
+    if per_s <= MOST_PER_S || is_simulated(arm) || given(arm, "addresses").is_some_and(is_here) {
+        return Ok(());
+    }
+    Err(format!(
+        "{ports} `ports` each {} ms are {per_s} questions a second to each server: at most {MOST_PER_S} go to servers \
+         elsewhere; take fewer `ports`, or a longer `interval_ms`",
+        interval.as_millis()
+    ))
+}
+
+/// The arms that what was told is for, where variants were not named.
+pub fn chosen(arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
+    let is_told_something = |arm: &Arm| told().any(|(_, factor)| given(arm, factor).is_some());
+    if !are_named && !arms.iter().any(is_told_something) {
+        return Ok(arms);
+    }
+    let with_name = |arm: &Arm, why: String| format!("`{}`: {why}", arm.variant);
+    if are_named {
+        arms.iter().try_for_each(|arm| check(arm).map_err(|why| with_name(arm, why)))?;
+        return Ok(arms);
+    }
+    // Of variants to which all of it means something one may lack something else.
+    let means = |arm: &Arm| told().all(|(_, factor)| given(arm, factor).is_none() || is_told(arm, factor));
+    let (fit, unfit): (Vec<Arm>, Vec<Arm>) = arms.into_iter().filter(means).partition(|arm| check(arm).is_ok());
+    let mut variants: Vec<&str> = fit.iter().map(|arm| arm.variant.as_str()).collect();
+    variants.dedup();
+    match (&variants[..], unfit.first()) {
+        ([_], _) => Ok(fit),
+        ([], Some(arm)) => check(arm).map_err(|why| with_name(arm, why)).map(|()| Vec::new()),
+        ([], None) => {
+            Err("no variant has a use for all that it is told: see `ascertain explain dns-propagation`".into())
+        }
+        _ => Err(format!("what it is told is for each of {}: say which with --variants", variants.join(", "))),
+    }
 }
 
 /// Types whose values are read as zone files have them; a text may say anything.
@@ -122,6 +174,14 @@ pub fn settled(factor: &str, level: Level) -> Result<Level, String> {
     }
 }
 
+fn family(arm: &Arm) -> Family {
+    match arm.point.get("family").and_then(Level::integer) {
+        Some(4) => Family::V4,
+        Some(6) => Family::V6,
+        _ => Family::Both,
+    }
+}
+
 /// What is watched, where nobody here changes it.
 pub struct Watched {
     pub name: Name,
@@ -134,6 +194,8 @@ pub struct Place {
     pub zone: Name,
     /// Their names, and where they are.
     pub servers: Vec<(String, SocketAddr)>,
+    /// The names of those that have no address that could be asked.
+    unreachable: Vec<String>,
     pub changed_by: ChangedBy,
     /// A simulated zone, which ends with this.
     _served: Option<Served>,
@@ -179,7 +241,8 @@ impl Place {
         let done_after = Duration::from_millis(arm.integer("done_after_ms")?);
         let primary = Primary::simulated(served.primary(), link.clone(), done_after);
         let changed_by = ChangedBy::Us(Box::new(primary));
-        Ok(Self { zone, servers, changed_by, _served: Some(served), notes: notes_folder(), link: Some(link) })
+        let (unreachable, notes) = (Vec::new(), notes_folder());
+        Ok(Self { zone, servers, unreachable, changed_by, _served: Some(served), notes, link: Some(link) })
     }
 
     fn elsewhere(arm: &Arm, stop: &Stop) -> Result<Self, TargetError> {
@@ -193,10 +256,15 @@ impl Place {
             None => resolver_here(),
         };
         let found = match given(arm, "addresses") {
-            Some(addresses) => named_by(&addresses).map(|servers| Authorities { zone: name.clone(), name, servers }),
-            None => resolver.and_then(|resolver| authorities(&name, follows_aliases, resolver)),
+            Some(addresses) => named_by(&addresses).map(|servers| Authorities {
+                zone: name.clone(),
+                name,
+                servers,
+                unreachable: Vec::new(),
+            }),
+            None => resolver.and_then(|resolver| authorities(&name, follows_aliases, family(arm), resolver)),
         };
-        let Authorities { name, zone, servers } = found.map_err(TargetError::Failed)?;
+        let Authorities { name, zone, servers, unreachable } = found.map_err(TargetError::Failed)?;
         // Nobody changes a zone that was not named: of one that is mistyped what is above it has servers.
         if !is_watched && zone != name {
             return Err(failed(format!("`{said}` is no zone: it is in {zone}")));
@@ -228,7 +296,27 @@ impl Place {
                 ChangedBy::Others(Watched { name, kind, expected: given(arm, "expect").unwrap_or_default() })
             }
         };
-        Ok(Self { zone, servers: of_one_kind(servers), changed_by, _served: None, notes: notes_folder(), link: None })
+        let (servers, notes) = (of_one_kind(servers), notes_folder());
+        Ok(Self { zone, servers, unreachable, changed_by, _served: None, notes, link: None })
+    }
+
+    /// Whether others change it.
+    pub fn is_watched(&self) -> bool {
+        matches!(self.changed_by, ChangedBy::Others(_))
+    }
+
+    /// Which of the servers is told of changes, if it is one of them.
+    pub fn told(&self) -> Option<usize> {
+        let ChangedBy::Us(provider) = &self.changed_by else { return None };
+        let told = provider.server()?;
+        let is_told = |at: &SocketAddr| (at.ip().to_canonical(), at.port()) == (told.ip().to_canonical(), told.port());
+        self.servers.iter().position(|(_, at)| is_told(at))
+    }
+
+    /// The zone's servers that can't be asked, if there are any.
+    pub fn no_address(&self) -> Option<Remark> {
+        let servers = self.unreachable.clone();
+        (!servers.is_empty()).then_some(Remark::NoAddress { servers })
     }
 
     /// A socket to ask from.

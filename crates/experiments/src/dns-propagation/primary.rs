@@ -50,7 +50,10 @@ impl Primary {
             request.accept(&exchange(&mut stream, &request.bytes)?)
         };
         try_it().map_err(|error| Failure {
-            why: format!("{}: {error}", self.address),
+            why: match (&error, &self.key) {
+                (Error::NoUpdate { .. }, None) => format!("{}: {error}; ${KEY} is not set", self.address),
+                _ => format!("{}: {error}", self.address),
+            },
             is_sure: matches!(error, Error::NoUpdate { .. } | Error::Clocks { .. } | Error::System { .. }),
         })
     }
@@ -70,6 +73,10 @@ impl Provider for Primary {
 
     fn remove(&self, record: &Record) -> Result<(), Failure> {
         self.change(record, &Change::Remove { name: record.name.clone() })
+    }
+
+    fn server(&self) -> Option<SocketAddr> {
+        Some(self.address)
     }
 
     fn address(&self) -> Option<String> {

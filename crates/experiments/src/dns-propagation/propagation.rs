@@ -4,7 +4,7 @@
 //! not there when the question was sent, the new one that it was there when the answer arrived. What one replica said is
 //! a strand: its moment lies behind its last old answer's sending, and not behind its first new answer's arrival.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ascertain_netlab::dns::{Asked, Says};
 
@@ -28,6 +28,15 @@ impl Moment {
     fn until_ns(self) -> u64 {
         self.high_ns.unwrap_or(u64::MAX)
     }
+
+    /// How likely it has come by then, if it may be anywhere in what is known of it.
+    pub fn share_at(self, time_ns: u64) -> f64 {
+        match self.high_ns {
+            Some(high_ns) if time_ns >= high_ns => 1.0,
+            Some(high_ns) if time_ns > self.low_ns => (time_ns - self.low_ns) as f64 / (high_ns - self.low_ns) as f64,
+            _ => 0.0,
+        }
+    }
 }
 
 /// One of those that answer at an address.
@@ -45,12 +54,24 @@ pub struct Replica {
 pub struct Server {
     /// The fewest that explain the answers, by when they had it. None where nobody answered.
     pub replicas: Vec<Replica>,
-    /// Whether answers went back and forth, of what looked like one replica otherwise: then they are two at least.
-    pub goes_back: bool,
+    /// Where answers went back and forth, of what looked like one replica otherwise, so that they are two at least: when
+    /// each of the server's answers was asked for, in that order, and whether it was new. Else nothing.
+    pub mixed: Vec<(u64, bool)>,
+    /// From so many ports it answered something.
+    pub ports: usize,
     pub asked: u64,
     pub lost: u64,
     /// Answers that said neither that it is there nor that it is not.
     pub failed: u64,
+}
+
+impl Server {
+    /// The chance that so many ports miss one of so many replicas, if there is one more than was seen, and routers lead
+    /// to all of them alike.
+    pub fn misses(&self) -> f64 {
+        let count = self.replicas.len() as f64 + 1.0;
+        (count * (1.0 - 1.0 / count).powi(self.ports as i32)).min(1.0)
+    }
 }
 
 /// When a part of the answers was new.
@@ -80,7 +101,7 @@ pub fn servers(asked: &[Asked], count: usize, call_ns: u64) -> Vec<Server> {
 
 fn of_server<'a>(asked: impl Iterator<Item = &'a Asked>, call_ns: u64) -> Server {
     let mut told = Vec::new();
-    let mut server = Server { replicas: Vec::new(), goes_back: false, asked: 0, lost: 0, failed: 0 };
+    let mut server = Server { replicas: Vec::new(), mixed: Vec::new(), ports: 0, asked: 0, lost: 0, failed: 0 };
     for asked in asked {
         server.asked += 1;
         let Some(answer) = asked.answer else {
@@ -99,6 +120,9 @@ fn of_server<'a>(asked: impl Iterator<Item = &'a Asked>, call_ns: u64) -> Server
         told.push(Told { sent_ns, received_ns, is_new, serial, nsid, flow: asked.flow });
     }
     let all = told.len() as f64;
+    server.ports = told.iter().map(|told| told.flow).collect::<BTreeSet<_>>().len();
+    let mut of_all: Vec<(u64, bool)> = told.iter().map(|told| (told.sent_ns, told.is_new)).collect();
+    of_all.sort_unstable();
     for ((nsid, _), strand) in strands(told, |told| (told.nsid, told.nsid.map_or(Some(told.flow), |_| None))) {
         // Several may have one name: by where the questions came from they are still told apart.
         let is_one_or_nameless = nsid.is_none() || is_one(&strand);
@@ -108,7 +132,7 @@ fn of_server<'a>(asked: impl Iterator<Item = &'a Asked>, call_ns: u64) -> Server
                 server.replicas.push(Replica { had: moment(&strand, call_ns), share, nsid });
                 continue;
             }
-            server.goes_back = true;
+            server.mixed.clone_from(&of_all);
             let both = first_and_last(strand, call_ns).map(|had| Replica { had, share: share / 2.0, nsid });
             server.replicas.extend(both);
         }
@@ -241,22 +265,30 @@ pub fn times<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Option<Times>
     Some(Times { first: at(0.0), half: at(0.5), all: at(1.0) })
 }
 
-/// The share of new answers to what a server was asked since the call, by when that was: the middle of each stretch of
-/// time in which there were answers.
-pub fn curve(asked: &[Asked], server: usize, call_ns: u64, stretch_ns: u64) -> Vec<(u64, f64)> {
-    let mut counts: BTreeMap<u64, [u64; 2]> = BTreeMap::new();
-    for asked in asked.iter().filter(|asked| asked.server == server && asked.sent_ns >= call_ns) {
-        let is_new = asked.answer.and_then(|answer| match answer.says {
-            Says::New => Some(true),
-            Says::Old => Some(false),
-            _ => None,
-        });
-        if let Some(is_new) = is_new {
-            counts.entry((asked.sent_ns - call_ns) / stretch_ns).or_default()[usize::from(is_new)] += 1;
-        }
+/// The most steps of a curve.
+const MOST_STEPS: u64 = 500;
+
+/// The middles of steps from the call until `end_ns` after it: as fine as a server is asked, `gap_ns`, or two, four, …
+/// times that where it would be too many.
+pub fn steps(gap_ns: u64, end_ns: u64) -> impl Iterator<Item = u64> {
+    let mut step_ns = gap_ns.max(1);
+    while end_ns / step_ns > MOST_STEPS {
+        step_ns *= 2;
     }
-    let share = |[old, new]: [u64; 2]| new as f64 / (old + new) as f64;
-    counts.into_iter().map(|(number, counts)| (number * stretch_ns + stretch_ns / 2, share(counts))).collect()
+    (0..=end_ns / step_ns).map(move |number| number * step_ns + step_ns / 2)
+}
+
+/// The share of new answers to what a server is asked so long after the call: of each replica's part as likely as the
+/// replica has it by then. Where answers go back and forth, that of those within an interval around it, if there are any.
+pub fn share_at(server: &Server, time_ns: u64, call_ns: u64, interval_ns: u64) -> Option<f64> {
+    if server.mixed.is_empty() {
+        return Some(server.replicas.iter().map(|replica| replica.share * replica.had.share_at(time_ns)).sum());
+    }
+    let at = |ns: u64| server.mixed.partition_point(|(sent_ns, _)| *sent_ns < ns);
+    let middle_ns = call_ns + time_ns;
+    let told = &server.mixed[at(middle_ns.saturating_sub(interval_ns / 2))..at(middle_ns + interval_ns / 2)];
+    let new = told.iter().filter(|(_, is_new)| *is_new).count();
+    (!told.is_empty()).then(|| new as f64 / told.len() as f64)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -49,6 +50,10 @@ pub trait Provider: Send + Sync {
     fn add(&self, record: &Record, call: &dyn Fn(), stop: &Stop) -> Result<(), Failure>;
     /// Takes it away.
     fn remove(&self, record: &Record) -> Result<(), Failure>;
+    /// The server that is told of changes, where it is one that can be asked, too.
+    fn server(&self) -> Option<SocketAddr> {
+        None
+    }
     /// How [`noted`] finds it again; none of a zone that ends with this process.
     fn address(&self) -> Option<String>;
 }

@@ -148,11 +148,21 @@ fn knot_is_told_and_holds_its_notify_back() {
     let Some(knot) = started(knot_primary(first, &[second, third])) else { return };
     let Some(bind) = started(bind_secondary(second, first)) else { return };
     let Some(nsd) = started(nsd_secondary(third, first)) else { return };
-    let out = measured(&mut updates(&[&knot, &bind, &nsd], SECRET));
+    let mut updates_of_all = updates(&[&knot, &bind, &nsd], SECRET);
+    let out = measured(&mut updates_of_all);
     assert_eq!(out.iter().filter(|sample| sample.metric == SERVER).count(), 3);
+    let Target { place, changes, .. } = &updates_of_all.targets[0];
+    let held = remarks::held(&updates_of_all.targets[0].names(), place.told().unwrap(), changes);
+    let Some(Remark::Held { server, .. }) = held else { panic!("{held:?}") };
+    assert_eq!(server, first.to_string());
     // A second less the interval in which it was not asked.
     assert!(value(&out, HELD) > 0.7e9 && value(&out, ALL) > 0.9e9, "{} {}", value(&out, HELD), value(&out, ALL));
     assert!(value(&out, DONE) > 0.0 && value(&out, DONE_BEFORE) > 0.0);
+    // What it says to who has no key.
+    let mut unsigned = updates(&[&knot], SECRET);
+    unsigned.targets[0].place.changed_by = ChangedBy::Us(Box::new(Primary::new(first, None)));
+    let error = unsigned.measure(0, &Trial { number: 0, seed: 8 }, &mut Samples::default()).unwrap_err().to_string();
+    assert!(error.contains("or it wants a key") && error.contains("$TSIG_KEY is not set"), "{error}");
     // What it says to who has another key is believed, and said.
     let error = updates(&[&knot], "b3RoZXI=").measure(0, &Trial { number: 0, seed: 8 }, &mut Samples::default());
     let error = error.unwrap_err().to_string();
@@ -206,7 +216,9 @@ fn nsd_takes_no_updates_and_has_a_limit() {
     let mut updates = updates(&[&nsd], SECRET);
     let error = updates.measure(0, &Trial { number: 0, seed: 8 }, &mut Samples::default()).unwrap_err().to_string();
     assert!(error.contains("takes no updates at all") || error.contains("refuses updates"), "{error}");
-    let before = updates.targets[0].rhythm.interval;
+    assert_eq!(updates.targets[0].limited(), None);
     updates.verify(0).unwrap();
-    assert!(updates.targets[0].rhythm.interval > before);
+    let limited = updates.targets[0].limited();
+    let Some(Remark::Limited { servers, interval_ns }) = limited else { panic!("{limited:?}") };
+    assert!(servers.len() == 1 && servers[0].0 == at.to_string() && servers[0].1 >= 2 * interval_ns, "{servers:?}");
 }

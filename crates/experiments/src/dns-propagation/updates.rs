@@ -1,5 +1,6 @@
 //! A change, and its servers asked until all of them have it.
 
+use std::collections::BTreeMap;
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -13,11 +14,12 @@ use ascertain_netlab::now_ns;
 use ascertain_sys::interrupt::Stop;
 
 use super::places::{ChangedBy, Place, Watched};
-use super::propagation::{Moment, Server, curve, servers, times};
+use super::propagation::{Moment, Server, servers, share_at, steps, times};
 use super::providers::{Failure, Note, Record};
+use super::remarks::{self, Change};
 use super::{
-    ALL, BY_TCP, DONE, DONE_BEFORE, FIRST, HALF, HELD, INTERVAL, LATE, LOST, REPLICAS, SERVER, SHARE, SPREAD, STRANGE,
-    UNSURE,
+    ALL, BY_TCP, DONE, DONE_BEFORE, FIRST, HALF, HELD, INTERVAL, LATE, LOST, REPLICA, REPLICA_SHARE, REPLICAS, SERVER,
+    SHARE, SPREAD, STRANGE, UNSURE, rhythm,
 };
 use crate::links::{facts, failed, wait, watched};
 
@@ -37,10 +39,13 @@ pub struct Updates {
 
 struct Target {
     place: Place,
-    sockets: Vec<UdpSocket>,
     rhythm: Rhythm,
+    /// Of each server: in one of how many rounds it is asked, for it has a limit.
+    slowed: Vec<u64>,
     limit: Duration,
     now: Now,
+    /// What was seen so far.
+    changes: Vec<Change>,
 }
 
 /// Whether an answer says what is waited for.
@@ -61,6 +66,8 @@ pub struct Seen {
     /// When who changed it said so, if that is us.
     pub done_ns: Option<u64>,
     pub strange: u64,
+    /// Who servers say they are.
+    pub nsids: Vec<Vec<u8>>,
 }
 
 impl Updates {
@@ -72,21 +79,29 @@ impl Updates {
 
 impl Target {
     fn new(arm: &Arm, place: Place, now: Now) -> Result<Self, TargetError> {
-        let flows = arm.integer("ports")? as usize;
-        let interval = match arm.integer("interval_ms")? {
-            // Others may think that who asks more often is up to something.
-            0 if place.link.is_none() => Duration::from_secs(1),
-            0 => Duration::from_millis(20),
-            interval_ms => Duration::from_millis(interval_ms),
-        };
-        let sockets = (0..flows).map(|_| place.socket()).collect::<Result<_, _>>()?;
+        let (flows, interval) = rhythm(arm)?;
         let rhythm = Rhythm { servers: place.servers.len(), flows, interval };
-        Ok(Self { place, sockets, rhythm, limit: Duration::from_secs(arm.integer("limit_s")?), now })
+        let (slowed, limit) = (vec![1; rhythm.servers], Duration::from_secs(arm.integer("limit_s")?));
+        Ok(Self { place, rhythm, slowed, limit, now, changes: Vec::new() })
+    }
+
+    /// New ones for each change: from other ports routers may lead to other replicas.
+    fn sockets(&self) -> Result<Vec<UdpSocket>, TargetError> {
+        (0..self.rhythm.flows).map(|_| self.place.socket()).collect()
+    }
+
+    /// How often each server is asked from each port, the slowest one.
+    fn interval(&self) -> Duration {
+        self.rhythm.interval * self.slowed.iter().max().map_or(1, |times| *times as u32)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.place.servers.iter().map(|(name, _)| name.clone()).collect()
     }
 
     /// For how long an answer is waited for.
     fn patience(&self) -> Duration {
-        (10 * self.rhythm.interval).clamp(Duration::from_millis(500), Duration::from_secs(2))
+        (10 * self.interval()).clamp(Duration::from_millis(500), Duration::from_secs(2))
     }
 
     fn wanted(&self, number: u64) -> Result<Wanted, TargetError> {
@@ -116,41 +131,44 @@ impl Target {
     fn probing(&self, question: Question, is_new: IsNew) -> Probing {
         let addresses = self.place.servers.iter().map(|(_, address)| *address).collect();
         // Nobody is to guess its numbers: they are not the run's own seed's.
-        Probing::new(addresses, self.rhythm.flows, question, is_new, self.patience(), rand::random())
+        let mut probing = Probing::new(addresses, self.rhythm.flows, question, is_new, self.patience(), rand::random());
+        self.slowed.iter().enumerate().for_each(|(server, times)| probing.slow(server, *times));
+        probing
     }
 
-    /// Asks for a while, to see who answers, and less often where somebody has a limit: such servers leave some
-    /// questions without an answer, and answer others in part, so that who is not an impostor comes by TCP.
+    /// Asks for a while, to see who answers, and less often who has a limit.
     fn pace(&mut self, stop: &Stop) -> Result<(), TargetError> {
         loop {
             let Wanted { question, is_new, .. } = self.wanted(u64::MAX)?;
             let mut probing = self.probing(question, is_new);
             let a_while = if self.place.link.is_none() { Duration::from_secs(1) } else { Duration::ZERO };
-            let end_ns = now_ns() + (2 * self.rhythm.interval).max(a_while).as_nanos() as u64;
+            let end_ns = now_ns() + (2 * self.interval()).max(a_while).as_nanos() as u64;
             let is_over = |_: &Probing, now_ns| now_ns > end_ns || stop.is_asked();
-            probe(&mut probing, self.rhythm, &self.sockets, is_over).map_err(failed)?;
+            probe(&mut probing, self.rhythm, &self.sockets()?, is_over).map_err(failed)?;
             if stop.is_asked() {
                 return Err(TargetError::Interrupted);
             }
-            let is_limited = |server| {
-                let by_datagrams = |asked: &&Asked| asked.server == server && !asked.is_by_tcp;
-                let of_server = probing.asked().iter().filter(by_datagrams);
-                let (answers, asked) = (of_server.clone().filter_map(|asked| asked.answer), of_server.count());
-                let (truncated, whole): (Vec<_>, Vec<_>) = answers.partition(|answer| answer.says == Says::Truncated);
-                let lost = asked - truncated.len() - whole.len();
-                // A long answer is never whole, and a few of them may be lost.
-                !truncated.is_empty() && (!whole.is_empty() || 4 * lost >= truncated.len())
-            };
-            if !(0..self.rhythm.servers).any(is_limited) || self.rhythm.interval >= MOST_INTERVAL {
+            if !self.slow_down(probing.asked()) {
                 return self.check(&probing);
             }
-            self.rhythm.interval *= 2;
         }
+    }
+
+    /// Whether somebody has a limit, and is asked half as often from now on.
+    fn slow_down(&mut self, asked: &[Asked]) -> bool {
+        let mut is_any = false;
+        for (server, times) in self.slowed.iter_mut().enumerate() {
+            if is_limited(asked, server) && self.rhythm.interval * (*times as u32) < MOST_INTERVAL {
+                (*times, is_any) = (2 * *times, true);
+            }
+        }
+        is_any
     }
 
     /// Sees to it that what is wanted comes to be, asks until it is everywhere, and takes it away again.
     fn observe(&self, number: u64, stop: &Stop) -> Result<Seen, TargetError> {
         let Wanted { question, is_new, record } = self.wanted(number)?;
+        let sockets = self.sockets()?;
         let mut probing = self.probing(question, is_new);
         let (call_ns, is_failed) = (AtomicU64::new(u64::MAX), AtomicBool::new(false));
         let mut said_ns = now_ns();
@@ -171,13 +189,13 @@ impl Target {
         let note = note.transpose().map_err(failed)?;
         let mut may_be_there = false;
         let (asked, done_ns) = thread::scope(|scope| {
-            let asking = scope.spawn(|| probe(&mut probing, self.rhythm, &self.sockets, is_over));
+            let asking = scope.spawn(|| probe(&mut probing, self.rhythm, &sockets, is_over));
             let Some((provider, record)) = by_us else {
                 call_ns.store(now_ns(), Ordering::Relaxed);
                 return (asking.join(), Ok(None));
             };
             // Each server is asked from each port before.
-            let changed = wait(self.rhythm.interval, stop).and_then(|()| {
+            let changed = wait(self.interval(), stop).and_then(|()| {
                 let changed = provider.add(record, &|| call_ns.store(now_ns(), Ordering::Relaxed), stop);
                 may_be_there = changed.as_ref().err().is_none_or(|failure| !failure.is_sure);
                 let failed = |failure: Failure| match stop.is_asked() {
@@ -211,13 +229,14 @@ impl Target {
             let (behind, alias) = (self.behind(probing.asked()), alias.unwrap_or_default());
             return Err(failed(format!("after {:?} {behind} still not as expected{alias}", self.limit)));
         }
-        Ok(Seen { asked: probing.asked().to_vec(), call_ns, done_ns, strange: probing.strange() })
+        let (strange, nsids) = (probing.strange(), probing.nsids().to_vec());
+        Ok(Seen { asked: probing.into_asked(), call_ns, done_ns, strange, nsids })
     }
 
     /// Whether it is everywhere since so long that what was asked before is answered, if it is not lost; or too late.
     fn is_learned(&self, probing: &Probing, now_ns: u64, call_ns: u64) -> bool {
         let after = |from_ns: u64, time: Duration| now_ns > from_ns.saturating_add(time.as_nanos() as u64);
-        let is_settled = |since_ns: u64| after(since_ns.max(call_ns), 2 * self.rhythm.interval);
+        let is_settled = |since_ns: u64| after(since_ns.max(call_ns), 2 * self.interval());
         let is_new = call_ns < u64::MAX && probing.is_new_since_ns().is_some_and(is_settled);
         is_new || after(call_ns, self.limit)
     }
@@ -253,7 +272,8 @@ impl Target {
         }
     }
 
-    /// Whether these are servers of the zone that tell something.
+    /// Whether these are servers of the zone that tell something. Who waits for what others change also waits for servers
+    /// that do not answer yet; but for resolvers nobody waits: they may say so, and the servers not.
     fn check(&self, probing: &Probing) -> Result<(), TargetError> {
         for (number, (name, address)) in self.place.servers.iter().enumerate() {
             let of_server = probing.asked().iter().filter(|asked| asked.server == number);
@@ -261,6 +281,7 @@ impl Target {
             let tells = says.iter().find(|says| [Says::New, Says::Old].contains(says));
             let why = match tells.or(says.first()) {
                 Some(Says::New | Says::Old) => continue,
+                says if self.place.is_watched() && says != Some(&Says::Remembers) => continue,
                 None if probing.strange() == 0 => "does not answer".to_string(),
                 None => "does not answer; messages came that were no answers to what was asked".into(),
                 Some(Says::Remembers) => "asks others and remembers what they said: it is no server of the zone".into(),
@@ -277,7 +298,7 @@ impl Target {
         Ok(())
     }
 
-    fn samples(&self, seen: &Seen, out: &mut Samples) -> Result<(), TargetError> {
+    fn samples(&mut self, seen: &Seen, out: &mut Samples) -> Result<(), TargetError> {
         let Seen { asked, call_ns, .. } = seen;
         let of_servers = servers(asked, self.rhythm.servers, *call_ns);
         let of_all = times(&of_servers).ok_or_else(|| failed("no server answers"))?;
@@ -304,11 +325,15 @@ impl Target {
             ends_ns.push(push(SERVER, name, of_server.all).0);
         }
         let Moment { low_ns, high_ns } = of_all.all;
-        out.push_with(UNSURE, high_ns.unwrap_or(limit_ns).saturating_sub(low_ns) as f64, status);
-        if let Some(done_ns) = seen.done_ns {
-            let done_ns = (done_ns - call_ns) as f64;
-            out.push(DONE, done_ns);
-            out.push_with(DONE_BEFORE, all_ns - done_ns, status);
+        let done_ns = seen.done_ns.map(|done_ns| done_ns.saturating_sub(*call_ns));
+        let change = Change::new(&of_servers, done_ns).ok_or_else(|| failed("no server answers"))?;
+        // Of replicas that were not seen nobody knows when they have it.
+        let how_sure = if change.may_miss() { Status::Censored } else { status };
+        out.push_with(UNSURE, high_ns.unwrap_or(limit_ns).saturating_sub(low_ns) as f64, how_sure);
+        self.changes.push(change);
+        if let Some(done_ns) = done_ns {
+            out.push(DONE, done_ns as f64);
+            out.push_with(DONE_BEFORE, all_ns - done_ns as f64, status);
         }
         ends_ns.sort_unstable_by(f64::total_cmp);
         if let [first_ns, second_ns, ..] = ends_ns[..] {
@@ -319,21 +344,94 @@ impl Target {
         let lost: u64 = of_servers.iter().map(|server| server.lost).sum();
         out.push(LOST, lost as f64 / asked.len() as f64);
         out.push(STRANGE, seen.strange as f64);
-        out.push(INTERVAL, self.rhythm.interval.as_nanos() as f64);
+        out.push(INTERVAL, self.interval().as_nanos() as f64);
         out.push(BY_TCP, asked.iter().filter(|asked| asked.is_by_tcp).count() as f64 / asked.len() as f64);
+        self.slow_down(asked);
+        self.remark();
         Ok(())
     }
 
+    /// Says what was seen of all changes so far.
+    fn remark(&self) {
+        let (names, changes) = (self.names(), &self.changes);
+        self.now.remark(remarks::servers(&names, changes));
+        // What is simulated is what somebody asked for.
+        let of_others = || {
+            let told = self.place.told().and_then(|told| remarks::held(&names, told, changes));
+            [remarks::done(changes), told, self.limited(), self.place.no_address()]
+        };
+        let of_others = self.place.link.is_none().then(of_others).into_iter().flatten().flatten();
+        of_others.chain(remarks::few_ports(&names, changes)).for_each(|remark| self.now.remark(remark));
+    }
+
+    /// Who is asked less often than others.
+    fn limited(&self) -> Option<Remark> {
+        let interval_ns = self.rhythm.interval.as_nanos() as u64;
+        let slowed = self.names().into_iter().zip(&self.slowed).filter(|(_, times)| **times > 1);
+        let servers: Vec<(String, u64)> = slowed.map(|(name, times)| (name, interval_ns * times)).collect();
+        (!servers.is_empty()).then_some(Remark::Limited { servers, interval_ns })
+    }
+
+    /// Curves are as fine as a server is asked: each of its ports has its turn in an interval.
     fn push_by_server(&self, seen: &Seen, of_servers: &[Server], out: &mut Samples) {
-        // As fine as it is asked from one port, where answers are enough.
-        let stretch_ns = self.rhythm.interval.as_nanos() as u64;
+        let end_ns = seen.asked.last().map_or(0, |last| last.sent_ns.saturating_sub(seen.call_ns));
         for (number, (name, _)) in self.place.servers.iter().enumerate() {
-            let replicas = of_servers[number].replicas.len() as f64;
-            out.push_sample(sample(REPLICAS, name, 0, replicas, Status::Ok));
-            for (offset_ns, share) in curve(&seen.asked, number, seen.call_ns, stretch_ns) {
-                out.push_sample(sample(SHARE, name, offset_ns, share, Status::Ok));
+            let server = &of_servers[number];
+            let interval_ns = self.rhythm.interval.as_nanos() as u64 * self.slowed[number];
+            out.push_sample(sample(REPLICAS, name, 0, server.replicas.len() as f64, Status::Ok));
+            let times = || steps(interval_ns / self.rhythm.flows as u64, end_ns);
+            let shares = times().filter_map(|at_ns| Some((at_ns, share_at(server, at_ns, seen.call_ns, interval_ns)?)));
+            shares.for_each(|(at_ns, share)| out.push_sample(sample(SHARE, name, at_ns, share, Status::Ok)));
+            // What goes back and forth is of nobody who could be named.
+            let told_apart = if server.mixed.is_empty() { &server.replicas[..] } else { &[] };
+            for (replica, key) in told_apart.iter().zip(keys(name, server, &seen.nsids)) {
+                let (value_ns, status) = match replica.had.estimate_ns() {
+                    Some(value_ns) => (value_ns, Status::Ok),
+                    None => (self.limit.as_nanos() as u64, Status::Censored),
+                };
+                out.push_sample(sample(REPLICA, &key, 0, value_ns as f64, status));
+                let shares = times().map(|at_ns| (at_ns, replica.had.share_at(at_ns)));
+                shares
+                    .for_each(|(at_ns, share)| out.push_sample(sample(REPLICA_SHARE, &key, at_ns, share, Status::Ok)));
             }
         }
+    }
+}
+
+/// Whether a server has a limit: it leaves some questions without an answer, and answers others in part, so that who is
+/// not an impostor comes by TCP.
+fn is_limited(asked: &[Asked], server: usize) -> bool {
+    let of_server = asked.iter().filter(|asked| asked.server == server && !asked.is_by_tcp);
+    let (answers, asked) = (of_server.clone().filter_map(|asked| asked.answer), of_server.count());
+    let (truncated, whole): (Vec<_>, Vec<_>) = answers.partition(|answer| answer.says == Says::Truncated);
+    let lost = asked - truncated.len() - whole.len();
+    // A long answer is never whole, and a few of them may be lost.
+    !truncated.is_empty() && (!whole.is_empty() || 4 * lost >= truncated.len())
+}
+
+/// What a server's replicas are called: by who they say they are, or by the order in which they had the change, which is
+/// also said of those that say the same.
+fn keys(server: &str, of_server: &Server, nsids: &[Vec<u8>]) -> Vec<String> {
+    let mut called: Vec<String> = Vec::new();
+    let mut count: BTreeMap<Option<usize>, u64> = BTreeMap::new();
+    for replica in &of_server.replicas {
+        let number = count.entry(replica.nsid).or_default();
+        *number += 1;
+        let name = replica.nsid.and_then(|nsid| nsids.get(nsid)).map(|nsid| readable(nsid));
+        called.push(match (name, *number) {
+            (None, number) => format!("{server}#{number}"),
+            (Some(name), 1) => format!("{server}#{name}"),
+            (Some(name), number) => format!("{server}#{name}#{number}"),
+        });
+    }
+    called
+}
+
+/// A name as text, or where it is none in hexadecimal digits.
+fn readable(nsid: &[u8]) -> String {
+    match std::str::from_utf8(nsid) {
+        Ok(text) if text.chars().all(|letter| letter.is_ascii_graphic()) => text.into(),
+        _ => nsid.iter().map(|byte| format!("{byte:02x}")).collect(),
     }
 }
 
@@ -352,8 +450,9 @@ impl Session for Updates {
     }
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let target = &self.targets[arm];
-        watched(target.place.link.as_deref(), LATE, out, |out| {
+        let target = &mut self.targets[arm];
+        let link = target.place.link.clone();
+        watched(link.as_deref(), LATE, out, |out| {
             // A zone may remember what it was asked for: no two changes of it, of whichever arms, are about one record.
             let seen = target.observe(rand::random(), &self.stop)?;
             target.samples(&seen, out)

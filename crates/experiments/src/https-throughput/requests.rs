@@ -49,6 +49,13 @@ pub struct Asked {
     pub is_client_slow: bool,
 }
 
+impl Asked {
+    /// By how much one of a hundred was late, or more.
+    pub fn late_p99_ns(&self) -> f64 {
+        at(&self.late_ns, 0.99).unwrap_or(0) as f64
+    }
+}
+
 /// A stream's.
 #[derive(Default)]
 struct Stream {

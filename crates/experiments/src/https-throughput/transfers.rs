@@ -128,7 +128,8 @@ impl Target {
             if *limited > 0 {
                 let (wanted_per_s, sent_per_s) = (schedule.rate_per_s as f64, asked.sent_per_s);
                 let (limited, trials) = (*limited, *trials);
-                self.remark = Some(Remark::Overload { limited, trials, wanted_per_s, sent_per_s });
+                let late_ns = asked.late_p99_ns();
+                self.remark = Some(Remark::Overload { limited, trials, wanted_per_s, sent_per_s, late_ns, refused: 0 });
             }
             return Ok(());
         }

@@ -87,7 +87,9 @@ impl Request {
             Some((_, TsigError::BadKey)) => no_update("it does not know a key of that name and algorithm (BADKEY)"),
             Some((_, TsigError::BadSig)) => no_update("its key of that name has another secret (BADSIG)"),
             Some((_, other)) => no_update(format!("it does not take the signature ({other:?})")),
-            None if message.response_code != ResponseCode::NoError => no_update(why_not(message.response_code)),
+            None if message.response_code != ResponseCode::NoError => {
+                no_update(why_not(message.response_code, self.verifier.is_some()))
+            }
             None if !is_authentic => Err(Error::Unsigned),
             None => Ok(()),
         }
@@ -98,8 +100,10 @@ fn no_update<T>(why: impl Into<String>) -> Result<T, Error> {
     Err(Error::NoUpdate { why: why.into() })
 }
 
-fn why_not(code: ResponseCode) -> String {
+fn why_not(code: ResponseCode, is_signed: bool) -> String {
     let meaning = match code {
+        // Knot and others say so of an update without the key that they want.
+        ResponseCode::NotAuth if !is_signed => "it is not the zone's primary server, or it wants a key",
         ResponseCode::Refused => "it refuses updates from here, or such ones, or with this key",
         ResponseCode::NotAuth => "it is not the zone's primary server",
         ResponseCode::NotZone => "the name is not in this zone",

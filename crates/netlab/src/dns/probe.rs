@@ -57,8 +57,10 @@ pub fn probe(
                 break;
             }
             let (server, flow) = rhythm.of(number);
-            let (to, question) = probing.ask(now_ns(), server, flow);
-            _ = sockets[flow].send_to(question, to);
+            if probing.asks(server, flow, rhythm.round(number)) {
+                let (to, question) = probing.ask(now_ns(), server, flow);
+                _ = sockets[flow].send_to(question, to);
+            }
             number += 1;
             due_ns = start_ns + rhythm.due_ns(number);
         }

@@ -31,6 +31,12 @@ impl Rhythm {
         u64::try_from(u128::from(number) * self.interval.as_nanos() / an_interval).unwrap_or(u64::MAX)
     }
 
+    /// The round of a question: in each, every server is asked once by every flow.
+    #[must_use]
+    pub fn round(&self, number: u64) -> u64 {
+        number / (self.servers * self.flows).max(1) as u64
+    }
+
     /// The server and the flow of a question.
     #[must_use]
     pub fn of(&self, number: u64) -> (usize, usize) {
@@ -125,6 +131,8 @@ pub struct Probing {
     /// By whom and by which flow what was not whole is to be asked for by a connection.
     again: Vec<(usize, usize)>,
     flows: usize,
+    /// Of each server: in one of how many rounds it is asked.
+    slowed: Vec<u64>,
     alias: Option<super::Name>,
     latest_old_ns: u64,
     chance: Xoshiro256PlusPlus,
@@ -145,6 +153,7 @@ impl Probing {
         Self {
             is_new_at: vec![false; servers.len() * flows],
             others: vec![None; servers.len()],
+            slowed: vec![1; servers.len()],
             again: Vec::new(),
             servers,
             question,
@@ -161,6 +170,17 @@ impl Probing {
             latest_old_ns: 0,
             chance: Xoshiro256PlusPlus::seed_from_u64(seed),
         }
+    }
+
+    /// A server that has a limit is asked less often than the rhythm says: from each port in one of so many rounds.
+    pub fn slow(&mut self, server: usize, times: u64) {
+        self.slowed[server] = times.max(1);
+    }
+
+    /// Whether it is asked by that flow in that round; of one that is asked less often, ports take turns.
+    #[must_use]
+    pub fn asks(&self, server: usize, flow: usize, round: u64) -> bool {
+        (round + flow as u64).is_multiple_of(self.slowed[server])
     }
 
     /// Asks: whom to send what. Its number can't be guessed by others.
@@ -242,7 +262,11 @@ impl Probing {
             return Some(read.clone());
         }
         let (_, answer) = self.question.answer(bytes)?;
-        let (says, words) = (self.says(&answer), answer.words().into());
+        let says = self.says(&answer);
+        let words = match says {
+            Says::NotItsZone => "without authority for the zone".into(),
+            _ => answer.words().into(),
+        };
         let nsid = answer.nsid.and_then(|nsid| {
             let known = self.nsids.iter().position(|known| *known == nsid);
             let new = self.nsids.len();
@@ -284,6 +308,12 @@ impl Probing {
     #[must_use]
     pub fn asked(&self) -> &[Asked] {
         &self.asked
+    }
+
+    /// The same, where nothing else is wanted any more.
+    #[must_use]
+    pub fn into_asked(self) -> Vec<Asked> {
+        self.asked
     }
 
     /// Who said who they are.

@@ -233,3 +233,32 @@ fn a_zone_is_asked_until_all_of_it_is_new() {
     let mut stream = TcpStream::connect(served.primary()).unwrap();
     change.accept(&exchange(&mut stream, &change.bytes).unwrap()).unwrap();
 }
+
+/// A server that is asked less often has all of its ports' turns, spread over as many rounds; others are asked as before.
+#[test]
+fn only_the_server_with_a_limit_is_asked_less_often() {
+    let rhythm = Rhythm { servers: 2, flows: 8, interval: Duration::from_millis(30) };
+    let question = Question::new(name("new.example."), RecordType::TXT).unwrap();
+    let mut probing = Probing::new(vec![server(); 2], 8, question, |_| false, LIMIT, 1);
+    probing.slow(1, 4);
+    let mut asked = [[0; 8]; 2];
+    for number in 0..16 * 12 {
+        let (server, flow) = rhythm.of(number);
+        asked[server][flow] += u64::from(probing.asks(server, flow, rhythm.round(number)));
+    }
+    assert_eq!(asked, [[12; 8], [3; 8]]);
+    // Each round asks it by two of its ports.
+    let of_round = |round| (0..8).filter(|flow| probing.asks(1, *flow, round)).count();
+    assert!((0..8).all(|round| of_round(round) == 2));
+}
+
+/// How a lame server stands is not what it happens to have in its answer.
+#[test]
+fn who_does_not_have_the_zone_is_told_by_that() {
+    let mut probing = probing();
+    let mut answer = answer(probing.ask(0, 0, 0).1);
+    answer.metadata.authoritative = false;
+    probing.arrived(1, 0, server(), &answer.to_vec().unwrap());
+    let words = probing.standing()[0].other.clone().unwrap().0;
+    assert_eq!(&*words, "without authority for the zone");
+}

@@ -127,6 +127,7 @@ fn all_that_was_asked_for_is_written_down() {
         bucket: "bucket".into(),
         key: key.into(),
         block: block.map(String::from),
+        range: None,
         body_bytes,
         status: Some(status),
     };

@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [program, rest @ ..] = &*arguments else { return Err("peers ASCERTAIN [SECONDS [MEGABYTES]]".into()) };
     if program == LOADER {
-        return Ok(loader::run(rest)?);
+        return loader::run(rest).map_err(|error| error.to_string().into());
     }
     let number = |at: usize, without| rest.get(at).map_or(Ok(without), |number| number.parse());
     let (began, limit) = (Instant::now(), Duration::from_secs(number(0, 480)?));

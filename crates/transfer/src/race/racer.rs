@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
-use super::ledger::{Counts, Ledger, Policy};
 use super::BadPolicy;
+use super::ledger::{Counts, Ledger, Policy};
 
 /// Where a race has its time from.
 pub trait Clock {
