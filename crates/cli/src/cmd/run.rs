@@ -233,15 +233,15 @@ fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
             None => asked.push((factor, levels)),
         }
     }
-    // Its own arms that have no use for what is asked for are not meant, unless there are no others.
-    let has_use = |arm: &Arm, factor: &str, level: &Level| {
-        let point = arm.point.clone().with(factor, level.clone());
-        experiment.has(&Arm { point, ..arm.clone() }, factor)
-    };
-    let is_meant =
-        |arm: &Arm| asked.iter().all(|(factor, levels)| levels.iter().any(|level| has_use(arm, &factor.name, level)));
-    if arms.iter().any(is_meant) {
-        arms.retain(is_meant);
+    // Of a variant's own arms those that have no use for what is asked for are not meant, where others of it have.
+    for (Factor { name, .. }, levels) in &asked {
+        let has_use = |arm: &Arm| {
+            let at = |level: &Level| Arm { point: arm.point.clone().with(name, level.clone()), ..arm.clone() };
+            levels.iter().any(|level| experiment.has(&at(level), name))
+        };
+        let with_use: BTreeSet<String> =
+            arms.iter().filter(|arm| has_use(arm)).map(|arm| arm.variant.clone()).collect();
+        arms.retain(|arm| has_use(arm) || !with_use.contains(&arm.variant));
     }
     for (factor, levels) in &asked {
         arms = widen(&arms, &factor.name, levels);

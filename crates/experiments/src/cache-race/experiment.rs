@@ -164,8 +164,7 @@ impl Experiment for CacheRace {
         }
     }
 
-    /// What is for one policy, for a disk and a link, or for a trace. Where a record was asked for, who has no use for it
-    /// says so.
+    /// What is for one policy, for a disk and a link, or for a trace.
     fn has(&self, arm: &Arm, factor: &str) -> bool {
         let (trace, is_of) = (text(arm, "trace"), |variant| arm.variant == variant);
         match factor {
@@ -174,7 +173,6 @@ impl Experiment for CacheRace {
             "percentile" | "budget_permille" => is_of(PERCENTILE),
             "at_once" => is_of(THROTTLED),
             "stalls_permille" => trace == STALLS,
-            "record" => trace == LIVE && is_of(NEVER) || text(arm, "record") != OURS,
             _ => trace == LIVE,
         }
     }
