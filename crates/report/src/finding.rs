@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(said(999.9, 2e7, 0), "one request of a hundred was sent 20 ms late or later");
         assert_eq!(said(999.0, 0.0, 1), "the system refused to send 1 request");
         // Also of a version that did not note why.
-        assert_eq!(said(500.0, 0.0, 0), "only 500 of 1000 requests a second were sent");
+        assert_eq!(said(500.0, 0.0, 0), "only 500.0 of 1000 requests a second were sent");
     }
 
     #[test]

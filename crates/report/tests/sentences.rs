@@ -410,9 +410,6 @@ fn what_is_taken_beside_time_is_said_by_its_amount() {
 fn a_figure_here_is_of_what_the_claim_speaks_of() {
     let claim = |condition: &str, median: f64, successes: u64, verdict| {
         let mut claim = predicate("races.few-won", "The network won only 1.3 % of the races", "race", condition);
-        if let TestSpec::Predicate { measure: Some(measure), .. } = &mut claim.asked.tests[0] {
-            measure.metric = "network_won".into();
-        }
         claim.median = Some(median);
         counted(with_rate(claim, 0.5, 0.4, 1.0), verdict, successes, 22)
     };

@@ -44,7 +44,6 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     if text(arm, "trace") != LIVE {
         return match &*arm.variant {
             THROTTLED => no("a trace does not tell how fast the cache would have been with less to do at once"),
-            _ if is_recorded => no("what is replayed is not recorded"),
             // A file that is none fails when it is read.
             _ => Ok(()),
         };

@@ -190,7 +190,6 @@ fn what_cannot_be_is_unavailable_and_says_why() {
         assert!(error.contains(why), "{error}");
     };
     says(THROTTLED, &[("trace", STALLS.into())], "less to do at once");
-    says(NEVER, &[("trace", STALLS.into()), ("record", "x".into())], "not recorded");
     says(ALWAYS, &[("record", "x".into())], "only `never`");
     says(NEVER, &[("folder", "/nowhere".into())], "/nowhere");
     // A file system in memory.

@@ -149,6 +149,7 @@ pub fn predicate(id: &str, says: &str, variant: &str, predicate: &str) -> ClaimR
         metric("rate", Unit::One, Better::Higher),
         metric("error", Unit::One, Better::Lower),
         metric("fill_rate", Unit::One, Better::Higher),
+        metric("network_won", Unit::One, Better::Lower),
     ];
     let arm = arm(variant, &Point::default().with("bins", 1000).with("capacity", 30_000));
     let test = TestSpec::predicate(arm, &Predicate::parse(predicate, &metrics).unwrap(), &metrics);

@@ -55,7 +55,7 @@ fn claims_of_every_kind_have_their_pictures() {
         assert_eq!(kinds(3), ["ratios", "evidence"]);
         assert_eq!(kinds(4), ["ratios", "rate", "evidence"]);
         assert_eq!(kinds(5), ["rate", "evidence"], "two metrics");
-        let values: &[&str] = if trials == 1 { &["rate", "evidence"] } else { &["rate", "values", "evidence"] };
+        let values: &[&str] = if trials == 1 { &["rate", "evidence"] } else { &["values", "rate", "evidence"] };
         assert_eq!(kinds(6), values, "one value alone is said, not drawn");
         assert_eq!(kinds(7), [""; 0], "there is no chance in it");
         assert_eq!(kinds(9), ["ratios", "evidence"]);
@@ -142,7 +142,7 @@ fn the_density_of_a_rate_is_one() {
     assert_eq!((Some(rows[0].low), Some(rows[0].high)), (claim.rate_low, claim.rate_high));
     assert_eq!(rules(plot), [(Which::X, 0.97, "claimed: 97 %")]);
     let values = &with_id(&pictures, "slo-values").plot;
-    assert_eq!(rules(values), [(Which::Y, 100e6, "<= 100 ms")]);
+    assert_eq!(rules(values), [(Which::Y, 100e6, "claimed: <= 100 ms")]);
     assert_eq!(dots(values)[0].len() as u64, claim.successes);
     assert_eq!(dots(values)[1].len() as u64, claim.trials - claim.successes);
 }

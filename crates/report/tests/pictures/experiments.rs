@@ -53,7 +53,9 @@ fn a_sweep_marks_where_the_caches_end() {
     let run = read(&shape);
     let pictures = pictures::of_experiment(&run, "example");
     let plot = &with_id(&pictures, "example-time-elements-sweep").plot;
-    assert_eq!(plot.series, ["naive", "kahan", "kahan-avx512"]);
+    // Colours and shapes that nobody has here have no name.
+    let named: Vec<&String> = plot.series.iter().filter(|name| !name.is_empty()).collect();
+    assert_eq!(named, ["naive", "kahan", "kahan-avx512"]);
     assert_eq!(plot.x.scale, Scale::Log);
     let ends: Vec<(f64, &str)> = rules(plot).into_iter().map(|(_, at, label)| (at, label)).collect();
     assert_eq!(ends, [(12_288.0, "L1d ends"), (524_288.0, "L2 ends"), (8_388_608.0, "L3 ends")]);

@@ -74,5 +74,5 @@ fn a_run_that_has_just_ended_shows_on_a_terminal() {
     let medians: Vec<Option<f64>> =
         done.outcome.points.iter().filter(|p| p.metric == "time").map(|p| p.median).collect();
     assert_eq!(rows.iter().map(|row| Some(row.value)).collect::<Vec<_>>(), medians);
-    assert_eq!(rules(&plots[2]), [(Which::Y, 3.6e12, "<= 60 min")]);
+    assert_eq!(rules(&plots[2]), [(Which::Y, 3.6e12, "claimed: <= 60 min")]);
 }

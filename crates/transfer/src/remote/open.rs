@@ -171,7 +171,10 @@ pub fn open(url: &str, options: &Options) -> Result<Found, Failure> {
 }
 
 fn opened(url: &str, shown: &str, options: &Options) -> Result<Found, Failure> {
-    options.fit(url)?;
+    // What names no store is refused below, with what does.
+    if url.contains("://") {
+        options.fit(url)?;
+    }
     let client = Client::new(options)?;
     let (scheme, rest) = url.split_once("://").unwrap_or_default();
     let (first, name) = rest.split_once('/').unwrap_or((rest, ""));

@@ -88,7 +88,7 @@ fn what_comes_later() {
         let (filled, mut gets) = (folder.clone(), 0);
         store.script(move |call, _| {
             gets += usize::from(matches!(call, Call::Get(_)));
-            (gets == 5).then(|| fill(&filled));
+            (gets == 3).then(|| fill(&filled));
             None
         });
         let mover = mover(Terms { journals: journals.clone(), ..terms() });
