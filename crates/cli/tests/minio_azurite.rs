@@ -84,18 +84,9 @@ fn minio_as_the_guide_has_it() {
     let state = state.path();
     let url = format!("http://{}", running.address());
     let environment = [KEYS[0], KEYS[1], ("AWS_ENDPOINT_URL", &url)];
-    fs::create_dir(state.join(".aws")).unwrap();
-    let profile = "[minio]\naws_access_key_id = minioadmin\naws_secret_access_key = minioadmin\n";
-    fs::write(state.join(".aws/credentials"), profile).unwrap();
     let own = |arguments: &[&str]| -> Ran { ran(command(state, arguments).envs(environment).output().unwrap()) };
 
-    type_those(
-        state,
-        " s3://BUCKET/",
-        5,
-        &[("BUCKET", "bucket"), ("NAME", "minio"), ("http://127.0.0.1:9000", &url)],
-        &environment,
-    );
+    type_those(state, " s3://BUCKET/", 6, &[("BUCKET", "bucket"), ("http://127.0.0.1:9000", &url)], &environment);
     assert!(fs::read(state.join("data.tar")).unwrap() == content);
     assert_eq!(own(&["get", "s3://bucket/photos/", "back"]).code, Some(0));
     let mut names: Vec<_> = fs::read_dir(state.join("back")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -127,12 +118,10 @@ fn azurite_as_the_guide_has_it() {
     let account = format!("http://{}/devstoreaccount1", running.address());
     let keys = format!("AccountName=devstoreaccount1;AccountKey={AZURITE_KEY}");
     let connection = format!("DefaultEndpointsProtocol=http;{keys};BlobEndpoint={account};");
-    type_those(state, "az://CONTAINER", 1, &[("CONTAINER", "bucket"), ("…", &connection)], &[]);
     let environment = [("AZURE_STORAGE_CONNECTION_STRING", &*connection)];
+    type_those(state, " az://CONTAINER", 2, &[("CONTAINER", "bucket")], &environment);
+    assert!(fs::read(state.join("back.tar")).unwrap() == content);
     let own = |arguments: &[&str]| -> Ran { ran(command(state, arguments).envs(environment).output().unwrap()) };
-    let got = own(&["get", "az://bucket/data.tar", "back"]);
-    assert_eq!(got.code, Some(0), "{}{}", got.stdout, got.stderr);
-    assert!(fs::read(state.join("back")).unwrap() == content);
     let put = own(&["put", "data.tar", "az://bucket/again", "--verify", "--format", "json"]);
     assert_eq!(
         (put.code, put.json()["files"][0]["verified"].as_bool()),
