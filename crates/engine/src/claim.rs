@@ -118,9 +118,7 @@ impl Test {
             Test::Predicate { arm, .. } => vec![arm],
         }
     }
-}
 
-impl Test {
     /// The same, to be changed.
     pub(crate) fn arms_mut(&mut self) -> impl Iterator<Item = &mut Arm> {
         let (one, other) = match self {

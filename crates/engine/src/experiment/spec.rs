@@ -35,7 +35,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// The name and the README, of what is real; all else is still to be said.
+    /// An experiment with this id and README, and nothing else yet; nothing in it is emulated.
     pub fn new(id: &str, readme: &str) -> Spec {
         Spec { id: id.into(), readme: readme.into(), ..Spec::default() }
     }

@@ -1,0 +1,263 @@
+//! Executors that are far away, shut, or slow by a clock of their own.
+
+use std::cell::Cell;
+
+use ascertain_sys::clock;
+use ascertain_sys::interrupt::Stop;
+use ascertain_sys::machine::Machine;
+
+use super::*;
+use crate::block::{MeasuredArm, Opened};
+use crate::claim::{Bound, Claim, Effect, Judging, Test};
+use crate::experiment::{Arm, Experiment, Metric, Point, Samples, Session, Setup, Spec, TargetError};
+use crate::outcome::{ClaimResult, Verdict};
+use crate::plan::{self, Config, Grouping, Plan};
+use crate::predicate::{Comparison, Predicate, Relation};
+use crate::run::Silent;
+
+/// Measured by the executor alone.
+struct Remote(Spec);
+
+impl Experiment for Remote {
+    fn spec(&self) -> &Spec {
+        &self.0
+    }
+
+    fn open(&self, _: &[Arm], _: &Setup) -> Result<Box<dyn Session + '_>, TargetError> {
+        Err(TargetError::Failed("it is elsewhere".into()))
+    }
+}
+
+/// A worker far away, whose answers are late, come twice, and are lost.
+struct FarAway {
+    rng: Xoshiro256PlusPlus,
+    /// How often the candidate wins.
+    wins: f64,
+    /// Which records it drops: by its own chance, and whether the candidate won.
+    drops: fn(f64, bool) -> bool,
+    measured: u64,
+    on_its_way: Vec<TrialRecord>,
+    /// Where each lane that is open has its candidate.
+    candidates: Vec<(usize, usize)>,
+    closed: Vec<usize>,
+}
+
+impl FarAway {
+    fn new(seed: u64, wins: f64, drops: fn(f64, bool) -> bool) -> FarAway {
+        let rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let (on_its_way, candidates, closed) = (Vec::new(), Vec::new(), Vec::new());
+        FarAway { rng, wins, drops, measured: 0, on_its_way, candidates, closed }
+    }
+
+    fn measure(&mut self, block: Block) -> (TrialRecord, bool) {
+        let has_won = self.rng.random::<f64>() < self.wins;
+        let mut samples = Samples::default();
+        let measured = block.arms.iter().enumerate().map(|(index, slot)| {
+            let is_candidate = self.candidates.contains(&(block.lane, slot));
+            samples.push(0, if is_candidate == has_won { 1.0 } else { 2.0 });
+            MeasuredArm { slot, start_ns: 1, samples: index..index + 1 }
+        });
+        let measured = measured.collect();
+        (TrialRecord { block: Some(block), measured, samples, ..TrialRecord::default() }, has_won)
+    }
+}
+
+impl Executor for FarAway {
+    fn open(&mut self, lane: usize, _: &str, arms: &[(usize, Arm)]) -> Result<Opened, TargetError> {
+        self.candidates.push((lane, arms.iter().find(|(_, arm)| arm.variant == "candidate").unwrap().0));
+        Ok(Opened::new())
+    }
+
+    fn close(&mut self, lane: usize) {
+        self.closed.push(lane);
+    }
+
+    fn run(&mut self, block: Block, record: &mut TrialRecord) {
+        let (first, has_won) = self.measure(block);
+        let is_dropped = (self.drops)(self.rng.random(), has_won);
+        self.measured += 1;
+        if !is_dropped {
+            let copies = self.rng.random_range(1..3);
+            self.on_its_way.extend((0..copies).map(|_| first.clone()));
+        }
+        if self.rng.random() || !self.collect(record) {
+            record.clear();
+        }
+    }
+
+    fn collect(&mut self, record: &mut TrialRecord) -> bool {
+        if self.on_its_way.is_empty() {
+            return false;
+        }
+        let any = self.rng.random_range(0..self.on_its_way.len());
+        *record = self.on_its_way.swap_remove(any);
+        true
+    }
+}
+
+/// What comes of claims on an experiment, within a time by a clock.
+fn results(
+    remote: &Remote,
+    claims: Vec<Claim>,
+    config: Config,
+    executor: &mut dyn Executor,
+    time: (Range<u64>, &dyn Fn() -> u64),
+    now: Now,
+) -> Vec<ClaimResult> {
+    let plan = Plan { claims, tables: vec![], commands: vec![], config };
+    let registry: [&dyn Experiment; 1] = [remote];
+    let machine = Machine::default();
+    let (mut judge, _) = plan::lanes(&plan, &registry, &machine, Grouping::ByPlan, &|_, _| None).unwrap();
+    let facts =
+        RunFacts { registry: &registry, machine: &machine, cpu_times: None, commands: &[], run_id: "", seed: 0 };
+    let (stop, mut silent) = (Stop::default(), Silent);
+    let mut schedule = Schedule::new(executor, &mut judge, None, &facts, (&stop, &mut silent), time, now);
+    assert!(schedule.go().is_ok());
+    judge.lose_the_rest(None);
+    judge.results()
+}
+
+/// Whether the candidate is 1.5 times as fast as the baseline in half of the pairs, whether it takes at most 1.5 ns
+/// in half of those, and, in a lane of their own, whether another one is faster than its baseline.
+fn judged(executor: &mut dyn Executor, max_trials: u64, now: Now) -> Vec<ClaimResult> {
+    let metrics = vec![Metric::time("time", "")];
+    let remote = Remote(Spec { id: "remote".into(), metrics, ..Spec::default() });
+    let arm = |variant: &str, lane: u64| Arm { variant: variant.into(), point: Point::default().with("lane", lane) };
+    let pair = |lane| ["candidate", "baseline"].map(|variant| arm(variant, lane));
+    let ([candidate, baseline], [another, its_baseline]) = (pair(1), pair(2));
+    let (scale, bound) = (Effect::Ratio, Bound::AtLeast(1.5));
+    let claim = |id: &str, test: Test| Claim {
+        id: id.into(),
+        tests: vec![test],
+        judging: Judging::Rate,
+        ..Claim::order("remote", &candidate, &baseline)
+    };
+    let at_most = Comparison { metric: 0, relation: Relation::AtMost, bound: 1.5, in_percent: false };
+    let predicate = Test::Predicate { arm: candidate.clone(), predicate: Predicate(vec![at_most]) };
+    let (candidate, baseline) = (candidate.clone(), baseline.clone());
+    let claims = vec![
+        claim("ratio", Test::Versus { metric: 0, candidate, baseline, scale, bound }),
+        claim("predicate", predicate),
+        Claim::order("remote", &another, &its_baseline),
+    ];
+    let config = Config { error: 0.01, max_trials: Some(max_trials), ..Config::default() };
+    results(&remote, claims, config, executor, (0..u64::MAX, &clock::now_ns), now)
+}
+
+/// Nothing can be opened.
+struct Shut;
+
+impl Executor for Shut {
+    fn open(&mut self, _: usize, _: &str, _: &[(usize, Arm)]) -> Result<Opened, TargetError> {
+        Err(TargetError::Failed("it is shut".into()))
+    }
+
+    fn close(&mut self, _: usize) {}
+
+    fn run(&mut self, _: Block, _: &mut TrialRecord) {
+        panic!("it is shut");
+    }
+}
+
+#[test]
+fn what_can_not_be_opened_is_not_waited_for() {
+    let now = Now::default();
+    let results = judged(&mut Shut, 10, now.clone());
+    assert!(results.iter().all(|result| result.verdict == Verdict::Failed) && now.doing().is_none(), "{results:?}");
+}
+
+#[test]
+fn records_that_come_late_or_twice_count_once() {
+    let mut far_away = FarAway::new(1, 1.0, |_, _| false);
+    let results = judged(&mut far_away, 1_000, Now::default());
+    for result in &results {
+        assert_eq!((result.verdict, result.unknown), (Verdict::Holds, 0), "{result:?}");
+        assert!(result.decided.unwrap().trials < 20, "{result:?}");
+    }
+    assert!(results[0].trials + results[2].trials <= far_away.measured, "{results:?}");
+    far_away.closed.sort_unstable();
+    assert_eq!(far_away.closed, [0, 1], "what was opened is closed");
+}
+
+/// Trials that are bad for one answer could be made to disappear. Of 40 runs that may be wrong with a chance of 0.01,
+/// more than 3 are with one of 0.0007.
+#[test]
+fn records_that_never_come_count_against_both() {
+    let holding = |runs: u64, drops: fn(f64, bool) -> bool, wins: f64| {
+        let runs = (0..runs).map(|seed| judged(&mut FarAway::new(seed, wins, drops), 60, Now::default()));
+        let holding = runs.map(|results| results.iter().filter(|result| result.verdict == Verdict::Holds).count());
+        holding.collect::<Vec<_>>()
+    };
+    // A rate of 0.4 is not half; whoever loses three defeats of four would make it 0.73.
+    let wrong = holding(40, |chance, has_won| !has_won && chance < 0.75, 0.4);
+    assert!(wrong.iter().filter(|claims| **claims > 0).count() <= 3, "{wrong:?}");
+    // Losses that have nothing to do with what was seen cost trials, and no truth.
+    let right = holding(10, |chance, _| chance < 0.05, 0.95);
+    assert!(right.iter().filter(|claims| **claims == 3).count() > 8, "{right:?}");
+}
+
+/// What each opening and each trial takes, by a clock that nothing else moves. The first arm wins them all.
+struct Costly<'c> {
+    now_ns: &'c Cell<u64>,
+    opening_ns: u64,
+    trial_ns: u64,
+}
+
+impl Executor for Costly<'_> {
+    fn open(&mut self, _: usize, _: &str, _: &[(usize, Arm)]) -> Result<Opened, TargetError> {
+        self.now_ns.update(|now_ns| now_ns + self.opening_ns);
+        Ok(Opened::new())
+    }
+
+    fn close(&mut self, _: usize) {}
+
+    fn run(&mut self, block: Block, record: &mut TrialRecord) {
+        self.now_ns.update(|now_ns| now_ns + self.trial_ns);
+        let mut samples = Samples::default();
+        let measured = block.arms.iter().enumerate().map(|(index, slot)| {
+            samples.push(0, if slot == 0 { 1.0 } else { 2.0 });
+            MeasuredArm { slot, start_ns: 1, samples: index..index + 1 }
+        });
+        let measured = measured.collect();
+        *record =
+            TrialRecord { block: Some(block), measured, samples, elapsed_ns: self.trial_ns, ..TrialRecord::default() };
+    }
+}
+
+/// So many claims, each with arms of its own.
+fn judged_within(seconds: u64, claims: u64, opening_ns: u64, trial_ns: u64) -> Vec<ClaimResult> {
+    let metrics = vec![Metric::time("time", "")];
+    let remote = Remote(Spec { id: "remote".into(), metrics, ..Spec::default() });
+    let claim = |number: u64| {
+        let arm = |variant: &str| Arm { variant: variant.into(), point: Point::default().with("number", number) };
+        let claim = Claim::order(&format!("claim-{number}"), &arm("candidate"), &arm("baseline"));
+        Claim { experiment: "remote".into(), judging: Judging::Rate, rate: 0.5, ..claim }
+    };
+    let claims: Vec<Claim> = (0..claims).map(claim).collect();
+    let (config, now_ns) = (Config { error: 0.05, ..Config::default() }, Cell::new(0));
+    let mut executor = Costly { now_ns: &now_ns, opening_ns, trial_ns };
+    results(&remote, claims, config, &mut executor, (0..seconds * 1_000_000_000, &|| now_ns.get()), Now::default())
+}
+
+#[test]
+fn pilots_that_would_take_all_of_the_time_leave_some_for_verdicts() {
+    let of = |results: &[ClaimResult], verdict| results.iter().filter(|one| one.verdict == verdict).count();
+    // 60 s of pilots: all of a time that is shorter, were they first.
+    let (second_ns, millisecond_ns) = (1_000_000_000, 1_000_000);
+    for (seconds, least) in [(8, 4), (25, 12), (40, 20), (90, 60)] {
+        let results = judged_within(seconds, 60, second_ns, 10 * millisecond_ns);
+        let decided = of(&results, Verdict::Holds) + of(&results, Verdict::Refuted);
+        let deferred = of(&results, Verdict::Deferred);
+        assert!(decided >= least && decided + deferred == 60, "{seconds} s: {decided} decided of {deferred} others");
+    }
+    // Those that were not tried say what that takes, by those that were.
+    let results = judged_within(25, 60, second_ns, 10 * millisecond_ns);
+    let [Reason::TimeUp { was_tried: false, all_tried_ns: Some(all_tried_ns) }] = results[59].reasons[..] else {
+        panic!("{:?}", results[59].reasons)
+    };
+    assert!((60e9..62e9).contains(&all_tried_ns), "{all_tried_ns}");
+    // What can't be judged in the time is not begun, so that others are tried.
+    let results = judged_within(25, 60, 0, 3 * second_ns);
+    assert!(matches!(results[0].reasons[..], [Reason::TooLong { needed_ns, .. }] if needed_ns > 25e9));
+    assert_eq!(results.iter().map(|one| one.trials).sum::<u64>(), 0);
+}
