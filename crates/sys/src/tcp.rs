@@ -83,23 +83,66 @@ pub fn info(socket: impl AsFd) -> io::Result<Info> {
     said.info(tcp_congestion(socket)?).ok_or_else(too_old)
 }
 
-/// Has the kernel put its own TLS above a connection (`TCP_ULP`), which needs keys before it does anything. Root has the
-/// module loaded by that, where there is one.
+/// Has the kernel put its own TLS above a connection (`TCP_ULP`), which needs [keys](give_tls_key) before it does
+/// anything. Root has the module loaded by that, where there is one.
 ///
 /// # Errors
 /// As the kernel says. `ENOENT` says that it has none, but it says so to any name: [`above`] lists those it knows.
 pub fn put_tls_above(socket: impl AsFd) -> io::Result<()> {
-    const TLS: &[u8] = b"tls";
-    // SAFETY: the kernel reads as many bytes as the slice has.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_ULP,
-            TLS.as_ptr().cast(),
-            TLS.len() as libc::socklen_t,
-        )
+    set(socket, libc::IPPROTO_TCP, libc::TCP_ULP, b"tls")
+}
+
+/// A direction of a connection, as one of its ends sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// What it sends.
+    Sent,
+    /// What it receives.
+    Received,
+}
+
+/// What TLS 1.3 encrypts with, and that the kernel can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsCipher {
+    /// Its key has 16 bytes.
+    Aes128Gcm,
+    /// Its key has 32 bytes.
+    Aes256Gcm,
+    /// Its key has 32 bytes.
+    ChaCha20Poly1305,
+}
+
+/// Has the kernel encrypt or decrypt by TLS 1.3 what is sent or received from the record of that number on, after
+/// [`put_tls_above`]. A program then writes and reads plain bytes.
+///
+/// # Errors
+/// As the kernel says: `EINVAL` for a key of another length and for a cipher that it does not know.
+pub fn give_tls_key(
+    socket: impl AsFd,
+    direction: Direction,
+    cipher: TlsCipher,
+    key: &[u8],
+    iv: [u8; 12],
+    record: u64,
+) -> io::Result<()> {
+    const SOL_TLS: libc::c_int = 282;
+    const TLS_1_3: u16 = 0x0304;
+    // `TLS_TX`, `TLS_RX` and `TLS_CIPHER_…` of `linux/tls.h`. Of AES the first bytes of the IV, the salt, are last.
+    let name = if direction == Direction::Sent { 1 } else { 2 };
+    let (number, salt_bytes) = match cipher {
+        TlsCipher::Aes128Gcm => (51_u16, 4),
+        TlsCipher::Aes256Gcm => (52, 4),
+        TlsCipher::ChaCha20Poly1305 => (54, 0),
     };
+    let (salt, iv) = iv.split_at(salt_bytes);
+    let [version, number, record] = [&TLS_1_3.to_ne_bytes()[..], &number.to_ne_bytes(), &record.to_be_bytes()];
+    set(socket, SOL_TLS, name, &[version, number, iv, key, salt, record].concat())
+}
+
+fn set(socket: impl AsFd, level: libc::c_int, name: libc::c_int, value: &[u8]) -> io::Result<()> {
+    let length = value.len() as libc::socklen_t;
+    // SAFETY: the kernel reads as many bytes as the slice has.
+    let result = unsafe { libc::setsockopt(socket.as_fd().as_raw_fd(), level, name, value.as_ptr().cast(), length) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

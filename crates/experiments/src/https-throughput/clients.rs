@@ -16,7 +16,7 @@ use ascertain_sys::process::{Command, Exit, Output, Prepared};
 
 use super::go::{self, Built, End};
 use super::servers::{Serving, word};
-use super::{CIPHERS, CURL, GO, TLS};
+use super::{CIPHERS, CURL, GO, PLAIN};
 use crate::links::failed;
 
 /// Longer than anything takes beside its bytes, however busy the machine is.
@@ -61,7 +61,7 @@ pub struct Curl {
 /// The cipher that is to be agreed upon, by its name in TLS 1.3; none in the open.
 pub fn cipher_of(arm: &Arm) -> Option<String> {
     let (_, name) = CIPHERS.into_iter().find(|(level, _)| *level == word(arm, "cipher"))?;
-    (arm.variant == TLS).then(|| official(name))
+    (arm.variant != PLAIN).then(|| official(name))
 }
 
 /// rustls has one name for all versions.
@@ -95,7 +95,7 @@ impl Client {
         Ok(match word(arm, "client") {
             CURL => Self::Curl(Curl::new(arm, serving, path, stop)?),
             GO => {
-                let is_secure = arm.variant == TLS;
+                let is_secure = arm.variant != PLAIN;
                 Self::Go(go::built(built, stop)?.client(is_secure)?, if is_secure { "https" } else { "http" })
             }
             _ => Self::Own(Offer { tls: tls_of(arm)?, ..Offer::plain("localhost", PATIENCE) }),

@@ -2,17 +2,17 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use ascertain_engine::experiment::{Arm, Level, TargetError, Unavailable};
-use ascertain_netlab::http::{Server, TlsVersion};
-use ascertain_netlab::installed::{Running, caddy, find, nginx, start_anywhere};
-use ascertain_netlab::tcp;
+use ascertain_netlab::http::{Server, TlsVersion, kernel_has_tls};
+use ascertain_netlab::installed::{Running, caddy, find, nginx, nginx_with_kernel_tls, start_anywhere};
+use ascertain_netlab::tcp::{self, TlsCipher};
 use ascertain_sys::clock::process_cpu_ns;
 use ascertain_sys::interrupt::Stop;
 
 use super::go::{self, Built, End};
-use super::{AS_MUCH, CADDY, CIPHERS, CURL, GO, KERNEL_TLS, NGINX, OWN, TLS};
+use super::{AS_MUCH, CADDY, CIPHERS, CURL, GO, KERNEL_TLS, NGINX, OWN, PLAIN};
 use crate::links::failed;
 
 /// Where there is none.
@@ -30,12 +30,15 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     let (client, server) = (word(arm, "client"), word(arm, "server"));
     let is_by_go = [client, server].contains(&GO);
     if arm.variant == KERNEL_TLS {
-        return Err(Unavailable::other(no_kernel_tls(tcp::above())));
+        if ![OWN, NGINX].contains(&server) {
+            return Err(Unavailable::levels(format!("{server} does not give the kernel its keys: ours and nginx do")));
+        }
+        kernel_has_tls(kernels_cipher(arm)).map_err(|error| Unavailable::other(no_kernel_tls(&error, tcp::above())))?;
     }
     if arm.integer("rate").is_ok_and(|rate| rate != AS_MUCH) && client != OWN {
         return Err(Unavailable::levels(format!("`rate` is for our own client: {client} sends when it has an answer")));
     }
-    if arm.variant == TLS && client == GO && word(arm, "cipher") != CIPHERS[0].0 {
+    if arm.variant != PLAIN && client == GO && word(arm, "cipher") != CIPHERS[0].0 {
         let cipher = CIPHERS[0].0;
         return Err(Unavailable::levels(format!("Go's client can't be told a cipher of TLS 1.3: it has {cipher}")));
     }
@@ -52,29 +55,32 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     if is_by_go { go::is_available().map_err(Unavailable::other) } else { Ok(()) }
 }
 
-/// Why nothing is encrypted by the kernel: as it says itself of a connection, for a list of what is loaded does not say
-/// what could be.
-pub fn no_kernel_tls(above: io::Result<String>) -> String {
-    let asked = || {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        tcp::put_tls_above(TcpStream::connect(listener.local_addr()?)?)
-    };
-    let asked = asked();
-    let file = "/proc/sys/net/ipv4/tcp_available_ulp";
-    let has_tls = above.as_ref().is_ok_and(|names| names.split(' ').any(|name| name == "tls"));
-    let list = match above {
-        Ok(names) if has_tls => format!("{file} has `{names}`"),
-        Ok(names) => format!("{file} has `{names}`, and not `tls`"),
-        Err(_) => format!("{file} is not there (a container's network?)"),
-    };
-    match asked {
-        Ok(()) => "this kernel has TLS, but none of the ends here gives it the keys".into(),
-        Err(error) if has_tls => format!("{list}, but TCP_ULP `tls` answers: {error}"),
-        Err(error) => format!(
-            "TCP_ULP `tls` answers: {error}; {list}: root's `modprobe tls` loads it where the kernel was \
-             built with it"
-        ),
+fn kernels_cipher(arm: &Arm) -> TlsCipher {
+    match word(arm, "cipher") {
+        "aes-128-gcm" => TlsCipher::Aes128Gcm,
+        "aes-256-gcm" => TlsCipher::Aes256Gcm,
+        _ => TlsCipher::ChaCha20Poly1305,
     }
+}
+
+/// Why nothing is encrypted by the kernel: what it said of a connection, for a list of what is loaded does not say what
+/// could be.
+pub fn no_kernel_tls(error: &io::Error, above: io::Result<String>) -> String {
+    let file = "/proc/sys/net/ipv4/tcp_available_ulp";
+    let says = format!("a connection that is to have the kernel's TLS (TCP_ULP `tls`) answers: {error}");
+    let loads = "root's `modprobe tls` loads it where the kernel was built with it";
+    match above {
+        Ok(names) if names.split(' ').any(|name| name == "tls") => format!("{says}; {file} has `{names}`"),
+        Ok(names) => format!("{says}; {file} has `{names}`, and not `tls`: {loads}"),
+        Err(_) => format!("{says}; {file} is not there (a container's network?): {loads}"),
+    }
+}
+
+/// The connections that the kernel has encrypted for since it started.
+pub fn encrypted_by_kernel() -> io::Result<u64> {
+    let counters = std::fs::read_to_string("/proc/net/tls_stat")?;
+    let count = |line: &str| line.strip_prefix("TlsTxSw").or(line.strip_prefix("TlsTxDevice"))?.trim().parse().ok();
+    Ok(counters.lines().filter_map(count).sum::<u64>())
 }
 
 /// What answers: of what has one thread or process, one for each stream.
@@ -87,15 +93,24 @@ pub enum Serving {
 impl Serving {
     /// The arm's.
     pub fn start(arm: &Arm, built: &mut Option<Built>, stop: &Stop) -> Result<Self, TargetError> {
-        let version = (arm.variant == TLS).then_some(TlsVersion::V1_3);
+        let version = (arm.variant != PLAIN).then_some(TlsVersion::V1_3);
+        let is_by_kernel = arm.variant == KERNEL_TLS;
         let streams = arm.integer("streams")?;
         let own = || {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
-            Server::start(listener, version.as_ref().map(std::slice::from_ref)).map_err(failed)
+            let server = match is_by_kernel {
+                true => Server::with_kernel_tls(listener),
+                false => Server::start(listener, version.as_ref().map(std::slice::from_ref)),
+            };
+            server.map_err(failed)
         };
         Ok(match word(arm, "server") {
             NGINX => {
-                let started = || start_anywhere(|address| nginx(address, version)).map_err(failed);
+                let program = |address| match is_by_kernel {
+                    true => nginx_with_kernel_tls(address),
+                    false => nginx(address, version),
+                };
+                let started = || start_anywhere(program).map_err(failed);
                 Self::Installed((0..streams).map(|_| started()).collect::<Result<_, _>>()?)
             }
             CADDY => Self::Installed(vec![start_anywhere(|address| caddy(address, version)).map_err(failed)?]),

@@ -136,12 +136,46 @@ fn what_can_not_be_measured_is_said_to_be_so() {
         let why = is_available(&arm(variant, &levels)).unwrap_err().to_string();
         assert!(why.contains(says), "{why}");
     }
-    let why = no_kernel_tls(Err(std::io::ErrorKind::NotFound.into()));
-    assert!(why.contains("none of the ends here") || why.contains("is not there (a container's"), "{why}");
-    let Some(names) = or_left_out(ascertain_netlab::tcp::above()) else { return };
-    let why = is_available(&arm(KERNEL_TLS, &[])).unwrap_err().to_string();
-    let has_tls = names.split(' ').any(|name| name == "tls");
-    assert!(has_tls || why.contains("(os error 2)") && why.contains(&format!("has `{names}`, and not")), "{why}");
+    for server in [CADDY, GO] {
+        let why = is_available(&arm(KERNEL_TLS, &between(OWN, server))).unwrap_err().to_string();
+        assert!(why.contains("does not give the kernel its keys"), "{why}");
+    }
+}
+
+#[test]
+fn a_kernel_without_tls_is_said_to_be_so() {
+    let error = io::Error::from_raw_os_error(2);
+    for (above, says) in [
+        (Ok("mptcp".into()), "has `mptcp`, and not `tls`: root's `modprobe tls`"),
+        (Ok("espintcp tls".into()), "has `espintcp tls`"),
+        (Err(io::ErrorKind::NotFound.into()), "is not there (a container's network?)"),
+    ] {
+        let why = no_kernel_tls(&error, above);
+        assert!(why.contains("(os error 2)") && why.contains(says), "{why}");
+    }
+    let counted = |before, after| check_kernel(Ok(before), Ok(after), 4).map_err(|error| error.to_string());
+    assert_eq!(counted(3, 7), Ok(()));
+    assert!(counted(3, 6).unwrap_err().contains("encrypted 3 of 4 connections"));
+}
+
+/// Each cipher, several connections, and several requests on one. `cargo xtask test guest` runs this on a kernel that
+/// has TLS.
+#[test]
+fn the_kernel_encrypts() {
+    let servers = [OWN, NGINX].map(|server| between(OWN, server));
+    for ((cipher, _), server) in CIPHERS.iter().flat_map(|cipher| servers.iter().map(move |server| (cipher, server))) {
+        let levels = [&server[..], &[("cipher", (*cipher).into()), ("streams", 3.into())]].concat();
+        let requests = [&levels[..], &[("rate", 200.into())]].concat();
+        let arms = [arm(KERNEL_TLS, &levels), arm(KERNEL_TLS, &requests), arm(TLS, &levels)];
+        if or_left_out(is_available(&arms[0])).is_none() {
+            continue;
+        }
+        let mut transfers = open(&arms);
+        for index in 0..arms.len() {
+            transfers.verify(index).unwrap();
+            measured(&mut transfers, index).unwrap();
+        }
+    }
 }
 
 #[test]

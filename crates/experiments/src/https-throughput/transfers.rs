@@ -1,8 +1,8 @@
 //! Transfers, measured.
 
-use std::fs;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::{fs, io};
 
 use ascertain_engine::experiment::{Arm, ArmId, Point, Samples, Session, Setup, TargetError, Trial};
 use ascertain_engine::finding::Remark;
@@ -13,8 +13,8 @@ use ascertain_sys::interrupt::Stop;
 use super::clients::{Client, Download, Seen, cipher_of, cipher_on};
 use super::go::Built;
 use super::requests::{Schedule, connect};
-use super::servers::{Serving, word};
-use super::{CLIENT_CPU, CPU, ONE, SERVER_CPU, THROUGHPUT};
+use super::servers::{Serving, encrypted_by_kernel, word};
+use super::{CLIENT_CPU, CPU, KERNEL_TLS, ONE, SERVER_CPU, THROUGHPUT};
 use crate::links::failed;
 
 /// What is to be spoken.
@@ -38,6 +38,7 @@ fn placed(is_on_one: bool) -> Result<Option<Pinned>, TargetError> {
 struct Target {
     client: Client,
     is_on_one: bool,
+    is_by_kernel: bool,
     serving: Rc<Serving>,
     addresses: Vec<SocketAddr>,
     path: String,
@@ -99,8 +100,22 @@ impl Target {
         let addresses = (0..streams as usize).map(|stream| serving.address(stream)).collect();
         let between = format!("{} from {}, {}", word(arm, "client"), word(arm, "server"), arm.variant);
         let cipher = cipher_of(arm);
+        let is_by_kernel = arm.variant == KERNEL_TLS;
         let (limited, remark) = Default::default();
-        Ok(Self { client, is_on_one, serving, addresses, path, bytes_each, cipher, schedule, limited, remark, between })
+        Ok(Self {
+            client,
+            is_on_one,
+            is_by_kernel,
+            serving,
+            addresses,
+            path,
+            bytes_each,
+            cipher,
+            schedule,
+            limited,
+            remark,
+            between,
+        })
     }
 
     /// An error with who it is of, and with what the server says of it.
@@ -180,13 +195,28 @@ fn check_cipher(wanted: Option<&str>, seen: Option<&str>) -> Result<(), TargetEr
     if seen == instead { Ok(()) } else { Err(failed(format!("{seen} was agreed upon instead of {instead}"))) }
 }
 
+/// An nginx whose OpenSSL was built without its part of it encrypts by itself, and says nothing.
+fn check_kernel(before: io::Result<u64>, after: io::Result<u64>, streams: usize) -> Result<(), TargetError> {
+    let count = after.map_err(failed)? - before.map_err(failed)?;
+    let said = || format!("by /proc/net/tls_stat the kernel encrypted {count} of {streams} connections");
+    if count >= streams as u64 {
+        Ok(())
+    } else {
+        Err(failed(format!("{}: was OpenSSL built with enable-ktls?", said())))
+    }
+}
+
 impl Session for Transfers {
-    /// Who does not say what encrypts with each download is asked once.
+    /// Who does not say what encrypts with each download is asked once, and so is the kernel.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         let target = &mut self.targets[arm];
         let stop = &self.stop;
         let mut verify = || {
+            let before = encrypted_by_kernel();
             let (download, _) = target.download(stop)?;
+            if target.is_by_kernel {
+                check_kernel(before, encrypted_by_kernel(), target.addresses.len())?;
+            }
             let seen = download.seen.iter().find_map(|seen| seen.cipher.clone());
             let seen = if seen.is_some() { seen } else { target.client.cipher()? };
             target.check_cipher(seen.as_deref())

@@ -29,12 +29,16 @@
 
 mod client;
 mod filling;
+#[cfg(target_os = "linux")]
+mod kernel_tls;
 mod misbehaviour;
 mod server;
 mod tls;
 mod watched;
 
 pub use client::{Answer, Connection, Offer, Request};
+#[cfg(target_os = "linux")]
+pub use kernel_tls::kernel_has_tls;
 pub use misbehaviour::Misbehaviour;
 #[cfg(feature = "stores")]
 pub(crate) use server::serve_requests;

@@ -17,6 +17,8 @@ use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 
 use super::filling::{Filling, length_bytes};
+#[cfg(target_os = "linux")]
+use super::kernel_tls;
 use super::misbehaviour::misbehave;
 use super::tls::serving;
 use super::{Misbehaviour, Protocol, TlsVersion};
@@ -68,6 +70,24 @@ impl Server {
             async move {
                 stream.set_nodelay(true).ok()?;
                 serve_requests(stream, acceptor, move |request| respond(request, counters.clone())).await
+            }
+        })
+    }
+
+    /// Serves whoever connects to this socket by TLS 1.3, of which the kernel does all but the handshake:
+    /// [`kernel_has_tls`](super::kernel_has_tls) says whether it can.
+    ///
+    /// # Errors
+    /// [`Error::Server`] as the kernel says.
+    #[cfg(target_os = "linux")]
+    pub fn with_kernel_tls(listener: TcpListener) -> Result<Self, Error> {
+        let acceptor = TlsAcceptor::from(serving(&[TlsVersion::V1_3])?);
+        Self::run(listener, move |stream, counters| {
+            let acceptor = acceptor.clone();
+            async move {
+                stream.set_nodelay(true).ok()?;
+                let stream = kernel_tls::accept(&acceptor, stream).await.ok()?;
+                serve_requests(stream, None, move |request| respond(request, counters.clone())).await
             }
         })
     }

@@ -129,6 +129,8 @@ pub(crate) fn serving(versions: &[TlsVersion]) -> Result<Arc<ServerConfig>, Erro
         .with_single_cert(vec![certificate], key)
         .map_err(Error::tls)?;
     config.alpn_protocols = [Protocol::Http2, Protocol::Http1].map(|protocol| protocol.id().to_vec()).into();
+    // For the kernel, where it is to encrypt.
+    config.enable_secret_extraction = true;
     Ok(config.into())
 }
 

@@ -25,5 +25,7 @@
 mod programs;
 mod running;
 
-pub use programs::{AZURITE_KEY, azurite, bind, caddy, iperf3, knot, make_container, minio, nginx, nsd};
+pub use programs::{
+    AZURITE_KEY, azurite, bind, caddy, iperf3, knot, make_container, minio, nginx, nginx_with_kernel_tls, nsd,
+};
 pub use running::{Folder, Program, Running, find, start_anywhere};

@@ -23,6 +23,17 @@ fn with_files<const N: usize>(program: Program, files: [(&str, String); N]) -> P
 /// the certificate of our own servers.
 #[must_use]
 pub fn nginx(address: SocketAddr, tls: Option<TlsVersion>) -> Program {
+    nginx_with(address, tls, "")
+}
+
+/// The same by TLS 1.3, for which it gives the kernel its keys: where its OpenSSL was built so, and the kernel takes
+/// them.
+#[must_use]
+pub fn nginx_with_kernel_tls(address: SocketAddr) -> Program {
+    nginx_with(address, Some(TlsVersion::V1_3), "ssl_conf_command Options KTLS;")
+}
+
+fn nginx_with(address: SocketAddr, tls: Option<TlsVersion>, also: &str) -> Program {
     // One process, for the workers of one that is killed live on.
     let program =
         program("nginx", "apt-get install nginx", &["-p", "{folder}", "-c", "{folder}/conf", "-e", "stderr"], address);
@@ -39,7 +50,7 @@ http {{
   client_body_temp_path {{folder}}/body; proxy_temp_path {{folder}}/proxy; fastcgi_temp_path {{folder}}/fastcgi;
   uwsgi_temp_path {{folder}}/uwsgi; scgi_temp_path {{folder}}/scgi;
   server {{
-    listen {address}{listen}; {tls}
+    listen {address}{listen}; {tls} {also}
     ssl_certificate {{folder}}/certificate.pem; ssl_certificate_key {{folder}}/key.pem;
     root {{folder}}/www;
   }}

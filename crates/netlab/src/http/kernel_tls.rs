@@ -1,0 +1,142 @@
+//! TLS of which the handshake is rustls's, and the rest the kernel's.
+
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use ascertain_sys::tcp::{Direction, TlsCipher, give_tls_key, put_tls_above};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::{ConnectionTrafficSecrets, ExtractedSecrets};
+
+/// Whether the kernel encrypts and decrypts with this cipher: asks it to, of a connection over loopback.
+///
+/// # Errors
+/// As the kernel says: `ENOENT` where it has no TLS.
+pub fn kernel_has_tls(cipher: TlsCipher) -> io::Result<()> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let stream = std::net::TcpStream::connect(listener.local_addr()?)?;
+    let key = [0; 32];
+    let key = if cipher == TlsCipher::Aes128Gcm { &key[..16] } else { &key };
+    put_tls_above(&stream)?;
+    [Direction::Sent, Direction::Received]
+        .into_iter()
+        .try_for_each(|direction| give_tls_key(&stream, direction, cipher, key, [0; 12], 0))
+}
+
+/// Agrees with a client upon keys, and gives them to the kernel. Whoever reads and writes from then on does so in the
+/// open. The keys must be ones that the acceptor lets out. A client that ends TLS before the connection is an error of
+/// reading, since the kernel gives alerts to nobody who does not ask for them.
+pub async fn accept(acceptor: &TlsAcceptor, stream: TcpStream) -> io::Result<TcpStream> {
+    let (stream, secrets) = agree(acceptor, stream).await?;
+    put_tls_above(&stream)?;
+    for (direction, (record, secrets)) in [(Direction::Sent, secrets.tx), (Direction::Received, secrets.rx)] {
+        let (cipher, key, iv) = match secrets {
+            ConnectionTrafficSecrets::Aes128Gcm { key, iv } => (TlsCipher::Aes128Gcm, key, iv),
+            ConnectionTrafficSecrets::Aes256Gcm { key, iv } => (TlsCipher::Aes256Gcm, key, iv),
+            ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => (TlsCipher::ChaCha20Poly1305, key, iv),
+            _ => return Err(io::ErrorKind::Unsupported.into()),
+        };
+        let iv = iv.as_ref().try_into().map_err(io::Error::other)?;
+        give_tls_key(&stream, direction, cipher, key.as_ref(), iv, record)?;
+    }
+    Ok(stream)
+}
+
+/// The handshake alone. What the client has sent behind it is still in the socket.
+async fn agree(acceptor: &TlsAcceptor, stream: TcpStream) -> io::Result<(TcpStream, ExtractedSecrets)> {
+    let stream = ByRecord { stream, header: Vec::with_capacity(HEADER_BYTES), left_bytes: 0 };
+    let (ByRecord { stream, .. }, connection) = acceptor.accept(stream).await?.into_inner();
+    Ok((stream, connection.dangerous_extract_secrets().map_err(io::Error::other)?))
+}
+
+/// What a record begins with: its kind, a version, and the length of what follows.
+const HEADER_BYTES: usize = 5;
+
+/// Gives out no more than what is left of a record, so that nothing behind the handshake is taken from the kernel.
+struct ByRecord {
+    stream: TcpStream,
+    /// As much of it as was read.
+    header: Vec<u8>,
+    /// Of the record, once its whole header was read.
+    left_bytes: usize,
+}
+
+impl AsyncRead for ByRecord {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context, into: &mut ReadBuf) -> Poll<io::Result<()>> {
+        let mut bytes = [0; 4096];
+        let is_in_header = self.left_bytes == 0;
+        let most = if is_in_header { HEADER_BYTES - self.header.len() } else { self.left_bytes };
+        let mut read = ReadBuf::new(&mut bytes[..most.min(4096).min(into.remaining())]);
+        ready!(Pin::new(&mut self.stream).poll_read(context, &mut read))?;
+        let read = read.filled();
+        into.put_slice(read);
+        if is_in_header {
+            self.header.extend(read);
+            if let [_, _, _, high, low] = self.header[..] {
+                self.left_bytes = u16::from_be_bytes([high, low]).into();
+                self.header.clear();
+            }
+        } else {
+            self.left_bytes -= read.len();
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for ByRecord {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt;
+    use tokio_rustls::TlsConnector;
+
+    use super::super::tls::serving;
+    use super::super::{Protocol, TlsVersion, trusting_ours};
+    use super::*;
+
+    /// A client sends its first request with the last of the handshake. Were it taken with that, the kernel would wait
+    /// for a record that has gone.
+    #[test]
+    fn what_follows_the_handshake_is_left_to_the_kernel() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let acceptor = TlsAcceptor::from(serving(&[TlsVersion::V1_3]).unwrap());
+            let config = trusting_ours(&[TlsVersion::V1_3]).unwrap().asking_for(Protocol::Http1);
+            let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+            let address = listener.local_addr().unwrap();
+            // Held back until there is all of it.
+            let client = tokio::spawn(async move {
+                let stream = tokio::io::BufWriter::with_capacity(1 << 16, TcpStream::connect(address).await.unwrap());
+                let connector = TlsConnector::from(config);
+                let name = "localhost".try_into().unwrap();
+                let mut stream = connector.connect(name, stream).await.unwrap();
+                for _ in 0..3 {
+                    stream.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
+                }
+                stream.flush().await.unwrap();
+                stream
+            });
+            let (stream, _) = listener.accept().await.unwrap();
+            let (stream, secrets) = agree(&acceptor, stream).await.unwrap();
+            let _client = client.await.unwrap();
+            let mut first = [0; HEADER_BYTES];
+            stream.peek(&mut first).await.unwrap();
+            assert_eq!((first[0], first[4], secrets.rx.0), (23, 16 + 1 + 16, 0), "the first record of the client");
+        });
+    }
+}
