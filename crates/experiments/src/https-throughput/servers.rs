@@ -79,8 +79,9 @@ pub fn no_kernel_tls(error: &io::Error, above: io::Result<String>) -> String {
 /// The connections that the kernel has encrypted for since it started.
 pub fn encrypted_by_kernel() -> io::Result<u64> {
     let counters = std::fs::read_to_string("/proc/net/tls_stat")?;
-    let count = |line: &str| line.strip_prefix("TlsTxSw").or(line.strip_prefix("TlsTxDevice"))?.trim().parse().ok();
-    Ok(counters.lines().filter_map(count).sum::<u64>())
+    let count =
+        |line: &str| line.strip_prefix("TlsTxSw").or(line.strip_prefix("TlsTxDevice"))?.trim().parse::<u64>().ok();
+    Ok(counters.lines().filter_map(count).sum())
 }
 
 /// What answers: of what has one thread or process, one for each stream.

@@ -1,12 +1,12 @@
 //! TLS of which the handshake is rustls's, and the rest the kernel's.
 
-use std::io;
+use std::io::{self, Cursor, Read};
 use std::net::{Ipv4Addr, TcpListener};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use ascertain_sys::tcp::{Direction, TlsCipher, give_tls_key, put_tls_above};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::{ConnectionTrafficSecrets, ExtractedSecrets};
@@ -29,8 +29,11 @@ pub fn kernel_has_tls(cipher: TlsCipher) -> io::Result<()> {
 /// Agrees with a client upon keys, and gives them to the kernel. Whoever reads and writes from then on does so in the
 /// open. The keys must be ones that the acceptor lets out. A client that ends TLS before the connection is an error of
 /// reading, since the kernel gives alerts to nobody who does not ask for them.
-pub async fn accept(acceptor: &TlsAcceptor, stream: TcpStream) -> io::Result<TcpStream> {
-    let (stream, secrets) = agree(acceptor, stream).await?;
+pub async fn accept(
+    acceptor: &TlsAcceptor,
+    stream: TcpStream,
+) -> io::Result<impl AsyncRead + AsyncWrite + Unpin + Send + use<>> {
+    let (stream, taken, secrets) = agree(acceptor, stream).await?;
     put_tls_above(&stream)?;
     for (direction, (record, secrets)) in [(Direction::Sent, secrets.tx), (Direction::Received, secrets.rx)] {
         let (cipher, key, iv) = match secrets {
@@ -42,20 +45,25 @@ pub async fn accept(acceptor: &TlsAcceptor, stream: TcpStream) -> io::Result<Tcp
         let iv = iv.as_ref().try_into().map_err(io::Error::other)?;
         give_tls_key(&stream, direction, cipher, key.as_ref(), iv, record)?;
     }
-    Ok(stream)
+    let (read, write) = stream.into_split();
+    Ok(tokio::io::join(AsyncReadExt::chain(Cursor::new(taken), read), write))
 }
 
-/// The handshake alone. What the client has sent behind it is still in the socket.
-async fn agree(acceptor: &TlsAcceptor, stream: TcpStream) -> io::Result<(TcpStream, ExtractedSecrets)> {
+/// The handshake alone, and what the client has sent behind it: a record or none, decrypted. The others are still in
+/// the socket.
+async fn agree(acceptor: &TlsAcceptor, stream: TcpStream) -> io::Result<(TcpStream, Vec<u8>, ExtractedSecrets)> {
     let stream = ByRecord { stream, header: Vec::with_capacity(HEADER_BYTES), left_bytes: 0 };
-    let (ByRecord { stream, .. }, connection) = acceptor.accept(stream).await?.into_inner();
-    Ok((stream, connection.dangerous_extract_secrets().map_err(io::Error::other)?))
+    let (ByRecord { stream, .. }, mut connection) = acceptor.accept(stream).await?.into_inner();
+    let taken_bytes = connection.process_new_packets().map_err(io::Error::other)?.plaintext_bytes_to_read();
+    let mut taken = vec![0; taken_bytes];
+    connection.reader().read_exact(&mut taken)?;
+    Ok((stream, taken, connection.dangerous_extract_secrets().map_err(io::Error::other)?))
 }
 
 /// What a record begins with: its kind, a version, and the length of what follows.
 const HEADER_BYTES: usize = 5;
 
-/// Gives out no more than what is left of a record, so that nothing behind the handshake is taken from the kernel.
+/// Gives out no more than what is left of a record, so that no part of one is taken from the kernel.
 struct ByRecord {
     stream: TcpStream,
     /// As much of it as was read.
@@ -102,41 +110,56 @@ impl AsyncWrite for ByRecord {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::AsyncWriteExt;
-    use tokio_rustls::TlsConnector;
+    use std::io::Write;
+
+    use tokio_rustls::rustls::ClientConnection;
 
     use super::super::tls::serving;
     use super::super::{Protocol, TlsVersion, trusting_ours};
     use super::*;
 
-    /// A client sends its first request with the last of the handshake. Were it taken with that, the kernel would wait
-    /// for a record that has gone.
+    const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n";
+    /// With its kind, and a seal.
+    const RECORD_BYTES: usize = HEADER_BYTES + REQUEST.len() + 1 + 16;
+
+    /// A client may send requests together with the last of the handshake. Each is read here or left to the kernel,
+    /// which counts on from there: none is lost, or cut.
     #[test]
     fn what_follows_the_handshake_is_left_to_the_kernel() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let config = trusting_ours(&[TlsVersion::V1_3]).unwrap().asking_for(Protocol::Http1);
+        let mut client = ClientConnection::new(config, "localhost".try_into().unwrap()).unwrap();
+        let client = std::thread::spawn(move || {
+            let mut stream = std::net::TcpStream::connect(address).unwrap();
+            client.write_tls(&mut stream).unwrap();
+            while client.is_handshaking() {
+                client.read_tls(&mut stream).unwrap();
+                client.process_new_packets().unwrap();
+            }
+            for _ in 0..3 {
+                client.writer().write_all(REQUEST).unwrap();
+            }
+            let mut last = Vec::new();
+            while client.wants_write() {
+                client.write_tls(&mut last).unwrap();
+            }
+            stream.write_all(&last).unwrap();
+            stream
+        });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
+            let (stream, _) = listener.accept().unwrap();
+            stream.set_nonblocking(true).unwrap();
             let acceptor = TlsAcceptor::from(serving(&[TlsVersion::V1_3]).unwrap());
-            let config = trusting_ours(&[TlsVersion::V1_3]).unwrap().asking_for(Protocol::Http1);
-            let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-            let address = listener.local_addr().unwrap();
-            // Held back until there is all of it.
-            let client = tokio::spawn(async move {
-                let stream = tokio::io::BufWriter::with_capacity(1 << 16, TcpStream::connect(address).await.unwrap());
-                let connector = TlsConnector::from(config);
-                let name = "localhost".try_into().unwrap();
-                let mut stream = connector.connect(name, stream).await.unwrap();
-                for _ in 0..3 {
-                    stream.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
-                }
-                stream.flush().await.unwrap();
-                stream
-            });
-            let (stream, _) = listener.accept().await.unwrap();
-            let (stream, secrets) = agree(&acceptor, stream).await.unwrap();
-            let _client = client.await.unwrap();
-            let mut first = [0; HEADER_BYTES];
-            stream.peek(&mut first).await.unwrap();
-            assert_eq!((first[0], first[4], secrets.rx.0), (23, 16 + 1 + 16, 0), "the first record of the client");
+            let (stream, taken, secrets) = agree(&acceptor, TcpStream::from_std(stream).unwrap()).await.unwrap();
+            let _client = client.join().unwrap();
+            let mut left = [0; 1_000];
+            let bytes = stream.into_std().unwrap().peek(&mut left).unwrap();
+            let left: Vec<_> = left[..bytes].chunks(RECORD_BYTES).map(|record| (record[0], record.len())).collect();
+            assert!(!left.is_empty() && left.iter().all(|record| *record == (23, RECORD_BYTES)), "{left:?}");
+            assert_eq!(taken, REQUEST.repeat(3 - left.len()));
+            assert_eq!(secrets.rx.0, 3 - left.len() as u64);
         });
     }
 }
