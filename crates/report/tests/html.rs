@@ -100,14 +100,14 @@ fn unpacked(page: &str) -> Vec<String> {
     let unpacked = miniz_oxide::inflate::decompress_to_vec_zlib(&bytes[..bytes.len() - filled]);
     let text = String::from_utf8(unpacked.expect("as a browser reads it")).unwrap();
     let (frames, missing): (Vec<String>, BTreeMap<String, String>) = serde_json::from_str(&text).expect("as packed");
-    let mut missing: BTreeMap<&str, std::str::Lines> =
-        missing.iter().map(|(name, values)| (name.as_str(), values.lines())).collect();
+    let mut missing: BTreeMap<&str, std::str::Split<char>> =
+        missing.iter().map(|(name, values)| (name.as_str(), values.split('\n'))).collect();
     let mut whole = |frame: String| {
         let mut pieces = frame.split('\u{7f}');
         let first = pieces.next().unwrap().to_string();
         pieces.fold(first, |part, piece| {
             let name = part.strip_suffix("=\"").map_or("", |before| before.rsplit(' ').next().unwrap());
-            let value = missing.get_mut(name).and_then(Iterator::next).unwrap_or_default();
+            let value = missing.get_mut(name).and_then(Iterator::next).expect("each place has something");
             part + value + piece
         })
     };

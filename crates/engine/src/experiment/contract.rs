@@ -34,7 +34,8 @@ pub trait Experiment {
         Ok(())
     }
 
-    /// Whether a factor means anything to an arm, at its other levels: an arm has no level of one that doesn't.
+    /// Whether the factor changes what this arm measures, given its other levels; [`trimmed`](Self::trimmed) drops the
+    /// others.
     fn has(&self, _arm: &Arm, _factor: &str) -> bool {
         true
     }

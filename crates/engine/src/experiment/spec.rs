@@ -435,7 +435,8 @@ impl From<&str> for Level {
 /// Something that is observed of an arm in a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
-    /// Its name: `wall`, `time`, `fill_rate`.
+    /// Its name: `wall`, `time`, `fill_rate`. That of a quantile within the trial ends in `_p` and its percent, as
+    /// `latency_p99` does: tables have those of the same thing beside each other.
     pub name: String,
     /// A line about it.
     pub about: String,
