@@ -50,8 +50,8 @@ pub(crate) struct Schedule<'r, 'a> {
     clock: &'r dyn Fn() -> u64,
     next_progress_ns: u64,
     now: Now,
-    /// Lanes that had their turn for a pilot, which are the first so many; those that were opened; and how long all that
-    /// took.
+    /// Lanes that had their turn for a pilot, which are the first so many; those that were opened; and how long all
+    /// that took.
     piloted: usize,
     opened: usize,
     pilots_ns: u64,
@@ -321,8 +321,9 @@ impl<'r, 'a> Schedule<'r, 'a> {
         Duration::from_nanos(self.time_ns.end.saturating_sub(self.time_ns.start))
     }
 
-    /// The lane that is to have the next slice: tables come first, and when they have enough to be read, take turns with
-    /// whichever expects most log-evidence a second. The choice looks only at the past, so it does not touch validity.
+    /// The lane that is to have the next slice: tables come first, and when they have enough to be read, take turns
+    /// with whichever expects most log-evidence a second. The choice looks only at the past, so it does not touch
+    /// validity.
     fn choose(&mut self) -> Option<usize> {
         if self.time_left_ns() == 0 || self.stop.is_asked() {
             return None;

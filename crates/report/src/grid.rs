@@ -427,8 +427,8 @@ pub(crate) fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
 
 /// A table for each experiment: a heading with the levels that all arms share, and a row for each arm. A row has the
 /// first metric's median with its interval and, of more than 100 trials, its 0.99-quantile; of the other metrics the
-/// median, or of shares the mean. Where the first metric is a quantile (see [`Metric::name`]), the other quantiles of the
-/// same thing come next, with their intervals.
+/// median, or of shares the mean. Where the first metric is a quantile (see [`Metric::name`]), the other quantiles of
+/// the same thing come next, with their intervals.
 ///
 /// [`Metric::name`]: ascertain_engine::experiment::Metric::name
 pub(crate) fn points(outcome: &Outcome) -> Vec<(String, Grid)> {
@@ -436,8 +436,8 @@ pub(crate) fn points(outcome: &Outcome) -> Vec<(String, Grid)> {
     tables.iter().map(|(experiment, points)| experiment_table(experiment, points)).collect()
 }
 
-/// What has a place in a table: what was measured, and arms that were to be and have no trials, since somebody ended the
-/// run before their turn came. What was left out for a reason has that said beside the table.
+/// What has a place in a table: what was measured, and arms that were to be and have no trials, since somebody ended
+/// the run before their turn came. What was left out for a reason has that said beside the table.
 pub(crate) fn in_tables(outcome: &Outcome) -> impl Iterator<Item = &PointSummary> {
     fn key(point: &PointSummary) -> (&str, &str, &Point) {
         (&point.experiment, &point.variant, &point.at)

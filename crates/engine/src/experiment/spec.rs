@@ -61,8 +61,8 @@ impl Spec {
         (!is_real).then_some(&*emulates.what)
     }
 
-    /// Why an arm is none of this experiment, where a level is none of its factor: a plan that was written by hand, or by
-    /// another version, may ask for it.
+    /// Why an arm is none of this experiment, where a level is none of its factor: a plan that was written by hand, or
+    /// by another version, may ask for it.
     pub(crate) fn refusal(&self, arm: &Arm) -> Option<String> {
         self.factors.iter().find_map(|Factor { name, accepts, .. }| {
             let level = arm.point.0.get(name).filter(|level| !accepts.admits(level))?;

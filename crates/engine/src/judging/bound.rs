@@ -44,8 +44,8 @@ pub(crate) struct BoundTests {
     tests: Vec<BoundTest>,
     /// The slots of all arms.
     pub slots: Slots,
-    /// The conditions of all predicates, each with its metric, as people write them: an exit that must be 0 without being
-    /// spoken of comes first.
+    /// The conditions of all predicates, each with its metric, as people write them: an exit that must be 0 without
+    /// being spoken of comes first.
     pub conditions: Vec<(String, String)>,
 }
 

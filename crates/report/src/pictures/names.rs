@@ -170,8 +170,8 @@ pub(super) fn series(variants: &[Variant], rows: &[(&Arm, String)]) -> (Vec<usiz
 const PAIRS: usize = COLORS * SHAPES;
 
 /// The series of each variant. Those whose names begin with another's are of its family, as `kahan-avx2` is of
-/// `kahan`'s: a family has a colour, and what follows its name has a shape, the same in all families. Where there are no
-/// families, each has what its place gives it.
+/// `kahan`'s: a family has a colour, and what follows its name has a shape, the same in all families. Where there are
+/// no families, each has what its place gives it.
 fn series_of(variants: &[Variant]) -> Vec<(&str, usize)> {
     let names: Vec<&str> = variants.iter().map(|variant| variant.name.as_str()).collect();
     let is_of = |name: &str, family: &str| name.strip_prefix(family).is_some_and(|rest| rest.starts_with('-'));
