@@ -374,3 +374,19 @@ fn check_names(chosen: &[&dyn Experiment], args: &Args) -> anyhow::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use ascertain_engine::experiment::Point;
+
+    use super::*;
+
+    /// Whole variants are real too, not only levels; and what emulates nothing has nothing to be told apart.
+    #[test]
+    fn what_is_real_is_told_from_what_is_emulated() {
+        let arm =
+            |variant: &str, trace: &str| Arm { variant: variant.into(), point: Point::default().with("trace", trace) };
+        assert!(is_real("cache-race", &arm("never", "live")));
+        assert!(!is_real("cache-race", &arm("race", "live")) && !is_real("sum", &arm("naive", "live")));
+    }
+}
