@@ -60,7 +60,7 @@ pub struct Display {
 pub enum Format {
     /// For people.
     Table,
-    /// One object; where it has a `schema`, that names its form and version.
+    /// One object, whose `schema` names its form and version.
     Json,
     /// One line a metric of an arm.
     Csv,

@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write;
 use std::net::TcpListener;
 use std::path::Path;
@@ -41,6 +41,11 @@ fn clean(store: &RunningStore, state: &Path, arguments: &[&str]) -> Ran {
     ran(of_store(store, state, &[CLEAN, arguments].concat()).output().unwrap())
 }
 
+/// So large that no move of it ends before it is killed.
+fn large_file(state: &Path) {
+    File::create(state.join("file")).unwrap().set_len(1 << 30).unwrap();
+}
+
 /// A `put` that is under way: blocks of it are there, and others are to come.
 fn putting(store: &RunningStore, state: &Path, arguments: &[&str]) -> Child {
     let endpoint = store.url().replace("://", "://ann:PLANTEDUSER@") + "/?x=PLANTEDQUERY";
@@ -76,7 +81,7 @@ fn an_upload_that_nobody_can_go_on_with_is_given_up() {
     for served in [Store::s3(), Store::gcs()] {
         let state = tempfile::tempdir().unwrap();
         let state = state.path();
-        fs::write(state.join("file"), vec![7; 24 << 20]).unwrap();
+        large_file(state);
         let (store, address) = start(served);
         let from_file = ["file", &address, "--no-journal", "--limit", "8MB/s"];
         for (arguments, from) in [(&["-", &address][..], "standard input"), (&from_file, "/file")] {
@@ -114,7 +119,7 @@ fn a_journal_is_named_until_it_is_given_up() {
     for served in [Store::s3(), Store::azure()] {
         let state = tempfile::tempdir().unwrap();
         let state = state.path();
-        fs::write(state.join("file"), vec![7; 24 << 20]).unwrap();
+        large_file(state);
         let (store, address) = start(served);
         killed(putting(&store, state, &["file", &address, "--limit", "8MB/s"]));
         let is_s3 = store.store().dialect == Dialect::S3;
@@ -123,7 +128,7 @@ fn a_journal_is_named_until_it_is_given_up() {
             let said = format!("{address} is not whole, ");
             assert!(named.code == Some(0) && named.stdout.starts_with(&said), "{}{}", named.stdout, named.stderr);
             assert!(
-                named.stdout.contains(" of 25.17 MB from ") && named.stdout.contains("--give-up"),
+                named.stdout.contains(" of 1.074 GB from ") && named.stdout.contains("--give-up"),
                 "{}",
                 named.stdout
             );
@@ -143,7 +148,7 @@ fn a_journal_is_named_until_it_is_given_up() {
 fn a_download_is_given_up() {
     let state = tempfile::tempdir().unwrap();
     let state = state.path();
-    fs::write(state.join("file"), vec![7; 24 << 20]).unwrap();
+    large_file(state);
     let mut get = command(state, &["get", "file", "into/copy", "--limit", "4MB/s", "--quiet"]);
     let child = get.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let names = || {

@@ -4,9 +4,13 @@
 mod common;
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::net::TcpListener;
+use std::time::Duration;
 
+use ascertain_netlab::store::Store;
 use ascertain_stats::Tally;
-use common::{ascertain, command, runs};
+use common::{ascertain, command, ran, runs};
 use serde_json::Value;
 
 #[test]
@@ -137,7 +141,10 @@ fn the_guide_has_the_keys_of_each_schema() {
         match value {
             Value::Object(map) if depth > 0 => map.iter().for_each(|(key, value)| {
                 known.push(key.clone());
-                keys(value, if ["accepts", "reduce"].contains(&key.as_str()) { 0 } else { depth - 1 }, known);
+                let is_explained_elsewhere = ["accepts", "asked", "at", "machine", "reduce"].contains(&key.as_str())
+                    || key == "cpu_times"
+                    || key.ends_with("_codes");
+                keys(value, if is_explained_elsewhere { 0 } else { depth - 1 }, known);
             }),
             Value::Array(all) => all.iter().for_each(|value| keys(value, depth, known)),
             _ => {}
@@ -145,21 +152,39 @@ fn the_guide_has_the_keys_of_each_schema() {
     }
     let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide.md")).unwrap();
     let state = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(state.path().join(name), text).unwrap();
+    write("a.csv", "1\n2\n3\n");
+    write("b.csv", "2\n3\n4\n");
+    File::create(state.path().join("file")).unwrap().set_len(40 << 20).unwrap();
+    // Far enough for a plan.
+    let store = Store { latency: Duration::from_millis(5), ..Store::s3() };
+    let store = store.start(TcpListener::bind("127.0.0.1:0").unwrap(), None).unwrap();
     let judge: &[&str] = &["judge", "3972/4000", "--at-least", "98%"];
     for (arguments, schema, depth) in [
         (judge, "ascertain.judgement/1", 1),
+        (&["compare", "true", "sleep 0.001", "-r", "2", "--no-evidence"], "ascertain.run/1", 2),
+        (&["slo", "--at-least", "80%", "--within", "10s", "--no-evidence", "--", "false"], "ascertain.run/1", 2),
         (&["list"], "ascertain.list/1", 3),
         (&["explain", "sum"], "ascertain.explanation/1", 3),
         (&["explain", "sum.kahan-avx512-8x-naive"], "ascertain.explanation/1", 5),
         (&["explain", "cache-race.network-wins-1-percent"], "ascertain.explanation/1", 5),
+        (&["power", "--at-least", "90%"], "ascertain.power/1", 2),
+        (&["permute", "a.csv", "b.csv"], "ascertain.permute/1", 2),
+        (&["put", "file", "s3://bucket/file", "--endpoint-url", &store.url()], "ascertain.transfer/1", 4),
     ] {
-        let json = ascertain(state.path(), &[arguments, &["--format", "json"]].concat()).json();
+        let mut command = command(state.path(), &[&arguments[..1], &["--format", "json"], &arguments[1..]].concat());
+        let (account, secret) = (&store.store().account, &store.store().secret);
+        command.env("AWS_ACCESS_KEY_ID", account).env("AWS_SECRET_ACCESS_KEY", secret);
+        let json = ran(command.output().unwrap()).json();
         assert_eq!(json["schema"], schema);
         let row = guide.lines().find(|line| line.starts_with(&format!("| `{schema}`"))).unwrap();
         let mut known = Vec::new();
         keys(&json, depth, &mut known);
         for key in known.iter().filter(|key| *key != "schema") {
             assert!(row.contains(&format!("`{key}`")), "the guide lacks `{key}` of {schema}");
+        }
+        if schema == "ascertain.transfer/1" {
+            assert!(json["files"][0]["plan"].is_object() && json["files"][0]["requests"].is_object(), "{json}");
         }
     }
 }

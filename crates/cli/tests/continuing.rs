@@ -80,8 +80,8 @@ fn what_is_undecided_says_how_to_go_on() {
     assert!(!ran.stderr.contains("undecided"), "{}", ran.stderr);
 }
 
-/// A time of one's own is kept to, however long an answer takes; and what that is, is told by what the trials since then
-/// took, for of those before nobody knows.
+/// A time of one's own is kept to, however long an answer takes; and what that is, is told by what the trials since
+/// then took, for of those before nobody knows.
 #[test]
 fn what_goes_on_keeps_to_the_time_that_it_is_given() {
     let state = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
 //! What the documents name is there.
 #![allow(missing_docs)]
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ascertain_engine::claims_file;
@@ -62,6 +63,33 @@ fn links_lead_somewhere() {
                 );
             }
         }
+    }
+}
+
+/// What `--format json` prints has a schema, which somebody who meets it looks for.
+#[test]
+fn the_guide_names_each_schema() {
+    fn code_below(folder: &Path) -> String {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let text = |path: PathBuf| match path.extension() {
+            _ if path.is_dir() => code_below(&path),
+            Some(extension) if extension == "rs" => std::fs::read_to_string(path).unwrap(),
+            _ => String::new(),
+        };
+        entries.map(text).collect()
+    }
+    let guide = read("docs/guide.md");
+    let code: String =
+        ["engine", "report", "cli"].map(|name| code_below(&root().join(format!("crates/{name}/src")))).concat();
+    let schemas: BTreeSet<&str> = code
+        .split("\"ascertain.")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .filter(|name| name.contains('/') && !name.starts_with("evidence/"))
+        .collect();
+    assert!(schemas.len() > 9, "{schemas:?}");
+    for schema in schemas {
+        assert!(guide.contains(&format!("`ascertain.{schema}`")), "ascertain.{schema}");
     }
 }
 

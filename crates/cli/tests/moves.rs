@@ -312,6 +312,13 @@ fn only_what_nobody_needs_any_more_is_cleaned() {
     assert!(!left.iter().any(is_there) && kept.iter().all(is_there), "{}", cleaned.stdout);
     let missing = ascertain(state.path(), &["clean", "nowhere"]);
     assert!(missing.code == Some(5) && missing.stderr.contains("nowhere: No such file"), "{}", missing.stderr);
+    // What can't be read is told of once.
+    for name in ["2.journal", "3.note"] {
+        fs::write(state.path().join("ascertain/transfers").join(name), "senseless\n").unwrap();
+    }
+    let unread = ascertain(state.path(), &["clean", "here"]);
+    let told = |name: &str| unread.stderr.matches(name).count();
+    assert_eq!((unread.code, told("2.journal"), told("3.note")), (Some(5), 1, 1), "{}", unread.stderr);
 }
 
 /// Answers everything with what it was told, as an error.

@@ -186,8 +186,8 @@ fn a_missing_privilege_is_called_one() {
     }
 }
 
-/// Where one end is to be built by the machine's Go, that is tried before the run begins: it takes none of its time, and
-/// a Go that builds nothing is a lack of the machine.
+/// Where one end is to be built by the machine's Go, that is tried before the run begins: it takes none of its time,
+/// and a Go that builds nothing is a lack of the machine.
 #[cfg(target_os = "linux")]
 #[test]
 fn go_builds_before_the_run_begins() {

@@ -127,7 +127,7 @@ impl Now {
         }
     }
 
-    /// What is said first of the arm that is measured.
+    /// The kind of remark that came first of the arm that is measured, as last said.
     #[must_use]
     pub fn remarked(&self) -> Option<Remark> {
         self.remarks().get(&self.0.doing.load(Relaxed))?.first().cloned()

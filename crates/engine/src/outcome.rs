@@ -248,8 +248,8 @@ pub struct ClaimResult {
     /// The error that the claim's verdict may be wrong with.
     pub error: f64,
     /// How many times better the candidate is (`compare`: reference divided by command), of a time its speed-up: the
-    /// quantile of the paired ratios that matches the claimed rate, the median at 0.5. For a difference, by how much, in
-    /// the metric's unit. For a predicate on one metric in which there is no chance, its value.
+    /// quantile of the paired ratios that matches the claimed rate, the median at 0.5. For a difference, by how much,
+    /// in the metric's unit. For a predicate on one metric in which there is no chance, its value.
     pub ratio: Option<f64>,
     /// The lower end of its interval: wrong with a chance of at most the claim's error, for an order half of it.
     pub ratio_low: Option<f64>,

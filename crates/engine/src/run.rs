@@ -240,7 +240,7 @@ pub fn run(
 }
 
 /// What was said of arms, and before the run was continued of others.
-fn remarks(now: &Now, lanes: &[Lane], former: Vec<ArmRemark>) -> Vec<ArmRemark> {
+fn remarks(now: &Now, lanes: &[Lane], mut former: Vec<ArmRemark>) -> Vec<ArmRemark> {
     let of_arm = |((lane, slot), remark): ((usize, usize), Remark)| {
         let Lane { experiment, arms, .. } = &lanes[lane];
         let (experiment, Arm { variant, point: at }) = (experiment.spec().id.clone(), arms[slot].clone());
@@ -252,7 +252,9 @@ fn remarks(now: &Now, lanes: &[Lane], former: Vec<ArmRemark>) -> Vec<ArmRemark> 
             |new: &ArmRemark| (&new.experiment, &new.variant, &new.at) == (&one.experiment, &one.variant, &one.at);
         !said.iter().any(is_same)
     };
-    former.into_iter().filter(is_of_others).chain(said.iter().cloned()).collect()
+    former.retain(is_of_others);
+    former.extend(said);
+    former
 }
 
 /// A time without end is 500 years.

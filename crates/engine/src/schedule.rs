@@ -29,7 +29,7 @@ const FEW: u64 = 64;
 const FIRST_TABLE_TRIALS: u64 = 16;
 /// What a comparison is given, by what it takes at the least: a pair may be lost, and the next ones be slower.
 const ROOM: f64 = 1.25;
-/// Pilots have this share of the time before anything is judged, and later every other turn.
+/// Pilots have the first fourth of the time; later no more than half of what has gone by.
 const PILOTS_SHARE: u64 = 4;
 
 /// Somebody asked for the end, or what was measured was cut off.
@@ -50,11 +50,13 @@ pub(crate) struct Schedule<'r, 'a> {
     clock: &'r dyn Fn() -> u64,
     next_progress_ns: u64,
     now: Now,
-    /// Lanes that had their turn for a pilot, which are the first so many; those that were opened; and how long all that
-    /// took.
+    /// Lanes that had their turn for a pilot, which are the first so many; those that were opened; and how long all
+    /// that took.
     piloted: usize,
     opened: usize,
     pilots_ns: u64,
+    /// Lanes that wanted trials at the start: of the others nothing can be measured, or nothing has to be.
+    to_try: usize,
     /// Whether each lane is open.
     is_open: Vec<bool>,
     /// Whether each lane goes on from what was recorded.
@@ -77,6 +79,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
     ) -> Self {
         Schedule {
             is_open: vec![false; judge.lanes.len()],
+            to_try: (0..judge.lanes.len()).filter(|&lane| judge.wants_more(lane)).count(),
             goes_on: judge.lanes.iter().map(|lane| lane.trials > 0).collect(),
             executor,
             judge,
@@ -181,7 +184,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
         if self.time_left_ns() == 0 {
             if self.judge.lanes[lane].trials == 0 {
                 let of_one_ns = (self.opened > 0).then(|| self.pilots_ns as f64 / self.opened as f64);
-                let all_tried_ns = of_one_ns.map(|of_one_ns| of_one_ns * self.is_open.len() as f64);
+                let all_tried_ns = of_one_ns.map(|of_one_ns| of_one_ns * self.to_try as f64);
                 self.give_up(lane, &Reason::TimeUp { was_tried: false, all_tried_ns });
             }
             return Ok(());
@@ -265,9 +268,10 @@ impl<'r, 'a> Schedule<'r, 'a> {
                 continue;
             }
             let trials = judge.soonest_verdict();
-            if trial_ns * trials.saturating_sub(lane.trials) as f64 > left_ns {
+            let fits = |trials: u64| trial_ns * trials.saturating_sub(lane.trials) as f64 <= left_ns;
+            if !fits(trials) {
                 let needed_ns = trial_ns * trials as f64;
-                let at_error = judge.soonest_at_easier();
+                let at_error = judge.soonest_at_easier().filter(|at| fits(at.trials));
                 judge.close(Closed::For(Reason::TooLong { needed_ns, trials, at_error }));
             }
         }
@@ -317,8 +321,9 @@ impl<'r, 'a> Schedule<'r, 'a> {
         Duration::from_nanos(self.time_ns.end.saturating_sub(self.time_ns.start))
     }
 
-    /// The lane that is to have the next slice: tables come first, and when they have enough to be read, take turns with
-    /// whichever expects most log-evidence a second. The choice looks only at the past, so it does not touch validity.
+    /// The lane that is to have the next slice: tables come first, and when they have enough to be read, take turns
+    /// with whichever expects most log-evidence a second. The choice looks only at the past, so it does not touch
+    /// validity.
     fn choose(&mut self) -> Option<usize> {
         if self.time_left_ns() == 0 || self.stop.is_asked() {
             return None;

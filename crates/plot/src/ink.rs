@@ -5,10 +5,12 @@
 /// Chosen here by random search for the greatest least distance (OKLab, Ottosson 2020) between any two, as seen
 /// with normal vision and with each of the three colour blindnesses (simulated after Machado, Oliveira and Fernandes
 /// 2009, severity 1): at least 0.11. Each has a contrast of at least 3:1 against white. A test recomputes both.
-pub const LIGHT: [&str; 8] = ["#1f32af", "#b44c23", "#4d9f91", "#5b395e", "#126f9c", "#bd8700", "#8c0000", "#9f70f3"];
+pub const LIGHT: [&str; COLORS] =
+    ["#1f32af", "#b44c23", "#4d9f91", "#5b395e", "#126f9c", "#bd8700", "#8c0000", "#9f70f3"];
 
 /// The colours of the same series on black or a dark grey (up to `#1b1d20`), chosen alike: at least 0.1 apart.
-pub const DARK: [&str; 8] = ["#b0c7fe", "#d1681e", "#6cf6b2", "#aa728f", "#59a8d6", "#dfce41", "#e6968b", "#7d76df"];
+pub const DARK: [&str; COLORS] =
+    ["#b0c7fe", "#d1681e", "#6cf6b2", "#aa728f", "#59a8d6", "#dfce41", "#e6968b", "#7d76df"];
 
 /// The colours of everything else: what it is called, on white, and on a dark ground.
 pub const GROUND: [(&str, &str, &str); 4] = [
@@ -22,13 +24,18 @@ pub const GROUND: [(&str, &str, &str); 4] = [
     ("paper", "#ffffff", "#1b1d20"),
 ];
 
-/// Dashes in pixels; the first is a whole line. Seven dashes and eight colours have their first pair in common again
-/// at the 57th series: each pair of both has a series.
-const DASHES: [&str; 7] = ["", "7 3", "2 2.5", "9 3 2 3", "14 4", "6 2.5 1.5 2.5 1.5 2.5", "4 6"];
+/// So many colours series have before the first comes again, and so many shapes and dashes. The two numbers have no
+/// common divisor, so that each pair of a colour and a shape has a series, and the first comes again at the 57th.
+pub const COLORS: usize = 8;
+/// See [`COLORS`].
+pub const SHAPES: usize = 7;
+
+/// Dashes in pixels; the first is a whole line.
+const DASHES: [&str; SHAPES] = ["", "7 3", "2 2.5", "9 3 2 3", "14 4", "6 2.5 1.5 2.5 1.5 2.5", "4 6"];
 
 /// The dash of a series' line.
 pub(crate) fn dash(series: usize) -> &'static str {
-    DASHES[series % DASHES.len()]
+    DASHES[series % SHAPES]
 }
 
 /// The dash of a limit or a model, unlike those of series.
@@ -36,7 +43,7 @@ pub(crate) const MODEL_DASH: &str = "1 3";
 
 /// Outlines of marks about 8 pixels high around 0,0: circle, square, triangle, diamond, triangle downwards, cross,
 /// and a cross that lies; relative, so that they can follow a place.
-pub(crate) const SHAPES: [&str; 7] = [
+pub(crate) const OUTLINES: [&str; SHAPES] = [
     "m0-3.6a3.6 3.6 0 1 1-.01 0z",
     "m-3.3-3.3h6.6v6.6h-6.6z",
     "m0-4.4l4.2 7.6h-8.4z",
@@ -48,7 +55,7 @@ pub(crate) const SHAPES: [&str; 7] = [
 
 /// The shape of a series' marks, as an index.
 pub(crate) fn shape(series: usize) -> usize {
-    series % SHAPES.len()
+    series % SHAPES
 }
 
 /// The characters of series in a terminal, all one column wide.
@@ -62,11 +69,11 @@ pub(crate) fn glyph(series: Option<usize>) -> char {
 
 /// The terminal colours of series: those of the 256 that are readable on both grounds and nearest to the colours
 /// that pages have.
-const TERMINAL: [u8; 8] = [33, 166, 37, 133, 74, 178, 167, 99];
+const TERMINAL: [u8; COLORS] = [33, 166, 37, 133, 74, 178, 167, 99];
 
 /// The number of a series' colour among a terminal's 256.
 pub(crate) fn terminal_color(series: usize) -> u8 {
-    TERMINAL[series % TERMINAL.len()]
+    TERMINAL[series % COLORS]
 }
 
 /// A scale of colours from low to high that is even to the eye, also without colour vision and in greys: nine

@@ -31,6 +31,8 @@ mod values;
 
 pub use axis::{Axis, Prefixes, Scale};
 pub use escape::{escape_controls, is_harmless};
+#[cfg(feature = "drawing")]
+pub use ink::{COLORS, SHAPES};
 pub use layer::{Cell, Interval, Layer, Range, Which};
 #[cfg(feature = "drawing")]
 pub use thin::{MOST_MARKS, thin, thin_ranges};

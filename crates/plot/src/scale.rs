@@ -20,9 +20,8 @@ const FARTHEST: f64 = 1e300;
 const RULE_REACH: f64 = 1.0;
 
 impl Ruler {
-    /// The axis for these layers. It shows the numbers that it was asked to show, its levels and all marks, with a little air
-    /// beyond marks; a quantity near zero is shown from zero.
-    /// What is clipped does not count.
+    /// The axis for these layers. It shows the numbers that it was asked to show, its levels and all marks, with a
+    /// little air beyond marks; a quantity near zero is shown from zero. What is clipped does not count.
     pub(crate) fn new(axis: &Axis, layers: &[Layer], on: Which, clip: Option<&Clip>) -> Ruler {
         let is_seen = |number: &f64| clip.is_none_or(|clip| clip.has(*number));
         let marks: Vec<f64> = layers

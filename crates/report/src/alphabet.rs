@@ -24,8 +24,8 @@ impl Alphabet {
     }
 
     /// The text as it is shown: where there is only ASCII, with what is nearest for each character of ours, and as wide
-    /// wherever that can be, so that tables and plots keep their columns. Others' characters (names, commands) stay, but for those that
-    /// are ours too; what programs read is never drawn like this.
+    /// wherever that can be, so that tables and plots keep their columns. Others' characters (names, commands) stay,
+    /// but for those that are ours too; what programs read is never drawn like this.
     #[must_use]
     pub fn shown(self, text: &str) -> Cow<'_, str> {
         if self == Alphabet::Unicode || text.is_ascii() {

@@ -107,8 +107,8 @@ pub(crate) fn reason(reason: &Reason) -> String {
         Reason::LeftOpen { trials, all, .. } => {
             let are = if *trials == 1 { "is" } else { "are" };
             format!(
-                "{trials} of {all} trials {are} left open by what was cut off, which counts against either answer; a longer \
-                 time limit would tell more"
+                "{trials} of {all} trials {are} left open by what was cut off, which counts against either answer; a \
+                 longer time limit would tell more"
             )
         }
         Reason::UnfinishedSet { trials, measured } => {

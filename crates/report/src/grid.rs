@@ -171,8 +171,9 @@ pub(crate) fn left_open(claim: &ClaimResult) -> String {
     if claim.unknown > 0 { format!(" ({} left open)", claim.unknown) } else { String::new() }
 }
 
-/// The figure that was judged, and its range: of a rate and a value the rate, with the median of what it is a rate of;
-/// "0 of 143" and "22 of 22" rather than a rate of none or all. Nothing where there is none.
+/// The figure that was judged, with its interval. Where a rate was judged, that is the rate, beside the median of the
+/// metric that the claim's predicate speaks of; a rate of 0 or 1 is said as a count, "0 of 143". `None` where nothing
+/// was seen.
 pub(crate) fn judged(claim: &ClaimResult) -> Option<Figure> {
     judged_with(claim, median_named(claim))
 }
@@ -424,17 +425,19 @@ pub(crate) fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
     }
 }
 
-/// A table for each experiment: its heading, which says at which levels all of its arms are, and a row for each
-/// arm, with the first metric's interval and tail, and the median of the others, or the mean of shares. Where the first is
-/// a quantile, the others of the same follow it with their intervals. Of a hundred trials or fewer the tail is the greatest
-/// of them, or next to it, and left out.
+/// A table for each experiment: a heading with the levels that all arms share, and a row for each arm. A row has the
+/// first metric's median with its interval and, of more than 100 trials, its 0.99-quantile; of the other metrics the
+/// median, or of shares the mean. Where the first metric is a quantile (see [`Metric::name`]), the other quantiles of
+/// the same thing come next, with their intervals.
+///
+/// [`Metric::name`]: ascertain_engine::experiment::Metric::name
 pub(crate) fn points(outcome: &Outcome) -> Vec<(String, Grid)> {
     let tables = gathered(in_tables(outcome).map(|point| (point.experiment.as_str(), point)));
     tables.iter().map(|(experiment, points)| experiment_table(experiment, points)).collect()
 }
 
-/// What has a place in a table: what was measured, and arms that were to be and have no trials, since somebody ended the
-/// run before their turn came. What was left out for a reason has that said beside the table.
+/// What has a place in a table: what was measured, and arms that were to be and have no trials, since somebody ended
+/// the run before their turn came. What was left out for a reason has that said beside the table.
 pub(crate) fn in_tables(outcome: &Outcome) -> impl Iterator<Item = &PointSummary> {
     fn key(point: &PointSummary) -> (&str, &str, &Point) {
         (&point.experiment, &point.variant, &point.at)
@@ -503,8 +506,8 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (S
     (heading, grid.without_empty_columns())
 }
 
-/// Where the first is the quantile of something (`latency_p50`), puts the others of the same behind it, in their order.
-/// How many they are, or one.
+/// Where the first metric is a quantile by its name, puts the other quantiles of the same thing behind it, the lowest
+/// first. Returns how many all of these are; 1 where the first is no quantile.
 fn quantiles_first(metrics: &mut [&str]) -> usize {
     fn quantile(metric: &str) -> Option<(&str, f64)> {
         let (of, percent) = metric.rsplit_once("_p")?;

@@ -9,8 +9,8 @@ use ascertain_report::html;
 use shapes::many_claims;
 
 /// As many claims as `check` has with a chance in them, with as many trials as they take on a noisy machine: 3.7 kB for
-/// each, all of its pictures with it, are 548 kB. A fifth of `check`'s have no chance in them and no picture, and its 21
-/// experiments come to some 250 kB: together less than 1 MB.
+/// each, all of its pictures with it, are 548 kB. A fifth of `check`'s have no chance in them and no picture, and its
+/// 21 experiments come to some 250 kB: together less than 1 MB.
 #[test]
 fn a_page_of_many_claims_is_small() {
     const CLAIMS: usize = 148;

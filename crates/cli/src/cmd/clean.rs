@@ -31,8 +31,10 @@ const AT_REST: Duration = Duration::from_secs(60 * 60);
 /// given up, with the credentials that `put` takes. Moves that have a journal are named, with how much of them is
 /// there; --give-up gives them up too. S3 and GCS are told to forget what was uploaded, Azure does so within a week.
 ///
-/// Known are the processes of this machine, and the journals in your state folder here. What another machine or a
-/// container shares with it looks as if its process were gone: so what was written to within the last hour stays.
+/// Known are the processes of this machine. Somebody who shares a folder from another machine or a container looks as if
+/// its process were gone: so files that were written to within the last hour stay. An upload into a store is safe while
+/// its process holds the lock of its journal or note, which are in your state folder here; some network file systems do
+/// not tell other machines of locks.
 #[derive(clap::Args)]
 pub struct Args {
     /// Look in these for folders of runs, and through all below them for what `put` and `get` left, instead of where
@@ -89,8 +91,9 @@ fn moves(args: &Args) -> anyhow::Result<Vec<Result<String, String>>> {
         let ways = "the same command goes on with it, `clean --give-up TIME` gives it up";
         Ok(format!("{to} is not whole, {}, the last {age} ago: {ways}", moved(move_)))
     });
-    // Of those beside a folder's files that can't be read it is said there too.
-    let unread = unread.into_iter().filter(|_| args.folders.is_empty()).map(|(_, error)| Err(error.to_string()));
+    // Of others than notes it is said too when folders are looked through.
+    let is_said_here = |path: &Path| args.folders.is_empty() || path.extension().is_some_and(|end| end == "note");
+    let unread = unread.into_iter().filter(|(path, _)| is_said_here(path)).map(|(_, error)| Err(error.to_string()));
     Ok(given_up.chain(named).chain(unread).collect())
 }
 

@@ -9,9 +9,9 @@ pub use ascertain::experiments::USE_CASE;
 use ascertain::names::among;
 use ascertain::{Done, Ending, GatedVerdict, Request};
 use ascertain_engine::claim::Claim;
-use ascertain_engine::experiment::{Accepts, Arm, Emulates, Experiment, Factor, Level, Point};
+use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Level};
 use ascertain_engine::memory::{self, Shortage};
-use ascertain_engine::outcome::{Outcome, PointSummary};
+use ascertain_engine::outcome::Outcome;
 use ascertain_engine::plan::Table;
 use ascertain_engine::recorded;
 use ascertain_report::html;
@@ -103,10 +103,9 @@ pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
 /// Curves of one arm of what is not emulated, in characters: nobody may see it again, and it is not many of them.
 fn curves(done: &Done, outcome: &Outcome, style: &Style) -> String {
     let mut seen = outcome.points.iter().filter(|point| point.n > 0).peekable();
-    let arm_of = |point: &PointSummary| (point.experiment.clone(), point.variant.clone(), point.at.clone());
-    let first = seen.peek().map(|point| arm_of(point));
-    let is_alone =
-        first.as_ref().is_some_and(|first| seen.all(|point| arm_of(point) == *first) && is_real(&first.0, &first.2));
+    let Some(&first) = seen.peek() else { return String::new() };
+    let arm = Arm { variant: first.variant.clone(), point: first.at.clone() };
+    let is_alone = seen.all(|point| point.is_of(&first.experiment, &arm)) && is_real(&first.experiment, &arm);
     let Some(folder) = done.run.folder.as_deref().filter(|_| is_alone) else {
         return String::new();
     };
@@ -116,16 +115,10 @@ fn curves(done: &Done, outcome: &Outcome, style: &Style) -> String {
     output::parts(&curves.map(|picture| output::plot(&picture.plot, style)).collect::<Vec<_>>())
 }
 
-/// Whether a point of an experiment that emulates something else is of that thing itself.
-fn is_real(experiment: &str, at: &Point) -> bool {
-    let real = |emulates: &Emulates, factors: &[Factor]| {
-        let given = |factor: &&Factor| at.get(&factor.name).is_some_and(|level| *level != factor.default);
-        factors.iter().filter(given).any(|factor| emulates.unless.contains(&factor.name))
-    };
-    find(experiment).is_ok_and(|experiment| {
-        let spec = experiment.spec();
-        spec.emulates.as_ref().is_some_and(|emulates| real(emulates, &spec.factors))
-    })
+/// Whether an arm of an experiment that emulates something else is of that thing itself.
+fn is_real(experiment: &str, arm: &Arm) -> bool {
+    let spec = find(experiment).map(|experiment| experiment.spec());
+    spec.is_ok_and(|spec| spec.emulates.is_some() && spec.emulated(arm).is_none())
 }
 
 impl Args {
@@ -380,4 +373,20 @@ fn check_names(chosen: &[&dyn Experiment], args: &Args) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use ascertain_engine::experiment::Point;
+
+    use super::*;
+
+    /// Whole variants are real too, not only levels; and what emulates nothing has nothing to be told apart.
+    #[test]
+    fn what_is_real_is_told_from_what_is_emulated() {
+        let arm =
+            |variant: &str, trace: &str| Arm { variant: variant.into(), point: Point::default().with("trace", trace) };
+        assert!(is_real("cache-race", &arm("never", "live")));
+        assert!(!is_real("cache-race", &arm("race", "live")) && !is_real("sum", &arm("naive", "live")));
+    }
 }

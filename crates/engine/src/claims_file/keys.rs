@@ -81,7 +81,12 @@ pub(super) const KEYS: &[Key] = {
         key("restated", Text, Anywhere, "How a sentence that is not Bernoulli was put."),
         key("experiment", Text, Anywhere, "The experiment that measures it."),
         key("command", Line, Commands, "The command that a predicate is about, in place of an experiment."),
-        key("at", Levels, Anywhere, "Levels by factor; a factor left out takes its default."),
+        key(
+            "at",
+            Levels,
+            Anywhere,
+            "Levels by factor; a factor left out takes its default, and one that no arm of the claim has is a mistake.",
+        ),
         key("over", OneOf(&["each", "every"]), Anywhere, "For lists in `at`: one claim a point, or one for all."),
         key("metric", Text, Comparison, "What is compared; the experiment's first metric unless given."),
         key("candidate", Side, Anywhere, "What the claim speaks for."),

@@ -45,7 +45,7 @@
 //! | `command` | command line | what a `predicate` is about |
 //! | `candidate` | arm, or command line | what the claim speaks for; for a `predicate` on an experiment, its first variant unless given |
 //! | `baseline` | arm, or command line | what the candidate is held against; required with `at_least`, `at_most` and `within`, and only there |
-//! | `at` | `{ factor = level }` | where; a factor left out has its default. For commands these are parameters: `{name}` in a command line is replaced by the level |
+//! | `at` | `{ factor = level }` | where; a factor left out has its default, and one that no arm of the claim has is a mistake. For commands these are parameters: `{name}` in a command line is replaced by the level |
 //! | `over` | `"each"`, `"every"` | required where `at` has lists: a claim for each point, whose ids end in the levels, as `id[elements=1024]`; or one claim that is true in a trial when it is true at every point |
 //!
 //! An *arm* is a variant's name, which means that variant at `at`, or a table with the levels in which

@@ -1,19 +1,19 @@
 //! From the text of a file, or of several, to claims.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
 use toml::de::{DeTable, DeValue};
 
 use super::error::{ClaimsFileError, Mistake, Notes, unknown};
-use super::keys::{Fields, entries};
+use super::keys::{Entry, Fields, entries};
 use super::question::{Question, levels, says};
 use super::subject::{Points, Subject};
 use crate::block::MAX_ARMS;
 use crate::claim::{Claim, Judging, Place, Test};
 use crate::command::CommandSet;
-use crate::experiment::{Point, Spec};
+use crate::experiment::{Arm, Point, Spec};
 use crate::plan::Registry;
 
 /// A claims file, resolved.
@@ -163,6 +163,7 @@ fn resolve(fields: &Fields<'_>, registry: &Registry<'_>, notes: &mut Notes<'_>) 
     if let Some(experiment) = registry.iter().find(|experiment| experiment.spec().id == subject.spec.id) {
         let tests = claims.iter_mut().flat_map(|claim| &mut claim.tests);
         tests.flat_map(Test::arms_mut).for_each(|arm| *arm = experiment.trimmed(arm));
+        check_levels(&claims, fields, notes);
     }
     check_arms(&claims, fields, notes);
     (notes.count() == count_before).then_some(Resolved { claims, commands: subject.commands })
@@ -217,6 +218,29 @@ impl Parts<'_, '_> {
             max_time: criterion.max_time,
             max_trials: criterion.max_trials,
             counters: Vec::new(),
+        }
+    }
+}
+
+/// A level that no arm of a claim has is not measured, and the claim would speak of it.
+fn check_levels(claims: &[Claim], fields: &Fields<'_>, notes: &mut Notes<'_>) {
+    fn arms_of<'c>(claim: &'c Claim, key: &str) -> Vec<&'c Arm> {
+        let of_test = |test: &'c Test| match (key, test) {
+            ("candidate", Test::Versus { candidate: arm, .. }) | ("baseline", Test::Versus { baseline: arm, .. }) => {
+                vec![arm]
+            }
+            _ => test.arms(),
+        };
+        claim.tests.iter().flat_map(of_test).collect()
+    }
+    for key in ["at", "candidate", "baseline"] {
+        let Some(table) = fields.get(key).and_then(|entry| entry.value.as_table()) else { continue };
+        for Entry { key: factor, key_at, .. } in entries(table).into_iter().filter(|entry| entry.key != "variant") {
+            let lack = |arms: &Vec<&Arm>| arms.iter().all(|arm| arm.point.get(factor).is_none());
+            let Some(arms) = claims.iter().map(|claim| arms_of(claim, key)).find(lack) else { continue };
+            let variants: BTreeSet<String> = arms.iter().map(|arm| format!("`{}`", arm.variant)).collect();
+            let variants = variants.into_iter().collect::<Vec<_>>().join(" and ");
+            notes.add(key_at, format!("`{factor}` means nothing to {variants} at its other levels; leave it out"));
         }
     }
 }

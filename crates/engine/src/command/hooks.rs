@@ -81,8 +81,8 @@ impl Hooks {
         lock(&self.failures).clone()
     }
 
-    /// Runs a line whether or not a signal asked for the end, after which nothing else is started. What it fails with is
-    /// kept: nobody takes an error here.
+    /// Runs a line whether or not a signal asked for the end, after which nothing else is started. What it fails with
+    /// is kept: nobody takes an error here.
     pub fn run_regardless(&self, line: &CommandLine, occasion: Occasion) {
         let command = line.command(occasion);
         let output = || if command.stdout == Output::Inherit { Stdio::inherit() } else { Stdio::null() };

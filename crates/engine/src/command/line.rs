@@ -79,8 +79,8 @@ impl CommandLine {
         Ok(CommandLine { what: "command", text, command, request, is_counted: set.counters })
     }
 
-    /// A line that is run before or after; `what` says which in messages. Its output is seen when that of the command is.
-    /// Where the line means something to a shell it gets one: that is not timed.
+    /// A line that is run before or after; `what` says which in messages. Its output is seen when that of the command
+    /// is. Where the line means something to a shell it gets one: that is not timed.
     ///
     /// # Errors
     /// When it can't be cut into words.
@@ -180,8 +180,8 @@ impl CommandLine {
         TargetError::Command { line: self.text.clone(), how }
     }
 
-    /// The files that are there and that the line reads by name: its program, its arguments, and what looks like one in a
-    /// script, unless that is written to.
+    /// The files that are there and that the line reads by name: its program, its arguments, and what looks like one in
+    /// a script, unless that is written to.
     pub fn files(&self) -> Vec<PathBuf> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let words: Vec<&str> = self.command.args.iter().filter_map(|word| word.to_str()).collect();

@@ -205,9 +205,9 @@ pub fn counters() -> Vec<Metric> {
 
 const README: &str = "\
 Command lines, each started anew for every observation; several in a fresh random order in every trial. Wall, \
-user and system time, peak memory and the exit code come from the kernel's account of the process. A \
-command that was stopped at its time limit took longer than that, and no more is known of it. What is run beforehand (set-up, preparation) \
-and afterwards (clean-up) is not timed.";
+user and system time, peak memory and the exit code come from the kernel's account of the process. A command that was \
+stopped at its time limit took longer than that, and no more is known of it. What is run beforehand (set-up, \
+preparation) and afterwards (clean-up) is not timed.";
 
 /// Finds what is wrong with the set.
 ///
@@ -262,8 +262,8 @@ fn check_command(set: &CommandSet, command: &NamedCommand, point: &Point) -> Res
     Ok(())
 }
 
-/// All set-ups come before the first trial: where what they leave is all that tells commands apart, what the last one left
-/// would be measured under each of their names. Files that they overwrite are found when they run.
+/// All set-ups come before the first trial: where what they leave is all that tells commands apart, what the last one
+/// left would be measured under each of their names. Files that they overwrite are found when they run.
 fn check_setups(set: &CommandSet, points: &[Point]) -> Result<(), CommandError> {
     let mut known: HashMap<Vec<String>, String> = HashMap::new();
     for (point, command) in points.iter().flat_map(|point| set.commands.iter().map(move |command| (point, command))) {
@@ -368,9 +368,9 @@ pub enum CommandError {
     UnusedParameter(String),
     /// One command line stands for what two set-ups leave, of which the second undoes the first.
     #[error(
-        "`{line}` is to be measured after `{}` and after `{}`, but all set-ups come before the first trial: what the last \
-         one leaves would be measured under both names. Run them before each observation (--prepare), or let each leave a \
-         file of its own and name that in the command line", .setups[0], .setups[1]
+        "`{line}` is to be measured after `{}` and after `{}`, but all set-ups come before the first trial: what the \
+         last one leaves would be measured under both names. Run them before each observation (--prepare), or let each \
+         leave a file of its own and name that in the command line", .setups[0], .setups[1]
     )]
     SetUpTwice {
         /// The command line.

@@ -34,7 +34,8 @@ pub trait Experiment {
         Ok(())
     }
 
-    /// Whether a factor means anything to an arm, at its other levels: an arm has no level of one that doesn't.
+    /// Whether the factor changes what this arm measures, given its other levels; [`trimmed`](Self::trimmed) drops the
+    /// others.
     fn has(&self, _arm: &Arm, _factor: &str) -> bool {
         true
     }
@@ -53,8 +54,8 @@ pub trait Experiment {
     }
 
     /// The arms of a table where nobody says which: every variant at the default point, and where an experiment says
-    /// so, the points besides that its source and the claims speak of. They are [trimmed](Self::trimmed) before they are
-    /// measured.
+    /// so, the points besides that its source and the claims speak of. They are [trimmed](Self::trimmed) before they
+    /// are measured.
     fn table_arms(&self) -> Vec<Arm> {
         let point = self.spec().default_point();
         let names = self.spec().variants.iter().map(|variant| variant.name.clone());

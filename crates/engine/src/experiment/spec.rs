@@ -61,8 +61,8 @@ impl Spec {
         (!is_real).then_some(&*emulates.what)
     }
 
-    /// Why an arm is none of this experiment, where a level is none of its factor: a plan that was written by hand, or by
-    /// another version, may ask for it.
+    /// Why an arm is none of this experiment, where a level is none of its factor: a plan that was written by hand, or
+    /// by another version, may ask for it.
     pub(crate) fn refusal(&self, arm: &Arm) -> Option<String> {
         self.factors.iter().find_map(|Factor { name, accepts, .. }| {
             let level = arm.point.0.get(name).filter(|level| !accepts.admits(level))?;
@@ -435,7 +435,8 @@ impl From<&str> for Level {
 /// Something that is observed of an arm in a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
-    /// Its name: `wall`, `time`, `fill_rate`.
+    /// Its name: `wall`, `time`, `fill_rate`. That of a quantile within the trial ends in `_p` and its percent, as
+    /// `latency_p99` does: tables have those of the same thing beside each other.
     pub name: String,
     /// A line about it.
     pub about: String,

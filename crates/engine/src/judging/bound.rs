@@ -3,7 +3,6 @@
 use crate::block::Slots;
 use crate::claim::{Bound, Claim, Effect, Judging, Test};
 use crate::experiment::{Arm, Better, Spec, TargetError};
-use crate::outcome::Broken;
 use crate::predicate::Predicate;
 use crate::values::{Bounds, and};
 
@@ -45,20 +44,20 @@ pub(crate) struct BoundTests {
     tests: Vec<BoundTest>,
     /// The slots of all arms.
     pub slots: Slots,
-    /// The conditions of all predicates, as people write them: an exit that must be 0 without being spoken of comes
-    /// first.
-    pub conditions: Vec<Broken>,
+    /// The conditions of all predicates, each with its metric, as people write them: an exit that must be 0 without
+    /// being spoken of comes first.
+    pub conditions: Vec<(String, String)>,
 }
 
 #[derive(Clone)]
 enum BoundTest {
-    Versus { metric: usize, better: Better, candidate: usize, baseline: usize, scale: Statistic, bound: Bound },
+    Versus { metric: usize, better: Better, candidate: usize, baseline: usize, scale: Comparing, bound: Bound },
     Predicate { slot: usize, predicate: Predicate, exit: Option<Exit>, is_timed: bool },
 }
 
 /// How two values are compared.
 #[derive(Clone, Copy)]
-struct Statistic {
+struct Comparing {
     effect: Effect,
     /// Whether it is who is better that is asked, which zeros answer too, and not how many times.
     is_order: bool,
@@ -81,12 +80,11 @@ impl Exit {
 }
 
 impl BoundTest {
-    fn conditions(&self, spec: &Spec) -> Vec<Broken> {
+    fn conditions(&self, spec: &Spec) -> Vec<(String, String)> {
         let BoundTest::Predicate { predicate, exit, .. } = self else { return Vec::new() };
         let unsaid = matches!(exit, Some(Exit::Success(_))).then(|| ("exit".to_string(), "exit == 0".to_string()));
         let metrics = predicate.0.iter().map(|part| spec.metrics[part.metric].name.clone());
-        let said = unsaid.into_iter().chain(metrics.zip(predicate.spelled_each(&spec.metrics)));
-        said.map(|(metric, condition)| Broken { condition, metric, trials: 0 }).collect()
+        unsaid.into_iter().chain(metrics.zip(predicate.spelled_each(&spec.metrics))).collect()
     }
 }
 
@@ -106,7 +104,7 @@ impl BoundTests {
                 better: spec.metrics[*metric].better,
                 candidate: slot_of(candidate),
                 baseline: slot_of(baseline),
-                scale: Statistic { effect: *scale, is_order },
+                scale: Comparing { effect: *scale, is_order },
                 bound: *bound,
             },
             Test::Predicate { arm, predicate } => {
@@ -184,7 +182,7 @@ impl BoundTests {
 }
 
 /// How much better the candidate is.
-fn statistic(scale: Statistic, better: Better, candidate: Bounds, baseline: Bounds) -> Result<Bounds, TargetError> {
+fn statistic(scale: Comparing, better: Better, candidate: Bounds, baseline: Bounds) -> Result<Bounds, TargetError> {
     if candidate.is_none() || baseline.is_none() {
         return Err(TargetError::Failed("a value that the claim compares was not observed".into()));
     }

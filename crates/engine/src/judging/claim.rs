@@ -476,7 +476,12 @@ impl ClaimJudge {
     /// The conditions that were false at least once.
     fn broken(&self) -> Vec<Broken> {
         let counted = self.tests.conditions.iter().zip(&self.broken).filter(|(_, trials)| **trials > 0);
-        counted.map(|(condition, &trials)| Broken { trials, ..condition.clone() }).collect()
+        let said = |(metric, condition): &(String, String), trials| Broken {
+            condition: condition.clone(),
+            metric: metric.clone(),
+            trials,
+        };
+        counted.map(|(condition, &trials)| said(condition, trials)).collect()
     }
 
     fn estimate(&self) -> PairedEstimate {

@@ -9,18 +9,28 @@ use ascertain_sys::machine::Machine;
 use super::*;
 use crate::block::{MeasuredArm, Opened};
 use crate::claim::{Bound, Claim, Effect, Judging, Test};
-use crate::experiment::{Arm, Experiment, Metric, Point, Samples, Session, Setup, Spec, TargetError};
+use crate::experiment::{Arm, Experiment, Level, Metric, Point, Samples, Session, Setup, Spec, TargetError};
+use crate::finding::Unavailable;
 use crate::outcome::{ClaimResult, Verdict};
 use crate::plan::{self, Config, Grouping, Plan};
 use crate::predicate::{Comparison, Predicate, Relation};
 use crate::run::Silent;
 
-/// Measured by the executor alone.
+/// Measured by the executor alone; from a number on, by nobody.
 struct Remote(Spec);
+
+const AVAILABLE: u64 = 60;
 
 impl Experiment for Remote {
     fn spec(&self) -> &Spec {
         &self.0
+    }
+
+    fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
+        match arm.point.get("number") {
+            Some(Level::Integer(AVAILABLE..)) => Err(Unavailable::other("it is nowhere")),
+            _ => Ok(()),
+        }
     }
 
     fn open(&self, _: &[Arm], _: &Setup) -> Result<Box<dyn Session + '_>, TargetError> {
@@ -107,7 +117,8 @@ fn results(
     let plan = Plan { claims, tables: vec![], commands: vec![], config };
     let registry: [&dyn Experiment; 1] = [remote];
     let machine = Machine::default();
-    let (mut judge, _) = plan::lanes(&plan, &registry, &machine, Grouping::ByPlan, &|_, _| None).unwrap();
+    let lack = |experiment: &dyn Experiment, arm: &Arm| experiment.available(arm, &machine).err();
+    let (mut judge, _) = plan::lanes(&plan, &registry, &machine, Grouping::ByPlan, &lack).unwrap();
     let facts =
         RunFacts { registry: &registry, machine: &machine, cpu_times: None, commands: &[], run_id: "", seed: 0 };
     let (stop, mut silent) = (Stop::default(), Silent);
@@ -234,7 +245,7 @@ fn judged_within(seconds: u64, claims: u64, opening_ns: u64, trial_ns: u64) -> V
         Claim { experiment: "remote".into(), judging: Judging::Rate, rate: 0.5, ..claim }
     };
     let claims: Vec<Claim> = (0..claims).map(claim).collect();
-    let (config, now_ns) = (Config { error: 0.05, ..Config::default() }, Cell::new(0));
+    let (config, now_ns) = (Config { error: 0.01, ..Config::default() }, Cell::new(0));
     let mut executor = Costly { now_ns: &now_ns, opening_ns, trial_ns };
     results(&remote, claims, config, &mut executor, (0..seconds * 1_000_000_000, &|| now_ns.get()), Now::default())
 }
@@ -250,8 +261,8 @@ fn pilots_that_would_take_all_of_the_time_leave_some_for_verdicts() {
         let deferred = of(&results, Verdict::Deferred);
         assert!(decided >= least && decided + deferred == 60, "{seconds} s: {decided} decided of {deferred} others");
     }
-    // Those that were not tried say what that takes, by those that were.
-    let results = judged_within(25, 60, second_ns, 10 * millisecond_ns);
+    // Those that were not tried say what that takes, by those that were; what can't be measured takes nothing.
+    let results = judged_within(25, 80, second_ns, 10 * millisecond_ns);
     let [Reason::TimeUp { was_tried: false, all_tried_ns: Some(all_tried_ns) }] = results[59].reasons[..] else {
         panic!("{:?}", results[59].reasons)
     };
@@ -260,4 +271,17 @@ fn pilots_that_would_take_all_of_the_time_leave_some_for_verdicts() {
     let results = judged_within(25, 60, 0, 3 * second_ns);
     assert!(matches!(results[0].reasons[..], [Reason::TooLong { needed_ns, .. }] if needed_ns > 25e9));
     assert_eq!(results.iter().map(|one| one.trials).sum::<u64>(), 0);
+}
+
+/// A larger error is a way out where what it takes fits in the time that is left.
+#[test]
+fn no_error_is_advised_that_takes_too_long_as_well() {
+    let too_long = |seconds: u64| match judged_within(seconds, 2, 0, 1_000_000_000)[0].reasons[..] {
+        [Reason::TooLong { trials, at_error, .. }] => (trials, at_error),
+        ref reasons => panic!("{seconds} s: {reasons:?}"),
+    };
+    let (trials, none) = too_long(3);
+    assert_eq!(none, None);
+    let (_, at_error) = too_long(trials);
+    assert!(at_error.is_some_and(|at| at.trials < trials), "{at_error:?} of {trials}");
 }

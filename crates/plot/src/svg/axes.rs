@@ -6,7 +6,7 @@ use super::layout::{Layout, TEXT};
 use super::legend::{Key, SPACE};
 use super::path::{Path, px};
 use super::{Drawing, escaped};
-use crate::ink::{MODEL_DASH, SHAPES, shape};
+use crate::ink::{MODEL_DASH, OUTLINES, shape};
 use crate::scene::Scene;
 use crate::{Layer, Which};
 
@@ -143,7 +143,7 @@ impl Drawing {
         });
         let is_ring = layers.iter().any(|layer| matches!(layer, Layer::Dots { hollow: true, .. }));
         if is_marked || is_ring {
-            let outline = if self.draws_shapes() { SHAPES[shape(series)] } else { SHAPES[0] };
+            let outline = if self.draws_shapes() { OUTLINES[shape(series)] } else { OUTLINES[0] };
             let (class, x) = (if is_marked { "mark" } else { "ring" }, px(key.x + key.sample / 2.0));
             let _ = write!(svg, "<path class=\"{class}\" d=\"M{x} {y}{outline}\"/>");
         }

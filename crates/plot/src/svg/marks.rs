@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::layout::{Layout, TEXT, fitting};
 use super::path::{Path, px};
 use super::{Drawing, Size, escaped};
-use crate::ink::{MODEL_DASH, SHAPES, dash, shape};
+use crate::ink::{MODEL_DASH, OUTLINES, dash, shape};
 use crate::scene::Scene;
 use crate::{Interval, Layer, Range};
 
@@ -103,7 +103,7 @@ impl Drawing {
     /// The shape of a series, in the colour of the group that it is in, and the attribute that draws it at each vertex
     /// of a path.
     fn write_marker(&self, index: usize, series: usize, class: &str, on_line: bool, svg: &mut String) -> String {
-        let (id, outline) = (self.id(&index.to_string()), SHAPES[shape(series)]);
+        let (id, outline) = (self.id(&index.to_string()), OUTLINES[shape(series)]);
         // Else it would be as many times as large as the line is wide.
         let units = if on_line { " markerUnits=\"userSpaceOnUse\"" } else { "" };
         let _ = write!(svg, "<marker id=\"{id}\"{units}><path class=\"{class}\" d=\"{outline}\"/></marker>");

@@ -281,11 +281,7 @@ fn of_claims(claims: &[ClaimResult], error: &str) -> String {
         ),
         said(Verdict::Unavailable, "can’t be measured here", "can’t be measured here"),
         said(Verdict::Failed, "failed while it was measured", "failed while they were measured"),
-        said(
-            Verdict::Deferred,
-            "was not tried: its trials would not have fitted in the time given",
-            "were not tried: their trials would not have fitted in the time given",
-        ),
+        said(Verdict::Deferred, "would not have fitted in the time given", "would not have fitted in the time given"),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let rest = if parts.is_empty() { String::new() } else { format!("{}. ", parts.join("; ")) };

@@ -23,9 +23,9 @@ impl Pack {
         Html(format!("<div data-packed=\"{}\"></div>", self.0.len() - 1))
     }
 
-    /// All parts, compressed as zlib does, in base 85: a JSON object of the parts, in which what stands between tags and
-    /// in attributes is missing, and of each of these, by the attribute's name, what is missing, in its order. What is
-    /// alike, together, takes two thirds of what it takes mixed. Empty where there are no parts.
+    /// All parts, compressed as zlib does, in base 85: a JSON object of the parts, in which what stands between tags
+    /// and in attributes is missing, and of each of these, by the attribute's name, what is missing, in its order. What
+    /// is alike, together, takes two thirds of what it takes mixed. Empty where there are no parts.
     pub fn packed(&self) -> String {
         if self.0.is_empty() {
             return String::new();
@@ -43,8 +43,8 @@ impl Pack {
 const TEXT: &str = "";
 
 /// A part without what stands between its tags and in their attributes, which goes with the rest of its kind.
-/// Templates and pictures write each attribute as `name="value"`, and escape what would be markup; of a line break, which
-/// ends a value here, there is none in an attribute, and between tags it stays.
+/// Templates and pictures write each attribute as `name="value"`, and escape what would be markup; of a line break,
+/// which ends a value here, there is none in an attribute, and between tags it stays.
 fn frame<'a>(part: &'a str, missing: &mut BTreeMap<&'a str, Vec<&'a str>>) -> String {
     let mut frame = String::new();
     let mut rest = part;

@@ -59,9 +59,9 @@ pub(super) fn prefix(index: usize, runs: usize) -> String {
 }
 
 /// Pictures in a part of the page that is open from the start are drawn in it, in two sizes; those of a part that is
-/// closed are packed, in the narrow one, two beside each other; those of all claims in both. Their addresses begin with the run's prefix, and what
-/// is inside of them has names that begin with `short`, since a mark that is drawn by reference says its name each
-/// time.
+/// closed are packed, in the narrow one, two beside each other; those of all claims in both. Their addresses begin with
+/// the run's prefix, and what is inside of them has names that begin with `short`, since a mark that is drawn by
+/// reference says its name each time.
 pub(super) fn figures(pictures: Vec<Picture>, prefix: &str, short: &str, is_open: bool, pack: &mut Pack) -> Html {
     if pictures.is_empty() {
         return Html::default();

@@ -17,8 +17,8 @@ use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
 use crate::text::counted;
 
 /// The pictures of a claim, by its index, what its sentence speaks of first: the paired ratios or differences in the
-/// order measured, with their bound; for a rate the values that the predicate speaks of, and where it lies beside the one
-/// that is claimed; then the path of the evidence to its threshold.
+/// order measured, with their bound; for a rate the values that the predicate speaks of, and where it lies beside the
+/// one that is claimed; then the path of the evidence to its threshold.
 ///
 /// None for a claim without chance in it, or of which nothing was measured.
 pub fn of_claim(run: &RecordedRun, claim: usize) -> Vec<Picture> {

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use ascertain_engine::experiment::{Arm, Level, Variant};
+use ascertain_plot::{COLORS, SHAPES};
 
 /// The lines of a picture of rows, some of which may be headings.
 pub(super) struct Lines {
@@ -150,26 +151,27 @@ pub(super) fn series(variants: &[Variant], rows: &[(&Arm, String)]) -> (Vec<usiz
     let Some(mut places) = places.filter(|_| are_apart()) else {
         return ((0..rows.len()).collect(), rows.iter().map(|(_, name)| name.clone()).collect());
     };
-    // Of more variants than there are pairs, two that look alike may meet: then another shape tells them apart.
+    // Of many variants two that look alike may meet: then another shape tells them apart, and where all shapes of the
+    // colour are taken, another colour. Only where there are more rows than pairs some look alike.
     for row in 1..places.len() {
         let (before, rest) = places.split_at_mut(row);
-        while before.iter().any(|other| other % PAIRS == rest[0] % PAIRS) {
-            rest[0] += COLORS;
-        }
+        let first = rest[0];
+        let is_free = |place: &usize| before.iter().all(|other| other % PAIRS != place % PAIRS);
+        let mut other_pairs = (0..PAIRS).map(|step| first + COLORS * step + step / SHAPES);
+        let alike = || (first..).step_by(PAIRS).find(|place| !before.contains(place));
+        rest[0] = other_pairs.find(is_free).or_else(alike).unwrap_or(first);
     }
     let mut names = vec![String::new(); places.iter().max().map_or(0, |last| last + 1)];
     places.iter().zip(rows).for_each(|(place, (_, name))| names[*place] = name.clone());
     (places, names)
 }
 
-/// So many colours, and pairs of a colour and a shape, series have before the first comes again.
-const COLORS: usize = 8;
+/// So many pairs of a colour and a shape series have before the first comes again.
 const PAIRS: usize = COLORS * SHAPES;
-const SHAPES: usize = 7;
 
 /// The series of each variant. Those whose names begin with another's are of its family, as `kahan-avx2` is of
-/// `kahan`'s: a family has a colour, and what follows its name has a shape, the same in all families. Where there are no
-/// families, each has what its place gives it.
+/// `kahan`'s: a family has a colour, and what follows its name has a shape, the same in all families. Where there are
+/// no families, each has what its place gives it.
 fn series_of(variants: &[Variant]) -> Vec<(&str, usize)> {
     let names: Vec<&str> = variants.iter().map(|variant| variant.name.as_str()).collect();
     let is_of = |name: &str, family: &str| name.strip_prefix(family).is_some_and(|rest| rest.starts_with('-'));
@@ -275,6 +277,16 @@ mod tests {
         let arms: Vec<(Arm, String)> = [1, 57].map(|n| (arm(&format!("v{n}"), 1), String::new())).into();
         let (met, _) = series(&many, &arms.iter().map(|(arm, name)| (arm, name.clone())).collect::<Vec<_>>());
         assert!(met[0] % 56 != met[1] % 56, "no two in a picture look alike: {met:?}");
+        for count in [8, PAIRS, PAIRS + 4] {
+            let name = |n| if n == 0 { "f".to_string() } else { format!("f-{n}") };
+            let variants: Vec<Variant> = (0..count).map(|n| Variant { name: name(n), about: String::new() }).collect();
+            let arms: Vec<Arm> = variants.iter().map(|variant| arm(&variant.name, 1)).collect();
+            let rows: Vec<(&Arm, String)> = arms.iter().map(|arm| (arm, arm.variant.clone())).collect();
+            let (places, names) = series(&variants, &rows);
+            let pairs: BTreeSet<usize> = places.iter().map(|place| place % PAIRS).collect();
+            assert_eq!(pairs.len(), count.min(PAIRS), "a family has more members than a colour has shapes: {places:?}");
+            assert!(rows.iter().zip(&places).all(|((_, name), place)| names[*place] == *name), "{names:?}");
+        }
         let (_, names) = series(&variants, &[(&arm("b", 1), "b".into())]);
         assert_eq!(names, ["", "b"], "what is not drawn has no name");
     }

@@ -31,8 +31,8 @@ struct Part<'a> {
     took_ns: f64,
 }
 
-/// A metric whose keys are parts that begin at their offsets: a row an arm, a stretch of its own colour a part, from the
-/// median of when it began and as long as the median of how long it took.
+/// A metric whose keys are parts that begin at their offsets: a row an arm, a stretch of its own colour a part, from
+/// the median of when it began and as long as the median of how long it took.
 pub(super) fn waterfalls(run: &RecordedRun, spec: &Spec, metric: &Metric, id: &str) -> Vec<Picture> {
     let by_arm = by_arm(run, spec, metric);
     let rows: Vec<Row> = by_arm.iter().filter_map(|(name, series)| row(name, series)).collect();

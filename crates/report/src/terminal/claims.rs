@@ -50,9 +50,9 @@ fn deferred_table(outcome: &Outcome, style: &Style) -> String {
         let mut arms = deferred.iter().filter(of_claim).flat_map(|claim| &claim.asked.tests).flat_map(TestSpec::arms);
         arms.any(|arm| (&arm.variant, &arm.point) == (&point.variant, &point.at))
     };
-    let points = outcome.points.iter().filter(is_theirs).cloned().collect();
-    let tables = grid::points(&Outcome { points, ..outcome.clone() });
-    parted(tables.into_iter().map(|(_, grid)| style.table(&grid)))
+    let points = grid::in_tables(outcome).filter(is_theirs).map(|point| (point.experiment.as_str(), point));
+    let tables = gathered(points);
+    parted(tables.iter().map(|(experiment, points)| style.table(&grid::experiment_table(experiment, points).1)))
 }
 
 /// The claims of a run on one screen, and what threatens its results.

@@ -22,18 +22,16 @@ pub fn points_table(outcome: &Outcome, style: &Style) -> String {
 /// how many more there are.
 pub fn points_screen(outcome: &Outcome, style: &Style) -> String {
     let by_experiment = gathered(grid::in_tables(outcome).map(|point| (point.experiment.as_str(), point)));
-    let tables = by_experiment.into_iter().flat_map(|(experiment, points)| {
+    let tables = by_experiment.into_iter().map(|(experiment, points)| {
         let kept = kept(experiment, &points, outcome);
-        let is_kept = |point: &&&PointSummary| kept.contains(&key(point));
-        let of_kept = points.iter().filter(is_kept).map(|point| (*point).clone()).collect();
+        let of_kept: Vec<&PointSummary> = points.iter().copied().filter(|point| kept.contains(&key(point))).collect();
         let more = gathered(points.iter().map(|point| (key(point), ()))).len() - kept.len();
         let more = match more {
             0 => String::new(),
             1 => style.paragraph("… and 1 more row; `--all` prints it."),
             more => style.paragraph(&format!("… and {more} more rows; `--all` prints them.")),
         };
-        let tables = grid::points(&Outcome { points: of_kept, ..outcome.clone() });
-        tables.into_iter().map(move |table| drawn(&table, style) + &more)
+        drawn(&grid::experiment_table(experiment, &of_kept), style) + &more
     });
     parted(tables.chain([left_out(outcome, style)]))
 }

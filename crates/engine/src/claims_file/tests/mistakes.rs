@@ -11,7 +11,7 @@ const PREDICATE: &str = "[[claim]]\nid = 'x'\nexperiment = 'sum'\npredicate = 't
 const COMMAND: &str = "[[claim]]\nid = 'x'\ncommand = 'true'\npredicate = 'exit == 0'\nrate = 0.9\n";
 
 /// The beginning of a file, what is added to it, and the message.
-type Case = (&'static str, &'static str, &'static str);
+type Case<'c> = (&'static str, &'static str, &'c str);
 
 fn message(text: &str) -> String {
     read(text).map_or_else(|error| error.to_string(), |_| "no mistake".into())
@@ -469,4 +469,17 @@ fn lines_that_need_a_shell() {
     ]);
     let with_shell = format!("{CLAIM}command = 'sort x | uniq'\npredicate = 'exit == 0'\nrate = 0.9\nshell = true");
     assert!(read(&with_shell).is_ok());
+}
+
+#[test]
+fn a_level_that_no_arm_has() {
+    const FILL: &str = "[[claim]]\nid = 'x'\nexperiment = 'fill-rate'\npredicate = 'fill_rate > 0.9'\nrate = 0.9\n";
+    let says = "`capacity` means nothing to `greedy` at its other levels; leave it out";
+    check(&[
+        (FILL, "at = { capacity = 9, bins = 1 }", &format!("6:8: {says}")),
+        (FILL, "at = { bins = [1, 2], capacity = [8, 9] }\nover = 'each'", &format!("6:23: {says}")),
+        (FILL, "candidate = { variant = 'greedy', bins = 1, capacity = 9 }", &format!("6:45: {says}")),
+    ]);
+    let of_some = format!("{FILL}at = {{ bins = [1, 2], capacity = 9 }}\nover = 'every'");
+    assert_eq!(message(&of_some), "no mistake", "some of the claim's arms have it");
 }

@@ -19,6 +19,11 @@ impl Experiment for Named {
         &self.0
     }
 
+    /// One bin has no capacity.
+    fn has(&self, arm: &Arm, factor: &str) -> bool {
+        factor != "capacity" || arm.point.get("bins") != Some(&Level::Integer(1))
+    }
+
     fn open(&self, _: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
         Err(TargetError::Failed("only a name".into()))
     }
