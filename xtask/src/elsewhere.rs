@@ -9,7 +9,7 @@ use crate::tools::{self, Need};
 
 pub const PARTS: &[Part] = &[
     ("numeric without the standard library", &[Need::RustTarget(BARE)], without_std),
-    ("lints for aarch64", &[Need::RustTarget(ARM), ARM_CC], || {
+    ("lints for aarch64", ARM_NEEDS, || {
         let clippy = ["clippy", "--quiet", "--workspace", "--all-targets", "--target", ARM, "--", "-D", "warnings"];
         tools::run("cargo", &clippy)
     }),
@@ -91,16 +91,16 @@ fn musl() -> anyhow::Result<()> {
 }
 
 const ARM: &str = "aarch64-unknown-linux-gnu";
-const ARM_CC: Need = Need::Debian("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu");
+/// What encrypts for TLS is partly in C, and includes headers of the C library's.
+const ARM_NEEDS: &[Need] = &[
+    Need::RustTarget(ARM),
+    Need::Debian("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+    Need::Debian("/usr/aarch64-linux-gnu/lib/libc.so", "libc6-dev-arm64-cross"),
+];
 const EMULATOR: &[Need] = if cfg!(target_arch = "aarch64") {
     &[]
 } else {
-    &[
-        Need::RustTarget(ARM),
-        Need::Debian("qemu-aarch64", "qemu-user"),
-        ARM_CC,
-        Need::Debian("/usr/aarch64-linux-gnu/lib/libc.so", "libc6-dev-arm64-cross"),
-    ]
+    &[ARM_NEEDS[0], Need::Debian("qemu-aarch64", "qemu-user"), ARM_NEEDS[1], ARM_NEEDS[2]]
 };
 
 /// What is special to aarch64, run under qemu's emulation. That shows results, not speed.

@@ -7,6 +7,7 @@ mod checkers;
 mod elsewhere;
 mod exports;
 mod fuzz;
+mod guest;
 mod hyperfine;
 mod load;
 mod mutants;

@@ -10,7 +10,7 @@ use std::{fmt, fs, thread};
 use anyhow::{Context, Error, ensure};
 
 use crate::tools::{self, Need};
-use crate::{checkers, elsewhere, exports, fuzz, hyperfine, packages};
+use crate::{checkers, elsewhere, exports, fuzz, guest, hyperfine, packages};
 
 pub const USAGE: &str = "\
 cargo xtask test [--no-install] [--lean] [WORD …]
@@ -107,7 +107,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
         let is_wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
         lists.iter().copied().flatten().filter(|(name, ..)| is_wanted(name)).collect()
     };
-    let parts = wanted(&[PARTS, exports::PARTS, hyperfine::PARTS, elsewhere::PARTS, packages::PARTS]);
+    let parts = wanted(&[PARTS, exports::PARTS, hyperfine::PARTS, guest::PARTS, elsewhere::PARTS, packages::PARTS]);
     let beside = wanted(&[checkers::PARTS, elsewhere::BESIDE]);
     anyhow::ensure!(parts.len() + beside.len() > 0, "no part of the tests has `{}` in its name", words.join("` or `"));
     let (is_installing, is_lean) = (!has("--no-install"), has("--lean"));

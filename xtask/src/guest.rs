@@ -1,0 +1,110 @@
+//! Tests that need a kernel which this machine may not have: Debian's, in an emulated machine.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use anyhow::{Context, Error, ensure};
+use serde_json::Value;
+
+use crate::test::{LeftOut, Part};
+use crate::tools::{self, Need};
+
+const IS_HERE: bool = cfg!(all(target_os = "linux", target_arch = "x86_64"));
+const NEEDS: &[Need] = if IS_HERE {
+    &[
+        Need::Debian("qemu-system-x86_64", "qemu-system-x86"),
+        Need::Debian("busybox", "busybox-static"),
+        Need::Debian("cpio", "cpio"),
+        Need::Debian("/sbin/depmod", "kmod"),
+        Need::Debian("nginx", "nginx"),
+    ]
+} else {
+    &[]
+};
+
+pub const PARTS: &[Part] = &[("TLS by the kernel, in a guest whose kernel has it", NEEDS, kernel_tls)];
+
+/// The package that depends on the newest of Debian's smallest kernels.
+const KERNEL: &str = "linux-image-cloud-amd64";
+const TEST: &str = "the_kernel_encrypts";
+
+/// What the guest does instead of starting a system. The kernel loads modules by /sbin/modprobe.
+const INIT: &str = "#!/bin/busybox sh
+/bin/busybox mkdir -p /sbin /proc /dev /tmp /etc /var/log/nginx
+/bin/busybox --install -s /sbin
+export PATH=/sbin:/bin:/usr/sbin
+mount -t proc proc /proc
+mount -t devtmpfs dev /dev
+ip link set lo up
+echo 'root:x:0:0::/:/bin/sh
+nobody:x:65534:65534::/:/bin/sh' > /etc/passwd
+echo 'root:x:0:
+nogroup:x:65534:' > /etc/group
+tests --nocapture TEST && echo 'the guest is content'
+poweroff -f
+";
+
+/// Emulated, for what one machine's hypervisor lets its guests do is not what another's does.
+fn kernel_tls() -> anyhow::Result<()> {
+    if !IS_HERE {
+        return Err(Error::msg(LeftOut("the guest is one of x86-64".into())));
+    }
+    let tests = tests_of("ascertain-experiments")?;
+    let folder = tools::new_folder("xtask-guest")?;
+    let vmlinuz = kernel(&folder)?;
+    let root = format!("{folder}/root");
+    let copy = |file: &str| tools::said("cp", &["-L", "--parents", file, &root]).map(drop);
+    fs::create_dir_all(format!("{root}/bin"))?;
+    // Stripped, for it has to be unpacked into memory.
+    tools::said("strip", &["-o", &format!("{root}/bin/tests"), &tests])?;
+    let nginx = tools::place_of("nginx").context("nginx is not there")?;
+    let busybox = tools::place_of("busybox").context("busybox is not there")?;
+    tools::said("cp", &["-L", &busybox, &format!("{root}/bin/busybox")])?;
+    copy(&nginx)?;
+    for program in [&tests, &nginx, &busybox] {
+        let libraries = tools::capture("ldd", &[program])?.stdout;
+        let libraries = String::from_utf8_lossy(&libraries).into_owned();
+        libraries.split_whitespace().filter(|word| word.starts_with('/')).try_for_each(copy)?;
+    }
+    fs::write(format!("{root}/init"), INIT.replace("TEST", TEST))?;
+    fs::set_permissions(format!("{root}/init"), fs::Permissions::from_mode(0o755))?;
+    let archive = format!("{folder}/archive");
+    tools::said("sh", &["-c", "cd \"$0\" && find . | cpio --quiet -o -H newc > \"$1\"", &root, &archive])?;
+    let machine = ["-accel", "tcg", "-cpu", "max", "-m", "2G", "-smp", "2", "-nographic", "-no-reboot"];
+    let boot = ["-kernel", &vmlinuz, "-initrd", &archive, "-append", "console=ttyS0 quiet panic=-1"];
+    let said = tools::said("timeout", &[&["600", "qemu-system-x86_64"], &machine[..], &boot[..]].concat())?;
+    let is_content = said.contains("1 passed") && said.contains("the guest is content") && !said.contains("left out:");
+    ensure!(is_content, "{TEST} in the guest:\n{said}");
+    Ok(())
+}
+
+/// The program with the tests that are in a package's code, as the workspace's tests have built it.
+fn tests_of(package: &str) -> anyhow::Result<String> {
+    let build = ["test", "--quiet", "--workspace", "--lib", "--no-run", "--message-format", "json"];
+    let said = tools::said("cargo", &build)?;
+    let messages = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let name = Value::from(package.replace('-', "_"));
+    let mut programs =
+        messages.filter(|message| message["target"]["name"] == name && message["executable"].is_string());
+    let program = programs.next().with_context(|| format!("cargo has built no tests of {package}"))?;
+    Ok(program["executable"].as_str().unwrap_or_default().into())
+}
+
+/// Unpacks Debian's kernel, which is installed nowhere, with the modules that encrypt: the kernel's path.
+fn kernel(folder: &str) -> anyhow::Result<String> {
+    let missing = |error: Error| Error::msg(LeftOut(format!("{KERNEL}: {error:#}")));
+    let depends = tools::said("apt-cache", &["depends", KERNEL]).map_err(missing)?;
+    let package = depends.split_whitespace().find(|word| word.starts_with("linux-image-") && *word != KERNEL);
+    let package = package.with_context(|| format!("{KERNEL} depends on no kernel"))?;
+    tools::said("sh", &["-c", "cd \"$0\" && apt-get download -qq \"$1\"", folder, package]).map_err(missing)?;
+    let unpack = "cd \"$0\" && mkdir root && dpkg-deb --fsys-tarfile linux-image-*.deb | tar -x --wildcards './boot/vmlinuz*' \
+                  './lib/modules/*/modules.*' './lib/modules/*/kernel/net/tls' './lib/modules/*/kernel/crypto' \
+                  './lib/modules/*/kernel/lib/crypto' './lib/modules/*/kernel/arch/x86/crypto' && mv lib root";
+    tools::said("sh", &["-c", unpack, folder])?;
+    let version = package.trim_start_matches("linux-image-");
+    tools::said("/sbin/depmod", &["-b", &format!("{folder}/root"), version])?;
+    let vmlinuz = format!("{folder}/boot/vmlinuz-{version}");
+    ensure!(Path::new(&vmlinuz).exists(), "{package} has no {vmlinuz}");
+    Ok(vmlinuz)
+}
