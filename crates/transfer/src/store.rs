@@ -23,6 +23,11 @@ pub trait Store: fmt::Debug + Send + Sync {
         Reached::default()
     }
 
+    /// Whether blocks are sent to it as slowly as [`Attempt`] says, slice by slice; what doesn't is given them later.
+    fn keeps_pace(&self) -> bool {
+        false
+    }
+
     /// Makes connections for requests that come all at once: where it is far away, each saves them round trips.
     async fn connect(&self, _connections: usize) {}
 

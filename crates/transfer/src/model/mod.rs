@@ -78,7 +78,7 @@ const LEAST_BYTES: u64 = 64 << 10;
 /// that size are taken before smaller ones …
 const ENOUGH_BYTES: u64 = 1 << 20;
 /// … if requests take no longer …
-const NEAR_S: f64 = 0.002;
+pub(crate) const NEAR_S: f64 = 0.002;
 /// … and of that size if besides one connection is that fast: then both ends are the limit, and what they spend on
 /// requests and connections is missing.
 const ENOUGH_FAST_BYTES: u64 = 8 << 20;

@@ -149,13 +149,23 @@ impl Mover {
 
     /// Watches the path with small requests beside the blocks, and sets the rate of all moves by them: one of them does
     /// so at a time, and the next one goes on from there.
-    pub(super) async fn gentle(&self, place: &Place) -> Infallible {
-        let Some(gentle) = &self.gentle else { return pending().await };
-        let mut gentle = gentle.lock().await;
+    async fn gentle(&self, place: &Place) -> Infallible {
+        if let Some(gentle) = &self.gentle {
+            self.watch(place, &mut *gentle.lock().await).await;
+        }
+        pending().await
+    }
+
+    /// Ends where there is nothing small to ask for.
+    async fn watch(&self, place: &Place, gentle: &mut Gentle) {
         loop {
             self.pace.set(gentle.bytes_per_s);
             let (mut seen, at, sent_bytes) = (Attempt::default(), Instant::now(), self.pace.sent_bytes());
             let asked = place.store.head(&place.name, &mut seen).await;
+            // Then each answer brings all of the object, over a connection of its own.
+            if matches!(&asked, Ok(Some(meta)) if place.store.in_order(meta)) {
+                return;
+            }
             // How long a new connection takes is another matter.
             let asked_at = seen.secured.or(seen.connected).unwrap_or(at);
             // A refusal takes as long as another answer.
