@@ -76,7 +76,8 @@ impl Move {
             if self.from == [STANDARD] {
                 named(&to)?;
                 if self.many.dry_run {
-                    return Ok(vec![dry(&mover, Way::Put, Path::new(STANDARD), &to, 0).await?]);
+                    let path = Path::new(STANDARD);
+                    return Ok(vec![outcome(path, &to, 0, mover.dry(Way::Put, path, &to, 0).await?)]);
                 }
                 let moved = mover.put_stream(tokio::io::stdin(), &to).await?;
                 return Ok(vec![of_moved(Path::new(STANDARD), &to, moved)]);
@@ -129,7 +130,8 @@ impl Move {
             if self.many.dry_run {
                 from.other_than(&path)?;
                 let bytes = mover.size(&from).await?;
-                return Ok(vec![dry(&mover, Way::Get, &path, &from, bytes).await?]);
+                let done = mover.dry(Way::Get, &path, &from, bytes).await?;
+                return Ok(vec![outcome(&path, &from, bytes, done)]);
             }
             let moved = mover.get_file(&from, &path).await?;
             Ok(vec![of_moved(&path, &from, moved)])
@@ -219,15 +221,8 @@ fn names_a_scheme(address: &str) -> bool {
     address.split_once(':').is_some_and(|(scheme, _)| is_plain(scheme)) && !Path::new(address).exists()
 }
 
-/// What would become of one.
-async fn dry(mover: &Mover, way: Way, path: &Path, place: &Place, bytes: u64) -> Result<Outcome, Error> {
-    let skipped = mover.would_skip(way, path, place).await?;
-    let left_alone = |skipped| Done::Moved(Box::new(Moved { bytes, skipped: Some(skipped), ..Moved::default() }));
-    Ok(outcome(path, place, bytes, skipped.map_or(Done::Said, left_alone)))
-}
-
 fn of_moved(path: &Path, place: &Place, moved: Moved) -> Outcome {
-    outcome(path, place, moved.bytes, Done::Moved(Box::new(moved)))
+    outcome(path, place, moved.bytes, moved.into())
 }
 
 fn outcome(path: &Path, place: &Place, bytes: u64, done: Done) -> Outcome {

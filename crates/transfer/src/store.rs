@@ -166,6 +166,12 @@ pub struct Reached {
     pub profile: Option<String>,
     /// S3: whether the bucket is in front of the endpoint's host.
     pub virtual_hosted: bool,
+    /// Whether without credentials; older journals don't say.
+    #[serde(default)]
+    pub anonymous: bool,
+    /// Whether who asks pays; older journals don't say.
+    #[serde(default)]
+    pub requester_pays: bool,
 }
 
 /// What was seen of one request, for those who measure: what did not come to pass is not there.

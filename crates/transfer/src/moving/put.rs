@@ -149,7 +149,10 @@ impl Mover {
                     return Err(Failure { said, ..failure }.into());
                 }
                 None if is_echo || !self.patience.may_retry() => return Err(failure.into()),
-                None => was_lost = true,
+                None => {
+                    was_lost = true;
+                    log.lost();
+                }
             }
             tokio::select! {
                 () = self.patience.wait(look) => {}

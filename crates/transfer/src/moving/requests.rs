@@ -35,7 +35,7 @@ pub struct Retried {
     pub corrupted: u64,
     /// There was no answer within the time limit.
     pub silent: u64,
-    /// Anything else: a connection that broke, or the store's failure.
+    /// Anything else: a connection that broke, an answer that was lost, or the store's failure.
     pub broken: u64,
 }
 
@@ -87,6 +87,11 @@ impl Log {
         *corrupted += retried.corrupted;
         *silent += retried.silent;
         *broken += retried.broken;
+    }
+
+    /// The answer to a request was lost, and it is made again.
+    pub fn lost(&mut self) {
+        self.retried.broken += 1;
     }
 
     pub fn requests(&self) -> Requests {
