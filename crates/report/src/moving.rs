@@ -178,8 +178,8 @@ impl MoveProgress<'_> {
         self.bytes.map_or(0.0, |bytes| self.done_bytes as f64 / bytes.max(1) as f64)
     }
 
-    /// `data.tar: 0.5 GB of 2 GB, 120 MB/s; 375 blocks of 4 MB, 64 at once, 12 s left`; of many files `120 of 3000 files,
-    /// 0.5 GB of 2 GB, 120 MB/s, 12 s left; data.tar`.
+    /// `data.tar: 0.5 GB of 2 GB, 120 MB/s; 375 blocks of 4 MB, 64 at once, 12 s left`; of many files `120 of 3000
+    /// files, 0.5 GB of 2 GB, 120 MB/s, 12 s left; data.tar`.
     #[must_use]
     pub fn sentence(&self) -> String {
         let MoveProgress { done_bytes, bytes, elapsed_s, plan, .. } = *self;

@@ -78,8 +78,8 @@ fn played_on_the_near_side() {
     println!("{PART} {} 0 {}", moved.elapsed_s, moved.bytes);
 }
 
-/// What a process on the near side said while it put a file, or got it after that: what it expected, of which blocks, and after how many
-/// bytes; the last line is what came of it.
+/// What a process on the near side said while it put a file, or got it after that: what it expected, of which blocks,
+/// and after how many bytes; the last line is what came of it.
 fn put(link: &RunningLink, store: &RunningStore, (way, length, bound): (&str, usize, u64)) -> Vec<[f64; 3]> {
     let dialect = if store.store().dialect == Dialect::S3 { "s3" } else { "azure" };
     let mut command = Command::new(std::env::current_exe().unwrap());

@@ -26,4 +26,4 @@ mod programs;
 mod running;
 
 pub use programs::{AZURITE_KEY, azurite, bind, caddy, iperf3, knot, make_container, minio, nginx, nsd};
-pub use running::{Folder, Program, Running, find, start_anywhere};
+pub use running::{Folder, Program, Running, find, or_left_out, start_anywhere};

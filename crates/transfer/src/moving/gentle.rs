@@ -30,8 +30,8 @@ const NEAR: f64 = 0.8;
 const NONE: f64 = 0.25;
 /// So often there is none in a row, and what the path was seen to take was less than it does.
 const CALM: u32 = 10;
-/// So often in a row it is too long although the rate does not grow: a queue of ours would have drained, so the path has
-/// become longer.
+/// So often in a row it is too long although the rate does not grow: a queue of ours would have drained, so the path
+/// has become longer.
 const LONGER: u32 = 50;
 const NO_QUEUE: (u32, f64) = (0, f64::INFINITY);
 /// The share of what may be added that is aimed at.
@@ -187,8 +187,8 @@ mod tests {
     /// How many blocks are asked for at once.
     const AT_ONCE: usize = 4;
 
-    /// What is got over a simulated path: block by block as [`Pace`] lets them, which come one behind the other; or with
-    /// blocks of no size all the time.
+    /// What is got over a simulated path: block by block as [`Pace`] lets them, which come one behind the other; or
+    /// with blocks of no size all the time.
     struct Path {
         bytes_per_s: f64,
         round_trip_s: f64,
@@ -197,8 +197,8 @@ mod tests {
     }
 
     impl Path {
-        /// The share of the time in which it adds more than it may, and that of what it takes which was made use of: for
-        /// so many seconds, and for as many after it has become longer by the detour.
+        /// The share of the time in which it adds more than it may, and that of what it takes which was made use of:
+        /// for so many seconds, and for as many after it has become longer by the detour.
         fn play(&self, seconds: f64, detour_s: f64) -> [(f64, f64); 2] {
             let mut gentle = Gentle::new(self.most_added_s, None);
             let (pace, began) = (Pace::new(Some(gentle.bytes_per_s), None), tokio::time::Instant::now());

@@ -269,8 +269,8 @@ impl Mover {
         room
     }
 
-    /// A block goes as fast as its connection does, whatever the limit is: so they are small, and few. Where a store takes
-    /// no such small ones, each goes slice by slice.
+    /// A block goes as fast as its connection does, whatever the limit is: so they are small, and few. Where a store
+    /// takes no such small ones, each goes slice by slice.
     fn most_at_once(&self) -> Option<u64> {
         let limited = self.terms.limit_bytes_per_s.map(|limit| limit as f64 * LIMITED_BLOCK_S);
         let gentle = self.terms.gentle.map(gentle::block_bytes);
