@@ -48,6 +48,7 @@ const FEATURES: &[(&str, &str)] = &[
     ("ascertain-report", "permute"),
     ("ascertain-report", "plot"),
     ("ascertain-report", "recorded"),
+    ("ascertain-report", "storage"),
     ("ascertain", ""),
     ("ascertain", "claims"),
     ("ascertain", "exports"),

@@ -5,7 +5,6 @@ use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ascertain_report::moving::{self as said, FileMove, MoveProgress, Moves};
 use ascertain_sys::interrupt;
 pub use ascertain_transfer::model::{Link, Plan, Shape};
 pub use ascertain_transfer::{
@@ -227,73 +226,4 @@ fn of_moved(path: &Path, place: &Place, moved: Moved) -> Outcome {
 
 fn outcome(path: &Path, place: &Place, bytes: u64, done: Done) -> Outcome {
     Outcome { path: path.to_path_buf(), name: place.shown.clone(), bytes, done }
-}
-
-/// What came of it, to be said.
-#[must_use]
-pub fn moves(way: Way, dry_run: bool, outcomes: &[Outcome], elapsed: Duration) -> Moves {
-    let file = |Outcome { path, name, bytes, done }: &Outcome| {
-        let moved = if let Done::Moved(moved) = done { Some(&**moved) } else { None };
-        let of_moved = moved.filter(|moved| moved.skipped.is_none());
-        FileMove {
-            path: path.display().to_string(),
-            name: name.clone(),
-            bytes: *bytes,
-            done: match (done, moved.and_then(|moved| moved.skipped)) {
-                (Done::Said, _) => said::Done::DryRun,
-                (Done::Failed(_), _) => said::Done::Failed,
-                (_, Some(Skipped::Exists)) => said::Done::Exists,
-                (_, Some(Skipped::Unchanged)) => said::Done::Unchanged,
-                (_, None) => said::Done::Moved,
-            },
-            error: if let Done::Failed(error) = done { Some(error.to_string()) } else { None },
-            resumed_bytes: of_moved.map(|moved| moved.resumed_bytes),
-            blocks: of_moved.map(|moved| moved.blocks),
-            elapsed_s: of_moved.map(|moved| moved.elapsed_s),
-            crc64: of_moved.and_then(|moved| moved.crc64).map(|crc64| format!("{crc64:016x}")),
-            requests: of_moved.map(|moved| requests(&moved.requests)),
-            verified: of_moved.map(|moved| moved.verified),
-            plan: of_moved.and_then(|moved| moved.plan.as_ref()).map(plan),
-        }
-    };
-    Moves {
-        schema: said::SCHEMA,
-        way: if way == Way::Put { said::Way::Put } else { said::Way::Get },
-        dry_run,
-        elapsed_s: elapsed.as_secs_f64(),
-        files: outcomes.iter().map(file).collect(),
-    }
-}
-
-/// How far it is, to be said.
-#[must_use]
-pub fn progress<'a>(progress: &Progress<'a>) -> MoveProgress<'a> {
-    let Progress { name, done_bytes, bytes, elapsed_s, files, .. } = *progress;
-    MoveProgress { name, done_bytes, bytes, elapsed_s, files, plan: progress.plan.map(plan) }
-}
-
-fn requests(Requests { connect_s, header_s, transfer_s, retried }: &Requests) -> said::Requests {
-    let spread = |spread: &Option<Spread>| spread.map(|Spread { median, worst }| said::Spread { median, worst });
-    let &Retried { slow_down, corrupted, silent, broken } = retried;
-    said::Requests {
-        connect_s: spread(connect_s),
-        header_s: spread(header_s),
-        transfer_s: spread(transfer_s),
-        retried: said::Retried { slow_down, corrupted, silent, broken },
-    }
-}
-
-fn plan(Plan { shape, expected_s, low_s, high_s, link }: &Plan) -> said::Plan {
-    said::Plan {
-        block_bytes: shape.block_bytes,
-        connections: shape.concurrency as u64,
-        expected_s: *expected_s,
-        low_s: *low_s,
-        high_s: *high_s,
-        fixed_s: link.fixed_s,
-        fresh_s: link.fresh_s,
-        latency_s: link.latency_s,
-        bytes_per_s: link.bytes_per_s,
-        ceiling_bytes_per_s: link.ceiling_bytes_per_s,
-    }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::source::Source;
@@ -58,7 +59,8 @@ impl From<Moved> for Done {
 }
 
 /// Which way files go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Way {
     /// Into a store.
     Put,

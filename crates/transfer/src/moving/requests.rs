@@ -2,10 +2,12 @@
 
 use std::time::Instant;
 
+use serde::Serialize;
+
 use crate::store::{Attempt, Failure, Kind};
 
 /// The requests that carried a file: how long their phases took, and what was tried again.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Requests {
     /// Until there was a connection and keys were agreed upon, for those that made one.
     pub connect_s: Option<Spread>,
@@ -18,7 +20,7 @@ pub struct Requests {
 }
 
 /// Of many times.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
     /// Half of them are shorter.
     pub median: f64,
@@ -27,7 +29,7 @@ pub struct Spread {
 }
 
 /// How often something was tried again, by what was wrong before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Retried {
     /// The store asked for fewer requests: 429 or 503.
     pub slow_down: u64,
