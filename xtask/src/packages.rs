@@ -48,6 +48,7 @@ const FEATURES: &[(&str, &str)] = &[
     ("ascertain-report", "permute"),
     ("ascertain-report", "plot"),
     ("ascertain-report", "recorded"),
+    ("ascertain-report", "storage"),
     ("ascertain", ""),
     ("ascertain", "claims"),
     ("ascertain", "exports"),
@@ -92,9 +93,11 @@ fn without_features() -> anyhow::Result<()> {
         let which = ["--package", package, "--no-default-features", "--features", features];
         tools::run("cargo", &[&["clippy", "--quiet"], &which[..], &["--", "-D", "warnings"]].concat())?;
     }
-    for (package, features, tests) in
-        [("ascertain-engine", "recorded", "--test=lines_alone"), ("ascertain", "", "--lib")]
-    {
+    for (package, features, tests) in [
+        ("ascertain-engine", "recorded", "--test=lines_alone"),
+        ("ascertain-transfer", "", "--test=race"),
+        ("ascertain", "", "--lib"),
+    ] {
         let which = ["--package", package, "--no-default-features", "--features", features, tests];
         tools::run("cargo", &[&["test", "--quiet"], &which[..]].concat())?;
     }

@@ -25,7 +25,9 @@ pub fn bench() -> anyhow::Result<()> {
     let bench = tools::in_target("debug/examples/peers");
     let folder = if memory_is_enough() { "/dev/shm".into() } else { std::env::temp_dir().display().to_string() };
     let environment = ["-u", "AWS_CA_BUNDLE", "-u", "http_proxy", &tools::path(), &format!("TMPDIR={folder}")];
-    let numbers: Vec<String> = std::env::args().filter(|word| word.parse::<u64>().is_ok()).collect();
+    // Others on the line have numbers of their own.
+    let behind = std::env::args().skip_while(|word| word != "transfer").skip(1);
+    let numbers: Vec<String> = behind.take_while(|word| word.parse::<u64>().is_ok()).collect();
     let numbers: Vec<&str> = numbers.iter().map(|number| &**number).collect();
     let table = tools::said("env", &[&environment[..], &[&bench, &ascertain.to_string_lossy()], &numbers].concat())?;
     print!("{table}");

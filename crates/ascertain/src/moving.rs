@@ -5,7 +5,6 @@ use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ascertain_report::moving::{self as said, FileMove, MoveProgress, Moves};
 use ascertain_sys::interrupt;
 pub use ascertain_transfer::model::{Link, Plan, Shape};
 pub use ascertain_transfer::{
@@ -76,7 +75,8 @@ impl Move {
             if self.from == [STANDARD] {
                 named(&to)?;
                 if self.many.dry_run {
-                    return Ok(vec![dry(&mover, Way::Put, Path::new(STANDARD), &to, 0).await?]);
+                    let path = Path::new(STANDARD);
+                    return Ok(vec![outcome(path, &to, 0, mover.dry(Way::Put, path, &to, 0).await?)]);
                 }
                 let moved = mover.put_stream(tokio::io::stdin(), &to).await?;
                 return Ok(vec![of_moved(Path::new(STANDARD), &to, moved)]);
@@ -129,7 +129,8 @@ impl Move {
             if self.many.dry_run {
                 from.other_than(&path)?;
                 let bytes = mover.size(&from).await?;
-                return Ok(vec![dry(&mover, Way::Get, &path, &from, bytes).await?]);
+                let done = mover.dry(Way::Get, &path, &from, bytes).await?;
+                return Ok(vec![outcome(&path, &from, bytes, done)]);
             }
             let moved = mover.get_file(&from, &path).await?;
             Ok(vec![of_moved(&path, &from, moved)])
@@ -219,86 +220,10 @@ fn names_a_scheme(address: &str) -> bool {
     address.split_once(':').is_some_and(|(scheme, _)| is_plain(scheme)) && !Path::new(address).exists()
 }
 
-/// What would become of one.
-async fn dry(mover: &Mover, way: Way, path: &Path, place: &Place, bytes: u64) -> Result<Outcome, Error> {
-    let skipped = mover.would_skip(way, path, place).await?;
-    let left_alone = |skipped| Done::Moved(Box::new(Moved { bytes, skipped: Some(skipped), ..Moved::default() }));
-    Ok(outcome(path, place, bytes, skipped.map_or(Done::Said, left_alone)))
-}
-
 fn of_moved(path: &Path, place: &Place, moved: Moved) -> Outcome {
-    outcome(path, place, moved.bytes, Done::Moved(Box::new(moved)))
+    outcome(path, place, moved.bytes, moved.into())
 }
 
 fn outcome(path: &Path, place: &Place, bytes: u64, done: Done) -> Outcome {
     Outcome { path: path.to_path_buf(), name: place.shown.clone(), bytes, done }
-}
-
-/// What came of it, to be said.
-#[must_use]
-pub fn moves(way: Way, dry_run: bool, outcomes: &[Outcome], elapsed: Duration) -> Moves {
-    let file = |Outcome { path, name, bytes, done }: &Outcome| {
-        let moved = if let Done::Moved(moved) = done { Some(&**moved) } else { None };
-        let of_moved = moved.filter(|moved| moved.skipped.is_none());
-        FileMove {
-            path: path.display().to_string(),
-            name: name.clone(),
-            bytes: *bytes,
-            done: match (done, moved.and_then(|moved| moved.skipped)) {
-                (Done::Said, _) => said::Done::DryRun,
-                (Done::Failed(_), _) => said::Done::Failed,
-                (_, Some(Skipped::Exists)) => said::Done::Exists,
-                (_, Some(Skipped::Unchanged)) => said::Done::Unchanged,
-                (_, None) => said::Done::Moved,
-            },
-            error: if let Done::Failed(error) = done { Some(error.to_string()) } else { None },
-            resumed_bytes: of_moved.map(|moved| moved.resumed_bytes),
-            blocks: of_moved.map(|moved| moved.blocks),
-            elapsed_s: of_moved.map(|moved| moved.elapsed_s),
-            crc64: of_moved.and_then(|moved| moved.crc64).map(|crc64| format!("{crc64:016x}")),
-            requests: of_moved.map(|moved| requests(&moved.requests)),
-            verified: of_moved.map(|moved| moved.verified),
-            plan: of_moved.and_then(|moved| moved.plan.as_ref()).map(plan),
-        }
-    };
-    Moves {
-        schema: said::SCHEMA,
-        way: if way == Way::Put { said::Way::Put } else { said::Way::Get },
-        dry_run,
-        elapsed_s: elapsed.as_secs_f64(),
-        files: outcomes.iter().map(file).collect(),
-    }
-}
-
-/// How far it is, to be said.
-#[must_use]
-pub fn progress<'a>(progress: &Progress<'a>) -> MoveProgress<'a> {
-    let Progress { name, done_bytes, bytes, elapsed_s, files, .. } = *progress;
-    MoveProgress { name, done_bytes, bytes, elapsed_s, files, plan: progress.plan.map(plan) }
-}
-
-fn requests(Requests { connect_s, header_s, transfer_s, retried }: &Requests) -> said::Requests {
-    let spread = |spread: &Option<Spread>| spread.map(|Spread { median, worst }| said::Spread { median, worst });
-    let &Retried { slow_down, corrupted, silent, broken } = retried;
-    said::Requests {
-        connect_s: spread(connect_s),
-        header_s: spread(header_s),
-        transfer_s: spread(transfer_s),
-        retried: said::Retried { slow_down, corrupted, silent, broken },
-    }
-}
-
-fn plan(Plan { shape, expected_s, low_s, high_s, link }: &Plan) -> said::Plan {
-    said::Plan {
-        block_bytes: shape.block_bytes,
-        connections: shape.concurrency as u64,
-        expected_s: *expected_s,
-        low_s: *low_s,
-        high_s: *high_s,
-        fixed_s: link.fixed_s,
-        fresh_s: link.fresh_s,
-        latency_s: link.latency_s,
-        bytes_per_s: link.bytes_per_s,
-        ceiling_bytes_per_s: link.ceiling_bytes_per_s,
-    }
 }

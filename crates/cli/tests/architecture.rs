@@ -34,9 +34,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "ascertain-report",
-        &["ascertain-engine", "ascertain-permute", "ascertain-plot", "ascertain-stats", "ascertain-sys"],
+        &[
+            "ascertain-engine",
+            "ascertain-permute",
+            "ascertain-plot",
+            "ascertain-stats",
+            "ascertain-sys",
+            "ascertain-transfer",
+        ],
     ),
-    ("ascertain-transfer", &[]),
     (
         "ascertain",
         &[

@@ -5,31 +5,15 @@
 mod common;
 
 use std::fs;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::thread::sleep;
 use std::time::Duration;
 
-use ascertain_netlab::Error;
-use ascertain_netlab::installed::{AZURITE_KEY, Program, Running, azurite, make_container, minio, start_anywhere};
-use ascertain_sys::testing::left_out;
+use ascertain_netlab::installed::{AZURITE_KEY, azurite, make_container, minio, or_left_out};
 use common::{Ran, command, ran};
 
 const KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "minioadmin"), ("AWS_SECRET_ACCESS_KEY", "minioadmin")];
-
-/// One that is installed.
-fn installed(program: fn(SocketAddr) -> Program) -> Option<Running> {
-    // A machine with a lot to do takes its time with Node.
-    match start_anywhere(|address| Program { limit: Duration::from_secs(300), ..program(address) }) {
-        Ok(running) => Some(running),
-        Err(error @ Error::NotInstalled { .. }) => {
-            left_out(error);
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
-}
 
 /// The commands of the guide's section, without what is said behind them.
 fn typed() -> Vec<String> {
@@ -77,7 +61,7 @@ fn type_those(state: &Path, with: &str, count: usize, words: &[(&str, &str)], va
 
 #[test]
 fn minio_as_the_guide_has_it() {
-    let Some(running) = installed(minio) else { return };
+    let Some(running) = or_left_out(minio) else { return };
     // A folder is a bucket.
     fs::create_dir(running.folder().join("data/bucket")).unwrap();
     let (state, content) = folder();
@@ -111,7 +95,7 @@ fn minio_as_the_guide_has_it() {
 
 #[test]
 fn azurite_as_the_guide_has_it() {
-    let Some(running) = installed(azurite) else { return };
+    let Some(running) = or_left_out(azurite) else { return };
     make_container(running.address(), "bucket").unwrap();
     let (state, content) = folder();
     let state = state.path();

@@ -16,6 +16,7 @@ pub mod json;
 pub mod judgement;
 pub mod layout;
 pub mod markdown;
+#[cfg(feature = "storage")]
 pub mod moving;
 pub mod outlook;
 #[cfg(feature = "permute")]

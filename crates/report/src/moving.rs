@@ -1,8 +1,11 @@
 //! What `ascertain put` and `ascertain get` say: how far they are, and what came of each file.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use ascertain_engine::unit::Unit;
+use ascertain_transfer::model::Plan;
+use ascertain_transfer::{self as transfer, Outcome, Progress, Requests, Skipped, Way};
 use serde::Serialize;
 
 use crate::json;
@@ -27,16 +30,6 @@ pub struct Moves {
     pub elapsed_s: f64,
     /// Each file.
     pub files: Vec<FileMove>,
-}
-
-/// Which way files go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Way {
-    /// From a path to the name of an object.
-    Put,
-    /// From there to a path.
-    Get,
 }
 
 /// One file.
@@ -68,34 +61,6 @@ pub struct FileMove {
     pub plan: Option<Plan>,
 }
 
-/// The requests of a file: see the crate `ascertain-transfer`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "the names are those of ascertain-transfer, which explains them")]
-pub struct Requests {
-    pub connect_s: Option<Spread>,
-    pub header_s: Option<Spread>,
-    pub transfer_s: Option<Spread>,
-    pub retried: Retried,
-}
-
-/// Of many times.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "as above")]
-pub struct Spread {
-    pub median: f64,
-    pub worst: f64,
-}
-
-/// How often something was tried again, by what was wrong before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[expect(missing_docs, reason = "as above")]
-pub struct Retried {
-    pub slow_down: u64,
-    pub corrupted: u64,
-    pub silent: u64,
-    pub broken: u64,
-}
-
 /// What came of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -110,39 +75,6 @@ pub enum Done {
     Unchanged,
     /// It was not moved.
     Failed,
-}
-
-/// What a plan says, and rests on: see the crate `ascertain-transfer`.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "the names are those of ascertain-transfer's model, which explains them")]
-pub struct Plan {
-    pub block_bytes: u64,
-    pub connections: u64,
-    pub expected_s: f64,
-    pub low_s: f64,
-    pub high_s: f64,
-    pub fixed_s: f64,
-    pub fresh_s: f64,
-    pub latency_s: f64,
-    pub bytes_per_s: f64,
-    pub ceiling_bytes_per_s: Option<f64>,
-}
-
-/// How far it is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MoveProgress<'a> {
-    /// What is being moved.
-    pub name: &'a str,
-    /// What is there.
-    pub done_bytes: u64,
-    /// Of how much.
-    pub bytes: Option<u64>,
-    /// Since it was begun.
-    pub elapsed_s: f64,
-    /// The latest plan, of this file.
-    pub plan: Option<Plan>,
-    /// Of many files how many are done, and of how many; bytes and time are then those of all of them.
-    pub files: Option<[u64; 2]>,
 }
 
 fn size(bytes: u64) -> String {
@@ -167,45 +99,49 @@ fn took(bytes: u64, seconds: f64) -> String {
 
 /// Blocks, and how many of them go at once.
 fn blocks(number: u64, plan: &Plan) -> String {
-    let at_once = number.min(plan.connections);
-    format!("{} of {}, {at_once} at once", counted(number, "block"), size(plan.block_bytes))
+    let at_once = number.min(plan.shape.concurrency as u64);
+    format!("{} of {}, {at_once} at once", counted(number, "block"), size(plan.shape.block_bytes))
 }
 
-impl MoveProgress<'_> {
-    /// Which share of it is there; 0 while nobody knows.
-    #[must_use]
-    pub fn share(&self) -> f64 {
-        self.bytes.map_or(0.0, |bytes| self.done_bytes as f64 / bytes.max(1) as f64)
-    }
+/// Which share of it is there; 0 while nobody knows.
+#[must_use]
+pub fn share(progress: &Progress<'_>) -> f64 {
+    progress.bytes.map_or(0.0, |bytes| progress.done_bytes as f64 / bytes.max(1) as f64)
+}
 
-    /// `data.tar: 0.5 GB of 2 GB, 120 MB/s; 375 blocks of 4 MB, 64 at once, 12 s left`; of many files `120 of 3000 files,
-    /// 0.5 GB of 2 GB, 120 MB/s, 12 s left; data.tar`.
-    #[must_use]
-    pub fn sentence(&self) -> String {
-        let MoveProgress { done_bytes, bytes, elapsed_s, plan, .. } = *self;
-        let name = escape_controls(self.name);
-        let of = bytes.map_or(String::new(), |bytes| format!(" of {}", size(bytes)));
-        let done = format!("{}{of}, {}", size(done_bytes), speed(done_bytes, elapsed_s));
-        let rest_bytes = bytes.unwrap_or(0).saturating_sub(done_bytes);
-        if let Some([done_files, files]) = self.files {
-            let left_s = elapsed_s * rest_bytes as f64 / done_bytes.max(1) as f64;
-            let left =
-                if done_bytes > 0 && rest_bytes > 0 { format!(", {} left", time(left_s)) } else { String::new() };
-            return format!("{done_files} of {files} files, {done}{left}; {name}");
-        }
-        let rest = plan.map_or(String::new(), |plan| match (rest_bytes, plan.expected_s - elapsed_s) {
-            (0, _) => "; waiting for its end".into(),
-            (bytes, left_s) => {
-                let blocks = blocks(bytes.div_ceil(plan.block_bytes), &plan);
-                let left = if left_s > 0.0 { format!("{} left", time(left_s)) } else { "longer than planned".into() };
-                format!("; {blocks}, {left}")
-            }
-        });
-        format!("{name}: {done}{rest}")
+/// How far it is: `data.tar: 0.5 GB of 2 GB, 120 MB/s; 375 blocks of 4 MB, 64 at once, 12 s left`; of many files `120 of
+/// 3000 files, 0.5 GB of 2 GB, 120 MB/s, 12 s left; data.tar`.
+#[must_use]
+pub fn sentence(progress: &Progress<'_>) -> String {
+    let &Progress { name, done_bytes, bytes, elapsed_s, plan, files } = progress;
+    let name = escape_controls(name);
+    let of = bytes.map_or(String::new(), |bytes| format!(" of {}", size(bytes)));
+    let done = format!("{}{of}, {}", size(done_bytes), speed(done_bytes, elapsed_s));
+    let rest_bytes = bytes.unwrap_or(0).saturating_sub(done_bytes);
+    if let Some([done_files, files]) = files {
+        let left_s = elapsed_s * rest_bytes as f64 / done_bytes.max(1) as f64;
+        let left = if done_bytes > 0 && rest_bytes > 0 { format!(", {} left", time(left_s)) } else { String::new() };
+        return format!("{done_files} of {files} files, {done}{left}; {name}");
     }
+    let rest = plan.map_or(String::new(), |plan| match (rest_bytes, plan.expected_s - elapsed_s) {
+        (0, _) => "; waiting for its end".into(),
+        (bytes, left_s) => {
+            let blocks = blocks(bytes.div_ceil(plan.shape.block_bytes), plan);
+            let left = if left_s > 0.0 { format!("{} left", time(left_s)) } else { "longer than planned".into() };
+            format!("; {blocks}, {left}")
+        }
+    });
+    format!("{name}: {done}{rest}")
 }
 
 impl Moves {
+    /// What came of each file.
+    #[must_use]
+    pub fn new(way: Way, dry_run: bool, outcomes: &[Outcome], elapsed: Duration) -> Self {
+        let files = outcomes.iter().map(FileMove::from).collect();
+        Self { schema: SCHEMA, way, dry_run, elapsed_s: elapsed.as_secs_f64(), files }
+    }
+
     /// Each file, and the sum of several; of more than twenty the sum alone, unless all are wanted. Of one alone the
     /// plan is said too, and how right it was. Failures are said where they happen, and not here.
     #[must_use]
@@ -273,6 +209,33 @@ impl Moves {
     }
 }
 
+impl From<&Outcome> for FileMove {
+    fn from(Outcome { path, name, bytes, done }: &Outcome) -> Self {
+        let moved = if let transfer::Done::Moved(moved) = done { Some(&**moved) } else { None };
+        let of_moved = moved.filter(|moved| moved.skipped.is_none());
+        Self {
+            path: path.display().to_string(),
+            name: name.clone(),
+            bytes: *bytes,
+            done: match (done, moved.and_then(|moved| moved.skipped)) {
+                (transfer::Done::Said, _) => Done::DryRun,
+                (transfer::Done::Failed(_), _) => Done::Failed,
+                (_, Some(Skipped::Exists)) => Done::Exists,
+                (_, Some(Skipped::Unchanged)) => Done::Unchanged,
+                (_, None) => Done::Moved,
+            },
+            error: if let transfer::Done::Failed(error) = done { Some(error.to_string()) } else { None },
+            resumed_bytes: of_moved.map(|moved| moved.resumed_bytes),
+            blocks: of_moved.map(|moved| moved.blocks),
+            elapsed_s: of_moved.map(|moved| moved.elapsed_s),
+            crc64: of_moved.and_then(|moved| moved.crc64).map(|crc64| format!("{crc64:016x}")),
+            requests: of_moved.map(|moved| moved.requests),
+            verified: of_moved.map(|moved| moved.verified),
+            plan: of_moved.and_then(|moved| moved.plan),
+        }
+    }
+}
+
 impl FileMove {
     /// What came of it; how right the plan was; and its sum.
     fn lines(&self) -> Vec<String> {
@@ -291,7 +254,7 @@ impl FileMove {
                 percent if percent < 0.0 => format!("{:.0} % less", -percent),
                 percent => format!("{percent:.0} % more"),
             };
-            let blocks = blocks(rest_bytes.div_ceil(plan.block_bytes), &plan);
+            let blocks = blocks(rest_bytes.div_ceil(plan.shape.block_bytes), &plan);
             let [expected, low, high] = [plan.expected_s, plan.low_s, plan.high_s].map(time);
             lines.push(format!("planned {blocks}: {expected} ({low} to {high})"));
             lines.push(format!("it took {took}"));
@@ -306,21 +269,16 @@ impl FileMove {
 
 #[cfg(test)]
 mod tests {
+    use ascertain_transfer::Moved;
+    use ascertain_transfer::model::{Link, Shape};
+
     use super::*;
 
     fn plan() -> Plan {
-        Plan {
-            block_bytes: 4_000_000,
-            connections: 64,
-            expected_s: 8.0,
-            low_s: 7.5,
-            high_s: 8.5,
-            fixed_s: 0.1,
-            fresh_s: 0.05,
-            latency_s: 0.05,
-            bytes_per_s: 2e6,
-            ceiling_bytes_per_s: None,
-        }
+        let shape = Shape { block_bytes: 4_000_000, concurrency: 64 };
+        let (fixed_s, fresh_s, latency_s) = (0.1, 0.05, 0.05);
+        let link = Link { fixed_s, fresh_s, latency_s, bytes_per_s: 2e6, ceiling_bytes_per_s: None };
+        Plan { shape, expected_s: 8.0, low_s: 7.5, high_s: 8.5, link }
     }
 
     fn moved() -> FileMove {
@@ -423,29 +381,47 @@ mod tests {
         assert_eq!((&json["files"][0]["done"], &json["files"][1]["done"]), (&"dry-run".into(), &"moved".into()));
         assert_eq!(json["files"][1]["plan"]["connections"], 64);
         assert!(json["files"][0]["crc64"].is_null());
+        let moved = Moved { bytes: 7, crc64: Some(0xabc), plan: Some(plan()), ..Moved::default() };
+        let outcome = |done| Outcome { path: "a".into(), name: "n".into(), bytes: 7, done };
+        let outcomes = [moved.into(), transfer::Done::Failed(transfer::Error::Stopped)].map(outcome);
+        let json = Moves::new(Way::Get, false, &outcomes, Duration::from_secs(1)).json();
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(
+            (&json["files"][0]["crc64"], &json["files"][1]["done"]),
+            (&"0000000000000abc".into(), &"failed".into())
+        );
+        let plan = [("block_bytes", 4e6), ("connections", 64.0), ("expected_s", 8.0), ("low_s", 7.5), ("high_s", 8.5)];
+        let link = [("fixed_s", 0.1), ("fresh_s", 0.05), ("latency_s", 0.05), ("bytes_per_s", 2e6)];
+        for (key, value) in plan.iter().chain(&link) {
+            assert_eq!(json["files"][0]["plan"][key].as_f64(), Some(*value), "{key}");
+        }
+        assert_eq!(json["files"][0]["plan"].as_object().unwrap().len(), 10);
+        assert_eq!(json["files"][0]["requests"]["retried"]["slow_down"], 0);
     }
 
     #[test]
     fn how_far_it_is_has_the_plan_in_it() {
-        let progress = MoveProgress {
+        let plan = plan();
+        let progress = Progress {
             name: "n",
             done_bytes: 500_000_000,
             bytes: Some(1_000_000_000),
             elapsed_s: 4.0,
-            plan: Some(plan()),
+            plan: Some(&plan),
             files: None,
         };
-        let with = |bytes, elapsed_s| MoveProgress { done_bytes: bytes, elapsed_s, ..progress }.sentence();
+        let with = |bytes, elapsed_s| sentence(&Progress { done_bytes: bytes, elapsed_s, ..progress.clone() });
         let rest = "n: 500.0 MB of 1.000 GB, 125.0 MB/s; 125 blocks of 4.000 MB, 64 at once, 4.000 s left";
-        assert_eq!(progress.sentence(), rest);
+        assert_eq!(sentence(&progress), rest);
         assert!(with(500_000_000, 9.0).ends_with("; 125 blocks of 4.000 MB, 64 at once, longer than planned"));
         assert_eq!(with(1_000_000_000, 8.0), "n: 1.000 GB of 1.000 GB, 125.0 MB/s; waiting for its end");
-        let unknown = MoveProgress { bytes: None, plan: None, ..progress };
-        assert_eq!(MoveProgress { name: "\u{1b}[2J", ..unknown }.sentence(), r"\u{1b}[2J: 500.0 MB, 125.0 MB/s");
-        assert_eq!((unknown.sentence().as_str(), unknown.share()), ("n: 500.0 MB, 125.0 MB/s", 0.0));
-        let many = MoveProgress { files: Some([120, 3000]), ..progress };
-        assert_eq!(many.sentence(), "120 of 3000 files, 500.0 MB of 1.000 GB, 125.0 MB/s, 4.000 s left; n");
-        let begun = MoveProgress { done_bytes: 0, ..many }.sentence();
+        let unknown = Progress { bytes: None, plan: None, ..progress.clone() };
+        assert_eq!((&*sentence(&unknown), share(&unknown)), ("n: 500.0 MB, 125.0 MB/s", 0.0));
+        let evil = Progress { name: "\u{1b}[2J", ..unknown };
+        assert_eq!(sentence(&evil), r"\u{1b}[2J: 500.0 MB, 125.0 MB/s");
+        let many = Progress { files: Some([120, 3000]), ..progress };
+        assert_eq!(sentence(&many), "120 of 3000 files, 500.0 MB of 1.000 GB, 125.0 MB/s, 4.000 s left; n");
+        let begun = sentence(&Progress { done_bytes: 0, ..many });
         assert_eq!(begun, "120 of 3000 files, 0 B of 1.000 GB, 0 B/s; n");
     }
 }

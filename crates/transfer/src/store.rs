@@ -23,6 +23,11 @@ pub trait Store: fmt::Debug + Send + Sync {
         Reached::default()
     }
 
+    /// Whether blocks are sent to it as slowly as [`Attempt`] says, slice by slice; what doesn't is given them later.
+    fn keeps_pace(&self) -> bool {
+        false
+    }
+
     /// Makes connections for requests that come all at once: where it is far away, each saves them round trips.
     async fn connect(&self, _connections: usize) {}
 
@@ -161,6 +166,12 @@ pub struct Reached {
     pub profile: Option<String>,
     /// S3: whether the bucket is in front of the endpoint's host.
     pub virtual_hosted: bool,
+    /// Whether without credentials; older journals don't say.
+    #[serde(default)]
+    pub anonymous: bool,
+    /// Whether who asks pays; older journals don't say.
+    #[serde(default)]
+    pub requester_pays: bool,
 }
 
 /// What was seen of one request, for those who measure: what did not come to pass is not there.

@@ -228,6 +228,8 @@ fn abortable(begun: &Begun, options: &Options) -> Result<Option<Place>, Error> {
         region: reached.region.or(options.region.clone()),
         profile: reached.profile.or(options.profile.clone()),
         virtual_hosted: reached.virtual_hosted,
+        anonymous: reached.anonymous,
+        requester_pays: reached.requester_pays,
         ..options.clone()
     };
     Ok(Some(open(address, &options)?.into()))
@@ -240,6 +242,22 @@ fn entries(folder: &Path) -> io::Result<Vec<DirEntry>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::journal::{Side, VERSION};
+
+    #[test]
+    fn an_upload_is_given_up_as_it_was_put() {
+        let here = Options { endpoint_url: Some("http://127.0.0.1:1".into()), ..Options::default() };
+        let options = Options { anonymous: true, requester_pays: true, ..here.clone() };
+        let reached = open("s3://bucket/a", &options).unwrap().store.reached();
+        let side = |place: &str| Side { place: place.into(), version: None, bytes: 1 };
+        let (source, destination) = (side("a"), side("s3://bucket/a"));
+        let begun = Begun { version: VERSION, source, destination, upload: "1".into(), reached: reached.clone() };
+        let place = abortable(&begun, &here).unwrap().unwrap();
+        assert_eq!(place.store.reached(), reached);
+        // As journals had it.
+        let older = r#"{"endpoint_url": null, "region": null, "profile": null, "virtual_hosted": true}"#;
+        assert!(serde_json::from_str::<crate::store::Reached>(older).unwrap().virtual_hosted);
+    }
 
     #[test]
     fn only_our_own_names_are_ours() {

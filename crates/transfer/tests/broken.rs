@@ -160,8 +160,8 @@ fn who_asks_for_time_gets_it_and_who_asks_for_too_much_is_left() {
     }
 }
 
-/// Who refuses a block before it is through may keep the connection. The rest of it would be in the way of whatever went
-/// over that one, as long as the limit asks for: here for more than a minute.
+/// Who refuses a block before it is through may keep the connection. The rest of it would be in the way of whatever
+/// went over that one, as long as the limit asks for: here for more than a minute.
 #[test]
 fn nobody_waits_for_the_rest_of_what_was_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -4,8 +4,9 @@ mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use ascertain_transfer::{Attempt, Environment, Found, Kind, Meta, Options, PutOptions, open};
+use ascertain_transfer::{Attempt, Environment, Found, Kind, Meta, Mover, Options, PutOptions, Stop, Terms, open};
 use common::web::{Web, answer, file, header};
 use common::{block, bytes, run};
 
@@ -67,6 +68,20 @@ fn without_ranges_one_answer_is_read_on_from_front_to_back() {
         assert_eq!(got.bytes, content[5..10]);
         assert_eq!(web.heads().len(), 4);
     });
+}
+
+/// An answer to a question there is all of the object.
+#[test]
+fn without_ranges_the_path_is_not_watched() {
+    let content = bytes(300_000);
+    let served = content.clone();
+    let web = Web::start(move |_, _| answer("200 OK", IDENTITY, &served));
+    let gentle = Some(Duration::from_millis(50));
+    let mover = Mover::new(Terms { gentle, ..Terms::default() }, Stop::default(), Box::new(()));
+    let mut out = Vec::new();
+    run(mover.get_stream(&found(&web, "/").into(), &mut out)).unwrap();
+    assert!(out == content);
+    assert!(web.heads().len() <= 3, "{:?}", web.heads());
 }
 
 #[test]

@@ -3,13 +3,8 @@
 
 mod common;
 
-use std::net::SocketAddr;
-use std::time::Duration;
-
-use ascertain_netlab::Error;
-use ascertain_netlab::installed::{AZURITE_KEY, Program, Running, azurite, make_container, minio, start_anywhere};
+use ascertain_netlab::installed::{AZURITE_KEY, azurite, make_container, minio, or_left_out};
 use ascertain_netlab::store::{Fault, Kind as Asked, Misdeed, Store as Served};
-use ascertain_sys::testing::left_out;
 use ascertain_transfer::{Attempt, Block, Environment, Found, Integrity, Kind, Options, PutOptions, open};
 use common::{block, bytes, one_of_each, opened, options_for, run, start};
 
@@ -68,19 +63,6 @@ async fn denied(found: &Found) {
     assert_eq!(failure.kind, Kind::Denied, "{failure}");
 }
 
-/// One that is installed.
-fn installed(program: fn(SocketAddr) -> Program) -> Option<Running> {
-    // A machine with a lot to do takes its time with Node.
-    match start_anywhere(|address| Program { limit: Duration::from_secs(300), ..program(address) }) {
-        Ok(running) => Some(running),
-        Err(error @ Error::NotInstalled { .. }) => {
-            left_out(error);
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
-}
-
 fn options(url: String, variables: [(&str, &str); 2]) -> Options {
     let environment: Environment = variables.into_iter().collect();
     Options { environment, endpoint_url: Some(url), ..Options::default() }
@@ -112,7 +94,7 @@ fn ours_do_it() {
 
 #[test]
 fn minio_does_it() {
-    let Some(running) = installed(minio) else { return };
+    let Some(running) = or_left_out(minio) else { return };
     // A folder is a bucket.
     for bucket in ["bucket", "old"] {
         std::fs::create_dir(running.folder().join("data").join(bucket)).unwrap();
@@ -127,7 +109,7 @@ fn minio_does_it() {
 
 #[test]
 fn azurite_does_it() {
-    let Some(running) = installed(azurite) else { return };
+    let Some(running) = or_left_out(azurite) else { return };
     make_container(running.address(), "bucket").unwrap();
     let url = format!("http://{}/devstoreaccount1", running.address());
     let keys = |secret| [("AZURE_STORAGE_ACCOUNT", "devstoreaccount1"), ("AZURE_STORAGE_KEY", secret)];

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use ascertain::Ending;
 use ascertain::moving::{
-    self, Done, Environment, Error, Filter, Kind, Many, Move, MoveContext, Observer, Options, Progress, STANDARD,
-    Terms, Way,
+    Done, Environment, Error, Filter, Kind, Many, Move, MoveContext, Observer, Options, Progress, STANDARD, Terms, Way,
 };
 use ascertain_engine::evidence;
 use ascertain_engine::unit::{Unit, parse_quantity};
+use ascertain_report::moving::{Moves, sentence, share};
 use ascertain_report::progress::Line;
 use ascertain_sys::interrupt;
 
@@ -251,7 +251,7 @@ impl Moving {
             let and = if self.skip_unchanged || self.no_clobber { "" } else { ", with --skip-unchanged," };
             output::note(&format!("interrupted: {stopped} of {of} files not moved; the same command{and} goes on"));
         }
-        let moves = moving::moves(way, self.dry_run, &outcomes, began.elapsed());
+        let moves = Moves::new(way, self.dry_run, &outcomes, began.elapsed());
         match self.display.format {
             Format::Json => output::print(&moves.json())?,
             _ if self.display.quiet => {}
@@ -307,8 +307,7 @@ impl Observer for Drawn {
     fn progress(&self, progress: &Progress<'_>) {
         // A stream of no known length can't be had again, and has no journal.
         self.has_moved.fetch_or(progress.bytes.is_some(), Relaxed);
-        let said = moving::progress(progress);
-        self.line.draw(said.share(), || said.sentence());
+        self.line.draw(share(progress), || sentence(progress));
     }
 }
 

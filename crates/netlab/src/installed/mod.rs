@@ -28,4 +28,4 @@ mod running;
 pub use programs::{
     AZURITE_KEY, azurite, bind, caddy, iperf3, knot, make_container, minio, nginx, nginx_with_kernel_tls, nsd,
 };
-pub use running::{Folder, Program, Running, find, start_anywhere};
+pub use running::{Folder, Program, Running, find, or_left_out, start_anywhere};

@@ -11,6 +11,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use std::{env, io, process};
 
+use ascertain_sys::testing::left_out;
 use ascertain_sys::tether::tether;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
@@ -78,6 +79,22 @@ pub fn start_anywhere(program: impl Fn(SocketAddr) -> Program) -> Result<Running
             Err(error) if tries < TRIES && error.to_string().to_lowercase().contains("address already in use") => {}
             started => return started,
         }
+    }
+}
+
+/// The same for a test, which is left out where the program is not installed.
+///
+/// # Panics
+/// When it is and does not start.
+pub fn or_left_out(program: fn(SocketAddr) -> Program) -> Option<Running> {
+    // A machine with a lot to do takes its time with Node.
+    match start_anywhere(|address| Program { limit: Duration::from_secs(300), ..program(address) }) {
+        Ok(running) => Some(running),
+        Err(error @ Error::NotInstalled { .. }) => {
+            left_out(error);
+            None
+        }
+        Err(error) => panic!("{error}"),
     }
 }
 

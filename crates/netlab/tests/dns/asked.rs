@@ -234,7 +234,8 @@ fn a_zone_is_asked_until_all_of_it_is_new() {
     change.accept(&exchange(&mut stream, &change.bytes).unwrap()).unwrap();
 }
 
-/// A server that is asked less often has all of its ports' turns, spread over as many rounds; others are asked as before.
+/// A server that is asked less often has all of its ports' turns, spread over as many rounds; others are asked as
+/// before.
 #[test]
 fn only_the_server_with_a_limit_is_asked_less_often() {
     let rhythm = Rhythm { servers: 2, flows: 8, interval: Duration::from_millis(30) };

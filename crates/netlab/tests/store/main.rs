@@ -10,10 +10,8 @@ mod s3;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
-use ascertain_netlab::Error;
-use ascertain_netlab::installed::{Program, Running, azurite, minio};
+use ascertain_netlab::installed::{Program, Running, azurite, minio, or_left_out};
 use ascertain_netlab::store::{RunningStore, Store};
-use ascertain_sys::testing::left_out;
 
 use client::Client;
 
@@ -24,17 +22,11 @@ fn started(store: Store) -> (RunningStore, Client) {
     (running, client)
 }
 
-/// One that is installed, at a port that was free a moment ago.
+/// One that is installed.
 fn installed(program: fn(SocketAddr) -> Program, account: &str, secret: &str) -> Option<(Running, Client)> {
-    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
-    match program(free).start() {
-        Ok(running) => Some((running, Client { address: free, account: account.into(), secret: secret.into() })),
-        Err(error @ Error::NotInstalled { .. }) => {
-            left_out(error);
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
+    let running = or_left_out(program)?;
+    let client = Client { address: running.address(), account: account.into(), secret: secret.into() };
+    Some((running, client))
 }
 
 #[test]

@@ -4,8 +4,8 @@
 //! at most a third of the time: the fastest is compared. Then all take their turns in an order that is random in each
 //! round, until the time is up. Times of a client are the kernel's, of its process and those it waited for; the
 //! server's are what its process took meanwhile. Only what is checked is compared: each block on its way up, and the
-//! whole on its way down. A bare loader, which sends and takes bytes and does nothing else, shows the most that the server
-//! gives anybody.
+//! whole on its way down. A bare loader, which sends and takes bytes and does nothing else, shows the most that the
+//! server gives anybody.
 //!
 //! `peers ASCERTAIN [SECONDS [MEGABYTES]]`: the program, how long all of it may take (480, in which there are rounds
 //! enough for intervals), and how much is moved (1000).

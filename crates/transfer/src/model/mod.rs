@@ -14,10 +14,12 @@ pub use pilot::{Pilot, Ticket};
 
 use std::cmp::Reverse;
 
+use serde::Serialize;
+
 use crate::store::Limits;
 
 /// What a link does to blocks.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Link {
     /// F: what a file costs whatever its size.
     pub fixed_s: f64,
@@ -32,18 +34,20 @@ pub struct Link {
 }
 
 /// Of which size blocks are, and how many are under way at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Shape {
     /// Every block but the last has as many bytes.
     pub block_bytes: u64,
     /// So many at once.
+    #[serde(rename = "connections")]
     pub concurrency: usize,
 }
 
 /// What is going to happen.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Plan {
     /// How the rest is moved.
+    #[serde(flatten)]
     pub shape: Shape,
     /// How long all of it takes, from the first request to the last answer.
     pub expected_s: f64,
@@ -53,6 +57,7 @@ pub struct Plan {
     /// … and not more than this. It is far off where no ceiling was met: then `expected_s` is the least time.
     pub high_s: f64,
     /// What it rests on.
+    #[serde(flatten)]
     pub link: Link,
 }
 
@@ -78,7 +83,7 @@ const LEAST_BYTES: u64 = 64 << 10;
 /// that size are taken before smaller ones …
 const ENOUGH_BYTES: u64 = 1 << 20;
 /// … if requests take no longer …
-const NEAR_S: f64 = 0.002;
+pub(crate) const NEAR_S: f64 = 0.002;
 /// … and of that size if besides one connection is that fast: then both ends are the limit, and what they spend on
 /// requests and connections is missing.
 const ENOUGH_FAST_BYTES: u64 = 8 << 20;

@@ -11,7 +11,9 @@ use super::{LEAST_BYTES, Link, NEAR_S, Observation, Plan, Room, Shape};
 const WORTH_IT: f64 = 0.9;
 /// What is kept of what was seen: the first ones, when few were under way, and the latest.
 const KEPT: usize = 512;
-/// Without a probe, a connection more for each of so many seconds that a request takes: what is near needs few.
+/// Without a probe, so many connections …
+const FEW: usize = 4;
+/// … and one more for each of so many seconds that a request takes, where that is not near.
 const EACH_S: f64 = 0.0001;
 /// Without a probe the first blocks are no larger: what comes back tells whether the next ones should be.
 const FIRST_BYTES: u64 = 1 << 20;
@@ -318,13 +320,15 @@ fn is_near(latency_s: Option<f64>) -> bool {
 ///
 /// What is far goes over all connections from the beginning, in one round if that is short: each is new and costs round
 /// trips, and to know more would cost a second round. What is nearer begins with few small blocks over few connections,
-/// what is near over one, and goes on as they say a moment later.
+/// what is near over one, and goes on as they say a moment later. Where blocks can't be that small, one connection that
+/// is slow would take too long to say so, and what is near begins over few as well.
 fn first_round(bytes: u64, room: &Room, latency_s: Option<f64>) -> (Shape, usize) {
-    let most = room.max_concurrency;
-    if is_near(latency_s) {
+    let (most, is_near) = (room.max_concurrency, is_near(latency_s));
+    if is_near && room.limits.min_block_bytes <= NEAR_BYTES {
         return (room.fitting(room.least_block_bytes(bytes, room.limits.max_blocks).max(NEAR_BYTES), 1), 2);
     }
-    let concurrency = (4.0 + latency_s.unwrap_or(0.025) / EACH_S).min(most as f64) as usize;
+    let more = if is_near { 0.0 } else { latency_s.unwrap_or(0.025) / EACH_S };
+    let concurrency = (FEW as f64 + more).min(most as f64) as usize;
     let rounds = bytes.div_ceil(FIRST_BYTES * most as u64).max(1);
     let even = if concurrency < most { 0 } else { bytes.div_ceil(rounds * most as u64) };
     let least = room.least_block_bytes(bytes, room.limits.max_blocks).max(LEAST_BYTES);

@@ -93,8 +93,8 @@ impl Flow {
         self.pilot.first().map(|plan| self.limited(plan))
     }
 
-    /// Under a limit the last block's turn comes no sooner than the limit lets it: what that one takes, and to begin and
-    /// commit, comes on top, and is as uncertain as all of it was.
+    /// Under a limit the last block's turn comes no sooner than the limit lets it: what that one takes, and to begin
+    /// and commit, comes on top, and is as uncertain as all of it was.
     fn limited(&self, plan: &Plan) -> Plan {
         if self.least_s == 0.0 {
             return *plan;

@@ -30,6 +30,10 @@ const NEAR: f64 = 0.8;
 const NONE: f64 = 0.25;
 /// So often there is none in a row, and what the path was seen to take was less than it does.
 const CALM: u32 = 10;
+/// So often in a row it is too long although the rate does not grow: a queue of ours would have drained, so the path
+/// has become longer.
+const LONGER: u32 = 50;
+const NO_QUEUE: (u32, f64) = (0, f64::INFINITY);
 /// The share of what may be added that is aimed at.
 const AIM: f64 = 0.5;
 /// What is left of the rate at least where the queue is too long: it is to drain, and soon.
@@ -59,6 +63,8 @@ pub(super) struct Gentle {
     taken_bytes_per_s: Option<f64>,
     /// How often in a row there was no queue at such a rate.
     calm: u32,
+    /// How often in a row there was one that is too long, and the shortest that a request took meanwhile.
+    standing: (u32, f64),
     pub bytes_per_s: f64,
 }
 
@@ -80,6 +86,7 @@ impl Gentle {
             last: None,
             taken_bytes_per_s: None,
             calm: 0,
+            standing: NO_QUEUE,
             bytes_per_s: FIRST_BYTES_PER_S.min(most_bytes_per_s),
         }
     }
@@ -97,6 +104,7 @@ impl Gentle {
         let (aim_s, none_s) = (AIM * self.most_added_s, NONE * self.most_added_s);
         let is_near = self.taken_bytes_per_s.is_some_and(|taken| self.bytes_per_s > NEAR * taken);
         if expected_s < aim_s {
+            self.standing = NO_QUEUE;
             let most = if is_near { MORE.min(NEAR_MORE * self.most_added_s / late_s) } else { MORE };
             // Whoever has nothing more to send learns nothing of the path.
             if sent_bytes / passed_s > self.bytes_per_s / 2.0 {
@@ -112,6 +120,8 @@ impl Gentle {
             let taken = sent_bytes / (passed_s + queue_s - last.queue_s).max(passed_s / 4.0);
             let taken = taken.min(2.0 * self.bytes_per_s);
             let taken = match self.taken_bytes_per_s {
+                // Between two blocks: that says nothing of what the path takes.
+                known if sent_bytes == 0.0 => known.unwrap_or(self.bytes_per_s),
                 // Some of the time there was no queue: the path takes more than that.
                 Some(before) if queue_s.min(last.queue_s) < none_s => taken.max(before),
                 _ => taken,
@@ -119,6 +129,10 @@ impl Gentle {
             self.taken_bytes_per_s = Some(taken);
             let share = (1.0 + (aim_s - expected_s) / late_s).max(DRAINING);
             self.bytes_per_s = self.bytes_per_s.min(taken * share);
+            self.standing = (self.standing.0 + 1, self.standing.1.min(took_s));
+            if self.standing.0 >= LONGER {
+                (self.shortest_s, self.taken_bytes_per_s, self.standing) = (self.standing.1, None, NO_QUEUE);
+            }
         }
         self.bytes_per_s = self.bytes_per_s.max(LEAST_BYTES_PER_S).min(self.most_bytes_per_s);
     }
@@ -135,13 +149,23 @@ impl Mover {
 
     /// Watches the path with small requests beside the blocks, and sets the rate of all moves by them: one of them does
     /// so at a time, and the next one goes on from there.
-    pub(super) async fn gentle(&self, place: &Place) -> Infallible {
-        let Some(gentle) = &self.gentle else { return pending().await };
-        let mut gentle = gentle.lock().await;
+    async fn gentle(&self, place: &Place) -> Infallible {
+        if let Some(gentle) = &self.gentle {
+            self.watch(place, &mut *gentle.lock().await).await;
+        }
+        pending().await
+    }
+
+    /// Ends where there is nothing small to ask for.
+    async fn watch(&self, place: &Place, gentle: &mut Gentle) {
         loop {
             self.pace.set(gentle.bytes_per_s);
             let (mut seen, at, sent_bytes) = (Attempt::default(), Instant::now(), self.pace.sent_bytes());
             let asked = place.store.head(&place.name, &mut seen).await;
+            // Then each answer brings all of the object, over a connection of its own.
+            if matches!(&asked, Ok(Some(meta)) if place.store.in_order(meta)) {
+                return;
+            }
             // How long a new connection takes is another matter.
             let asked_at = seen.secured.or(seen.connected).unwrap_or(at);
             // A refusal takes as long as another answer.
@@ -156,36 +180,76 @@ impl Mover {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Pace;
     use super::*;
 
-    /// The share of the time in which a path adds more than it may, and that of what it takes which was made use of.
-    fn played(path: f64, round_trip_s: f64, most_added_s: f64) -> (f64, f64) {
-        const STEP_S: f64 = 1e-3;
-        let mut gentle = Gentle::new(most_added_s, None);
-        let (mut queue_bytes, mut sent_bytes, mut late_s) = (0.0_f64, 0.0, 0.0);
-        let (mut asks_at_s, mut answer) = (0.0, None);
-        let whole_s = 20.0;
-        for step in 0..(whole_s / STEP_S) as usize {
-            let now_s = step as f64 * STEP_S;
-            let added_s = queue_bytes / path;
-            if answer.is_none() && now_s >= asks_at_s {
-                answer = Some((now_s, sent_bytes, round_trip_s + added_s));
-            }
-            if let Some((at_s, sent, took_s)) = answer.filter(|(at_s, _, took_s)| now_s >= at_s + took_s) {
-                gentle.saw(at_s, sent, took_s);
-                (answer, asks_at_s) = (None, now_s + EVERY.as_secs_f64());
-            }
-            let offered = gentle.bytes_per_s * STEP_S;
-            sent_bytes += offered;
-            queue_bytes = (queue_bytes + offered - path * STEP_S).max(0.0);
-            late_s += if added_s > most_added_s { STEP_S } else { 0.0 };
+    const STEP_S: f64 = 1e-3;
+    /// How many blocks are asked for at once.
+    const AT_ONCE: usize = 4;
+
+    /// What is got over a simulated path: block by block as [`Pace`] lets them, which come one behind the other; or
+    /// with blocks of no size all the time.
+    struct Path {
+        bytes_per_s: f64,
+        round_trip_s: f64,
+        most_added_s: f64,
+        block_bytes: u64,
+    }
+
+    impl Path {
+        /// The share of the time in which it adds more than it may, and that of what it takes which was made use of:
+        /// for so many seconds, and for as many after it has become longer by the detour.
+        fn play(&self, seconds: f64, detour_s: f64) -> [(f64, f64); 2] {
+            let mut gentle = Gentle::new(self.most_added_s, None);
+            let (pace, began) = (Pace::new(Some(gentle.bytes_per_s), None), tokio::time::Instant::now());
+            let (mut queue_bytes, mut fluid_bytes, mut gone_bytes) = (0.0_f64, 0.0, 0.0);
+            let (mut asks_at_s, mut answer) = (0.0, None);
+            // When each block is asked for, and what has gone when the last of it has.
+            let mut blocks: Vec<(f64, Option<f64>)> = Vec::new();
+            let mut round_trip_s = self.round_trip_s;
+            let mut part = |from_s: f64, to_s: f64| {
+                let (mut late_s, gone_before) = (0.0, gone_bytes);
+                for step in (from_s / STEP_S) as usize..(to_s / STEP_S) as usize {
+                    let now_s = step as f64 * STEP_S;
+                    let added_s = queue_bytes / self.bytes_per_s;
+                    if answer.is_none() && now_s >= asks_at_s {
+                        answer = Some((now_s, fluid_bytes + pace.sent_bytes(), round_trip_s + added_s));
+                    }
+                    if let Some((at_s, sent, took_s)) = answer.filter(|(at_s, _, took_s)| now_s >= at_s + took_s) {
+                        gentle.saw(at_s, sent, took_s);
+                        pace.set(gentle.bytes_per_s);
+                        (answer, asks_at_s) = (None, now_s + EVERY.as_secs_f64());
+                    }
+                    if self.block_bytes == 0 {
+                        fluid_bytes += gentle.bytes_per_s * STEP_S;
+                        queue_bytes += gentle.bytes_per_s * STEP_S;
+                    } else {
+                        blocks.retain(|(_, gone)| gone.is_none_or(|gone| gone_bytes < gone));
+                        while blocks.len() < AT_ONCE {
+                            let turn = pace.turn_at(began + Duration::from_secs_f64(now_s), self.block_bytes);
+                            blocks.push(((turn - began).as_secs_f64() + round_trip_s, None));
+                        }
+                        for (comes_at_s, gone) in &mut blocks {
+                            if gone.is_none() && now_s >= *comes_at_s {
+                                queue_bytes += self.block_bytes as f64;
+                                *gone = Some(gone_bytes + queue_bytes);
+                            }
+                        }
+                    }
+                    let goes_bytes = queue_bytes.min(self.bytes_per_s * STEP_S);
+                    (queue_bytes, gone_bytes) = (queue_bytes - goes_bytes, gone_bytes + goes_bytes);
+                    late_s += if added_s > self.most_added_s { STEP_S } else { 0.0 };
+                }
+                round_trip_s += detour_s;
+                (late_s / (to_s - from_s), (gone_bytes - gone_before) / self.bytes_per_s / (to_s - from_s))
+            };
+            [part(0.0, seconds), part(seconds, 2.0 * seconds)]
         }
-        (late_s / whole_s, (sent_bytes - queue_bytes) / (path * whole_s))
     }
 
     #[test]
     fn the_queue_stays_short_and_the_path_is_made_use_of() {
-        for (path, round_trip_s, most_added_s) in [
+        for (bytes_per_s, round_trip_s, most_added_s) in [
             (2.5e6, 0.01, 0.06),
             (10e6, 0.02, 0.02),
             (0.5e6, 0.03, 0.06),
@@ -193,9 +257,24 @@ mod tests {
             (5e6, 0.1, 0.06),
             (1e6, 0.2, 0.1),
         ] {
-            let (late, used) = played(path, round_trip_s, most_added_s);
-            assert!(late < 0.05, "{path} {round_trip_s} {most_added_s}: late {late}");
-            assert!(used > 0.7, "{path} {round_trip_s} {most_added_s}: used {used}");
+            let block_bytes = block_bytes(Duration::from_secs_f64(most_added_s)) as u64;
+            let path = Path { bytes_per_s, round_trip_s, most_added_s, block_bytes: 0 };
+            let [(late, used), _] = path.play(20.0, 0.0);
+            assert!(late < 0.05 && used > 0.7, "{bytes_per_s} {round_trip_s} {most_added_s}: late {late}, used {used}");
+            // A block alone may add more.
+            if block_bytes as f64 / bytes_per_s < most_added_s {
+                let [(late, used), _] = Path { block_bytes, ..path }.play(20.0, 0.0);
+                assert!(late < 0.05 && used > 0.4, "{bytes_per_s} {round_trip_s} in blocks: late {late}, used {used}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_path_that_has_become_longer_is_made_use_of_again() {
+        for block_bytes in [0, 65_536] {
+            let path = Path { bytes_per_s: 2.5e6, round_trip_s: 0.01, most_added_s: 0.06, block_bytes };
+            let [(_, before), (late, used)] = path.play(60.0, 0.1);
+            assert!(late < 0.05 && used > before / 2.0, "{block_bytes}: {before} before, late {late}, used {used}");
         }
     }
 

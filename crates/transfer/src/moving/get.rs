@@ -36,8 +36,8 @@ impl Mover {
     /// Gets an object into a file, which has its name once it is whole, and not before.
     ///
     /// # Errors
-    /// When there is no such object, when it is the file itself or changes meanwhile, when the file can't be written, when what an earlier
-    /// attempt left behind is of another object.
+    /// When there is no such object, when it is the file itself or changes meanwhile, when the file can't be written,
+    /// when what an earlier attempt left behind is of another object.
     pub async fn get_file(&self, from: &Place, path: &Path) -> Result<Moved, Error> {
         let began = Instant::now();
         from.other_than(path)?;
@@ -126,15 +126,15 @@ impl Mover {
         Ok(moved)
     }
 
-    /// The sum of what a store gives back.
-    pub(super) async fn read_back(&self, from: &Place, meta: &Meta) -> Result<u64, Error> {
+    /// The sum of what a store gives back that answers after so long.
+    pub(super) async fn read_back(&self, from: &Place, meta: &Meta, latency_s: f64) -> Result<u64, Error> {
         // With room of its own: who has it read back may hold what room there is.
         let mut gate = self.gate();
         gate.memory = Arc::new(Semaphore::new(gate.units as usize));
         let mut get = Get::new(from, meta, Sink::Nowhere, gate);
-        let mut flow = Flow::from_start(self.pilot(from, meta, meta.bytes, 0.0), Instant::now(), 0.0);
+        let mut flow = Flow::from_start(self.pilot(from, meta, meta.bytes, latency_s), Instant::now(), 0.0);
         // It is not told of: the same bytes would be counted twice.
-        flow.run(&mut get, &self.stop, &(), (&from.name, meta.bytes)).await?;
+        self.gently(from, flow.run(&mut get, &self.stop, &(), (&from.name, meta.bytes))).await?;
         Ok(crc64_of(&get.parts))
     }
 
@@ -164,11 +164,7 @@ impl Mover {
     }
 
     async fn flow(&self, flow: &mut Flow, get: &mut Get<'_>, from: &Place, meta: &Meta) -> Result<(), Error> {
-        let moving = flow.run(get, &self.stop, &*self.observer, (&from.name, meta.bytes));
-        tokio::select! {
-            done = moving => done,
-            never = self.gentle(from) => match never {},
-        }
+        self.gently(from, flow.run(get, &self.stop, &*self.observer, (&from.name, meta.bytes))).await
     }
 
     pub(super) async fn is_there(&self, meta: &Meta, path: &Path) -> Result<Option<Skipped>, Error> {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use serde::Serialize;
 use tokio::task::JoinSet;
 
 use super::source::Source;
@@ -34,7 +35,7 @@ pub struct Outcome {
     pub path: PathBuf,
     /// The object.
     pub name: String,
-    /// Its size, as it was listed.
+    /// How many bytes were moved; of what was not, its size as it was listed.
     pub bytes: u64,
     /// What came of it.
     pub done: Done,
@@ -51,8 +52,15 @@ pub enum Done {
     Failed(Error),
 }
 
+impl From<Moved> for Done {
+    fn from(moved: Moved) -> Self {
+        Self::Moved(Box::new(moved))
+    }
+}
+
 /// Which way files go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Way {
     /// Into a store.
     Put,
@@ -142,11 +150,17 @@ impl Mover {
         Ok(self.carry_out(Way::Get, from, pairs, many.dry_run).await)
     }
 
-    /// Why a file, or a stream, would be left alone: asked for what is said only.
+    /// What would come of a file, or a stream, of so many bytes, of what is said only.
     ///
     /// # Errors
     /// When either side can't be looked at.
-    pub async fn would_skip(&self, way: Way, path: &Path, place: &Place) -> Result<Option<Skipped>, Error> {
+    pub async fn dry(&self, way: Way, path: &Path, place: &Place, bytes: u64) -> Result<Done, Error> {
+        let skipped = self.would_skip(way, path, place).await?;
+        let left_alone = |skipped| Moved { bytes, skipped: Some(skipped), ..Moved::default() };
+        Ok(skipped.map(left_alone).map_or(Done::Said, Done::from))
+    }
+
+    async fn would_skip(&self, way: Way, path: &Path, place: &Place) -> Result<Option<Skipped>, Error> {
         if !self.terms.no_clobber && !self.terms.skip_unchanged {
             return Ok(None);
         }
@@ -176,8 +190,9 @@ impl Mover {
                 }
                 let (mover, overall, place) = (Arc::clone(&mover), Arc::clone(&overall), place.clone());
                 tasks.spawn(async move {
+                    let (.., listed_bytes) = pair;
                     let outcome = mover.one(way, place, pair, dry_run).await;
-                    overall.done(&outcome);
+                    overall.done(&outcome, listed_bytes);
                     outcome
                 });
             }
@@ -191,15 +206,14 @@ impl Mover {
 
     async fn one(&self, way: Way, place: Place, (path, name, bytes): Pair, dry_run: bool) -> Outcome {
         let place = place.named(&name);
-        let moved = match way {
-            _ if dry_run => self
-                .would_skip(way, &path, &place)
-                .await
-                .map(|skipped| skipped.map(|skipped| Moved { bytes, skipped: Some(skipped), ..Moved::default() })),
-            Way::Put => self.put_file(&path, &place).await.map(Some),
-            Way::Get => self.get_file(&place, &path).await.map(Some),
+        let done = match way {
+            _ if dry_run => self.dry(way, &path, &place, bytes).await,
+            Way::Put => self.put_file(&path, &place).await.map(Done::from),
+            Way::Get => self.get_file(&place, &path).await.map(Done::from),
         };
-        let done = moved.map_or_else(Done::Failed, |moved| moved.map_or(Done::Said, |moved| Done::Moved(moved.into())));
+        let done = done.unwrap_or_else(Done::Failed);
+        // A pipe has none before it is read, and a file may grow.
+        let bytes = if let Done::Moved(moved) = &done { moved.bytes } else { bytes };
         Outcome { path, name, bytes, done }
     }
 }
@@ -230,14 +244,16 @@ impl Overall {
     }
 
     /// Counts a file that is done. What was left alone, or failed, has no share in what is moved.
-    fn done(&self, Outcome { name, bytes, done, .. }: &Outcome) {
+    fn done(&self, Outcome { name, bytes, done, .. }: &Outcome, listed_bytes: u64) {
         self.tell(name, None, |state| {
             state.under_way.remove(name);
             state.done_files += 1;
-            match done {
-                Done::Moved(moved) if moved.skipped.is_none() => state.done_bytes += bytes,
-                _ => state.bytes = state.bytes.saturating_sub(*bytes),
-            }
+            let moved_bytes = match done {
+                Done::Moved(moved) if moved.skipped.is_none() => *bytes,
+                _ => 0,
+            };
+            state.done_bytes += moved_bytes;
+            state.bytes = (state.bytes + moved_bytes).saturating_sub(listed_bytes);
         });
     }
 

@@ -269,8 +269,8 @@ impl Mover {
         room
     }
 
-    /// A block goes as fast as its connection does, whatever the limit is: so they are small, and few. Where a store takes
-    /// no such small ones, each goes slice by slice.
+    /// A block goes as fast as its connection does, whatever the limit is: so they are small, and few. Where a store
+    /// takes no such small ones, each goes slice by slice.
     fn most_at_once(&self) -> Option<u64> {
         let limited = self.terms.limit_bytes_per_s.map(|limit| limit as f64 * LIMITED_BLOCK_S);
         let gentle = self.terms.gentle.map(gentle::block_bytes);
@@ -313,11 +313,12 @@ impl Mover {
         }
     }
 
-    /// For what is put into a store that takes such blocks.
-    fn gate_to(&self, limits: &Limits) -> Gate {
+    /// For what is put into a store.
+    fn gate_to(&self, store: &dyn Store) -> Gate {
+        let is_too_large = |most| store.limits().min_block_bytes > most;
         // A block at a time is too much to be gentle.
-        let in_slices = self.gentle.is_some() || self.most_at_once().is_some_and(|most| limits.min_block_bytes > most);
-        Gate { in_slices, ..self.gate() }
+        let is_too_much = self.gentle.is_some() || self.most_at_once().is_some_and(is_too_large);
+        Gate { in_slices: is_too_much && store.keeps_pace(), ..self.gate() }
     }
 
     /// What there is under a name, and how long it took to ask. Who may write but not read is told of nothing.

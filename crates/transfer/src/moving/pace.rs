@@ -45,14 +45,13 @@ impl Pace {
 
     /// Waits until so many bytes may be sent.
     pub async fn wait(&self, bytes: u64) {
-        sleep_until(self.turn(bytes)).await;
+        sleep_until(self.turn_at(Instant::now(), bytes)).await;
     }
 
     /// When the next so many bytes may be sent, which are then counted as sent.
-    pub fn turn(&self, bytes: u64) -> Instant {
+    pub fn turn_at(&self, now: Instant, bytes: u64) -> Instant {
         let mut state = self.lock();
         state.sent_bytes += bytes as f64;
-        let now = Instant::now();
         // A timer that is late by a millisecond each time costs none of the rate.
         let turn = state.free.map_or(now, |free| free.max(now - Duration::from_secs_f64(self.slice_s)));
         if let Some(rate) = state.bytes_per_s {
@@ -76,16 +75,16 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Who comes a little late for each of many slices would otherwise never reach the rate.
+    /// Who comes a little late for each of many slices would otherwise never reach the rate; what is later than a slice
+    /// is lost.
     #[test]
     fn a_late_turn_is_made_up_for() {
-        let pace = Pace::new(Some(1_000.0), None);
-        let first = pace.turn(1);
-        std::thread::sleep(Duration::from_millis(5));
-        let second = pace.turn(1);
-        // On a machine that is so busy that it is later than a slice, that is lost.
-        let is_too_late = first.elapsed().as_secs_f64() > SLICE_S;
-        assert!(is_too_late || second == first + Duration::from_millis(1));
-        assert!(pace.turn(0) >= first + Duration::from_millis(2));
+        let (pace, began) = (Pace::new(Some(1_000.0), None), Instant::now());
+        let at = |ms| began + Duration::from_millis(ms);
+        assert_eq!(pace.turn_at(began, 1), began);
+        assert_eq!(pace.turn_at(at(5), 1), at(1));
+        assert_eq!(pace.turn_at(at(5), 10), at(2));
+        assert_eq!(pace.turn_at(at(5), 1), at(12));
+        assert_eq!(pace.turn_at(at(100), 1), at(80));
     }
 }

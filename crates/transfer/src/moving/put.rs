@@ -14,13 +14,13 @@ use super::{Gate, Moved, Mover, Place, Skipped, forget};
 use crate::crc64::crc64_of_blocks;
 use crate::error::Error;
 use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side, end_of};
-use crate::model::{Pilot, Room, Shape};
+use crate::model::{self, Pilot, Room, Shape};
 use crate::store::{Attempt, Block, Failure, Kind, Meta, PutOptions, Upload};
 
 /// A file of so many bytes is not cut up, for begin and commit would cost more.
 const SINGLE_BYTES: u64 = 512 << 10;
-/// What is near answers sooner.
-const NEAR: Duration = Duration::from_millis(2);
+/// What is near answers sooner, even if it takes a new connection with keys, which is two round trips more.
+const NEAR_S: f64 = 4.0 * model::NEAR_S;
 /// How often an answer that was lost is looked up.
 const LOOKS: u32 = 8;
 
@@ -42,9 +42,9 @@ impl Mover {
     /// Puts a file into a store. What has no length that is known, a pipe or a file of `/proc`, goes as a stream does.
     ///
     /// # Errors
-    /// When the file is the object itself, when it can't be read or changes meanwhile, when the store refuses it, when what an earlier attempt left
-    /// behind is of another file. What was sent of it is remembered if there is a folder of journals, and given up if
-    /// not.
+    /// When the file is the object itself, when it can't be read or changes meanwhile, when the store refuses it, when
+    /// what an earlier attempt left behind is of another file. What was sent of it is remembered if there is a folder
+    /// of journals, and given up if not.
     pub async fn put_file(&self, path: &Path, to: &Place) -> Result<Moved, Error> {
         let began = Instant::now();
         to.other_than(path)?;
@@ -65,7 +65,7 @@ impl Mover {
         let single_bytes =
             SINGLE_BYTES.min(self.terms.memory_bytes).max(limits.min_block_bytes).min(limits.max_put_bytes);
         let (mut moved, meta) = if source.bytes <= single_bytes {
-            let permit = self.gate_to(&limits).pass(source.bytes).await?;
+            let permit = self.gate_to(&*to.store).pass(source.bytes).await?;
             let block = source.clone().block(0, source.bytes, &self.buffers).await?;
             source.check()?;
             let sum = Sum { bytes: source.bytes, crc64: block.crc64 };
@@ -84,7 +84,7 @@ impl Mover {
     /// waits for its answer to know whether anything is moved needs none.
     async fn connect(&self, source: &Source, to: &Place) -> Infallible {
         if !self.terms.no_clobber && !self.terms.skip_unchanged && source.bytes > SINGLE_BYTES {
-            tokio::time::sleep(NEAR).await;
+            tokio::time::sleep(Duration::from_secs_f64(NEAR_S)).await;
             let room = self.room(to.store.limits());
             let Shape { block_bytes, concurrency } = room.fitting(SINGLE_BYTES / 8, room.max_concurrency);
             let blocks = source.bytes / block_bytes;
@@ -103,7 +103,7 @@ impl Mover {
     ) -> Result<(Meta, Requests), Error> {
         let options = self.put_options(&to.name);
         let sum = Sum { bytes: block.bytes.len() as u64, crc64: block.crc64 };
-        let gate = self.gate_to(&to.store.limits());
+        let gate = self.gate_to(&*to.store);
         let request = || async {
             let mut seen = gate.attempt();
             (to.store.put(&to.name, block.clone(), &options, &mut seen).await, seen)
@@ -149,7 +149,10 @@ impl Mover {
                     return Err(Failure { said, ..failure }.into());
                 }
                 None if is_echo || !self.patience.may_retry() => return Err(failure.into()),
-                None => was_lost = true,
+                None => {
+                    was_lost = true;
+                    log.lost();
+                }
             }
             tokio::select! {
                 () = self.patience.wait(look) => {}
@@ -167,12 +170,12 @@ impl Mover {
         before: Option<&Meta>,
         lost: &Failure,
     ) -> Result<Option<Meta>, Error> {
-        let there = match self.ask_head(to).await {
+        let (there, latency_s) = match self.ask_head(to).await {
             Err(Error::Store(Failure { kind: Kind::Denied, .. })) => {
                 let said = format!("{}: whether it was stored may not be looked up with these credentials", lost.said);
                 return Err(Failure { said, ..lost.clone() }.into());
             }
-            asked => asked?.0,
+            asked => asked?,
         };
         let Some(there) = there.filter(|there| there.bytes == sum.bytes) else { return Ok(None) };
         if let Some(crc64) = there.crc64 {
@@ -182,7 +185,7 @@ impl Mover {
         if is_as_before {
             return Ok(None);
         }
-        let read = self.read_back(to, &there).await?;
+        let read = self.read_back(to, &there, latency_s).await?;
         Ok((read == sum.crc64).then_some(there))
     }
 
@@ -296,7 +299,7 @@ impl Mover {
             journal,
             note,
             parts,
-            gate: self.gate_to(&to.store.limits()),
+            gate: self.gate_to(&*to.store),
         };
         if let Some((journal, Recorded { begun: Some(begun), pieces })) = opened {
             let next = end_of(&pieces);
@@ -379,12 +382,13 @@ impl Mover {
             return Err(differs(said, stored));
         }
         if self.terms.verify {
-            let there = self.head(to).await?.0.unwrap_or_else(|| meta.clone());
+            let (there, latency_s) = self.head(to).await?;
+            let there = there.unwrap_or_else(|| meta.clone());
             if there.bytes != moved.bytes {
                 let what = format!("{}: {again} has {} bytes, and {ours} {}", to.shown, there.bytes, moved.bytes);
                 return Err(Error::Corrupted { what });
             }
-            let read = self.read_back(to, &there).await?;
+            let read = self.read_back(to, &there, latency_s).await?;
             if read != crc64 {
                 return Err(differs(read, again));
             }

@@ -2,10 +2,12 @@
 
 use std::time::Instant;
 
+use serde::Serialize;
+
 use crate::store::{Attempt, Failure, Kind};
 
 /// The requests that carried a file: how long their phases took, and what was tried again.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Requests {
     /// Until there was a connection and keys were agreed upon, for those that made one.
     pub connect_s: Option<Spread>,
@@ -18,7 +20,7 @@ pub struct Requests {
 }
 
 /// Of many times.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
     /// Half of them are shorter.
     pub median: f64,
@@ -27,7 +29,7 @@ pub struct Spread {
 }
 
 /// How often something was tried again, by what was wrong before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Retried {
     /// The store asked for fewer requests: 429 or 503.
     pub slow_down: u64,
@@ -35,7 +37,7 @@ pub struct Retried {
     pub corrupted: u64,
     /// There was no answer within the time limit.
     pub silent: u64,
-    /// Anything else: a connection that broke, or the store's failure.
+    /// Anything else: a connection that broke, an answer that was lost, or the store's failure.
     pub broken: u64,
 }
 
@@ -87,6 +89,11 @@ impl Log {
         *corrupted += retried.corrupted;
         *silent += retried.silent;
         *broken += retried.broken;
+    }
+
+    /// The answer to a request was lost, and it is made again.
+    pub fn lost(&mut self) {
+        self.retried.broken += 1;
     }
 
     pub fn requests(&self) -> Requests {

@@ -50,7 +50,7 @@ impl Mover {
             let elapsed_s = began.elapsed().as_secs_f64();
             return Ok(Moved { elapsed_s, skipped: Some(Skipped::Exists), ..Moved::default() });
         }
-        let permit = self.gate_to(&limits).pass(first_bytes).await?;
+        let permit = self.gate_to(&*to.store).pass(first_bytes).await?;
         let first = self.read(&mut stream, first_bytes).await?;
         let is_all = (first.bytes.len() as u64) < first_bytes;
         let (mut moved, meta) = if is_all && first.bytes.len() as u64 <= limits.max_put_bytes {
@@ -95,7 +95,7 @@ impl Mover {
     ) -> Result<(BTreeMap<usize, (Piece, Part)>, Log), Error> {
         let limits = to.store.limits();
         let block_bytes = |index| block_bytes(index, &limits, self.terms.memory_bytes);
-        let gate = self.gate_to(&limits);
+        let gate = self.gate_to(&*to.store);
         // What waits for its turn in slices has its place in the row already.
         let most_at_once = if gate.in_slices { self.room(limits).max_concurrency } else { self.terms.max_concurrency };
         let (mut parts, mut log, mut tasks) = (BTreeMap::new(), Log::default(), JoinSet::new());

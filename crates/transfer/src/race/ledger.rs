@@ -49,7 +49,8 @@ impl Policy {
                 error(format!("a race's quantile is between 0 and 1, and not {quantile}"))
             }
             Self::Percentile { quantile, .. } if quantile > MOST_QUANTILE => error(format!(
-                "a race's quantile is at most {MOST_QUANTILE}, and not {quantile}: too few would be late to tell when one is"
+                "a race's quantile is at most {MOST_QUANTILE}, and not {quantile}: too few would be late to tell when \
+                 one is"
             )),
             Self::Percentile { budget, .. } if !(0.0..=1.0).contains(&budget) => {
                 error(format!("a race's budget is a share of the requests, from 0 to 1, and not {budget}"))
@@ -151,8 +152,8 @@ impl Ledger {
         }
     }
 
-    /// The cache was waited for that long: until it answered, or nobody waited any longer. The request was to race after
-    /// that delay.
+    /// The cache was waited for that long: until it answered, or nobody waited any longer. The request was to race
+    /// after that delay.
     pub fn waited(&mut self, time: Duration, is_cut: bool, delay: Option<Duration>) {
         if let Policy::Percentile { .. } = self.policy {
             self.late.push(time, is_cut, delay);

@@ -76,6 +76,10 @@ impl Store for Container {
         }
     }
 
+    fn keeps_pace(&self) -> bool {
+        true
+    }
+
     async fn connect(&self, connections: usize) {
         self.site.connect(connections).await;
     }

@@ -335,7 +335,7 @@ impl Body for Sending {
         if let Some(pace) = pace.as_ref().filter(|_| slice_bytes > 0) {
             let (bytes, turn) = turn.get_or_insert_with(|| {
                 let bytes = pace.slice_bytes(slice_bytes);
-                (bytes, Box::pin(sleep_until(pace.turn(bytes as u64))))
+                (bytes, Box::pin(sleep_until(pace.turn_at(tokio::time::Instant::now(), bytes as u64))))
             });
             slice_bytes = *bytes;
             ready!(turn.as_mut().poll(context));

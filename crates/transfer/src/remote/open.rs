@@ -254,9 +254,13 @@ fn s3(bucket: &str, options: &Options, client: Client) -> Result<Bucket, Failure
         true => endpoint.replacen("://", &format!("://{bucket}."), 1),
         false => format!("{endpoint}/{bucket}"),
     };
-    let (region, profile_name) = (region.to_string(), options.profile.clone());
-    let reached =
-        Reached { endpoint_url: Some(endpoint), region: Some(region.clone()), profile: profile_name, virtual_hosted };
+    let region = region.to_string();
+    let reached = Reached {
+        region: Some(region.clone()),
+        profile: options.profile.clone(),
+        virtual_hosted,
+        ..reached(endpoint, options)
+    };
     let keys = credentials::aws(options, &profile, "s3", &region, &client)?;
     let words = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the profile";
     let sums = environment.first(&["AWS_REQUEST_CHECKSUM_CALCULATION"]);
@@ -282,8 +286,12 @@ fn google(bucket: &str, options: &Options, client: Client) -> Result<Bucket, Fai
     headers.extend(project.filter(|_| options.requester_pays).map(|project| ("x-goog-user-project", project)));
     let words = "what GOOGLE_APPLICATION_CREDENTIALS names";
     let site = Site::new(client, &base, format!("gs://{bucket}"), keys, words)?;
-    let reached = Reached { endpoint_url: Some(endpoint), ..Reached::default() };
-    Ok(Bucket::new(site, Dialect::Google, headers, reached))
+    Ok(Bucket::new(site, Dialect::Google, headers, reached(endpoint, options)))
+}
+
+fn reached(endpoint: String, options: &Options) -> Reached {
+    let &Options { anonymous, requester_pays, .. } = options;
+    Reached { endpoint_url: Some(endpoint), anonymous, requester_pays, ..Reached::default() }
 }
 
 fn azure(container: &str, hints: AzureHints, options: &Options, client: Client) -> Result<Container, Failure> {

@@ -73,6 +73,10 @@ impl Store for Bucket {
         self.reached.clone()
     }
 
+    fn keeps_pace(&self) -> bool {
+        true
+    }
+
     async fn connect(&self, connections: usize) {
         self.site.connect(connections).await;
     }

@@ -256,6 +256,25 @@ fn what_is_near_goes_over_few_connections_if_each_is_fast() {
     }
 }
 
+/// Where blocks are large, a first one over a slow connection takes longer than all of the others at once.
+#[test]
+fn what_is_near_and_takes_no_small_blocks_begins_over_few_connections() {
+    let limits = Limits { min_block_bytes: 5 << 20, max_blocks: 10_000, ..room().limits };
+    let near = Link { name: "near", round_trip_s: 0.0001, thinks_s: 0.0005, ..BASE };
+    let ends = Link { bytes_per_s: 600.0 * MB, sum_bytes_per_s: 900.0 * MB, ..near };
+    for (link, connections, longer) in [(ends, 4..=16, 1.1), (near, 48..=64, 2.0)] {
+        let bytes = 1_000_000_000;
+        let mut watched = Watched::new(link, bytes, Room { limits, ..room() }, 1);
+        let all_s = World::new(link, 1).moves(&mut watched);
+        let shape = watched.pilot.plan().unwrap().shape;
+        let shapes = [1, 4, 8, 16, 48].map(|concurrency| Shape { block_bytes: 5 << 20, concurrency });
+        let best_s = shapes.map(|shape| fixed_s(link, bytes, shape)).into_iter().fold(f64::INFINITY, f64::min);
+        println!("{shape:?}: {:.3} times as long as the best", all_s / best_s);
+        assert!(connections.contains(&shape.concurrency), "{shape:?}");
+        assert!(all_s <= longer * best_s, "{shape:?}: {all_s} {best_s}");
+    }
+}
+
 /// S3 has no block small enough to probe with: there, as many as latency asks for are under way from the beginning.
 #[test]
 fn blocks_that_must_be_large_are_as_many_as_it_takes() {

@@ -95,8 +95,10 @@ fn an_answer_that_was_lost_is_looked_up_and_never_blindly_repeated() {
             let store = Memory { knows_crc64, ..Memory::new(ANY) };
             store.insert("a", &vec![1; bytes]);
             store.script(move |call, n| (is_final(call) && n == 0).then_some(Fault::Fails(Kind::Unanswered)));
-            run(mover(terms()).put_file(&path, &store.place("a"))).unwrap();
+            let moved = run(mover(terms()).put_file(&path, &store.place("a"))).unwrap();
             assert_eq!(store.bytes("a").unwrap(), content);
+            // A commit carries nothing.
+            assert_eq!(moved.requests.retried.broken, u64::from(moved.blocks == 1));
             assert_eq!(store.count(|call| is_final(*call)), 2);
             // Nobody ever hears anything.
             let store = Memory { knows_crc64, ..Memory::new(ANY) };

@@ -57,20 +57,36 @@ fn folders_go_there_and_back() {
     assert_eq!(store.lock().sent_bytes, sent);
 }
 
+type Told = (u64, Option<u64>, Option<[u64; 2]>);
+
+#[derive(Clone, Default)]
+struct Hears(Arc<Mutex<Vec<Told>>>);
+
+impl Observer for Hears {
+    fn progress(&self, progress: &Progress<'_>) {
+        self.0.lock().unwrap().push((progress.done_bytes, progress.bytes, progress.files));
+    }
+}
+
+/// Nobody knows how much it is before it has come.
+#[test]
+fn what_a_pipe_among_many_brings_is_counted() {
+    let (folder, store, hears) = (tempfile::tempdir().unwrap(), Memory::new(ANY), Hears::default());
+    let (pipe, other, content) = (folder.path().join("pipe"), folder.path().join("other"), noise(3_000_000));
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    fs::write(&other, "x").unwrap();
+    let mover = Arc::new(Mover::new(terms(), Stop::default(), Box::new(hears.clone())));
+    let outcomes = std::thread::scope(|scope| {
+        scope.spawn(|| fs::write(&pipe, &content).unwrap());
+        run(mover.put_many(&[other, pipe.clone()], &store.place("to/"), &Many::default())).unwrap()
+    });
+    assert_eq!(outcomes.iter().map(|outcome| outcome.bytes).collect::<Vec<_>>(), [1, 3_000_000]);
+    assert_eq!(hears.0.lock().unwrap().last(), Some(&(3_000_001, Some(3_000_001), Some([2, 2]))));
+}
+
 /// What is told of many files is of all of them, and ends with all that was moved.
 #[test]
 fn many_are_told_as_one() {
-    type Told = (u64, Option<u64>, Option<[u64; 2]>);
-
-    #[derive(Clone, Default)]
-    struct Hears(Arc<Mutex<Vec<Told>>>);
-
-    impl Observer for Hears {
-        fn progress(&self, progress: &Progress<'_>) {
-            self.0.lock().unwrap().push((progress.done_bytes, progress.bytes, progress.files));
-        }
-    }
-
     let (folder, files) = folder();
     let total: u64 = files.values().map(|content| content.len() as u64).sum();
     let (store, hears) = (Memory::new(ANY), Hears::default());

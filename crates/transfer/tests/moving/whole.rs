@@ -45,7 +45,6 @@ fn blocks_under_way_fit_into_memory_and_a_plan_is_made() {
     }
 }
 
-/// As many as there are going to be blocks at once, but for the one over which it is asked.
 /// The limit is the least that it can take, and not the most.
 #[test]
 fn a_plan_under_a_limit_leaves_time_for_what_is_not_limited() {
@@ -56,6 +55,7 @@ fn a_plan_under_a_limit_leaves_time_for_what_is_not_limited() {
     assert!(least_s <= plan.low_s && least_s < plan.expected_s && plan.expected_s < plan.high_s, "{plan:?}");
 }
 
+/// As many as there are going to be blocks at once, but for the one over which it is asked.
 #[test]
 fn connections_are_made_while_a_store_that_is_far_away_is_asked() {
     for (bytes, limits, memory_bytes, no_clobber, connected) in [
@@ -259,14 +259,32 @@ fn a_limit_on_bandwidth_keeps_blocks_small_and_few() {
     assert!(store.lock().under_way.1 <= 4 * 2_000_000);
 }
 
+/// Both ways; and a limit is kept as well, for a store that sends blocks as fast as it can.
 #[test]
 fn a_gentle_move_watches_the_path() {
     let (_folder, path, content) = file(1_500_000);
     let store = Memory::new(ANY);
-    let gentle = Some(std::time::Duration::from_millis(5));
-    run(mover(Terms { gentle, ..terms() }).put_file(&path, &store.place("a"))).unwrap();
+    let (gentle, limit_bytes_per_s) = (Some(Duration::from_millis(5)), Some(3_000_000));
+    let terms = Terms { gentle, limit_bytes_per_s, verify: true, ..terms() };
+    let moved = run(mover(terms).put_file(&path, &store.place("a"))).unwrap();
     assert_eq!(store.bytes("a").unwrap(), content);
-    assert!(store.count(|call| *call == Call::Head) > 1);
+    assert!(moved.elapsed_s > 1_400_000.0 / 3e6, "{moved:?}");
+    let calls = &store.lock().calls;
+    let read_back = calls.iter().position(|call| matches!(call, Call::Get(_))).unwrap();
+    let asked = |calls: &[Call]| calls.iter().filter(|call| **call == Call::Head).count();
+    assert!(asked(&calls[..read_back]) > 3 && asked(&calls[read_back..]) > 1, "{calls:?}");
+}
+
+/// A question that is answered late is how far it is.
+#[test]
+fn what_is_read_back_from_far_away_comes_over_many_connections() {
+    let (_folder, path, _) = file(3_000_000);
+    let store = Memory::new(ANY);
+    store.script(|call, times| (call == Call::Head && times == 1).then_some(Fault::Hangs));
+    let terms = Terms { verify: true, timeout: Duration::from_millis(100), ..terms() };
+    run(mover(terms).put_file(&path, &store.place("a"))).unwrap();
+    // Of what is near the first two blocks are of 256 KiB, one after the other.
+    assert_eq!(store.count(|call| *call == Call::Get(65_536)), 1, "{:?}", store.lock().calls);
 }
 
 #[test]

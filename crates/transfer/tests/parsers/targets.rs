@@ -101,8 +101,8 @@ impl Download {
     }
 }
 
-/// Whatever a journal says, what is got is right, or it is refused and begun anew if that is asked for. `TARGET` is where
-/// it goes.
+/// Whatever a journal says, what is got is right, or it is refused and begun anew if that is asked for. `TARGET` is
+/// where it goes.
 pub fn journals(bytes: &[u8]) {
     thread_local!(static DOWNLOAD: Download = Download::new());
     DOWNLOAD.with(|download| {

@@ -282,7 +282,8 @@ fn losers_do_not_make_the_cache_look_fast() {
 #[test]
 fn a_cache_that_lies_has_failed() {
     let (world, racer) = racer(Policy::Never);
-    let sum = |bytes: &&[u8]| ascertain_transfer::crc64(bytes);
+    // Any sum will do.
+    let sum = |bytes: &&[u8]| bytes.iter().fold(0_u64, |sum, byte| (sum << 8) | u64::from(*byte));
     let expected = sum(&&b"right"[..]);
     let side =
         |time_ms: u32, says: &'static [u8]| checked(world.answer(time_ms * MS, Ok::<_, &str>(says)), expected, sum);
