@@ -29,7 +29,7 @@ const SHIPPED: &[(&str, &str)] = shipped! {
     "networks": "https-throughput",
     "networks": "favouritism",
     "networks": "link-throughput",
-    "networks": "emulated-links",
+    "networks": "networks",
     "networks": "dns-propagation",
     "storage": "moving-files",
     "storage": "cache-race",

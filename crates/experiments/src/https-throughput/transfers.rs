@@ -15,7 +15,7 @@ use super::go::Built;
 use super::requests::{Schedule, connect};
 use super::servers::{Serving, word};
 use super::{CLIENT_CPU, CPU, ONE, SERVER_CPU, THROUGHPUT};
-use crate::links::failed;
+use crate::links::{Limits, failed};
 
 /// What is to be spoken.
 const PROTOCOL: &str = "HTTP/1.1";
@@ -45,9 +45,8 @@ struct Target {
     cipher: Option<String>,
     /// Small requests, instead of large transfers.
     schedule: Option<Schedule>,
-    /// Trials in which our client was slower than who answers, and all.
-    limited: (u64, u64),
-    remark: Option<Remark>,
+    /// In which trials our client was slower than who answers.
+    limits: Limits,
     /// Who asks whom, for errors.
     between: String,
 }
@@ -99,8 +98,8 @@ impl Target {
         let addresses = (0..streams as usize).map(|stream| serving.address(stream)).collect();
         let between = format!("{} from {}, {}", word(arm, "client"), word(arm, "server"), arm.variant);
         let cipher = cipher_of(arm);
-        let (limited, remark) = Default::default();
-        Ok(Self { client, is_on_one, serving, addresses, path, bytes_each, cipher, schedule, limited, remark, between })
+        let limits = Limits::default();
+        Ok(Self { client, is_on_one, serving, addresses, path, bytes_each, cipher, schedule, limits, between })
     }
 
     /// An error with who it is of, and with what the server says of it.
@@ -113,7 +112,8 @@ impl Target {
         }
     }
 
-    fn measure(&mut self, stop: &Stop, out: &mut Samples) -> Result<(), TargetError> {
+    /// What is to be said beside the figures.
+    fn measure(&mut self, stop: &Stop, out: &mut Samples) -> Result<Option<Remark>, TargetError> {
         if let (Some(schedule), Client::Own(offer)) = (self.schedule, &self.client) {
             let _pinned = placed(self.is_on_one)?;
             let connections = connect(offer, &self.addresses)?;
@@ -122,16 +122,10 @@ impl Target {
             let check = |status, bytes, version: &str| check_answer(self.bytes_each, status, bytes, version);
             let asked = schedule.ask(connections, &self.path, check, stop)?;
             asked.push(schedule, self.serving.cpu_ns()? - before_ns, out);
-            let (limited, trials) = &mut self.limited;
-            *trials += 1;
-            *limited += u64::from(asked.is_client_slow);
-            if *limited > 0 {
-                let (wanted_per_s, sent_per_s) = (schedule.rate_per_s as f64, asked.sent_per_s);
-                let (limited, trials) = (*limited, *trials);
-                let late_ns = asked.late_p99_ns();
-                self.remark = Some(Remark::Overload { limited, trials, wanted_per_s, sent_per_s, late_ns, refused: 0 });
-            }
-            return Ok(());
+            let (wanted_per_s, sent_per_s) = (schedule.rate_per_s as f64, asked.sent_per_s);
+            let late_ns = asked.late_p99_ns();
+            let overload = Remark::Overload { limited: 1, trials: 1, wanted_per_s, sent_per_s, late_ns, refused: 0 };
+            return Ok(self.limits.after(asked.is_client_slow.then_some(overload)));
         }
         let (download, server_cpu_ns) = self.download(stop)?;
         let bytes = self.bytes_each as f64 * self.addresses.len() as f64;
@@ -140,7 +134,7 @@ impl Target {
         out.push(THROUGHPUT, bytes * 1e9 / download.took_ns.max(1) as f64);
         out.push(CLIENT_CPU, per_gigabyte(download.cpu_ns));
         out.push(SERVER_CPU, per_gigabyte(server_cpu_ns));
-        Ok(())
+        Ok(None)
     }
 
     /// All of it, and the CPU time of the server. What is not what was asked for, or was agreed upon otherwise, is an
@@ -157,13 +151,9 @@ impl Target {
     fn check(&self, seen: &Seen) -> Result<(), TargetError> {
         check_answer(self.bytes_each, seen.status, seen.bytes, &seen.protocol)?;
         match &seen.cipher {
-            Some(cipher) => self.check_cipher(Some(cipher)),
+            Some(cipher) => check_cipher(self.cipher.as_deref(), Some(cipher)),
             None => Ok(()),
         }
-    }
-
-    fn check_cipher(&self, seen: Option<&str>) -> Result<(), TargetError> {
-        check_cipher(self.cipher.as_deref(), seen)
     }
 }
 
@@ -189,7 +179,7 @@ impl Session for Transfers {
             let (download, _) = target.download(stop)?;
             let seen = download.seen.iter().find_map(|seen| seen.cipher.clone());
             let seen = if seen.is_some() { seen } else { target.client.cipher()? };
-            target.check_cipher(seen.as_deref())
+            check_cipher(target.cipher.as_deref(), seen.as_deref())
         };
         verify().map_err(|error| target.told(error))
     }
@@ -203,8 +193,8 @@ impl Session for Transfers {
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         let target = &mut self.targets[arm];
-        target.measure(&self.stop, out).map_err(|error| target.told(error))?;
-        target.remark.iter().for_each(|remark| self.now.remark(remark.clone()));
+        let said = target.measure(&self.stop, out).map_err(|error| target.told(error))?;
+        said.into_iter().for_each(|remark| self.now.remark(remark));
         Ok(())
     }
 }

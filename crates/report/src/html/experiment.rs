@@ -109,7 +109,7 @@ fn metrics(run: &RecordedRun, spec: &Spec) -> Vec<(String, String)> {
     let is_observed = |metric: &&Metric| {
         let of_metric =
             |point: &PointSummary| point.experiment == spec.id && point.metric == metric.name && point.n > 0;
-        !metric.about.is_empty() && run.outcome.points.iter().any(of_metric)
+        !metric.about.is_empty() && run.outcome.points.iter().chain(&run.outcome.by_key).any(of_metric)
     };
     spec.metrics.iter().filter(is_observed).map(|metric| (metric.name.clone(), metric.about.clone())).collect()
 }
