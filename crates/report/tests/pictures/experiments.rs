@@ -330,6 +330,8 @@ fn what_is_told_by_key_has_a_row_for_each() {
         assert_eq!(by_key.iter().map(of).collect::<Vec<_>>(), rows);
         assert!(by_key.iter().all(|point| point.median_low < point.median && point.median < point.median_high));
         assert!(points.iter().all(|point| point.metric == "all" && point.n == 21), "{points:?}");
+        let page = ascertain_report::html::page(&[read(&shape)]);
+        assert!(page.contains("example by key") && page.contains(">ns2<"), "{page}");
         let csv = ascertain_report::csv::outcome(&read(&shape).outcome);
         assert_eq!(csv.lines().filter(|line| line.ends_with(",ns2") && line.contains(",server,")).count(), 2, "{csv}");
         let markdown = ascertain_report::markdown::outcome(&read(&shape).outcome, &Default::default());
