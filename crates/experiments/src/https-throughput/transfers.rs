@@ -11,7 +11,6 @@ use ascertain_sys::affinity::{self, Pinned};
 use ascertain_sys::interrupt::Stop;
 
 use super::clients::{Client, Download, Seen, cipher_of, cipher_on};
-use super::go::Built;
 use super::requests::{Schedule, connect};
 use super::servers::{Serving, word};
 use super::{CLIENT_CPU, CPU, ONE, SERVER_CPU, THROUGHPUT};
@@ -24,8 +23,6 @@ struct Transfers {
     targets: Vec<Target>,
     stop: Stop,
     now: Now,
-    /// What Go's ends are run from.
-    _built: Option<Built>,
 }
 
 /// Where both ends are to share a CPU, what is started while this lives does: the last one, for the first one often has
@@ -58,7 +55,7 @@ pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError
 impl Transfers {
     /// Arms that are served alike have one server.
     fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
-        let (stop, mut built) = (&setup.stop, None);
+        let stop = &setup.stop;
         let mut servers: Vec<(&Arm, Rc<Serving>)> = Vec::new();
         let mut targets = Vec::new();
         for arm in arms {
@@ -72,19 +69,19 @@ impl Transfers {
                 Some((_, serving)) => serving.clone(),
                 None => {
                     let _pinned = placed(word(arm, "cpus") == ONE)?;
-                    Rc::new(Serving::start(arm, &mut built, stop)?)
+                    Rc::new(Serving::start(arm, stop)?)
                 }
             };
             servers.push((arm, serving.clone()));
-            targets.push(Target::new(arm, serving, &mut built, stop)?);
+            targets.push(Target::new(arm, serving, stop)?);
         }
-        Ok(Self { targets, stop: stop.clone(), now: setup.now.clone(), _built: built })
+        Ok(Self { targets, stop: stop.clone(), now: setup.now.clone() })
     }
 }
 
 impl Target {
     /// The arm's, whoever answers.
-    fn new(arm: &Arm, serving: Rc<Serving>, built: &mut Option<Built>, stop: &Stop) -> Result<Self, TargetError> {
+    fn new(arm: &Arm, serving: Rc<Serving>, stop: &Stop) -> Result<Self, TargetError> {
         let is_on_one = word(arm, "cpus") == ONE;
         let _pinned = placed(is_on_one)?;
         let streams = arm.integer("streams")?;
@@ -94,7 +91,7 @@ impl Target {
             None => arm.integer("mb")? * 1_000_000 / streams,
         };
         let path = serving.path(bytes_each)?;
-        let client = Client::start(arm, &serving, &path, built, stop)?;
+        let client = Client::start(arm, &serving, &path, stop)?;
         let addresses = (0..streams as usize).map(|stream| serving.address(stream)).collect();
         let between = format!("{} from {}, {}", word(arm, "client"), word(arm, "server"), arm.variant);
         let cipher = cipher_of(arm);
