@@ -5,8 +5,6 @@ use std::io;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
-#[cfg(test)]
-use std::path::Path;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
@@ -85,7 +83,7 @@ pub struct End {
     /// It ends when this does.
     told: Option<ChildStdin>,
     /// With the certificate.
-    folder: Folder,
+    _folder: Folder,
 }
 
 impl End {
@@ -102,12 +100,7 @@ impl End {
         let (told, Some(said)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(failed("Go's end has no output"));
         };
-        Ok(Self { child, said: BufReader::new(said), told, folder })
-    }
-
-    #[cfg(test)]
-    pub fn folder(&self) -> &Path {
-        self.folder.path()
+        Ok(Self { child, said: BufReader::new(said), told, _folder: folder })
     }
 
     pub fn pid(&self) -> u32 {

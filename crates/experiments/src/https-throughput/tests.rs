@@ -228,7 +228,7 @@ fn a_server_that_dies_in_the_middle_is_an_error_and_leaves_nothing_behind() {
     let Serving::Go(end, _) = &*transfers.targets[0].serving else { panic!("not Go's") };
     let (pid, busy_ns) = (end.pid(), end.cpu_ns().unwrap() + 100_000_000);
     // What was built is of all, and in nobody's folder.
-    let folder = end.folder().to_owned();
+    let folder = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap();
     assert!(folder.join("certificate.pem").exists() && !folder.join("ends").exists());
     let killing = thread::spawn(move || {
         until(|| process_cpu_ns(pid).unwrap() > busy_ns);
