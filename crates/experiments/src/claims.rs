@@ -75,6 +75,18 @@ mod tests {
         }
     }
 
+    /// Of most trials without a loss the median is none: a table says the mean.
+    #[test]
+    fn what_is_called_a_share_is_one() {
+        for experiment in crate::registry() {
+            let spec = experiment.spec();
+            let is_called_one = |about: &str| about.trim_start_matches("the ").starts_with("share of");
+            for metric in spec.metrics.iter().filter(|metric| is_called_one(&metric.about)) {
+                assert!(metric.is_share, "{}: {}", spec.id, metric.name);
+            }
+        }
+    }
+
     #[test]
     fn every_experiment_has_a_claim() {
         let file = super::shipped_claims().unwrap();

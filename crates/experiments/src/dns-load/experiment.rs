@@ -80,7 +80,12 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Metric::share("truncated", "share of the questions whose answer was not whole", Better::Lower),
         Metric::new("strange", "messages that were no answers to what was asked", Unit::One, Better::Lower),
         Metric::time("behind", "by how much questions were sent later than due, p99"),
-        Metric::new("cpu", "share of a CPU that asking took until all was sent", Unit::One, Better::Lower),
+        Metric::new(
+            "cpu",
+            "CPU time that asking took until all was sent, as a share of one CPU",
+            Unit::One,
+            Better::Lower,
+        ),
     ]
     .into_iter()
     .chain(CODES.iter().flat_map(of_code))
