@@ -64,6 +64,16 @@ impl Outcome {
         Outcome { points: kept(&self.points), by_key: kept(&self.by_key), ..self.clone() }
     }
 
+    /// All points, those that are told by key with it as one more level.
+    #[must_use]
+    pub fn with_keys(&self) -> Vec<PointSummary> {
+        let with_key = |point: &PointSummary| {
+            let at = point.at.clone().with("key", point.key.as_str());
+            PointSummary { at, key: String::new(), ..point.clone() }
+        };
+        self.points.iter().cloned().chain(self.by_key.iter().map(with_key)).collect()
+    }
+
     /// As JSON, to which others add. In that form `run.json` has it too, so that it is compiled once.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).expect("plain data with text as keys is always JSON")

@@ -25,8 +25,8 @@ pub fn compare(folders: [&Path; 2]) -> Result<RunComparison, Error> {
 
 fn compared(runs: [&Loaded; 2]) -> RunComparison {
     let [first, second] = runs;
-    let all_points = runs.map(|run| [&run.outcome.points[..], &run.outcome.by_key[..]].concat());
-    let (points, unmatched_points) = matched([&all_points[0], &all_points[1]], is_same_point, point_name);
+    let points = runs.map(|run| run.outcome.with_keys());
+    let (points, unmatched_points) = matched([&points[0], &points[1]], is_same_point, point_name);
     let (claims, unmatched_claims) = matched(runs.map(|run| &run.outcome.claims[..]), is_same_claim, claim_name);
     let mut differences = Vec::new();
     differ("", &facts(first), &facts(second), &mut differences);
@@ -60,18 +60,14 @@ fn matched<T>(
 }
 
 fn is_same_point(one: &PointSummary, other: &PointSummary) -> bool {
-    let key = |point: &PointSummary| (point.experiment.clone(), point.variant.clone(), metric_name(point), point.unit);
+    let key =
+        |point: &PointSummary| (point.experiment.clone(), point.variant.clone(), point.metric.clone(), point.unit);
     key(one) == key(other) && one.at == other.at
 }
 
 fn point_name(point: &PointSummary) -> String {
     let at = if point.at.0.is_empty() { String::new() } else { format!(" ({})", point.at) };
-    format!("{}, {}{at}, {}", point.experiment, point.variant, metric_name(point))
-}
-
-/// `server ns1.example.org`: with its key, where it has one.
-fn metric_name(point: &PointSummary) -> String {
-    format!("{} {}", point.metric, point.key).trim_end().into()
+    format!("{}, {}{at}, {}", point.experiment, point.variant, point.metric)
 }
 
 /// A claim of the same name that asks something else is another claim: `compare` with another reference.
@@ -90,7 +86,7 @@ fn compared_point(both: [&PointSummary; 2]) -> ComparedPoint {
         experiment: first.experiment.clone(),
         variant: first.variant.clone(),
         at: first.at.clone(),
-        metric: metric_name(first),
+        metric: first.metric.clone(),
         unit: first.unit,
         better: first.better,
         estimates: both.map(Estimate::of),

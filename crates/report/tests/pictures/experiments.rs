@@ -330,6 +330,9 @@ fn what_is_told_by_key_has_a_row_for_each() {
         assert_eq!(by_key.iter().map(of).collect::<Vec<_>>(), rows);
         assert!(by_key.iter().all(|point| point.median_low < point.median && point.median < point.median_high));
         assert!(points.iter().all(|point| point.metric == "all" && point.n == 21), "{points:?}");
+        let at = read(&shape).outcome.with_keys().into_iter().map(|point| format!("{} {}", point.metric, point.at));
+        let in_history = ["all ", "all ", "server key=ns1", "server key=ns2", "server key=ns1", "server key=ns2"];
+        assert_eq!(at.collect::<Vec<_>>(), in_history);
         let page = ascertain_report::html::page(&[read(&shape)]);
         assert!(page.contains("example by key") && page.contains(">ns2<"), "{page}");
         let csv = ascertain_report::csv::outcome(&read(&shape).outcome);
