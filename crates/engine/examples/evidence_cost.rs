@@ -158,6 +158,7 @@ fn outcome(run_id: String, machine: Machine) -> Outcome {
         claims: vec![],
         left_out: vec![],
         facts: vec![],
+        by_key: vec![],
         remarks: vec![],
     }
 }

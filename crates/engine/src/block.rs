@@ -136,13 +136,14 @@ impl TrialRecord {
     }
 
     /// Adds what was recorded of an arm's metric, arm after arm.
-    pub(crate) fn add(&mut self, slot: usize, metric: usize, value: Bounds) {
+    pub(crate) fn add(&mut self, slot: usize, metric: usize, key: &str, value: Bounds) {
         let before = self.samples.0.len();
-        match value {
-            Bounds::UNKNOWN => self.samples.push_sample(Sample::lost(metric)),
-            Bounds { low, high } if low < high => self.samples.push_with(metric, low, Status::Censored),
-            Bounds { low, .. } => self.samples.push(metric, low),
-        }
+        let (value, status) = match value {
+            Bounds::UNKNOWN => (f64::NAN, Status::Lost),
+            Bounds { low, high } if low < high => (low, Status::Censored),
+            Bounds { low, .. } => (low, Status::Ok),
+        };
+        self.samples.push_sample(Sample { metric, key: key.to_string().into(), offset_ns: 0, value, status });
         match self.measured.last_mut() {
             Some(arm) if arm.slot == slot => arm.samples.end += 1,
             _ => self.measured.push(MeasuredArm { slot, start_ns: 0, samples: before..before + 1 }),

@@ -4,6 +4,7 @@
 //! In JSON each has a `code`. Runs of the first version have the words alone: those are read as [`Reason::Said`] and so
 //! on.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::experiment::Arm;
@@ -350,13 +351,6 @@ pub enum Remark {
         /// The others.
         others: Vec<Dissent>,
     },
-    /// When each server had a change, in the order of that.
-    Servers {
-        /// So many changes were seen: times are medians over them.
-        changes: u64,
-        /// The servers.
-        servers: Vec<ServerTime>,
-    },
     /// By how much an announcement that a change was done came before the last server had it; below zero: after it.
     Done {
         /// In so many changes: the median over them.
@@ -415,33 +409,11 @@ pub enum Remark {
         #[serde(default)]
         refused: u64,
     },
-    /// The link that was emulated was not what it should have been.
-    Unfaithful {
-        /// In so many trials.
-        unfaithful: u64,
-        /// Of so many, warm-ups with them.
-        trials: u64,
-    },
     /// A command failed, which is one of its answers.
     Failure {
         /// What it said last.
         said: String,
     },
-}
-
-/// When a server had a change.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ServerTime {
-    /// Its name.
-    pub server: String,
-    /// So long after the call; none where it did not have it in time.
-    pub after_ns: Option<f64>,
-    /// The lower end of that time's interval.
-    pub low_ns: f64,
-    /// The upper end; none where it is not known.
-    pub high_ns: Option<f64>,
-    /// The most replicas that were told apart behind its address.
-    pub replicas: u64,
 }
 
 /// A server that says something else than what is waited for.
@@ -502,6 +474,16 @@ where
         Few::One(one) => vec![one.into_finding()],
         Few::None(()) => Vec::new(),
     })
+}
+
+/// Reads those that this version knows.
+pub(crate) fn known<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let all: Vec<serde_json::Value> = Vec::deserialize(deserializer)?;
+    Ok(all.into_iter().filter_map(|one| serde_json::from_value(one).ok()).collect())
 }
 
 /// Reads one finding.

@@ -1,9 +1,10 @@
 //! Every value of every metric of every arm, and the run's trial numbers.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::claim::paired_ratios;
-use crate::experiment::{Arm, Better, Point, Spec};
+use crate::experiment::{Arm, Better, Point, Sample, Spec};
 use crate::finding::Reason;
 use crate::outcome::{Absence, LeftOut};
 use crate::values::{Bounds, Values};
@@ -17,6 +18,8 @@ pub struct ArmValues {
     pub arm: Arm,
     /// The values, by metric.
     pub by_metric: Vec<Values>,
+    /// The values of metrics that are told by key, which `by_metric` does not have; none of the others.
+    pub(crate) by_key: Vec<Option<BTreeMap<String, Values>>>,
     /// What nobody chose and is the same in each trial.
     pub facts: Point,
     /// The numbers of the trials that the values are of, by metric: what follows one another as a range.
@@ -25,6 +28,11 @@ pub struct ArmValues {
 }
 
 impl ArmValues {
+    /// The values that the outcome has points of, in their order: those of metrics that are not told by key.
+    pub fn of_points(&self) -> impl Iterator<Item = &Values> {
+        self.by_metric.iter().zip(&self.by_key).filter(|(_, by_key)| by_key.is_none()).map(|(values, _)| values)
+    }
+
     /// A metric's values with the numbers of their trials.
     ///
     /// # Panics
@@ -72,6 +80,7 @@ impl Observations {
                 experiment: spec.id.clone(),
                 arm: arm.clone(),
                 by_metric: vec![Values::default(); spec.metrics.len()],
+                by_key: spec.metrics.iter().map(|metric| metric.is_by_key.then(BTreeMap::new)).collect(),
                 facts: Point::default(),
                 trials: vec![Vec::new(); spec.metrics.len()],
                 left_out: None,
@@ -92,6 +101,7 @@ impl Observations {
     pub(crate) fn forget(&mut self, arm: usize) {
         let values = &mut self.arms[arm];
         values.by_metric.iter_mut().for_each(Values::clear);
+        values.by_key.iter_mut().flatten().for_each(BTreeMap::clear);
         values.trials.iter_mut().for_each(Vec::clear);
     }
 
@@ -134,9 +144,9 @@ impl Observations {
         if !self.says_anything(arm, row) {
             return false;
         }
-        let ArmValues { by_metric, trials, .. } = &mut self.arms[arm];
-        for ((values, trials), &value) in by_metric.iter_mut().zip(trials).zip(row) {
-            if value.is_none() {
+        let ArmValues { by_metric, by_key, trials, .. } = &mut self.arms[arm];
+        for (((values, by_key), trials), &value) in by_metric.iter_mut().zip(by_key).zip(trials).zip(row) {
+            if value.is_none() || by_key.is_some() {
                 continue;
             }
             values.push(value);
@@ -146,6 +156,17 @@ impl Observations {
             }
         }
         true
+    }
+
+    /// Adds the values of a trial that are told by key.
+    pub(crate) fn push_by_key(&mut self, arm: usize, samples: &[Sample]) {
+        let by_key = &mut self.arms[arm].by_key;
+        for sample in samples {
+            // What was cut off before it was seen has no key.
+            if let Some(values) = by_key[sample.metric].as_mut().filter(|_| !sample.key.is_empty()) {
+                values.entry(sample.key.to_string()).or_default().push(sample.bounds());
+            }
+        }
     }
 
     /// Whether a trial says anything of an arm: not where a signal cut it off before any of those that were seen to

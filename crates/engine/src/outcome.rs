@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::claim::{Bound, Claim, Effect, Judging, Test};
 use crate::experiment::{Arm, Better, Metric, Point, Spec};
-use crate::finding::{Estimated, Reason, Remark, Threat, Unlike, finding, findings};
+use crate::finding::{Estimated, Reason, Remark, Threat, Unlike, finding, findings, known};
 use crate::plan::Table;
 use crate::predicate::{Comparison, Predicate, Relation};
 use crate::unit::Unit;
@@ -33,8 +33,11 @@ pub struct Outcome {
     pub seed: u64,
     /// Whether Ctrl-C or SIGTERM ended it.
     pub interrupted: bool,
-    /// Each metric of each arm.
+    /// Each metric of each arm, but for those that are told by key.
     pub points: Vec<PointSummary>,
+    /// Of metrics that are told by key, each key of each arm: each server of a zone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_key: Vec<PointSummary>,
     /// Each claim.
     pub claims: Vec<ClaimResult>,
     /// The arms that were asked for and not measured, with the reason.
@@ -43,8 +46,8 @@ pub struct Outcome {
     /// there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<ArmFacts>,
-    /// What sessions said of their arms beside their figures.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// What sessions said of their arms beside their figures; what only another version says is left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "known")]
     pub remarks: Vec<ArmRemark>,
 }
 
@@ -57,7 +60,18 @@ impl Outcome {
             let asks = |table: &Table| table.experiment == point.experiment && table.arms.iter().any(is_here);
             tables.is_empty() || tables.iter().any(asks)
         };
-        Outcome { points: self.points.iter().filter(is_asked_for).cloned().collect(), ..self.clone() }
+        let kept = |points: &[PointSummary]| points.iter().filter(is_asked_for).cloned().collect();
+        Outcome { points: kept(&self.points), by_key: kept(&self.by_key), ..self.clone() }
+    }
+
+    /// All points, those that are told by key with it as one more level.
+    #[must_use]
+    pub fn with_keys(&self) -> Vec<PointSummary> {
+        let with_key = |point: &PointSummary| {
+            let at = point.at.clone().with("key", point.key.as_str());
+            PointSummary { at, key: String::new(), ..point.clone() }
+        };
+        self.points.iter().cloned().chain(self.by_key.iter().map(with_key)).collect()
     }
 
     /// As JSON, to which others add. In that form `run.json` has it too, so that it is compiled once.
@@ -142,6 +156,9 @@ pub struct PointSummary {
     pub at: Point,
     /// The metric.
     pub metric: String,
+    /// Which of several: a server; empty of those that are not told by key.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub key: String,
     /// Its unit.
     pub unit: Unit,
     /// Which way is better.

@@ -6,12 +6,12 @@ use ascertain_sys::machine::{CpuTimes, Machine, cpu_times};
 
 use crate::claim::Judging;
 use crate::command::{CommandSet, EXIT, OnFailure, WALL};
-use crate::experiment::{Arm, Spec};
+use crate::experiment::{Arm, Metric, Spec};
 use crate::finding::{Reason, Threat};
 use crate::observations::{ArmValues, Observations};
 use crate::outcome::{ArmFacts, ClaimResult, Outcome, PointSummary, SCHEMA, TestSpec};
 use crate::plan::Registry;
-use crate::values::Bounds;
+use crate::values::{Bounds, Values};
 
 /// The error of each interval in a summary: they are at 95 % each, outside of the run's budget.
 const ERROR: f64 = 0.05;
@@ -40,7 +40,7 @@ pub(crate) fn outcome(
     let mut threats = threats_of_machine(facts.machine);
     threats.extend(cpu_times.and_then(threats_of_steal));
     threats.extend(threats_of_commands(facts.commands, observations));
-    let points: Vec<PointSummary> = with_spec.flat_map(|(values, spec)| summarise(values, spec)).collect();
+    let points: Vec<PointSummary> = with_spec.clone().flat_map(|(values, spec)| summarise(values, spec)).collect();
     let several = claims.len() > 1;
     for claim in &mut claims {
         claim.median = median(claim, &points);
@@ -59,6 +59,7 @@ pub(crate) fn outcome(
         seed: facts.seed,
         interrupted,
         points,
+        by_key: with_spec.flat_map(|(values, spec)| summarise_by_key(values, spec)).collect(),
         claims,
         left_out: observations.left_out(),
         facts: observations.arms().iter().filter(|values| !values.facts.0.is_empty()).map(facts_of).collect(),
@@ -78,43 +79,51 @@ fn median(claim: &ClaimResult, points: &[PointSummary]) -> Option<f64> {
     points.iter().find(is_it).filter(|_| claim.asked.judging == Judging::Rate)?.median
 }
 
-/// Summarises an arm's metrics.
+/// Summarises an arm's metrics, but for those that are told by key.
 fn summarise(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
-    let metrics = spec.metrics.iter().zip(&values.by_metric);
-    metrics
-        .map(|(metric, observed)| {
-            let sorted = observed.sorted();
-            let (low, high) = quantile_ranks(observed.len() as u64, 0.5, ERROR / 2.0, ERROR / 2.0)
-                .map_or((f64::NEG_INFINITY, f64::INFINITY), |ranks| sorted.between(ranks));
-            let quantile = |q| sorted.quantile(q).and_then(Bounds::estimate).filter(|value| value.is_finite());
-            // Where some observations were cut off there is no mean to speak of.
-            let finite = sorted.as_slice().last().is_some_and(|last| last.is_finite());
-            let numbers = || observed.iter().copied();
-            PointSummary {
-                experiment: values.experiment.clone(),
-                variant: values.arm.variant.clone(),
-                at: values.arm.point.clone(),
-                metric: metric.name.clone(),
-                unit: metric.unit,
-                better: metric.better,
-                is_share: metric.is_share,
-                n: observed.len() as u64,
-                median: quantile(0.5),
-                median_low: Some(low).filter(|low| low.is_finite()),
-                median_high: Some(high).filter(|high| high.is_finite()),
-                p90: quantile(0.9),
-                p99: quantile(0.99),
-                mean: if finite { mean_of(numbers()) } else { None },
-                std: if finite { variance_of(numbers()).map(f64::sqrt) } else { None },
-                // Of those that came to their end: half of a run is not the shortest one.
-                min: sorted.as_slice().first().copied().filter(|least| least.is_finite()),
-                max: quantile(1.0),
-                censored: observed.iter().filter(|value| **value == f64::INFINITY).count() as u64,
-                limit: observed.limit(),
-                seen: observed.most(),
-            }
-        })
-        .collect()
+    let metrics = spec.metrics.iter().zip(&values.by_metric).filter(|(metric, _)| !metric.is_by_key);
+    metrics.map(|(metric, observed)| point(values, metric, "", observed)).collect()
+}
+
+/// The same of those that are told by key.
+fn summarise_by_key(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
+    let metrics = spec.metrics.iter().zip(&values.by_key);
+    let by_key = metrics.flat_map(|(metric, by_key)| by_key.iter().flatten().map(move |of_key| (metric, of_key)));
+    by_key.map(|(metric, (key, observed))| point(values, metric, key, observed)).collect()
+}
+
+fn point(of: &ArmValues, metric: &Metric, key: &str, observed: &Values) -> PointSummary {
+    let sorted = observed.sorted();
+    let (low, high) = quantile_ranks(observed.len() as u64, 0.5, ERROR / 2.0, ERROR / 2.0)
+        .map_or((f64::NEG_INFINITY, f64::INFINITY), |ranks| sorted.between(ranks));
+    let quantile = |q| sorted.quantile(q).and_then(Bounds::estimate).filter(|value| value.is_finite());
+    // Where some observations were cut off there is no mean to speak of.
+    let finite = sorted.as_slice().last().is_some_and(|last| last.is_finite());
+    let numbers = || observed.iter().copied();
+    PointSummary {
+        experiment: of.experiment.clone(),
+        variant: of.arm.variant.clone(),
+        at: of.arm.point.clone(),
+        metric: metric.name.clone(),
+        key: key.into(),
+        unit: metric.unit,
+        better: metric.better,
+        is_share: metric.is_share,
+        n: observed.len() as u64,
+        median: quantile(0.5),
+        median_low: Some(low).filter(|low| low.is_finite()),
+        median_high: Some(high).filter(|high| high.is_finite()),
+        p90: quantile(0.9),
+        p99: quantile(0.99),
+        mean: if finite { mean_of(numbers()) } else { None },
+        std: if finite { variance_of(numbers()).map(f64::sqrt) } else { None },
+        // Of those that came to their end: half of a run is not the shortest one.
+        min: sorted.as_slice().first().copied().filter(|least| least.is_finite()),
+        max: quantile(1.0),
+        censored: observed.iter().filter(|value| **value == f64::INFINITY).count() as u64,
+        limit: observed.limit(),
+        seen: observed.most(),
+    }
 }
 
 /// Steps from here on are called coarse.

@@ -29,7 +29,7 @@ const SHIPPED: &[(&str, &str)] = shipped! {
     "networks": "https-throughput",
     "networks": "favouritism",
     "networks": "link-throughput",
-    "networks": "emulated-links",
+    "networks": "networks",
     "networks": "dns-propagation",
     "storage": "moving-files",
     "storage": "cache-race",
@@ -72,6 +72,18 @@ mod tests {
                 "{}: begins with its experiment",
                 claim.id
             );
+        }
+    }
+
+    /// Of most trials without a loss the median is none: a table says the mean.
+    #[test]
+    fn what_is_called_a_share_is_one() {
+        for experiment in crate::registry() {
+            let spec = experiment.spec();
+            let is_called_one = |about: &str| about.trim_start_matches("the ").starts_with("share of");
+            for metric in spec.metrics.iter().filter(|metric| is_called_one(&metric.about)) {
+                assert!(metric.is_share, "{}: {}", spec.id, metric.name);
+            }
         }
     }
 

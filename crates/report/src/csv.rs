@@ -8,16 +8,17 @@ use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary};
 use crate::finding;
 use crate::judgement::Judgement;
 
-/// The run's points: each metric of each arm.
+/// The run's points: each metric of each arm, and of those that are told by key each key.
 pub fn outcome(outcome: &Outcome) -> String {
     let mut text = String::from(
-        "experiment,variant,at,metric,unit,n,median,median_low,median_high,p90,p99,mean,std,min,max,censored,limit\n",
+        "experiment,variant,at,metric,unit,n,median,median_low,median_high,p90,p99,mean,std,min,max,censored,limit,key\n",
     );
-    for point in &outcome.points {
-        let PointSummary { experiment, variant, at, metric, unit, n, censored, limit, .. } = point;
+    for point in outcome.points.iter().chain(&outcome.by_key) {
+        let PointSummary { experiment, variant, at, metric, unit, n, censored, limit, key, .. } = point;
         let PointSummary { median, median_low: low, median_high: high, p90, p99, mean, std, min, max, .. } = point;
         let arm: [&dyn Field; 6] = [experiment, variant, at, metric, &unit.symbol(), n];
-        text += &record(&[&arm[..], &[median, low, high, p90, p99, mean, std, min, max, censored, limit]].concat());
+        text +=
+            &record(&[&arm[..], &[median, low, high, p90, p99, mean, std, min, max, censored, limit, key]].concat());
     }
     text
 }

@@ -1,6 +1,6 @@
 //! Findings in words.
 
-use ascertain_engine::finding::{Dissent, Estimated, Reason, Remark, ServerTime, Threat, Unlike};
+use ascertain_engine::finding::{Dissent, Estimated, Reason, Remark, Threat, Unlike};
 use ascertain_engine::outcome::{ClaimResult, Decision};
 use ascertain_engine::unit::{Unit, significant};
 
@@ -198,21 +198,6 @@ pub(crate) fn remark(remark: &Remark) -> String {
             let of_all = if *all == 1 { "1 server says".into() } else { format!("{all} servers say") };
             format!("{agree} of {of_all} so{others}")
         }
-        Remark::Servers { changes, servers } => {
-            let medians = if *changes > 1 { format!(", medians of {changes} changes") } else { String::new() };
-            let server = |ServerTime { server, after_ns, low_ns, high_ns, replicas }: &ServerTime| {
-                let replicas = if *replicas > 1 { format!(", {replicas} replicas") } else { String::new() };
-                match (after_ns, high_ns) {
-                    (Some(after_ns), Some(high_ns)) => {
-                        let [after, low, high] = [*after_ns, *low_ns, *high_ns].map(|ns| outlook::span(ns / 1e9));
-                        format!("{server} after {after} ({low} to {high}{replicas})")
-                    }
-                    _ => format!("{server} not within {}", outlook::span(low_ns / 1e9)),
-                }
-            };
-            let servers: Vec<String> = servers.iter().map(server).collect();
-            format!("all of a server's replicas had the change{medians}: {}", servers.join("; "))
-        }
         Remark::Done { changes, before_ns, low_ns, high_ns } => {
             let of_changes = if *changes > 1 { format!(" in {changes} changes") } else { String::new() };
             format!("done came {}{of_changes}", done(*before_ns, *low_ns, *high_ns))
@@ -221,9 +206,6 @@ pub(crate) fn remark(remark: &Remark) -> String {
             "{server} had it {} before all others: its NOTIFY was held back, as Knot does for a second",
             outlook::span(held_ns / 1e9)
         ),
-        Remark::Unfaithful { unfaithful, trials } => {
-            format!("in {unfaithful} of {trials} trials the link was late, or lost what it should not have lost")
-        }
         Remark::Limited { servers, interval_ns } => {
             let server = |(server, interval_ns): &(String, u64)| format!("{server} every {}", time(*interval_ns));
             format!(
@@ -273,7 +255,8 @@ fn done(before_ns: f64, low_ns: f64, high_ns: Option<f64>) -> String {
     let side = |ns: f64| if ns < 0.0 { "after" } else { "before" };
     let last = "the last server had the change";
     match high_ns {
-        None => format!("{} or more before {last}", span(low_ns.max(0.0))),
+        None if low_ns < 0.0 => format!("at most {} after {last}, or before it", span(low_ns)),
+        None => format!("{} or more before {last}", span(low_ns)),
         Some(high_ns) if side(low_ns) == side(high_ns) => {
             // The nearer end first.
             let [near, far] = if low_ns < 0.0 { [high_ns, low_ns] } else { [low_ns, high_ns] };
@@ -366,6 +349,7 @@ mod tests {
         assert_eq!(said(-5e8, -6e8, Some(-4e8)), "done came 500 ms (400 ms to 600 ms) after");
         assert_eq!(said(1e8, -2e8, Some(4e8)), "done came 100 ms before (from 200 ms after to 400 ms before)");
         assert_eq!(said(2e9, 2e9, None), "done came 2 s or more before");
+        assert_eq!(said(2e9, -1e9, None), "done came at most 1 s after, or before it");
     }
 
     #[test]
@@ -379,22 +363,5 @@ mod tests {
         assert_eq!(said(999.0, 0.0, 1), "the system refused to send 1 request");
         // Also of a version that did not note why.
         assert_eq!(said(500.0, 0.0, 0), "only 500.0 of 1000 requests a second were sent");
-    }
-
-    #[test]
-    fn servers_are_named_with_their_times() {
-        let server = |server: &str, after_ns: Option<f64>, replicas| ServerTime {
-            server: server.into(),
-            after_ns,
-            low_ns: 1e9,
-            high_ns: after_ns.map(|ns| ns + 1e9),
-            replicas,
-        };
-        let servers = vec![server("a", Some(2e9), 1), server("b", Some(4e9), 3), server("c", None, 1)];
-        assert_eq!(
-            remark(&Remark::Servers { changes: 20, servers }),
-            "all of a server's replicas had the change, medians of 20 changes: a after 2 s (1 s to 3 s); b after 4 s \
-             (1 s to 5 s, 3 replicas); c not within 1 s"
-        );
     }
 }

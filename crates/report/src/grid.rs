@@ -425,6 +425,8 @@ pub(crate) fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
     }
 }
 
+const INTERVAL: &str = "95 % interval";
+
 /// A table for each experiment: a heading with the levels that all arms share, and a row for each arm. A row has the
 /// first metric's median with its interval and, of more than 100 trials, its 0.99-quantile; of the other metrics the
 /// median, or of shares the mean. Where the first metric is a quantile (see [`Metric::name`]), the other quantiles of
@@ -434,6 +436,40 @@ pub(crate) fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
 pub(crate) fn points(outcome: &Outcome) -> Vec<(String, Grid)> {
     let tables = gathered(in_tables(outcome).map(|point| (point.experiment.as_str(), point)));
     tables.iter().map(|(experiment, points)| experiment_table(experiment, points)).collect()
+}
+
+/// A table for each experiment of what it tells by key, a row for each key of an arm, with the median of each such metric
+/// and its interval.
+pub(crate) fn by_key(outcome: &Outcome) -> Vec<(String, Grid)> {
+    let by_experiment = gathered(outcome.by_key.iter().map(|point| (point.experiment.as_str(), point)));
+    let table = |(experiment, points): (&str, Vec<&PointSummary>)| {
+        let shared = shared_levels(points.iter().map(|point| &point.at));
+        let metrics = gathered(points.iter().map(|point| (point.metric.as_str(), *point)));
+        let first = [("Variant", ColumnKind::Prose), ("At", ColumnKind::Prose), ("Key", ColumnKind::Prose)];
+        let figures = metrics.iter().flat_map(|(metric, _)| [*metric, INTERVAL]);
+        let figures = ["Trials"].into_iter().chain(figures).map(|heading| (heading, ColumnKind::Number));
+        let columns: Vec<_> = first.into_iter().chain(figures).collect();
+        let mut grid = Grid::new(&columns).stacking(&["At", INTERVAL]);
+        // Those of the first metric come first.
+        let in_order = metrics.iter().flat_map(|(_, points)| points);
+        for ((variant, at, key), of_key) in
+            gathered(in_order.map(|point| ((&point.variant, &point.at, &point.key), point)))
+        {
+            let mut row = vec![Cell::Code(variant.clone()), own_levels(at, &shared).to_string().into()];
+            row.extend([Cell::Code(key.clone()), of_key[0].n.to_string().into()]);
+            for (metric, _) in &metrics {
+                let figure = of_key.iter().find(|point| point.metric == *metric).map(|point| median_figure(point));
+                row.extend(figure.map_or_else(Default::default, |figure| [figure.value, figure.range]).map(Cell::Text));
+            }
+            grid.rows.push(row);
+        }
+        (headed(&format!("{experiment} by key"), &shared), grid.without_empty_columns())
+    };
+    by_experiment.into_iter().map(table).collect()
+}
+
+fn headed(heading: &str, shared: &Point) -> String {
+    if shared.0.is_empty() { heading.to_string() } else { format!("{heading}, {shared}") }
 }
 
 /// What has a place in a table: what was measured, and arms that were to be and have no trials, since somebody ended
@@ -450,10 +486,7 @@ pub(crate) fn in_tables(outcome: &Outcome) -> impl Iterator<Item = &PointSummary
 
 pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (String, Grid) {
     let shared = shared_levels(points.iter().map(|point| &point.at));
-    let heading = match shared.0.is_empty() {
-        true => experiment.to_string(),
-        false => format!("{experiment}, {shared}"),
-    };
+    let heading = headed(experiment, &shared);
     let mut metrics: Vec<&str> = Vec::new();
     let (measured, others): (Vec<&PointSummary>, Vec<_>) = points.iter().partition(|point| point.n > 0);
     for point in measured.into_iter().chain(others).filter(|point| point.experiment == experiment) {
@@ -462,7 +495,6 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (S
         }
     }
     let banded = quantiles_first(&mut metrics);
-    const INTERVAL: &str = "95 % interval";
     let variant = if metrics[0] == "wall" { "Command" } else { "Variant" };
     let mut columns = vec![(variant, ColumnKind::Prose), ("At", ColumnKind::Prose), ("Trials", ColumnKind::Number)];
     let of_metrics = metrics.iter().enumerate().flat_map(|(index, metric)| match index {

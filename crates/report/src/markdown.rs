@@ -26,7 +26,7 @@ pub fn outcome(outcome: &Outcome, layout: &TableLayout) -> String {
     } else {
         parts.push(table(&grid::claims(outcome)));
         parts.extend(sentences);
-        for (heading, grid) in grid::points(outcome) {
+        for (heading, grid) in grid::points(outcome).into_iter().chain(grid::by_key(outcome)) {
             parts.push(format!("**{}**\n\n{}", text(&heading), table(&grid)));
         }
     }

@@ -221,6 +221,7 @@ fn hostile_text_in_a_run_does_nothing() {
         claim.reasons = vec![hostile.to_string().into()];
         claim.unlike = vec![hostile.to_string().into()];
     }
+    run.outcome.by_key = vec![PointSummary { key: hostile.into(), ..run.outcome.points[0].clone() }];
     for arm in &mut run.outcome.left_out {
         (arm.variant, arm.reason) = (hostile.into(), hostile.to_string().into());
     }

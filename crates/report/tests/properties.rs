@@ -52,7 +52,7 @@ prop_compose! {
         let [median, median_low, median_high, p90, p99, mean, std, min, max] = numbers;
         let metric = if is_wall { "wall".into() } else { metric };
         PointSummary {
-            experiment, variant, at, metric, unit, better, is_share: false, n,
+            experiment, variant, at, metric, key: String::new(), unit, better, is_share: false, n,
             median, median_low, median_high, p90, p99, mean, std, min, max, censored, limit, seen,
         }
     }

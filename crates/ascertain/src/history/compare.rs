@@ -25,7 +25,8 @@ pub fn compare(folders: [&Path; 2]) -> Result<RunComparison, Error> {
 
 fn compared(runs: [&Loaded; 2]) -> RunComparison {
     let [first, second] = runs;
-    let (points, unmatched_points) = matched(runs.map(|run| &run.outcome.points[..]), is_same_point, point_name);
+    let points = runs.map(|run| run.outcome.with_keys());
+    let (points, unmatched_points) = matched([&points[0], &points[1]], is_same_point, point_name);
     let (claims, unmatched_claims) = matched(runs.map(|run| &run.outcome.claims[..]), is_same_claim, claim_name);
     let mut differences = Vec::new();
     differ("", &facts(first), &facts(second), &mut differences);

@@ -47,7 +47,7 @@ pub fn trend(below: &Path, asked: &TrendRequest) -> Result<Trend, Error> {
     let (mut figures, mut faults) = (Vec::new(), Vec::new());
     for Measured { folder, header } in &measured {
         let of_run = match &versus {
-            None => Loaded::read(folder).map(|run| medians(&run.outcome.points, &asked.experiment, &metric.name)),
+            None => Loaded::read(folder).map(|run| medians(&run.outcome.with_keys(), &asked.experiment, &metric.name)),
             Some(versus) => ratios_of(folder, &asked.experiment, &metric, versus, &mut faults),
         };
         match of_run {

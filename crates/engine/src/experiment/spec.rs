@@ -450,12 +450,16 @@ pub struct Metric {
     /// median is none too, whatever the others have.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_share: bool,
+    /// Whether what is told of it over the trials is told of each key by itself: a trial has one value of each server.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_by_key: bool,
 }
 
 impl Metric {
     /// A metric whose trial has one value.
     pub fn new(name: &str, about: &str, unit: Unit, better: Better) -> Metric {
-        Metric { name: name.into(), about: about.into(), unit, better, reduce: Reduce::Value, is_share: false }
+        let (name, about, reduce) = (name.into(), about.into(), Reduce::Value);
+        Metric { name, about, unit, better, reduce, is_share: false, is_by_key: false }
     }
 
     /// A share of a trial, from 0 to 1.
@@ -466,6 +470,11 @@ impl Metric {
     /// A time, of which less is better.
     pub fn time(name: &str, about: &str) -> Metric {
         Metric::new(name, about, Unit::Nanosecond, Better::Lower)
+    }
+
+    /// The same, told of each key by itself.
+    pub fn by_key(self) -> Metric {
+        Metric { is_by_key: true, ..self }
     }
 }
 

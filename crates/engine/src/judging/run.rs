@@ -215,7 +215,10 @@ impl<'a> RunJudge<'a> {
             }
             is_interrupted |= row.contains(&Bounds::UNKNOWN);
             let place = lane.observations[arm.slot];
-            says_nothing &= !place.is_some_and(|place| self.observations.push(place, number, row));
+            if let Some(place) = place.filter(|place| self.observations.push(*place, number, row)) {
+                self.observations.push_by_key(place, &record.samples.0[arm.samples.clone()]);
+                says_nothing = false;
+            }
         }
         let values = TrialValues {
             number,

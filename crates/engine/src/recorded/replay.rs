@@ -56,11 +56,12 @@ pub(crate) fn replay(judge: &mut RunJudge, header: &Header, trials: &Trials) -> 
         })?;
         record.clear();
         for observed in trial.observed {
+            let series = &trials.series[observed.series];
             let metric = metrics[observed.series].ok_or_else(|| {
-                let (experiment, metric) = (trial.experiment, &trials.series[observed.series].metric);
+                let (experiment, metric) = (trial.experiment, &series.metric);
                 Error::Replay(format!("`{experiment}` has no metric `{metric}` in this program"))
             })?;
-            record.add(slots[lane][observed.arm].unwrap_or_default(), metric, observed.value);
+            record.add(slots[lane][observed.arm].unwrap_or_default(), metric, &series.key, observed.value);
         }
         judge.conclude(lane, trial.number, &record);
         Ok::<_, Error>(())

@@ -4,6 +4,7 @@ use std::fs;
 
 use ascertain_engine::claim::{Bound, Judging};
 use ascertain_engine::evidence::Writer;
+use ascertain_engine::finding::Remark;
 use ascertain_engine::outcome::Verdict;
 use ascertain_engine::plan::Config;
 use ascertain_engine::recorded::{RecordedRun, State};
@@ -34,6 +35,24 @@ fn a_run_may_be_interrupted() {
     assert_eq!(ran.read().state, State::Finished);
     ran.change_header(|header| header.outcome.as_mut().unwrap().interrupted = true);
     assert_eq!(ran.read().state, State::Interrupted);
+}
+
+/// What only another version says of an arm keeps nobody from reading the rest.
+#[test]
+fn a_remark_may_be_unknown() {
+    let ran = ran();
+    let mut header: serde_json::Value = serde_json::from_slice(&fs::read(ran.file("run.json")).unwrap()).unwrap();
+    let remark =
+        |remark| serde_json::json!({ "experiment": "scripted", "variant": "even", "at": {}, "remark": remark });
+    let known = serde_json::json!({ "code": "no_address", "servers": ["ns1"] });
+    let unknown = serde_json::json!({ "code": "of_another_version", "figure": 1 });
+    header["outcome"]["remarks"] = [remark(unknown), remark(known)].into();
+    fs::write(ran.file("run.json"), header.to_string()).unwrap();
+    let remarks = ran.read().outcome.remarks;
+    assert_eq!(
+        remarks.iter().map(|one| &one.remark).collect::<Vec<_>>(),
+        [&Remark::NoAddress { servers: vec!["ns1".into()] }]
+    );
 }
 
 #[test]

@@ -7,8 +7,6 @@ use std::time::Duration;
 use std::{fs, io, thread};
 
 use ascertain_engine::experiment::{Arm, Samples, Setup, TargetError};
-use ascertain_engine::finding::Remark;
-use ascertain_engine::run::Now;
 use ascertain_netlab::{Link, RunningLink, now_ns};
 use ascertain_sys::interrupt::Stop;
 use ascertain_transfer::crc64;
@@ -88,10 +86,7 @@ pub struct Live {
     requests: usize,
     concurrency: usize,
     record: Option<PathBuf>,
-    /// Trials in which the link was not what it should have been, and all.
-    pub trials: Cell<(u64, u64)>,
     stop: Stop,
-    now: Now,
 }
 
 /// The link of an arm.
@@ -118,9 +113,7 @@ impl Live {
             requests: arm.integer("requests")? as usize,
             concurrency: arm.integer("concurrency")? as usize,
             record: Some(text(arm, "record")).filter(|path| path != OURS).map(|path| PathBuf::from(&*path)),
-            trials: Cell::default(),
             stop: setup.stop.clone(),
-            now: setup.now.clone(),
         })
     }
 
@@ -202,15 +195,9 @@ impl Live {
         Ok(times)
     }
 
-    /// When a trial is over: its requests are recorded, unless the link was not what it should have been, which is said.
+    /// When a trial is over: its requests are recorded, unless the link was not what it should have been.
     pub fn end(&self, recorded: &[Times], out: &Samples) -> Result<(), TargetError> {
         let is_unfaithful = out.iter().any(|sample| sample.metric == LATE + 1 && sample.value > 0.0);
-        let (unfaithful, trials) = self.trials.get();
-        let (unfaithful, trials) = (unfaithful + u64::from(is_unfaithful), trials + 1);
-        self.trials.set((unfaithful, trials));
-        if unfaithful > 0 {
-            self.now.remark(Remark::Unfaithful { unfaithful, trials });
-        }
         let Some(path) = self.record.as_ref().filter(|_| !is_unfaithful) else { return Ok(()) };
         traces::append(path, recorded).map_err(|error| failed(format!("{}: {error}", path.display())))
     }

@@ -14,6 +14,7 @@ use super::{
     ANSWERED, ANSWERED_PER_S, BEHIND, BY_CODE, CODES, CPU, LOST, OURS, P50, P90, P99, SENT, SENT_PER_S, STRANGE, TCP,
     TRUNCATED, WORST, address, rate_per_s,
 };
+use crate::links::Limits;
 
 /// What our own server is asked for: a name that is there, and one that is not.
 const QUESTIONS: &str = "example. NS\nmissing.example. A\n";
@@ -30,15 +31,6 @@ pub struct Asking {
     limits: Vec<Limits>,
     stop: Stop,
     now: Now,
-}
-
-/// How many trials of a target there were, in how many of them who asks was the limit, and what is said of the last such
-/// one.
-#[derive(Clone, Default)]
-struct Limits {
-    trials: u64,
-    limited: u64,
-    last: Option<Remark>,
 }
 
 struct Target {
@@ -198,13 +190,13 @@ fn behind_ns(posed: &[Posed]) -> f64 {
     quantile(&behind_ns, behind_ns.len(), 0.99).unwrap_or(0) as f64
 }
 
-/// Why it was not the server that was slow, if so, in the last of some trials.
-fn overload(posing: &Posing, pace: Pace, (limited, trials): (u64, u64)) -> Option<Remark> {
+/// Why it was not the server that was slow, if so, in one trial.
+fn overload(posing: &Posing, pace: Pace) -> Option<Remark> {
     let (wanted_per_s, sent_per_s) = (pace.rate_per_s as f64, sent_per_s(posing, pace));
     let late_ns = Some(behind_ns(&posing.posed)).filter(|late_ns| *late_ns >= LATE_NS).unwrap_or(0.0);
     let refused = posing.refused;
     let is_overload = sent_per_s < LEAST_SENT * wanted_per_s || refused > 0 || late_ns > 0.0;
-    is_overload.then_some(Remark::Overload { limited, trials, wanted_per_s, sent_per_s, late_ns, refused })
+    is_overload.then_some(Remark::Overload { limited: 1, trials: 1, wanted_per_s, sent_per_s, late_ns, refused })
 }
 
 impl Session for Asking {
@@ -228,15 +220,8 @@ impl Session for Asking {
         let target = &self.targets[arm];
         let posing = target.ask(target.pace, &self.stop)?;
         samples(&posing, target.pace, out);
-        let Limits { trials, limited, last } = &mut self.limits[arm];
-        *trials += 1;
-        if let Some(overload) = overload(&posing, target.pace, (*limited + 1, *trials)) {
-            (*limited, *last) = (*limited + 1, Some(overload));
-        }
-        if let Some(Remark::Overload { trials: of, .. }) = last {
-            *of = *trials;
-        }
-        last.iter().for_each(|last| self.now.remark(last.clone()));
+        let said = self.limits[arm].after(overload(&posing, target.pace));
+        said.into_iter().for_each(|said| self.now.remark(said));
         Ok(())
     }
 }

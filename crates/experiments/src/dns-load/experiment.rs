@@ -75,12 +75,17 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
             Better::Higher,
         ),
         Metric::new("answered_per_s", "answers a second until the last one", Unit::PerSecond, Better::Higher),
-        Metric::new("answered", "share of the questions with an answer in time", Unit::One, Better::Higher),
-        Metric::new("lost", "share of the questions without one", Unit::One, Better::Lower),
-        Metric::new("truncated", "share of the questions whose answer was not whole", Unit::One, Better::Lower),
+        Metric::share("answered", "share of the questions with an answer in time", Better::Higher),
+        Metric::share("lost", "share of the questions without one", Better::Lower),
+        Metric::share("truncated", "share of the questions whose answer was not whole", Better::Lower),
         Metric::new("strange", "messages that were no answers to what was asked", Unit::One, Better::Lower),
         Metric::time("behind", "by how much questions were sent later than due, p99"),
-        Metric::new("cpu", "share of a CPU that asking took until all was sent", Unit::One, Better::Lower),
+        Metric::new(
+            "cpu",
+            "CPU time that asking took until all was sent, as a share of one CPU",
+            Unit::One,
+            Better::Lower,
+        ),
     ]
     .into_iter()
     .chain(CODES.iter().flat_map(of_code))
@@ -103,7 +108,7 @@ fn of_code(code: &&str) -> [Metric; 3] {
     // That a name is not there is an answer like any other.
     let better = if ["noerror", "nxdomain"].contains(code) { Better::Higher } else { Better::Lower };
     [
-        Metric::new(code, &format!("share of the questions that {text} was the answer to"), Unit::One, better),
+        Metric::share(code, &format!("share of the questions that {text} was the answer to"), better),
         Metric::time(&format!("{code}_p50"), &format!("from when a question was due to {text} as its answer")),
         Metric::time(&format!("{code}_p99"), "of the same"),
     ]

@@ -161,7 +161,7 @@ fn who_is_the_limit_is_said() {
             Posed { due_ns, sent_ns: due_ns * stretch + late_ns, answer: Some(answer) }
         };
         let posing = Posing { posed: (0..100).map(posed).collect(), refused, ..Posing::default() };
-        overload(&posing, pace, (1, 2)).map(|remark| {
+        overload(&posing, pace).map(|remark| {
             let Remark::Overload { sent_per_s, late_ns, refused, .. } = remark else { panic!("{remark:?}") };
             (sent_per_s.round(), late_ns, refused)
         })

@@ -116,20 +116,15 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
             "held",
             "between the first server that has it everywhere and the next: a NOTIFY that is held back",
         ),
-        Metric::time("server", "until a server has it everywhere"),
-        Metric::new("replicas", "of a server: the fewest that explain its answers", Unit::One, Better::Higher),
-        Metric::new("share", "of new answers to what a server was asked at a time", Unit::One, Better::Higher),
-        Metric::new("lost", "share of questions without an answer in time", Unit::One, Better::Lower),
+        Metric::time("server", "until a server has it everywhere").by_key(),
+        Metric::new("replicas", "of a server: the fewest that explain its answers", Unit::One, Better::Higher).by_key(),
+        Metric::share("share", "of new answers to what a server was asked at a time", Better::Higher),
+        Metric::share("lost", "share of questions without an answer in time", Better::Lower),
         Metric::new("strange", "messages that were no answers to what was asked", Unit::One, Better::Lower),
         Metric::time("interval", "that each server was asked in from each port: longer where it has a limit"),
-        Metric::new(
-            "by_tcp",
-            "share of questions that took a connection: a datagram had no room",
-            Unit::One,
-            Better::Lower,
-        ),
-        Metric::time("replica", "until a replica behind a server's address has it"),
-        Metric::new("replica_share", "of new answers to what it was asked at a time", Unit::One, Better::Higher),
+        Metric::share("by_tcp", "share of questions that took a connection: a datagram had no room", Better::Lower),
+        Metric::time("replica", "until a replica behind a server's address has it").by_key(),
+        Metric::share("replica_share", "of new answers to what it was asked at a time", Better::Higher),
     ]
     .into_iter()
     .chain(links::metrics())

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ascertain_engine::experiment::{Arm, Level, Setup, TargetError, Unavailable};
+use ascertain_engine::experiment::{Arm, Experiment, Level, Setup, TargetError, Unavailable};
 use ascertain_engine::finding::Remark;
 use ascertain_netlab::dns::{Name, Plan, RData, RecordType, Served};
 use ascertain_netlab::{Link, RunningLink};
@@ -19,26 +19,35 @@ use super::exec::Exec;
 use super::hosted::Told;
 use super::primary::{Primary, key_here};
 use super::providers::{Provider, notes_folder};
-use super::{APART, CLOUD_DNS, EXEC, MOST_PER_S, RFC2136, ROUTE53, TOGETHER, WATCH, cloud_dns, rhythm, route53};
+use super::{
+    APART, CLOUD_DNS, DnsPropagation, EXEC, MOST_PER_S, RFC2136, ROUTE53, TOGETHER, WATCH, cloud_dns, rhythm, route53,
+};
 use crate::links::{self, OURS, failed};
 use crate::name_servers::{address, addresses};
 
 /// By what part the simulated delays differ from one change to the next.
 const JITTER: f64 = 0.05;
+
 /// A level that somebody gave.
 fn given(arm: &Arm, factor: &str) -> Option<String> {
     arm.point.get(factor).map(Level::to_string).filter(|level| level != OURS)
+}
+
+/// Whether somebody gave another one than everybody has.
+fn is_given(arm: &Arm, factor: &str) -> bool {
+    let is_usual = |level: &Level| DnsPropagation.spec().default_point().get(factor) == Some(level);
+    arm.point.get(factor).is_some_and(|level| !is_usual(level))
 }
 
 /// What each variant has to be told, and may be: with others it means nothing.
 const TOLD: [(&str, &[&str], &[&str]); 7] = [
     (TOGETHER, &[], &[]),
     (APART, &[], &[]),
-    (WATCH, &["record", "expect"], &[]),
-    (RFC2136, &["zone", "server"], &[]),
-    (ROUTE53, &["zone"], &["zone_id", "endpoint"]),
-    (CLOUD_DNS, &["zone"], &["project", "zone_id", "endpoint"]),
-    (EXEC, &["zone", "exec"], &[]),
+    (WATCH, &["record", "expect"], &["type", "addresses", "resolver", "family"]),
+    (RFC2136, &["zone", "server"], &["addresses", "resolver", "family"]),
+    (ROUTE53, &["zone"], &["zone_id", "endpoint", "addresses", "resolver", "family"]),
+    (CLOUD_DNS, &["zone"], &["project", "zone_id", "endpoint", "addresses", "resolver", "family"]),
+    (EXEC, &["zone", "exec"], &["addresses", "resolver", "family"]),
 ];
 
 /// Whether a factor means anything to an arm: what is simulated has none of what real servers have. Where it was told
@@ -47,9 +56,7 @@ pub fn has(arm: &Arm, factor: &str) -> bool {
     match factor {
         "servers" | "replicas" | "slowest_ms" | "done_after_ms" | "rtt_ms" | "loss_percent" => is_simulated(arm),
         "interval_ms" | "ports" | "limit_s" => true,
-        "addresses" | "resolver" | "family" => !is_simulated(arm),
-        "type" => arm.variant == WATCH,
-        _ => is_told(arm, factor) || given(arm, factor).is_some(),
+        _ => is_told(arm, factor) || is_given(arm, factor),
     }
 }
 
@@ -75,11 +82,11 @@ fn is_told(arm: &Arm, factor: &str) -> bool {
 
 /// Whether a variant was told what it needs, and nothing that is for others or can't be.
 fn check(arm: &Arm) -> Result<(), String> {
-    if let Some((other, factor)) = told().find(|(_, factor)| given(arm, factor).is_some() && !is_told(arm, factor)) {
+    if let Some((other, factor)) = told().find(|(_, factor)| is_given(arm, factor) && !is_told(arm, factor)) {
         return Err(format!("`{factor}` is for `{other}`"));
     }
     let needed = TOLD.iter().filter(|(variant, ..)| *variant == arm.variant).flat_map(|(_, needed, _)| *needed);
-    if let Some(missing) = needed.into_iter().find(|factor| given(arm, factor).is_none()) {
+    if let Some(missing) = needed.into_iter().find(|factor| !is_given(arm, factor)) {
         return Err(format!("needs --at {missing}=…"));
     }
     check_texts(arm)?;
@@ -103,7 +110,7 @@ fn check_rate(arm: &Arm) -> Result<(), String> {
 
 /// The arms that what was told is for, where variants were not named.
 pub fn chosen(arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
-    let is_told_something = |arm: &Arm| told().any(|(_, factor)| given(arm, factor).is_some());
+    let is_told_something = |arm: &Arm| told().any(|(_, factor)| is_given(arm, factor));
     if !are_named && !arms.iter().any(is_told_something) {
         return Ok(arms);
     }
@@ -113,7 +120,7 @@ pub fn chosen(arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
         return Ok(arms);
     }
     // Of variants to which all of it means something one may lack something else.
-    let means = |arm: &Arm| told().all(|(_, factor)| given(arm, factor).is_none() || is_told(arm, factor));
+    let means = |arm: &Arm| told().all(|(_, factor)| !is_given(arm, factor) || is_told(arm, factor));
     let (fit, unfit): (Vec<Arm>, Vec<Arm>) = arms.into_iter().filter(means).partition(|arm| check(arm).is_ok());
     let mut variants: Vec<&str> = fit.iter().map(|arm| arm.variant.as_str()).collect();
     variants.dedup();

@@ -123,21 +123,23 @@ fn of_server<'a>(asked: impl Iterator<Item = &'a Asked>, call_ns: u64) -> Server
     server.ports = told.iter().map(|told| told.flow).collect::<BTreeSet<_>>().len();
     let mut of_all: Vec<(u64, bool)> = told.iter().map(|told| (told.sent_ns, told.is_new)).collect();
     of_all.sort_unstable();
-    for ((nsid, _), strand) in strands(told, |told| (told.nsid, told.nsid.map_or(Some(told.flow), |_| None))) {
+    for (nsid, strand) in strands(told, |told| told.nsid) {
         // Several may have one name: by where the questions came from they are still told apart.
-        let is_one_or_nameless = nsid.is_none() || is_one(&strand);
-        for strand in strands(strand, |told| if is_one_or_nameless { 0 } else { told.flow }).into_values() {
+        let is_whole = nsid.is_some() && is_one(&strand);
+        let mut of_name = Vec::new();
+        for strand in strands(strand, |told| if is_whole { 0 } else { told.flow }).into_values() {
             let share = strand.len() as f64 / all;
             if is_one(&strand) {
-                server.replicas.push(Replica { had: moment(&strand, call_ns), share, nsid });
+                of_name.push(Replica { had: moment(&strand, call_ns), share, nsid });
                 continue;
             }
             server.mixed.clone_from(&of_all);
             let both = first_and_last(strand, call_ns).map(|had| Replica { had, share: share / 2.0, nsid });
-            server.replicas.extend(both);
+            of_name.extend(both);
         }
+        server.replicas.extend(fewest(of_name));
     }
-    server.replicas = fewest(server.replicas);
+    server.replicas.sort_unstable_by_key(|replica| (replica.had.until_ns(), replica.had.low_ns));
     server
 }
 
@@ -194,28 +196,26 @@ fn first_and_last(mut strand: Vec<Told>, call_ns: u64) -> [Moment; 2] {
     [since(call_ns, before_ns, first_ns), since(call_ns, strand[last_old].sent_ns, last_ns)]
 }
 
-/// Replicas without a name that may have had it at the same moment are one. Strands that lost what was said around that
-/// moment fit many, and might join what is apart: they are counted with those that they fit, and change nothing there.
+/// Replicas of one name, or without one, that may have had it at the same moment are one. Strands that lost what was said
+/// around that moment fit many, and might join what is apart: they are counted with those that they fit, and change
+/// nothing there.
 fn fewest(strands: Vec<Replica>) -> Vec<Replica> {
-    let (mut replicas, strands): (Vec<_>, Vec<_>) = strands.into_iter().partition(|strand| strand.nsid.is_some());
     let width_ns = |strand: &Replica| strand.had.until_ns().saturating_sub(strand.had.low_ns);
     let mut widths_ns: Vec<u64> = strands.iter().map(width_ns).collect();
     widths_ns.sort_unstable();
     let usual_ns = widths_ns.get(widths_ns.len() / 4).map_or(0, |width_ns| width_ns.saturating_add(width_ns / 2));
     let (sure, unsure): (Vec<_>, Vec<_>) = strands.into_iter().partition(|strand| width_ns(strand) <= usual_ns);
-    let mut found = with_common_moments(sure);
+    let mut replicas = with_common_moments(sure);
     let mut others = Vec::new();
     for strand in unsure {
         let fits =
             |one: &&mut Replica| strand.had.low_ns < one.had.until_ns() && one.had.low_ns < strand.had.until_ns();
-        match found.iter_mut().find(fits) {
+        match replicas.iter_mut().find(fits) {
             Some(one) => one.share += strand.share,
             None => others.push(strand),
         }
     }
-    replicas.extend(found);
     replicas.extend(with_common_moments(others));
-    replicas.sort_unstable_by_key(|replica| (replica.had.until_ns(), replica.had.low_ns));
     replicas
 }
 
@@ -268,14 +268,14 @@ pub fn times<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Option<Times>
 /// The most steps of a curve.
 const MOST_STEPS: u64 = 500;
 
-/// The middles of steps from the call until `end_ns` after it: as fine as a server is asked, `gap_ns`, or two, four, …
-/// times that where it would be too many.
+/// The ends of steps from the call until `end_ns` after it: as fine as a server is asked, `gap_ns`, or two, four, … times
+/// that where it would be too many. Trials with longer steps look at some of the times of those with shorter ones.
 pub fn steps(gap_ns: u64, end_ns: u64) -> impl Iterator<Item = u64> {
     let mut step_ns = gap_ns.max(1);
     while end_ns / step_ns > MOST_STEPS {
         step_ns *= 2;
     }
-    (0..=end_ns / step_ns).map(move |number| number * step_ns + step_ns / 2)
+    (1..=end_ns / step_ns).map(move |number| number * step_ns)
 }
 
 /// The share of new answers to what a server is asked so long after the call: of each replica's part as likely as the

@@ -1,6 +1,6 @@
 //! What is said of all changes of a session beside figures.
 
-use ascertain_engine::finding::{Remark, ServerTime};
+use ascertain_engine::finding::Remark;
 use ascertain_stats::quantile_ranks;
 
 use super::propagation::{Moment, Server, times};
@@ -83,27 +83,6 @@ fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// When each of the servers with these names had the changes, in that order.
-pub fn servers(names: &[String], changes: &[Change]) -> Remark {
-    let of_server = |(number, server): (usize, &String)| {
-        let of_changes = || changes.iter().map(move |change| &change.servers[number]);
-        let Median { estimate_ns, low_ns, high_ns } = median(of_changes().map(|server| known(server.had)));
-        ServerTime {
-            server: server.clone(),
-            after_ns: finite(estimate_ns),
-            low_ns,
-            high_ns: finite(high_ns),
-            replicas: of_changes().map(|server| server.replicas).max().unwrap_or(0),
-        }
-    };
-    let mut servers: Vec<ServerTime> = names.iter().enumerate().map(of_server).collect();
-    servers.sort_by(|a, b| {
-        let [a, b] = [a, b].map(|server| server.after_ns.unwrap_or(f64::INFINITY));
-        a.total_cmp(&b)
-    });
-    Remark::Servers { changes: changes.len() as u64, servers }
-}
-
 /// By how much "done" came before the last server.
 pub fn done(changes: &[Change]) -> Option<Remark> {
     let before = |change: &Change| {
@@ -178,15 +157,5 @@ mod tests {
         // Another one is told, or it is so in some changes only.
         assert_eq!(held(&names(), 1, &[change(&[(0, 20), (970, 990)], 1)]), None);
         assert_eq!(held(&names(), 0, &[held_back, at_once]), None);
-    }
-
-    #[test]
-    fn servers_stand_in_the_order_in_which_they_had_it() {
-        let changes: Vec<Change> = (0..3).map(|n| change(&[(90, 110 + 2 * n), (0, 20), (1_000, 1_020)], 1)).collect();
-        let Remark::Servers { changes: 3, servers } = servers(&names(), &changes) else { panic!("three") };
-        let order: Vec<&str> = servers.iter().map(|server| server.server.as_str()).collect();
-        assert_eq!(order, ["b", "a", "c"]);
-        // The one in the middle; of so few changes all that is known.
-        assert_eq!((servers[1].after_ns, servers[1].low_ns, servers[1].high_ns), (Some(101e6), 90e6, Some(114e6)));
     }
 }

@@ -215,9 +215,14 @@ impl Target {
         if removed.is_ok() {
             note.map(Note::done).transpose().map_err(failed)?;
         }
-        let done_ns = done_ns?;
+        let removed = removed.map_err(|(name, why)| format!("{name} is still there (`ascertain clean`): {why}"));
+        // What is left behind matters more than what went wrong before.
+        let done_ns = done_ns.map_err(|first| match &removed {
+            Err(left) => failed(format!("{left}; before that: {first}")),
+            Ok(()) => first,
+        })?;
         asked.map_err(|_| failed("asking ended by a mistake of ours"))?.map_err(failed)?;
-        removed.map_err(|(name, why)| failed(format!("{name} is still there (`ascertain clean`): {why}")))?;
+        removed.map_err(failed)?;
         let call_ns = call_ns.into_inner();
         if stop.is_asked() {
             return Err(TargetError::Interrupted);
@@ -298,7 +303,8 @@ impl Target {
         Ok(())
     }
 
-    fn samples(&mut self, seen: &Seen, out: &mut Samples) -> Result<(), TargetError> {
+    /// What is to be said beside them.
+    fn samples(&mut self, seen: &Seen, out: &mut Samples) -> Result<Vec<Remark>, TargetError> {
         let Seen { asked, call_ns, .. } = seen;
         let of_servers = servers(asked, self.rhythm.servers, *call_ns);
         let of_all = times(&of_servers).ok_or_else(|| failed("no server answers"))?;
@@ -346,22 +352,22 @@ impl Target {
         out.push(STRANGE, seen.strange as f64);
         out.push(INTERVAL, self.interval().as_nanos() as f64);
         out.push(BY_TCP, asked.iter().filter(|asked| asked.is_by_tcp).count() as f64 / asked.len() as f64);
+        // What is said is how this change was asked for.
+        let remarks = self.remarks();
         self.slow_down(asked);
-        self.remark();
-        Ok(())
+        Ok(remarks)
     }
 
-    /// Says what was seen of all changes so far.
-    fn remark(&self) {
+    /// Of all changes so far.
+    fn remarks(&self) -> Vec<Remark> {
         let (names, changes) = (self.names(), &self.changes);
-        self.now.remark(remarks::servers(&names, changes));
         // What is simulated is what somebody asked for.
         let of_others = || {
             let told = self.place.told().and_then(|told| remarks::held(&names, told, changes));
             [remarks::done(changes), told, self.limited(), self.place.no_address()]
         };
         let of_others = self.place.link.is_none().then(of_others).into_iter().flatten().flatten();
-        of_others.chain(remarks::few_ports(&names, changes)).for_each(|remark| self.now.remark(remark));
+        of_others.chain(remarks::few_ports(&names, changes)).collect()
     }
 
     /// Who is asked less often than others.
@@ -455,7 +461,8 @@ impl Session for Updates {
         watched(link.as_deref(), LATE, out, |out| {
             // A zone may remember what it was asked for: no two changes of it, of whichever arms, are about one record.
             let seen = target.observe(rand::random(), &self.stop)?;
-            target.samples(&seen, out)
+            target.samples(&seen, out)?.into_iter().for_each(|remark| target.now.remark(remark));
+            Ok(())
         })
     }
 }

@@ -6,7 +6,6 @@ use std::sync::LazyLock;
 use ascertain_engine::experiment::{
     Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Samples, Session, Setup, Spec, TargetError, Trial,
 };
-use ascertain_engine::unit::Unit;
 use ascertain_sys::clock;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Gamma, Poisson};
@@ -29,7 +28,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Factor::new("capacity", "balls that fit in a bin", 30_000, Accepts::Integers { min: 1, max: 100_000_000 }),
     ],
     metrics: vec![
-        Metric::new("fill_rate", "share of all room in use when the first bin is full", Unit::One, Better::Higher),
+        Metric::share("fill_rate", "share of all room in use when the first bin is full", Better::Higher),
         Metric::time("time", "time to sample one fill rate"),
     ],
     ..Spec::new("fill-rate", include_str!("README.md"))

@@ -14,7 +14,7 @@ use ascertain_sys::clock::thread_cpu_ns;
 use ascertain_sys::interrupt::Stop;
 use ascertain_sys::process::{Command, Exit, Output, Prepared};
 
-use super::go::{self, Built, End};
+use super::go::{self, End};
 use super::servers::{Serving, word};
 use super::{CIPHERS, CURL, GO, PLAIN};
 use crate::links::failed;
@@ -85,18 +85,12 @@ fn limit(bytes: u64) -> Duration {
 
 impl Client {
     /// The arm's, who asks for that path.
-    pub fn start(
-        arm: &Arm,
-        serving: &Serving,
-        path: &str,
-        built: &mut Option<Built>,
-        stop: &Stop,
-    ) -> Result<Self, TargetError> {
+    pub fn start(arm: &Arm, serving: &Serving, path: &str, stop: &Stop) -> Result<Self, TargetError> {
         Ok(match word(arm, "client") {
             CURL => Self::Curl(Curl::new(arm, serving, path, stop)?),
             GO => {
                 let is_secure = arm.variant != PLAIN;
-                Self::Go(go::built(built, stop)?.client(is_secure)?, if is_secure { "https" } else { "http" })
+                Self::Go(go::client(is_secure)?, if is_secure { "https" } else { "http" })
             }
             _ => Self::Own(Offer { tls: tls_of(arm)?, ..Offer::plain("localhost", PATIENCE) }),
         })

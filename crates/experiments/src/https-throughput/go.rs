@@ -1,12 +1,14 @@
 //! Both ends by Go, built by the machine's own.
 
+use std::fs::{self, File};
+use std::io;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
-use std::{fs, io};
 
 use ascertain_engine::experiment::TargetError;
 use ascertain_netlab::http::{CERTIFICATE_PEM, KEY_PEM};
@@ -28,71 +30,50 @@ fn installed() -> Result<PathBuf, Error> {
     find("go", "apt-get install golang-go")
 }
 
-/// Whether they can be built, which is tried once: the first time Go has its own libraries to build, which takes longer
-/// than a run may, and what is tried before a run begins takes none of its time.
+/// What was built, once for the process, before a run: the first time Go has its own libraries to build, which takes
+/// longer than a run may. Its file is gone with the folder that it was built in, and stays open to be run.
+fn ends() -> Result<&'static File, String> {
+    static ENDS: OnceLock<Result<File, String>> = OnceLock::new();
+    let built = || build().map_err(|error| error.to_string().trim_end().replace('\n', " "));
+    ENDS.get_or_init(built).as_ref().map_err(Clone::clone)
+}
+
+/// Whether they can be built, which is tried once.
 pub fn is_available() -> Result<(), String> {
-    static TRIED: OnceLock<Result<(), String>> = OnceLock::new();
-    let tried =
-        || Built::new(&Stop::default()).map(drop).map_err(|error| error.to_string().trim_end().replace('\n', " "));
-    TRIED.get_or_init(tried).clone()
+    ends().map(drop)
 }
 
-/// What was built, in a folder with the certificate.
-pub struct Built(Folder);
-
-impl Built {
-    /// Builds them, without fetching anything, and whatever module the working directory is in.
-    fn new(stop: &Stop) -> Result<Self, TargetError> {
-        let (go, folder) = (installed().map_err(failed)?, Folder::new().map_err(failed)?);
-        let path = |name| folder.path().join(name);
-        for (name, text) in [("ends.go", SOURCE), ("certificate.pem", CERTIFICATE_PEM), ("key.pem", KEY_PEM)] {
-            fs::write(path(name), text).map_err(failed)?;
-        }
-        // No newer language than that of the oldest Go that is to build them.
-        let of_1_19 = "-gcflags=-lang=go1.19".into();
-        let args = ["build".into(), of_1_19, "-o".into(), path("ends").into(), path("ends.go").into()].into();
-        let env = [("GO111MODULE", "off"), ("GOTOOLCHAIN", "local"), ("GOFLAGS", "")];
-        let env = env.map(|(name, value)| (name.into(), value.into())).into();
-        let (stdout, stderr) = (Output::Memory, Output::Memory);
-        let command = process::Command { program: go.into(), args, env, stdout, stderr, ..Default::default() };
-        let build = Prepared::new(&command).map_err(failed)?.stopping_with(stop);
-        let ended = build.run(Some(BUILD)).map_err(failed)?.exit;
-        match ended {
-            Exit::Code(0) => Ok(Self(folder)),
-            Exit::Interrupted => Err(TargetError::Interrupted),
-            Exit::TimedOut => Err(failed(format!("`go build` did not end within {BUILD:?}"))),
-            Exit::Code(_) | Exit::Signal(_) => {
-                Err(failed(format!("`go build` failed, and says:\n{}", String::from_utf8_lossy(&build.said()))))
-            }
-        }
-    }
-
-    #[cfg(test)]
-    pub fn folder(&self) -> &Path {
-        self.0.path()
-    }
-
-    /// A server, and where it listens.
-    pub fn serve(&self, is_secure: bool, stop: &Stop) -> Result<(End, SocketAddr), TargetError> {
-        let files: &[&str] = if is_secure { &["certificate.pem", "key.pem"] } else { &[] };
-        let mut end = End::start(self.0.path(), "serve", files)?;
-        let (said, _) = end.line(PATIENCE, stop)?;
-        let address =
-            said.parse().map_err(|_| failed(format!("Go's server does not say where it is, but `{said}`")))?;
-        Ok((end, address))
-    }
-
-    pub fn client(&self, is_secure: bool) -> Result<End, TargetError> {
-        End::start(self.0.path(), "get", if is_secure { &["certificate.pem"] } else { &[] })
+/// Builds them, without fetching anything, and whatever module the working directory is in.
+fn build() -> Result<File, TargetError> {
+    let (go, folder) = (installed().map_err(failed)?, Folder::new().map_err(failed)?);
+    let path = |name| folder.path().join(name);
+    fs::write(path("ends.go"), SOURCE).map_err(failed)?;
+    // No newer language than that of the oldest Go that is to build them.
+    let of_1_19 = "-gcflags=-lang=go1.19".into();
+    let args = ["build".into(), of_1_19, "-o".into(), path("ends").into(), path("ends.go").into()].into();
+    let env = [("GO111MODULE", "off"), ("GOTOOLCHAIN", "local"), ("GOFLAGS", "")];
+    let env = env.map(|(name, value)| (name.into(), value.into())).into();
+    let (stdout, stderr) = (Output::Memory, Output::Memory);
+    let command = process::Command { program: go.into(), args, env, stdout, stderr, ..Default::default() };
+    let build = Prepared::new(&command).map_err(failed)?;
+    match build.run(Some(BUILD)).map_err(failed)?.exit {
+        Exit::Code(0) => File::open(path("ends")).map_err(failed),
+        Exit::TimedOut => Err(failed(format!("`go build` did not end within {BUILD:?}"))),
+        _ => Err(failed(format!("`go build` failed, and says:\n{}", String::from_utf8_lossy(&build.said())))),
     }
 }
 
-/// What was built, or what is now.
-pub fn built<'a>(built: &'a mut Option<Built>, stop: &Stop) -> Result<&'a Built, TargetError> {
-    match built {
-        Some(built) => Ok(built),
-        None => Ok(built.insert(Built::new(stop)?)),
-    }
+/// A server, and where it listens.
+pub fn serve(is_secure: bool, stop: &Stop) -> Result<(End, SocketAddr), TargetError> {
+    let files: &[&str] = if is_secure { &["certificate.pem", "key.pem"] } else { &[] };
+    let mut end = End::start("serve", files)?;
+    let (said, _) = end.line(PATIENCE, stop)?;
+    let address = said.parse().map_err(|_| failed(format!("Go's server does not say where it is, but `{said}`")))?;
+    Ok((end, address))
+}
+
+pub fn client(is_secure: bool) -> Result<End, TargetError> {
+    End::start("get", if is_secure { &["certificate.pem"] } else { &[] })
 }
 
 /// One of them, which ends with us.
@@ -101,19 +82,25 @@ pub struct End {
     said: BufReader<ChildStdout>,
     /// It ends when this does.
     told: Option<ChildStdin>,
+    /// With the certificate.
+    _folder: Folder,
 }
 
 impl End {
-    fn start(folder: &Path, which: &str, files: &[&str]) -> Result<Self, TargetError> {
-        let mut command = Command::new(folder.join("ends"));
-        command.arg(which).args(files).current_dir(folder);
+    fn start(which: &str, files: &[&str]) -> Result<Self, TargetError> {
+        let (ends, folder) = (ends().map_err(failed)?, Folder::new().map_err(failed)?);
+        for (name, text) in [("certificate.pem", CERTIFICATE_PEM), ("key.pem", KEY_PEM)] {
+            fs::write(folder.path().join(name), text).map_err(failed)?;
+        }
+        let mut command = Command::new(format!("/proc/self/fd/{}", ends.as_raw_fd()));
+        command.arg(which).args(files).current_dir(folder.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         tether(&mut command);
         let mut child = command.spawn().map_err(|error| failed(format!("Go's end could not be started: {error}")))?;
         let (told, Some(said)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(failed("Go's end has no output"));
         };
-        Ok(Self { child, said: BufReader::new(said), told })
+        Ok(Self { child, said: BufReader::new(said), told, _folder: folder })
     }
 
     pub fn pid(&self) -> u32 {

@@ -11,7 +11,7 @@ use ascertain_netlab::tcp::{self, TlsCipher};
 use ascertain_sys::clock::process_cpu_ns;
 use ascertain_sys::interrupt::Stop;
 
-use super::go::{self, Built, End};
+use super::go::{self, End};
 use super::{AS_MUCH, CADDY, CIPHERS, CURL, GO, KERNEL_TLS, NGINX, OWN, PLAIN};
 use crate::links::failed;
 
@@ -93,7 +93,7 @@ pub enum Serving {
 
 impl Serving {
     /// The arm's.
-    pub fn start(arm: &Arm, built: &mut Option<Built>, stop: &Stop) -> Result<Self, TargetError> {
+    pub fn start(arm: &Arm, stop: &Stop) -> Result<Self, TargetError> {
         let version = (arm.variant != PLAIN).then_some(TlsVersion::V1_3);
         let is_by_kernel = arm.variant == KERNEL_TLS;
         let streams = arm.integer("streams")?;
@@ -116,7 +116,7 @@ impl Serving {
             }
             CADDY => Self::Installed(vec![start_anywhere(|address| caddy(address, version)).map_err(failed)?]),
             GO => {
-                let (end, address) = go::built(built, stop)?.serve(version.is_some(), stop)?;
+                let (end, address) = go::serve(version.is_some(), stop)?;
                 Self::Go(end, address)
             }
             _ => Self::Own((0..streams).map(|_| own()).collect::<Result<_, _>>()?),

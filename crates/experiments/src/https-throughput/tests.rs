@@ -193,11 +193,10 @@ fn bad_servers_are_errors_in_time() {
             continue;
         }
         let stop = Stop::new().unwrap();
-        let mut built = None;
         for (how, says) in hows {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
             let serving = Rc::new(Serving::Own(vec![Server::misbehaving(listener, how).unwrap()]));
-            let mut target = Target::new(&arm, serving, &mut built, &stop).unwrap();
+            let mut target = Target::new(&arm, serving, &stop).unwrap();
             let error = target.measure(&stop, &mut Samples::default()).unwrap_err().to_string();
             assert!(error.contains(says[index]), "{client}, {how:?}: {error}");
         }
@@ -262,6 +261,9 @@ fn a_server_that_dies_in_the_middle_is_an_error_and_leaves_nothing_behind() {
     let mut transfers = open(&[arm]);
     let Serving::Go(end, _) = &*transfers.targets[0].serving else { panic!("not Go's") };
     let (pid, busy_ns) = (end.pid(), end.cpu_ns().unwrap() + 100_000_000);
+    // What was built is of all, and in nobody's folder.
+    let folder = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap();
+    assert!(folder.join("certificate.pem").exists() && !folder.join("ends").exists());
     let killing = thread::spawn(move || {
         until(|| process_cpu_ns(pid).unwrap() > busy_ns);
         assert!(Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap().success());
@@ -269,8 +271,6 @@ fn a_server_that_dies_in_the_middle_is_an_error_and_leaves_nothing_behind() {
     let error = measured(&mut transfers, 0).unwrap_err().to_string();
     killing.join().unwrap();
     assert!(error.starts_with("own from go, tls1.3: the connection broke in the middle of the answer"), "{error}");
-    let folder = transfers._built.as_ref().unwrap().folder().to_owned();
-    assert!(folder.exists());
     drop(transfers);
     assert!(!folder.exists() && !Path::new(&format!("/proc/{pid}")).exists());
 }
@@ -354,7 +354,7 @@ fn who_is_silent_is_slow() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let serving = Rc::new(Serving::Own(vec![Server::misbehaving(listener, Misbehaviour::Silent).unwrap()]));
     let mut out = Samples::default();
-    Target::new(&arm, serving, &mut None, &stop).unwrap().measure(&stop, &mut out).unwrap();
+    Target::new(&arm, serving, &stop).unwrap().measure(&stop, &mut out).unwrap();
     let p50 = out.iter().find(|sample| sample.metric == LATENCY).unwrap();
     assert!(p50.status == Status::Censored && p50.value > 1e9, "{p50:?}");
     assert_eq!([ANSWERED, OVERLOADED].map(|metric| value(&out, metric)), [Some(0.0), Some(1.0)], "{out:?}");
@@ -396,7 +396,7 @@ fn bad_servers_of_requests_are_errors() {
     ] {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let serving = Rc::new(Serving::Own(vec![Server::misbehaving(listener, how).unwrap()]));
-        let mut target = Target::new(&arm, serving, &mut None, &stop).unwrap();
+        let mut target = Target::new(&arm, serving, &stop).unwrap();
         let error = target.measure(&stop, &mut Samples::default()).unwrap_err().to_string();
         assert!(error.contains(says), "{how:?}: {error}");
     }

@@ -11,11 +11,10 @@ use ascertain_sys::affinity::{self, Pinned};
 use ascertain_sys::interrupt::Stop;
 
 use super::clients::{Client, Download, Seen, cipher_of, cipher_on};
-use super::go::Built;
 use super::requests::{Schedule, connect};
 use super::servers::{Serving, encrypted_by_kernel, word};
 use super::{CLIENT_CPU, CPU, KERNEL_TLS, ONE, SERVER_CPU, THROUGHPUT};
-use crate::links::failed;
+use crate::links::{Limits, failed};
 
 /// What is to be spoken.
 const PROTOCOL: &str = "HTTP/1.1";
@@ -24,8 +23,6 @@ struct Transfers {
     targets: Vec<Target>,
     stop: Stop,
     now: Now,
-    /// What Go's ends are run from.
-    _built: Option<Built>,
 }
 
 /// Where both ends are to share a CPU, what is started while this lives does: the last one, for the first one often has
@@ -46,9 +43,8 @@ struct Target {
     cipher: Option<String>,
     /// Small requests, instead of large transfers.
     schedule: Option<Schedule>,
-    /// Trials in which our client was slower than who answers, and all.
-    limited: (u64, u64),
-    remark: Option<Remark>,
+    /// In which trials our client was slower than who answers.
+    limits: Limits,
     /// Who asks whom, for errors.
     between: String,
 }
@@ -60,7 +56,7 @@ pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError
 impl Transfers {
     /// Arms that are served alike have one server.
     fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
-        let (stop, mut built) = (&setup.stop, None);
+        let stop = &setup.stop;
         let mut servers: Vec<(&Arm, Rc<Serving>)> = Vec::new();
         let mut targets = Vec::new();
         for arm in arms {
@@ -74,19 +70,19 @@ impl Transfers {
                 Some((_, serving)) => serving.clone(),
                 None => {
                     let _pinned = placed(word(arm, "cpus") == ONE)?;
-                    Rc::new(Serving::start(arm, &mut built, stop)?)
+                    Rc::new(Serving::start(arm, stop)?)
                 }
             };
             servers.push((arm, serving.clone()));
-            targets.push(Target::new(arm, serving, &mut built, stop)?);
+            targets.push(Target::new(arm, serving, stop)?);
         }
-        Ok(Self { targets, stop: stop.clone(), now: setup.now.clone(), _built: built })
+        Ok(Self { targets, stop: stop.clone(), now: setup.now.clone() })
     }
 }
 
 impl Target {
     /// The arm's, whoever answers.
-    fn new(arm: &Arm, serving: Rc<Serving>, built: &mut Option<Built>, stop: &Stop) -> Result<Self, TargetError> {
+    fn new(arm: &Arm, serving: Rc<Serving>, stop: &Stop) -> Result<Self, TargetError> {
         let is_on_one = word(arm, "cpus") == ONE;
         let _pinned = placed(is_on_one)?;
         let streams = arm.integer("streams")?;
@@ -96,12 +92,12 @@ impl Target {
             None => arm.integer("mb")? * 1_000_000 / streams,
         };
         let path = serving.path(bytes_each)?;
-        let client = Client::start(arm, &serving, &path, built, stop)?;
+        let client = Client::start(arm, &serving, &path, stop)?;
         let addresses = (0..streams as usize).map(|stream| serving.address(stream)).collect();
         let between = format!("{} from {}, {}", word(arm, "client"), word(arm, "server"), arm.variant);
         let cipher = cipher_of(arm);
         let is_by_kernel = arm.variant == KERNEL_TLS;
-        let (limited, remark) = Default::default();
+        let limits = Limits::default();
         Ok(Self {
             client,
             is_on_one,
@@ -112,8 +108,7 @@ impl Target {
             bytes_each,
             cipher,
             schedule,
-            limited,
-            remark,
+            limits,
             between,
         })
     }
@@ -128,7 +123,8 @@ impl Target {
         }
     }
 
-    fn measure(&mut self, stop: &Stop, out: &mut Samples) -> Result<(), TargetError> {
+    /// What is to be said beside the figures.
+    fn measure(&mut self, stop: &Stop, out: &mut Samples) -> Result<Option<Remark>, TargetError> {
         if let (Some(schedule), Client::Own(offer)) = (self.schedule, &self.client) {
             let _pinned = placed(self.is_on_one)?;
             let connections = connect(offer, &self.addresses)?;
@@ -137,16 +133,10 @@ impl Target {
             let check = |status, bytes, version: &str| check_answer(self.bytes_each, status, bytes, version);
             let asked = schedule.ask(connections, &self.path, check, stop)?;
             asked.push(schedule, self.serving.cpu_ns()? - before_ns, out);
-            let (limited, trials) = &mut self.limited;
-            *trials += 1;
-            *limited += u64::from(asked.is_client_slow);
-            if *limited > 0 {
-                let (wanted_per_s, sent_per_s) = (schedule.rate_per_s as f64, asked.sent_per_s);
-                let (limited, trials) = (*limited, *trials);
-                let late_ns = asked.late_p99_ns();
-                self.remark = Some(Remark::Overload { limited, trials, wanted_per_s, sent_per_s, late_ns, refused: 0 });
-            }
-            return Ok(());
+            let (wanted_per_s, sent_per_s) = (schedule.rate_per_s as f64, asked.sent_per_s);
+            let late_ns = asked.late_p99_ns();
+            let overload = Remark::Overload { limited: 1, trials: 1, wanted_per_s, sent_per_s, late_ns, refused: 0 };
+            return Ok(self.limits.after(asked.is_client_slow.then_some(overload)));
         }
         let (download, server_cpu_ns) = self.download(stop)?;
         let bytes = self.bytes_each as f64 * self.addresses.len() as f64;
@@ -155,7 +145,7 @@ impl Target {
         out.push(THROUGHPUT, bytes * 1e9 / download.took_ns.max(1) as f64);
         out.push(CLIENT_CPU, per_gigabyte(download.cpu_ns));
         out.push(SERVER_CPU, per_gigabyte(server_cpu_ns));
-        Ok(())
+        Ok(None)
     }
 
     /// All of it, and the CPU time of the server. What is not what was asked for, or was agreed upon otherwise, is an
@@ -172,13 +162,9 @@ impl Target {
     fn check(&self, seen: &Seen) -> Result<(), TargetError> {
         check_answer(self.bytes_each, seen.status, seen.bytes, &seen.protocol)?;
         match &seen.cipher {
-            Some(cipher) => self.check_cipher(Some(cipher)),
+            Some(cipher) => check_cipher(self.cipher.as_deref(), Some(cipher)),
             None => Ok(()),
         }
-    }
-
-    fn check_cipher(&self, seen: Option<&str>) -> Result<(), TargetError> {
-        check_cipher(self.cipher.as_deref(), seen)
     }
 }
 
@@ -219,7 +205,7 @@ impl Session for Transfers {
             }
             let seen = download.seen.iter().find_map(|seen| seen.cipher.clone());
             let seen = if seen.is_some() { seen } else { target.client.cipher()? };
-            target.check_cipher(seen.as_deref())
+            check_cipher(target.cipher.as_deref(), seen.as_deref())
         };
         verify().map_err(|error| target.told(error))
     }
@@ -233,8 +219,8 @@ impl Session for Transfers {
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         let target = &mut self.targets[arm];
-        target.measure(&self.stop, out).map_err(|error| target.told(error))?;
-        target.remark.iter().for_each(|remark| self.now.remark(remark.clone()));
+        let said = target.measure(&self.stop, out).map_err(|error| target.told(error))?;
+        said.into_iter().for_each(|remark| self.now.remark(remark));
         Ok(())
     }
 }

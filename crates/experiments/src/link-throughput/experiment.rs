@@ -98,18 +98,17 @@ fn factors() -> Vec<Factor> {
 }
 
 fn metrics() -> Vec<Metric> {
-    let fewer = |name, about, unit| Metric::new(name, about, unit, Better::Lower);
     let own = [
         Metric {
             reduce: Reduce::Quantile(0.5),
             ..Metric::new("throughput", "what arrives in an interval, all streams", Unit::BytePerSecond, Better::Higher)
         },
-        fewer("retransmitted", "segments that were sent again", Unit::One),
+        Metric::new("retransmitted", "segments that were sent again", Unit::One, Better::Lower),
         Metric::time("round_trip", "as the sender's kernel has it at the end, the longest of all streams"),
         Metric::time("near_cpu", "CPU time of this end for each gigabyte that arrived"),
         Metric::time("far_cpu", "CPU time of the listener's end for it"),
-        fewer("lost", "the share of the datagrams that never arrived", Unit::One),
-        fewer("reordered", "the share of those that arrived which came behind a later one", Unit::One),
+        Metric::share("lost", "the share of the datagrams that never arrived", Better::Lower),
+        Metric::share("reordered", "the share of those that arrived which came behind a later one", Better::Lower),
         Metric::time("jitter", "of the datagrams, as RFC 3550 has it, the largest of all streams"),
         Metric::new(
             "burst",

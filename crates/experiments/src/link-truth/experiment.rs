@@ -86,7 +86,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Metric::time("excess_p99", "the same of the 99th percentile"),
         Metric::new("early", "datagrams that arrived before they should have", Unit::One, Better::Lower),
         Metric::new("reordered", "datagrams that arrived behind a later one", Unit::One, Better::Lower),
-        Metric::new("lost", "the share of the datagrams that did not arrive", Unit::One, Better::Lower),
+        Metric::share("lost", "the share of the datagrams that did not arrive", Better::Lower),
         Metric::new(
             "rate_share",
             "how fast a burst arrived, as a share of how fast it should have",

@@ -57,7 +57,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Metric::time("time", "CPU time of one operation"),
         Metric::new("rate", "operations a second of all threads, by the wall", Unit::PerSecond, Better::Higher),
         Metric::new("restarts", "sequences aborted for each time slice", Unit::One, Better::Lower),
-        Metric::new("switches_seen", "share of the switches to other threads that GS shows", Unit::One, Better::Higher),
+        Metric::share("switches_seen", "share of the switches to other threads that GS shows", Better::Higher),
         Metric::new(
             "interrupts_seen",
             "interrupts that GS shows, for each tick of the CPU's timer",

@@ -151,7 +151,7 @@ fn metrics() -> Vec<Metric> {
         ),
         Metric::time("expected", "the time that it then expected"),
         Metric::new("off", "by which share of the time that was wrong", Unit::One, Better::Lower),
-        Metric::new("probed", "the share of the file that was moved before it chose", Unit::One, Better::Lower),
+        Metric::share("probed", "the share of the file that was moved before it chose", Better::Lower),
     ];
     own.into_iter().chain(links::metrics()).collect()
 }

@@ -132,7 +132,7 @@ impl Files {
         if self.files.is_empty() {
             return;
         }
-        let values = observations.arms().iter().flat_map(|arm| arm.by_metric.iter().cloned());
+        let values = observations.arms().iter().flat_map(|arm| arm.of_points().cloned());
         self.kept = Some(match self.kept.take() {
             None => (outcome.clone(), values.collect()),
             Some((earlier, known)) => (joined(&earlier, outcome), known.into_iter().chain(values).collect()),

@@ -74,7 +74,7 @@ impl<'a> Results<'a> {
     /// The results of an outcome and the observations that it is of.
     pub fn new(outcome: &'a Outcome, observations: &'a Observations, purpose: &'a Purpose, is_final: bool) -> Self {
         // The outcome has a point for each metric of each arm, in this order.
-        let values = observations.arms().iter().flat_map(|arm| arm.by_metric.iter().map(|values| &**values));
+        let values = observations.arms().iter().flat_map(|arm| arm.of_points().map(|values| &**values));
         Results { outcome, values: values.collect(), purpose, is_final }
     }
 

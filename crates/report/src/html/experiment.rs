@@ -28,8 +28,8 @@ pub(super) struct ExperimentView {
     pub constants: Vec<Html>,
     /// What the table's rows share, and the table.
     pub table: Option<TableView>,
-    /// What was counted beside it, and what is to be said of that.
-    pub counters: Option<TableView>,
+    /// What is told by key, and what was counted beside it, and what is to be said of that.
+    pub others: Vec<TableView>,
     pub counter_notes: Vec<Html>,
     /// The metrics of the tables, and what each is.
     pub metrics: Vec<(String, String)>,
@@ -59,12 +59,15 @@ pub(super) fn experiment(run: &RecordedRun, index: usize, prefix: &str, pack: &m
     let mut asked = run.outcome.asked_for(&run.header.plan.tables);
     asked.claims.retain(|claim| claim.experiment == spec.id);
     asked.points.retain(|point| point.experiment == spec.id);
+    asked.by_key.retain(|point| point.experiment == spec.id);
+    let mut others = grid::by_key(&asked);
+    others.push(("Counters".into(), counters::grid(&asked, &TableLayout::default())));
     ExperimentView {
         question,
         pictures: figures(pictures, prefix, &format!("e{index}p"), is_open, pack),
         constants: constants.iter().map(|sentence| Html::sentence(sentence)).collect(),
         table: table(run, spec),
-        counters: TableView::of("Counters", &counters::grid(&asked, &TableLayout::default())),
+        others: others.iter().filter_map(|(heading, grid)| TableView::of(heading, grid)).collect(),
         counter_notes: counters::notes(&asked).iter().map(|note| Html::sentence(note)).collect(),
         metrics: metrics(run, spec),
         left_out: left_out.iter().map(|sentence| Html::sentence(sentence)).collect(),
@@ -109,7 +112,7 @@ fn metrics(run: &RecordedRun, spec: &Spec) -> Vec<(String, String)> {
     let is_observed = |metric: &&Metric| {
         let of_metric =
             |point: &PointSummary| point.experiment == spec.id && point.metric == metric.name && point.n > 0;
-        !metric.about.is_empty() && run.outcome.points.iter().any(of_metric)
+        !metric.about.is_empty() && run.outcome.points.iter().chain(&run.outcome.by_key).any(of_metric)
     };
     spec.metrics.iter().filter(is_observed).map(|metric| (metric.name.clone(), metric.about.clone())).collect()
 }

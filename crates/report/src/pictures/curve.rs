@@ -32,7 +32,7 @@ pub(super) fn curves(run: &RecordedRun, spec: &Spec, metric: &Metric, id: &str) 
     let by_arm = by_arm(run, spec, metric);
     let mut pictures = Vec::new();
     for (name, of_arm) in &by_arm {
-        let curves: Vec<Curve> = of_arm.iter().filter_map(|series| curve(series)).collect();
+        let curves: Vec<Curve> = of_arm.iter().filter_map(|series| curve(series, metric)).collect();
         for (part, curves) in curves.chunks(MOST_LINES).enumerate() {
             let number = pictures.len();
             let id = if number == 0 { format!("{id}-curve") } else { format!("{id}-curve-{}", number + 1) };
@@ -66,14 +66,19 @@ pub(super) fn by_arm<'a>(run: &'a RecordedRun, spec: &Spec, metric: &Metric) -> 
     names::of_rows(&arms).into_iter().zip(by_arm.into_iter().map(<[_]>::to_vec)).collect()
 }
 
-fn curve(series: &Series) -> Option<Curve<'_>> {
+/// A share stays what it was when its trial ended: else the median would be that of those which took longest.
+fn curve<'s>(series: &'s Series, metric: &Metric) -> Option<Curve<'s>> {
     let mut places: BTreeMap<u64, BTreeMap<u64, Vec<f64>>> = BTreeMap::new();
+    let mut ends: BTreeMap<u64, u64> = BTreeMap::new();
     let mut trials = series.trials.clone();
     trials.dedup();
     let place = place(series, trials.len());
     for ((trial, offset_ns), value) in series.trials.iter().zip(&series.offsets_ns).zip(series.values.iter()) {
         if !value.is_nan() {
-            places.entry(place(*offset_ns)).or_default().entry(*trial).or_default().push(*value);
+            let place = place(*offset_ns);
+            places.entry(place).or_default().entry(*trial).or_default().push(*value);
+            let end = ends.entry(*trial).or_insert(place);
+            *end = place.max(*end);
         }
     }
     let in_order = |mut values: Vec<f64>| {
@@ -81,9 +86,14 @@ fn curve(series: &Series) -> Option<Curve<'_>> {
         values
     };
     let mut medians = Medians::default();
+    let mut ended = Vec::new();
     let at = places.into_iter().map(|(offset_ns, by_trial)| {
-        let of_trials: Vec<f64> =
-            by_trial.into_values().filter_map(|values| median_sorted(&in_order(values))).collect();
+        let mut of_trials = ended.clone();
+        for (trial, values) in by_trial {
+            let Some(value) = median_sorted(&in_order(values)) else { continue };
+            of_trials.push(value);
+            ended.extend((metric.is_share && ends[&trial] == offset_ns).then_some(value));
+        }
         (offset_ns as f64, medians.of(&Values::from(of_trials).sorted()))
     });
     let at: Vec<(f64, MedianInterval)> = at.collect();

@@ -15,7 +15,8 @@ const BEST: usize = 5;
 /// The tables of `run`: for each experiment, what all of its arms share, and a row for each arm; then what was
 /// asked for and not measured, by reason.
 pub fn points_table(outcome: &Outcome, style: &Style) -> String {
-    parted(grid::points(outcome).iter().map(|table| drawn(table, style)).chain([left_out(outcome, style)]))
+    let tables = grid::points(outcome).into_iter().chain(grid::by_key(outcome));
+    parted(tables.map(|table| drawn(&table, style)).chain([left_out(outcome, style)]))
 }
 
 /// The same where claims are judged on them: of a table of many rows those that the claims are about, and the best, and
@@ -26,14 +27,22 @@ pub fn points_screen(outcome: &Outcome, style: &Style) -> String {
         let kept = kept(experiment, &points, outcome);
         let of_kept: Vec<&PointSummary> = points.iter().copied().filter(|point| kept.contains(&key(point))).collect();
         let more = gathered(points.iter().map(|point| (key(point), ()))).len() - kept.len();
-        let more = match more {
-            0 => String::new(),
-            1 => style.paragraph("… and 1 more row; `--all` prints it."),
-            more => style.paragraph(&format!("… and {more} more rows; `--all` prints them.")),
-        };
-        drawn(&grid::experiment_table(experiment, &of_kept), style) + &more
+        drawn(&grid::experiment_table(experiment, &of_kept), style) + &and_more(more, style)
     });
-    parted(tables.chain([left_out(outcome, style)]))
+    let by_key = grid::by_key(outcome).into_iter().map(|(heading, mut grid)| {
+        let more = grid.rows.len().saturating_sub(MOST_ROWS);
+        grid.rows.truncate(MOST_ROWS);
+        drawn(&(heading, grid), style) + &and_more(more, style)
+    });
+    parted(tables.chain(by_key).chain([left_out(outcome, style)]))
+}
+
+fn and_more(rows: usize, style: &Style) -> String {
+    match rows {
+        0 => String::new(),
+        1 => style.paragraph("… and 1 more row; `--all` prints it."),
+        more => style.paragraph(&format!("… and {more} more rows; `--all` prints them.")),
+    }
 }
 
 fn drawn((heading, grid): &(String, grid::Grid), style: &Style) -> String {

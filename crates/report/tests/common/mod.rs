@@ -52,6 +52,7 @@ pub fn outcome(points: Vec<PointSummary>, claims: Vec<ClaimResult>) -> Outcome {
         claims,
         left_out: Vec::new(),
         facts: Vec::new(),
+        by_key: Vec::new(),
         remarks: Vec::new(),
     }
 }
@@ -230,6 +231,7 @@ fn summary(experiment: &str, variant: &str, at: Point, measure: &Measure, median
         metric: measure.metric.clone(),
         unit: measure.unit,
         better: measure.better,
+        key: String::new(),
         is_share: false,
         n: 43,
         median: Some(median),

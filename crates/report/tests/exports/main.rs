@@ -60,6 +60,7 @@ fn point(experiment: &str, variant: &str, metric: &str, unit: Unit) -> PointSumm
         metric: metric.into(),
         unit,
         better: Better::Lower,
+        key: String::new(),
         is_share: false,
         n: 1,
         median: Some(1.0),

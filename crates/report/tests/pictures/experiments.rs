@@ -311,6 +311,56 @@ fn curves_that_end_alike() {
     assert_eq!(pictures_of(|_, _, _| (0..9).map(|at| keyed("", at, 1.0)).collect()).len(), 0);
 }
 
+/// Each key has its own median and interval, also read again from the rows of a run that was killed.
+#[test]
+fn what_is_told_by_key_has_a_row_for_each() {
+    let mut shape = Shape::of_functions("keys", &["a", "b"], 21, |trial, arm, _| {
+        let slower = if arm.variant == "a" { 0.0 } else { 1e9 };
+        let at = |key: &'static str, ns: f64| keyed(key, 0, slower + ns + trial as f64 * 1e6);
+        vec![Sample { metric: 1, ..scalar(trial as f64) }, at("ns1", 100e6), at("ns2", 400e6)]
+    });
+    shape.spec.metrics = vec![Metric::time("server", "of each").by_key(), Metric::time("all", "of all")];
+    for is_finished in [true, false] {
+        shape.is_finished = is_finished;
+        let Outcome { points, by_key, .. } = &read(&shape).outcome;
+        let ms = |ns: Option<f64>| ns.map(|ns| (ns / 1e6).round());
+        let of = |point: &PointSummary| (point.variant.clone(), point.key.clone(), point.n, ms(point.median));
+        let row = |variant: &str, key: &str, ms: f64| (variant.to_string(), key.to_string(), 21, Some(ms));
+        let rows = [row("a", "ns1", 110.0), row("a", "ns2", 410.0), row("b", "ns1", 1_110.0), row("b", "ns2", 1_410.0)];
+        assert_eq!(by_key.iter().map(of).collect::<Vec<_>>(), rows);
+        assert!(by_key.iter().all(|point| point.median_low < point.median && point.median < point.median_high));
+        assert!(points.iter().all(|point| point.metric == "all" && point.n == 21), "{points:?}");
+        let at = read(&shape).outcome.with_keys().into_iter().map(|point| format!("{} {}", point.metric, point.at));
+        let in_history = ["all ", "all ", "server key=ns1", "server key=ns2", "server key=ns1", "server key=ns2"];
+        assert_eq!(at.collect::<Vec<_>>(), in_history);
+        let page = ascertain_report::html::page(&[read(&shape)]);
+        assert!(page.contains("example by key") && page.contains(">ns2<"), "{page}");
+        let csv = ascertain_report::csv::outcome(&read(&shape).outcome);
+        assert_eq!(csv.lines().filter(|line| line.ends_with(",ns2") && line.contains(",server,")).count(), 2, "{csv}");
+        let markdown = ascertain_report::markdown::outcome(&read(&shape).outcome, &Default::default());
+        assert!(
+            markdown.contains("example by key") && markdown.contains("| `b` | `ns2` | 21 | 1.410 s |"),
+            "{markdown}"
+        );
+    }
+}
+
+/// The median is that of all trials to the end: else it would be that of those which took longest.
+#[test]
+fn a_share_stays_where_its_trial_ended() {
+    let mut shape = Shape::of_functions("shares", &["a"], 9, |trial, _, _| {
+        // Two of three are there after 5 ms, and not asked any more; the third takes until 20 ms.
+        let (last, ends_ms) = if trial % 3 == 0 { (19, 20) } else { (5, 6) };
+        (0..=ends_ms).map(|ms| keyed("", ms * 1_000_000, f64::from(u8::from(ms > last)))).collect()
+    });
+    shape.spec.metrics = vec![Metric::share("time", "of answers", Better::Higher)];
+    shape.spec.plots = vec![experiment::Plot::Curve { metric: "time".into() }];
+    let pictures = all(&read(&shape));
+    let line = lines(&with_id(&pictures, "example-time-curve").plot)[0];
+    assert!(line.iter().all(|[offset_ns, share]| *share == f64::from(u8::from(*offset_ns > 5e6))), "{line:?}");
+    assert_eq!(line.len(), 21);
+}
+
 /// Trials that look at their own times are brought together; names are in the order that people expect.
 #[test]
 fn curves_and_matrices_of_several_arms() {

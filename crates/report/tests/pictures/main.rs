@@ -10,9 +10,9 @@ mod sound;
 use std::collections::BTreeSet;
 
 use ascertain_engine::claim::{Bound, Claim, Effect, Judging, Test};
-use ascertain_engine::experiment::{self, Arm, Experiment, Footprint, Metric, Point, Reduce, Sample};
+use ascertain_engine::experiment::{self, Arm, Better, Experiment, Footprint, Metric, Point, Reduce, Sample};
 use ascertain_engine::function::Group;
-use ascertain_engine::outcome::{Absence, LeftOut, Verdict};
+use ascertain_engine::outcome::{Absence, LeftOut, Outcome, PointSummary, Verdict};
 use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_engine::predicate::Predicate;
 use ascertain_engine::recorded::{self, RecordedRun};

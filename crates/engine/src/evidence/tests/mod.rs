@@ -82,6 +82,7 @@ fn outcome() -> Outcome {
         claims: vec![],
         left_out: vec![],
         facts: Vec::new(),
+        by_key: Vec::new(),
         remarks: Vec::new(),
     }
 }
