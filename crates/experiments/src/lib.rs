@@ -3,6 +3,8 @@
 mod claims;
 #[cfg(any(feature = "numeric", feature = "sync"))]
 mod compiled;
+#[cfg(all(feature = "networks", target_os = "linux"))]
+mod limits;
 #[cfg(feature = "networks")]
 mod links;
 #[cfg(feature = "networks")]

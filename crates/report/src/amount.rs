@@ -181,8 +181,9 @@ fn percent_off([value, low, high]: [f64; 3], marks: &[f64]) -> Option<(Figure, b
     (is_less || is_more).then(|| (Figure::new(Some(off(value)), Some(low), Some(high), &marks), is_less))
 }
 
-/// Whose metric a ratio divides by whose, as what follows "it" or stands for it: "it takes 8.3 times as long as `b`", "it
-/// takes 9 % longer than `b`", "its `error` is 12 % of that of `b`". None where there is no ratio, or it may be that of equals.
+/// Whose metric a ratio divides by whose, as what follows "it" or stands for it: "it takes 8.3 times as long as `b`",
+/// "it takes 9 % longer than `b`", "its `error` is 12 % of that of `b`". None where there is no ratio, or it may be
+/// that of equals.
 pub(crate) fn against(claim: &ClaimResult, measure: &Measure, other: &str) -> Option<String> {
     let of_it = match measure.better {
         Better::Lower => inverse(claim),

@@ -11,7 +11,8 @@ use crate::judgement::Judgement;
 /// The run's points: each metric of each arm, and of those that are told by key each key.
 pub fn outcome(outcome: &Outcome) -> String {
     let mut text = String::from(
-        "experiment,variant,at,metric,unit,n,median,median_low,median_high,p90,p99,mean,std,min,max,censored,limit,key\n",
+        "experiment,variant,at,metric,unit,n,median,median_low,median_high,p90,p99,mean,std,min,max,censored,limit,\
+         key\n",
     );
     for point in outcome.points.iter().chain(&outcome.by_key) {
         let PointSummary { experiment, variant, at, metric, unit, n, censored, limit, key, .. } = point;

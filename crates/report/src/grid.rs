@@ -438,8 +438,8 @@ pub(crate) fn points(outcome: &Outcome) -> Vec<(String, Grid)> {
     tables.iter().map(|(experiment, points)| experiment_table(experiment, points)).collect()
 }
 
-/// A table for each experiment of what it tells by key, a row for each key of an arm, with the median of each such metric
-/// and its interval.
+/// A table for each experiment of what it tells by key, a row for each key of an arm, with the median of each such
+/// metric and its interval.
 pub(crate) fn by_key(outcome: &Outcome) -> Vec<(String, Grid)> {
     let by_experiment = gathered(outcome.by_key.iter().map(|point| (point.experiment.as_str(), point)));
     let table = |(experiment, points): (&str, Vec<&PointSummary>)| {

@@ -177,8 +177,8 @@ impl Experiment for CacheRace {
         }
     }
 
-    /// The tails of policies that can be replayed; the source's counts, and each policy on the disk, by the median, since
-    /// the tail of one trial there is a request or two.
+    /// The tails of policies that can be replayed; the source's counts, and each policy on the disk, by the median,
+    /// since the tail of one trial there is a request or two.
     fn table_arms(&self) -> Vec<Arm> {
         let arm = |variant: &str, trace: &str, quantile: u64| {
             let point = SPEC.default_point().with("trace", trace).with("quantile_permille", quantile);

@@ -23,8 +23,8 @@ use crate::links::{failed, watched};
 /// By how much tokio's timers are late at the most, and more.
 const COARSE: Duration = Duration::from_millis(3);
 
-/// The system's clock. The last of a sleep is a thread's: tokio's timers are of a millisecond, which is longer than most
-/// reads of a disk.
+/// The system's clock. The last of a sleep is a thread's: tokio's timers are of a millisecond, which is longer than
+/// most reads of a disk.
 pub struct Fine;
 
 impl Clock for Fine {

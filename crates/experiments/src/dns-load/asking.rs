@@ -14,7 +14,7 @@ use super::{
     ANSWERED, ANSWERED_PER_S, BEHIND, BY_CODE, CODES, CPU, LOST, OURS, P50, P90, P99, SENT, SENT_PER_S, STRANGE, TCP,
     TRUNCATED, WORST, address, rate_per_s,
 };
-use crate::links::Limits;
+use crate::limits::Limits;
 
 /// What our own server is asked for: a name that is there, and one that is not.
 const QUESTIONS: &str = "example. NS\nmissing.example. A\n";

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ascertain_engine::experiment::{Arm, Experiment, Level, Setup, TargetError, Unavailable};
+use ascertain_engine::experiment::{Arm, Experiment, Factor, Level, Setup, TargetError, Unavailable};
 use ascertain_engine::finding::Remark;
 use ascertain_netlab::dns::{Name, Plan, RData, RecordType, Served};
 use ascertain_netlab::{Link, RunningLink};
@@ -35,8 +35,9 @@ fn given(arm: &Arm, factor: &str) -> Option<String> {
 
 /// Whether somebody gave another one than everybody has.
 fn is_given(arm: &Arm, factor: &str) -> bool {
-    let is_usual = |level: &Level| DnsPropagation.spec().default_point().get(factor) == Some(level);
-    arm.point.get(factor).is_some_and(|level| !is_usual(level))
+    let is_of = |of: &&Factor| of.name == factor;
+    let usual = DnsPropagation.spec().factors.iter().find(is_of).map(|factor| &factor.default);
+    arm.point.get(factor).is_some_and(|level| Some(level) != usual)
 }
 
 /// What each variant has to be told, and may be: with others it means nothing.
@@ -82,8 +83,13 @@ fn is_told(arm: &Arm, factor: &str) -> bool {
 
 /// Whether a variant was told what it needs, and nothing that is for others or can't be.
 fn check(arm: &Arm) -> Result<(), String> {
-    if let Some((other, factor)) = told().find(|(_, factor)| is_given(arm, factor) && !is_told(arm, factor)) {
-        return Err(format!("`{factor}` is for `{other}`"));
+    if let Some((_, factor)) = told().find(|(_, factor)| is_given(arm, factor) && !is_told(arm, factor)) {
+        let variants: Vec<String> =
+            told().filter(|(_, other)| *other == factor).map(|(variant, _)| format!("`{variant}`")).collect();
+        // All but the two that are simulated.
+        let is_for_all = variants.len() == TOLD.len() - 2;
+        let whose = if is_for_all { "zones that are not simulated".into() } else { variants.join(", ") };
+        return Err(format!("`{factor}` is for {whose}"));
     }
     let needed = TOLD.iter().filter(|(variant, ..)| *variant == arm.variant).flat_map(|(_, needed, _)| *needed);
     if let Some(missing) = needed.into_iter().find(|factor| !is_given(arm, factor)) {

@@ -1,8 +1,9 @@
 //! From questions and their answers to when which server had what is new.
 //!
-//! An answer tells of a moment between when its question was sent and when it arrived: the old one that what is new was
-//! not there when the question was sent, the new one that it was there when the answer arrived. What one replica said is
-//! a strand: its moment lies behind its last old answer's sending, and not behind its first new answer's arrival.
+//! An answer tells of a moment between when its question was sent and when it arrived: the old one that what is new
+//! was not there when the question was sent, the new one that it was there when the answer arrived. What one replica
+//! said is a strand: its moment lies behind its last old answer's sending, and not behind its first new answer's
+//! arrival.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,8 +55,8 @@ pub struct Replica {
 pub struct Server {
     /// The fewest that explain the answers, by when they had it. None where nobody answered.
     pub replicas: Vec<Replica>,
-    /// Where answers went back and forth, of what looked like one replica otherwise, so that they are two at least: when
-    /// each of the server's answers was asked for, in that order, and whether it was new. Else nothing.
+    /// Where answers went back and forth, of what looked like one replica otherwise, so that they are two at least:
+    /// when each of the server's answers was asked for, in that order, and whether it was new. Else nothing.
     pub mixed: Vec<(u64, bool)>,
     /// From so many ports it answered something.
     pub ports: usize,
@@ -196,9 +197,9 @@ fn first_and_last(mut strand: Vec<Told>, call_ns: u64) -> [Moment; 2] {
     [since(call_ns, before_ns, first_ns), since(call_ns, strand[last_old].sent_ns, last_ns)]
 }
 
-/// Replicas of one name, or without one, that may have had it at the same moment are one. Strands that lost what was said
-/// around that moment fit many, and might join what is apart: they are counted with those that they fit, and change
-/// nothing there.
+/// Replicas of one name, or without one, that may have had it at the same moment are one. Strands that lost what was
+/// said around that moment fit many, and might join what is apart: they are counted with those that they fit, and
+/// change nothing there.
 fn fewest(strands: Vec<Replica>) -> Vec<Replica> {
     let width_ns = |strand: &Replica| strand.had.until_ns().saturating_sub(strand.had.low_ns);
     let mut widths_ns: Vec<u64> = strands.iter().map(width_ns).collect();
@@ -268,8 +269,9 @@ pub fn times<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Option<Times>
 /// The most steps of a curve.
 const MOST_STEPS: u64 = 500;
 
-/// The ends of steps from the call until `end_ns` after it: as fine as a server is asked, `gap_ns`, or two, four, … times
-/// that where it would be too many. Trials with longer steps look at some of the times of those with shorter ones.
+/// The ends of steps from the call until `end_ns` after it: as fine as a server is asked, `gap_ns`, or two, four, …
+/// times that where it would be too many. Trials with longer steps look at some of the times of those with shorter
+/// ones.
 pub fn steps(gap_ns: u64, end_ns: u64) -> impl Iterator<Item = u64> {
     let mut step_ns = gap_ns.max(1);
     while end_ns / step_ns > MOST_STEPS {
@@ -279,7 +281,8 @@ pub fn steps(gap_ns: u64, end_ns: u64) -> impl Iterator<Item = u64> {
 }
 
 /// The share of new answers to what a server is asked so long after the call: of each replica's part as likely as the
-/// replica has it by then. Where answers go back and forth, that of those within an interval around it, if there are any.
+/// replica has it by then. Where answers go back and forth, that of those within an interval around it, if there are
+/// any.
 pub fn share_at(server: &Server, time_ns: u64, call_ns: u64, interval_ns: u64) -> Option<f64> {
     if server.mixed.is_empty() {
         return Some(server.replicas.iter().map(|replica| replica.share * replica.had.share_at(time_ns)).sum());

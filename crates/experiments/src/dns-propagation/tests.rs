@@ -380,9 +380,9 @@ fn what_is_told_chooses_the_variant() {
         (vec![("zone", "example.")], vec![], "route53, cloud-dns: say which with --variants"),
         // Nobody who tells whom to ask, or how, means what is simulated.
         (vec![("addresses", "192.0.2.1")], vec![], "`watch`: needs --at record=…"),
-        (vec![("resolver", "192.0.2.1")], vec![TOGETHER], "`together`: `resolver` is for `watch`"),
+        (vec![("resolver", "192.0.2.1")], vec![TOGETHER], "`together`: `resolver` is for zones that are not simulated"),
         (vec![("type", "A")], vec![], "`watch`: needs --at record=…"),
-        (vec![("family", "4")], vec![APART], "`apart`: `family` is for `watch`"),
+        (vec![("family", "4")], vec![APART], "`apart`: `family` is for zones that are not simulated"),
     ] {
         let error = chosen(&levels, &names).unwrap_err();
         assert!(error.contains(says), "{levels:?} {names:?}: {error}");
@@ -603,4 +603,21 @@ fn a_program_changes_a_zone() {
         let error = error.targets[0].observe(7, &Stop::default()).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     }
+}
+
+/// Also where it was asking that failed, and not the change.
+#[test]
+fn what_is_left_behind_is_always_said() {
+    let (_zone, addresses) = served(&[1]);
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    fs::write(&program, "#!/bin/sh\n[ $1 != remove ]\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let levels = [("zone", "example."), ("exec", &program.to_string_lossy()), ("addresses", &addresses)];
+    let mut updates = opened(&told(EXEC, &levels), folder.path()).unwrap();
+    // There is no second server to ask.
+    updates.targets[0].rhythm.servers = 2;
+    let error = updates.targets[0].observe(7, &Stop::default()).map(|_| ()).unwrap_err().to_string();
+    let ends = "; before that: asking ended by a mistake of ours";
+    assert!(error.contains("is still there") && error.ends_with(ends), "{error}");
 }

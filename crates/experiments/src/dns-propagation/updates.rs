@@ -216,12 +216,15 @@ impl Target {
             note.map(Note::done).transpose().map_err(failed)?;
         }
         let removed = removed.map_err(|(name, why)| format!("{name} is still there (`ascertain clean`): {why}"));
+        let whole = done_ns.and_then(|done_ns| {
+            asked.map_err(|_| failed("asking ended by a mistake of ours"))?.map_err(failed)?;
+            Ok(done_ns)
+        });
         // What is left behind matters more than what went wrong before.
-        let done_ns = done_ns.map_err(|first| match &removed {
+        let done_ns = whole.map_err(|first| match &removed {
             Err(left) => failed(format!("{left}; before that: {first}")),
             Ok(()) => first,
         })?;
-        asked.map_err(|_| failed("asking ended by a mistake of ours"))?.map_err(failed)?;
         removed.map_err(failed)?;
         let call_ns = call_ns.into_inner();
         if stop.is_asked() {
@@ -277,8 +280,8 @@ impl Target {
         }
     }
 
-    /// Whether these are servers of the zone that tell something. Who waits for what others change also waits for servers
-    /// that do not answer yet; but for resolvers nobody waits: they may say so, and the servers not.
+    /// Whether these are servers of the zone that tell something. Who waits for what others change also waits for
+    /// servers that do not answer yet; but for resolvers nobody waits: they may say so, and the servers not.
     fn check(&self, probing: &Probing) -> Result<(), TargetError> {
         for (number, (name, address)) in self.place.servers.iter().enumerate() {
             let of_server = probing.asked().iter().filter(|asked| asked.server == number);
@@ -415,8 +418,8 @@ fn is_limited(asked: &[Asked], server: usize) -> bool {
     !truncated.is_empty() && (!whole.is_empty() || 4 * lost >= truncated.len())
 }
 
-/// What a server's replicas are called: by who they say they are, or by the order in which they had the change, which is
-/// also said of those that say the same.
+/// What a server's replicas are called: by who they say they are, or by the order in which they had the change, which
+/// is also said of those that say the same.
 fn keys(server: &str, of_server: &Server, nsids: &[Vec<u8>]) -> Vec<String> {
     let mut called: Vec<String> = Vec::new();
     let mut count: BTreeMap<Option<usize>, u64> = BTreeMap::new();

@@ -1,13 +1,12 @@
 //! Both ends by Go, built by the machine's own.
 
 use std::fs::{self, File};
-use std::io;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ascertain_engine::experiment::TargetError;
@@ -25,6 +24,8 @@ use crate::links::failed;
 /// Longer than Go takes to build the libraries beside them, however busy the machine is.
 const BUILD: Duration = Duration::from_secs(600);
 const SOURCE: &str = include_str!("ends.go");
+/// A file, and what is in it.
+const CERTIFICATE: (&str, &str) = ("certificate.pem", CERTIFICATE_PEM);
 
 fn installed() -> Result<PathBuf, Error> {
     find("go", "apt-get install golang-go")
@@ -32,20 +33,30 @@ fn installed() -> Result<PathBuf, Error> {
 
 /// What was built, once for the process, before a run: the first time Go has its own libraries to build, which takes
 /// longer than a run may. Its file is gone with the folder that it was built in, and stays open to be run.
-fn ends() -> Result<&'static File, String> {
-    static ENDS: OnceLock<Result<File, String>> = OnceLock::new();
-    let built = || build().map_err(|error| error.to_string().trim_end().replace('\n', " "));
-    ENDS.get_or_init(built).as_ref().map_err(Clone::clone)
+fn ends() -> Result<Arc<File>, TargetError> {
+    static ENDS: Mutex<Option<Result<Arc<File>, String>>> = Mutex::new(None);
+    let mut ends = ENDS.lock().unwrap_or_else(PoisonError::into_inner);
+    if ends.is_none() {
+        let built = installed().map_err(failed).and_then(|go| build(go, &Stop::default()));
+        *ends = Some(match built {
+            Err(TargetError::Interrupted) => return Err(TargetError::Interrupted),
+            built => built.map(Arc::new).map_err(|error| error.to_string().trim_end().replace('\n', " ")),
+        });
+    }
+    ends.clone().map_or(Err(TargetError::Interrupted), |ends| ends.map_err(failed))
 }
 
-/// Whether they can be built, which is tried once.
+/// Whether they can be built, which is tried once. Where it was interrupted nobody knows, and the run ends anyway.
 pub fn is_available() -> Result<(), String> {
-    ends().map(drop)
+    match ends() {
+        Ok(_) | Err(TargetError::Interrupted) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Builds them, without fetching anything, and whatever module the working directory is in.
-fn build() -> Result<File, TargetError> {
-    let (go, folder) = (installed().map_err(failed)?, Folder::new().map_err(failed)?);
+pub fn build(go: PathBuf, stop: &Stop) -> Result<File, TargetError> {
+    let folder = Folder::new().map_err(failed)?;
     let path = |name| folder.path().join(name);
     fs::write(path("ends.go"), SOURCE).map_err(failed)?;
     // No newer language than that of the oldest Go that is to build them.
@@ -55,25 +66,27 @@ fn build() -> Result<File, TargetError> {
     let env = env.map(|(name, value)| (name.into(), value.into())).into();
     let (stdout, stderr) = (Output::Memory, Output::Memory);
     let command = process::Command { program: go.into(), args, env, stdout, stderr, ..Default::default() };
-    let build = Prepared::new(&command).map_err(failed)?;
-    match build.run(Some(BUILD)).map_err(failed)?.exit {
-        Exit::Code(0) => File::open(path("ends")).map_err(failed),
-        Exit::TimedOut => Err(failed(format!("`go build` did not end within {BUILD:?}"))),
-        _ => Err(failed(format!("`go build` failed, and says:\n{}", String::from_utf8_lossy(&build.said())))),
+    let build = Prepared::new(&command).map_err(failed)?.stopping_with(stop);
+    match build.run(Some(BUILD)).map(|usage| usage.exit) {
+        Ok(Exit::Code(0)) => File::open(path("ends")).map_err(failed),
+        Ok(Exit::Interrupted) | Err(ascertain_sys::Error::Interrupted) => Err(TargetError::Interrupted),
+        Ok(Exit::TimedOut) => Err(failed(format!("`go build` did not end within {BUILD:?}"))),
+        Ok(_) => Err(failed(format!("`go build` failed, and says:\n{}", String::from_utf8_lossy(&build.said())))),
+        Err(error) => Err(failed(error)),
     }
 }
 
 /// A server, and where it listens.
 pub fn serve(is_secure: bool, stop: &Stop) -> Result<(End, SocketAddr), TargetError> {
-    let files: &[&str] = if is_secure { &["certificate.pem", "key.pem"] } else { &[] };
-    let mut end = End::start("serve", files)?;
+    let files = [CERTIFICATE, ("key.pem", KEY_PEM)];
+    let mut end = End::start("serve", if is_secure { &files } else { &[] })?;
     let (said, _) = end.line(PATIENCE, stop)?;
     let address = said.parse().map_err(|_| failed(format!("Go's server does not say where it is, but `{said}`")))?;
     Ok((end, address))
 }
 
 pub fn client(is_secure: bool) -> Result<End, TargetError> {
-    End::start("get", if is_secure { &["certificate.pem"] } else { &[] })
+    End::start("get", if is_secure { &[CERTIFICATE] } else { &[] })
 }
 
 /// One of them, which ends with us.
@@ -87,13 +100,13 @@ pub struct End {
 }
 
 impl End {
-    fn start(which: &str, files: &[&str]) -> Result<Self, TargetError> {
-        let (ends, folder) = (ends().map_err(failed)?, Folder::new().map_err(failed)?);
-        for (name, text) in [("certificate.pem", CERTIFICATE_PEM), ("key.pem", KEY_PEM)] {
+    fn start(which: &str, files: &[(&str, &str)]) -> Result<Self, TargetError> {
+        let (ends, folder) = (ends()?, Folder::new().map_err(failed)?);
+        for (name, text) in files {
             fs::write(folder.path().join(name), text).map_err(failed)?;
         }
         let mut command = Command::new(format!("/proc/self/fd/{}", ends.as_raw_fd()));
-        command.arg(which).args(files).current_dir(folder.path());
+        command.arg(which).args(files.iter().map(|(name, _)| name)).current_dir(folder.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         tether(&mut command);
         let mut child = command.spawn().map_err(|error| failed(format!("Go's end could not be started: {error}")))?;

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
@@ -12,6 +13,7 @@ use ascertain_netlab::http::{Misbehaviour, Server};
 use ascertain_sys::clock::process_cpu_ns;
 use ascertain_sys::testing::or_left_out;
 
+use super::super::go;
 use super::super::servers::{is_available, no_kernel_tls};
 use super::super::{
     ANSWERED, CADDY, CIPHERS, CURL, GO, HttpsThroughput, KERNEL_TLS, LATE, LATENCY, NGINX, OVERLOADED, OWN, PLAIN,
@@ -273,6 +275,36 @@ fn a_server_that_dies_in_the_middle_is_an_error_and_leaves_nothing_behind() {
     assert!(error.starts_with("own from go, tls1.3: the connection broke in the middle of the answer"), "{error}");
     drop(transfers);
     assert!(!folder.exists() && !Path::new(&format!("/proc/{pid}")).exists());
+}
+
+#[test]
+fn clients_are_given_no_key() {
+    let arm = arm(TLS, &between(GO, OWN));
+    if or_left_out(is_available(&arm)).is_none() {
+        return;
+    }
+    let transfers = open(&[arm]);
+    let Client::Go(end, _) = &transfers.targets[0].client else { panic!("not Go's") };
+    let files = std::fs::read_dir(format!("/proc/{}/cwd/", end.pid())).unwrap();
+    assert_eq!(files.map(|file| file.unwrap().file_name()).collect::<Vec<_>>(), ["certificate.pem"]);
+}
+
+/// It says nothing of Go.
+#[test]
+fn a_build_can_be_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (go, begun) = (folder.path().join("go"), folder.path().join("begun"));
+    std::fs::write(&go, format!("#!/bin/sh\ntouch '{}'\nexec sleep 600\n", begun.display())).unwrap();
+    std::fs::set_permissions(&go, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let stop = Stop::new().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            until(|| begun.exists());
+            stop.ask();
+        });
+        assert_eq!(go::build(go.clone(), &stop).err(), Some(TargetError::Interrupted));
+    });
+    assert_eq!(go::build(go.clone(), &stop).err(), Some(TargetError::Interrupted), "nor before it begins");
 }
 
 #[test]

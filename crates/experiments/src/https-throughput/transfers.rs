@@ -14,7 +14,8 @@ use super::clients::{Client, Download, Seen, cipher_of, cipher_on};
 use super::requests::{Schedule, connect};
 use super::servers::{Serving, encrypted_by_kernel, word};
 use super::{CLIENT_CPU, CPU, KERNEL_TLS, ONE, SERVER_CPU, THROUGHPUT};
-use crate::links::{Limits, failed};
+use crate::limits::Limits;
+use crate::links::failed;
 
 /// What is to be spoken.
 const PROTOCOL: &str = "HTTP/1.1";

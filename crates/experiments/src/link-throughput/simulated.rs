@@ -1,5 +1,5 @@
-//! Credit that runs out, found in downloads through the model of the experiment's links, and fair links on which none is
-//! to be found.
+//! Credit that runs out, found in downloads through the model of the experiment's links, and fair links on which none
+//! is to be found.
 
 use ascertain_netlab::model::{Conditions, Line};
 use ascertain_netlab::throughput::{Bucket, Curve};

@@ -106,8 +106,8 @@ pub(super) fn furthest(claims: &[ClaimResult], prefix: &str) -> Vec<Furthest> {
     refuted.take(if claims.len() > MANY { SHOWN } else { 0 }).map(view).collect()
 }
 
-/// "`b` at least 1.2 times as fast as `a`" and "0.12x as fast, so it takes 8.3 times as long as `a`"; "25 to 50 ms in at
-/// least 90 % of the trials" and "in 0 of 143 trials, with a median time of 8.2 ms".
+/// "`b` at least 1.2 times as fast as `a`" and "0.12x as fast, so it takes 8.3 times as long as `a`"; "25 to 50 ms in
+/// at least 90 % of the trials" and "in 0 of 143 trials, with a median time of 8.2 ms".
 fn missed(claim: &ClaimResult) -> [String; 2] {
     let is_exact = claim.asked.judging == Judging::Exact;
     let figure = ClaimFigure::of(claim).filter(|_| is_exact || claim.rate_claimed == 0.5);

@@ -66,19 +66,16 @@ pub(super) fn by_arm<'a>(run: &'a RecordedRun, spec: &Spec, metric: &Metric) -> 
     names::of_rows(&arms).into_iter().zip(by_arm.into_iter().map(<[_]>::to_vec)).collect()
 }
 
-/// A share stays what it was when its trial ended: else the median would be that of those which took longest.
+/// A share stays what it was until its trial looks again, and when it has ended: else the median would be that of those
+/// which look more often, or took longest.
 fn curve<'s>(series: &'s Series, metric: &Metric) -> Option<Curve<'s>> {
     let mut places: BTreeMap<u64, BTreeMap<u64, Vec<f64>>> = BTreeMap::new();
-    let mut ends: BTreeMap<u64, u64> = BTreeMap::new();
     let mut trials = series.trials.clone();
     trials.dedup();
     let place = place(series, trials.len());
     for ((trial, offset_ns), value) in series.trials.iter().zip(&series.offsets_ns).zip(series.values.iter()) {
         if !value.is_nan() {
-            let place = place(*offset_ns);
-            places.entry(place).or_default().entry(*trial).or_default().push(*value);
-            let end = ends.entry(*trial).or_insert(place);
-            *end = place.max(*end);
+            places.entry(place(*offset_ns)).or_default().entry(*trial).or_default().push(*value);
         }
     }
     let in_order = |mut values: Vec<f64>| {
@@ -86,15 +83,14 @@ fn curve<'s>(series: &'s Series, metric: &Metric) -> Option<Curve<'s>> {
         values
     };
     let mut medians = Medians::default();
-    let mut ended = Vec::new();
+    let mut last: BTreeMap<u64, f64> = BTreeMap::new();
     let at = places.into_iter().map(|(offset_ns, by_trial)| {
-        let mut of_trials = ended.clone();
-        for (trial, values) in by_trial {
-            let Some(value) = median_sorted(&in_order(values)) else { continue };
-            of_trials.push(value);
-            ended.extend((metric.is_share && ends[&trial] == offset_ns).then_some(value));
+        if !metric.is_share {
+            last.clear();
         }
-        (offset_ns as f64, medians.of(&Values::from(of_trials).sorted()))
+        let known = |(trial, values)| Some((trial, median_sorted(&in_order(values))?));
+        last.extend(by_trial.into_iter().filter_map(known));
+        (offset_ns as f64, medians.of(&last.values().copied().collect::<Values>().sorted()))
     });
     let at: Vec<(f64, MedianInterval)> = at.collect();
     (at.len() > 1).then_some(Curve { key: &series.key, at, trials: trials.len() })

@@ -95,7 +95,7 @@ impl<'a> Measured<'a> {
                     && summary.at == observed.arm.point
             });
             let index = of_arm.position(|summary| summary.metric == point.metric)?;
-            let values = observed.by_metric.get(index)?;
+            let values = observed.of_points().nth(index)?;
             Some((&observed.arm, "", Cow::Borrowed(&[][..]), Cow::Borrowed(values)))
         });
         Measured::new(&point.metric, point.unit, of_metric.collect())

@@ -134,7 +134,8 @@ fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
     }
     if refuted.iter().take(MOST_LINES).any(|claim| claim.emulated.is_some()) {
         text += &style.paragraph(&format!(
-            "({EMULATED}: a link, a store or a provider of this program's own stood in; of a real one this says nothing)"
+            "({EMULATED}: a link, a store or a provider of this program's own stood in; of a real one this says \
+             nothing)"
         ));
     }
     text

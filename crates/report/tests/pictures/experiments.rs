@@ -361,6 +361,23 @@ fn a_share_stays_where_its_trial_ended() {
     assert_eq!(line.len(), 21);
 }
 
+/// Where one trial looks less often than others, it still counts between two of its looks.
+#[test]
+fn a_share_stays_until_its_trial_looks_again() {
+    let mut shape = Shape::of_functions("shares", &["a"], 9, |trial, _, _| {
+        // Three look often, and have it from the beginning; six look half as often, and have it in the end.
+        let (step_ms, has_it_from) = if trial % 3 == 0 { (1, 1) } else { (2, 20) };
+        let times = (0..=20).step_by(step_ms);
+        times.map(|ms| keyed("", ms * 1_000_000, f64::from(u8::from(ms >= has_it_from)))).collect()
+    });
+    shape.spec.metrics = vec![Metric::share("time", "of answers", Better::Higher)];
+    shape.spec.plots = vec![experiment::Plot::Curve { metric: "time".into() }];
+    let pictures = all(&read(&shape));
+    let line = lines(&with_id(&pictures, "example-time-curve").plot)[0];
+    assert!(line.iter().all(|[offset_ns, share]| *share == f64::from(u8::from(*offset_ns >= 20e6))), "{line:?}");
+    assert_eq!(line.len(), 21);
+}
+
 /// Trials that look at their own times are brought together; names are in the order that people expect.
 #[test]
 fn curves_and_matrices_of_several_arms() {

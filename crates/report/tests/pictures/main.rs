@@ -10,7 +10,10 @@ mod sound;
 use std::collections::BTreeSet;
 
 use ascertain_engine::claim::{Bound, Claim, Effect, Judging, Test};
-use ascertain_engine::experiment::{self, Arm, Better, Experiment, Footprint, Metric, Point, Reduce, Sample};
+use ascertain_engine::experiment::{
+    self, Arm, ArmId, Better, Experiment, Footprint, Metric, Point, Reduce, Sample, Samples, Session, Setup, Spec,
+    TargetError, Trial,
+};
 use ascertain_engine::function::Group;
 use ascertain_engine::outcome::{Absence, LeftOut, Outcome, PointSummary, Verdict};
 use ascertain_engine::plan::{Config, Plan, Table};

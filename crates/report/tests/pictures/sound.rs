@@ -1,6 +1,34 @@
 use super::claims::claim;
 use super::*;
 
+/// Of two metrics the first is told by key.
+struct ByKey(Spec);
+
+impl Experiment for ByKey {
+    fn spec(&self) -> &Spec {
+        &self.0
+    }
+
+    fn open(&self, _: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
+        Ok(Box::new(Numbers))
+    }
+}
+
+/// A number of each trial.
+struct Numbers;
+
+impl Session for Numbers {
+    fn verify(&mut self, _: ArmId) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        out.push_sample(keyed("ns1", 0, 1e9));
+        out.push(1, (trial.number * 1_000 + arm as u64) as f64 + 1e6);
+        Ok(())
+    }
+}
+
 #[test]
 fn runs_of_all_shapes_have_sound_pictures() {
     for shape in SHAPES.iter().map(|shape| shape()) {
@@ -75,4 +103,22 @@ fn a_run_that_has_just_ended_shows_on_a_terminal() {
         done.outcome.points.iter().filter(|p| p.metric == "time").map(|p| p.median).collect();
     assert_eq!(rows.iter().map(|row| Some(row.value)).collect::<Vec<_>>(), medians);
     assert_eq!(rules(&plots[2]), [(Which::Y, 3.6e12, "claimed: <= 60 min")]);
+}
+
+#[test]
+fn a_terminal_shows_the_metric_beside_one_that_is_told_by_key() {
+    let metrics = vec![Metric::time("server", "of each").by_key(), Metric::time("all", "of all")];
+    let variants = ["a", "b"].map(|name| (name, "one").into()).into();
+    let experiment = ByKey(Spec { metrics, variants, ..Spec::new("keys", "") });
+    let predicate = Predicate::parse("all <= 1 h", &experiment.0.metrics).unwrap();
+    let rate = claim("rate", Judging::Rate, vec![Test::Predicate { arm: arm("a"), predicate }], 0.5);
+    let plan = Plan {
+        claims: vec![Claim { experiment: "keys".into(), ..rate }],
+        tables: vec![Table { experiment: "keys".into(), arms: vec![arm("a"), arm("b")] }],
+        commands: Vec::new(),
+        config: Config { exact_trials: Some(20), ..Config::default() },
+    };
+    let done = run::run(&plan, &[&experiment], Recording::None, &Default::default(), &mut Silent).unwrap();
+    let plots = pictures::for_terminal(&done.outcome, &done.observations);
+    assert_eq!(plots.iter().map(|plot| plot.id.as_str()).collect::<Vec<_>>(), ["rate-1", "quantiles-1"]);
 }
