@@ -36,14 +36,14 @@ fn installed() -> Result<PathBuf, Error> {
 fn ends() -> Result<Arc<File>, TargetError> {
     static ENDS: Mutex<Option<Result<Arc<File>, String>>> = Mutex::new(None);
     let mut ends = ENDS.lock().unwrap_or_else(PoisonError::into_inner);
-    if ends.is_none() {
-        let built = installed().map_err(failed).and_then(|go| build(go, &Stop::default()));
-        *ends = Some(match built {
-            Err(TargetError::Interrupted) => return Err(TargetError::Interrupted),
-            built => built.map(Arc::new).map_err(|error| error.to_string().trim_end().replace('\n', " ")),
-        });
+    if let Some(known) = &*ends {
+        return known.clone().map_err(failed);
     }
-    ends.clone().map_or(Err(TargetError::Interrupted), |ends| ends.map_err(failed))
+    let built = match installed().map_err(failed).and_then(|go| build(go, &Stop::default())) {
+        Err(TargetError::Interrupted) => return Err(TargetError::Interrupted),
+        built => built.map(Arc::new).map_err(|error| error.to_string().trim_end().replace('\n', " ")),
+    };
+    ends.insert(built).clone().map_err(failed)
 }
 
 /// Whether they can be built, which is tried once. Where it was interrupted nobody knows, and the run ends anyway.
