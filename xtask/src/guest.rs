@@ -96,11 +96,15 @@ fn kernel(folder: &str) -> anyhow::Result<String> {
     let missing = |error: Error| Error::msg(LeftOut(format!("{KERNEL}: {error:#}")));
     let depends = tools::said("apt-cache", &["depends", KERNEL]).map_err(missing)?;
     let package = depends.split_whitespace().find(|word| word.starts_with("linux-image-") && *word != KERNEL);
-    let package = package.with_context(|| format!("{KERNEL} depends on no kernel"))?;
+    let none = || LeftOut(format!("apt-cache knows no {KERNEL}: it is a package of Debian's"));
+    let package = package.ok_or_else(|| Error::msg(none()))?;
     tools::said("sh", &["-c", "cd \"$0\" && apt-get download -qq \"$1\"", folder, package]).map_err(missing)?;
-    let unpack = "cd \"$0\" && mkdir root && dpkg-deb --fsys-tarfile linux-image-*.deb | tar -x --wildcards './boot/vmlinuz*' \
-                  './lib/modules/*/modules.*' './lib/modules/*/kernel/net/tls' './lib/modules/*/kernel/crypto' \
-                  './lib/modules/*/kernel/lib/crypto' './lib/modules/*/kernel/arch/x86/crypto' && mv lib root";
+    // Newer ones have them below usr.
+    let unpack = "cd \"$0\" && dpkg-deb --fsys-tarfile linux-image-*.deb |
+        tar -x --wildcards './boot/vmlinuz*' './*lib/modules/*/modules.*' './*lib/modules/*/kernel/net/tls' \
+            './*lib/modules/*/kernel/crypto' './*lib/modules/*/kernel/lib/crypto' \
+            './*lib/modules/*/kernel/arch/x86/crypto' &&
+        mkdir -p root/lib && mv \"$(find . -path '*lib/modules' -prune)\" root/lib";
     tools::said("sh", &["-c", unpack, folder])?;
     let version = package.trim_start_matches("linux-image-");
     tools::said("/sbin/depmod", &["-b", &format!("{folder}/root"), version])?;

@@ -49,21 +49,34 @@ pub async fn accept(
     Ok(tokio::io::join(AsyncReadExt::chain(Cursor::new(taken), read), write))
 }
 
-/// The handshake alone, and what the client has sent behind it: a record or none, decrypted. The others are still in
-/// the socket.
+/// The handshake alone, and what was taken of what the client has sent behind it, decrypted: a record or none. The
+/// others are still in the socket.
 async fn agree(acceptor: &TlsAcceptor, stream: TcpStream) -> io::Result<(TcpStream, Vec<u8>, ExtractedSecrets)> {
     let stream = ByRecord { stream, header: Vec::with_capacity(HEADER_BYTES), left_bytes: 0 };
-    let (ByRecord { stream, .. }, mut connection) = acceptor.accept(stream).await?.into_inner();
+    let (mut stream, mut connection) = acceptor.accept(stream).await?.into_inner();
+    // Part of a record is nothing that the kernel could go on with.
+    while stream.left_bytes > 0 || !stream.header.is_empty() {
+        let mut bytes = [0; 4096];
+        let count = stream.read(&mut bytes).await?;
+        let mut rest = &bytes[..count];
+        if rest.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        while !rest.is_empty() {
+            connection.read_tls(&mut rest)?;
+            connection.process_new_packets().map_err(io::Error::other)?;
+        }
+    }
     let taken_bytes = connection.process_new_packets().map_err(io::Error::other)?.plaintext_bytes_to_read();
     let mut taken = vec![0; taken_bytes];
     connection.reader().read_exact(&mut taken)?;
-    Ok((stream, taken, connection.dangerous_extract_secrets().map_err(io::Error::other)?))
+    Ok((stream.stream, taken, connection.dangerous_extract_secrets().map_err(io::Error::other)?))
 }
 
 /// What a record begins with: its kind, a version, and the length of what follows.
 const HEADER_BYTES: usize = 5;
 
-/// Gives out no more than what is left of a record, so that no part of one is taken from the kernel.
+/// Gives out no more than what is left of a record: where the handshake ends, at most the next one has been begun.
 struct ByRecord {
     stream: TcpStream,
     /// As much of it as was read.
@@ -74,13 +87,13 @@ struct ByRecord {
 
 impl AsyncRead for ByRecord {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context, into: &mut ReadBuf) -> Poll<io::Result<()>> {
-        let mut bytes = [0; 4096];
         let is_in_header = self.left_bytes == 0;
         let most = if is_in_header { HEADER_BYTES - self.header.len() } else { self.left_bytes };
-        let mut read = ReadBuf::new(&mut bytes[..most.min(4096).min(into.remaining())]);
+        let most = most.min(into.remaining());
+        let mut read = ReadBuf::new(into.initialize_unfilled_to(most));
         ready!(Pin::new(&mut self.stream).poll_read(context, &mut read))?;
         let read = read.filled();
-        into.put_slice(read);
+        let count = read.len();
         if is_in_header {
             self.header.extend(read);
             if let [_, _, _, high, low] = self.header[..] {
@@ -88,8 +101,9 @@ impl AsyncRead for ByRecord {
                 self.header.clear();
             }
         } else {
-            self.left_bytes -= read.len();
+            self.left_bytes -= count;
         }
+        into.advance(count);
         Poll::Ready(Ok(()))
     }
 }
@@ -122,44 +136,50 @@ mod tests {
     /// With its kind, and a seal.
     const RECORD_BYTES: usize = HEADER_BYTES + REQUEST.len() + 1 + 16;
 
-    /// A client may send requests together with the last of the handshake. Each is read here or left to the kernel,
-    /// which counts on from there: none is lost, or cut.
+    /// A client may send requests together with the last of the handshake, and a part of one may come later. Each is
+    /// read here or left to the kernel, which counts on from there: none is lost, or cut.
     #[test]
     fn what_follows_the_handshake_is_left_to_the_kernel() {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let address = listener.local_addr().unwrap();
-        let config = trusting_ours(&[TlsVersion::V1_3]).unwrap().asking_for(Protocol::Http1);
-        let mut client = ClientConnection::new(config, "localhost".try_into().unwrap()).unwrap();
-        let client = std::thread::spawn(move || {
-            let mut stream = std::net::TcpStream::connect(address).unwrap();
-            client.write_tls(&mut stream).unwrap();
-            while client.is_handshaking() {
-                client.read_tls(&mut stream).unwrap();
-                client.process_new_packets().unwrap();
-            }
-            for _ in 0..3 {
-                client.writer().write_all(REQUEST).unwrap();
-            }
-            let mut last = Vec::new();
-            while client.wants_write() {
-                client.write_tls(&mut last).unwrap();
-            }
-            stream.write_all(&last).unwrap();
-            stream
-        });
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let (stream, _) = listener.accept().unwrap();
-            stream.set_nonblocking(true).unwrap();
-            let acceptor = TlsAcceptor::from(serving(&[TlsVersion::V1_3]).unwrap());
-            let (stream, taken, secrets) = agree(&acceptor, TcpStream::from_std(stream).unwrap()).await.unwrap();
-            let _client = client.join().unwrap();
-            let mut left = [0; 1_000];
-            let bytes = stream.into_std().unwrap().peek(&mut left).unwrap();
-            let left: Vec<_> = left[..bytes].chunks(RECORD_BYTES).map(|record| (record[0], record.len())).collect();
-            assert!(!left.is_empty() && left.iter().all(|record| *record == (23, RECORD_BYTES)), "{left:?}");
-            assert_eq!(taken, REQUEST.repeat(3 - left.len()));
-            assert_eq!(secrets.rx.0, 3 - left.len() as u64);
-        });
+        for later_bytes in [0, RECORD_BYTES * 3 - 2, RECORD_BYTES * 3 - 10, RECORD_BYTES * 2] {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            let address = listener.local_addr().unwrap();
+            let config = trusting_ours(&[TlsVersion::V1_3]).unwrap().asking_for(Protocol::Http1);
+            let mut client = ClientConnection::new(config, "localhost".try_into().unwrap()).unwrap();
+            let client = std::thread::spawn(move || {
+                let mut stream = std::net::TcpStream::connect(address).unwrap();
+                client.write_tls(&mut stream).unwrap();
+                while client.is_handshaking() {
+                    client.read_tls(&mut stream).unwrap();
+                    client.process_new_packets().unwrap();
+                }
+                for _ in 0..3 {
+                    client.writer().write_all(REQUEST).unwrap();
+                }
+                let mut last = Vec::new();
+                while client.wants_write() {
+                    client.write_tls(&mut last).unwrap();
+                }
+                let later = last.split_off(last.len() - later_bytes);
+                stream.write_all(&last).unwrap();
+                // The test is as good where this is too short, but sees less.
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                stream.write_all(&later).unwrap();
+                stream
+            });
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let (stream, _) = listener.accept().unwrap();
+                stream.set_nonblocking(true).unwrap();
+                let acceptor = TlsAcceptor::from(serving(&[TlsVersion::V1_3]).unwrap());
+                let (stream, taken, secrets) = agree(&acceptor, TcpStream::from_std(stream).unwrap()).await.unwrap();
+                let _client = client.join().unwrap();
+                let mut left = [0; 1_000];
+                let bytes = stream.into_std().unwrap().peek(&mut left).unwrap();
+                let left: Vec<_> = left[..bytes].chunks(RECORD_BYTES).map(|record| (record[0], record.len())).collect();
+                assert!(!left.is_empty() && left.iter().all(|record| *record == (23, RECORD_BYTES)), "{left:?}");
+                assert_eq!(taken, REQUEST.repeat(3 - left.len()));
+                assert_eq!(secrets.rx.0, 3 - left.len() as u64);
+            });
+        }
     }
 }
