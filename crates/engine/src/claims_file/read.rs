@@ -246,7 +246,9 @@ fn check_levels(claims: &[Claim], swept: &[String], fields: &Fields<'_>, notes: 
             let message = match (having.is_empty(), of_claim.as_str()) {
                 (true, _) => format!("{means_nothing} at its other levels; leave it out"),
                 (false, "") => format!("{means_nothing}; make that a claim of its own, without it"),
-                (false, of_claim) => format!("{means_nothing} at `{of_claim}`; make that a claim of its own, without it"),
+                (false, of_claim) => {
+                    format!("{means_nothing} at `{of_claim}`; make that a claim of its own, without it")
+                }
             };
             notes.add(key_at, message);
         }
