@@ -163,7 +163,8 @@ impl Observations {
         let by_key = &mut self.arms[arm].by_key;
         for sample in samples {
             // What was cut off before it was seen has no key.
-            if let Some(values) = by_key[sample.metric].as_mut().filter(|_| !sample.key.is_empty()) {
+            let says_something = !sample.key.is_empty() && !sample.bounds().is_none();
+            if let Some(values) = by_key[sample.metric].as_mut().filter(|_| says_something) {
                 values.entry(sample.key.to_string()).or_default().push(sample.bounds());
             }
         }
@@ -207,7 +208,7 @@ impl Observations {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{Metric, Point};
+    use crate::experiment::{Metric, Point, Status};
 
     /// A trial of which an arm has no number must not shift those that follow.
     #[test]
@@ -235,5 +236,16 @@ mod tests {
         assert_eq!(log_ratios, [Some(2f64.ln()), Some(3f64.ln()), Some(f64::INFINITY), None]);
         let opposite = a.ratios_to(b, 0, Better::Lower);
         assert_eq!(opposite.bounds(2).log_ratio(), Some(f64::NEG_INFINITY));
+    }
+
+    #[test]
+    fn a_key_has_no_value_that_nobody_looked_for() {
+        let spec = Spec { metrics: vec![Metric::time("server", "").by_key()], ..Spec::default() };
+        let mut observations = Observations::default();
+        let arm = observations.arm(&spec, &Arm { variant: "a".into(), point: Point::default() });
+        let of_key = |value| Sample { key: "ns1".into(), value, status: Status::Ok, ..Sample::lost(0) };
+        observations.push_by_key(arm, &[of_key(f64::NAN), of_key(1.0), Sample { key: "".into(), ..of_key(2.0) }]);
+        let by_key = observations.arms()[arm].by_key[0].as_ref().unwrap();
+        assert_eq!(by_key.values().map(|values| &**values).collect::<Vec<_>>(), [[1.0]]);
     }
 }

@@ -109,8 +109,8 @@ pub fn share(progress: &Progress<'_>) -> f64 {
     progress.bytes.map_or(0.0, |bytes| progress.done_bytes as f64 / bytes.max(1) as f64)
 }
 
-/// How far it is: `data.tar: 0.5 GB of 2 GB, 120 MB/s; 375 blocks of 4 MB, 64 at once, 12 s left`; of many files `120
-/// of 3000 files, 0.5 GB of 2 GB, 120 MB/s, 12 s left; data.tar`.
+/// How far it is: `data.tar: 0.5 GB of 2 GB, 120 MB/s; 375 blocks of 4 MB, 64 at once, 12 s left`; of many files
+/// `120 of 3000 files, 0.5 GB of 2 GB, 120 MB/s, 12 s left; data.tar`.
 #[must_use]
 pub fn sentence(progress: &Progress<'_>) -> String {
     let &Progress { name, done_bytes, bytes, elapsed_s, plan, files } = progress;

@@ -228,8 +228,8 @@ fn abortable(begun: &Begun, options: &Options) -> Result<Option<Place>, Error> {
         region: reached.region.or(options.region.clone()),
         profile: reached.profile.or(options.profile.clone()),
         virtual_hosted: reached.virtual_hosted,
-        anonymous: reached.anonymous,
-        requester_pays: reached.requester_pays,
+        anonymous: reached.anonymous || options.anonymous,
+        requester_pays: reached.requester_pays || options.requester_pays,
         ..options.clone()
     };
     Ok(Some(open(address, &options)?.into()))
@@ -256,7 +256,12 @@ mod tests {
         assert_eq!(place.store.reached(), reached);
         // As journals had it.
         let older = r#"{"endpoint_url": null, "region": null, "profile": null, "virtual_hosted": true}"#;
-        assert!(serde_json::from_str::<crate::store::Reached>(older).unwrap().virtual_hosted);
+        let older = serde_json::from_str::<crate::store::Reached>(older).unwrap();
+        assert!(older.virtual_hosted);
+        // What they don't say, the caller does.
+        let says_less = crate::store::Reached { virtual_hosted: false, ..older };
+        let place = abortable(&Begun { reached: says_less, ..begun }, &options).unwrap().unwrap();
+        assert!(place.store.reached().anonymous && place.store.reached().requester_pays);
     }
 
     #[test]

@@ -31,10 +31,10 @@ const AT_REST: Duration = Duration::from_secs(60 * 60);
 /// given up, with the credentials that `put` takes. Moves that have a journal are named, with how much of them is
 /// there; --give-up gives them up too. S3 and GCS are told to forget what was uploaded, Azure does so within a week.
 ///
-/// Known are the processes of this machine. Somebody who shares a folder from another machine or a container looks as if
-/// its process were gone: so files that were written to within the last hour stay. An upload into a store is safe while
-/// its process holds the lock of its journal or note, which are in your state folder here; some network file systems do
-/// not tell other machines of locks.
+/// Known are the processes of this machine. Somebody who shares a folder from another machine or a container looks as
+/// if its process were gone: so files that were written to within the last hour stay. An upload into a store is safe
+/// while its process holds the lock of its journal or note, which are in your state folder here; some network file
+/// systems do not tell other machines of locks.
 #[derive(clap::Args)]
 pub struct Args {
     /// Look in these for folders of runs, and through all below them for what `put` and `get` left, instead of where

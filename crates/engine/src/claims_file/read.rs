@@ -163,7 +163,7 @@ fn resolve(fields: &Fields<'_>, registry: &Registry<'_>, notes: &mut Notes<'_>) 
     if let Some(experiment) = registry.iter().find(|experiment| experiment.spec().id == subject.spec.id) {
         let tests = claims.iter_mut().flat_map(|claim| &mut claim.tests);
         tests.flat_map(Test::arms_mut).for_each(|arm| *arm = experiment.trimmed(arm));
-        check_levels(&claims, fields, notes);
+        check_levels(&claims, &parts.points.swept, fields, notes);
     }
     check_arms(&claims, fields, notes);
     (notes.count() == count_before).then_some(Resolved { claims, commands: subject.commands })
@@ -223,7 +223,7 @@ impl Parts<'_, '_> {
 }
 
 /// A level that no arm of a claim has is not measured, and the claim would speak of it.
-fn check_levels(claims: &[Claim], fields: &Fields<'_>, notes: &mut Notes<'_>) {
+fn check_levels(claims: &[Claim], swept: &[String], fields: &Fields<'_>, notes: &mut Notes<'_>) {
     fn arms_of<'c>(claim: &'c Claim, key: &str) -> Vec<&'c Arm> {
         let of_test = |test: &'c Test| match (key, test) {
             ("candidate", Test::Versus { candidate: arm, .. }) | ("baseline", Test::Versus { baseline: arm, .. }) => {
@@ -237,10 +237,20 @@ fn check_levels(claims: &[Claim], fields: &Fields<'_>, notes: &mut Notes<'_>) {
         let Some(table) = fields.get(key).and_then(|entry| entry.value.as_table()) else { continue };
         for Entry { key: factor, key_at, .. } in entries(table).into_iter().filter(|entry| entry.key != "variant") {
             let lack = |arms: &Vec<&Arm>| arms.iter().all(|arm| arm.point.get(factor).is_none());
-            let Some(arms) = claims.iter().map(|claim| arms_of(claim, key)).find(lack) else { continue };
+            let (lacking, having): (Vec<_>, Vec<_>) = claims.iter().map(|claim| arms_of(claim, key)).partition(lack);
+            let Some(arms) = lacking.first() else { continue };
             let variants: BTreeSet<String> = arms.iter().map(|arm| format!("`{}`", arm.variant)).collect();
             let variants = variants.into_iter().collect::<Vec<_>>().join(" and ");
-            notes.add(key_at, format!("`{factor}` means nothing to {variants} at its other levels; leave it out"));
+            let means_nothing = format!("`{factor}` means nothing to {variants}");
+            let of_claim = arms.first().map_or_else(String::new, |arm| levels(swept, &arm.point, ", "));
+            let message = match (having.is_empty(), of_claim.as_str()) {
+                (true, _) => format!("{means_nothing} at its other levels; leave it out"),
+                (false, "") => format!("{means_nothing}; make that a claim of its own, without it"),
+                (false, of_claim) => {
+                    format!("{means_nothing} at `{of_claim}`; make that a claim of its own, without it")
+                }
+            };
+            notes.add(key_at, message);
         }
     }
 }

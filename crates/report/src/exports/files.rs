@@ -163,6 +163,7 @@ impl Files {
 fn joined(earlier: &Outcome, outcome: &Outcome) -> Outcome {
     let mut all = outcome.clone();
     all.points.splice(..0, earlier.points.iter().cloned());
+    all.by_key.splice(..0, earlier.by_key.iter().cloned());
     all.claims.splice(..0, earlier.claims.iter().cloned());
     all.left_out.splice(..0, earlier.left_out.iter().cloned());
     all

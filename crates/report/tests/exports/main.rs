@@ -158,14 +158,16 @@ fn results_that_are_not_final_say_so() {
     }
 }
 
-/// Measures a function three times.
+/// Measures a function three times; something is told by key of it.
 fn measure_a_function(group: &str, files: &mut Files) {
     let group = Group::new(group).function("f", || 1 + 1);
     let arms = vec![arm("f", &Point::default())];
     let tables = vec![Table { experiment: group.spec().id.clone(), arms }];
     let config = Config { exact_trials: Some(3), ..Config::default() };
     let plan = Plan { claims: Vec::new(), tables, commands: Vec::new(), config };
-    let run = ascertain_engine::run::run(&plan, &[&group], Recording::None, &Default::default(), files).unwrap();
+    let mut run = ascertain_engine::run::run(&plan, &[&group], Recording::None, &Default::default(), files).unwrap();
+    let point = &run.outcome.points[0];
+    run.outcome.by_key = vec![PointSummary { key: format!("ns-{}", point.experiment), ..point.clone() }];
     files.keep(&run.outcome, &run.observations);
 }
 
@@ -188,4 +190,6 @@ fn several_runs_go_into_the_same_files() {
     }
     let go = read("export-go");
     assert!(go.contains("BenchmarkOne/f-") && go.contains("BenchmarkTwo/f-"), "{go}");
+    let github = read("export-github");
+    assert!(github.contains("ns-one") && github.contains("ns-two"), "{github}");
 }

@@ -30,9 +30,12 @@ const NEAR: f64 = 0.8;
 const NONE: f64 = 0.25;
 /// So often there is none in a row, and what the path was seen to take was less than it does.
 const CALM: u32 = 10;
-/// So often in a row it is too long although the rate does not grow: a queue of ours would have drained, so the path
-/// has become longer.
+/// So often in a row it is too long although the rate does not grow: the path has become longer, or somebody else keeps
+/// a queue in it, which can't be told apart.
 const LONGER: u32 = 50;
+/// The last so many of these times as little is sent as may be, so that what remains is not a queue of ours: else that
+/// would be added to again and again.
+const DRAINED: u32 = 10;
 const NO_QUEUE: (u32, f64) = (0, f64::INFINITY);
 /// The share of what may be added that is aimed at.
 const AIM: f64 = 0.5;
@@ -63,7 +66,7 @@ pub(super) struct Gentle {
     taken_bytes_per_s: Option<f64>,
     /// How often in a row there was no queue at such a rate.
     calm: u32,
-    /// How often in a row there was one that is too long, and the shortest that a request took meanwhile.
+    /// How often in a row there was one that is too long, and the shortest that a request took when ours had drained.
     standing: (u32, f64),
     pub bytes_per_s: f64,
 }
@@ -96,7 +99,9 @@ impl Gentle {
         self.shortest_s = self.shortest_s.min(took_s);
         let queue_s = took_s - self.shortest_s;
         let last = self.last.replace(Saw { at_s, sent_bytes, queue_s });
-        let Some(last) = last.filter(|last| at_s - last.at_s < STALE_S) else { return };
+        // The last answer may itself have taken longer than that.
+        let answered_s = |last: &Saw| last.at_s + self.shortest_s + last.queue_s;
+        let Some(last) = last.filter(|last| at_s - answered_s(last) < STALE_S) else { return };
         let (passed_s, sent_bytes) = ((at_s - last.at_s).max(1e-3), sent_bytes - last.sent_bytes);
         // What is decided now is seen so much later, and until then the queue goes on as it did.
         let late_s = passed_s + took_s;
@@ -129,7 +134,11 @@ impl Gentle {
             self.taken_bytes_per_s = Some(taken);
             let share = (1.0 + (aim_s - expected_s) / late_s).max(DRAINING);
             self.bytes_per_s = self.bytes_per_s.min(taken * share);
-            self.standing = (self.standing.0 + 1, self.standing.1.min(took_s));
+            self.standing.0 += 1;
+            if self.standing.0 > LONGER - DRAINED {
+                self.bytes_per_s = LEAST_BYTES_PER_S;
+                self.standing.1 = self.standing.1.min(took_s);
+            }
             if self.standing.0 >= LONGER {
                 (self.shortest_s, self.taken_bytes_per_s, self.standing) = (self.standing.1, None, NO_QUEUE);
             }
@@ -198,22 +207,24 @@ mod tests {
 
     impl Path {
         /// The share of the time in which it adds more than it may, and that of what it takes which was made use of:
-        /// for so many seconds, and for as many after it has become longer by the detour.
-        fn play(&self, seconds: f64, detour_s: f64) -> [(f64, f64); 2] {
+        /// for so many seconds, and for as many after it has become longer by the detour, or somebody else keeps so
+        /// much in its queue.
+        fn play(&self, seconds: f64, detour_s: f64, others_s: f64) -> [(f64, f64); 2] {
             let mut gentle = Gentle::new(self.most_added_s, None);
             let (pace, began) = (Pace::new(Some(gentle.bytes_per_s), None), tokio::time::Instant::now());
             let (mut queue_bytes, mut fluid_bytes, mut gone_bytes) = (0.0_f64, 0.0, 0.0);
             let (mut asks_at_s, mut answer) = (0.0, None);
             // When each block is asked for, and what has gone when the last of it has.
             let mut blocks: Vec<(f64, Option<f64>)> = Vec::new();
-            let mut round_trip_s = self.round_trip_s;
+            let (mut round_trip_s, mut others_bytes) = (self.round_trip_s, 0.0);
             let mut part = |from_s: f64, to_s: f64| {
                 let (mut late_s, gone_before) = (0.0, gone_bytes);
                 for step in (from_s / STEP_S) as usize..(to_s / STEP_S) as usize {
                     let now_s = step as f64 * STEP_S;
                     let added_s = queue_bytes / self.bytes_per_s;
                     if answer.is_none() && now_s >= asks_at_s {
-                        answer = Some((now_s, fluid_bytes + pace.sent_bytes(), round_trip_s + added_s));
+                        let took_s = round_trip_s + added_s + others_bytes / self.bytes_per_s;
+                        answer = Some((now_s, fluid_bytes + pace.sent_bytes(), took_s));
                     }
                     if let Some((at_s, sent, took_s)) = answer.filter(|(at_s, _, took_s)| now_s >= at_s + took_s) {
                         gentle.saw(at_s, sent, took_s);
@@ -236,11 +247,12 @@ mod tests {
                             }
                         }
                     }
-                    let goes_bytes = queue_bytes.min(self.bytes_per_s * STEP_S);
+                    let ours = if others_bytes == 0.0 { 1.0 } else { queue_bytes / (queue_bytes + others_bytes) };
+                    let goes_bytes = queue_bytes.min(self.bytes_per_s * STEP_S * ours);
                     (queue_bytes, gone_bytes) = (queue_bytes - goes_bytes, gone_bytes + goes_bytes);
                     late_s += if added_s > self.most_added_s { STEP_S } else { 0.0 };
                 }
-                round_trip_s += detour_s;
+                (round_trip_s, others_bytes) = (round_trip_s + detour_s, others_s * self.bytes_per_s);
                 (late_s / (to_s - from_s), (gone_bytes - gone_before) / self.bytes_per_s / (to_s - from_s))
             };
             [part(0.0, seconds), part(seconds, 2.0 * seconds)]
@@ -259,11 +271,11 @@ mod tests {
         ] {
             let block_bytes = block_bytes(Duration::from_secs_f64(most_added_s)) as u64;
             let path = Path { bytes_per_s, round_trip_s, most_added_s, block_bytes: 0 };
-            let [(late, used), _] = path.play(20.0, 0.0);
+            let [(late, used), _] = path.play(20.0, 0.0, 0.0);
             assert!(late < 0.05 && used > 0.7, "{bytes_per_s} {round_trip_s} {most_added_s}: late {late}, used {used}");
             // A block alone may add more.
             if block_bytes as f64 / bytes_per_s < most_added_s {
-                let [(late, used), _] = Path { block_bytes, ..path }.play(20.0, 0.0);
+                let [(late, used), _] = Path { block_bytes, ..path }.play(20.0, 0.0, 0.0);
                 assert!(late < 0.05 && used > 0.4, "{bytes_per_s} {round_trip_s} in blocks: late {late}, used {used}");
             }
         }
@@ -273,8 +285,21 @@ mod tests {
     fn a_path_that_has_become_longer_is_made_use_of_again() {
         for block_bytes in [0, 65_536] {
             let path = Path { bytes_per_s: 2.5e6, round_trip_s: 0.01, most_added_s: 0.06, block_bytes };
-            let [(_, before), (late, used)] = path.play(60.0, 0.1);
+            let [(_, before), (late, used)] = path.play(60.0, 0.1, 0.0);
             assert!(late < 0.05 && used > before / 2.0, "{block_bytes}: {before} before, late {late}, used {used}");
+        }
+    }
+
+    /// It is added to once, by no more than may be; also where answers take longer than a second.
+    #[test]
+    fn to_the_queue_of_somebody_else_no_more_is_added_than_may_be() {
+        for (bytes_per_s, round_trip_s, most_added_s) in [(2.5e6, 0.01, 0.06), (1e6, 0.2, 0.1)] {
+            for (block_bytes, others_s) in [(0, 0.1), (0, 0.4), (0, 1.0), (65_536, 0.1), (65_536, 0.4), (65_536, 1.0)] {
+                let path = Path { bytes_per_s, round_trip_s, most_added_s, block_bytes };
+                let [_, (late, used)] = path.play(200.0, 0.0, others_s);
+                let case = format!("{bytes_per_s} {block_bytes} {others_s}");
+                assert!(late < 0.05 && used > 0.01, "{case}: late {late}, used {used}");
+            }
         }
     }
 

@@ -475,9 +475,12 @@ fn lines_that_need_a_shell() {
 fn a_level_that_no_arm_has() {
     const FILL: &str = "[[claim]]\nid = 'x'\nexperiment = 'fill-rate'\npredicate = 'fill_rate > 0.9'\nrate = 0.9\n";
     let says = "`capacity` means nothing to `greedy` at its other levels; leave it out";
+    let of_one = "`capacity` means nothing to `greedy` at `bins=1`; make that a claim of its own, without it";
     check(&[
         (FILL, "at = { capacity = 9, bins = 1 }", &format!("6:8: {says}")),
-        (FILL, "at = { bins = [1, 2], capacity = [8, 9] }\nover = 'each'", &format!("6:23: {says}")),
+        (FILL, "at = { bins = 1, capacity = [8, 9] }\nover = 'each'", &format!("6:18: {says}")),
+        (FILL, "at = { bins = [1, 2], capacity = 9 }\nover = 'each'", &format!("6:23: {of_one}")),
+        (FILL, "at = { bins = [1, 2], capacity = [8, 9] }\nover = 'each'", &format!("6:23: {of_one}")),
         (FILL, "candidate = { variant = 'greedy', bins = 1, capacity = 9 }", &format!("6:45: {says}")),
     ]);
     let of_some = format!("{FILL}at = {{ bins = [1, 2], capacity = 9 }}\nover = 'every'");
