@@ -89,7 +89,7 @@ fn child() {
 /// Starts the child.
 fn started(way: &str, folder: &Path, store: Option<&RunningStore>) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "child"]).env(CHILD, format!("{way} {}", folder.display()));
+    command.args(["--exact", "child", "--nocapture"]).env(CHILD, format!("{way} {}", folder.display()));
     command.envs(store.map(|store| (STORE, format!("{} {}", store.url(), address(store, "a/b")))));
     command.stdout(Stdio::null()).spawn().unwrap()
 }

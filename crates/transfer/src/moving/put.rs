@@ -181,8 +181,9 @@ impl Mover {
         if let Some(crc64) = there.crc64 {
             return Ok((crc64 == sum.crc64).then_some(there));
         }
+        // To send it again settles that, unless the upload has gone: the same bytes may have the same ETag as before.
         let is_as_before = before.is_some_and(|before| before.etag.is_some() && before.etag == there.etag);
-        if is_as_before {
+        if is_as_before && lost.kind == Kind::Unanswered {
             return Ok(None);
         }
         let read = self.read_back(to, &there, latency_s).await?;
