@@ -120,6 +120,7 @@ impl Test {
     }
 
     /// The same, to be changed.
+    #[cfg(feature = "claims")]
     pub(crate) fn arms_mut(&mut self) -> impl Iterator<Item = &mut Arm> {
         let (one, other) = match self {
             Test::Versus { candidate, baseline, .. } => (candidate, Some(baseline)),

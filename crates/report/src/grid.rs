@@ -12,7 +12,7 @@ use crate::clause::{ClaimFigure, arm_label, ordered, rate_figure, ratio_figure};
 use crate::figure::{Figure, percent};
 use crate::finding;
 use crate::layout::{Order, TableLayout};
-use crate::text::{escape_controls, gathered};
+use crate::text::gathered;
 
 /// A table of text.
 pub(crate) struct Grid {
@@ -174,16 +174,12 @@ pub(crate) fn left_open(claim: &ClaimResult) -> String {
 /// The figure that was judged, with its interval. Where a rate was judged, that is the rate, beside the median of the
 /// metric that the claim's predicate speaks of; a rate of 0 or 1 is said as a count, "0 of 143". `None` where nothing
 /// was seen.
-pub(crate) fn judged(claim: &ClaimResult) -> Option<Figure> {
-    judged_with(claim, median_named(claim))
-}
-
-/// The same where the metric's name stands beside it.
 pub(crate) fn judged_briefly(claim: &ClaimResult) -> Option<Figure> {
     judged_with(claim, median(claim))
 }
 
-fn judged_with(claim: &ClaimResult, median: Option<String>) -> Option<Figure> {
+/// The same with that median as it is to be said.
+pub(crate) fn judged_with(claim: &ClaimResult, median: Option<String>) -> Option<Figure> {
     let figure = ClaimFigure::of(claim).map(|figure| figure.figure);
     let rate = claim.rate.filter(|_| claim.asked.judging != Judging::Exact).map(|_| rate_figure(claim));
     match (figure, rate) {
@@ -211,15 +207,8 @@ pub(crate) fn median(claim: &ClaimResult) -> Option<String> {
     claim.median.map(|median| if in_percent { percent(median) } else { measure.unit.human(median) })
 }
 
-/// The same with the name of what is no amount of anything: "network_won 0.41 %".
-fn median_named(claim: &ClaimResult) -> Option<String> {
-    let (measure, _) = spoken_of(claim)?;
-    let name = if measure.unit == Unit::One { format!("{} ", escape_controls(&measure.metric)) } else { String::new() };
-    median(claim).map(|median| name + &median)
-}
-
 /// The one metric of a claim's predicate, and whether that speaks of it in percent.
-fn spoken_of(claim: &ClaimResult) -> Option<(&Measure, bool)> {
+pub(crate) fn spoken_of(claim: &ClaimResult) -> Option<(&Measure, bool)> {
     match claim.asked.tests.as_slice() {
         [TestSpec::Predicate { measure: Some(measure), conditions, .. }] if measure.metric != "exit" => {
             let of_metric = |condition: &&Condition| condition.measure.metric == measure.metric;

@@ -4,6 +4,7 @@ use ascertain_engine::claim::{Effect, Judging};
 use ascertain_engine::experiment::Better;
 use ascertain_engine::outcome::{Basis, ClaimResult, Measure, TestSpec, Verdict};
 use ascertain_engine::recorded::{ClaimPath, RecordedRun, State};
+use ascertain_engine::unit::Unit;
 
 use super::lead::missing_of_claim;
 use super::mark::{SharedAxis, squares};
@@ -18,7 +19,7 @@ use crate::grid;
 use crate::pictures;
 use crate::sentence::marked;
 use crate::standing::furthest_first;
-use crate::text::{capitalised, grouped, quoted};
+use crate::text::{capitalised, escape_controls, grouped, quoted};
 
 /// A claim as the template draws it.
 pub(super) struct ClaimView {
@@ -128,7 +129,7 @@ pub(super) fn anchors(claims: &[ClaimResult], prefix: &str) -> Vec<String> {
 
 /// The figure of a claim here and its range, without what it is a figure of, which is in the sentence.
 pub(super) fn here(claim: &ClaimResult) -> (String, String) {
-    let figure = grid::judged(claim).filter(|_| grid::is_judged(claim));
+    let figure = grid::judged_with(claim, median_named(claim)).filter(|_| grid::is_judged(claim));
     let Some(Figure { value, range, .. }) = figure else { return Default::default() };
     let is_said = claim.unlike.is_empty() || range == NOT_ALIKE;
     let (value, more) = match difference(claim) {
@@ -138,6 +139,14 @@ pub(super) fn here(claim: &ClaimResult) -> (String, String) {
     let unlike = if is_said { "" } else { NOT_ALIKE };
     let parts = [range, more, unlike.to_string()].into_iter().filter(|part| !part.is_empty());
     (value, parts.collect::<Vec<_>>().join("; "))
+}
+
+/// The median of what a claim's predicate speaks of, with the name of what is no amount of anything: "network_won
+/// 0.41 %".
+fn median_named(claim: &ClaimResult) -> Option<String> {
+    let (measure, _) = grid::spoken_of(claim)?;
+    let name = if measure.unit == Unit::One { format!("{} ", escape_controls(&measure.metric)) } else { String::new() };
+    grid::median(claim).map(|median| name + &median)
 }
 
 /// What a claim compares by how far apart two are.
