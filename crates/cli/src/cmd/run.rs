@@ -296,11 +296,13 @@ fn check_sizes(chosen: &[&dyn Experiment], tables: &[Table], args: &Args, machin
     arms_of(chosen, tables).try_for_each(|(experiment, arm)| check_size(experiment, arm, &given, machine))
 }
 
-/// Whether there is nothing that this machine can measure again and again.
+/// Whether there is nothing that this machine can measure again and again. What can be is asked only of experiments
+/// with something that happens once: to find out may take a while.
 fn all_happen_once(chosen: &[&dyn Experiment], tables: &[Table], machine: &Machine) -> bool {
-    let mut arms = arms_of(chosen, tables).filter(|(experiment, arm)| experiment.available(arm, machine).is_ok());
-    let is_once = |(experiment, arm): (&dyn Experiment, &Arm)| experiment.happens_once(arm);
-    arms.next().is_some_and(is_once) && arms.all(is_once)
+    let is_available = |(experiment, arm): (&dyn Experiment, &Arm)| experiment.available(arm, machine).is_ok();
+    let (once, again): (Vec<_>, Vec<_>) =
+        arms_of(chosen, tables).partition(|(experiment, arm)| experiment.happens_once(arm));
+    once.into_iter().any(is_available) && !again.into_iter().any(is_available)
 }
 
 /// Refuses an arm that the levels in `given`, which are factors' names, make too large for the machine.

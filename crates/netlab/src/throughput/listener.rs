@@ -13,7 +13,7 @@ use ascertain_sys::clock::now_ns;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::Token;
-use super::counting::{Allowance, Over, Timing};
+use super::counting::{Allowance, End, Over, Timing};
 use super::datagrams::{Header, KNOCK};
 use super::flows::{Carried, Flows};
 use super::message::{Control, Hello, Message, VERSION, is_nothing_yet};
@@ -213,10 +213,17 @@ impl Connection {
             return control.send(&Message::Refused(Refusal::Busy));
         };
         let served = session.serve(&mut control, peer);
-        // Who is refused may try again at once.
+        // Who has an answer, or is refused, may come back at once.
         drop(session);
         match served {
-            Ok(()) => Ok(()),
+            Ok((_flows, ends)) => {
+                for (flow, end) in ends {
+                    control.send(&Message::End { flow, end })?;
+                }
+                // The flows' connections stay until the client is done with them, who hangs up then.
+                _ = shared.next(&mut control);
+                Ok(())
+            }
             Err(Ended::Refused(refusal)) => control.send(&Message::Refused(refusal)),
             Err(Ended::Lost(error)) => Err(error),
         }
@@ -254,6 +261,22 @@ impl Shared {
             }
         }
         Ok(Hello::parse(&bytes).filter(|hello| self.token.is(&hello.token)))
+    }
+
+    /// What the client says next. He may ask for the time as often as he likes.
+    fn next(&self, control: &mut Control) -> Result<Message, Ended> {
+        let mut start = Instant::now();
+        while start.elapsed() < PATIENCE && !self.is_over() {
+            match control.poll(LOOK)? {
+                None => {}
+                Some(Message::Ping { sent_ns }) => {
+                    control.send(&Message::Pong { sent_ns, at_ns: now_ns() })?;
+                    start = Instant::now();
+                }
+                Some(message) => return Ok(message),
+            }
+        }
+        Err(gone())
     }
 }
 
@@ -311,9 +334,10 @@ impl<'a> Session<'a> {
         Ok(Some(Self { shared, number, flows }))
     }
 
-    fn serve(&self, control: &mut Control, peer: IpAddr) -> Result<(), Ended> {
+    /// The flows, for as long as the client may look at them, and how each ended here.
+    fn serve(&self, control: &mut Control, peer: IpAddr) -> Result<(Carried<'a>, Vec<(u32, End)>), Ended> {
         control.send(&Message::Welcome { session: self.number })?;
-        let Message::Ask(plan) = self.next(control)? else { return Err(strange()) };
+        let Message::Ask(plan) = self.shared.next(control)? else { return Err(strange()) };
         plan.check(self.shared.limits.time).map_err(Ended::Refused)?;
         // Otherwise each measurement would begin, and send or receive a little more.
         if self.shared.left_bytes.load(Ordering::Relaxed) == 0 {
@@ -327,7 +351,7 @@ impl<'a> Session<'a> {
             }
         };
         control.send(&Message::Ready)?;
-        let Message::Begin { at_ns, bound_ns } = self.next(control)? else { return Err(strange()) };
+        let Message::Begin { at_ns, bound_ns } = self.shared.next(control)? else { return Err(strange()) };
         // Nobody has us wait.
         let zero_ns = at_ns.min(now_ns() + PATIENCE.as_nanos() as u64);
         let timing = Timing::new(&plan, zero_ns, bound_ns);
@@ -341,28 +365,7 @@ impl<'a> Session<'a> {
             Some(_) => Err(strange()),
         })?;
         self.shared.measurements.fetch_add(1, Ordering::Relaxed);
-        for (flow, end) in ends {
-            control.send(&Message::End { flow, end })?;
-        }
-        // The flows' connections stay until the client is done with them, who hangs up then.
-        let _ = self.next(control);
-        Ok(())
-    }
-
-    /// What the client says next. He may ask for the time as often as he likes.
-    fn next(&self, control: &mut Control) -> Result<Message, Ended> {
-        let mut start = Instant::now();
-        while start.elapsed() < PATIENCE && !self.shared.is_over() {
-            match control.poll(LOOK)? {
-                None => {}
-                Some(Message::Ping { sent_ns }) => {
-                    control.send(&Message::Pong { sent_ns, at_ns: now_ns() })?;
-                    start = Instant::now();
-                }
-                Some(message) => return Ok(message),
-            }
-        }
-        Err(gone())
+        Ok((carried, ends))
     }
 
     /// Goes on until there is an answer, the client is gone, or his time is over.

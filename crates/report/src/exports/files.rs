@@ -166,6 +166,8 @@ fn joined(earlier: &Outcome, outcome: &Outcome) -> Outcome {
     all.by_key.splice(..0, earlier.by_key.iter().cloned());
     all.claims.splice(..0, earlier.claims.iter().cloned());
     all.left_out.splice(..0, earlier.left_out.iter().cloned());
+    all.facts.splice(..0, earlier.facts.iter().cloned());
+    all.remarks.splice(..0, earlier.remarks.iter().cloned());
     all
 }
 
