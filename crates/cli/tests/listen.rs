@@ -61,23 +61,21 @@ impl Drop for Running {
 
 #[test]
 fn it_serves_and_says_so_in_the_end() {
-    // Not SIGINT, which is ignored below `nohup` and `&`.
-    for signal in ["-HUP", "-TERM"] {
-        let running = Running::new(&[]);
-        let (address, token) = (running.address, running.token());
-        assert!(running.line.ends_with(&format!("ascertain run link-throughput --at listener={address}")));
-        let udp = Transport::Udp { rate_bits_per_s: 1_000_000, datagram_bytes: 500 };
-        for transport in [Transport::Tcp, udp] {
-            measure(&address, &token, &Plan { transport, ..Plan::default() }, &|| false).unwrap();
-        }
-        let other = Token::new().unwrap();
-        assert!(matches!(measure(&address, &other, &Plan::default(), &|| false), Err(Error::NoListener)));
-        let (said, code) = running.end(signal);
-        assert!(said.starts_with("served 2 measurements, ") && said.contains("on 1 connection without"), "{said}");
-        assert_eq!(code, Some(0));
-        // It has left nothing: not even its port.
-        TcpListener::bind(address).unwrap();
+    let running = Running::new(&[]);
+    let (address, token) = (running.address, running.token());
+    assert!(running.line.ends_with(&format!("ascertain run link-throughput --at listener={address}")));
+    let udp = Transport::Udp { rate_bits_per_s: 1_000_000, datagram_bytes: 500 };
+    for transport in [Transport::Tcp, udp] {
+        measure(&address, &token, &Plan { transport, ..Plan::default() }, &|| false).unwrap();
     }
+    let other = Token::new().unwrap();
+    assert!(matches!(measure(&address, &other, &Plan::default(), &|| false), Err(Error::NoListener)));
+    // SIGHUP and SIGINT are ignored below `nohup` and `&`.
+    let (said, code) = running.end("-TERM");
+    assert!(said.starts_with("served 2 measurements, ") && said.contains("on 1 connection without"), "{said}");
+    assert_eq!(code, Some(0));
+    // It has left nothing: not even its port.
+    TcpListener::bind(address).unwrap();
 }
 
 #[test]

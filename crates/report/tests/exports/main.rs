@@ -10,8 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ascertain_engine::claim::Place;
 use ascertain_engine::experiment::{Better, Experiment, Point};
+use ascertain_engine::finding::Remark;
 use ascertain_engine::function::Group;
-use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, PointSummary, Verdict};
+use ascertain_engine::outcome::{ArmRemark, ClaimResult, Decision, Outcome, PointSummary, Verdict};
 use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_engine::run::Recording;
 use ascertain_engine::unit::Unit;
@@ -158,7 +159,7 @@ fn results_that_are_not_final_say_so() {
     }
 }
 
-/// Measures a function three times; something is told by key of it.
+/// Measures a function three times; something is told by key of it, and something remarked.
 fn measure_a_function(group: &str, files: &mut Files) {
     let group = Group::new(group).function("f", || 1 + 1);
     let arms = vec![arm("f", &Point::default())];
@@ -167,7 +168,10 @@ fn measure_a_function(group: &str, files: &mut Files) {
     let plan = Plan { claims: Vec::new(), tables, commands: Vec::new(), config };
     let mut run = ascertain_engine::run::run(&plan, &[&group], Recording::None, &Default::default(), files).unwrap();
     let point = &run.outcome.points[0];
-    run.outcome.by_key = vec![PointSummary { key: format!("ns-{}", point.experiment), ..point.clone() }];
+    let PointSummary { experiment, variant, at, .. } = point.clone();
+    let remark = Remark::Held { server: format!("held-{experiment}"), held_ns: 1e9 };
+    run.outcome.by_key = vec![PointSummary { key: format!("ns-{experiment}"), ..point.clone() }];
+    run.outcome.remarks = vec![ArmRemark { experiment, variant, at, remark }];
     files.keep(&run.outcome, &run.observations);
 }
 
@@ -191,5 +195,7 @@ fn several_runs_go_into_the_same_files() {
     let go = read("export-go");
     assert!(go.contains("BenchmarkOne/f-") && go.contains("BenchmarkTwo/f-"), "{go}");
     let github = read("export-github");
-    assert!(github.contains("ns-one") && github.contains("ns-two"), "{github}");
+    for one in ["ns-one", "ns-two", "held-one", "held-two"] {
+        assert!(github.contains(one), "{one}: {github}");
+    }
 }
