@@ -200,14 +200,14 @@ fn known(value: Option<f64>) -> Option<f64> {
     value.filter(|value| !value.is_nan())
 }
 
-/// Some take two columns each: a table that has just no room for them is drawn otherwise.
+/// Some take two columns each, and spaces one: a table that has just no room for them is drawn otherwise.
 #[test]
-fn wide_characters_take_their_room() {
+fn wide_characters_and_spaces_take_their_room() {
     let mut run = common::compare();
     run.claims.clear();
     let point = PointSummary { n: 10_u64.pow(18), median: None, ..run.points[0].clone() };
-    run.points = vec![PointSummary { metric: "和🚀和🚀和🚀和🚀".into(), variant: String::new(), ..point }];
-    for width in 60..100 {
+    run.points = vec![PointSummary { metric: "和🚀和🚀和🚀和🚀".into(), variant: "words   ".repeat(9), ..point }];
+    for width in 60..200 {
         let table = terminal::points_table(&run, &Style { color: false, width });
         assert!(table.lines().all(|line| line.width() <= width), "{table} at {width}");
     }

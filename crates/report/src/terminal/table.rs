@@ -146,12 +146,13 @@ fn broken(cell: &str, columns: usize) -> Vec<String> {
         for mut word in words {
             loop {
                 let space = if line.is_empty() { "" } else { " " };
-                let room = columns.saturating_sub(line.width() + space.len());
-                if word.width() <= room {
+                let taken = line.width() + space.len();
+                if taken + word.width() <= columns {
                     line += space;
                     line += word;
                     break;
                 }
+                let room = columns.saturating_sub(taken);
                 if word.width() > columns && (line.is_empty() || room > LEAST_ROOM) {
                     let (head, tail) = word.split_at(end_of(word, room));
                     line += space;
