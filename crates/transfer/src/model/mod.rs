@@ -84,10 +84,25 @@ const LEAST_BYTES: u64 = 64 << 10;
 const ENOUGH_BYTES: u64 = 1 << 20;
 /// … if requests take no longer …
 pub(crate) const NEAR_S: f64 = 0.002;
+/// The first answer of a store that is near may take so many times as long: it is cold, or a machine busy.
+const LATE: f64 = 10.0;
 /// … and of that size if besides one connection is that fast: then both ends are the limit, and what they spend on
 /// requests and connections is missing.
 const ENOUGH_FAST_BYTES: u64 = 8 << 20;
 const FAST_BYTES_PER_S: f64 = 100e6;
+
+/// What a request without a block takes, as the first one says. Where it was late, how long its connection took to make,
+/// which is the kernels' work alone, may say that the store is near for all that.
+pub(crate) fn latency_s(answer_s: f64, connecting_s: Option<f64>) -> f64 {
+    match connecting_s {
+        Some(connecting_s) if connecting_s <= NEAR_S && answer_s <= LATE * NEAR_S => answer_s.min(NEAR_S),
+        _ => answer_s,
+    }
+}
+
+fn is_near(latency_s: Option<f64>) -> bool {
+    latency_s.is_some_and(|latency_s| latency_s <= NEAR_S)
+}
 
 impl Link {
     /// How long so many bytes take in such blocks.
@@ -121,10 +136,10 @@ impl Link {
             room.shapes(bytes).map(|shape| (self.streaming_s(bytes, shape), shape)).collect();
         let best_s = timed.iter().map(|(seconds, _)| *seconds).fold(f64::INFINITY, f64::min);
         let good = timed.into_iter().filter(|(seconds, _)| *seconds <= best_s * AS_GOOD).map(|(_, shape)| shape);
-        let enough_bytes = match self.latency_s <= NEAR_S {
-            true if self.is_at_ends() => ENOUGH_FAST_BYTES,
-            true => ENOUGH_BYTES,
-            false => 0,
+        let enough_bytes = match self.is_at_ends() {
+            true => ENOUGH_FAST_BYTES,
+            _ if self.latency_s <= LATE * NEAR_S => ENOUGH_BYTES,
+            _ => 0,
         };
         let cost = |shape: &Shape| {
             let memory_bytes = shape.block_bytes * shape.concurrency as u64;
