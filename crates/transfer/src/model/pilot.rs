@@ -262,15 +262,16 @@ impl Pilot {
         // How it goes over very many more than were tried nobody knows, nor whether one that is that fast has left
         // anything to others.
         let more = if link.is_at_ends() { 2 } else { 4 };
-        let mut tried =
-            Room { max_concurrency: self.room.max_concurrency.min(more * self.most_under_way), ..self.room };
+        let so_many = match self.is_near {
+            // Of those that have just begun nobody knows what they do.
+            true => seen.iter().map(|one| one.in_flight).fold(1.0, f64::max).round() as usize,
+            false => self.most_under_way,
+        };
+        let mut tried = Room { max_concurrency: self.room.max_concurrency.min(more * so_many), ..self.room };
         if !self.is_probed() {
             // In as many blocks as say something of what is foretold.
             let most = ((self.bytes as f64 * PROBED) as u64 / FORETELLING).max(LARGER_BYTES);
-            tried.limits.max_block_bytes = most.clamp(
-                tried.limits.min_block_bytes.max(1),
-                tried.limits.max_block_bytes.max(tried.limits.min_block_bytes.max(1)),
-            );
+            tried.limits.max_block_bytes = tried.limits.max_block_bytes.min(most.max(tried.limits.min_block_bytes));
         }
         let chosen = link.choose(self.left.max(1), &tried);
         let left_s = |shape| self.ahead_s(shape, link, now_s) - now_s;

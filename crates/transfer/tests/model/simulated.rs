@@ -104,9 +104,12 @@ impl World {
         let connecting_s = std::mem::take(&mut connection.is_new).then_some(round_trip_s);
         // Half of the round trip and the thinking come after the bytes.
         let comes_s = self.now_s + connecting_s.unwrap_or(0.0) + round_trip_s / 2.0;
-        self.free_s = self.free_s.max(comes_s) + serves_s;
-        let flows_s =
-            self.free_s + held_up.filter(|(which, _)| *which == self.begun).map_or(0.0, |(_, longer_s)| longer_s);
+        let mut flows_s =
+            comes_s + held_up.filter(|(which, _)| *which == self.begun).map_or(0.0, |(_, longer_s)| longer_s);
+        if serves_s > 0.0 {
+            self.free_s = self.free_s.max(comes_s) + serves_s;
+            flows_s = flows_s.max(self.free_s);
+        }
         self.begun += 1;
         let answer_s = round_trip_s / 2.0 + thinks_s * self.random.random_range(0.9..1.1);
         let left_bytes = bytes as f64;
