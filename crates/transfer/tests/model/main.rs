@@ -271,7 +271,7 @@ fn what_is_near_goes_over_few_connections_if_each_is_fast() {
 fn what_is_near_and_takes_no_small_blocks_begins_over_few_connections() {
     let limits = Limits { min_block_bytes: 5 << 20, max_blocks: 10_000, ..room().limits };
     let near = Link { name: "near", bytes_per_s: BASE.bytes_per_s, sum_bytes_per_s: BASE.sum_bytes_per_s, ..ENDS };
-    for (link, connections, longer) in [(ENDS, 2..=16, 1.1), (near, 48..=64, 2.0)] {
+    for (link, connections, longer) in [(ENDS, 2..=8, 1.1), (near, 48..=64, 2.0)] {
         let bytes = 1_000_000_000;
         let mut watched = Watched::new(link, bytes, Room { limits, ..room() }, 1);
         let all_s = World::new(link, 1).moves(&mut watched);
