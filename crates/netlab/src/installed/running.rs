@@ -6,6 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -13,6 +14,7 @@ use std::{env, io, process};
 
 use ascertain_sys::testing::left_out;
 use ascertain_sys::tether::tether;
+use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
 use crate::Error;
@@ -35,6 +37,8 @@ pub struct Program {
     pub install: &'static str,
     /// Its arguments, in which `{folder}` is the folder that its files are in.
     pub arguments: Vec<String>,
+    /// What is set in its environment, beside what is set in ours.
+    pub environment: Vec<(&'static str, &'static str)>,
     /// Its files by their paths within the folder, with `{folder}` in them too. A path with a `/` at its end is a
     /// folder.
     pub files: Vec<(String, String)>,
@@ -167,6 +171,7 @@ impl Program {
         let said = File::create(folder.join(SAID))?;
         let mut command = Command::new(program);
         command.args(self.arguments.iter().map(|argument| in_place(argument)));
+        command.envs(self.environment.iter().copied());
         // What it keeps for its user it keeps here.
         command.current_dir(folder).env("HOME", folder).env("XDG_DATA_HOME", folder).env("XDG_CONFIG_HOME", folder);
         command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said);
@@ -251,9 +256,13 @@ pub fn find(program: &'static str, install: &'static str) -> Result<PathBuf, Err
 /// The file with what a program said.
 const SAID: &str = "said";
 
-/// A folder for nobody else, among those for temporary files, and gone when dropped.
+/// What a folder's name begins with, before the number of its process.
+const PREFIX: &str = "ascertain-netlab-";
+
+/// A folder for nobody else, among those for temporary files, and gone when dropped. Where its process is killed, the
+/// next one that makes such a folder removes it.
 #[derive(Debug)]
-pub struct Folder(PathBuf);
+pub struct Folder(PathBuf, #[expect(dead_code, reason = "it is locked while it is open")] File);
 
 impl Folder {
     /// An empty one.
@@ -262,13 +271,20 @@ impl Folder {
     /// As the system says.
     pub fn new() -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
+        static SWEPT: Once = Once::new();
+        let among = env::temp_dir();
+        SWEPT.call_once(|| remove_abandoned(&among));
         loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            let path = env::temp_dir().join(format!("ascertain-netlab-{}-{number}", process::id()));
+            let path = among.join(format!("{PREFIX}{}-{number}", process::id()));
             match DirBuilder::new().mode(0o700).create(&path) {
                 // Left over from a process of the same number, that was killed.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                made => return made.map(|()| Self(path)),
+                made => {
+                    let folder = made.and_then(|()| File::open(&path))?;
+                    flock(&folder, FlockOperation::NonBlockingLockExclusive)?;
+                    return Ok(Self(path, folder));
+                }
             }
         }
     }
@@ -287,8 +303,45 @@ impl Folder {
     }
 }
 
+/// Removes folders of processes that are no more. Those of another namespace have numbers of their own, and their
+/// folders are locked.
+fn remove_abandoned(among: &Path) {
+    for entry in fs::read_dir(among).into_iter().flatten().flatten() {
+        let name = entry.file_name().into_string().unwrap_or_default();
+        let pid = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
+        let has_ended = pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists());
+        let lock = |folder: File| flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok();
+        if has_ended && entry.file_type().is_ok_and(|kind| kind.is_dir()) && File::open(entry.path()).is_ok_and(lock) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_left_behind_by_who_is_no_more_is_removed() {
+        let among = tempfile::tempdir().unwrap();
+        let mut child = Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        let make = |name: String| {
+            let path = among.path().join(name);
+            fs::create_dir_all(path.join("data")).unwrap();
+            path
+        };
+        let [abandoned, locked] = ["0", "1"].map(|number| make(format!("{PREFIX}{}-{number}", child.id())));
+        let kept = [make(format!("{PREFIX}{}-0", process::id())), make("other-1-0".into()), make(PREFIX.into())];
+        let folder = File::open(&locked).unwrap();
+        flock(&folder, FlockOperation::NonBlockingLockExclusive).unwrap();
+        remove_abandoned(among.path());
+        assert!(!abandoned.exists() && locked.exists() && kept.iter().all(|path| path.exists()));
     }
 }

@@ -1,6 +1,6 @@
 //! From blocks that were seen to the link they went over: what took longer among many than among few met a ceiling.
 
-use super::Link;
+use super::{Link, is_near};
 
 /// One block, seen from the moment it was asked for until its answer was complete.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,8 +27,10 @@ const LATEST: usize = 64;
 const CROWD: usize = 96;
 /// Less than this share of the rate in the middle is a pause.
 const BUSY: f64 = 0.75;
-/// A block counts as at most this many times as long as is usual.
+/// A block counts as at most this many times as long as is usual, for losses make some long, …
 const LONGEST: f64 = 8.0;
+/// … and as this many near by, where nothing is lost and one that is long was held up by something else.
+const LONGEST_NEAR: f64 = 2.0;
 
 /// What blocks say of the link that they went over.
 #[derive(Clone, Copy, Debug)]
@@ -53,13 +55,15 @@ pub fn fit(seen: &[Observation], latency_s: Option<f64>, fixed_s: f64) -> Option
 
 /// The same, with what else there is to know. While it `is_moving` as planned, blocks are large, and like each other.
 pub(super) fn fit_all(seen: &[Observation], asked_s: Option<f64>, fixed_s: f64, is_moving: bool) -> Option<Fitted> {
-    let mut warm: Vec<Observation> = seen.iter().filter(|one| !one.is_fresh).copied().collect();
+    let is_near = is_near(asked_s);
+    // Near by no window has to open.
+    let mut warm: Vec<Observation> = seen.iter().filter(|one| is_near || !one.is_fresh).copied().collect();
     let is_warm = warm.len() >= 3;
     if !is_warm {
         warm = seen.to_vec();
     }
     let least_s = warm.iter().map(|one| one.seconds).min_by(f64::total_cmp)?;
-    let latency_s = asked_s.unwrap_or(least_s).min(0.9 * least_s);
+    let mut latency_s = asked_s.unwrap_or(least_s).min(0.9 * least_s);
     let mut crowds: Vec<f64> = warm.iter().map(|one| one.in_flight).collect();
     crowds.sort_by(f64::total_cmp);
     let few = FEW * *crowds.get(2).or(crowds.last())?;
@@ -67,35 +71,42 @@ pub(super) fn fit_all(seen: &[Observation], asked_s: Option<f64>, fixed_s: f64, 
     if alone.len() < 3 {
         alone.clone_from(&warm);
     }
-    // Connections are slow at first: of the large ones, the later half.
     let large_bytes = alone.iter().map(|one| one.bytes).max()?;
-    let large: Vec<Observation> = alone.iter().filter(|one| one.bytes > large_bytes / 2).copied().collect();
-    let large = &large[large.len() / 2..];
-    let (mut pace, mut rests_on) = (pace(large, latency_s), large.len());
+    let (large, small): (Vec<Observation>, Vec<_>) = alone.iter().partition(|one| one.bytes > large_bytes / 2);
+    // Far away connections are slow at first: of the large ones, the later half.
+    let large = if is_near { &large[..] } else { &large[large.len() / 2..] };
+    if is_near && let Some(costs_s) = request_s(&small, large) {
+        latency_s = costs_s.clamp(latency_s, 0.9 * least_s);
+    }
+    // So few that one which was late would tell.
+    let (longest_alone, longest) = if is_near { (1.0, LONGEST_NEAR) } else { (LONGEST, LONGEST) };
+    let (mut pace_s, mut rests_on) = (pace(large, latency_s, longest_alone), large.len());
+    let pace = |seen: &[Observation]| pace(seen, latency_s, longest);
 
     let mut latest = last(&warm, LATEST).to_vec();
     if let Some(one) = latest.last().copied().filter(|_| is_moving) {
         latest.retain(|other| other.bytes > one.bytes / 2);
     }
+    // As if those that were under way beside these were alike.
     let rate = |latest: &[Observation]| {
-        let alike = sum_rate(latest, latency_s);
+        let alike = mean_in_flight(latest) / pace(latest);
         if is_moving { Some(alike) } else { Some(flow_rate(seen, latest, latency_s)?.min(alike)) }
     };
     let now_bytes_per_s = rate(if is_moving { &latest } else { last(&latest, LATEST / 2) })?;
     let seen_bytes_per_s = rate(&latest)?.max(now_bytes_per_s);
     let is_crowd = median(latest.iter().map(|one| one.in_flight).collect())? > few;
     let crowd = if is_moving { &latest } else { last(&warm, CROWD) };
-    let is_crowded = is_crowd && longer(crowd, &alone, |bytes| latency_s + bytes as f64 * pace)? > CROWDED;
+    let is_crowded = is_crowd && longer(crowd, &alone, |bytes| latency_s + bytes as f64 * pace_s)? > CROWDED;
     if is_crowded {
         rests_on = latest.len();
     } else if median(latest.iter().map(|one| one.bytes as f64).collect())? > large_bytes as f64 / 4.0 {
-        (pace, rests_on) = (self::pace(&latest, latency_s), latest.len());
+        (pace_s, rests_on) = (pace(&latest), latest.len());
     }
-    let more = |one: &Observation| one.seconds - latency_s - one.bytes as f64 * pace;
+    let more = |one: &Observation| one.seconds - latency_s - one.bytes as f64 * pace_s;
     let fresh: Vec<f64> = seen.iter().filter(|one| is_warm && one.is_fresh).map(more).collect();
     let fresh_s = median(fresh).unwrap_or(0.0).max(0.0);
     let ceiling_bytes_per_s = is_crowded.then_some(now_bytes_per_s);
-    let link = Link { fixed_s, fresh_s, latency_s, bytes_per_s: 1.0 / pace, ceiling_bytes_per_s };
+    let link = Link { fixed_s, fresh_s, latency_s, bytes_per_s: 1.0 / pace_s, ceiling_bytes_per_s };
     Some(Fitted { link, now_bytes_per_s, seen_bytes_per_s, rests_on })
 }
 
@@ -121,18 +132,26 @@ fn longer(crowd: &[Observation], alone: &[Observation], expected_s: impl Fn(u64)
     median(times.collect())
 }
 
-/// Seconds a byte, of all of these together: losses make some of them long.
-fn pace(seen: &[Observation], latency_s: f64) -> f64 {
+/// What a request costs whatever its size, as blocks of two sizes say.
+fn request_s(small: &[Observation], large: &[Observation]) -> Option<f64> {
+    let middle = |seen: &[Observation]| {
+        let bytes = median(seen.iter().map(|one| one.bytes as f64).collect())?;
+        Some((bytes, median(seen.iter().map(|one| one.seconds).collect())?))
+    };
+    let ((small_bytes, small_s), (large_bytes, large_s)) = (middle(small)?, middle(large)?);
+    Some(small_s - small_bytes * (large_s - small_s).max(0.0) / (large_bytes - small_bytes))
+}
+
+/// Seconds a byte, of all of these together. None counts as more than `longest` times what is usual.
+fn pace(seen: &[Observation], latency_s: f64, longest: f64) -> f64 {
     let of = |one: &Observation| (one.seconds - latency_s).max(1e-9) / one.bytes.max(1) as f64;
     let usual = median(seen.iter().map(of).collect()).unwrap_or(f64::INFINITY);
     let bytes: u64 = seen.iter().map(|one| one.bytes.max(1)).sum();
-    seen.iter().map(|one| of(one).min(LONGEST * usual) * one.bytes.max(1) as f64).sum::<f64>() / bytes.max(1) as f64
+    seen.iter().map(|one| of(one).min(longest * usual) * one.bytes.max(1) as f64).sum::<f64>() / bytes.max(1) as f64
 }
 
-/// The rate of all together, if those that were under way beside these were alike.
-fn sum_rate(seen: &[Observation], latency_s: f64) -> f64 {
-    let in_flight = seen.iter().map(|one| one.in_flight).sum::<f64>() / seen.len().max(1) as f64;
-    in_flight / pace(seen, latency_s)
+fn mean_in_flight(seen: &[Observation]) -> f64 {
+    seen.iter().map(|one| one.in_flight).sum::<f64>() / seen.len().max(1) as f64
 }
 
 /// The rate of all together while most of the latest ones came through, if each had one rate after its latency: blocks

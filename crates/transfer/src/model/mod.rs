@@ -84,10 +84,27 @@ const LEAST_BYTES: u64 = 64 << 10;
 const ENOUGH_BYTES: u64 = 1 << 20;
 /// … if requests take no longer …
 pub(crate) const NEAR_S: f64 = 0.002;
+/// The first answer of a store that is near may take so many times as long: it is cold, or a machine busy.
+const LATE: f64 = 10.0;
 /// … and of that size if besides one connection is that fast: then both ends are the limit, and what they spend on
 /// requests and connections is missing.
 const ENOUGH_FAST_BYTES: u64 = 8 << 20;
 const FAST_BYTES_PER_S: f64 = 100e6;
+/// Of what is a little farther away so many blocks are enough, if larger ones are as good.
+const ENOUGH_BLOCKS: u64 = 1000;
+
+/// What a request without a block takes, as the first one says. Where it was late, how long its connection took to make,
+/// which is the kernels' work alone, may say that the store is near for all that.
+pub(crate) fn latency_s(answer_s: f64, connecting_s: Option<f64>) -> f64 {
+    match connecting_s {
+        Some(connecting_s) if connecting_s <= NEAR_S && answer_s <= LATE * NEAR_S => answer_s.min(NEAR_S),
+        _ => answer_s,
+    }
+}
+
+fn is_near(latency_s: Option<f64>) -> bool {
+    latency_s.is_some_and(|latency_s| latency_s <= NEAR_S)
+}
 
 impl Link {
     /// How long so many bytes take in such blocks.
@@ -121,10 +138,12 @@ impl Link {
             room.shapes(bytes).map(|shape| (self.streaming_s(bytes, shape), shape)).collect();
         let best_s = timed.iter().map(|(seconds, _)| *seconds).fold(f64::INFINITY, f64::min);
         let good = timed.into_iter().filter(|(seconds, _)| *seconds <= best_s * AS_GOOD).map(|(_, shape)| shape);
-        let enough_bytes = match self.latency_s <= NEAR_S {
-            true if self.is_at_ends() => ENOUGH_FAST_BYTES,
-            true => ENOUGH_BYTES,
-            false => 0,
+        let enough_bytes = match self.latency_s {
+            _ if self.is_at_ends() => ENOUGH_FAST_BYTES,
+            ..=NEAR_S => ENOUGH_BYTES,
+            // It may be near for all that, and requests wait for each other: there are not too many of them.
+            latency_s if latency_s <= LATE * NEAR_S => ENOUGH_BYTES.min(bytes / ENOUGH_BLOCKS),
+            _ => 0,
         };
         let cost = |shape: &Shape| {
             let memory_bytes = shape.block_bytes * shape.concurrency as u64;
@@ -162,5 +181,19 @@ impl Room {
     #[must_use]
     pub fn least_block_bytes(&self, bytes: u64, blocks_left: usize) -> u64 {
         self.limits.min_block_bytes.max(bytes.div_ceil(blocks_left.max(1) as u64)).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_first_answer_over_a_quick_connection_is_not_distance() {
+        assert_eq!([latency_s(0.001, None), latency_s(0.001, Some(0.0001))], [0.001; 2]);
+        assert_eq!(latency_s(0.009, Some(0.0001)), NEAR_S, "cold or busy, and near");
+        assert_eq!(latency_s(0.009, None), 0.009, "nobody knows");
+        assert_eq!(latency_s(0.009, Some(0.004)), 0.009, "a round trip is that long");
+        assert_eq!(latency_s(0.05, Some(0.0001)), 0.05, "somebody near asks somebody far");
     }
 }

@@ -4,8 +4,8 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::fit::{CROWDED, Fitted, fit_all, median};
-use super::probe::{Next, Probe};
-use super::{LEAST_BYTES, Link, NEAR_S, Observation, Plan, Room, Shape};
+use super::probe::{Next, PROBED, Probe};
+use super::{AS_GOOD, LEAST_BYTES, Link, Observation, Plan, Room, Shape, is_near};
 
 /// Another shape has to be better than this.
 const WORTH_IT: f64 = 0.9;
@@ -17,8 +17,17 @@ const FEW: usize = 4;
 const EACH_S: f64 = 0.0001;
 /// Without a probe the first blocks are no larger: what comes back tells whether the next ones should be.
 const FIRST_BYTES: u64 = 1 << 20;
-/// What is near begins with such blocks over one connection, which may be all that both ends can do.
+/// What is near begins with such blocks over one connection, which may be all that both ends can do: so many, of which
+/// one may be late, …
 const NEAR_BYTES: u64 = 256 << 10;
+const NEAR_BLOCKS: usize = 3;
+/// … and then with as large ones, which tell what a request costs whatever its size, …
+const LARGER_BYTES: u64 = 1 << 20;
+const LARGER_BLOCKS: usize = 3;
+/// … if small ones take no longer than that.
+const SHORT_S: f64 = 0.02;
+/// What is near is foretold from no fewer blocks than that, where they may be so small.
+const FORETELLING: u64 = 8;
 /// How often the interval fits again what chance might have shown instead.
 const RESAMPLES: usize = 60;
 /// What a model can't know adds this share of the time that is left to either end of the interval.
@@ -40,7 +49,11 @@ pub struct Ticket {
 #[derive(Debug)]
 pub struct Pilot {
     room: Room,
+    bytes: u64,
     left: u64,
+    back_bytes: u64,
+    /// When the first block was handed out.
+    began_s: f64,
     blocks: usize,
     probe: Probe,
     /// Without a probe, how many blocks must be back before there is a plan.
@@ -50,6 +63,7 @@ pub struct Pilot {
     /// When it was last fitted, in blocks seen.
     fitted: usize,
     latency_s: Option<f64>,
+    is_near: bool,
     fixed_s: f64,
     /// The blocks that are, and since when.
     under_way: Vec<(u64, f64)>,
@@ -69,12 +83,16 @@ impl Pilot {
     /// For so many bytes. `latency_s` is what a request without a block takes, if that is known.
     #[must_use]
     pub fn new(bytes: u64, room: Room, latency_s: Option<f64>, seed: u64) -> Self {
+        let is_near = is_near(latency_s);
         // There it would cost more than to find out while moving.
-        let probe = if is_near(latency_s) { Probe::default() } else { Probe::new(bytes, &room) };
+        let probe = if is_near { Probe::default() } else { Probe::new(bytes, &room) };
         let (shape, first_round) = first_round(bytes, &room, latency_s);
         Self {
             room,
+            bytes,
             left: bytes,
+            back_bytes: 0,
+            began_s: 0.0,
             first_round,
             blocks: 0,
             probe,
@@ -82,6 +100,7 @@ impl Pilot {
             seen: Vec::new(),
             fitted: 0,
             latency_s,
+            is_near,
             fixed_s: 0.0,
             under_way: Vec::new(),
             most_under_way: 0,
@@ -134,6 +153,9 @@ impl Pilot {
     }
 
     fn hand_out(&mut self, bytes: u64, is_one_of_few: bool, now_s: f64) -> Ticket {
+        if self.most_under_way == 0 {
+            self.began_s = now_s;
+        }
         self.pass(now_s);
         self.under_way.push((bytes, now_s));
         self.most_under_way = self.most_under_way.max(self.under_way.len());
@@ -146,7 +168,7 @@ impl Pilot {
         self.pass(now_s);
         let is_this = |one: &(u64, f64)| *one == (ticket.bytes, ticket.began_s);
         self.under_way.iter().position(is_this).map(|index| self.under_way.swap_remove(index));
-        self.count += 1;
+        (self.count, self.back_bytes) = (self.count + 1, self.back_bytes + ticket.bytes);
         if ticket.is_one_of_few {
             self.probe.is_back();
         }
@@ -163,7 +185,12 @@ impl Pilot {
         if self.seen.len() > KEPT {
             self.seen.drain(KEPT / 2..KEPT * 3 / 4);
         }
+        if self.plan.is_none() && self.count == self.first_round && self.is_larger_worth_it() {
+            self.shape = self.room.fitting(LARGER_BYTES, 1);
+            self.first_round += LARGER_BLOCKS;
+        }
         let enough = match self.plan {
+            Some(_) if self.first.is_none() && self.is_probed() => 0,
             Some(_) => self.fitted + self.shape.concurrency.max(8),
             None if self.probe.is_none() => self.first_round,
             None => usize::MAX,
@@ -184,10 +211,23 @@ impl Pilot {
         self.shape.concurrency = self.shape.concurrency.min(self.room.max_concurrency);
     }
 
-    /// The plan as it was first made.
+    /// The plan as it was first made, and near by, where it is made of very little, when as much was moved as is probed
+    /// elsewhere.
     #[must_use]
     pub fn first(&self) -> Option<&Plan> {
-        self.first.as_ref()
+        self.first.as_ref().or(self.plan.as_ref())
+    }
+
+    fn is_probed(&self) -> bool {
+        !self.is_near || self.back_bytes as f64 >= self.bytes as f64 * PROBED
+    }
+
+    /// Whether larger blocks over one connection, after the first small ones, tell something and take next to no time.
+    fn is_larger_worth_it(&self) -> bool {
+        let bytes = NEAR_BLOCKS as u64 * NEAR_BYTES + LARGER_BLOCKS as u64 * LARGER_BYTES;
+        let is_first = self.is_near && self.shape == Shape { block_bytes: NEAR_BYTES, concurrency: 1 };
+        let small_s = median(self.seen.iter().map(|one| one.seconds).collect());
+        is_first && bytes as f64 <= self.bytes as f64 * PROBED && small_s.is_some_and(|seconds| seconds <= SHORT_S)
     }
 
     /// The plan as it is now.
@@ -222,25 +262,45 @@ impl Pilot {
         // How it goes over very many more than were tried nobody knows, nor whether one that is that fast has left
         // anything to others.
         let more = if link.is_at_ends() { 2 } else { 4 };
-        let tried = Room { max_concurrency: self.room.max_concurrency.min(more * self.most_under_way), ..self.room };
+        let so_many = match self.is_near {
+            // Of those that have just begun nobody knows what they do.
+            true => seen.iter().map(|one| one.in_flight).fold(1.0, f64::max).round() as usize,
+            false => self.most_under_way,
+        };
+        let mut tried = Room { max_concurrency: self.room.max_concurrency.min(more * so_many), ..self.room };
+        if !self.is_probed() {
+            // In as many blocks as say something of what is foretold.
+            let most = ((self.bytes as f64 * PROBED) as u64 / FORETELLING).max(LARGER_BYTES);
+            tried.limits.max_block_bytes = tried.limits.max_block_bytes.min(most.max(tried.limits.min_block_bytes));
+        }
         let chosen = link.choose(self.left.max(1), &tried);
         let left_s = |shape| self.ahead_s(shape, link, now_s) - now_s;
         if !is_moving && !self.probe.is_none() {
             self.shape = chosen;
         } else if self.left > 0 {
-            // Never fewer at once: what looks like a ceiling may be a connection that has become slower.
-            let chosen = self.room.fitting(chosen.block_bytes, chosen.concurrency.max(self.shape.concurrency));
-            if left_s(chosen) < WORTH_IT * left_s(self.shape) {
+            // Far away never fewer at once: what looks like a ceiling may be a connection that has become slower. Near by
+            // each costs both ends something, and as few are taken as are as good.
+            let least = if self.is_near { 1 } else { self.shape.concurrency };
+            let chosen = self.room.fitting(chosen.block_bytes, chosen.concurrency.max(least));
+            let enough = if self.is_near { AS_GOOD } else { WORTH_IT };
+            if left_s(chosen) < enough * left_s(self.shape) {
                 self.shape = chosen;
             }
         }
         // The first correction comes early.
         self.fitted = if is_moving { self.count } else { self.count.saturating_sub(self.shape.concurrency / 2) };
-        let expected_s = self.ahead_s(self.shape, &fitted.link, now_s);
+        let mut foretold = fitted.link;
+        if self.is_near {
+            // Both ends may be all there is: more than was seen to be moved at once is not foretold.
+            foretold.ceiling_bytes_per_s.get_or_insert(fitted.seen_bytes_per_s);
+        }
+        let expected_s = self.ahead_s(self.shape, &foretold, now_s);
         let (low_s, high_s) = self.interval(&seen, &fitted, expected_s, now_s);
         let plan = Plan { shape: self.shape, expected_s, low_s, high_s, link: fitted.link };
         self.plan = Some(plan);
-        self.first.get_or_insert(plan);
+        if self.is_probed() {
+            self.first.get_or_insert(plan);
+        }
     }
 
     /// With blocks that are not back and already took longer than is usual: to leave them out would be to count only
@@ -278,6 +338,10 @@ impl Pilot {
             None => seen_bytes_per_s,
             Some(ceiling) => ceiling * now_bytes_per_s / seen_bytes_per_s,
         };
+        // Near by something may be late that is not back: at worst all goes on as it went so far.
+        let so_far =
+            if self.is_near { self.back_bytes as f64 / (now_s - self.began_s).max(1e-9) } else { f64::INFINITY };
+        let least_bytes_per_s = least_bytes_per_s.min(so_far);
         let worst = Link { ceiling_bytes_per_s: Some(least_bytes_per_s), ..link };
         // The first blocks of their connections took longer than others will, and nobody knows by how much.
         let unknown = if self.seen.iter().all(|one| one.is_fresh) { 2.0 * UNKNOWN } else { UNKNOWN };
@@ -312,10 +376,6 @@ impl Pilot {
     }
 }
 
-fn is_near(latency_s: Option<f64>) -> bool {
-    latency_s.is_some_and(|latency_s| latency_s <= NEAR_S)
-}
-
 /// Without a probe: the first shape, and how many blocks must be back before there is a plan.
 ///
 /// What is far goes over all connections from the beginning, in one round if that is short: each is new and costs round
@@ -325,7 +385,7 @@ fn is_near(latency_s: Option<f64>) -> bool {
 fn first_round(bytes: u64, room: &Room, latency_s: Option<f64>) -> (Shape, usize) {
     let (most, is_near) = (room.max_concurrency, is_near(latency_s));
     if is_near && room.limits.min_block_bytes <= NEAR_BYTES {
-        return (room.fitting(room.least_block_bytes(bytes, room.limits.max_blocks).max(NEAR_BYTES), 1), 2);
+        return (room.fitting(room.least_block_bytes(bytes, room.limits.max_blocks).max(NEAR_BYTES), 1), NEAR_BLOCKS);
     }
     let more = if is_near { 0.0 } else { latency_s.unwrap_or(0.025) / EACH_S };
     let concurrency = (FEW as f64 + more).min(most as f64) as usize;

@@ -7,7 +7,7 @@ use super::{Observation, Room};
 /// Of a file of so many bytes or more, …
 const LARGE_BYTES: u64 = 256_000_000;
 /// … this share is moved before the plan is made. A smaller one would be through in the time that it takes to probe.
-const PROBED: f64 = 0.03;
+pub(super) const PROBED: f64 = 0.03;
 /// Smaller blocks tell of latency alone.
 const LEAST_BYTES: u64 = 4 << 10;
 /// Larger ones tell no more, and are slow where links are slow.

@@ -28,7 +28,7 @@ pub use stop::Stop;
 use crate::buffers::Buffers;
 use crate::error::Error;
 use crate::journal::{self, Begun, Journal, Side};
-use crate::model::{Plan, Room};
+use crate::model::{self, Plan, Room};
 use crate::store::{Attempt, Failure, Found, Kind, Limits, Meta, PutOptions, Store, Upload};
 use gentle::{Gentle, slice_s};
 pub(crate) use pace::Pace;
@@ -340,8 +340,9 @@ impl Mover {
             (place.store.head(&place.name, &mut seen).await, seen)
         };
         let (meta, went) = self.ask(Kind::Transient(None), request).await?;
-        let connecting_s = went.straight.flatten().unwrap_or(0.0);
-        Ok((meta, began.elapsed().as_secs_f64() - connecting_s))
+        let connecting_s = went.straight.flatten();
+        let answer_s = began.elapsed().as_secs_f64() - connecting_s.unwrap_or(0.0);
+        Ok((meta, model::latency_s(answer_s, connecting_s)))
     }
 
     /// A request without a block.

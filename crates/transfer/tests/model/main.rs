@@ -18,6 +18,17 @@ const BASE: Link = Link {
     sum_bytes_per_s: 1e12,
     loss: 0.0,
     burst_bytes: 0.0,
+    serves_s: 0.0,
+    held_up: None,
+};
+/// Both ends are the limit.
+const ENDS: Link = Link {
+    name: "ends",
+    round_trip_s: 0.0001,
+    thinks_s: 0.0005,
+    bytes_per_s: 600.0 * MB,
+    sum_bytes_per_s: 900.0 * MB,
+    ..BASE
 };
 const LINKS: [Link; 6] = [
     Link { name: "slow", bytes_per_s: 0.2 * MB, ..BASE },
@@ -241,9 +252,8 @@ fn on_a_near_link_blocks_are_not_small() {
 /// each is held back, there are as many as may be.
 #[test]
 fn what_is_near_goes_over_few_connections_if_each_is_fast() {
-    let near = Link { name: "near", round_trip_s: 0.0001, thinks_s: 0.0005, ..BASE };
-    let ends = Link { bytes_per_s: 600.0 * MB, sum_bytes_per_s: 900.0 * MB, ..near };
-    for (link, connections, least_bytes) in [(ends, 1..=8, 8 << 20), (near, 64..=64, 1)] {
+    let near = Link { name: "near", bytes_per_s: BASE.bytes_per_s, sum_bytes_per_s: BASE.sum_bytes_per_s, ..ENDS };
+    for (link, connections, least_bytes) in [(ENDS, 1..=8, 8 << 20), (near, 64..=64, 1)] {
         let bytes = 1_000_000_000;
         let mut watched = Watched::new(link, bytes, room(), 1);
         let all_s = World::new(link, 1).moves(&mut watched);
@@ -260,9 +270,8 @@ fn what_is_near_goes_over_few_connections_if_each_is_fast() {
 #[test]
 fn what_is_near_and_takes_no_small_blocks_begins_over_few_connections() {
     let limits = Limits { min_block_bytes: 5 << 20, max_blocks: 10_000, ..room().limits };
-    let near = Link { name: "near", round_trip_s: 0.0001, thinks_s: 0.0005, ..BASE };
-    let ends = Link { bytes_per_s: 600.0 * MB, sum_bytes_per_s: 900.0 * MB, ..near };
-    for (link, connections, longer) in [(ends, 4..=16, 1.1), (near, 48..=64, 2.0)] {
+    let near = Link { name: "near", bytes_per_s: BASE.bytes_per_s, sum_bytes_per_s: BASE.sum_bytes_per_s, ..ENDS };
+    for (link, connections, longer) in [(ENDS, 2..=8, 1.1), (near, 48..=64, 2.0)] {
         let bytes = 1_000_000_000;
         let mut watched = Watched::new(link, bytes, Room { limits, ..room() }, 1);
         let all_s = World::new(link, 1).moves(&mut watched);
@@ -273,6 +282,46 @@ fn what_is_near_and_takes_no_small_blocks_begins_over_few_connections() {
         assert!(connections.contains(&shape.concurrency), "{shape:?}");
         assert!(all_s <= longer * best_s, "{shape:?}: {all_s} {best_s}");
     }
+}
+
+/// One block says nothing if it was late, whichever it is; and what is foretold rests on as much as elsewhere.
+#[test]
+fn what_is_near_is_foretold_although_a_block_is_held_up() {
+    let limits = Limits { min_block_bytes: 5 << 20, max_blocks: 10_000, ..room().limits };
+    let busy = Link { name: "busy", bytes_per_s: 300.0 * MB, sum_bytes_per_s: 400.0 * MB, serves_s: 0.001, ..ENDS };
+    for (room, link) in [ENDS, busy].into_iter().flat_map(|link| [(room(), link), (Room { limits, ..room() }, link)]) {
+        for late in (0..12).map(Some).chain([None]) {
+            let link = Link { held_up: late.map(|late| (late, 0.2)), ..link };
+            let mut watched = Watched::new(link, 1_000_000_000, room, 1);
+            let all_s = World::new(link, 1).moves(&mut watched);
+            let Plan { expected_s, low_s, high_s, shape, .. } = *watched.pilot.first().unwrap();
+            let last = watched.pilot.plan().unwrap().shape;
+            let foretold = expected_s / all_s;
+            println!(
+                "{} {late:?}: {all_s:.2} s, foretold {foretold:.2} ({:.2} to {:.2}) {shape:?}, {last:?} in {} blocks",
+                link.name,
+                low_s / all_s,
+                high_s / all_s,
+                watched.handed_out.len()
+            );
+            assert!((0.65..1.5).contains(&foretold), "{} {late:?}: {foretold}", link.name);
+            assert!((low_s..=high_s).contains(&all_s), "{} {late:?}: {low_s} to {high_s}, {all_s}", link.name);
+            assert!(watched.handed_out.len() <= 400 && last.concurrency <= 16, "{} {late:?}: {last:?}", link.name);
+        }
+    }
+}
+
+/// A store that can answer only so many requests a second makes a crowd of small blocks slow, as if bytes had to wait,
+/// whose size then would not matter.
+#[test]
+fn blocks_are_not_small_where_many_requests_wait() {
+    let link = Link { name: "waits", thinks_s: 0.004, serves_s: 0.0025, ..ENDS };
+    let bytes = 1_000_000_000;
+    let mut watched = Watched::new(link, bytes, room(), 1);
+    let all_s = World::new(link, 1).moves(&mut watched);
+    let shape = watched.pilot.first().unwrap().shape;
+    println!("{all_s:.2} s, {shape:?}, {} blocks", watched.handed_out.len());
+    assert!(watched.handed_out.len() <= 2_000, "{shape:?}");
 }
 
 /// S3 has no block small enough to probe with: there, as many as latency asks for are under way from the beginning.

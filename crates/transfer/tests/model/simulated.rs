@@ -24,6 +24,10 @@ pub struct Link {
     pub loss: f64,
     /// What gets through before the sum is held back to `sum_bytes_per_s`, which until then is a hundred times that.
     pub burst_bytes: f64,
+    /// What the store does for a request before its bytes flow, one after the other.
+    pub serves_s: f64,
+    /// Which block is held up by something else, and for how long.
+    pub held_up: Option<(usize, f64)>,
 }
 
 #[derive(Debug, Default)]
@@ -54,13 +58,16 @@ pub struct World {
     now_s: f64,
     /// What the sum may still have before it is held back.
     burst_bytes: f64,
+    /// From then on the store serves another request.
+    free_s: f64,
+    begun: usize,
     random: Xoshiro256PlusPlus,
 }
 
 impl World {
     pub fn new(link: Link, seed: u64) -> Self {
         let random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Self { link, connections: Vec::new(), now_s: 0.0, burst_bytes: link.burst_bytes, random }
+        Self { link, connections: Vec::new(), now_s: 0.0, burst_bytes: link.burst_bytes, free_s: 0.0, begun: 0, random }
     }
 
     /// Begin or commit.
@@ -92,11 +99,18 @@ impl World {
             self.connections.push(Connection { window_bytes, is_new: true, ..Connection::default() });
             self.connections.len() - 1
         });
-        let Link { round_trip_s, thinks_s, .. } = self.link;
+        let Link { round_trip_s, thinks_s, serves_s, held_up, .. } = self.link;
         let connection = &mut self.connections[index];
         let connecting_s = std::mem::take(&mut connection.is_new).then_some(round_trip_s);
         // Half of the round trip and the thinking come after the bytes.
-        let flows_s = self.now_s + connecting_s.unwrap_or(0.0) + round_trip_s / 2.0;
+        let comes_s = self.now_s + connecting_s.unwrap_or(0.0) + round_trip_s / 2.0;
+        let mut flows_s =
+            comes_s + held_up.filter(|(which, _)| *which == self.begun).map_or(0.0, |(_, longer_s)| longer_s);
+        if serves_s > 0.0 {
+            self.free_s = self.free_s.max(comes_s) + serves_s;
+            flows_s = flows_s.max(self.free_s);
+        }
+        self.begun += 1;
         let answer_s = round_trip_s / 2.0 + thinks_s * self.random.random_range(0.9..1.1);
         let left_bytes = bytes as f64;
         let tick_s = flows_s + round_trip_s;
