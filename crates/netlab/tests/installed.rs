@@ -175,7 +175,6 @@ fn shell(script: &str, limit: Duration) -> Program {
         name: "sh",
         install: "apt-get install dash",
         arguments: ["-c", script].map(String::from).into(),
-        environment: vec![],
         files: vec![("page".into(), "this is {folder}".into())],
         // Nobody listens there.
         address: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)),

@@ -206,7 +206,8 @@ fn wide_characters_and_spaces_take_their_room() {
     let mut run = common::compare();
     run.claims.clear();
     let point = PointSummary { n: 10_u64.pow(18), median: None, ..run.points[0].clone() };
-    run.points = vec![PointSummary { metric: "和🚀和🚀和🚀和🚀".into(), variant: "words   ".repeat(9), ..point }];
+    run.points =
+        vec![PointSummary { metric: "和🚀和🚀和🚀和🚀".into(), variant: "words   ".repeat(9), ..point }];
     for width in 60..200 {
         let table = terminal::points_table(&run, &Style { color: false, width });
         assert!(table.lines().all(|line| line.width() <= width), "{table} at {width}");

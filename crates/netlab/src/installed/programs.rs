@@ -12,7 +12,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 fn program(name: &'static str, install: &'static str, arguments: &[&str], address: SocketAddr) -> Program {
     let arguments = arguments.iter().map(ToString::to_string).collect();
-    Program { name, install, arguments, environment: vec![], files: vec![], address, is_ready: |_| true, limit: LIMIT }
+    Program { name, install, arguments, files: vec![], address, is_ready: |_| true, limit: LIMIT }
 }
 
 fn with_files<const N: usize>(program: Program, files: [(&str, String); N]) -> Program {
@@ -214,9 +214,7 @@ pub fn minio(address: SocketAddr) -> Program {
     let listen = address.to_string();
     let arguments = ["server", "--quiet", "--address", &listen, "--console-address", "127.0.0.1:0", "{folder}/data"];
     let program = program("minio", "go install github.com/minio/minio@latest", &arguments, address);
-    // It keeps what was overwritten or removed until it cleans up, which by default is every five minutes.
-    let environment = vec![("MINIO_API_DELETE_CLEANUP_INTERVAL", "5s")];
-    Program { environment, is_ready: is_refusing, ..program }
+    Program { is_ready: is_refusing, ..program }
 }
 
 /// Whether it refuses who asks without a name: before it is ready it says so, even where it calls itself healthy.

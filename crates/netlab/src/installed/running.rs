@@ -37,8 +37,6 @@ pub struct Program {
     pub install: &'static str,
     /// Its arguments, in which `{folder}` is the folder that its files are in.
     pub arguments: Vec<String>,
-    /// What is set in its environment, beside what is set in ours.
-    pub environment: Vec<(&'static str, &'static str)>,
     /// Its files by their paths within the folder, with `{folder}` in them too. A path with a `/` at its end is a
     /// folder.
     pub files: Vec<(String, String)>,
@@ -171,7 +169,6 @@ impl Program {
         let said = File::create(folder.join(SAID))?;
         let mut command = Command::new(program);
         command.args(self.arguments.iter().map(|argument| in_place(argument)));
-        command.envs(self.environment.iter().copied());
         // What it keeps for its user it keeps here.
         command.current_dir(folder).env("HOME", folder).env("XDG_DATA_HOME", folder).env("XDG_CONFIG_HOME", folder);
         command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said);

@@ -92,18 +92,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let seed = ascertain_sys::clock::unix_ns();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut round = Duration::ZERO;
-    while arms[0].took.is_empty() || began.elapsed() + round < limit {
+    let mut ended = Ok(());
+    while ended.is_ok() && (arms[0].took.is_empty() || began.elapsed() + round < limit) {
         let round_began = Instant::now();
-        let mut order: Vec<&mut Arm> = arms.iter_mut().collect();
-        order.shuffle(&mut random);
-        for arm in order {
-            arm.took.push(bench.measure(&arm.client, arm.way, arm.setting)?);
-        }
+        ended = bench.round(&mut arms, &mut random);
         // One more must fit, and a slow one.
         round = round.max(round_began.elapsed());
     }
-    print!("{}", table::of(&arms, &missing, seed));
-    Ok(())
+    // Where one has failed, what was measured before is not lost.
+    if arms.iter().all(|arm| !arm.took.is_empty()) {
+        print!("{}", table::of(&arms, &missing, seed));
+    }
+    ended
 }
 
 impl Bench {
@@ -127,7 +127,22 @@ impl Bench {
         Ok(Self { server, folder, bytes: megabytes * 1_000_000, sum })
     }
 
+    /// Each once, in a random order.
+    fn round(&self, arms: &mut [Arm], random: &mut Xoshiro256PlusPlus) -> Result<(), Box<dyn Error>> {
+        let mut order: Vec<&mut Arm> = arms.iter_mut().collect();
+        order.shuffle(random);
+        for arm in order {
+            arm.took.push(self.measure(&arm.client, arm.way, arm.setting)?);
+        }
+        Ok(())
+    }
+
     fn measure(&self, client: &Client, way: Way, setting: usize) -> Result<Took, Box<dyn Error>> {
+        // MinIO keeps there what was overwritten, for five minutes, in which it would fill the memory.
+        for entry in fs::read_dir(self.server.folder().join("data/.minio.sys/tmp/.trash"))? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() { fs::remove_dir_all(entry.path()) } else { fs::remove_file(entry.path()) }?;
+        }
         let got = self.folder.path().join("got");
         if way == Way::Get {
             // What another one has left there is gone, and its memory given back, before the clock runs.
