@@ -169,8 +169,9 @@ impl Move {
             }
             // `s3:bucket/name` is how others write addresses: as a path it would be a surprise.
             None if names_a_scheme(address) => {
+                let path = address.strip_prefix("file:").map_or_else(|| format!("./{address}"), str::to_string);
                 return Err(Error::Request(format!(
-                    "`{address}` is no address (`s3://BUCKET/NAME`): if a file is meant, `./{address}`"
+                    "`{address}` is no address (`s3://BUCKET/NAME`): if a file is meant, `{path}`"
                 )));
             }
             None => address,

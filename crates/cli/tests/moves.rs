@@ -140,6 +140,7 @@ fn what_goes_wrong_has_a_code_and_a_way_out() {
         (&["put", "nothing", "b"], 2, "can't read nothing"),
         (&["put", "a", "ftp://host/a"], 2, "an address begins with"),
         (&["put", "a", "s3:bucket/a"], 2, "if a file is meant, `./s3:bucket/a`"),
+        (&["put", "a", "file:place/a"], 2, "if a file is meant, `place/a`"),
         (&["put", "a", "s3:///a"], 2, "s3://BUCKET/NAME"),
         (&["put", "a", "a", "b"], 2, "ends with a slash"),
         (&["put", "-", "folder/"], 2, "give its name"),

@@ -254,13 +254,13 @@ impl<'r, 'a> Schedule<'r, 'a> {
     }
 
     /// Defers the claims whose shortest possible verdict does not fit in the time that is left. Not comparisons: their
-    /// figures are better than none.
+    /// figures are better than none; nor what a table's trials tell anyway, if there are to be enough of them.
     fn defer(&mut self, lane: usize) {
         if self.goes_on[lane] || self.judge.config.exact_trials.is_some() {
             return;
         }
         let (left_ns, trial_ns) = (self.time_left_ns() as f64, self.trial_ns(lane));
-        let RunJudge { lanes, claims, .. } = &mut *self.judge;
+        let RunJudge { lanes, claims, config, .. } = &mut *self.judge;
         let lane = &lanes[lane];
         for &claim in &lane.claims {
             let judge = &mut claims[claim];
@@ -268,6 +268,9 @@ impl<'r, 'a> Schedule<'r, 'a> {
                 continue;
             }
             let trials = judge.soonest_verdict();
+            if config.table_trials.is_some_and(|wanted| trials <= wanted) && lane.table.contains(judge.slots()) {
+                continue;
+            }
             let fits = |trials: u64| trial_ns * trials.saturating_sub(lane.trials) as f64 <= left_ns;
             if !fits(trials) {
                 let needed_ns = trial_ns * trials as f64;

@@ -85,6 +85,21 @@ fn a_single_claim_that_can_not_fit_is_deferred_after_one_trial() {
     assert_eq!(hears.outlooks, [], "nothing is waited for");
 }
 
+/// Its trials are made, and so they count.
+#[test]
+fn a_claim_on_a_tables_arms_is_not_deferred() {
+    let experiment = Scripted::new(&["fast", "slow"], slowly);
+    let arms = ["fast", "slow"].map(arm);
+    for (table_trials, verdict) in [(14, Verdict::Undecided), (13, Verdict::Deferred)] {
+        let claim = versus("one", "fast", "slow", Bound::AtLeast(1.0), Judging::Rate);
+        let max_time = Duration::from_millis(350);
+        let config = Config { max_time, table_trials: Some(table_trials), ..Config::default() };
+        let table = Table { experiment: experiment.spec().id.clone(), arms: arms.to_vec() };
+        let plan = Plan { tables: vec![table], ..plan(vec![claim], config) };
+        assert_eq!(outcome(&experiment, &plan).claims[0].verdict, verdict);
+    }
+}
+
 /// The figures of a comparison are better than none.
 #[test]
 fn a_comparison_says_what_it_takes_and_uses_the_time_there_is() {

@@ -162,7 +162,11 @@ pub(crate) fn here(claim: &ClaimResult) -> String {
     match (figure, rate) {
         (Some(figure), _) if claim.asked.is_comparison() => figure,
         (Some(figure), Some(rate)) => format!("{rate}; {figure}"),
-        (figure, rate) => figure.or(rate).unwrap_or_else(|| "-".into()),
+        (None, Some(rate)) => {
+            let median = median(claim).map_or_else(String::new, |median| format!(", median {median}"));
+            format!("{rate} of trials{median}")
+        }
+        (figure, None) => figure.unwrap_or_else(|| "-".into()),
     }
 }
 
@@ -337,7 +341,11 @@ pub(crate) fn median_cells(point: &PointSummary, layout: &TableLayout) -> Figure
 fn censored(point: &PointSummary, figure: Figure, symbol: &str) -> Figure {
     match point.median {
         _ if point.censored == 0 => figure,
-        None => Figure::said(over(point.unit, point.limit), format!("stopped in {} of {}", point.censored, point.n)),
+        None => {
+            // One that never began, since another of its trial was stopped, has no limit that it met.
+            let what = if point.limit.is_some() { "stopped" } else { "lost" };
+            Figure::said(over(point.unit, point.limit), format!("{what} in {} of {}", point.censored, point.n))
+        }
         Some(_) => open_above(point, figure, symbol, point.median_low, point.limit),
     }
 }

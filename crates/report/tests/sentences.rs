@@ -441,6 +441,9 @@ fn what_is_deferred_says_what_it_takes_and_what_was_seen() {
     let mut run = common::check();
     run.claims = vec![deferred];
     let text = terminal::checked(&run, &Shown::default(), None, &Style { color: false, width: 100 });
+    assert!(!text.contains("152.4 µs"), "a table has more of it: {text}");
+    run.points.iter_mut().for_each(|point| point.n = 1);
+    let text = terminal::checked(&run, &Shown::default(), None, &Style { color: false, width: 100 });
     assert!(text.contains("152.4 µs") && text.contains("kahan-avx512"), "the medians: {text}");
     assert!(!text.contains("23.12 µs") && !text.contains("fill_rate"), "and no others: {text}");
     run.claims[0].trials = 0;

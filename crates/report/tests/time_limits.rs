@@ -32,6 +32,9 @@ fn what_was_stopped_is_over_its_limit() {
     });
     let cells = row(&all);
     assert!(cells.contains(" | over 30 ms | stopped in 43 of 43 | over 30 ms | "), "{cells}");
+    let points = all.points.iter().map(|point| PointSummary { limit: None, ..point.clone() }).collect();
+    let lost = Outcome { points, ..all.clone() };
+    assert!(row(&lost).contains(" | unknown | lost in 43 of 43 | "), "{}", row(&lost));
     let some = stopped(3, |_| {});
     let cells = row(&some);
     assert!(cells.contains(" | 24.63 ms | 24.56 to 24.73 | 24.14 to over 30 ms | "), "{cells}");

@@ -8,6 +8,7 @@ use ascertain::names::among;
 use ascertain::runs;
 use ascertain_engine::claim::Judging;
 use ascertain_engine::evidence;
+use ascertain_engine::names::suggestion;
 use ascertain_engine::outcome::{ClaimResult, Verdict};
 use ascertain_engine::recorded::{self, RecordedRun};
 use ascertain_report::layout::TableLayout;
@@ -173,6 +174,7 @@ fn find<'a>(pictures: &'a [Picture], id: &str) -> anyhow::Result<&'a Plot> {
     if let Some(found) = plots.clone().find(|plot| plot.id == id) {
         return Ok(found);
     }
-    let ids: Vec<&str> = plots.map(|plot| plot.id.as_str()).collect();
-    bail!("the report has no plot `{id}`{}", among(id, ids))
+    // All of them may be a thousand.
+    let near = suggestion(id, plots.map(|plot| plot.id.as_str())).unwrap_or_default();
+    bail!("the report has no plot `{id}`{near}; `--plots` lists them")
 }

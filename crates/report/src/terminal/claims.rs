@@ -41,12 +41,13 @@ pub fn checked(outcome: &Outcome, shown: &Shown, report: Option<&str>, style: &S
     parted([sentences(&asked, style), deferred_table(&asked, style), threats(outcome, style), end])
 }
 
-/// What was measured of claims before they were deferred: few trials tell more than none.
+/// What was measured of claims before they were deferred: few trials tell more than none. Where there are more of an arm,
+/// a table has them, and shows them.
 fn deferred_table(outcome: &Outcome, style: &Style) -> String {
     let is_deferred = |claim: &&ClaimResult| claim.verdict == Verdict::Deferred && claim.trials > 0;
     let deferred: Vec<&ClaimResult> = outcome.claims.iter().filter(is_deferred).collect();
     let is_theirs = |point: &&PointSummary| {
-        let of_claim = |claim: &&&ClaimResult| claim.experiment == point.experiment;
+        let of_claim = |claim: &&&ClaimResult| claim.experiment == point.experiment && point.n <= claim.trials;
         let mut arms = deferred.iter().filter(of_claim).flat_map(|claim| &claim.asked.tests).flat_map(TestSpec::arms);
         arms.any(|arm| (&arm.variant, &arm.point) == (&point.variant, &point.at))
     };
