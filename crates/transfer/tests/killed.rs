@@ -211,12 +211,12 @@ fn killed_while_a_store_counts() {
             random.fill_bytes(&mut content);
             fs::write(&source, &content).unwrap();
             let before = store.object("bucket", "a/b");
-            loop {
+            for attempt in 0.. {
                 let mark = store.seen().len();
                 let there = journalled(&journals);
                 let moment = Duration::from_micros(random.random_range(0..3000));
-                // To the commit, and beyond.
-                let requests = random.random_range(0..blocks + 4);
+                // To the commit, and beyond: in the end also until what was committed is read back.
+                let requests = random.random_range(0..blocks + 4 + attempt);
                 let status = run_to(&store, "put", folder.path(), requests, moment);
                 assert!(status.signal() == Some(9) || status.success(), "{dialect:?}: {status}");
                 killed += usize::from(status.signal() == Some(9));
