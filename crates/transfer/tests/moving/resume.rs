@@ -12,7 +12,7 @@ use super::{file, mover, names, run, terms};
 
 /// Blocks are small and few, so that each moment at which it is stopped comes, and others are done by then.
 fn journalled(folder: &Path) -> Terms {
-    Terms { journals: Some(folder.join("journals")), max_concurrency: 4, memory_bytes: 256 << 10, ..terms() }
+    Terms { journals: Some(folder.join("journals")), max_concurrency: 4, memory_bytes: 64 << 10, ..terms() }
 }
 
 /// A put that is stopped at a block.
