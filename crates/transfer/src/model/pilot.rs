@@ -63,7 +63,6 @@ pub struct Pilot {
     /// When it was last fitted, in blocks seen.
     fitted: usize,
     latency_s: Option<f64>,
-    is_near: bool,
     fixed_s: f64,
     /// The blocks that are, and since when.
     under_way: Vec<(u64, f64)>,
@@ -83,9 +82,8 @@ impl Pilot {
     /// For so many bytes. `latency_s` is what a request without a block takes, if that is known.
     #[must_use]
     pub fn new(bytes: u64, room: Room, latency_s: Option<f64>, seed: u64) -> Self {
-        let is_near = is_near(latency_s);
         // There it would cost more than to find out while moving.
-        let probe = if is_near { Probe::default() } else { Probe::new(bytes, &room) };
+        let probe = if is_near(latency_s) { Probe::default() } else { Probe::new(bytes, &room) };
         let (shape, first_round) = first_round(bytes, &room, latency_s);
         Self {
             room,
@@ -100,7 +98,6 @@ impl Pilot {
             seen: Vec::new(),
             fitted: 0,
             latency_s,
-            is_near,
             fixed_s: 0.0,
             under_way: Vec::new(),
             most_under_way: 0,
@@ -218,14 +215,18 @@ impl Pilot {
         self.first.as_ref().or(self.plan.as_ref())
     }
 
+    fn is_near(&self) -> bool {
+        is_near(self.latency_s)
+    }
+
     fn is_probed(&self) -> bool {
-        !self.is_near || self.back_bytes as f64 >= self.bytes as f64 * PROBED
+        !self.is_near() || self.back_bytes as f64 >= self.bytes as f64 * PROBED
     }
 
     /// Whether larger blocks over one connection, after the first small ones, tell something and take next to no time.
     fn is_larger_worth_it(&self) -> bool {
         let bytes = NEAR_BLOCKS as u64 * NEAR_BYTES + LARGER_BLOCKS as u64 * LARGER_BYTES;
-        let is_first = self.is_near && self.shape == Shape { block_bytes: NEAR_BYTES, concurrency: 1 };
+        let is_first = self.is_near() && self.shape == Shape { block_bytes: NEAR_BYTES, concurrency: 1 };
         let small_s = median(self.seen.iter().map(|one| one.seconds).collect());
         is_first && bytes as f64 <= self.bytes as f64 * PROBED && small_s.is_some_and(|seconds| seconds <= SHORT_S)
     }
@@ -262,7 +263,7 @@ impl Pilot {
         // How it goes over very many more than were tried nobody knows, nor whether one that is that fast has left
         // anything to others.
         let more = if link.is_at_ends() { 2 } else { 4 };
-        let so_many = match self.is_near {
+        let so_many = match self.is_near() {
             // Of those that have just begun nobody knows what they do.
             true => seen.iter().map(|one| one.in_flight).fold(1.0, f64::max).round() as usize,
             false => self.most_under_way,
@@ -280,9 +281,9 @@ impl Pilot {
         } else if self.left > 0 {
             // Far away never fewer at once: what looks like a ceiling may be a connection that has become slower. Near by
             // each costs both ends something, and as few are taken as are as good.
-            let least = if self.is_near { 1 } else { self.shape.concurrency };
+            let least = if self.is_near() { 1 } else { self.shape.concurrency };
             let chosen = self.room.fitting(chosen.block_bytes, chosen.concurrency.max(least));
-            let enough = if self.is_near { AS_GOOD } else { WORTH_IT };
+            let enough = if self.is_near() { AS_GOOD } else { WORTH_IT };
             if left_s(chosen) < enough * left_s(self.shape) {
                 self.shape = chosen;
             }
@@ -290,7 +291,7 @@ impl Pilot {
         // The first correction comes early.
         self.fitted = if is_moving { self.count } else { self.count.saturating_sub(self.shape.concurrency / 2) };
         let mut foretold = fitted.link;
-        if self.is_near {
+        if self.is_near() {
             // Both ends may be all there is: more than was seen to be moved at once is not foretold.
             foretold.ceiling_bytes_per_s.get_or_insert(fitted.seen_bytes_per_s);
         }
@@ -340,7 +341,7 @@ impl Pilot {
         };
         // Near by something may be late that is not back: at worst all goes on as it went so far.
         let so_far =
-            if self.is_near { self.back_bytes as f64 / (now_s - self.began_s).max(1e-9) } else { f64::INFINITY };
+            if self.is_near() { self.back_bytes as f64 / (now_s - self.began_s).max(1e-9) } else { f64::INFINITY };
         let least_bytes_per_s = least_bytes_per_s.min(so_far);
         let worst = Link { ceiling_bytes_per_s: Some(least_bytes_per_s), ..link };
         // The first blocks of their connections took longer than others will, and nobody knows by how much.
