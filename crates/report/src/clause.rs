@@ -172,9 +172,7 @@ pub(crate) fn arm_label(variant: &str, point: &Point) -> String {
 pub(crate) struct ClaimFigure {
     /// For sentences: "at the median 6.1 times as fast (5.9 to 6.3)".
     pub clause: String,
-    /// For tables: "6.1x as fast (5.9 to 6.3)", "wall 43.10 ms (42.00 to 45.20)".
-    pub short: String,
-    /// The number and its range alone: "6.1x as fast" and "5.9 to 6.3", "43.10 ms" and "42.00 to 45.20".
+    /// For tables, the number and its range alone: "6.1x as fast" and "5.9 to 6.3", "43.10 ms" and "42.00 to 45.20".
     pub figure: Figure,
 }
 
@@ -203,18 +201,15 @@ impl ClaimFigure {
                 };
                 let figure = |word: &str| times_apart(claim, &format!("{word}{as_good}"), &landmarks(*bound));
                 let (words, figure) = (figure(" times")?, figure("x")?);
-                ClaimFigure { clause: format!("{lead}{}", joined(&words)), short: joined(&figure), figure }
+                ClaimFigure { clause: format!("{lead}{}", joined(&words)), figure }
             }
             TestSpec::Versus { measure, scale: Effect::Difference, .. } => {
                 let figure = of_unit(measure);
-                ClaimFigure { clause: format!("{lead}by {}", joined(&figure)), short: joined(&figure), figure }
+                ClaimFigure { clause: format!("{lead}by {}", joined(&figure)), figure }
             }
             TestSpec::Predicate { measure, .. } => {
-                let measure = measure.as_ref()?;
-                let figure = of_unit(measure);
-                let written = joined(&figure);
-                let short = format!("{} {written}", escape_controls(&measure.metric));
-                ClaimFigure { clause: format!("{lead}{written}"), short, figure }
+                let figure = of_unit(measure.as_ref()?);
+                ClaimFigure { clause: format!("{lead}{}", joined(&figure)), figure }
             }
         })
     }

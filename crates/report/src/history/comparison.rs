@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::list::RunState;
 use super::words::{minute, of_place};
-use crate::clause::{ClaimFigure, arm_label};
+use crate::clause::{ClaimFigure, arm_label, joined};
 use crate::csv::{Field, record};
 use crate::figure::Figure;
 use crate::grid::{self, Cell, ColumnKind, Grid};
@@ -154,7 +154,8 @@ impl ClaimSide {
     /// What became of the claim.
     pub fn of(claim: &ClaimResult) -> ClaimSide {
         let rate = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed);
-        let figure = ClaimFigure::of(claim).filter(|_| claim.asked.is_comparison()).map(|figure| figure.short);
+        let figure =
+            ClaimFigure::of(claim).filter(|_| claim.asked.is_comparison()).map(|figure| joined(&figure.figure));
         ClaimSide {
             answer: grid::answer(claim),
             trials: claim.trials,

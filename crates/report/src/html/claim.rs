@@ -12,7 +12,7 @@ use super::markup::Html;
 use super::pack::Pack;
 use super::picture::figures;
 use crate::clause::{
-    ClaimFigure, Clause, NOT_ALIKE, adjective, claimed, compared_names, landmarks, ordered, rate_figure, times,
+    ClaimFigure, Clause, NOT_ALIKE, adjective, claimed, compared_names, joined, landmarks, ordered, rate_figure, times,
 };
 use crate::figure::{Figure, brief_odds, exact_percent};
 use crate::grid;
@@ -227,7 +227,7 @@ fn estimate(claim: &ClaimResult) -> Option<String> {
         [TestSpec::Versus { scale, bound, .. }] if claim.ratio.is_some() => {
             let (what, figure) = match scale {
                 Effect::Ratio => ("ratio", times(claim, "", &landmarks(*bound))?),
-                Effect::Difference => ("difference", ClaimFigure::of(claim)?.short),
+                Effect::Difference => ("difference", joined(&ClaimFigure::of(claim)?.figure)),
             };
             Some(match at_median {
                 true => format!("median {what} {figure}"),

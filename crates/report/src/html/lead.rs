@@ -117,7 +117,9 @@ fn missed(claim: &ClaimResult) -> [String; 2] {
     };
     let here = match (claim.asked.tests.as_slice(), figure, grid::median(claim)) {
         ([TestSpec::Versus { .. }], Some(figure), _) => format!("{}{}", figure.figure.value, of_whose(claim)),
-        (_, Some(figure), _) => figure.short,
+        ([TestSpec::Predicate { measure: Some(measure), .. }], Some(figure), _) => {
+            format!("{} {}", escape_controls(&measure.metric), joined(&figure.figure))
+        }
         ([TestSpec::Predicate { measure: Some(measure), .. }], None, Some(median)) => {
             format!("{}, with a median {} of {median}", seen(claim), clause::named(measure))
         }
@@ -304,7 +306,7 @@ fn point<'a>(arm: &Arm, measure: &Measure, outcome: &'a Outcome) -> Option<&'a P
 }
 
 fn median(arm: &Arm, measure: &Measure, outcome: &Outcome) -> Option<String> {
-    point(arm, measure, outcome).map(|point| grid::plain(point, point.median))
+    point(arm, measure, outcome).map(|point| grid::points::plain(point, point.median))
 }
 
 /// What to say first of a run whose verdicts speak of more trials than its evidence has, since rows were lost or taken

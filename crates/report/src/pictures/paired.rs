@@ -13,7 +13,7 @@ use super::measured::{Measured, scale_for};
 use super::trials::not_drawn;
 use super::{Picture, PictureKind, Table, names};
 use crate::amount::Amount;
-use crate::clause::{ClaimFigure, adjective, failures};
+use crate::clause::{ClaimFigure, adjective, failures, joined};
 use crate::plot::{Axis, Layer, Plot, Range, Scale, Which};
 use crate::text::{capitalised, counted, plain};
 
@@ -149,7 +149,7 @@ fn table(claim: &ClaimResult, path: &ClaimPath, effect: PairedEffect) -> Table {
         row(name, value.map_or_else(|| "-".into(), |value| effect.unit().human(value)));
     }
     if let Some(figure) = ClaimFigure::of(claim) {
-        row("the claim's figure", figure.short);
+        row("the claim's figure", joined(&figure.figure));
     }
     table
 }
