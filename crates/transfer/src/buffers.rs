@@ -13,8 +13,9 @@ use crate::store::Block;
 
 /// What is summed at a time: it is in the processor's cache then.
 pub(crate) const STEP_BYTES: usize = 256 << 10;
-/// No more is kept. While blocks are moved, what one gives back the next one takes.
-const KEPT_BYTES: usize = 32 << 20;
+/// No more is kept: one block as they are near by, or many small ones. While blocks are moved, what one gives back the
+/// next one takes.
+const KEPT_BYTES: usize = 64 << 20;
 
 /// Where the memory of blocks comes from, and goes back to. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -146,7 +147,7 @@ mod tests {
         drop(again);
         drop(buffers.block(880));
         assert_eq!(kept(), [880], "the other was too large");
-        let many: Vec<_> = (0..40).map(|_| buffers.block(1 << 20)).collect();
+        let many: Vec<_> = (0..80).map(|_| buffers.block(1 << 20)).collect();
         drop(many);
         assert_eq!(kept().len(), KEPT_BYTES >> 20);
     }

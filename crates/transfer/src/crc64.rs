@@ -28,7 +28,41 @@ pub(crate) fn digest() -> Digest {
 /// ```
 #[must_use]
 pub fn crc64_of_blocks(blocks: impl IntoIterator<Item = (u64, u64)>) -> u64 {
-    blocks.into_iter().fold(0, |whole, (bytes, crc64)| crc_fast::checksum_combine(Crc64Nvme, whole, crc64, bytes))
+    // Nearly all are of one size.
+    let (mut of_bytes, mut power) = (0, ONE);
+    blocks.into_iter().fold(0, |whole, (bytes, crc64)| {
+        if bytes != of_bytes {
+            (of_bytes, power) = (bytes, power_of_x(bytes));
+        }
+        times(whole, power) ^ crc64
+    })
+}
+
+/// The polynomial of CRC-64/NVME. As in its sums the highest bit is the coefficient of 1.
+const POLYNOMIAL: u64 = 0x9a6c_9329_ac4b_c9b5;
+/// 1, of which the others are powers of x.
+const ONE: u64 = 1 << 63;
+
+/// The product of two polynomials, modulo that of the sum.
+fn times(one: u64, mut other: u64) -> u64 {
+    let mut product = 0;
+    for place in (0..64).rev() {
+        product ^= other & (one >> place & 1).wrapping_neg();
+        other = (other >> 1) ^ (POLYNOMIAL & (other & 1).wrapping_neg());
+    }
+    product
+}
+
+/// What a sum is multiplied by when so many bytes follow: eight times as high a power of x.
+fn power_of_x(mut bytes: u64) -> u64 {
+    let (mut power, mut square) = (ONE, ONE >> 8);
+    while bytes > 0 {
+        if bytes & 1 == 1 {
+            power = times(power, square);
+        }
+        (square, bytes) = (times(square, square), bytes >> 1);
+    }
+    power
 }
 
 /// The CRC-32C of these bytes.
@@ -40,4 +74,24 @@ pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
 pub(crate) fn crc32c_of_blocks(blocks: impl IntoIterator<Item = (u64, u32)>) -> u32 {
     let add = |whole, (bytes, crc32c)| crc_fast::checksum_combine(Crc32Iscsi, whole, u64::from(crc32c), bytes);
     blocks.into_iter().fold(0, add) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// The library's own combination is right, and takes a quarter of a millisecond for each block.
+        #[test]
+        fn blocks_are_combined_as_the_library_does(
+            blocks in prop::collection::vec((prop_oneof![Just(8_u64 << 20), 0..300_u64, any::<u64>()], any::<u64>()), 0..20),
+        ) {
+            let combine = |whole, &(bytes, crc64): &(u64, u64)| {
+                crc_fast::checksum_combine(Crc64Nvme, whole, crc64, bytes)
+            };
+            prop_assert_eq!(crc64_of_blocks(blocks.iter().copied()), blocks.iter().fold(0, combine));
+        }
+    }
 }

@@ -295,7 +295,10 @@ impl Pilot {
             // Both ends may be all there is: more than was seen to be moved at once is not foretold.
             foretold.ceiling_bytes_per_s.get_or_insert(fitted.seen_bytes_per_s);
         }
-        let expected_s = self.ahead_s(self.shape, &foretold, now_s);
+        let mut expected_s = self.ahead_s(self.shape, &foretold, now_s);
+        if !is_moving && self.left == 0 {
+            expected_s = expected_s.max(self.last_s(now_s) + self.fixed_s / 2.0);
+        }
         let (low_s, high_s) = self.interval(&seen, &fitted, expected_s, now_s);
         let plan = Plan { shape: self.shape, expected_s, low_s, high_s, link: fitted.link };
         self.plan = Some(plan);
@@ -350,6 +353,13 @@ impl Pilot {
         let low_s = expected_s - (expected_s - at(0.05)).max(0.0) * wider - unknown_s;
         let high_s = expected_s + (at(0.95) - expected_s).max(0.0) * wider;
         (low_s.max(now_s), high_s.max(self.ahead_s(self.shape, &worst, now_s)) + unknown_s)
+    }
+
+    /// When the last of an only round will be back, of which the quickest are: it takes them as long again, at the least,
+    /// as lay between the first and the last of these.
+    fn last_s(&self, now_s: f64) -> f64 {
+        let first_s = self.seen.iter().map(|one| one.ended_s).fold(now_s, f64::min);
+        now_s + (now_s - first_s)
     }
 
     /// When all will be through, if each block takes as long as the link says: connections that are free first take

@@ -19,6 +19,7 @@ const BASE: Link = Link {
     loss: 0.0,
     burst_bytes: 0.0,
     serves_s: 0.0,
+    apart: 0.0,
     held_up: None,
 };
 /// Both ends are the limit.
@@ -172,6 +173,24 @@ fn a_file_that_is_not_large_takes_a_tenth_longer_than_the_best_of_a_sweep_at_mos
             assert!(!is_knowable || (0.9..1.1).contains(&foretold), "{} {bytes}: {foretold}", link.name);
         }
     }
+}
+
+/// The first quarter of a round that is back was the quickest: to expect the others when these came would be to expect
+/// them too early.
+#[test]
+fn the_last_of_an_only_round_is_foretold_later_than_the_first_came() {
+    let link = Link { apart: 0.04, ..NEARER };
+    let bytes = 40_000_000;
+    let foretold = (0..20).map(|seed| {
+        let mut watched = Watched::new(link, bytes, room(), seed);
+        let all_s = World::new(link, seed).moves(&mut watched);
+        let Plan { expected_s, low_s, high_s, .. } = *watched.pilot.first().unwrap();
+        assert!(low_s <= expected_s && expected_s <= high_s);
+        expected_s / all_s
+    });
+    let mean = foretold.sum::<f64>() / 20.0;
+    println!("{mean:.3} of what it took");
+    assert!((0.92..1.05).contains(&mean), "{mean}");
 }
 
 /// What was foretold, in times as long as it took.

@@ -26,6 +26,8 @@ pub struct Link {
     pub burst_bytes: f64,
     /// What the store does for a request before its bytes flow, one after the other.
     pub serves_s: f64,
+    /// The standard deviation of the rates of connections, as a share of `bytes_per_s`.
+    pub apart: f64,
     /// Which block is held up by something else, and for how long.
     pub held_up: Option<(usize, f64)>,
 }
@@ -33,6 +35,7 @@ pub struct Link {
 #[derive(Debug, Default)]
 struct Connection {
     window_bytes: f64,
+    bytes_per_s: f64,
     has_lost: bool,
     is_new: bool,
     /// What is under way: nothing while it is idle.
@@ -96,7 +99,13 @@ impl World {
         let idle = self.connections.iter().position(|connection| connection.block.is_none());
         let index = idle.unwrap_or_else(|| {
             let window_bytes = FIRST_WINDOW_BYTES;
-            self.connections.push(Connection { window_bytes, is_new: true, ..Connection::default() });
+            let mut bytes_per_s = self.link.bytes_per_s;
+            if self.link.apart > 0.0 {
+                // Twelve even ones have a deviation of 1 together.
+                let deviation = (0..12).map(|_| self.random.random_range(-0.5..0.5)).sum::<f64>();
+                bytes_per_s *= 1.0 + self.link.apart * deviation;
+            }
+            self.connections.push(Connection { window_bytes, bytes_per_s, is_new: true, ..Connection::default() });
             self.connections.len() - 1
         });
         let Link { round_trip_s, thinks_s, serves_s, held_up, .. } = self.link;
@@ -123,7 +132,7 @@ impl World {
         for (index, connection) in self.connections.iter().enumerate() {
             if connection.block.as_ref().is_some_and(|under| under.flows_s <= self.now_s && under.left_bytes > 0.0) {
                 let window = connection.window_bytes / self.link.round_trip_s;
-                wanted.push((index, window.min(self.link.bytes_per_s)));
+                wanted.push((index, window.min(connection.bytes_per_s)));
             }
         }
         wanted.sort_by(|one, other| one.1.total_cmp(&other.1));
@@ -172,7 +181,7 @@ impl World {
     }
 
     fn is_steady(&self, connection: &Connection) -> bool {
-        self.link.loss == 0.0 && connection.window_bytes >= self.link.bytes_per_s * self.link.round_trip_s
+        self.link.loss == 0.0 && connection.window_bytes >= connection.bytes_per_s * self.link.round_trip_s
     }
 
     fn advance(&mut self, index: usize, rate: f64, passed_s: f64) {
