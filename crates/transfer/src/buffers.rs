@@ -102,9 +102,10 @@ impl AsRef<[u8]> for Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         let mut kept = self.from.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let sum: usize = kept.iter().map(Vec::len).sum();
-        if sum + self.bytes.len() <= KEPT_BYTES {
-            kept.push(std::mem::take(&mut self.bytes));
+        kept.push(std::mem::take(&mut self.bytes));
+        // The next block is of the size of the latest.
+        while kept.iter().map(Vec::len).sum::<usize>() > KEPT_BYTES {
+            kept.remove(0);
         }
     }
 }
@@ -150,6 +151,9 @@ mod tests {
         let many: Vec<_> = (0..80).map(|_| buffers.block(1 << 20)).collect();
         drop(many);
         assert_eq!(kept().len(), KEPT_BYTES >> 20);
+        drop(buffers.block(40 << 20));
+        assert_eq!(kept().last(), Some(&(40 << 20)), "what is of another size made room");
+        assert_eq!(kept().iter().sum::<usize>(), KEPT_BYTES);
     }
 
     #[test]
