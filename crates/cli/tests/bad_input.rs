@@ -106,6 +106,7 @@ fn each_gets_one_clear_message_and_its_exit_code() {
         assert!(said.matches("(os error").count() <= 1, "{arguments:?} says it twice: {said}");
         if *code == 2 {
             assert!(runs(state.path()).is_empty(), "{arguments:?} left evidence of a run that never was");
+            assert!(!said.contains("evidence: "), "{arguments:?} names evidence of a run that never was: {said}");
         }
     }
 }

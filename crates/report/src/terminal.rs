@@ -23,7 +23,7 @@ use crate::layout::TableLayout;
 use crate::sentence::{self, marked};
 use crate::text::{NO_BREAK, capitalised, counted, parted, plain, shortened, unbroken_quantities};
 pub use crate::text::{escape_controls, escape_controls_in_lines};
-pub use claims::{Shown, checked};
+pub use claims::{Shown, answer, checked};
 pub use points::{points_screen, points_table};
 #[cfg(feature = "html")]
 pub use prose::prose;

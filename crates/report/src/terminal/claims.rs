@@ -41,6 +41,15 @@ pub fn checked(outcome: &Outcome, shown: &Shown, report: Option<&str>, style: &S
     parted([sentences(&asked, style), deferred_table(&asked, style), threats(outcome, style), end])
 }
 
+/// What came of a run in a few lines: few claims as sentences, many counted by their verdicts.
+pub fn answer(outcome: &Outcome, style: &Style) -> String {
+    match outcome.claims.len() {
+        0 => String::new(),
+        ..=FEW => sentences(outcome, style),
+        _ => style.paragraph(&tally(&outcome.claims)),
+    }
+}
+
 /// What was measured of claims before they were deferred: few trials tell more than none. Where there are more of an arm,
 /// a table has them, and shows them.
 fn deferred_table(outcome: &Outcome, style: &Style) -> String {
