@@ -196,6 +196,19 @@ fn a_recorded_run_is_printed_as_its_check_would_have_been() {
 }
 
 #[test]
+fn claims_are_counted_by_their_answers() {
+    let state = tempfile::tempdir().unwrap();
+    let claim = "[[claim]]\nid = \"own\"\ncommand = \"true\"\npredicate = \"exit == 0\"\nrate = 0.5\n";
+    fs::write(state.path().join("claims.toml"), claim).unwrap();
+    let check = ascertain(state.path(), &["check", "claims.toml", "--error", "0.1"]);
+    assert!(check.stdout.ends_with("1 claim: 1 holds.\n"), "{}{}", check.stdout, check.stderr);
+    let compare = ascertain(state.path(), &["compare", "--error", "0.2", "sleep 0.001", "sleep 0.1"]);
+    assert!(compare.stdout.contains(" is slower than "), "{}{}", compare.stdout, compare.stderr);
+    let all = ascertain(state.path(), &["report", "--all"]).stdout;
+    assert!(all.ends_with("1 claim: 1 slower.\n"), "{all}");
+}
+
+#[test]
 fn what_is_no_run_says_so() {
     let state = tempfile::tempdir().unwrap();
     let says = |arguments: &[&str]| {

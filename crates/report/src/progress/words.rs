@@ -11,8 +11,8 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::alphabet::Alphabet;
 use crate::finding;
-use crate::grid;
 use crate::outlook::span;
+use crate::standing::of_so_many;
 use crate::text::{counted, cut, cut_middle, escape_controls};
 
 impl Alphabet {
@@ -306,10 +306,13 @@ fn standing(progress: &Progress, doing: Option<(Doing, u64)>) -> ([String; 2], b
 fn verdicts(progress: &Progress) -> [String; 2] {
     let closed: usize = progress.closed.iter().sum();
     let open = progress.claims.saturating_sub(closed);
-    let counts: Vec<(usize, &str)> = progress.closed.iter().copied().zip(Verdict::ALL.map(grid::of_several)).collect();
+    let counts: Vec<(usize, &str)> = progress.closed.iter().copied().zip(Verdict::ALL.map(Verdict::word)).collect();
     let others = counts[2..].iter().map(|(count, _)| count).sum();
     let said = |counts: &[(usize, &str)]| {
-        let said = counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+        let said = counts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, word)| format!("{count} {}", of_so_many(*count, word)));
         said.collect::<Vec<_>>().join(", ")
     };
     match progress.claims {
