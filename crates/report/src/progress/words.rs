@@ -147,7 +147,7 @@ fn joined(parts: &[Part], room: usize, alphabet: Alphabet) -> String {
     cut(&line, room, alphabet.ellipsis())
 }
 
-/// "18 s left"; of a run of so many trials, about what they take; and what is waited for before any of that is known.
+/// "18 s left", "up to 18 s left"; of a run of so many trials, about what they take; and what is waited for before any of that is known.
 fn time_left(progress: &Progress, doing: Option<(Doing, u64)>, elapsed: Duration) -> String {
     let left_s = progress.max_time.saturating_sub(elapsed).as_secs_f64();
     if is_unknown(progress) {
@@ -161,6 +161,8 @@ fn time_left(progress: &Progress, doing: Option<(Doing, u64)>, elapsed: Duration
             format!("{} left", whole(of_trials_s.min(left_s).ceil()))
         }
         (Some(_), None) if whole(left_s) == "no end" => format!("{} gone", whole(elapsed.as_secs_f64())),
+        // An answer may come at any time.
+        _ if is_only(progress) => format!("up to {} left", whole(left_s.ceil())),
         _ => format!("{} left", whole(left_s.ceil())),
     }
 }
@@ -168,8 +170,12 @@ fn time_left(progress: &Progress, doing: Option<(Doing, u64)>, elapsed: Duration
 /// Whether the first trial of an only question has yet to show how long an answer takes: the time that there is as a
 /// rule may be too short, or be made longer.
 fn is_unknown(progress: &Progress) -> bool {
-    let is_only = progress.is_comparison || progress.claims == 1;
-    is_only && progress.trials == 0 && progress.least.is_some()
+    is_only(progress) && progress.trials == 0 && progress.least.is_some()
+}
+
+/// Whether the run ends with one answer, or one for each command.
+fn is_only(progress: &Progress) -> bool {
+    progress.is_comparison || progress.claims == 1
 }
 
 fn noun(progress: &Progress) -> &'static str {
@@ -459,8 +465,8 @@ mod tests {
             trial_ns: Some(4e9),
             ..progress()
         };
-        assert_eq!(at(&two, 79), "━╌╌╌╌╌╌╌╌╌ 1 min 47 s left · sleep 2 · pair 4 of 13+");
-        assert_eq!(at(&two, 39), "1 min 47 s left · pair 4 of 13+");
+        assert_eq!(at(&two, 79), "━╌╌╌╌╌╌╌╌╌ up to 1 min 47 s left · sleep 2 · pair 4 of 13+");
+        assert_eq!(at(&two, 39), "up to 1 min 47 s left · pair 4 of 13+");
         let several = Progress { closed: [1, 1, 0, 0, 0, 0], claims: 3, trials: 20, ..two.clone() };
         assert!(at(&several, 79).ends_with("sleep 2 · won 3 of 3 pairs · 2 of 3 decided"), "{}", at(&several, 79));
         // So many are asked for, whatever is decided: what they take is known once one has ended.
