@@ -173,9 +173,9 @@ fn is_unknown(progress: &Progress) -> bool {
     is_only(progress) && progress.trials == 0 && progress.least.is_some()
 }
 
-/// Whether the run ends with one answer, or one for each command.
+/// Whether the run ends as soon as it has one answer, or one for each command, or a table's trials.
 fn is_only(progress: &Progress) -> bool {
-    progress.is_comparison || progress.claims == 1
+    progress.is_comparison || progress.claims <= 1
 }
 
 fn noun(progress: &Progress) -> &'static str {
@@ -476,6 +476,8 @@ mod tests {
         assert_eq!(at(&first, 79), "╌╌╌╌╌╌╌╌╌╌ first pair · sleep 2");
         let alone = Progress { claims: 0, least: None, is_comparison: false, standing: None, ..first };
         assert_eq!(at(&alone, 79), "╌╌╌╌╌╌╌╌╌╌ 13 s gone · sleep 2 · 0 trials");
+        let table = Progress { max_time: Duration::from_secs(30), most_trials: None, ..alone };
+        assert_eq!(at(&table, 79), "━━━━╌╌╌╌╌╌ up to 17 s left · sleep 2 · 0 trials");
         let over = Progress { elapsed: Duration::from_secs(300), ..two };
         assert_eq!(at(&over, 79), "━━━━━━━━━━ last trial · sleep 2 · pair 4 of 13+");
     }
