@@ -198,6 +198,12 @@ fn what_a_ratio_is_in_time_stands_beside_it() {
     let long = text(0.017, 0.016, 0.018, Decision::Slower);
     let times = ": 0.0170 times as fast (0.0160 to 0.0180), so it takes 59 times as long (56 to 62), having lost";
     assert!(long.contains(times), "{long}");
+    // So it is in tables of claims, where nothing else says which way round the figure is.
+    let claim = decided(with_ratio(order("B", "A"), 0.017, 0.016, 0.018), Decision::Slower, 0, 14, 0);
+    let shown = Shown { all: true, only: Vec::new() };
+    let table =
+        terminal::checked(&common::outcome(vec![], vec![claim]), &shown, None, &Style { color: false, width: 140 });
+    assert!(table.contains("59x as long (56 to 62)"), "{table}");
     let unsure = text(0.4, 0.2, 1.1, Decision::Slower);
     assert!(unsure.contains("(0.20 to 1.1), so it takes 2.5 times as long, having lost"), "{unsure}");
     let fast = text(2.5, 2.3, 2.8, Decision::Faster);
