@@ -130,18 +130,20 @@ fn start() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Of many claims, and of a million rows.
+/// Of many claims, and of a million rows: sums of few elements, which are soon measured.
 fn page() -> anyhow::Result<()> {
     for need in [Need::Debian("chromium", "chromium"), Need::Npm] {
         need.meet().map_err(anyhow::Error::msg)?;
     }
     let folder = tools::new_folder("bench-page")?;
-    let rows = ["run", "sum", "--variants", "naive,pairwise", "--trials", "83334", "--max-time", "10min"];
-    for (name, arguments) in [("claims", &["check"][..]), ("rows", &rows)] {
+    let sums = "run sum --variants naive,pairwise --at elements=1000 --trials 84000 --max-time 5min";
+    let sums: Vec<&str> = sums.split(' ').collect();
+    for (name, arguments, least_rows) in [("claims", vec!["check"], 1), ("rows", sums, 1_000_000)] {
         let (runs, page) = (format!("{folder}/{name}"), format!("{folder}/{name}.html"));
-        tools::ascertain(&[arguments, &["-q", "--evidence", &runs]].concat())?;
+        tools::ascertain(&[&arguments[..], &["-q", "--evidence", &runs]].concat())?;
         let run = fs::read_dir(&runs)?.next().context("the run left nothing")??.path();
         let rows = fs::read_to_string(run.join("trials.jsonl"))?.lines().count();
+        ensure!(rows >= least_rows, "{rows} rows are too few: `ascertain {}`", arguments.join(" "));
         let begun = Instant::now();
         tools::ascertain(&["report", &run.to_string_lossy(), "-o", &page])?;
         let (seconds, megabytes) = (begun.elapsed().as_secs_f64(), fs::metadata(&page)?.len() as f64 / 1e6);

@@ -48,9 +48,15 @@ fn wrong_usage(mut error: clap::Error) -> ExitCode {
             let said = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
             let is_command =
                 !said(ContextKind::InvalidArg).starts_with('-') && said(ContextKind::Usage).contains(" -- ");
-            if kind == ErrorKind::UnknownArgument && is_command {
-                let tip = ContextValue::StyledStrs(vec!["put `--` before the command".into()]);
-                error.insert(ContextKind::Suggested, tip);
+            let tip = match kind {
+                ErrorKind::UnknownArgument if is_command => Some("put `--` before the command"),
+                ErrorKind::InvalidSubcommand if said(ContextKind::InvalidSubcommand).contains(' ') => {
+                    Some("`ascertain compare` takes commands to compare")
+                }
+                _ => None,
+            };
+            if let Some(tip) = tip {
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
             }
             output::note(error.render().to_string().trim_end());
             exit::USAGE.into()

@@ -10,6 +10,7 @@ use common::{ascertain, command, ran, runs};
 /// Arguments, the exit code, and what the message says.
 const CASES: &[(&[&str], i32, &str)] = &[
     (&["compare", ""], 2, "empty"),
+    (&["sleep 1", "sleep 2"], 2, "`ascertain compare` takes commands to compare"),
     (&["compare", "true", "   "], 2, "empty"),
     (&["compare", "true", "no-such-program-anywhere"], 2, "no-such-program-anywhere"),
     (&["compare", "true", "true | false"], 2, "--shell"),
@@ -106,6 +107,7 @@ fn each_gets_one_clear_message_and_its_exit_code() {
         assert!(said.matches("(os error").count() <= 1, "{arguments:?} says it twice: {said}");
         if *code == 2 {
             assert!(runs(state.path()).is_empty(), "{arguments:?} left evidence of a run that never was");
+            assert!(!said.contains("evidence: "), "{arguments:?} names evidence of a run that never was: {said}");
         }
     }
 }

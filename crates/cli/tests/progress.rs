@@ -5,7 +5,7 @@
 mod common;
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -156,6 +156,25 @@ fn a_pipe_gets_what_it_takes_and_no_progress() {
     );
     let quiet = ["compare", "-q", "--no-evidence", "--max-time", "50ms", "sleep 0.06", "sleep 0.07"];
     assert_eq!(ascertain(state.path(), &quiet).stderr, "");
+}
+
+/// Where the first run lasts, what all of them take at the least is said before it has ended, once.
+#[test]
+fn a_pipe_gets_what_it_takes_before_the_first_pair_has_ended() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["compare", "--no-evidence", "--max-time", "5s", WAITS, "true"];
+    let mut child = command(state.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    // By the run that has not ended, or by the one that had before it.
+    let [begins, ends] = ["at least 13 pairs are needed: ", ", by the first one so far"];
+    assert!(first.starts_with(begins) && first.ends_with(ends), "{first}");
+    assert_eq!(child.try_wait().unwrap(), None);
+    let_go(state.path());
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    let [then] = &rest[..] else { panic!("{rest:?}") };
+    assert!(then.starts_with("at least 13 pairs are needed, about "), "{then}");
+    assert!(child.wait().unwrap().success());
 }
 
 /// What commands write to the terminal themselves is not drawn over.

@@ -27,6 +27,9 @@ fn the_report_is_in_the_runs_folder() {
     let ran = ascertain(state.path(), &["report"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(ran.stdout.trim_end(), run.join("report.html").to_string_lossy());
+    // What came of it is said beside that, as `compare` says it, and not where only the page is wanted.
+    assert!(ran.stderr.starts_with("Undecided: ") && ran.stderr.contains("of 5 pairs"), "{}", ran.stderr);
+    assert_eq!(ascertain(state.path(), &["report", "-q"]).stderr, "");
     let page = fs::read_to_string(run.join("report.html")).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));
     assert!(page.contains("echo &#39;&lt;script&gt;") && !page.contains("<script>alert"));
@@ -72,6 +75,7 @@ fn several_runs_stand_side_by_side() {
     let names: Vec<String> = runs(state.path()).iter().map(|run| name(run)).collect();
     let ran = ascertain(state.path(), &["report", &names[0], &names[1]]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "ascertain-report.html\n"), "{}", ran.stderr);
+    assert!(names.iter().all(|name| ran.stderr.contains(&format!("{name}\n\n"))), "{}", ran.stderr);
     let page = fs::read_to_string(state.path().join("ascertain-report.html")).unwrap();
     assert!(page.contains("2 runs side by side") && names.iter().all(|name| page.contains(name)));
 }
@@ -140,6 +144,10 @@ fn plots_are_named_and_drawn_alone() {
     let ran = ascertain(state.path(), &["report", "--svg", &misspelled]);
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains(&format!("did you mean `{}`?", ids[0])), "{}", ran.stderr);
+    let ran = ascertain(state.path(), &["report", "--svg", "nosuch"]);
+    let named = format!("no plot `nosuch`; there are: {}; `--plots` lists them", ids.join(", "));
+    assert!(ran.stderr.contains(&named), "{}", ran.stderr);
+    assert_eq!((ran.code, ran.stderr.lines().count(), &*ran.stdout), (Some(2), 1, ""), "{}", ran.stderr);
 }
 
 #[test]
@@ -176,6 +184,7 @@ fn a_recorded_run_is_printed_as_its_check_would_have_been() {
         assert!(rest.starts_with("--all` prints each verdict as a sentence, `--only refuted`"), "{rest}");
         let all = ascertain(state.path(), &["report", run, "--all"]);
         assert_eq!((all.code, all.stdout.matches("own.").count()), (Some(0), 14), "{}{}", all.stdout, all.stderr);
+        assert_eq!(ascertain(state.path(), &["report", run]).stderr, "7 claims: 5 hold, 2 refuted.\n");
         let refuted = ascertain(state.path(), &["report", run, "--only", "refuted"]);
         assert!(refuted.stdout.starts_with("own.5\nRefuted: "), "{}", refuted.stdout);
         assert_eq!(refuted.stdout.matches("own.").count(), 2, "{}", refuted.stdout);
@@ -184,6 +193,19 @@ fn a_recorded_run_is_printed_as_its_check_would_have_been() {
     assert!(ran.stdout.contains("7 claims: ") && !ran.stdout.contains("ascertain report"), "{}", ran.stdout);
     let wrong = ascertain(state.path(), &["report", "--only", "refutd"]);
     assert!(wrong.code == Some(2) && wrong.stderr.contains("did you mean `refuted`?"), "{}", wrong.stderr);
+}
+
+#[test]
+fn claims_are_counted_by_their_answers() {
+    let state = tempfile::tempdir().unwrap();
+    let claim = "[[claim]]\nid = \"own\"\ncommand = \"true\"\npredicate = \"exit == 0\"\nrate = 0.5\n";
+    fs::write(state.path().join("claims.toml"), claim).unwrap();
+    let check = ascertain(state.path(), &["check", "claims.toml", "--error", "0.1"]);
+    assert!(check.stdout.ends_with("1 claim: 1 holds.\n"), "{}{}", check.stdout, check.stderr);
+    let compare = ascertain(state.path(), &["compare", "--error", "0.2", "sleep 0.001", "sleep 0.1"]);
+    assert!(compare.stdout.contains(" is slower than "), "{}{}", compare.stdout, compare.stderr);
+    let all = ascertain(state.path(), &["report", "--all"]).stdout;
+    assert!(all.ends_with("1 claim: 1 slower.\n"), "{all}");
 }
 
 #[test]

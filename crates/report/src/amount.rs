@@ -171,6 +171,19 @@ pub(crate) fn apart(claim: &ClaimResult, measure: &Measure, marks: &[f64]) -> Op
     }
 }
 
+/// Whether less of it is a shorter time.
+pub(crate) fn is_time(measure: &Measure) -> bool {
+    clause::named(measure) == "time" && measure.better == Better::Lower
+}
+
+/// How many times as long as its reference a command takes, where that is more than twice as long: "59 times as long" and
+/// "55 to 63". A lower end of 0 is that of time-outs, of which more is not known.
+pub(crate) fn times_as_long(claim: &ClaimResult, measure: &Measure, word: &str) -> Option<Figure> {
+    let is_clear = is_time(measure) && claim.ratio_low != Some(0.0);
+    let is_long = claim.ratio.is_some_and(|ratio| ratio > 0.0 && ratio < 0.5);
+    if is_clear && is_long { clause::times_apart(&inverse(claim), word, &[1.0]) } else { None }
+}
+
 /// By how many percent an amount is off the reference's, where all of it is on one side, and whether it is less.
 fn percent_off([value, low, high]: [f64; 3], marks: &[f64]) -> Option<(Figure, bool)> {
     let is_less = value < 1.0 && high < 1.0;
@@ -192,7 +205,6 @@ pub(crate) fn against(claim: &ClaimResult, measure: &Measure, other: &str) -> Op
     let ends = of_it.ratio_low.zip(of_it.ratio_high).filter(|(low, high)| *low > 0.0 && high.is_finite());
     let is_apart = ends.is_none_or(|(low, high)| low >= 1.0 || high <= 1.0);
     let share = of_it.ratio.filter(|share| *share > 0.0 && share.is_finite() && *share != 1.0 && is_apart)?;
-    let is_time = clause::named(measure) == "time" && measure.better == Better::Lower;
     // How far it is off.
     let off = |sign: f64| {
         let change = |share: f64| sign * (share - 1.0);
@@ -207,7 +219,7 @@ pub(crate) fn against(claim: &ClaimResult, measure: &Measure, other: &str) -> Op
         _ => Figure::new(Some(share), low, high, &[1.0]).value,
     };
     let its = format!("its {} is", clause::named(measure));
-    Some(match (share, is_time) {
+    Some(match (share, is_time(measure)) {
         (2.0.., true) => format!("it takes {} times as long as {other}", times()),
         (2.0.., false) => format!("{its} {} times that of {other}", times()),
         (1.0.., true) => format!("it takes {} longer than {other}", off(1.0)),

@@ -227,11 +227,6 @@ pub(crate) fn answer(claim: &ClaimResult) -> &'static str {
     }
 }
 
-/// The word for a verdict on several claims: "2 hold".
-pub(crate) fn of_several(verdict: Verdict) -> &'static str {
-    if verdict == Verdict::Holds { "hold" } else { verdict.word() }
-}
-
 /// Whether its trials were judged, with or without a result.
 pub(crate) fn is_judged(claim: &ClaimResult) -> bool {
     matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided)

@@ -1,9 +1,45 @@
-//! How far claims are from what was said of them, on one scale for all.
+//! How claims stand: how many came to which answer, and how far they are from what was said, on one scale for all.
 
 use ascertain_engine::claim::{Bound, Effect, Judging};
-#[cfg(feature = "html")]
-use ascertain_engine::outcome::Verdict;
-use ascertain_engine::outcome::{ClaimResult, TestSpec};
+use ascertain_engine::outcome::{ClaimResult, TestSpec, Verdict};
+
+use crate::grid;
+
+/// How many claims came to an answer.
+pub(crate) struct Count {
+    /// The verdict that it stands for.
+    #[cfg_attr(not(feature = "html"), allow(dead_code))]
+    pub verdict: &'static str,
+    pub answer: &'static str,
+    pub count: usize,
+}
+
+impl Count {
+    /// "12 hold".
+    pub fn words(&self) -> String {
+        format!("{} {}", self.count, of_so_many(self.count, self.answer))
+    }
+}
+
+/// How many claims came to which verdict, or which answer where they are `compare`'s.
+pub(crate) fn tally<'a>(claims: impl Iterator<Item = &'a ClaimResult> + Clone) -> Vec<Count> {
+    let mut counts: Vec<Count> = Vec::new();
+    for verdict in Verdict::ALL {
+        for claim in claims.clone().filter(|claim| claim.verdict == verdict) {
+            let answer = grid::answer(claim);
+            match counts.iter_mut().find(|count| count.answer == answer) {
+                Some(count) => count.count += 1,
+                None => counts.push(Count { verdict: verdict.word(), answer, count: 1 }),
+            }
+        }
+    }
+    counts
+}
+
+/// The word for an answer on so many claims: "1 holds", "2 hold".
+pub(crate) fn of_so_many(count: usize, answer: &str) -> &str {
+    if count != 1 && answer == Verdict::Holds.word() { "hold" } else { answer }
+}
 
 /// What was measured by what was claimed: 1 just as claimed, above 1 the claim is kept with something to spare. Of a
 /// claim on a ratio these are ratios, of any other the odds of success. Ends are infinite where nothing bounds them.

@@ -11,7 +11,7 @@ mod table;
 
 use std::io::IsTerminal;
 
-use ascertain_engine::outcome::{ClaimResult, Outcome, TestSpec, Verdict};
+use ascertain_engine::outcome::{ClaimResult, Outcome, TestSpec};
 use unicode_width::UnicodeWidthStr;
 
 use crate::counters;
@@ -21,9 +21,10 @@ use crate::grid;
 use crate::judgement::Judgement;
 use crate::layout::TableLayout;
 use crate::sentence::{self, marked};
+use crate::standing::{Count, tally};
 use crate::text::{NO_BREAK, capitalised, counted, parted, plain, shortened, unbroken_quantities};
 pub use crate::text::{escape_controls, escape_controls_in_lines};
-pub use claims::{Shown, checked};
+pub use claims::{Shown, answer, checked};
 pub use points::{points_screen, points_table};
 #[cfg(feature = "html")]
 pub use prose::prose;
@@ -134,17 +135,14 @@ pub fn check_table(outcome: &Outcome, style: &Style) -> String {
     if table.is_empty() {
         "No claims.\n".into()
     } else {
-        format!("{table}\n{}", style.paragraph(&tally(&outcome.claims)))
+        format!("{table}\n{}", style.paragraph(&counts(&outcome.claims)))
     }
 }
 
 /// "3 claims: 2 hold, 1 refuted."
-fn tally(claims: &[ClaimResult]) -> String {
-    let said = Verdict::ALL.into_iter().filter_map(|verdict| {
-        let count = claims.iter().filter(|claim| claim.verdict == verdict).count();
-        (count > 0).then(|| format!("{count} {}", grid::of_several(verdict)))
-    });
-    format!("{}: {}.", counted(claims.len(), "claim"), said.collect::<Vec<_>>().join(", "))
+fn counts(claims: &[ClaimResult]) -> String {
+    let said: Vec<String> = tally(claims.iter()).iter().map(Count::words).collect();
+    format!("{}: {}.", counted(claims.len(), "claim"), said.join(", "))
 }
 
 /// The table of `compare`: for each command, or function, its median time with interval, least and greatest, user

@@ -100,6 +100,13 @@ fn narrow_tables_keep_words_and_numbers_whole() {
     assert!(narrow.contains("\n  Verdict  "), "{narrow}");
     let colored = terminal::check_table(&check, &Style { color: true, width: 40 });
     assert!(colored.contains("\n  Verdict  \x1b[1;34mholds\x1b[0m\n"), "{colored}");
+    // A row that begins with a count says of what.
+    let mut slo = common::slo();
+    for metric in ["user", "system", "memory_peak"] {
+        slo.points.push(PointSummary { metric: metric.into(), ..slo.points[0].clone() });
+    }
+    let slo = terminal::slo(&slo, &Style { color: false, width: 40 });
+    assert!(slo.contains("\nTrials ") && slo.contains("\n  wall  "), "{slo}");
 }
 
 /// What is broken over two lines can't be copied.

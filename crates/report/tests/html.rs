@@ -340,10 +340,13 @@ fn a_page_begins_with_the_answer() {
     let mut two = common::compare();
     two.claims.retain(|claim| claim.decision == Some(Decision::Slower));
     two.claims.truncate(1);
-    let (headline, lead, title) = hero(&run(two, &["compare"]));
+    let (headline, lead, title) = hero(&run(two.clone(), &["compare"]));
     assert!(headline.contains(" is slower than ") && headline.contains(" times as fast"), "{headline}");
     assert!(title.contains(" is slower than ") && !title.contains('`'), "{title}");
     assert!(lead.contains(" against ") && lead.contains("times as fast ("), "{lead}");
+    two.claims = vec![common::with_ratio(two.claims.remove(0), 0.017, 0.016, 0.018)];
+    let headline = hero(&run(two, &["compare"])).0;
+    assert!(headline.ends_with(": it takes 59 times as long"), "{headline}");
 }
 
 /// What is closed is in the page all the same: each picture of each claim, under its id.

@@ -194,11 +194,20 @@ fn what_a_ratio_is_in_time_stands_beside_it() {
         slower.contains(": 0.92 times as fast (0.87 to 0.93), so it takes 8.7 % longer (7.5 to 15 %), having"),
         "{slower}"
     );
-    // What is not a part of the time is clear enough as it is.
-    for (ratio, decision) in [(0.4, Decision::Slower), (2.5, Decision::Faster)] {
-        let text = text(ratio, ratio * 0.9, ratio * 1.1, decision);
-        assert!(!text.contains("it takes"), "{text}");
-    }
+    // What is much longer is times as long; what is much faster is clear enough as it is.
+    let long = text(0.017, 0.016, 0.018, Decision::Slower);
+    let times = ": 0.0170 times as fast (0.0160 to 0.0180), so it takes 59 times as long (56 to 62), having lost";
+    assert!(long.contains(times), "{long}");
+    // So it is in tables of claims, where nothing else says which way round the figure is.
+    let claim = decided(with_ratio(order("B", "A"), 0.017, 0.016, 0.018), Decision::Slower, 0, 14, 0);
+    let shown = Shown { all: true, only: Vec::new() };
+    let table =
+        terminal::checked(&common::outcome(vec![], vec![claim]), &shown, None, &Style { color: false, width: 140 });
+    assert!(table.contains("59x as long (56 to 62)"), "{table}");
+    let unsure = text(0.4, 0.2, 1.1, Decision::Slower);
+    assert!(unsure.contains("(0.20 to 1.1), so it takes 2.5 times as long, having lost"), "{unsure}");
+    let fast = text(2.5, 2.3, 2.8, Decision::Faster);
+    assert!(!fast.contains("it takes"), "{fast}");
     // The answer may rest on sizes before the interval has left 1 behind.
     let early = text(0.92, 0.8, 1.1, Decision::Slower);
     assert!(early.contains("(0.80 to 1.1), so it takes 8.7 % longer, having lost"), "{early}");

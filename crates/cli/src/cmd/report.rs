@@ -23,6 +23,8 @@ use crate::output;
 
 /// Of several runs, unless another file is asked for.
 const SEVERAL: &str = "ascertain-report.html";
+/// So many plots are named to whoever asks for one that is not there.
+const FEW: usize = 12;
 
 /// Make the HTML report of a run, or of several side by side; or print a run's verdicts
 ///
@@ -53,6 +55,9 @@ pub struct Args {
     /// Print a run's figures and claims in a format, to standard output unless there is a file to write
     #[arg(long, value_enum, conflicts_with_all = ["svg", "plots", "all", "only"])]
     format: Option<Format>,
+    /// Write the page and print where it is, without what came of the run
+    #[arg(short, long)]
+    quiet: bool,
     /// Folder of runs to look in, instead of ~/.local/state/ascertain/runs
     #[arg(long, value_name = "DIR")]
     evidence: Option<PathBuf>,
@@ -88,10 +93,16 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
             let file = args.output.clone().unwrap_or_else(|| "-".into());
             put(&file, &svg::standalone(find(&html::pictures(&read), id)?))?;
         }
-        (None, [folder]) => {
-            put(&args.output.clone().unwrap_or_else(|| folder.join("report.html")), &html::page(&read))?
+        (None, _) => {
+            let file = args.output.clone().unwrap_or_else(|| match &folders[..] {
+                [folder] => folder.join("report.html"),
+                _ => SEVERAL.into(),
+            });
+            if file != Path::new("-") && !args.quiet {
+                answers(&read);
+            }
+            put(&file, &html::page(&read))?;
         }
-        (None, _) => put(&args.output.clone().unwrap_or_else(|| SEVERAL.into()), &html::page(&read))?,
     }
     Ok(Ending::Done)
 }
@@ -117,17 +128,27 @@ pub fn argument(folder: &Path) -> String {
     if is_found { runs::name(folder) } else { folder.to_string_lossy().into_owned() }
 }
 
-/// Prints what `check` would of each run; of several, below its name.
+/// Prints what `check` would of each run.
 fn verdicts(read: &[RecordedRun], shown: &Shown) -> anyhow::Result<()> {
     let style = Style::of_stdout(None);
-    let texts: Vec<String> = read
-        .iter()
-        .map(|run| {
-            let text = terminal::checked(&run.outcome, shown, None, &style);
-            if read.len() > 1 { format!("{}\n\n{text}", runs::name(&run.folder)) } else { text }
-        })
-        .collect();
-    output::say(&output::parts(&texts))
+    output::say(&of_each(read, |run| terminal::checked(&run.outcome, shown, None, &style)))
+}
+
+/// Says what came of each run, on standard error: a script that opens the page reads where it is, and nothing else.
+fn answers(read: &[RecordedRun]) {
+    let text = of_each(read, |run| terminal::answer(&run.outcome, &Style::of_stdout(Some(false))));
+    if !text.is_empty() {
+        output::note(text.trim_end());
+    }
+}
+
+/// What is said of each run; of several, below its name.
+fn of_each(read: &[RecordedRun], said: impl Fn(&RecordedRun) -> String) -> String {
+    let text = |run: &RecordedRun| match said(run) {
+        text if read.len() > 1 && !text.is_empty() => format!("{}\n\n{text}", runs::name(&run.folder)),
+        text => text,
+    };
+    output::parts(&read.iter().map(text).collect::<Vec<_>>())
 }
 
 /// The results of a run in a format: in CSV those of its claims where it was about these alone, and else its figures.
@@ -174,7 +195,8 @@ fn find<'a>(pictures: &'a [Picture], id: &str) -> anyhow::Result<&'a Plot> {
     if let Some(found) = plots.clone().find(|plot| plot.id == id) {
         return Ok(found);
     }
+    let known: Vec<&str> = plots.map(|plot| plot.id.as_str()).collect();
     // All of them may be a thousand.
-    let near = suggestion(id, plots.map(|plot| plot.id.as_str())).unwrap_or_default();
-    bail!("the report has no plot `{id}`{near}; `--plots` lists them")
+    let which = if known.len() <= FEW { among(id, known) } else { suggestion(id, known).unwrap_or_default() };
+    bail!("the report has no plot `{id}`{which}; `--plots` lists them")
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::words::minute;
 use crate::csv::record;
 use crate::grid::{Cell, ColumnKind, Grid};
+use crate::standing::of_so_many;
 use crate::terminal::Style;
 use crate::text::{command_line, counted, cut_middle, escape_controls};
 use crate::{json, markdown};
@@ -112,7 +113,7 @@ impl ListedRun {
     fn claims(&self) -> String {
         let counted = ANSWERS.into_iter().filter_map(|word| {
             let count = *self.claims.get(word).filter(|count| **count > 0)?;
-            Some(format!("{count} {}", if count > 1 && word == "holds" { "hold" } else { word }))
+            Some(format!("{count} {}", of_so_many(count as usize, word)))
         });
         counted.collect::<Vec<_>>().join(", ")
     }

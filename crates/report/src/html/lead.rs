@@ -9,7 +9,7 @@ use ascertain_engine::recorded::{ClaimPath, RecordedRun};
 
 use super::claim::{anchors, heading, sentence};
 use super::markup::Html;
-use crate::amount::{Wording, apart};
+use crate::amount::{self, Wording, apart};
 use crate::clause::{self, ClaimFigure, Clause, compared_names, joined, ordered};
 use crate::figure::{brief_odds, exact_percent, one_in};
 use crate::grid::{self, left_open};
@@ -168,7 +168,9 @@ fn of_two(compared: &Compared, outcome: &Outcome) -> (String, String) {
         let headline = format!("{one} {word} {other}");
         let times = apart(claim, measure, &[1.0]).filter(|_| marked::agrees(claim, faster));
         let Some(times) = times else { return (headline, format!("{medians}; {sure}.")) };
-        (format!("{headline}: {}", times.value), format!("{medians}, {}; {sure}.", joined(&times)))
+        let long = amount::times_as_long(claim, measure, " times as long").filter(|_| !faster);
+        let by = long.map_or_else(|| times.value.clone(), |long| format!("it takes {}", long.value));
+        (format!("{headline}: {by}"), format!("{medians}, {}; {sure}.", joined(&times)))
     };
     let by_margin =
         |words: &str| claim.asked.margin.map_or_else(String::new, |margin| format!("{words}{}", exact_percent(margin)));

@@ -1,7 +1,7 @@
 //! The page as a whole.
 
 use ascertain_engine::claim::Judging;
-use ascertain_engine::outcome::{ClaimResult, Verdict};
+use ascertain_engine::outcome::Verdict;
 use ascertain_engine::recorded::RecordedRun;
 use askama::Template;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
@@ -18,8 +18,9 @@ use super::picture::{figures, in_addresses, prefix};
 use super::table::{Aligned, aligned};
 use crate::plot::svg;
 use crate::sentence::{left_out, overshoot};
+use crate::standing::{Count, of_so_many, tally};
 use crate::text::{command_line, ended};
-use crate::{finding, grid, pictures};
+use crate::{finding, pictures};
 
 const STYLE: &str = include_str!("../../web/report.css");
 const SCRIPT: &str = concat!(include_str!("../../web/plot.js"), include_str!("../../web/report.js"));
@@ -83,23 +84,8 @@ impl GroupView {
     /// "12 of 21 hold".
     fn hold(&self) -> String {
         let hold = self.claims.iter().filter(|claim| claim.verdict == Verdict::Holds.word()).count();
-        let word = if hold == 1 { "holds" } else { "hold" };
+        let word = of_so_many(hold, Verdict::Holds.word());
         format!("{hold} of {} {word}", self.claims.len())
-    }
-}
-
-/// How many claims came to a verdict.
-struct Count {
-    verdict: &'static str,
-    answer: &'static str,
-    count: usize,
-}
-
-impl Count {
-    /// "12 hold".
-    fn words(&self) -> String {
-        let is_one = self.count == 1 || self.answer != Verdict::Holds.word();
-        format!("{} {}", self.count, if is_one { self.answer } else { grid::of_several(Verdict::Holds) })
     }
 }
 
@@ -220,29 +206,6 @@ fn purpose(run: &RecordedRun) -> String {
         _ if claims == 1 => "1 claim on trial".into(),
         _ => format!("{claims} claims on trial"),
     }
-}
-
-/// How many claims came to which verdict, or which answer where they are `compare`'s.
-fn tally<'a>(claims: impl Iterator<Item = &'a ClaimResult> + Clone) -> Vec<Count> {
-    const ORDER: [Verdict; 6] = [
-        Verdict::Holds,
-        Verdict::Refuted,
-        Verdict::Undecided,
-        Verdict::Failed,
-        Verdict::Unavailable,
-        Verdict::Deferred,
-    ];
-    let mut counts: Vec<Count> = Vec::new();
-    for verdict in ORDER {
-        for claim in claims.clone().filter(|claim| claim.verdict == verdict) {
-            let answer = grid::answer(claim);
-            match counts.iter_mut().find(|count| count.answer == answer) {
-                Some(count) => count.count += 1,
-                None => counts.push(Count { verdict: verdict.word(), answer, count: 1 }),
-            }
-        }
-    }
-    counts
 }
 
 /// The content security policy of a page: its one style and script, by their digests, and nothing else.

@@ -12,7 +12,7 @@ use ascertain_engine::run::{Observer, Outlook, Progress};
 use ascertain_sys::clock;
 use unicode_width::UnicodeWidthStr;
 
-use super::words::{bar, of_run};
+use super::words::{bar, expected, of_run};
 use crate::alphabet::Alphabet;
 use crate::exports::Files;
 use crate::outlook;
@@ -23,9 +23,12 @@ use crate::text::{cut, escape_controls_in_lines};
 const BEAT_NS: u64 = 1_000_000_000;
 /// Where it can't be drawn over, a line is written as often.
 const PLAIN_BEAT_NS: u64 = 5_000_000_000;
+/// Whoever sees no line hears so soon how long a slow answer takes.
+const EARLY_NS: u64 = 4_000_000_000;
 
 /// A line on standard error, drawn when something is told, and once a second while nothing is: a single observation may
-/// take minutes. A terminal that can't move its cursor (`TERM=dumb`) gets a plain line every five seconds.
+/// take minutes. A terminal that can't move its cursor (`TERM=dumb`) gets a plain line every five seconds, and what is
+/// no terminal a single one, where the first trial takes long: what an answer takes at the least.
 ///
 /// What draws in between is a thread that sleeps a second, looks at what the measuring thread has noted, and writes
 /// some hundred bytes, where that has drawn nothing for a second itself.
@@ -39,9 +42,20 @@ struct Drawn {
 struct Shared {
     state: Mutex<State>,
     ends: Condvar,
-    is_dumb: bool,
+    screen: Screen,
     beat_ns: u64,
     alphabet: Alphabet,
+}
+
+/// Where the line goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Screen {
+    /// It is drawn over.
+    Moving,
+    /// Each stays.
+    Dumb,
+    /// Nobody may be looking.
+    None,
 }
 
 struct State {
@@ -60,17 +74,20 @@ impl Line {
     /// A line, unless nobody would see it.
     #[must_use]
     pub fn new(is_wanted: bool) -> Line {
-        if !is_wanted || !io::stderr().is_terminal() {
+        if !is_wanted {
             return Line(None);
         }
-        let is_dumb = is_dumb();
-        let beat_ns = if is_dumb { PLAIN_BEAT_NS } else { BEAT_NS };
-        // The first line comes after a second in any case: what is over by then needs none.
-        let drawn_ns = (clock::now_ns() + BEAT_NS).saturating_sub(beat_ns);
+        // The first line on a terminal comes after a second: what is over by then needs none.
+        let (screen, beat_ns, first_ns) = match () {
+            () if !io::stderr().is_terminal() => (Screen::None, EARLY_NS, EARLY_NS),
+            () if is_dumb() => (Screen::Dumb, PLAIN_BEAT_NS, BEAT_NS),
+            () => (Screen::Moving, BEAT_NS, BEAT_NS),
+        };
+        let drawn_ns = (clock::now_ns() + first_ns).saturating_sub(beat_ns);
         let shared = Arc::new(Shared {
             state: Mutex::new(State { told: None, drawn_ns, is_shown: false, has_ended: false }),
             ends: Condvar::new(),
-            is_dumb,
+            screen,
             beat_ns,
             alphabet: Alphabet::of_environment(),
         });
@@ -87,7 +104,9 @@ impl Line {
 
     /// Draws how much is done, and what there is to say of it.
     pub fn draw(&self, share: f64, message: impl FnOnce() -> String) {
-        self.tell(|| Told::Share(share, message()));
+        if self.0.as_ref().is_some_and(|drawn| drawn.shared.screen != Screen::None) {
+            self.tell(|| Told::Share(share, message()));
+        }
     }
 
     /// Writes something else to standard error, above the line.
@@ -147,12 +166,16 @@ impl Shared {
     /// Draws what was told, as it stands now.
     fn draw(&self, state: &mut State) {
         let now_ns = clock::now_ns();
-        if self.is_dumb && now_ns.saturating_sub(state.drawn_ns) < self.beat_ns {
+        if self.screen != Screen::Moving && now_ns.saturating_sub(state.drawn_ns) < self.beat_ns {
             return;
         }
         let width = width().saturating_sub(1);
         let line = match &state.told {
             None => String::new(),
+            Some(Told::Run(progress)) if self.screen == Screen::None => {
+                let said = if state.is_shown { None } else { expected(progress, progress.now.doing()) };
+                said.unwrap_or_default()
+            }
             Some(Told::Run(progress)) => {
                 let later = Duration::from_nanos(now_ns.saturating_sub(progress.at_ns));
                 of_run(progress, (progress.now.doing(), progress.now.remarked(), later), width, self.alphabet)
@@ -165,13 +188,13 @@ impl Shared {
         state.drawn_ns = now_ns;
         if !line.is_empty() {
             state.is_shown = true;
-            write(&if self.is_dumb { format!("{line}\n") } else { format!("\r{line}\x1b[K") });
+            write(&if self.screen == Screen::Moving { format!("\r{line}\x1b[K") } else { format!("{line}\n") });
         }
     }
 
     /// Leaves the line empty, with the cursor at its beginning.
     fn clear(&self, state: &mut State) {
-        if state.is_shown && !self.is_dumb {
+        if state.is_shown && self.screen == Screen::Moving {
             state.is_shown = false;
             write("\r\x1b[K");
         }

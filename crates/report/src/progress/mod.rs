@@ -1,4 +1,4 @@
-//! Progress: one line on standard error that always moves, and only where that is a terminal.
+//! Progress: one line on standard error that always moves, where that is a terminal.
 
 mod line;
 mod words;

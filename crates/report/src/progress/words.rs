@@ -11,9 +11,9 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::alphabet::Alphabet;
 use crate::finding;
-use crate::grid;
 use crate::outlook::span;
-use crate::text::{cut, cut_middle, escape_controls};
+use crate::standing::of_so_many;
+use crate::text::{counted, cut, cut_middle, escape_controls};
 
 impl Alphabet {
     fn separator(self) -> &'static str {
@@ -147,13 +147,11 @@ fn joined(parts: &[Part], room: usize, alphabet: Alphabet) -> String {
     cut(&line, room, alphabet.ellipsis())
 }
 
-/// "18 s left"; of a run of so many trials, about what they take.
+/// "18 s left", "up to 18 s left"; of a run of so many trials, about what they take; and what is waited for before any of that is known.
 fn time_left(progress: &Progress, doing: Option<(Doing, u64)>, elapsed: Duration) -> String {
     let left_s = progress.max_time.saturating_sub(elapsed).as_secs_f64();
-    // The time may be too short, or be made longer, which is said as soon as a pair has ended.
-    if least_s(progress, doing).is_some_and(|least_s| progress.trials == 0 && least_s > progress.max_time.as_secs_f64())
-    {
-        return String::new();
+    if is_unknown(progress) {
+        return format!("first {}", noun(progress));
     }
     let trials_left = progress.most_trials.map(|most| most.saturating_sub(progress.trials));
     match (trials_left, progress.trial_ns) {
@@ -163,8 +161,40 @@ fn time_left(progress: &Progress, doing: Option<(Doing, u64)>, elapsed: Duration
             format!("{} left", whole(of_trials_s.min(left_s).ceil()))
         }
         (Some(_), None) if whole(left_s) == "no end" => format!("{} gone", whole(elapsed.as_secs_f64())),
+        // An answer may come at any time.
+        _ if is_only(progress) => format!("up to {} left", whole(left_s.ceil())),
         _ => format!("{} left", whole(left_s.ceil())),
     }
+}
+
+/// Whether the first trial of an only question has yet to show how long an answer takes: the time that there is as a
+/// rule may be too short, or be made longer.
+fn is_unknown(progress: &Progress) -> bool {
+    is_only(progress) && progress.trials == 0 && progress.least.is_some()
+}
+
+/// Whether the run ends as soon as it has one answer, or one for each command, or a table's trials.
+fn is_only(progress: &Progress) -> bool {
+    progress.is_comparison || progress.claims <= 1
+}
+
+fn noun(progress: &Progress) -> &'static str {
+    if progress.is_comparison { "pair" } else { "trial" }
+}
+
+/// "at least 13 pairs are needed: over 52 s, by the first one so far", as soon as anything is known of what an answer
+/// takes and before the first trial has ended.
+pub(super) fn expected(progress: &Progress, doing: Option<(Doing, u64)>) -> Option<String> {
+    let takes = least_s(progress, doing).filter(|seconds| is_unknown(progress) && *seconds > 0.0)?;
+    let least = counted(progress.least?, noun(progress));
+    let are = if progress.least == Some(1) { "is" } else { "are" };
+    Some(format!("at least {least} {are} needed: {} {}, by the first one so far", about(doing), whole(takes)))
+}
+
+/// "about" where a part of the trial says how long the whole of it takes, and else "over".
+fn about(doing: Option<(Doing, u64)>) -> &'static str {
+    let is_known = matches!(doing, Some((Doing::Measuring { whole_ns: Some(_), .. }, _)));
+    if is_known { "about" } else { "over" }
 }
 
 /// A time in whole seconds: "0 s", "84 s".
@@ -184,6 +214,9 @@ fn in_trial(doing: Option<(Doing, u64)>) -> Option<u64> {
 }
 
 fn share(progress: &Progress, elapsed: Duration) -> f64 {
+    if is_unknown(progress) {
+        return 0.0;
+    }
     let of_time = elapsed.as_secs_f64() / progress.max_time.as_secs_f64().max(1e-9);
     let of_trials = progress.most_trials.map_or(0.0, |most| progress.trials as f64 / most.max(1) as f64);
     of_time.max(of_trials).min(1.0)
@@ -261,14 +294,12 @@ fn shown(value: f64, standing: &Standing) -> String {
 /// "pair 4 of 13+", and whether it is as early as that; else the rate and the ratio so far. In the first pair what all
 /// will take is known as well: as many times twice what its first half took, and more than it has taken until then.
 fn standing(progress: &Progress, doing: Option<(Doing, u64)>) -> ([String; 2], bool) {
-    let Progress { trials, is_comparison, .. } = *progress;
+    let (trials, noun) = (progress.trials, noun(progress));
     let Some(least) = progress.least.filter(|least| trials < *least) else { return (seen_so_far(progress), false) };
-    let noun = if is_comparison { "pair" } else { "trial" };
     let said = match (trials, doing) {
-        (0, Some((Doing::Measuring { trial_ns, whole_ns, .. }, _))) => {
-            let how = if whole_ns.is_some() { "about" } else { "over" };
+        (0, Some((Doing::Measuring { trial_ns, .. }, _))) => {
             let takes = least_s(progress, doing).filter(|_| trial_ns >= PATIENCE_NS).map(whole);
-            format!("{least}+ {noun}s{}", takes.map_or_else(String::new, |takes| format!(": {how} {takes}")))
+            format!("{least}+ {noun}s{}", takes.map_or_else(String::new, |takes| format!(": {} {takes}", about(doing))))
         }
         (0, _) => String::new(),
         _ => format!("{noun} {} of {least}+", trials + 1),
@@ -281,10 +312,13 @@ fn standing(progress: &Progress, doing: Option<(Doing, u64)>) -> ([String; 2], b
 fn verdicts(progress: &Progress) -> [String; 2] {
     let closed: usize = progress.closed.iter().sum();
     let open = progress.claims.saturating_sub(closed);
-    let counts: Vec<(usize, &str)> = progress.closed.iter().copied().zip(Verdict::ALL.map(grid::of_several)).collect();
+    let counts: Vec<(usize, &str)> = progress.closed.iter().copied().zip(Verdict::ALL.map(Verdict::word)).collect();
     let others = counts[2..].iter().map(|(count, _)| count).sum();
     let said = |counts: &[(usize, &str)]| {
-        let said = counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+        let said = counts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, word)| format!("{count} {}", of_so_many(*count, word)));
         said.collect::<Vec<_>>().join(", ")
     };
     match progress.claims {
@@ -431,15 +465,19 @@ mod tests {
             trial_ns: Some(4e9),
             ..progress()
         };
-        assert_eq!(at(&two, 79), "━╌╌╌╌╌╌╌╌╌ 1 min 47 s left · sleep 2 · pair 4 of 13+");
-        assert_eq!(at(&two, 39), "1 min 47 s left · pair 4 of 13+");
+        assert_eq!(at(&two, 79), "━╌╌╌╌╌╌╌╌╌ up to 1 min 47 s left · sleep 2 · pair 4 of 13+");
+        assert_eq!(at(&two, 39), "up to 1 min 47 s left · pair 4 of 13+");
         let several = Progress { closed: [1, 1, 0, 0, 0, 0], claims: 3, trials: 20, ..two.clone() };
         assert!(at(&several, 79).ends_with("sleep 2 · won 3 of 3 pairs · 2 of 3 decided"), "{}", at(&several, 79));
         // So many are asked for, whatever is decided: what they take is known once one has ended.
         let endless = Progress { max_time: Duration::MAX, most_trials: Some(5), ..two.clone() };
         assert_eq!(at(&endless, 79), "━━━━━━╌╌╌╌ 8 s left · sleep 2 · pair 4 of 13+");
         let first = Progress { trials: 0, trial_ns: None, ..endless };
-        assert_eq!(at(&first, 79), "╌╌╌╌╌╌╌╌╌╌ 13 s gone · sleep 2");
+        assert_eq!(at(&first, 79), "╌╌╌╌╌╌╌╌╌╌ first pair · sleep 2");
+        let alone = Progress { claims: 0, least: None, is_comparison: false, standing: None, ..first };
+        assert_eq!(at(&alone, 79), "╌╌╌╌╌╌╌╌╌╌ 13 s gone · sleep 2 · 0 trials");
+        let table = Progress { max_time: Duration::from_secs(30), most_trials: None, ..alone };
+        assert_eq!(at(&table, 79), "━━━━╌╌╌╌╌╌ up to 17 s left · sleep 2 · 0 trials");
         let over = Progress { elapsed: Duration::from_secs(300), ..two };
         assert_eq!(at(&over, 79), "━━━━━━━━━━ last trial · sleep 2 · pair 4 of 13+");
     }
@@ -472,10 +510,22 @@ mod tests {
             );
             said.trim_start_matches(['━', '╌', ' ']).to_string()
         };
-        assert_eq!(at(1.2, None, 1.2, 65), "29 s left · python3 …ep(3.2)\", running 1 s · 13+ pairs: over 13 s");
-        assert_eq!(at(2.6, None, 2.6, 60), "28 s left · 13+ pairs: over 26 s");
-        assert_eq!(at(4.4, Some(6.2), 1.4, 60), "python3 -c …sleep(3.2)\", running 1 s · 13+ pairs: about 80 s");
-        assert_eq!(at(6.4, None, 3.4, 140), format!("{long}, running 3 s · 13+ pairs: over 78 s"));
+        assert_eq!(at(1.2, None, 1.2, 65), "first pair · python3…ep(3.2)\", running 1 s · 13+ pairs: over 13 s");
+        assert_eq!(at(2.6, None, 2.6, 60), "first pair · 13+ pairs: over 26 s");
+        assert_eq!(at(4.4, Some(6.2), 1.4, 60), "first pair · 13+ pairs: about 80 s");
+        assert_eq!(at(6.4, None, 3.4, 140), format!("first pair · {long}, running 3 s · 13+ pairs: over 78 s"));
+        // Where nothing can be drawn over, it is said once.
+        let once = |trial_s: f64, whole_s: Option<f64>| {
+            let [trial_ns, whole_ns] = [Some(trial_s), whole_s].map(|time| time.map(|seconds| (seconds * 1e9) as u64));
+            let doing = Doing::Measuring { arm: long, trial_ns: trial_ns.unwrap_or(0), whole_ns };
+            expected(&first, Some((doing, 0))).unwrap_or_default()
+        };
+        assert_eq!(once(0.9, None), "");
+        assert_eq!(once(4.2, None), "at least 13 pairs are needed: over 52 s, by the first one so far");
+        assert_eq!(once(4.2, Some(6.2)), "at least 13 pairs are needed: about 80 s, by the first one so far");
+        let of_many = Progress { claims: 211, is_comparison: false, ..first.clone() };
+        let doing = Doing::Measuring { arm: long, trial_ns: 4_000_000_000, whole_ns: None };
+        assert_eq!(expected(&of_many, Some((doing, 0))), None, "they have a time that is known");
     }
 
     #[test]

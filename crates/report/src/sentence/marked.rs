@@ -1,12 +1,10 @@
 //! The sentences of a claim, with names still marked: see [`crate::text::quoted`].
 
 use ascertain_engine::claim::{Effect, Judging};
-use ascertain_engine::experiment::Better;
 use ascertain_engine::finding::Reason;
 use ascertain_engine::outcome::{Basis, Broken, ClaimResult, Decided, Decision, Measure, TestSpec, Verdict};
-use ascertain_engine::unit::Unit;
 
-use crate::amount::{self, Amount, Wording, apart};
+use crate::amount::{self, Amount, Wording, apart, is_time};
 use crate::clause::{self, ClaimFigure, Clause, adjective, compared_names, in_metric, joined, named, rate_figure};
 use crate::figure::{Figure, brief_odds, exact_percent, odds};
 use crate::finding;
@@ -302,11 +300,15 @@ fn by_interval(claim: &ClaimResult) -> String {
 }
 
 /// ", so it takes 9 % longer (8 to 15 %)": the ratio as what it adds to the reference's time or leaves of it, where
-/// that is a part of it. Where the interval is not beyond 1, or there is none, that goes without it.
+/// that is a part of it, and ", so it takes 59 times as long (55 to 63)" where it is more. Where the interval is not
+/// beyond 1, or there is none, that goes without it.
 fn in_time(claim: &ClaimResult, Sides { measure, .. }: &Sides, faster: bool) -> String {
-    let is_time = measure.unit == Unit::Nanosecond && measure.better == Better::Lower && in_metric(measure).is_empty();
-    // A lower end of 0 is that of time-outs, of which more is not known.
-    let is_clear = |ratio: &f64| is_time && (0.5..2.0).contains(ratio) && claim.ratio_low != Some(0.0);
+    if let Some(Figure { value, range, .. }) = amount::times_as_long(claim, measure, " times as long") {
+        let is_beyond = claim.ratio_low.is_some() && claim.ratio_high.is_some_and(|high| high <= 1.0);
+        return format!(", so it takes {value}{}", if is_beyond { format!(" ({range})") } else { String::new() });
+    }
+    // A lower end of 0 is that of time-outs, of which more is not known. Much faster says it by itself.
+    let is_clear = |ratio: &f64| is_time(measure) && (0.5..2.0).contains(ratio) && claim.ratio_low != Some(0.0);
     let Some(ratio) = claim.ratio.filter(is_clear) else { return String::new() };
     let change = |ratio: f64| if faster { 1.0 - 1.0 / ratio } else { 1.0 / ratio - 1.0 };
     let [least, most] = if faster { [claim.ratio_low, claim.ratio_high] } else { [claim.ratio_high, claim.ratio_low] };

@@ -4,7 +4,7 @@ use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary, TestSpec, Ve
 use serde::{Deserialize, Serialize};
 use unicode_width::UnicodeWidthStr;
 
-use super::{NARROW, Style, check_table, sentences, tally, threats};
+use super::{NARROW, Style, check_table, counts, sentences, threats};
 use crate::clause::claimed;
 use crate::standing::distance;
 use crate::text::{cut, escape_controls, gathered, parted};
@@ -32,13 +32,20 @@ pub fn checked(outcome: &Outcome, shown: &Shown, report: Option<&str>, style: &S
     let is_asked = |claim: &&ClaimResult| shown.only.is_empty() || shown.only.contains(&claim.verdict);
     let asked: Vec<ClaimResult> = outcome.claims.iter().filter(is_asked).cloned().collect();
     let is_brief = asked.len() > FEW && shown.only.is_empty() && !shown.all;
-    let counts = style.paragraph(&tally(&outcome.claims));
     if is_brief {
         return screen(outcome, report, style);
     }
     let asked = Outcome { claims: asked, ..outcome.clone() };
-    let end = if shown.all { check_table(&asked, style) } else { counts };
+    let end = if shown.all { check_table(&asked, style) } else { style.paragraph(&counts(&outcome.claims)) };
     parted([sentences(&asked, style), deferred_table(&asked, style), threats(outcome, style), end])
+}
+
+/// What came of a run in a few lines: few claims as sentences, many counted by their verdicts.
+pub fn answer(outcome: &Outcome, style: &Style) -> String {
+    match outcome.claims.len() {
+        ..=FEW => sentences(outcome, style),
+        _ => style.paragraph(&counts(&outcome.claims)),
+    }
 }
 
 /// What was measured of claims before they were deferred: few trials tell more than none. Where there are more of an arm,
@@ -62,7 +69,7 @@ fn screen(outcome: &Outcome, report: Option<&str>, style: &Style) -> String {
     let of = |verdict| claims.iter().filter(move |claim| claim.verdict == verdict);
     let mut refuted: Vec<&ClaimResult> = of(Verdict::Refuted).collect();
     refuted.sort_by(|one, other| distance(other).total_cmp(&distance(one)));
-    let mut parts = vec![style.paragraph(&tally(claims))];
+    let mut parts = vec![style.paragraph(&counts(claims))];
     if !refuted.is_empty() {
         parts.push(refuted_lines(&refuted, style));
     }

@@ -114,7 +114,8 @@ impl Style {
             .or_else(|| first(&sheets[2..], LEAST_PROSE, LONGEST_WORD))
     }
 
-    /// Each row as a paragraph for its first cell, and a line or more for each of the others, after its heading.
+    /// Each row as a paragraph for its first cell, and a line or more for each of the others, after its heading. A number
+    /// names nothing by itself.
     fn records(self, sheet: &Sheet) -> String {
         let Some((first, others)) = sheet.columns.split_first() else { return String::new() };
         let headings = others.iter().map(|column| column.lines[0].width()).max().unwrap_or(0);
@@ -131,7 +132,8 @@ impl Style {
         let record = |row: usize| {
             let said = others.iter().filter(|column| !column.lines[row].is_empty());
             let cells: String = said.map(|column| cell(column, row)).collect();
-            self.paragraph(&first.lines[row]) + &cells
+            let heading = if first.kind == ColumnKind::Number { first.lines[0].clone() + " " } else { String::new() };
+            self.paragraph(&(heading + &first.lines[row])) + &cells
         };
         (1..=sheet.rows).map(record).collect::<Vec<_>>().join("\n")
     }
