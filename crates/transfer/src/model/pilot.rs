@@ -14,7 +14,7 @@ const KEPT: usize = 512;
 /// Without a probe, so many connections …
 const FEW: usize = 4;
 /// … and one more for each of so many seconds that a request takes, where that is not near.
-const EACH_S: f64 = 0.0001;
+const EACH_S: f64 = 0.000_05;
 /// Without a probe the first blocks are no larger: what comes back tells whether the next ones should be.
 const FIRST_BYTES: u64 = 1 << 20;
 /// What is near begins with such blocks over one connection, which may be all that both ends can do: so many, of which
