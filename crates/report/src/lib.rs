@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod alphabet;
+#[cfg(feature = "commands")]
 pub mod calibration;
 pub mod csv;
 pub mod export;

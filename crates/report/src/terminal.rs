@@ -9,9 +9,10 @@ mod points;
 mod prose;
 mod table;
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 
 use ascertain_engine::outcome::{ClaimResult, Outcome, TestSpec, Verdict};
+use ascertain_sys::terminal;
 use unicode_width::UnicodeWidthStr;
 
 use crate::counters;
@@ -59,10 +60,18 @@ impl Style {
     /// else on a terminal that has any unless `NO_COLOR` is set.
     pub fn of_stdout(color: Option<bool>) -> Style {
         let no_color = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let color = color.unwrap_or_else(|| std::io::stdout().is_terminal() && !is_dumb() && !no_color());
+        let color = color.unwrap_or_else(|| io::stdout().is_terminal() && !is_dumb() && !no_color());
         let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-        let of_terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-        Style { color, width: columns.or_else(of_terminal).unwrap_or(100).clamp(LEAST_WIDTH, 160) }
+        // Where output goes through a pager, what else there is of the terminal knows how wide that is.
+        let of_terminal = || {
+            terminal::columns(io::stdout())
+                .or_else(|| terminal::columns(io::stderr()))
+                .or_else(|| terminal::columns(io::stdin()))
+        };
+        Style {
+            color,
+            width: columns.or_else(|| of_terminal().map(usize::from)).unwrap_or(100).clamp(LEAST_WIDTH, 160),
+        }
     }
 
     fn columns(self) -> u16 {
