@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 use super::{NARROW, Style, check_table, sentences, tally, threats};
 use crate::clause::claimed;
 use crate::standing::distance;
-use crate::text::{cut, escape_controls, gathered, parted};
+use crate::text::{cut, escape_controls, gathered, parted, sorted};
 use crate::{finding, grid};
 
 /// How much of a run's claims is printed.
@@ -60,8 +60,7 @@ fn deferred_table(outcome: &Outcome, style: &Style) -> String {
 fn screen(outcome: &Outcome, report: Option<&str>, style: &Style) -> String {
     let claims = &outcome.claims;
     let of = |verdict| claims.iter().filter(move |claim| claim.verdict == verdict);
-    let mut refuted: Vec<&ClaimResult> = of(Verdict::Refuted).collect();
-    refuted.sort_by(|one, other| distance(other).total_cmp(&distance(one)));
+    let refuted = sorted(of(Verdict::Refuted).collect(), |claim| -distance(claim));
     let mut parts = vec![style.paragraph(&tally(claims))];
     if !refuted.is_empty() {
         parts.push(refuted_lines(&refuted, style));
@@ -168,9 +167,7 @@ fn by_reason<'a>(claims: impl Iterator<Item = &'a ClaimResult>) -> Vec<(String, 
         let reason = if said.is_empty() { "too little evidence yet".into() } else { said.join("; ") };
         (reason, claim)
     });
-    let mut groups = gathered(by_reason);
-    groups.sort_by_key(|(_, claims)| std::cmp::Reverse(claims.len()));
-    groups
+    sorted(gathered(by_reason), |(_, claims)| -(claims.len() as f64))
 }
 
 /// A reason with the claims that have it, and what those take that did not fit.

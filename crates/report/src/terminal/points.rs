@@ -5,7 +5,7 @@ use ascertain_engine::outcome::{Outcome, PointSummary, TestSpec};
 
 use super::{Style, left_out};
 use crate::grid::{self, ArmKey};
-use crate::text::{gathered, parted};
+use crate::text::{gathered, parted, sorted};
 
 /// So many rows of an experiment have room on a screen.
 const MOST_ROWS: usize = 16;
@@ -64,7 +64,7 @@ fn kept<'a>(experiment: &str, points: &[&'a PointSummary], outcome: &'a Outcome)
     let of_claims = claims.iter().flat_map(|claim| &claim.asked.tests).flat_map(TestSpec::arms);
     let of_claims: Vec<ArmKey> = of_claims.map(|arm| (arm.variant.as_str(), &arm.point)).collect();
     let is_first = |point: &&&PointSummary| point.n > 0 && point.metric == points[0].metric;
-    let mut best: Vec<(ArmKey, f64)> = points
+    let best: Vec<(ArmKey, f64)> = points
         .iter()
         .filter(is_first)
         .filter_map(|point| {
@@ -72,7 +72,7 @@ fn kept<'a>(experiment: &str, points: &[&'a PointSummary], outcome: &'a Outcome)
             Some((key(point), sign * point.median?))
         })
         .collect();
-    best.sort_by(|(_, one), (_, other)| one.total_cmp(other));
+    let mut best = sorted(best, |(_, median)| *median);
     best.truncate(BEST);
     let is_kept = |key: &ArmKey| of_claims.contains(key) || best.iter().any(|(of_best, _)| of_best == key);
     arms.into_iter().filter(is_kept).collect()
