@@ -24,6 +24,9 @@ pub const PARTS: &[Part] = &[
 /// Each crate and some of its features; all of them are on where the workspace is tested.
 const FEATURES: &[(&str, &str)] = &[
     ("ascertain-sys", ""),
+    ("ascertain-sys", "commands"),
+    ("ascertain-sys", "measuring"),
+    ("ascertain-sys", "sharing"),
     ("ascertain-permute", ""),
     ("ascertain-plot", ""),
     ("ascertain-netlab", ""),
@@ -33,6 +36,7 @@ const FEATURES: &[(&str, &str)] = &[
     ("ascertain-transfer", ""),
     ("ascertain-engine", ""),
     ("ascertain-engine", "claims"),
+    ("ascertain-engine", "commands"),
     ("ascertain-engine", "parquet"),
     ("ascertain-engine", "recorded"),
     ("ascertain-engine", "samples"),
@@ -43,6 +47,7 @@ const FEATURES: &[(&str, &str)] = &[
     ("ascertain-experiments", "storage"),
     ("ascertain-experiments", "sync"),
     ("ascertain-report", ""),
+    ("ascertain-report", "commands"),
     ("ascertain-report", "exports"),
     ("ascertain-report", "html"),
     ("ascertain-report", "permute"),
@@ -51,6 +56,7 @@ const FEATURES: &[(&str, &str)] = &[
     ("ascertain-report", "storage"),
     ("ascertain", ""),
     ("ascertain", "claims"),
+    ("ascertain", "commands"),
     ("ascertain", "exports"),
     ("ascertain", "permute"),
     ("ascertain", "plot"),
