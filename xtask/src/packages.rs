@@ -47,6 +47,7 @@ const FEATURES: &[(&str, &str)] = &[
     ("ascertain-experiments", "storage"),
     ("ascertain-experiments", "sync"),
     ("ascertain-report", ""),
+    ("ascertain-report", "claims"),
     ("ascertain-report", "commands"),
     ("ascertain-report", "exports"),
     ("ascertain-report", "html"),

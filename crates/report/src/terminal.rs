@@ -3,7 +3,9 @@
 //! Functions return text; whether it may have colour, and how wide it is, the caller decides. Names of
 //! commands and variants are shown harmlessly: nothing in them reaches the terminal as an escape.
 
+#[cfg(feature = "claims")]
 mod claims;
+#[cfg(feature = "claims")]
 mod points;
 #[cfg(feature = "html")]
 mod prose;
@@ -11,7 +13,7 @@ mod table;
 
 use std::io::{self, IsTerminal};
 
-use ascertain_engine::outcome::{ClaimResult, Outcome, TestSpec, Verdict};
+use ascertain_engine::outcome::{ClaimResult, Outcome, TestSpec};
 use ascertain_sys::terminal;
 use unicode_width::UnicodeWidthStr;
 
@@ -20,12 +22,15 @@ use crate::figure::Figure;
 use crate::finding;
 use crate::grid;
 use crate::judgement::Judgement;
+pub use crate::layout::Shown;
 use crate::layout::TableLayout;
 use crate::sentence::{self, marked};
-use crate::text::{NO_BREAK, capitalised, counted, parted, plain, shortened, unbroken_quantities};
+use crate::text::{NO_BREAK, capitalised, parted, plain, shortened, unbroken_quantities};
 pub use crate::text::{escape_controls, escape_controls_in_lines};
-pub use claims::{Shown, checked};
-pub use points::{points_screen, points_table};
+#[cfg(feature = "claims")]
+pub use claims::{check_table, checked};
+#[cfg(feature = "claims")]
+pub use points::{points_screen, points_table, slo};
 #[cfg(feature = "html")]
 pub use prose::prose;
 
@@ -136,26 +141,6 @@ fn color_of(word: &str) -> Option<&'static str> {
     }
 }
 
-/// The table that `check` ends with: what is claimed, by whom, the source's figure, the figure here with
-/// its interval, the verdict; and under it how many claims came to which verdict.
-pub fn check_table(outcome: &Outcome, style: &Style) -> String {
-    let table = style.table(&grid::claims(outcome));
-    if table.is_empty() {
-        "No claims.\n".into()
-    } else {
-        format!("{table}\n{}", style.paragraph(&tally(&outcome.claims)))
-    }
-}
-
-/// "3 claims: 2 hold, 1 refuted."
-fn tally(claims: &[ClaimResult]) -> String {
-    let said = Verdict::ALL.into_iter().filter_map(|verdict| {
-        let count = claims.iter().filter(|claim| claim.verdict == verdict).count();
-        (count > 0).then(|| format!("{count} {}", grid::of_several(verdict)))
-    });
-    format!("{}: {}.", counted(claims.len(), "claim"), said.collect::<Vec<_>>().join(", "))
-}
-
 /// The table of `compare`: for each command, or function, its median time with interval, least and greatest, user
 /// and system time, peak memory or throughput, how many trials, how many times as fast as the reference it is, with
 /// interval, and the answer.
@@ -206,13 +191,6 @@ fn brief(claim: &ClaimResult, style: &Style) -> String {
         TestSpec::Versus { .. } => None,
     });
     style.sentence(&plain(&shortened(&sentence, &conditions.collect::<Vec<_>>())), opening)
-}
-
-/// What `slo` prints: the verdict as a sentence, and what was measured of the one command that there is, which the
-/// sentence names.
-pub fn slo(outcome: &Outcome, style: &Style) -> String {
-    let tables = grid::points(outcome).into_iter().map(|(_, grid)| style.table(&grid.without_first_column()));
-    parted([sentences(outcome, style)].into_iter().chain(tables).chain([left_out(outcome, style)]))
 }
 
 /// What threatens a run's results, in a line or two; empty when nothing does. What follows from each, the report

@@ -1,23 +1,14 @@
 //! Many claims on one screen: how many hold, which are refuted and by how much, and why others are open.
 
 use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary, TestSpec, Verdict};
-use serde::{Deserialize, Serialize};
 use unicode_width::UnicodeWidthStr;
 
-use super::{NARROW, Style, check_table, sentences, tally, threats};
+use super::{NARROW, Style, sentences, threats};
 use crate::clause::claimed;
+use crate::layout::Shown;
 use crate::standing::distance;
-use crate::text::{cut, escape_controls, gathered, parted, sorted};
+use crate::text::{counted, cut, escape_controls, gathered, parted, sorted};
 use crate::{finding, grid};
-
-/// How much of a run's claims is printed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shown {
-    /// Each verdict as a sentence, and a table of all claims.
-    pub all: bool,
-    /// Claims of these verdicts alone, each as a sentence; when empty, of every verdict.
-    pub only: Vec<Verdict>,
-}
 
 /// So few claims are said in whole.
 const FEW: usize = 6;
@@ -39,6 +30,26 @@ pub fn checked(outcome: &Outcome, shown: &Shown, report: Option<&str>, style: &S
     let asked = Outcome { claims: asked, ..outcome.clone() };
     let end = if shown.all { check_table(&asked, style) } else { counts };
     parted([sentences(&asked, style), deferred_table(&asked, style), threats(outcome, style), end])
+}
+
+/// The table that `check` ends with: what is claimed, by whom, the source's figure, the figure here with
+/// its interval, the verdict; and under it how many claims came to which verdict.
+pub fn check_table(outcome: &Outcome, style: &Style) -> String {
+    let table = style.table(&grid::claims(outcome));
+    if table.is_empty() {
+        "No claims.\n".into()
+    } else {
+        format!("{table}\n{}", style.paragraph(&tally(&outcome.claims)))
+    }
+}
+
+/// "3 claims: 2 hold, 1 refuted."
+fn tally(claims: &[ClaimResult]) -> String {
+    let said = Verdict::ALL.into_iter().filter_map(|verdict| {
+        let count = claims.iter().filter(|claim| claim.verdict == verdict).count();
+        (count > 0).then(|| format!("{count} {}", grid::of_several(verdict)))
+    });
+    format!("{}: {}.", counted(claims.len(), "claim"), said.collect::<Vec<_>>().join(", "))
 }
 
 /// What was measured of claims before they were deferred: few trials tell more than none. Where there are more of an arm,

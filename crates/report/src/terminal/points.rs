@@ -3,7 +3,7 @@
 use ascertain_engine::experiment::Better;
 use ascertain_engine::outcome::{Outcome, PointSummary, TestSpec};
 
-use super::{Style, left_out};
+use super::{Style, left_out, sentences};
 use crate::grid::{self, ArmKey};
 use crate::text::{gathered, parted, sorted};
 
@@ -35,6 +35,13 @@ pub fn points_screen(outcome: &Outcome, style: &Style) -> String {
         drawn(&(heading, grid), style) + &and_more(more, style)
     });
     parted(tables.chain(by_key).chain([left_out(outcome, style)]))
+}
+
+/// What `slo` prints: the verdict as a sentence, and what was measured of the one command that there is, which the
+/// sentence names.
+pub fn slo(outcome: &Outcome, style: &Style) -> String {
+    let tables = grid::points(outcome).into_iter().map(|(_, grid)| style.table(&grid.without_first_column()));
+    parted([sentences(outcome, style)].into_iter().chain(tables).chain([left_out(outcome, style)]))
 }
 
 fn and_more(rows: usize, style: &Style) -> String {
