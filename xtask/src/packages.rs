@@ -27,6 +27,7 @@ const FEATURES: &[(&str, &str)] = &[
     ("ascertain-sys", "commands"),
     ("ascertain-sys", "measuring"),
     ("ascertain-sys", "sharing"),
+    ("ascertain-numeric", "std"),
     ("ascertain-permute", ""),
     ("ascertain-plot", ""),
     ("ascertain-netlab", ""),
