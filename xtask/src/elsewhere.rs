@@ -31,7 +31,8 @@ const BARE: &str = "thumbv7em-none-eabihf";
 
 /// Compiled for that target, and tested here: the same bits come out.
 fn without_std() -> anyhow::Result<()> {
-    let options = ["--quiet", "--package", "ascertain-numeric", "--no-default-features", "--features", "libm"];
+    let options =
+        ["--quiet", "--package", "ascertain-numeric", "--no-default-features", "--features", "libm,polynomial"];
     tools::run("cargo", &[&["build", "--target", BARE], &options[..]].concat())?;
     tools::run("cargo", &[&["test"], &options[..]].concat())
 }

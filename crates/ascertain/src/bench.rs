@@ -115,8 +115,10 @@
 mod baseline;
 mod main;
 mod options;
+pub(crate) mod plan;
 
 pub use ascertain_engine::black_box;
 pub use ascertain_engine::function::{Group, Throughput};
 
 pub use self::main::run;
+pub use self::plan::plan;

@@ -5,11 +5,11 @@ use std::time::Duration;
 use ascertain_engine::claim::Claim;
 use ascertain_engine::command::{self, CommandExperiment, CommandSet, WALL};
 use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Point};
-use ascertain_engine::function::Group;
 use ascertain_engine::outcome::Gate;
 use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_report::layout::TableLayout;
 
+use crate::bench::plan::with_the_first;
 use crate::error::{Error, refused};
 use crate::names;
 use crate::request::{Request, Terms};
@@ -22,8 +22,6 @@ const MAX_TIME: Duration = Duration::from_secs(30);
 const LONGEST_TIME: Duration = Duration::from_secs(300);
 /// One command alone has nothing to be compared with: this many observations describe it.
 const ALONE_TRIALS: u64 = 30;
-/// The same of one function.
-const ALONE_BATCHES: u64 = 100;
 
 /// Commands to be compared: at each point of their parameters the others with the first, or, of one command, the other
 /// points with the first.
@@ -139,30 +137,6 @@ impl Compare {
         let request = Request { layout: self.layout, plot: self.plot, ..Request::new(USE_CASE) };
         Ok((request, Plan { claims, tables, commands: vec![set], config }))
     }
-}
-
-/// Functions of a group to be compared, at each input with the first one there; without another there they are
-/// described. The time is for each input.
-#[must_use]
-pub fn functions(group: &Group, config: &Config) -> Plan {
-    let id = &group.spec().id;
-    let arms = group.table_arms();
-    let versus = with_the_first(&arms).into_iter();
-    let claims: Vec<Claim> = versus.map(|[candidate, reference]| Claim::order(id, candidate, reference)).collect();
-    let inputs = u32::try_from(arms.len() - claims.len()).unwrap_or(u32::MAX);
-    let max_time = config.max_time.saturating_mul(inputs);
-    let table_trials = claims.is_empty().then_some(ALONE_BATCHES);
-    let config = Config { table_trials, max_time, ..config.clone() };
-    Plan { claims, tables: vec![Table { experiment: id.clone(), arms }], commands: Vec::new(), config }
-}
-
-/// At each point, the arms there behind the first, each with that.
-fn with_the_first(arms: &[Arm]) -> Vec<[&Arm; 2]> {
-    let versus = arms.iter().filter_map(|arm| {
-        let reference = arms.iter().find(|other| other.point == arm.point).filter(|reference| *reference != arm);
-        Some([arm, reference?])
-    });
-    versus.collect()
 }
 
 /// Every combination of the parameters' levels; the last parameter moves fastest.

@@ -1,6 +1,5 @@
 use std::path::PathBuf;
 
-use ascertain_engine::command::CommandError;
 use ascertain_engine::predicate;
 
 /// What was asked for can't be done.
@@ -10,8 +9,9 @@ pub enum Error {
     #[error(transparent)]
     Engine(#[from] ascertain_engine::Error),
     /// A command line is none.
+    #[cfg(feature = "commands")]
     #[error(transparent)]
-    Command(#[from] CommandError),
+    Command(#[from] ascertain_engine::command::CommandError),
     /// A predicate is none.
     #[error(transparent)]
     Predicate(#[from] predicate::PredicateError),

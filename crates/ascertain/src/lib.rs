@@ -2,9 +2,11 @@
 
 pub mod arguments;
 pub mod bench;
+#[cfg(feature = "commands")]
 pub mod calibrate_here;
 #[cfg(feature = "claims")]
 pub mod check;
+#[cfg(feature = "commands")]
 pub mod compare;
 mod error;
 pub mod experiments;
@@ -24,6 +26,7 @@ mod resume;
 mod run;
 #[cfg(feature = "recorded")]
 pub mod runs;
+#[cfg(feature = "commands")]
 pub mod slo;
 
 pub use ascertain_engine as engine;

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ascertain_engine::command::CommandExperiment;
 use ascertain_engine::experiment::Experiment;
 use ascertain_engine::plan::{Plan, Registry};
 use ascertain_engine::run::{Observer, Recording, Run};
@@ -94,13 +93,28 @@ pub(crate) fn go(
     registry: &Registry,
     (stop, observer): (&Stop, &mut dyn Observer),
 ) -> Result<Done, Error> {
-    let commands = plan.commands.iter().cloned().map(CommandExperiment::new);
-    let commands = commands.collect::<Result<Vec<_>, _>>()?;
+    let commands = commands(&plan)?;
     let mut all: Vec<&dyn Experiment> = registry.to_vec();
-    all.extend(commands.iter().map(|command| command as &dyn Experiment));
+    all.extend(commands.iter().map(Box::as_ref));
     let start_ns = clock::now_ns();
     let run = ascertain_engine::run::run(&plan, &all, recording, stop, observer)?;
     let elapsed = Duration::from_nanos(clock::now_ns().saturating_sub(start_ns));
-    let cleanup_failures = commands.iter().flat_map(CommandExperiment::cleanup_failures).collect();
+    let cleanup_failures = all.iter().flat_map(|experiment| experiment.cleanup_failures()).collect();
     Ok(Done { request, plan, run, elapsed, recorded_trials, cleanup_failures })
+}
+
+/// The plan's own commands.
+#[cfg(feature = "commands")]
+fn commands(plan: &Plan) -> Result<Vec<Box<dyn Experiment>>, Error> {
+    let commands = plan.commands.iter().cloned().map(|set| {
+        let experiment = ascertain_engine::command::CommandExperiment::new(set)?;
+        Ok(Box::new(experiment) as Box<dyn Experiment>)
+    });
+    commands.collect()
+}
+
+/// A plan that has some names an experiment which is not there.
+#[cfg(not(feature = "commands"))]
+fn commands(_: &Plan) -> Result<Vec<Box<dyn Experiment>>, Error> {
+    Ok(Vec::new())
 }

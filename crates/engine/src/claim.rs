@@ -1,5 +1,6 @@
 //! Claims: a predicate on a trial, the rate at which it must hold, and the error it may be wrong with.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -164,14 +165,9 @@ pub(crate) fn paired_ratios(
     candidates: impl Iterator<Item = (u64, Bounds)>,
     baselines: impl Iterator<Item = (u64, Bounds)>,
 ) -> Vec<Option<Bounds>> {
-    let mut baselines: Vec<(u64, Bounds)> = baselines.collect();
-    baselines.sort_by_key(|(trial, _)| *trial);
-    let both = candidates.filter_map(|(trial, candidate)| {
-        let behind = baselines.partition_point(|(known, _)| *known <= trial);
-        let (_, baseline) = baselines[..behind].last().filter(|(known, _)| *known == trial)?;
-        Some(Effect::Ratio.compare(better, candidate, *baseline))
-    });
-    both.collect()
+    let baselines: HashMap<u64, Bounds> = baselines.collect();
+    let ratio = |(trial, candidate)| Some(Effect::Ratio.compare(better, candidate, *baselines.get(&trial)?));
+    candidates.filter_map(ratio).collect()
 }
 
 /// A bound on a number.

@@ -15,16 +15,15 @@ pub(crate) fn unused(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
 /// assert_eq!(nearest("zebra", ["naive", "kahan"]), None);
 /// ```
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    by_nearness(word, known).first().copied().filter(|near| likeness(word, near) >= 0.5)
+    let known = known.into_iter().map(|known| (likeness(word, known), known));
+    // Of those that are equally near the first.
+    let nearest = known.reduce(|nearest, other| if other.0 > nearest.0 { other } else { nearest });
+    nearest.filter(|(likeness, _)| *likeness >= 0.5).map(|(_, known)| known)
 }
 
 /// The known words, the one that is nearest to `word` first.
 pub fn by_nearness<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
-    sorted_by_nearness(word, known.into_iter().collect())
-}
-
-/// Compiled once, for whatever the words came from.
-fn sorted_by_nearness<'a>(word: &str, mut known: Vec<&'a str>) -> Vec<&'a str> {
+    let mut known: Vec<&str> = known.into_iter().collect();
     known.sort_by(|one, other| likeness(word, other).total_cmp(&likeness(word, one)));
     known
 }

@@ -14,7 +14,7 @@ use crate::judging::Lane;
 use crate::measure::Local;
 pub use crate::now::{Doing, Now};
 use crate::observations::Observations;
-use crate::outcome::{ArmFacts, ArmRemark, LeftOut, Outcome, Verdict};
+use crate::outcome::{ArmRemark, LeftOut, Outcome, Verdict};
 use crate::plan::{self, Grouping, Plan, Registry};
 use crate::recorded;
 use crate::schedule::Schedule;
@@ -219,11 +219,11 @@ pub fn run(
     let remarks = remarks(&now, &judge.lanes, former_remarks.unwrap_or_default());
     let observations = judge.observations;
     let mut outcome = Outcome { remarks, ..summary::outcome(&facts, &observations, claims, interrupted) };
-    if let Some(former) = former {
+    if let Some(mut former) = former {
         // What was found of arms stays true of the values that they had.
-        let is_new = |facts: &ArmFacts| !outcome.facts.contains(facts);
-        let facts: Vec<ArmFacts> = former.facts.into_iter().filter(is_new).collect();
-        outcome.facts.splice(0..0, facts);
+        former.facts.retain(|facts| !outcome.facts.contains(facts));
+        former.facts.append(&mut outcome.facts);
+        outcome.facts = former.facts;
         // Where nothing was added, so does what was noted of the machine.
         if observations.count() == recorded_values {
             (outcome.machine, outcome.threats, outcome.cpu_times) = (former.machine, former.threats, former.cpu_times);

@@ -19,6 +19,7 @@ pub mod cbrt;
 mod code_size;
 pub mod decimal;
 mod features;
+#[cfg(feature = "polynomial")]
 pub mod polynomial;
 mod simd;
 mod standard;

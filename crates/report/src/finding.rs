@@ -5,7 +5,7 @@ use ascertain_engine::outcome::{ClaimResult, Decision};
 use ascertain_engine::unit::{Unit, significant};
 
 use crate::outlook;
-use crate::text::{counted, escape_controls};
+use crate::text::{counted, escape_controls, sorted};
 
 /// Less than that nobody would be short of: it was ended by something else than the time.
 const SLOW_NS: f64 = 2e9;
@@ -32,8 +32,7 @@ pub(crate) fn needed<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Option<St
         Reason::TooLong { needed_ns, .. } => Some(needed_ns / 1e9),
         _ => None,
     });
-    let mut all_s: Vec<f64> = needed_s.collect();
-    all_s.sort_by(f64::total_cmp);
+    let all_s = sorted(needed_s.collect(), |seconds| *seconds);
     let (least, most) = (outlook::span(*all_s.first()?), outlook::span(*all_s.last()?));
     let way_out = format!("give more than `--max-time {}`", outlook::allowance(*all_s.last()?));
     Some(match all_s.len() {

@@ -12,7 +12,7 @@ use crate::clause::{ClaimFigure, arm_label, ordered, rate_figure, ratio_figure};
 use crate::figure::{Figure, percent};
 use crate::finding;
 use crate::layout::{Order, TableLayout};
-use crate::text::gathered;
+use crate::text::{gathered, sorted};
 pub(crate) use points::{by_key, experiment_table, in_tables, points};
 
 /// A table of text.
@@ -370,14 +370,13 @@ pub(crate) fn arms_in_order(outcome: &Outcome, order: Order) -> Vec<(ArmKey<'_>,
         TestSpec::Predicate { .. } => None,
     });
     let claimed: Vec<ArmKey> = versus.flatten().map(|arm| (arm.variant.as_str(), &arm.point)).collect();
-    let place = |key: &ArmKey| claimed.iter().position(|claimed| claimed == key).unwrap_or(claimed.len());
+    let place = |key: &ArmKey| claimed.iter().position(|claimed| claimed == key).unwrap_or(claimed.len()) as f64;
     let time = |points: &[&PointSummary]| match order {
         Order::Time => points[0].median.unwrap_or(f64::INFINITY),
         Order::Given => 0.0,
     };
-    let mut arms = gathered(outcome.points.iter().map(|point| ((point.variant.as_str(), &point.at), point)));
-    arms.sort_by(|(one, a), (other, b)| time(a).total_cmp(&time(b)).then_with(|| place(one).cmp(&place(other))));
-    arms
+    let arms = gathered(outcome.points.iter().map(|point| ((point.variant.as_str(), &point.at), point)));
+    sorted(sorted(arms, |(key, _)| place(key)), |(_, points)| time(points))
 }
 
 /// Ratio, interval and answer of the command that is the arm; the reference says that it is. What failed says so

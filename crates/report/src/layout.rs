@@ -1,5 +1,6 @@
-//! How the table of `compare` is laid out.
+//! What a reader may choose of tables: how that of `compare` is laid out, and how much is shown of claims.
 
+use ascertain_engine::outcome::Verdict;
 use ascertain_engine::unit::Unit;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,15 @@ pub struct TableLayout {
     pub time_unit: Option<TimeUnit>,
     /// Whether there is a column with the mean and the standard deviation.
     pub mean: bool,
+}
+
+/// How much of a run's claims is printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shown {
+    /// Each verdict as a sentence, and a table of all claims.
+    pub all: bool,
+    /// Claims of these verdicts alone, each as a sentence; when empty, of every verdict.
+    pub only: Vec<Verdict>,
 }
 
 /// In which order commands stand in a table.

@@ -3,15 +3,18 @@
 //! Functions return text; whether it may have colour, and how wide it is, the caller decides. Names of
 //! commands and variants are shown harmlessly: nothing in them reaches the terminal as an escape.
 
+#[cfg(feature = "claims")]
 mod claims;
+#[cfg(feature = "claims")]
 mod points;
 #[cfg(feature = "html")]
 mod prose;
 mod table;
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 
 use ascertain_engine::outcome::{ClaimResult, Outcome, TestSpec};
+use ascertain_sys::terminal;
 use unicode_width::UnicodeWidthStr;
 
 use crate::counters;
@@ -19,13 +22,15 @@ use crate::figure::Figure;
 use crate::finding;
 use crate::grid;
 use crate::judgement::Judgement;
+pub use crate::layout::Shown;
 use crate::layout::TableLayout;
 use crate::sentence::{self, marked};
-use crate::standing::{Count, tally};
-use crate::text::{NO_BREAK, capitalised, counted, parted, plain, shortened, unbroken_quantities};
+use crate::text::{NO_BREAK, capitalised, parted, plain, shortened, unbroken_quantities};
 pub use crate::text::{escape_controls, escape_controls_in_lines};
-pub use claims::{Shown, answer, checked};
-pub use points::{points_screen, points_table};
+#[cfg(feature = "claims")]
+pub use claims::{answer, check_table, checked};
+#[cfg(feature = "claims")]
+pub use points::{points_screen, points_table, slo};
 #[cfg(feature = "html")]
 pub use prose::prose;
 
@@ -60,10 +65,18 @@ impl Style {
     /// else on a terminal that has any unless `NO_COLOR` is set.
     pub fn of_stdout(color: Option<bool>) -> Style {
         let no_color = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let color = color.unwrap_or_else(|| std::io::stdout().is_terminal() && !is_dumb() && !no_color());
+        let color = color.unwrap_or_else(|| io::stdout().is_terminal() && !is_dumb() && !no_color());
         let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-        let of_terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-        Style { color, width: columns.or_else(of_terminal).unwrap_or(100).clamp(LEAST_WIDTH, 160) }
+        // Where output goes through a pager, what else there is of the terminal knows how wide that is.
+        let of_terminal = || {
+            terminal::columns(io::stdout())
+                .or_else(|| terminal::columns(io::stderr()))
+                .or_else(|| terminal::columns(io::stdin()))
+        };
+        Style {
+            color,
+            width: columns.or_else(|| of_terminal().map(usize::from)).unwrap_or(100).clamp(LEAST_WIDTH, 160),
+        }
     }
 
     fn columns(self) -> u16 {
@@ -128,23 +141,6 @@ fn color_of(word: &str) -> Option<&'static str> {
     }
 }
 
-/// The table that `check` ends with: what is claimed, by whom, the source's figure, the figure here with
-/// its interval, the verdict; and under it how many claims came to which verdict.
-pub fn check_table(outcome: &Outcome, style: &Style) -> String {
-    let table = style.table(&grid::claims(outcome));
-    if table.is_empty() {
-        "No claims.\n".into()
-    } else {
-        format!("{table}\n{}", style.paragraph(&counts(&outcome.claims)))
-    }
-}
-
-/// "3 claims: 2 hold, 1 refuted."
-fn counts(claims: &[ClaimResult]) -> String {
-    let said: Vec<String> = tally(claims.iter()).iter().map(Count::words).collect();
-    format!("{}: {}.", counted(claims.len(), "claim"), said.join(", "))
-}
-
 /// The table of `compare`: for each command, or function, its median time with interval, least and greatest, user
 /// and system time, peak memory or throughput, how many trials, how many times as fast as the reference it is, with
 /// interval, and the answer.
@@ -195,13 +191,6 @@ fn brief(claim: &ClaimResult, style: &Style) -> String {
         TestSpec::Versus { .. } => None,
     });
     style.sentence(&plain(&shortened(&sentence, &conditions.collect::<Vec<_>>())), opening)
-}
-
-/// What `slo` prints: the verdict as a sentence, and what was measured of the one command that there is, which the
-/// sentence names.
-pub fn slo(outcome: &Outcome, style: &Style) -> String {
-    let tables = grid::points(outcome).into_iter().map(|(_, grid)| style.table(&grid.without_first_column()));
-    parted([sentences(outcome, style)].into_iter().chain(tables).chain([left_out(outcome, style)]))
 }
 
 /// What threatens a run's results, in a line or two; empty when nothing does. What follows from each, the report

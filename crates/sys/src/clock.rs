@@ -1,12 +1,7 @@
 //! Monotonic time, and what a clock can tell.
 
 use std::sync::OnceLock;
-#[cfg(any(target_os = "linux", feature = "measuring"))]
-use std::time::Duration;
 use std::time::{SystemTime, UNIX_EPOCH};
-
-#[cfg(any(target_os = "linux", feature = "measuring"))]
-use rustix::event::Timespec;
 
 /// Readings taken to find the step, at least.
 const READINGS: usize = 20_000;
@@ -96,12 +91,6 @@ fn read_ns(clock: libc::clockid_t) -> u64 {
     // SAFETY: `time` is a valid timespec to write to. The call can't fail for a clock that there is.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// A time-out as system calls take it; none where it is longer than they can say (292 billion years).
-#[cfg(any(target_os = "linux", feature = "measuring"))]
-pub(crate) fn timespec(timeout: Option<Duration>) -> Option<Timespec> {
-    timeout.and_then(|timeout| timeout.try_into().ok())
 }
 
 /// The smallest step that [`now_ns`] makes, in nanoseconds: measured once, then kept.

@@ -49,13 +49,18 @@ pub fn wake_all(word: &AtomicU32, scope: Scope) {
     imp::wake(word, i32::MAX as u32, scope);
 }
 
+/// A time-out as system calls take it; none where it is longer than they can say (292 billion years).
+#[cfg(any(target_os = "linux", feature = "commands"))]
+pub(crate) fn timespec(timeout: Option<Duration>) -> Option<rustix::fs::Timespec> {
+    timeout.and_then(|timeout| timeout.try_into().ok())
+}
+
 #[cfg(target_os = "linux")]
 mod imp {
     use rustix::io::Errno;
     use rustix::thread::futex::{self, Flags};
 
     use super::{AtomicU32, Duration, Scope};
-    use crate::clock;
 
     fn flags(scope: Scope) -> Flags {
         match scope {
@@ -65,7 +70,7 @@ mod imp {
     }
 
     pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>, scope: Scope) -> bool {
-        let timeout = clock::timespec(timeout);
+        let timeout = super::timespec(timeout);
         futex::wait(word, flags(scope), expected, timeout.as_ref()) != Err(Errno::TIMEDOUT)
     }
 

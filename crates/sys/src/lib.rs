@@ -14,7 +14,8 @@
 //! - [`perf`]: what the processor and the kernel count of a command
 //! - [`page_cache`]: what the kernel has in memory of a file (Linux)
 //! - [`fork`]: telling a child from its parent
-//! - [`futex`]: sleeping until a word in memory changes
+//! - [`futex`]: sleeping until a word in memory changes; [`journal`]: words that outlive the process (Linux)
+//! - [`terminal`]: how wide it is
 //! - [`bpf`], [`mapping`], [`socket`], [`cpus`], [`privileges`]: what a daemon beside the kernel is made of (Linux)
 //! - [`tcp`]: what the kernel knows of a connection; [`tether`]: children that do not outlive us (Linux)
 //! - [`datagrams`]: received many at a time, with when the kernel had them
@@ -30,6 +31,8 @@ pub mod affinity;
 pub mod bpf;
 pub mod clock;
 #[cfg(feature = "measuring")]
+pub mod command;
+#[cfg(feature = "commands")]
 pub mod compiled;
 pub mod cpus;
 #[cfg(feature = "network")]
@@ -37,12 +40,15 @@ pub mod datagrams;
 #[cfg(feature = "measuring")]
 mod error;
 pub mod fork;
+#[cfg(feature = "sharing")]
 pub mod futex;
 #[cfg(feature = "measuring")]
 pub mod interrupt;
+#[cfg(target_os = "linux")]
+pub mod journal;
 #[cfg(feature = "measuring")]
 pub mod machine;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "sharing", target_os = "linux"))]
 pub mod mapping;
 pub mod membarrier;
 #[cfg(all(feature = "network", target_os = "linux"))]
@@ -51,19 +57,21 @@ pub mod namespace;
 pub mod netlink;
 #[cfg(all(feature = "network", target_os = "linux"))]
 pub mod packet;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "sharing", target_os = "linux"))]
 pub mod page_cache;
-#[cfg(feature = "measuring")]
+#[cfg(feature = "commands")]
 pub mod perf;
 #[cfg(all(feature = "daemon", target_os = "linux"))]
 pub mod privileges;
-#[cfg(feature = "measuring")]
+#[cfg(feature = "commands")]
 pub mod process;
 pub mod rseq;
 #[cfg(all(feature = "daemon", target_os = "linux"))]
 pub mod socket;
 #[cfg(all(feature = "network", target_os = "linux"))]
 pub mod tcp;
+#[cfg(feature = "measuring")]
+pub mod terminal;
 #[doc(hidden)]
 pub mod testing;
 #[cfg(all(feature = "network", target_os = "linux"))]
@@ -74,6 +82,6 @@ pub mod tun;
 #[cfg(feature = "measuring")]
 pub use error::Error;
 
-#[cfg(all(doctest, feature = "measuring"))]
+#[cfg(all(doctest, feature = "commands"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

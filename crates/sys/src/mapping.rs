@@ -2,14 +2,14 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::fs::{self, MemfdFlags, SealFlags};
-use rustix::mm::{self, MapFlags, MprotectFlags, ProtFlags};
+use rustix::mm::{self, MprotectFlags, ProtFlags};
 
 use crate::futex;
+use crate::journal::Pages;
 
 /// Somebody else's memory, mapped to be read.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Mapping {
     #[inline]
     #[must_use]
     pub fn load_u32(&self, offset: usize) -> u32 {
-        self.0.half(offset).load(Ordering::Relaxed)
+        half(&self.0, offset).load(Ordering::Relaxed)
     }
 
     /// Sleeps while the four bytes at `offset` are `expected`, until woken, for `timeout` at most: [`futex::wait`].
@@ -64,7 +64,7 @@ impl Mapping {
     /// # Panics
     /// As [`load_u32`](Self::load_u32).
     pub fn wait(&self, offset: usize, expected: u32, timeout: Duration) -> bool {
-        futex::wait(self.0.half(offset), expected, Some(timeout), futex::Scope::Machine)
+        futex::wait(half(&self.0, offset), expected, Some(timeout), futex::Scope::Machine)
     }
 }
 
@@ -96,42 +96,13 @@ impl Shared {
     /// As [`Mapping::load_u32`].
     #[must_use]
     pub fn half(&self, offset: usize) -> &AtomicU32 {
-        self.pages.half(offset)
+        half(&self.pages, offset)
     }
 }
 
 impl AsFd for Shared {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
-    }
-}
-
-/// The beginning of a file, to which a few words are written without a call of the kernel's. They are in the file also
-/// after this process was killed; not after a crash of the machine, unless the kernel had written them by then.
-#[derive(Debug)]
-pub struct Journal(Pages);
-
-impl Journal {
-    /// The first `bytes` of the file, which it must have. Whoever makes the file shorter ends this process (SIGBUS)
-    /// with its next access: a file of one's own.
-    ///
-    /// # Errors
-    /// As the kernel says: some file systems have no shared mappings.
-    pub fn of(file: &std::fs::File, bytes: usize) -> io::Result<Self> {
-        if file.metadata()?.len() < bytes as u64 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        Pages::of(file.as_fd(), bytes, ProtFlags::READ | ProtFlags::WRITE).map(Self)
-    }
-
-    /// The eight bytes at `offset`.
-    ///
-    /// # Panics
-    /// As [`Mapping::load`].
-    #[inline]
-    #[must_use]
-    pub fn word(&self, offset: usize) -> &AtomicU64 {
-        self.0.word(offset)
     }
 }
 
@@ -180,53 +151,11 @@ fn is_fixed(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<bool> {
         && u64::try_from(stat.st_size).is_ok_and(|size| size >= bytes as u64))
 }
 
-/// Pages that are mapped, and unmapped when dropped.
-#[derive(Debug)]
-struct Pages {
-    start: NonNull<u8>,
-    bytes: usize,
-}
-
-// SAFETY: the memory is used through atomics only, and stays mapped until the drop.
-unsafe impl Send for Pages {}
-// SAFETY: as above.
-unsafe impl Sync for Pages {}
-
-impl Pages {
-    fn of(fd: BorrowedFd<'_>, bytes: usize, protection: ProtFlags) -> io::Result<Self> {
-        // SAFETY: the kernel chooses where, so that nothing of ours is replaced.
-        let start = unsafe { mm::mmap(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED, fd, 0) }?;
-        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { start, bytes })
-    }
-
-    #[inline]
-    fn word(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: in the mapping and aligned, says `at`; pages hold plain numbers, which nobody accesses but as
-        // atomics.
-        unsafe { &*self.at(offset, size_of::<u64>()).cast() }
-    }
-
-    #[inline]
-    fn half(&self, offset: usize) -> &AtomicU32 {
-        // SAFETY: as above.
-        unsafe { &*self.at(offset, size_of::<u32>()).cast() }
-    }
-
-    /// The address of `bytes` that are in the mapping and aligned to their own size.
-    #[inline]
-    fn at(&self, offset: usize, bytes: usize) -> *const u8 {
-        let is_inside = offset.is_multiple_of(bytes) && self.bytes >= bytes && offset <= self.bytes - bytes;
-        assert!(is_inside, "{bytes} bytes at {offset} of {}", self.bytes);
-        self.start.as_ptr().wrapping_add(offset)
-    }
-}
-
-impl Drop for Pages {
-    fn drop(&mut self) {
-        // SAFETY: mapped by `of`, and references to it can't outlive `self`.
-        let _ = unsafe { mm::munmap(self.start.as_ptr().cast(), self.bytes) };
-    }
+/// The four bytes at `offset`.
+#[inline]
+fn half(pages: &Pages, offset: usize) -> &AtomicU32 {
+    // SAFETY: in the mapping and aligned, says `at`; pages hold plain numbers, which nobody accesses but as atomics.
+    unsafe { &*pages.at(offset, size_of::<u32>()).cast() }
 }
 
 #[cfg(test)]
@@ -244,18 +173,6 @@ mod tests {
         assert_eq!((theirs.load(8), theirs.load_u32(4092)), (7, 9));
         assert!(!theirs.wait(4092, 9, Duration::from_millis(1)));
         assert!(theirs.wait(4092, 8, Duration::from_secs(3600)));
-    }
-
-    #[test]
-    fn what_was_written_is_in_the_file() {
-        let mut file = tempfile::tempfile().unwrap();
-        assert!(Journal::of(&file, 16).is_err(), "it is empty");
-        file.write_all(&[0; 16]).unwrap();
-        let journal = Journal::of(&file, 16).unwrap();
-        journal.word(8).store(0x0102, Ordering::Relaxed);
-        let mut bytes = [0; 16];
-        std::os::unix::fs::FileExt::read_exact_at(&file, &mut bytes, 0).unwrap();
-        assert_eq!(bytes[8..], 0x0102_u64.to_ne_bytes());
     }
 
     #[test]

@@ -16,51 +16,12 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use rustix::process::Pid;
-use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// Something that is counted of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Counter {
-    /// Instructions of its own code.
-    Instructions,
-    /// The processor's cycles in its own code.
-    Cycles,
-    /// Accesses of its own code to the last level of the cache.
-    CacheReferences,
-    /// Those of them that had to go to memory.
-    CacheMisses,
-    /// Branches of its own code that the processor had guessed wrong.
-    BranchMisses,
-    /// Pages of memory that had to be provided when they were touched, with reading from disk or without.
-    PageFaults,
-    /// How often it gave up a CPU or had to.
-    ContextSwitches,
-    /// How often it went on on another CPU.
-    CpuMigrations,
-}
-
-/// How many [counters](Counter) there are.
-pub const COUNTERS: usize = Counter::ALL.len();
-
-/// A number for each counter, in the order of [`Counter::ALL`]; none of what was not counted.
-pub type Counts = [Option<u64>; COUNTERS];
+pub use crate::command::{COUNTERS, Counter, Counts};
 
 impl Counter {
-    /// All of them.
-    pub const ALL: [Counter; 8] = [
-        Counter::Instructions,
-        Counter::Cycles,
-        Counter::CacheReferences,
-        Counter::CacheMisses,
-        Counter::BranchMisses,
-        Counter::PageFaults,
-        Counter::ContextSwitches,
-        Counter::CpuMigrations,
-    ];
-
     /// Whether this machine counts it, of commands of this process.
     ///
     /// ```

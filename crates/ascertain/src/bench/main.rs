@@ -17,7 +17,7 @@ use ascertain_sys::{clock, interrupt};
 
 use super::baseline;
 use super::options::{Format, HELP, Options, Task};
-use crate::compare::functions;
+use super::plan::plan;
 use crate::error::{Error, refused};
 use crate::request::Request;
 use crate::run::{RunContext, carry_out};
@@ -163,7 +163,7 @@ impl<'o> Bench<'o> {
         let mut watching = Watching { line: Line::new(true), files: &mut self.exports, is_quiet: false };
         let evidence = (!options.no_evidence).then(|| runs.clone());
         let context = RunContext { registry: &[group], evidence, ..RunContext::new(&mut watching) };
-        let done = carry_out(Request::new("bench"), functions(group, &options.config), context);
+        let done = carry_out(Request::new("bench"), plan(group, &options.config), context);
         // The line is gone before anything is printed.
         drop(watching);
         let mut run = done?.run;

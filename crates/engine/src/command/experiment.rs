@@ -1,14 +1,20 @@
 //! Commands as an experiment: its sessions, and what the end of a command means.
 
+mod check;
+mod hooks;
+mod line;
+
 use ascertain_sys::interrupt::Stop;
 use ascertain_sys::machine::Machine;
 use ascertain_sys::perf::Counter;
 use ascertain_sys::process::{Exit, Usage};
 
-use super::hooks::{Entered, Hooks, run_untimed};
-use super::line::{Around, CommandLine, LastWords, Occasion, Requests};
-use super::set::check;
-use super::{CommandError, CommandSet, OnFailure};
+pub use check::CommandError;
+
+use self::check::check;
+use self::hooks::{Entered, Hooks, run_untimed};
+use self::line::{Around, CommandLine, LastWords, Occasion, Requests};
+use super::{CommandSet, EXIT, OnFailure, WALL};
 use crate::block::Block;
 use crate::experiment::{
     Arm, ArmId, Experiment, Point, Samples, Session, Setup, Spec, Status, TargetError, Trial, Unavailable,
@@ -37,7 +43,7 @@ use crate::now::Now;
 /// assert!(error.to_string().contains("`no-such-program` was not found"));
 /// ```
 pub struct CommandExperiment {
-    pub(super) set: CommandSet,
+    set: CommandSet,
     hooks: Hooks,
     spec: Spec,
 }
@@ -51,12 +57,6 @@ impl CommandExperiment {
         let set = set.with_distinct_names();
         check(&set)?;
         Ok(CommandExperiment { spec: set.spec(), hooks: Hooks::default(), set })
-    }
-
-    /// What went wrong in cleaning up so far. Sessions clean up when they end, where no error can be
-    /// returned.
-    pub fn cleanup_failures(&self) -> Vec<String> {
-        self.hooks.failures()
     }
 }
 
@@ -81,6 +81,10 @@ impl Experiment for CommandExperiment {
 
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session + '_>, TargetError> {
         Ok(Box::new(CommandSession::open(self, arms, setup)?))
+    }
+
+    fn cleanup_failures(&self) -> Vec<String> {
+        self.hooks.failures()
     }
 }
 
@@ -188,12 +192,10 @@ impl Session for CommandSession<'_> {
     }
 }
 
-/// The place of the wall time in [`metrics`](super::metrics); those of the others follow.
-pub const WALL: usize = 0;
+/// Between [`WALL`] and [`EXIT`].
 const USER: usize = 1;
 const SYSTEM: usize = 2;
 const MEMORY_PEAK: usize = 3;
-pub(crate) const EXIT: usize = 4;
 
 /// The counter that a metric is of: they follow the others.
 fn counter(metric: usize) -> Option<Counter> {
@@ -255,7 +257,7 @@ fn stops(on_failure: &OnFailure, exit: Exit) -> bool {
 }
 
 /// Why an observation is no success; none where it is one, or where nobody knows.
-pub(super) fn failure(exit: Exit) -> Option<String> {
+fn failure(exit: Exit) -> Option<String> {
     match exit {
         Exit::Code(0) => None,
         Exit::Code(code) => Some(format!("ended with exit code {code}")),
@@ -264,3 +266,6 @@ pub(super) fn failure(exit: Exit) -> Option<String> {
         Exit::Interrupted => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

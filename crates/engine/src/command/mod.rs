@@ -5,14 +5,11 @@
 //! each process: `wall`, `user`, `system`, `memory_peak` and `exit`; and where it is asked for, what was counted of it
 //! ([`counters`]).
 
+#[cfg(feature = "commands")]
 mod experiment;
-mod hooks;
-mod line;
 mod set;
 
-pub(crate) use experiment::EXIT;
-pub use experiment::{CommandExperiment, WALL};
-pub use set::{CommandError, CommandSet, Input, NamedCommand, OnFailure, Output, counters, metrics};
-
-#[cfg(test)]
-mod tests;
+#[cfg(feature = "commands")]
+pub use experiment::{CommandError, CommandExperiment};
+pub(crate) use set::EXIT;
+pub use set::{CommandSet, Input, NamedCommand, OnFailure, Output, WALL, counters, metrics};

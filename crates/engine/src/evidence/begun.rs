@@ -15,7 +15,7 @@ use crate::block::MAX_ARMS;
 use crate::experiment::{Arm, Point};
 
 #[cfg(target_os = "linux")]
-use ascertain_sys::mapping::Journal;
+use ascertain_sys::journal::Journal;
 #[cfg(target_os = "linux")]
 use std::{
     fs::File,

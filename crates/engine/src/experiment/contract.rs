@@ -88,6 +88,11 @@ pub trait Experiment {
     /// # Errors
     /// When something that the arms need can't be had.
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session + '_>, TargetError>;
+
+    /// What went wrong in cleaning up so far. Sessions clean up when they end, where no error can be returned.
+    fn cleanup_failures(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Arms made ready to be measured. Dropping it undoes what opening did.

@@ -161,14 +161,15 @@ impl Files {
 
 /// The outcomes of two runs as one.
 fn joined(earlier: &Outcome, outcome: &Outcome) -> Outcome {
-    let mut all = outcome.clone();
-    all.points.splice(..0, earlier.points.iter().cloned());
-    all.by_key.splice(..0, earlier.by_key.iter().cloned());
-    all.claims.splice(..0, earlier.claims.iter().cloned());
-    all.left_out.splice(..0, earlier.left_out.iter().cloned());
-    all.facts.splice(..0, earlier.facts.iter().cloned());
-    all.remarks.splice(..0, earlier.remarks.iter().cloned());
-    all
+    Outcome {
+        points: [&*earlier.points, &outcome.points].concat(),
+        by_key: [&*earlier.by_key, &outcome.by_key].concat(),
+        claims: [&*earlier.claims, &outcome.claims].concat(),
+        left_out: [&*earlier.left_out, &outcome.left_out].concat(),
+        facts: [&*earlier.facts, &outcome.facts].concat(),
+        remarks: [&*earlier.remarks, &outcome.remarks].concat(),
+        ..outcome.clone()
+    }
 }
 
 impl Observer for Files {
@@ -185,7 +186,7 @@ impl Observer for Files {
         if let Some((earlier, values)) = &self.kept {
             all = joined(earlier, outcome);
             results.outcome = &all;
-            results.values.splice(..0, values.iter().map(|values| &**values));
+            results.values = values.iter().map(|values| &**values).chain(results.values).collect();
         }
         // A run is not ended for it: if one still can't be written at the end, that is said then.
         let _ = self.write(&results);

@@ -1,13 +1,11 @@
 //! A table for each experiment: what was measured of its arms, and of the keys by which it tells something.
 
-use std::collections::BTreeMap;
-
-use ascertain_engine::experiment::{Level, Point};
+use ascertain_engine::experiment::Point;
 use ascertain_engine::outcome::{Outcome, PointSummary};
 
 use super::{Cell, ColumnKind, Grid, censored, over};
 use crate::figure::Figure;
-use crate::text::gathered;
+use crate::text::{gathered, sorted};
 
 const INTERVAL: &str = "95 % interval";
 
@@ -131,7 +129,8 @@ fn quantiles_first(metrics: &mut [&str]) -> usize {
     }
     let Some((first, _)) = quantile(metrics[0]) else { return 1 };
     let beside = |metric: &str| quantile(metric).filter(|(of, _)| *of == first).map_or(f64::INFINITY, |(_, at)| at);
-    metrics[1..].sort_by(|one, other| beside(one).total_cmp(&beside(other)));
+    let others = sorted(metrics[1..].to_vec(), |metric| beside(metric));
+    metrics[1..].copy_from_slice(&others);
     metrics.iter().filter(|metric| beside(metric).is_finite()).count()
 }
 
@@ -146,12 +145,9 @@ fn typical(point: &PointSummary) -> String {
 
 /// The levels that are the same at all points that have the factor: some mean nothing to some arms.
 pub(crate) fn shared_levels<'a>(points: impl Iterator<Item = &'a Point>) -> Point {
-    let mut levels: BTreeMap<&String, Option<&Level>> = BTreeMap::new();
-    for (factor, level) in points.flat_map(|point| &point.0) {
-        let shared = levels.entry(factor).or_insert(Some(level));
-        *shared = shared.filter(|shared| *shared == level);
-    }
-    Point(levels.into_iter().filter_map(|(factor, level)| Some((factor.clone(), level?.clone()))).collect())
+    let mut factors = gathered(points.flat_map(|point| &point.0));
+    factors.retain(|(_, levels)| levels.iter().all(|level| *level == levels[0]));
+    factors.into_iter().fold(Point::default(), |shared, (factor, levels)| shared.with(factor, levels[0].clone()))
 }
 
 /// The levels that are not among those that all points have in common.

@@ -9,7 +9,7 @@ use ascertain_engine::evidence;
 use ascertain_engine::observations::Observations;
 use ascertain_engine::outcome::Outcome;
 use ascertain_engine::run::{Observer, Outlook, Progress};
-use ascertain_sys::clock;
+use ascertain_sys::{clock, terminal};
 use unicode_width::UnicodeWidthStr;
 
 use super::words::{bar, expected, of_run};
@@ -224,8 +224,7 @@ fn fitted_to(text: &str, width: usize) -> String {
 /// The columns of the terminal, as it is now.
 fn width() -> usize {
     let columns = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let terminal = terminal_size::terminal_size_of(io::stderr());
-    terminal.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0).or_else(columns).unwrap_or(80)
+    terminal::columns(io::stderr()).map(usize::from).or_else(columns).unwrap_or(80)
 }
 
 /// Draws the line of progress, says above it what can't wait, and has the files written that other tools read. Drop it

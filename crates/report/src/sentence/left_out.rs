@@ -1,14 +1,12 @@
 //! What is said of arms beside their figures: why those that were asked for have none, or not all, and what sessions
 //! said of theirs. One sentence each.
 
-use std::collections::BTreeSet;
-
 use ascertain_engine::experiment::{Arm, Level};
 use ascertain_engine::finding::Reason;
 use ascertain_engine::outcome::{Absence, ArmRemark, ClaimResult, LeftOut, Outcome, PointSummary, TestSpec};
 
 use crate::finding;
-use crate::text::{escape_controls, quoted};
+use crate::text::{escape_controls, gathered, quoted};
 
 /// The sentences of a run that has ended.
 pub fn of_outcome(outcome: &Outcome) -> Vec<String> {
@@ -120,8 +118,8 @@ impl Group<'_> {
         let all = || self.arms.iter().chain(rivals.iter().copied());
         let first = &self.arms[0];
         // Not all arms have a level of each.
-        let factors: BTreeSet<&String> = self.arms.iter().flat_map(|arm| arm.point.0.keys()).collect();
-        let hidden = factors.into_iter().filter(|factor| !self.arms.iter().all(|arm| arm.shows(factor)));
+        let factors = gathered(self.arms.iter().flat_map(|arm| &arm.point.0)).into_iter().map(|(factor, _)| factor);
+        let hidden = factors.filter(|factor| !self.arms.iter().all(|arm| arm.shows(factor)));
         let varying = hidden.filter(|factor| all().any(|arm| arm.point.get(factor) != first.point.get(factor)));
         let (shared, apart): (Vec<&String>, Vec<&String>) =
             varying.partition(|factor| self.arms.iter().all(|arm| arm.point.get(factor) == first.point.get(factor)));

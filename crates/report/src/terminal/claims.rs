@@ -1,23 +1,14 @@
 //! Many claims on one screen: how many hold, which are refuted and by how much, and why others are open.
 
 use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary, TestSpec, Verdict};
-use serde::{Deserialize, Serialize};
 use unicode_width::UnicodeWidthStr;
 
-use super::{NARROW, Style, check_table, counts, sentences, threats};
+use super::{NARROW, Style, sentences, threats};
 use crate::clause::claimed;
-use crate::standing::distance;
-use crate::text::{cut, escape_controls, gathered, parted};
+use crate::layout::Shown;
+use crate::standing::{Count, distance, tally};
+use crate::text::{counted, cut, escape_controls, gathered, parted, sorted};
 use crate::{finding, grid};
-
-/// How much of a run's claims is printed.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shown {
-    /// Each verdict as a sentence, and a table of all claims.
-    pub all: bool,
-    /// Claims of these verdicts alone, each as a sentence; when empty, of every verdict.
-    pub only: Vec<Verdict>,
-}
 
 /// So few claims are said in whole.
 const FEW: usize = 6;
@@ -48,6 +39,23 @@ pub fn answer(outcome: &Outcome, style: &Style) -> String {
     }
 }
 
+/// The table that `check` ends with: what is claimed, by whom, the source's figure, the figure here with
+/// its interval, the verdict; and under it how many claims came to which verdict.
+pub fn check_table(outcome: &Outcome, style: &Style) -> String {
+    let table = style.table(&grid::claims(outcome));
+    if table.is_empty() {
+        "No claims.\n".into()
+    } else {
+        format!("{table}\n{}", style.paragraph(&counts(&outcome.claims)))
+    }
+}
+
+/// "3 claims: 2 hold, 1 refuted."
+fn counts(claims: &[ClaimResult]) -> String {
+    let said: Vec<String> = tally(claims.iter()).iter().map(Count::words).collect();
+    format!("{}: {}.", counted(claims.len(), "claim"), said.join(", "))
+}
+
 /// What was measured of claims before they were deferred: few trials tell more than none. Where there are more of an arm,
 /// a table has them, and shows them.
 fn deferred_table(outcome: &Outcome, style: &Style) -> String {
@@ -67,8 +75,7 @@ fn deferred_table(outcome: &Outcome, style: &Style) -> String {
 fn screen(outcome: &Outcome, report: Option<&str>, style: &Style) -> String {
     let claims = &outcome.claims;
     let of = |verdict| claims.iter().filter(move |claim| claim.verdict == verdict);
-    let mut refuted: Vec<&ClaimResult> = of(Verdict::Refuted).collect();
-    refuted.sort_by(|one, other| distance(other).total_cmp(&distance(one)));
+    let refuted = sorted(of(Verdict::Refuted).collect(), |claim| -distance(claim));
     let mut parts = vec![style.paragraph(&counts(claims))];
     if !refuted.is_empty() {
         parts.push(refuted_lines(&refuted, style));
@@ -175,9 +182,7 @@ fn by_reason<'a>(claims: impl Iterator<Item = &'a ClaimResult>) -> Vec<(String, 
         let reason = if said.is_empty() { "too little evidence yet".into() } else { said.join("; ") };
         (reason, claim)
     });
-    let mut groups = gathered(by_reason);
-    groups.sort_by_key(|(_, claims)| std::cmp::Reverse(claims.len()));
-    groups
+    sorted(gathered(by_reason), |(_, claims)| -(claims.len() as f64))
 }
 
 /// A reason with the claims that have it, and what those take that did not fit.

@@ -3,9 +3,9 @@
 use ascertain_engine::experiment::Better;
 use ascertain_engine::outcome::{Outcome, PointSummary, TestSpec};
 
-use super::{Style, left_out};
+use super::{Style, left_out, sentences};
 use crate::grid::{self, ArmKey};
-use crate::text::{gathered, parted};
+use crate::text::{gathered, parted, sorted};
 
 /// So many rows of an experiment have room on a screen.
 const MOST_ROWS: usize = 16;
@@ -37,6 +37,13 @@ pub fn points_screen(outcome: &Outcome, style: &Style) -> String {
     parted(tables.chain(by_key).chain([left_out(outcome, style)]))
 }
 
+/// What `slo` prints: the verdict as a sentence, and what was measured of the one command that there is, which the
+/// sentence names.
+pub fn slo(outcome: &Outcome, style: &Style) -> String {
+    let tables = grid::points(outcome).into_iter().map(|(_, grid)| style.table(&grid.without_first_column()));
+    parted([sentences(outcome, style)].into_iter().chain(tables).chain([left_out(outcome, style)]))
+}
+
 fn and_more(rows: usize, style: &Style) -> String {
     match rows {
         0 => String::new(),
@@ -64,7 +71,7 @@ fn kept<'a>(experiment: &str, points: &[&'a PointSummary], outcome: &'a Outcome)
     let of_claims = claims.iter().flat_map(|claim| &claim.asked.tests).flat_map(TestSpec::arms);
     let of_claims: Vec<ArmKey> = of_claims.map(|arm| (arm.variant.as_str(), &arm.point)).collect();
     let is_first = |point: &&&PointSummary| point.n > 0 && point.metric == points[0].metric;
-    let mut best: Vec<(ArmKey, f64)> = points
+    let best: Vec<(ArmKey, f64)> = points
         .iter()
         .filter(is_first)
         .filter_map(|point| {
@@ -72,7 +79,7 @@ fn kept<'a>(experiment: &str, points: &[&'a PointSummary], outcome: &'a Outcome)
             Some((key(point), sign * point.median?))
         })
         .collect();
-    best.sort_by(|(_, one), (_, other)| one.total_cmp(other));
+    let mut best = sorted(best, |(_, median)| *median);
     best.truncate(BEST);
     let is_kept = |key: &ArmKey| of_claims.contains(key) || best.iter().any(|(of_best, _)| of_best == key);
     arms.into_iter().filter(is_kept).collect()

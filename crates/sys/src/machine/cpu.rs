@@ -169,7 +169,7 @@ pub(super) fn caches(folder: &Path) -> Vec<Cache> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_cache = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with("index");
     let mut caches: Vec<Cache> = entries.filter(is_cache).filter_map(|entry| cache(&entry.path())).collect();
-    caches.sort_by(|a, b| (a.level, &a.kind).cmp(&(b.level, &b.kind)));
+    caches.sort_unstable_by(|a, b| (a.level, &a.kind).cmp(&(b.level, &b.kind)));
     caches
 }
 

@@ -13,7 +13,6 @@
 //! assert!(usage.wall_ns > 0);
 //! ```
 
-mod command;
 #[cfg(target_os = "linux")]
 mod image;
 #[cfg(target_os = "linux")]
@@ -26,7 +25,7 @@ mod stdio;
 mod wait;
 mod words;
 
-pub use command::{Command, Exit, Input, Output, Usage, shell};
+pub use crate::command::{Command, Exit, Input, Output, Usage, shell};
 pub use prepared::{Prepared, memory_floor_bytes};
 pub use wait::{is_left_behind, kill_group};
 pub use words::{SplitError, join, split};

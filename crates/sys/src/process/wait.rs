@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, geteuid, kill_process_group, test_kill_proces
 use super::{Exit, Usage};
 use crate::interrupt::Stop;
 use crate::perf::{Counter, Counts};
-use crate::{Error, clock};
+use crate::{Error, clock, futex};
 
 /// How often to look for the end where the kernel has no descriptor that tells of it.
 const LOOK: Duration = Duration::from_millis(1);
@@ -63,7 +63,7 @@ pub(super) fn wait(
         let there = descriptors.iter().flatten();
         let mut events: Vec<_> = there.map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
         let deadline_ns = deadline_ns.filter(|_| killed.is_none());
-        let timeout = clock::timespec(timeout(deadline_ns, running.end.is_some()));
+        let timeout = futex::timespec(timeout(deadline_ns, running.end.is_some()));
         // An interrupted call is as one that timed out: whatever may have happened is looked at below.
         let _ = poll(&mut events, timeout.as_ref());
         let now_ns = clock::now_ns();

@@ -7,7 +7,8 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use super::{CommandExperiment, CommandSet, NamedCommand};
+use super::CommandExperiment;
+use crate::command::{CommandSet, NamedCommand};
 use crate::experiment::{Arm, Experiment, Point, Sample, Samples, Session, Setup, TargetError, Trial};
 
 fn command(line: &str) -> NamedCommand {

@@ -11,7 +11,8 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{CommandError, CommandSet, Input, NamedCommand, Output};
+use super::CommandError;
+use crate::command::{CommandSet, Input, NamedCommand, Output};
 use crate::experiment::{Point, TargetError};
 
 /// Stands for the recorded request.
@@ -74,7 +75,7 @@ impl CommandLine {
             Input::Null => process::Input::Null,
             Input::File(path) => process::Input::File(path.clone()),
         };
-        command.stdout = set.output_of(named).clone();
+        command.stdout = output_of(set, named).clone();
         command.stderr = command.stdout.clone();
         Ok(CommandLine { what: "command", text, command, request, is_counted: set.counters })
     }
@@ -97,7 +98,7 @@ impl CommandLine {
         let shell = set.shell.as_deref().or_else(|| is_script().then_some(SHELL));
         let mut command = command(what, shell, &text)?;
         command.env = environment(named, point);
-        command.stdout = match set.output_of(named) {
+        command.stdout = match output_of(set, named) {
             Output::Inherit => Output::Inherit,
             _ => Output::Memory,
         };
@@ -243,6 +244,11 @@ impl LastWords {
             said => format!(", saying `{said}`"),
         }
     }
+}
+
+/// Where a command's output goes.
+pub(super) fn output_of<'s>(set: &'s CommandSet, command: &'s NamedCommand) -> &'s Output {
+    command.output.as_ref().unwrap_or(&set.output)
 }
 
 fn environment(named: &NamedCommand, point: &Point) -> Vec<(OsString, OsString)> {

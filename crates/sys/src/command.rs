@@ -1,11 +1,9 @@
-//! What a command is and what a run of it gives, as plain data.
+//! What a command is and what a run of it gives, as plain data; [`process`](crate::process) runs it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-
-use crate::perf::Counts;
 
 /// Where standard input comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,7 +26,7 @@ pub enum Output {
     Null,
     /// Into a pipe that is read and thrown away. Both outputs share one if both are pipes.
     Pipe,
-    /// Into memory, of which [`Prepared::said`](super::Prepared::said) gives the end. What descendants write after the
+    /// Into memory, of which [`Prepared::said`](crate::process::Prepared::said) gives the end. What descendants write after the
     /// command's end is refused where the kernel can (Linux), and no pipe breaks under them. Both outputs share it if
     /// both are.
     Memory,
@@ -109,9 +107,51 @@ pub struct Usage {
     pub system_ns: u64,
     /// The most memory that was resident at once. Below [`memory_floor_bytes`] it is not known.
     ///
-    /// [`memory_floor_bytes`]: super::memory_floor_bytes
+    /// [`memory_floor_bytes`]: crate::process::memory_floor_bytes
     pub memory_peak_bytes: u64,
     /// What was counted. Page faults and context switches are as the times above; the rest is none unless it was
-    /// [asked for](super::Prepared::counting), and of all descendants.
+    /// [asked for](crate::process::Prepared::counting), and of all descendants.
     pub counts: Counts,
+}
+
+/// Something that is counted of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counter {
+    /// Instructions of its own code.
+    Instructions,
+    /// The processor's cycles in its own code.
+    Cycles,
+    /// Accesses of its own code to the last level of the cache.
+    CacheReferences,
+    /// Those of them that had to go to memory.
+    CacheMisses,
+    /// Branches of its own code that the processor had guessed wrong.
+    BranchMisses,
+    /// Pages of memory that had to be provided when they were touched, with reading from disk or without.
+    PageFaults,
+    /// How often it gave up a CPU or had to.
+    ContextSwitches,
+    /// How often it went on on another CPU.
+    CpuMigrations,
+}
+
+/// How many [counters](Counter) there are.
+pub const COUNTERS: usize = Counter::ALL.len();
+
+/// A number for each counter, in the order of [`Counter::ALL`]; none of what was not counted.
+pub type Counts = [Option<u64>; COUNTERS];
+
+impl Counter {
+    /// All of them.
+    pub const ALL: [Counter; 8] = [
+        Counter::Instructions,
+        Counter::Cycles,
+        Counter::CacheReferences,
+        Counter::CacheMisses,
+        Counter::BranchMisses,
+        Counter::PageFaults,
+        Counter::ContextSwitches,
+        Counter::CpuMigrations,
+    ];
 }

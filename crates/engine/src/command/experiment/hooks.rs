@@ -9,9 +9,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use ascertain_sys::interrupt::Stop;
 use ascertain_sys::process::Exit;
 
-use super::Output;
-use super::experiment::failure;
+use super::failure;
 use super::line::{Around, CommandLine, Key, Occasion};
+use crate::command::Output;
 use crate::experiment::TargetError;
 
 /// The set-ups that are in force. Several arms, and several sessions at a time, may need the same:
