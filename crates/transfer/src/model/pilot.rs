@@ -11,10 +11,8 @@ use super::{AS_GOOD, LEAST_BYTES, Link, Observation, Plan, Room, Shape, is_near}
 const WORTH_IT: f64 = 0.9;
 /// What is kept of what was seen: the first ones, when few were under way, and the latest.
 const KEPT: usize = 512;
-/// Without a probe, so many connections …
+/// What is near and takes no small blocks begins over so many connections.
 const FEW: usize = 4;
-/// … and one more for each of so many seconds that a request takes, where that is not near.
-const EACH_S: f64 = 0.000_05;
 /// Without a probe the first blocks are no larger: what comes back tells whether the next ones should be.
 const FIRST_BYTES: u64 = 1 << 20;
 /// What is near begins with such blocks over one connection, which may be all that both ends can do: so many, of which
@@ -389,19 +387,18 @@ impl Pilot {
 
 /// Without a probe: the first shape, and how many blocks must be back before there is a plan.
 ///
-/// What is far goes over all connections from the beginning, in one round if that is short: each is new and costs round
-/// trips, and to know more would cost a second round. What is nearer begins with few small blocks over few connections,
-/// what is near over one, and goes on as they say a moment later. Where blocks can't be that small, one connection that
-/// is slow would take too long to say so, and what is near begins over few as well.
+/// What is not near goes over all connections from the beginning, in one round if that is short: each is new and costs
+/// round trips, and to know more would cost a second round. What is near begins with few small blocks over one, and goes
+/// on as they say a moment later. Where blocks can't be that small, one connection that is slow would take too long to
+/// say so, and what is near begins over few.
 fn first_round(bytes: u64, room: &Room, latency_s: Option<f64>) -> (Shape, usize) {
     let (most, is_near) = (room.max_concurrency, is_near(latency_s));
     if is_near && room.limits.min_block_bytes <= NEAR_BYTES {
         return (room.fitting(room.least_block_bytes(bytes, room.limits.max_blocks).max(NEAR_BYTES), 1), NEAR_BLOCKS);
     }
-    let more = if is_near { 0.0 } else { latency_s.unwrap_or(0.025) / EACH_S };
-    let concurrency = (FEW as f64 + more).min(most as f64) as usize;
+    let concurrency = if is_near { FEW.min(most) } else { most };
     let rounds = bytes.div_ceil(FIRST_BYTES * most as u64).max(1);
-    let even = if concurrency < most { 0 } else { bytes.div_ceil(rounds * most as u64) };
+    let even = if is_near { 0 } else { bytes.div_ceil(rounds * most as u64) };
     let least = room.least_block_bytes(bytes, room.limits.max_blocks).max(LEAST_BYTES);
     let shape = room.fitting(least.max(even), concurrency);
     let blocks = bytes.div_ceil(shape.block_bytes) as usize;
