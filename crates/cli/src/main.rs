@@ -50,7 +50,11 @@ fn wrong_usage(mut error: clap::Error) -> ExitCode {
                 !said(ContextKind::InvalidArg).starts_with('-') && said(ContextKind::Usage).contains(" -- ");
             let tip = match kind {
                 ErrorKind::UnknownArgument if is_command => Some("put `--` before the command"),
-                ErrorKind::InvalidSubcommand if said(ContextKind::InvalidSubcommand).contains(' ') => {
+                // Commands as hyperfine takes them, behind no subcommand.
+                ErrorKind::InvalidSubcommand
+                    if said(ContextKind::InvalidSubcommand).contains(' ')
+                        && said(ContextKind::Usage).ends_with("ascertain <COMMAND>") =>
+                {
                     Some("`ascertain compare` takes commands to compare")
                 }
                 _ => None,

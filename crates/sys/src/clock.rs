@@ -236,7 +236,7 @@ mod tests {
         thread.join().unwrap();
     }
 
-    #[cfg(all(target_os = "linux", feature = "measuring"))]
+    #[cfg(all(target_os = "linux", feature = "commands"))]
     #[test]
     fn the_time_of_a_process_is_there_until_it_is_waited_for() {
         let mut child = std::process::Command::new("sh")

@@ -96,7 +96,7 @@ struct Moving {
     /// Read back what was stored and compare; for get, read it twice
     #[arg(long, help_heading = "How")]
     verify: bool,
-    /// What all blocks under way take at most, beside 32 MiB that are kept each way to be used again
+    /// What all blocks under way take at most, beside 64 MiB that are kept each way to be used again
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = bytes, help_heading = "How")]
     memory: u64,
     /// So many requests at once, at most

@@ -185,7 +185,10 @@ impl Shared {
                 cut(&line, width, self.alphabet.ellipsis())
             }
         };
-        state.drawn_ns = now_ns;
+        // What can't be said yet can be soon.
+        let has_begun = matches!(&state.told, Some(Told::Run(progress)) if progress.trials > 0);
+        let is_early = self.screen == Screen::None && line.is_empty() && !state.is_shown && !has_begun;
+        state.drawn_ns = if is_early { now_ns.saturating_sub(self.beat_ns - BEAT_NS) } else { now_ns };
         if !line.is_empty() {
             state.is_shown = true;
             write(&if self.screen == Screen::Moving { format!("\r{line}\x1b[K") } else { format!("{line}\n") });

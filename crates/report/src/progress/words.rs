@@ -170,7 +170,8 @@ fn time_left(progress: &Progress, doing: Option<(Doing, u64)>, elapsed: Duration
 /// Whether the first trial of an only question has yet to show how long an answer takes: the time that there is as a
 /// rule may be too short, or be made longer.
 fn is_unknown(progress: &Progress) -> bool {
-    is_only(progress) && progress.trials == 0 && progress.least.is_some()
+    let is_first = progress.trials == 0 && progress.trial_ns.is_none();
+    is_only(progress) && is_first && progress.least.is_some()
 }
 
 /// Whether the run ends as soon as it has one answer, or one for each command, or a table's trials.
@@ -183,11 +184,14 @@ fn noun(progress: &Progress) -> &'static str {
 }
 
 /// "at least 13 pairs are needed: over 52 s, by the first one so far", as soon as anything is known of what an answer
-/// takes and before the first trial has ended.
+/// takes and before the first trial has ended. Of one question: several may be of commands that take turns. Whoever asks
+/// for fewer trials is told nothing.
 pub(super) fn expected(progress: &Progress, doing: Option<(Doing, u64)>) -> Option<String> {
-    let takes = least_s(progress, doing).filter(|seconds| is_unknown(progress) && *seconds > 0.0)?;
-    let least = counted(progress.least?, noun(progress));
-    let are = if progress.least == Some(1) { "is" } else { "are" };
+    let least = progress.least.filter(|least| progress.most_trials.is_none_or(|most| most >= *least))?;
+    let is_asked = progress.claims == 1 && is_unknown(progress);
+    let takes = least_s(progress, doing).filter(|seconds| is_asked && *seconds > 0.0)?;
+    let are = if least == 1 { "is" } else { "are" };
+    let least = counted(least, noun(progress));
     Some(format!("at least {least} {are} needed: {} {}, by the first one so far", about(doing), whole(takes)))
 }
 
@@ -523,9 +527,14 @@ mod tests {
         assert_eq!(once(0.9, None), "");
         assert_eq!(once(4.2, None), "at least 13 pairs are needed: over 52 s, by the first one so far");
         assert_eq!(once(4.2, Some(6.2)), "at least 13 pairs are needed: about 80 s, by the first one so far");
-        let of_many = Progress { claims: 211, is_comparison: false, ..first.clone() };
         let doing = Doing::Measuring { arm: long, trial_ns: 4_000_000_000, whole_ns: None };
+        let of_five = Progress { most_trials: Some(5), ..first.clone() };
+        assert_eq!(expected(&of_five, Some((doing, 0))), None, "five are asked for");
+        let of_many = Progress { claims: 211, is_comparison: false, ..first.clone() };
         assert_eq!(expected(&of_many, Some((doing, 0))), None, "they have a time that is known");
+        let piloted = Progress { trial_ns: Some(4e9), ..first };
+        assert_eq!(expected(&piloted, Some((doing, 0))), None, "that was said with more known");
+        assert!(!is_unknown(&piloted));
     }
 
     #[test]

@@ -294,7 +294,7 @@ impl Pilot {
             foretold.ceiling_bytes_per_s.get_or_insert(fitted.seen_bytes_per_s);
         }
         let mut expected_s = self.ahead_s(self.shape, &foretold, now_s);
-        if !is_moving && self.left == 0 {
+        if !is_moving && self.left == 0 && !self.under_way.is_empty() {
             expected_s = expected_s.max(self.last_s(now_s) + self.fixed_s / 2.0);
         }
         let (low_s, high_s) = self.interval(&seen, &fitted, expected_s, now_s);

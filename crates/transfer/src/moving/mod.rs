@@ -38,7 +38,7 @@ use put::side_of;
 /// How things are moved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terms {
-    /// All blocks under way together have at most these; each may lie in memory that is larger by an eighth, and 32 MiB
+    /// All blocks under way together have at most these; each may lie in memory that is larger by an eighth, and 64 MiB
     /// are kept to be used again, as many by a remote store.
     pub memory_bytes: u64,
     /// At most so many requests at once for one file, and one where that is none.

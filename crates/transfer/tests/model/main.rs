@@ -339,7 +339,7 @@ fn blocks_are_not_small_where_many_requests_wait() {
     assert!(watched.handed_out.len() <= 2_000, "{shape:?}");
 }
 
-/// S3 has no block small enough to probe with: there, as many as latency asks for are under way from the beginning.
+/// S3 has no block small enough to probe with: there, as many as may be are under way from the beginning.
 #[test]
 fn blocks_that_must_be_large_are_as_many_as_it_takes() {
     let limits = Limits { min_block_bytes: 5 << 20, max_blocks: 10_000, ..room().limits };
