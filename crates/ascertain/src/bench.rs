@@ -115,10 +115,8 @@
 mod baseline;
 mod main;
 mod options;
-pub(crate) mod plan;
 
 pub use ascertain_engine::black_box;
 pub use ascertain_engine::function::{Group, Throughput};
 
-pub use self::main::run;
-pub use self::plan::plan;
+pub use self::main::{plan, run};

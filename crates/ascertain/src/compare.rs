@@ -9,7 +9,6 @@ use ascertain_engine::outcome::Gate;
 use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_report::layout::TableLayout;
 
-use crate::bench::plan::with_the_first;
 use crate::error::{Error, refused};
 use crate::names;
 use crate::request::{Request, Terms};
@@ -96,7 +95,8 @@ impl Compare {
             let arm = |point: &Point| Arm { variant: variant.to_string(), point: point.clone() };
             points.iter().map(arm).collect::<Vec<_>>()
         };
-        let arms: Vec<Arm> = spec.variants.iter().flat_map(|variant| of_variant(&variant.name)).collect();
+        let arms = spec.variants.iter().flat_map(|variant| of_variant(&variant.name)).collect();
+        let table = Table { experiment: set.id.clone(), arms };
         let needs_another = [
             (self.gate.is_some(), "--fail-if needs a second command to hold against the first"),
             (
@@ -105,7 +105,7 @@ impl Compare {
             ),
             (metric != WALL, "--metric is what commands are compared by, which needs a second one"),
         ];
-        if let Some((_, reason)) = needs_another.iter().find(|(is_asked, _)| *is_asked && arms.len() < 2) {
+        if let Some((_, reason)) = needs_another.iter().find(|(is_asked, _)| *is_asked && table.arms.len() < 2) {
             return refused(reason.to_string());
         }
         let is_counted = |other: &usize| {
@@ -119,8 +119,8 @@ impl Compare {
         };
         let claims: Vec<Claim> = match spec.variants.len() {
             // One command at several points: the first point is the reference.
-            1 => arms[1..].iter().map(|candidate| order([candidate, &arms[0]])).collect(),
-            _ => with_the_first(&arms).into_iter().map(order).collect(),
+            1 => table.arms[1..].iter().map(|candidate| order([candidate, &table.arms[0]])).collect(),
+            _ => table.with_the_first().into_iter().map(order).collect(),
         };
         let config = Config {
             margin: self.margin,
@@ -133,9 +133,8 @@ impl Compare {
             // Exactly so many trials take as long as they take.
             ..self.terms.config(if self.runs.is_some() { Duration::MAX } else { MAX_TIME })
         };
-        let tables = vec![Table { experiment: set.id.clone(), arms }];
         let request = Request { layout: self.layout, plot: self.plot, ..Request::new(USE_CASE) };
-        Ok((request, Plan { claims, tables, commands: vec![set], config }))
+        Ok((request, Plan { claims, tables: vec![table], commands: vec![set], config }))
     }
 }
 

@@ -51,6 +51,18 @@ pub struct Table {
     pub arms: Vec<Arm>,
 }
 
+impl Table {
+    /// At each point, the arms there behind the first, each with that.
+    #[must_use]
+    pub fn with_the_first(&self) -> Vec<[&Arm; 2]> {
+        let versus = self.arms.iter().filter_map(|arm| {
+            let first = self.arms.iter().find(|other| other.point == arm.point).filter(|first| *first != arm);
+            Some([arm, first?])
+        });
+        versus.collect()
+    }
+}
+
 /// How a run is to go.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {

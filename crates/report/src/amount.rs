@@ -176,7 +176,7 @@ pub(crate) fn is_time(measure: &Measure) -> bool {
     clause::named(measure) == "time" && measure.better == Better::Lower
 }
 
-/// How many times as long as its reference a command takes, where that is more than twice as long: "59 times as long" and
+/// How many times as long as its reference a command takes, where that is more than twice: "59 times as long" and
 /// "55 to 63". A lower end of 0 is that of time-outs, of which more is not known.
 pub(crate) fn times_as_long(claim: &ClaimResult, measure: &Measure, word: &str) -> Option<Figure> {
     let is_clear = is_time(measure) && claim.ratio_low != Some(0.0);

@@ -26,7 +26,7 @@ pub enum Output {
     Null,
     /// Into a pipe that is read and thrown away. Both outputs share one if both are pipes.
     Pipe,
-    /// Into memory, of which [`Prepared::said`](crate::process::Prepared::said) gives the end. What descendants write after the
+    /// Into memory, of which [`said`](crate::process::Prepared::said) gives the end. What descendants write after the
     /// command's end is refused where the kernel can (Linux), and no pipe breaks under them. Both outputs share it if
     /// both are.
     Memory,

@@ -86,7 +86,10 @@ mod tests {
         /// The library's own combination is right, and takes a quarter of a millisecond for each block.
         #[test]
         fn blocks_are_combined_as_the_library_does(
-            blocks in prop::collection::vec((prop_oneof![Just(8_u64 << 20), 0..300_u64, any::<u64>()], any::<u64>()), 0..20),
+            blocks in prop::collection::vec(
+                (prop_oneof![Just(8_u64 << 20), 0..300_u64, any::<u64>()], any::<u64>()),
+                0..20,
+            ),
         ) {
             let combine = |whole, &(bytes, crc64): &(u64, u64)| {
                 crc_fast::checksum_combine(Crc64Nvme, whole, crc64, bytes)

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use ascertain_engine::claim::Claim;
 use ascertain_engine::evidence;
 use ascertain_engine::experiment::{Arm, Experiment};
 use ascertain_engine::function::Group;
+use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_engine::run::Run;
 use ascertain_report::alphabet::Alphabet;
 use ascertain_report::exports::{Files, Purpose};
@@ -17,10 +19,12 @@ use ascertain_sys::{clock, interrupt};
 
 use super::baseline;
 use super::options::{Format, HELP, Options, Task};
-use super::plan::plan;
 use crate::error::{Error, refused};
 use crate::request::Request;
 use crate::run::{RunContext, carry_out};
+
+/// One function alone has nothing to be compared with: this many observations describe it.
+const ALONE_BATCHES: u64 = 100;
 
 /// Measures the groups one after the other and prints what came of each. The first function of a group
 /// is the reference. Exit code 0: done; 2: usage; 4: no function passes the filter; 5: a wrong answer;
@@ -49,6 +53,21 @@ pub fn run<'a>(groups: impl IntoIterator<Item = Group<'a>>) -> ExitCode {
         Task::Test => test(wanted, &options),
         _ => measure(wanted, &options),
     }
+}
+
+/// Functions of a group to be compared, at each input with the first one there; without another there they are
+/// described. The time is for each input.
+#[must_use]
+pub fn plan(group: &Group, config: &Config) -> Plan {
+    let id = &group.spec().id;
+    let table = Table { experiment: id.clone(), arms: group.table_arms() };
+    let versus = table.with_the_first().into_iter();
+    let claims: Vec<Claim> = versus.map(|[candidate, reference]| Claim::order(id, candidate, reference)).collect();
+    let inputs = u32::try_from(table.arms.len() - claims.len()).unwrap_or(u32::MAX);
+    let max_time = config.max_time.saturating_mul(inputs);
+    let table_trials = claims.is_empty().then_some(ALONE_BATCHES);
+    let config = Config { table_trials, max_time, ..config.clone() };
+    Plan { claims, tables: vec![table], commands: Vec::new(), config }
 }
 
 /// What a function that is measured alone at its input would be compared with.

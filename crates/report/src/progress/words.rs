@@ -147,7 +147,8 @@ fn joined(parts: &[Part], room: usize, alphabet: Alphabet) -> String {
     cut(&line, room, alphabet.ellipsis())
 }
 
-/// "18 s left", "up to 18 s left"; of a run of so many trials, about what they take; and what is waited for before any of that is known.
+/// "18 s left", "up to 18 s left"; of a run of so many trials, about what they take; and what is waited for before any
+/// of that is known.
 fn time_left(progress: &Progress, doing: Option<(Doing, u64)>, elapsed: Duration) -> String {
     let left_s = progress.max_time.saturating_sub(elapsed).as_secs_f64();
     if is_unknown(progress) {
