@@ -1,21 +1,30 @@
-//! Memory of blocks, used again: for the kernel to give and clear fresh pages costs as much as two copies do.
+//! Where the bytes of blocks go: to memory that is used again, for the kernel to give and clear fresh pages costs as much
+//! as two copies do; or to a file, while they are in the processor's cache.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use crc_fast::Digest;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
 
-use crate::crc64::digest;
-use crate::store::Block;
+use crate::crc64::{digest, digest_of_crc32c};
+use crate::error::{Error, failure};
+use crate::store::{Block, Failure};
 
 /// What is summed at a time: it is in the processor's cache then.
 pub(crate) const STEP_BYTES: usize = 256 << 10;
 /// No more is kept: one block as they are near by, or many small ones. While blocks are moved, what one gives back the
 /// next one takes.
 const KEPT_BYTES: usize = 64 << 20;
+/// To copy what comes at a time takes a hundredth of that; on busy processors it may be interrupted once.
+const SLOW: Duration = Duration::from_millis(10);
 
 /// Where the memory of blocks comes from, and goes back to. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -23,11 +32,31 @@ pub(crate) struct Buffers(Arc<Mutex<Vec<Vec<u8>>>>);
 
 /// A block that is being filled, from its beginning on, and summed meanwhile.
 #[derive(Debug)]
-pub(crate) struct Filling {
-    lent: Lent,
+pub struct Filling {
+    to: To,
     bytes: usize,
     filled: usize,
-    sum: Digest,
+    crc64: Digest,
+    crc32c: Option<Digest>,
+}
+
+#[derive(Debug)]
+enum To {
+    Memory(Lent),
+    /// From this place on.
+    File(Arc<Target>, u64),
+    Nowhere,
+}
+
+/// A file that blocks are written to.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub file: File,
+    pub path: PathBuf,
+    /// Whether it made somebody wait the last time.
+    is_slow: AtomicBool,
+    /// Why it could not be written, the first time.
+    refused: OnceLock<io::Error>,
 }
 
 /// A buffer, which goes back when nobody has it any more.
@@ -45,7 +74,7 @@ impl Buffers {
         // One that is much too large would be memory that nobody has counted.
         let fitting = kept.filter(|kept| (bytes..=bytes.saturating_add(bytes / 8)).contains(&kept.len()));
         let lent = Lent { bytes: fitting.unwrap_or_else(|| vec![0; bytes]), from: self.clone() };
-        Filling { lent, bytes, filled: 0, sum: digest() }
+        Filling::new(To::Memory(lent), bytes)
     }
 
     /// A part of a file.
@@ -63,33 +92,130 @@ impl Buffers {
 }
 
 impl Filling {
-    /// Room for what comes next, at most so much; empty when there is none.
-    pub fn room(&mut self, most: usize) -> &mut [u8] {
+    fn new(to: To, bytes: usize) -> Self {
+        Self { to, bytes, filled: 0, crc64: digest(), crc32c: None }
+    }
+
+    /// One that is kept nowhere.
+    pub(crate) fn nowhere(bytes: u64) -> Self {
+        Self::new(To::Nowhere, usize::try_from(bytes).unwrap_or(usize::MAX))
+    }
+
+    /// Room in memory for what comes next, at most so much; empty when there is none.
+    pub(crate) fn room(&mut self, most: usize) -> &mut [u8] {
         let end = self.bytes.min(self.filled.saturating_add(most));
-        &mut self.lent.bytes[self.filled..end]
+        match &mut self.to {
+            To::Memory(lent) => &mut lent.bytes[self.filled..end],
+            To::File(..) | To::Nowhere => &mut [],
+        }
     }
 
     /// So many bytes were put there.
-    pub fn filled(&mut self, bytes: usize) {
+    pub(crate) fn filled(&mut self, bytes: usize) {
         let end = self.bytes.min(self.filled + bytes);
-        self.sum.update(&self.lent.bytes[self.filled..end]);
+        if let To::Memory(lent) = &self.to {
+            self.crc64.update(&lent.bytes[self.filled..end]);
+        }
         self.filled = end;
     }
 
     /// Adds bytes; whether there was room for them.
-    pub fn add(&mut self, bytes: &[u8]) -> bool {
-        let room = self.room(bytes.len());
-        if room.len() < bytes.len() {
-            return false;
+    ///
+    /// # Errors
+    /// When the file that they belong in can't be written.
+    pub fn add(&mut self, bytes: &[u8]) -> Result<bool, Failure> {
+        if self.bytes - self.filled < bytes.len() {
+            return Ok(false);
         }
-        room.copy_from_slice(bytes);
-        self.filled(bytes.len());
-        true
+        match &mut self.to {
+            To::Memory(lent) => lent.bytes[self.filled..][..bytes.len()].copy_from_slice(bytes),
+            To::File(target, from) => target.write(bytes, *from + self.filled as u64)?,
+            To::Nowhere => {}
+        }
+        self.filled += bytes.len();
+        self.crc64.update(bytes);
+        if let Some(crc32c) = &mut self.crc32c {
+            crc32c.update(bytes);
+        }
+        Ok(true)
     }
 
-    /// What it was filled with.
+    /// The same, with the CRC-32C of what comes if somebody wants it.
+    pub(crate) fn with_crc32c(self, is_wanted: bool) -> Self {
+        Self { crc32c: is_wanted.then(digest_of_crc32c), ..self }
+    }
+
+    /// How many bytes there is room for.
+    #[must_use]
+    pub fn most(&self) -> u64 {
+        self.bytes as u64
+    }
+
+    /// How many bytes were added.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.filled as u64
+    }
+
+    /// The CRC-64/NVME of what was added.
+    #[must_use]
+    pub fn crc64(&self) -> u64 {
+        self.crc64.finalize()
+    }
+
+    /// The CRC-32C of what was added.
+    pub(crate) fn crc32c(&self) -> Option<u32> {
+        self.crc32c.as_ref().map(|crc32c| crc32c.finalize() as u32)
+    }
+
+    /// What was added, of which nothing is in memory if it went to a file.
+    #[must_use]
     pub fn done(self) -> Block {
-        Block { crc64: self.sum.finalize(), bytes: Bytes::from_owner(self.lent).slice(..self.filled) }
+        let crc64 = self.crc64();
+        let bytes = match self.to {
+            To::Memory(lent) => Bytes::from_owner(lent).slice(..self.filled),
+            To::File(..) | To::Nowhere => Bytes::new(),
+        };
+        Block { crc64, bytes }
+    }
+}
+
+impl Target {
+    pub fn new(file: File, path: PathBuf) -> Self {
+        Self { file, path, is_slow: AtomicBool::new(false), refused: OnceLock::new() }
+    }
+
+    /// A block of so many bytes, from a place of the file on.
+    pub fn block(self: &Arc<Self>, from: u64, bytes: u64) -> Filling {
+        Filling::new(To::File(Arc::clone(self), from), usize::try_from(bytes).unwrap_or(usize::MAX))
+    }
+
+    fn write(&self, bytes: &[u8], at: u64) -> Result<(), Failure> {
+        let write = || self.file.write_all_at(bytes, at);
+        // Mostly this is a copy, which is sooner done than handed to another thread. But a disk may be slow, and this
+        // thread has others to serve.
+        let is_shared = || Handle::try_current().is_ok_and(|here| here.runtime_flavor() == RuntimeFlavor::MultiThread);
+        let began = Instant::now();
+        let is_slow = self.is_slow.load(Ordering::Relaxed) && is_shared();
+        let written = if is_slow { block_in_place(write) } else { write() };
+        self.is_slow.store(began.elapsed() > SLOW, Ordering::Relaxed);
+        written.map_err(|error| {
+            let failure = failure("can't write", &self.path, &error);
+            let _ = self.refused.set(error);
+            failure
+        })
+    }
+
+    /// What a failure is when it was the file's and not the store's.
+    pub fn error(&self, failure: Failure) -> Error {
+        match self.refused.get() {
+            // The system's number says all of it, and can be had twice.
+            Some(error) => {
+                let source = error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
+                Error::file("can't write", &self.path)(source)
+            }
+            None => failure.into(),
+        }
     }
 }
 
@@ -115,7 +241,8 @@ mod tests {
     use std::io::Write;
 
     use super::*;
-    use crate::crc64;
+    use crate::crc64::{crc32c, crc64};
+    use crate::store::Kind;
 
     #[test]
     fn a_block_has_what_came_and_nothing_of_the_one_before() {
@@ -123,8 +250,8 @@ mod tests {
         for (bytes, fill) in [(10, b'a'), (8, b'b'), (1_000_000, b'c'), (999_999, b'd'), (0, b'e')] {
             let mut filling = buffers.block(bytes);
             let part = vec![fill; usize::try_from(bytes).unwrap() / 2];
-            assert!(filling.add(&part) && filling.add(&part));
-            assert!(!filling.add(&[0; 2]), "there is no room");
+            assert!(filling.add(&part).unwrap() && filling.add(&part).unwrap());
+            assert!(!filling.add(&[0; 2]).unwrap(), "there is no room");
             let block = filling.done();
             assert_eq!(block.bytes, [&part[..], &part].concat());
             assert_eq!(block.crc64, crc64(&block.bytes));
@@ -136,15 +263,15 @@ mod tests {
         let buffers = Buffers::default();
         let kept = || buffers.0.lock().unwrap().iter().map(Vec::len).collect::<Vec<_>>();
         let mut one = buffers.block(1000);
-        assert!(one.add(&[7; 1000]));
+        assert!(one.add(&[7; 1000]).unwrap());
         let one = one.done();
         let (address, other) = (one.bytes.as_ptr(), one.clone());
         drop(one);
         assert!(kept().is_empty(), "somebody has it still");
         drop(other);
         assert_eq!(kept(), [1000]);
-        let again = buffers.block(900);
-        assert_eq!((again.lent.bytes.as_ptr(), kept()), (address, vec![]));
+        let mut again = buffers.block(900);
+        assert_eq!((again.room(900).as_ptr(), kept()), (address, vec![]));
         drop(again);
         drop(buffers.block(880));
         assert_eq!(kept(), [880], "the other was too large");
@@ -154,6 +281,33 @@ mod tests {
         drop(buffers.block(40 << 20));
         assert_eq!(kept().last(), Some(&(40 << 20)), "what is of another size made room");
         assert_eq!(kept().iter().sum::<usize>(), KEPT_BYTES);
+    }
+
+    #[test]
+    fn what_goes_to_a_file_is_summed_and_written_in_its_place() {
+        let target = Arc::new(Target::new(tempfile::tempfile().unwrap(), "a".into()));
+        let mut ends = target.block(3, 4).with_crc32c(true);
+        for part in ["de", "fg"] {
+            assert!(ends.add(part.as_bytes()).unwrap());
+        }
+        assert!(!ends.add(b"h").unwrap(), "there is no room");
+        assert!(target.block(0, 3).add(b"abc").unwrap());
+        assert_eq!((ends.bytes(), ends.crc64(), ends.crc32c()), (4, crc64(b"defg"), Some(crc32c(b"defg"))));
+        assert!(ends.done().bytes.is_empty());
+        let mut written = [0; 8];
+        assert_eq!(target.file.read_at(&mut written, 0).unwrap(), 7);
+        assert_eq!(&written[..7], b"abcdefg");
+    }
+
+    #[test]
+    fn a_file_that_can_t_be_written_is_told_apart_from_a_store() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let target = Arc::new(Target::new(File::open(file.path()).unwrap(), file.path().into()));
+        let store = || Failure { kind: Kind::Fatal, said: "the store".into() };
+        assert!(matches!(target.error(store()), Error::Store(_)));
+        let refused = target.block(0, 1).add(b"a").unwrap_err();
+        let error = target.error(refused);
+        assert!(matches!(&error, Error::File { source, .. } if source.raw_os_error().is_some()), "{error}");
     }
 
     #[test]

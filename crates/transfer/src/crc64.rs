@@ -65,6 +65,11 @@ fn power_of_x(mut bytes: u64) -> u64 {
     power
 }
 
+/// A CRC-32C of what comes piece by piece.
+pub(crate) fn digest_of_crc32c() -> Digest {
+    Digest::new(Crc32Iscsi)
+}
+
 /// The CRC-32C of these bytes.
 pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
     crc_fast::checksum(Crc32Iscsi, bytes) as u32

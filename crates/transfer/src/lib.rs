@@ -27,6 +27,7 @@ mod unfinished;
 
 #[cfg(feature = "stores")]
 pub use {
+    buffers::Filling,
     crc64::{crc64, crc64_of_blocks},
     error::Error,
     local::Local,

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::buffers::{Buffers, Filling};
 use crate::moving::Pace;
 
 /// A place that holds objects under names, and makes one of blocks that arrive in any order.
@@ -35,7 +36,19 @@ pub trait Store: fmt::Debug + Send + Sync {
     async fn head(&self, name: &str, seen: &mut Attempt) -> Result<Option<Meta>, Failure>;
 
     /// These bytes of the object that `of` describes, and of no other: if it has changed since, that is an error.
-    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Block, Failure>;
+    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Block, Failure> {
+        let into = Buffers::default().block(range.end.min(of.bytes).saturating_sub(range.start));
+        self.get_into(of, range, into, seen).await.map(Filling::done)
+    }
+
+    /// The same, to where they belong as they come: when that fails, some of them may be there.
+    async fn get_into(
+        &self,
+        of: &Meta,
+        range: Range<u64>,
+        into: Filling,
+        seen: &mut Attempt,
+    ) -> Result<Filling, Failure>;
 
     /// Whether parts of this object can only be asked for in their order, one at a time: some servers of HTTP know no
     /// ranges. Another order works, but begins at the front each time.

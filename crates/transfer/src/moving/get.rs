@@ -15,7 +15,8 @@ use super::patience::Went;
 use super::put::{crc64_of, resumable, side_of, split};
 use super::requests::Log;
 use super::{Gate, Moved, Mover, Place, Skipped};
-use crate::crc64::{crc32c, crc32c_of_blocks, crc64};
+use crate::buffers::{Filling, Target};
+use crate::crc64::{crc32c_of_blocks, crc64};
 use crate::error::Error;
 use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side, end_of};
 use crate::local::{check_room, publish};
@@ -246,7 +247,7 @@ impl Mover {
         }
         let next = end_of(&pieces);
         let (parts, again) = split(pieces);
-        let sink = Sink::File { file: Arc::new(file), path: temporary.clone() };
+        let sink = Sink::File(Arc::new(Target::new(file, temporary.clone())));
         let get = Get { journal, parts, ..Get::new(from, meta, sink, self.gate()) };
         Ok(Opened::Going(Box::new(Download { get, again, next, temporary })))
     }
@@ -278,12 +279,12 @@ struct Download {
 impl Download {
     /// Gives the file its time and its name.
     fn publish(&self, path: &Path, meta: &Meta, no_clobber: bool) -> Result<(), Error> {
-        let Sink::File { file, .. } = &self.get.sink else { return Ok(()) };
+        let Sink::File(target) = &self.get.sink else { return Ok(()) };
         let lasts = || {
             if let Some(modified) = meta.modified {
-                file.set_modified(modified)?;
+                target.file.set_modified(modified)?;
             }
-            file.sync_all()?;
+            target.file.sync_all()?;
             publish(&self.temporary, path, no_clobber)
         };
         lasts().map_err(Error::file("can't write", path))
@@ -329,10 +330,7 @@ fn piece_sum(file: &File, piece: Piece) -> io::Result<u64> {
 
 /// Where ranges go.
 enum Sink<'a> {
-    File {
-        file: Arc<File>,
-        path: PathBuf,
-    },
+    File(Arc<Target>),
     InOrder {
         out: Box<dyn Write + Send + 'a>,
         next: usize,
@@ -390,28 +388,29 @@ impl Work for Get<'_> {
             journal.cut(piece)?;
         }
         let (store, meta, gate) = (Arc::clone(&self.from.store), Arc::clone(&self.meta), self.gate.clone());
-        let file = match &self.sink {
-            Sink::File { file, path } => Some((Arc::clone(file), path.clone())),
-            _ => None,
-        };
+        let is_kept = matches!(self.sink, Sink::InOrder { .. });
+        let target = if let Sink::File(target) = &self.sink { Some(Arc::clone(target)) } else { None };
         Ok(async move {
             let room = gate.pass(piece.bytes).await?;
             let range = piece.offset..piece.offset + piece.bytes;
             let request = || async {
                 let mut seen = Attempt::default();
-                let got = store.get(&meta, range.clone(), &mut seen).await;
+                let into = match &target {
+                    Some(target) => target.block(piece.offset, piece.bytes),
+                    None if is_kept => gate.buffers.block(piece.bytes),
+                    None => Filling::nowhere(piece.bytes),
+                };
+                let into = into.with_crc32c(meta.crc32c.is_some());
+                let got = store.get_into(&meta, range.clone(), into, &mut seen).await;
                 (got.and_then(|got| of_length(got, piece)), seen)
             };
-            let (block, went) = gate.patience.ask(piece.bytes, Kind::Transient(None), request).await?;
-            let crc32c = meta.crc32c.map(|_| crc32c(&block.bytes));
-            let kept = Kept { block, crc32c, _room: room };
-            let Some((file, path)) = file else { return Ok((kept, went)) };
-            let written = tokio::task::spawn_blocking(move || {
-                let written = file.write_all_at(&kept.block.bytes, piece.offset).map(|()| kept);
-                written.map_err(Error::file("can't write", &path))
-            });
-            let kept = written.await.map_err(|error| Error::Request(error.to_string()))??;
-            Ok((kept, went))
+            let asked = gate.patience.ask(piece.bytes, Kind::Transient(None), request).await;
+            let of_file = |failure| match &target {
+                Some(target) => target.error(failure),
+                None => failure.into(),
+            };
+            let (got, went) = asked.map_err(of_file)?;
+            Ok((Kept { crc32c: got.crc32c(), block: got.done(), _room: room }, went))
         })
     }
 
@@ -436,9 +435,9 @@ impl Work for Get<'_> {
 }
 
 /// A store that gives more or less than it was asked for has not given that.
-fn of_length(got: Block, piece: Piece) -> Result<Block, Failure> {
-    let came = got.bytes.len();
-    if came as u64 == piece.bytes {
+fn of_length(got: Filling, piece: Piece) -> Result<Filling, Failure> {
+    let came = got.bytes();
+    if came == piece.bytes {
         return Ok(got);
     }
     let said = format!("{} bytes from {} on were asked for, and {came} came", piece.bytes, piece.offset);

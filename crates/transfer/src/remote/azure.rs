@@ -14,7 +14,7 @@ use serde::Deserialize;
 use super::client::Answer;
 use super::refusal::time;
 use super::site::{Ask, Headers, NO_STORE, ROUND, Site, meta};
-use crate::{Attempt, Block, Failure, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload};
+use crate::{Attempt, Block, Failure, Filling, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload};
 
 /// The same polynomial as S3's, its bytes the other way round.
 const CRC64: &str = "x-ms-content-crc64";
@@ -89,14 +89,20 @@ impl Store for Container {
         Ok(self.site.head(ask, seen).await?.map(|(_, meta)| meta))
     }
 
-    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Block, Failure> {
+    async fn get_into(
+        &self,
+        of: &Meta,
+        range: Range<u64>,
+        into: Filling,
+        seen: &mut Attempt,
+    ) -> Result<Filling, Failure> {
         let mut headers = headers();
         if range.end.saturating_sub(range.start) <= CHECKED_RANGE_BYTES {
             headers.push(("x-ms-range-get-content-crc64", "true".into()));
         }
-        let (answer, block) = self.site.range(of, range, headers, seen).await?;
-        self.check(&of.name, block.crc64, &answer)?;
-        Ok(block)
+        let (answer, filled) = self.site.range(of, range, (headers, into), seen).await?;
+        self.check(&of.name, filled.crc64(), &answer)?;
+        Ok(filled)
     }
 
     async fn put(&self, name: &str, body: Block, options: &PutOptions, seen: &mut Attempt) -> Result<Meta, Failure> {

@@ -27,9 +27,9 @@ use tokio::time::{Sleep, sleep_until, timeout};
 
 use super::connect::{Connector, Place, Proxy, fatal, transient};
 use super::open::Options;
-use crate::buffers::Buffers;
+use crate::buffers::Filling;
 use crate::moving::Pace;
-use crate::{Attempt, Block, Failure, Kind};
+use crate::{Attempt, Failure, Kind};
 
 /// Servers close what nobody uses; a connection is left alone before most of them do.
 const KEPT: Duration = Duration::from_secs(4);
@@ -47,7 +47,6 @@ pub struct Client(Arc<Shared>);
 struct Shared {
     connector: Connector,
     idle: Mutex<HashMap<Place, Vec<Idle>>>,
-    buffers: Buffers,
     patience: Duration,
 }
 
@@ -67,20 +66,13 @@ pub struct Answer {
     body: Incoming,
     way_back: Option<(Client, Place, SendRequest<Sending>)>,
     progress: Arc<Progress>,
-    buffers: Buffers,
     once: bool,
 }
 
 impl Client {
     pub fn new(options: &Options) -> Result<Self, Failure> {
         let connector = Connector::new(options)?;
-        let (idle, buffers) = (Mutex::default(), Buffers::default());
-        Ok(Self(Arc::new(Shared { connector, idle, buffers, patience: options.patience })))
-    }
-
-    /// Where the memory of blocks comes from.
-    pub fn buffers(&self) -> &Buffers {
-        &self.0.buffers
+        Ok(Self(Arc::new(Shared { connector, idle: Mutex::default(), patience: options.patience })))
     }
 
     /// Sends a request and waits for the head of its answer. What is lost on the way is [`Kind::Transient`], but
@@ -104,8 +96,7 @@ impl Client {
         let (head, body) = answer.into_parts();
         let host = place.to_string();
         let way_back = Some((self.clone(), place, sender));
-        let buffers = self.0.buffers.clone();
-        Ok(Answer { status: head.status, headers: head.headers, host, body, way_back, progress, buffers, once })
+        Ok(Answer { status: head.status, headers: head.headers, host, body, way_back, progress, once })
     }
 
     async fn sender(
@@ -215,15 +206,14 @@ impl Answer {
         Ok(whole.into())
     }
 
-    /// So many of its bytes, or fewer if it has no more, with their sum.
-    pub async fn block(&mut self, bytes: u64, seen: &mut Attempt) -> Result<Block, Failure> {
-        let mut block = self.buffers.block(bytes);
+    /// All of its bytes, for which there must be room.
+    pub async fn fill(&mut self, mut into: Filling, seen: &mut Attempt) -> Result<Filling, Failure> {
         while let Some(next) = self.chunk(seen).await? {
-            if !block.add(&next) {
-                return Err(self.too_much(bytes));
+            if !into.add(&next)? {
+                return Err(self.too_much(into.most()));
             }
         }
-        Ok(block.done())
+        Ok(into)
     }
 
     fn too_much(&self, most: u64) -> Failure {

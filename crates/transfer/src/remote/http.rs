@@ -16,7 +16,7 @@ use super::client::{Answer, Client};
 use super::connect::{Place, fatal};
 use super::refusal::{Asked, refused};
 use super::site::{meta, same};
-use crate::{Attempt, Block, Failure, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload};
+use crate::{Attempt, Block, Failure, Filling, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload};
 
 /// How often an address may lead to another.
 const REDIRECTS: usize = 10;
@@ -109,7 +109,13 @@ impl Web {
     }
 
     /// The bytes of a range from an answer that is read once, from front to back. One who asks in order loses nothing.
-    async fn in_turn(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Block, Failure> {
+    async fn in_turn(
+        &self,
+        of: &Meta,
+        range: Range<u64>,
+        mut into: Filling,
+        seen: &mut Attempt,
+    ) -> Result<Filling, Failure> {
         let mut turn = self.open.lock().await;
         let mut open = match turn.take().filter(|open| open.at <= range.start) {
             Some(open) => open,
@@ -122,7 +128,6 @@ impl Web {
                 Open { answer, at: 0, rest: Bytes::new() }
             }
         };
-        let mut taken = self.client.buffers().block(range.end - range.start);
         while open.at < range.end {
             if open.rest.is_empty() {
                 let next =
@@ -134,7 +139,7 @@ impl Web {
             let piece = open.rest.split_to(usize::try_from(wanted).unwrap_or(open.rest.len()));
             open.at += piece.len() as u64;
             // What is before the range is not wanted, and behind it nothing was taken: there is room.
-            taken.add(&piece[usize::try_from(skipped).unwrap_or(piece.len()).min(piece.len())..]);
+            into.add(&piece[usize::try_from(skipped).unwrap_or(piece.len()).min(piece.len())..])?;
         }
         if open.at < of.bytes {
             *turn = Some(open);
@@ -145,7 +150,7 @@ impl Web {
                 return Err(self.failure(Kind::Changed, "it is longer than the server said"));
             }
         }
-        Ok(taken.done())
+        Ok(into)
     }
 }
 
@@ -201,17 +206,22 @@ impl Store for Web {
         Ok(Some(meta))
     }
 
-    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Block, Failure> {
+    async fn get_into(
+        &self,
+        of: &Meta,
+        range: Range<u64>,
+        into: Filling,
+        seen: &mut Attempt,
+    ) -> Result<Filling, Failure> {
         if range.is_empty() || range.end > of.bytes {
             return Err(self.failure(Kind::Fatal, "there is no such range in it"));
         }
         if self.in_order(of) {
-            return self.in_turn(of, range, seen).await;
+            return self.in_turn(of, range, into, seen).await;
         }
         let mut headers = conditions(of);
         headers.push((RANGE, format!("bytes={}-{}", range.start, range.end - 1)));
         let mut answer = self.ask(&headers, seen).await?;
-        let length = range.end - range.start;
         match answer.status.as_u16() {
             206 => {
                 same(of, &answer).map_err(|failure| self.failure(failure.kind, &failure.said))?;
@@ -222,12 +232,12 @@ impl Store for Web {
                 if size_in(said).is_some_and(|bytes| bytes != of.bytes) {
                     return Err(self.failure(Kind::Changed, "its size has changed since it was looked at"));
                 }
-                let block =
-                    answer.block(length, seen).await.map_err(|failure| self.failure(failure.kind, &failure.said))?;
-                if block.bytes.len() as u64 != length {
+                let filled =
+                    answer.fill(into, seen).await.map_err(|failure| self.failure(failure.kind, &failure.said))?;
+                if filled.bytes() != range.end - range.start {
                     return Err(self.failure(Kind::Corrupted, "the server sent fewer bytes than it was asked for"));
                 }
-                Ok(block)
+                Ok(filled)
             }
             // It had ranges a moment ago, and has none for this: as some do behind several machines.
             200 => {

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::dialect::{CRC64, Dialect, Token, decoded, decoded_crc32c};
 use super::refusal;
 use super::site::{Ask, BROKEN_OFF, Headers, NO_STORE, ROUND, Site, meta};
-use crate::{Attempt, Block, Failure, Kind, Limits, Meta, PutOptions, Reached, Store, Upload};
+use crate::{Attempt, Block, Failure, Filling, Kind, Limits, Meta, PutOptions, Reached, Store, Upload};
 
 /// A bucket.
 #[derive(Debug)]
@@ -97,8 +97,14 @@ impl Store for Bucket {
         }))
     }
 
-    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Block, Failure> {
-        self.site.range(of, range, self.headers.clone(), seen).await.map(|(_, block)| block)
+    async fn get_into(
+        &self,
+        of: &Meta,
+        range: Range<u64>,
+        into: Filling,
+        seen: &mut Attempt,
+    ) -> Result<Filling, Failure> {
+        self.site.range(of, range, (self.headers.clone(), into), seen).await.map(|(_, filled)| filled)
     }
 
     async fn put(&self, name: &str, body: Block, options: &PutOptions, seen: &mut Attempt) -> Result<Meta, Failure> {

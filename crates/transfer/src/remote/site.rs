@@ -12,7 +12,7 @@ use super::client::{ANSWER_BYTES, Answer, Client};
 use super::connect::fatal;
 use super::keys::Keys;
 use super::refusal::{Asked, refused, time};
-use crate::{Attempt, Block, Failure, Kind, Meta};
+use crate::{Attempt, Failure, Filling, Kind, Meta};
 
 /// A bucket or a container.
 pub struct Site {
@@ -180,9 +180,9 @@ impl Site {
         &self,
         of: &Meta,
         range: std::ops::Range<u64>,
-        headers: Headers,
+        (headers, into): (Headers, Filling),
         seen: &mut Attempt,
-    ) -> Result<(Answer, Block), Failure> {
+    ) -> Result<(Answer, Filling), Failure> {
         if range.is_empty() {
             return Err(self.failure(&of.name, Kind::Fatal, "an empty range can't be asked for"));
         }
@@ -196,12 +196,11 @@ impl Site {
         let about = |kind, said: &str| self.failure(&of.name, kind, said);
         same(of, &answer).map_err(|failure| about(failure.kind, &failure.said))?;
         check_range(&answer, &range, of.bytes).map_err(|said| about(Kind::Corrupted, said))?;
-        let length = range.end - range.start;
-        let block = answer.block(length, seen).await.map_err(|failure| about(failure.kind, &failure.said))?;
-        if block.bytes.len() as u64 != length {
+        let filled = answer.fill(into, seen).await.map_err(|failure| about(failure.kind, &failure.said))?;
+        if filled.bytes() != range.end - range.start {
             return Err(about(Kind::Corrupted, "the store sent fewer bytes than it was asked for"));
         }
-        Ok((answer, block))
+        Ok((answer, filled))
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
 use ascertain_transfer::{
-    Attempt, Block, Failure, Integrity, Kind, Limits, Meta, Place, PutOptions, Store, Upload, crc64,
+    Attempt, Block, Failure, Filling, Integrity, Kind, Limits, Meta, Place, PutOptions, Store, Upload, crc64,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -234,12 +234,18 @@ impl Store for Memory {
         self.carry_out(Call::Head, seen, head).await
     }
 
-    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Block, Failure> {
+    async fn get_into(
+        &self,
+        of: &Meta,
+        range: Range<u64>,
+        mut into: Filling,
+        seen: &mut Attempt,
+    ) -> Result<Filling, Failure> {
         let get = |_: &Self, state: &mut State, is_changed| match state.objects.get(&of.name) {
             Some(object) if of.etag.as_ref().is_none_or(|etag| *etag == object.version.to_string()) => {
                 let part = object.bytes.slice(range.start as usize..range.end as usize);
                 let bytes = changed(part, is_changed);
-                Ok(Block { crc64: crc64(&bytes), bytes })
+                into.add(&bytes).map(|_| into)
             }
             Some(_) => failure(Kind::Changed, "it has changed"),
             None => failure(Kind::Missing, "it is gone"),

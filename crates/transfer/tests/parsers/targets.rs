@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use ascertain_transfer::{
-    Attempt, Block, Environment, Error, Failure, Integrity, Limits, Meta, Mover, Options, Place, PutOptions, Stop,
-    Store, Terms, Upload, crc64, open,
+    Attempt, Block, Environment, Error, Failure, Filling, Integrity, Limits, Meta, Mover, Options, Place, PutOptions,
+    Stop, Store, Terms, Upload, crc64, open,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -43,9 +43,15 @@ impl Store for Kept {
         Ok(Some(Meta { name: name.into(), bytes, etag: Some("1".into()), modified: None, crc64, crc32c: None }))
     }
 
-    async fn get(&self, _: &Meta, range: Range<u64>, _: &mut Attempt) -> Result<Block, Failure> {
+    async fn get_into(
+        &self,
+        _: &Meta,
+        range: Range<u64>,
+        mut into: Filling,
+        _: &mut Attempt,
+    ) -> Result<Filling, Failure> {
         let bytes = self.0.slice(range.start as usize..range.end as usize);
-        Ok(Block { crc64: crc64(&bytes), bytes })
+        into.add(&bytes).map(|_| into)
     }
 
     async fn put(&self, _: &str, _: Block, _: &PutOptions, _: &mut Attempt) -> Result<Meta, Failure> {
