@@ -5,9 +5,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use crc_fast::Digest;
@@ -16,21 +15,22 @@ use tokio::task::block_in_place;
 
 use crate::crc64::{digest, digest_of_crc32c};
 use crate::error::{Error, failure};
-use crate::store::{Block, Failure};
+use crate::store::{Block, Failure, Kind};
 
 /// What is summed at a time: it is in the processor's cache then.
 pub(crate) const STEP_BYTES: usize = 256 << 10;
 /// No more is kept: one block as they are near by, or many small ones. While blocks are moved, what one gives back the
 /// next one takes.
 const KEPT_BYTES: usize = 64 << 20;
-/// To copy what comes at a time takes a hundredth of that; on busy processors it may be interrupted once.
-const SLOW: Duration = Duration::from_millis(10);
+/// How many threads that serve others write to a file just now.
+static WRITING: AtomicUsize = AtomicUsize::new(0);
 
 /// Where the memory of blocks comes from, and goes back to. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Buffers(Arc<Mutex<Vec<Vec<u8>>>>);
 
-/// A block that is being filled, from its beginning on, and summed meanwhile.
+/// A range of an object that is being filled, from its beginning on, and summed meanwhile: in memory, or where it belongs
+/// in a file.
 #[derive(Debug)]
 pub struct Filling {
     to: To,
@@ -53,8 +53,6 @@ enum To {
 pub(crate) struct Target {
     pub file: File,
     pub path: PathBuf,
-    /// Whether it made somebody wait the last time.
-    is_slow: AtomicBool,
     /// Why it could not be written, the first time.
     refused: OnceLock<io::Error>,
 }
@@ -119,13 +117,19 @@ impl Filling {
         self.filled = end;
     }
 
-    /// Adds bytes; whether there was room for them.
+    /// Adds the bytes that come next. It may wait for a disk, and hand what else its thread has to do to another one: so
+    /// not within a `LocalSet`.
     ///
     /// # Errors
-    /// When the file that they belong in can't be written.
-    pub fn add(&mut self, bytes: &[u8]) -> Result<bool, Failure> {
+    /// When there is no room for them; when the file that they belong in can't be written, of which the failure is to be
+    /// handed on as it is.
+    pub fn add(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
         if self.bytes - self.filled < bytes.len() {
-            return Ok(false);
+            let said = format!("more came than the {} bytes that were asked for", self.bytes);
+            return Err(Failure { kind: Kind::Corrupted, said });
         }
         match &mut self.to {
             To::Memory(lent) => lent.bytes[self.filled..][..bytes.len()].copy_from_slice(bytes),
@@ -137,7 +141,7 @@ impl Filling {
         if let Some(crc32c) = &mut self.crc32c {
             crc32c.update(bytes);
         }
-        Ok(true)
+        Ok(())
     }
 
     /// The same, with the CRC-32C of what comes if somebody wants it.
@@ -169,8 +173,7 @@ impl Filling {
     }
 
     /// What was added, of which nothing is in memory if it went to a file.
-    #[must_use]
-    pub fn done(self) -> Block {
+    pub(crate) fn done(self) -> Block {
         let crc64 = self.crc64();
         let bytes = match self.to {
             To::Memory(lent) => Bytes::from_owner(lent).slice(..self.filled),
@@ -182,7 +185,7 @@ impl Filling {
 
 impl Target {
     pub fn new(file: File, path: PathBuf) -> Self {
-        Self { file, path, is_slow: AtomicBool::new(false), refused: OnceLock::new() }
+        Self { file, path, refused: OnceLock::new() }
     }
 
     /// A block of so many bytes, from a place of the file on.
@@ -192,13 +195,18 @@ impl Target {
 
     fn write(&self, bytes: &[u8], at: u64) -> Result<(), Failure> {
         let write = || self.file.write_all_at(bytes, at);
-        // Mostly this is a copy, which is sooner done than handed to another thread. But a disk may be slow, and this
-        // thread has others to serve.
-        let is_shared = || Handle::try_current().is_ok_and(|here| here.runtime_flavor() == RuntimeFlavor::MultiThread);
-        let began = Instant::now();
-        let is_slow = self.is_slow.load(Ordering::Relaxed) && is_shared();
-        let written = if is_slow { block_in_place(write) } else { write() };
-        self.is_slow.store(began.elapsed() > SLOW, Ordering::Relaxed);
+        // Mostly this is a copy, which is sooner done than handed to another thread. But a disk may make wait, and one
+        // thread of a runtime must be left that does not.
+        let here = Handle::try_current().ok().filter(|here| here.runtime_flavor() == RuntimeFlavor::MultiThread);
+        let others = here.map_or(usize::MAX, |here| here.metrics().num_workers() - 1);
+        let one_more = |writing: usize| (writing < others).then_some(writing + 1);
+        let written = if WRITING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok() {
+            let written = write();
+            WRITING.fetch_sub(1, Ordering::Relaxed);
+            written
+        } else {
+            block_in_place(write)
+        };
         written.map_err(|error| {
             let failure = failure("can't write", &self.path, &error);
             let _ = self.refused.set(error);
@@ -242,7 +250,6 @@ mod tests {
 
     use super::*;
     use crate::crc64::{crc32c, crc64};
-    use crate::store::Kind;
 
     #[test]
     fn a_block_has_what_came_and_nothing_of_the_one_before() {
@@ -250,8 +257,9 @@ mod tests {
         for (bytes, fill) in [(10, b'a'), (8, b'b'), (1_000_000, b'c'), (999_999, b'd'), (0, b'e')] {
             let mut filling = buffers.block(bytes);
             let part = vec![fill; usize::try_from(bytes).unwrap() / 2];
-            assert!(filling.add(&part).unwrap() && filling.add(&part).unwrap());
-            assert!(!filling.add(&[0; 2]).unwrap(), "there is no room");
+            filling.add(&part).unwrap();
+            filling.add(&part).unwrap();
+            assert!(filling.add(&[0; 2]).is_err(), "there is no room");
             let block = filling.done();
             assert_eq!(block.bytes, [&part[..], &part].concat());
             assert_eq!(block.crc64, crc64(&block.bytes));
@@ -263,7 +271,7 @@ mod tests {
         let buffers = Buffers::default();
         let kept = || buffers.0.lock().unwrap().iter().map(Vec::len).collect::<Vec<_>>();
         let mut one = buffers.block(1000);
-        assert!(one.add(&[7; 1000]).unwrap());
+        one.add(&[7; 1000]).unwrap();
         let one = one.done();
         let (address, other) = (one.bytes.as_ptr(), one.clone());
         drop(one);
@@ -288,10 +296,10 @@ mod tests {
         let target = Arc::new(Target::new(tempfile::tempfile().unwrap(), "a".into()));
         let mut ends = target.block(3, 4).with_crc32c(true);
         for part in ["de", "fg"] {
-            assert!(ends.add(part.as_bytes()).unwrap());
+            ends.add(part.as_bytes()).unwrap();
         }
-        assert!(!ends.add(b"h").unwrap(), "there is no room");
-        assert!(target.block(0, 3).add(b"abc").unwrap());
+        assert!(ends.add(b"h").is_err(), "there is no room");
+        target.block(0, 3).add(b"abc").unwrap();
         assert_eq!((ends.bytes(), ends.crc64(), ends.crc32c()), (4, crc64(b"defg"), Some(crc32c(b"defg"))));
         assert!(ends.done().bytes.is_empty());
         let mut written = [0; 8];

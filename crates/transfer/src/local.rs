@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime};
@@ -27,6 +27,17 @@ pub struct Local {
     folder: PathBuf,
     buffers: Buffers,
 }
+
+/// A file that is being read, and what of it was read last.
+struct Reading {
+    file: File,
+    path: PathBuf,
+    of: Meta,
+    step: Vec<u8>,
+}
+
+/// What is read of a file at a time.
+const READ_BYTES: usize = 1 << 20;
 
 /// Tells apart the uploads of one process.
 static UPLOADS: AtomicU64 = AtomicU64::new(0);
@@ -102,16 +113,10 @@ impl Local {
         }
     }
 
-    fn read(&self, of: &Meta, range: Range<u64>) -> Result<Block, Failure> {
+    fn read(&self, of: Meta) -> Result<Reading, Failure> {
         let path = self.path(&of.name)?;
-        let cant = |error: io::Error| failure("can't read", &path, &error);
-        let file = File::open(&path).map_err(cant)?;
-        let read = self.buffers.read(&file, range.start, range.end - range.start);
-        let now = meta_of(&of.name, &file.metadata().map_err(cant)?);
-        if (now.bytes, &now.etag) != (of.bytes, &of.etag) {
-            return Err(Failure { kind: Kind::Changed, said: format!("{} has changed", path.display()) });
-        }
-        read.map_err(cant)
+        let file = File::open(&path).map_err(|error| failure("can't read", &path, &error))?;
+        Ok(Reading { file, path, of, step: Vec::new() })
     }
 
     fn find(&self, prefix: &str) -> Result<Vec<Meta>, Failure> {
@@ -247,6 +252,21 @@ pub(crate) fn publish(whole: &Path, path: &Path, no_clobber: bool) -> io::Result
     }
 }
 
+impl Reading {
+    /// Reads so much from a place on, if the file is still the one that it was.
+    fn next(mut self, at: u64, bytes: usize) -> Result<Self, Failure> {
+        let cant = |error: io::Error| failure("can't read", &self.path, &error);
+        self.step.resize(bytes, 0);
+        let read = self.file.read_exact_at(&mut self.step, at);
+        let now = meta_of(&self.of.name, &self.file.metadata().map_err(cant)?);
+        if (now.bytes, &now.etag) != (self.of.bytes, &self.of.etag) {
+            return Err(Failure { kind: Kind::Changed, said: format!("{} has changed", self.path.display()) });
+        }
+        read.map_err(cant)?;
+        Ok(self)
+    }
+}
+
 /// Runs what may wait for a disk where it holds nobody up.
 async fn apart<T: Send + 'static>(
     seen: &mut Attempt,
@@ -287,9 +307,15 @@ impl Store for Local {
         seen: &mut Attempt,
     ) -> Result<Filling, Failure> {
         let (local, of) = (self.clone(), of.clone());
-        let block = apart(seen, move || local.read(&of, range)).await?;
-        // Not by who reads: given up, that goes on, and would write what somebody else has put right.
-        into.add(&block.bytes)?;
+        let mut reading = apart(seen, move || local.read(of)).await?;
+        let began = seen.began;
+        for at in range.clone().step_by(READ_BYTES) {
+            let bytes = READ_BYTES.min(usize::try_from(range.end - at).unwrap_or(READ_BYTES));
+            reading = apart(seen, move || reading.next(at, bytes)).await?;
+            // Not by who reads: given up, that goes on, and would write what somebody else has put right.
+            into.add(&reading.step)?;
+        }
+        seen.began = began;
         Ok(into)
     }
 

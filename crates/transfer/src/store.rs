@@ -37,11 +37,19 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// These bytes of the object that `of` describes, and of no other: if it has changed since, that is an error.
     async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Block, Failure> {
-        let into = Buffers::default().block(range.end.min(of.bytes).saturating_sub(range.start));
-        self.get_into(of, range, into, seen).await.map(Filling::done)
+        let bytes = range.end.saturating_sub(range.start);
+        let into = Buffers::default().block(bytes.min(of.bytes));
+        let filled = self.get_into(of, range, into, seen).await?;
+        if filled.bytes() == bytes {
+            return Ok(filled.done());
+        }
+        let said = format!("{}: {bytes} bytes were asked for, and {} came", of.name, filled.bytes());
+        Err(Failure { kind: Kind::Corrupted, said })
     }
 
-    /// The same, to where they belong as they come: when that fails, some of them may be there.
+    /// The same, to where they belong as they come: when that fails, some of them may be there. Who implements it adds
+    /// the bytes of the range from its beginning on, and only while the future is polled: a thread or task that outlives
+    /// it would write over what the next attempt has put right.
     async fn get_into(
         &self,
         of: &Meta,

@@ -34,7 +34,8 @@ fn ranges(limits: Limits) -> Limits {
 }
 
 impl Mover {
-    /// Gets an object into a file, which has its name once it is whole, and not before.
+    /// Gets an object into a file, which has its name once it is whole, and not before. A runtime of one thread waits for
+    /// the disk with all that it does.
     ///
     /// # Errors
     /// When there is no such object, when it is the file itself or changes meanwhile, when the file can't be written,

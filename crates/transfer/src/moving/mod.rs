@@ -39,7 +39,7 @@ use put::side_of;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terms {
     /// All blocks under way together have at most these; each may lie in memory that is larger by an eighth, and 64 MiB
-    /// are kept to be used again, as many by a remote store.
+    /// are kept to be used again, as many by a store of files.
     pub memory_bytes: u64,
     /// At most so many requests at once for one file, and one where that is none.
     pub max_concurrency: usize,

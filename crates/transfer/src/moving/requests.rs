@@ -13,7 +13,7 @@ pub struct Requests {
     pub connect_s: Option<Spread>,
     /// From then to the answer's head: with what it sends.
     pub header_s: Option<Spread>,
-    /// From there to the answer's last byte: of an object that is got, its bytes.
+    /// From there to the answer's last byte: of an object that is got, until its bytes are in the file.
     pub transfer_s: Option<Spread>,
     /// What was tried again.
     pub retried: Retried,

@@ -100,7 +100,7 @@ impl Store for Container {
         if range.end.saturating_sub(range.start) <= CHECKED_RANGE_BYTES {
             headers.push(("x-ms-range-get-content-crc64", "true".into()));
         }
-        let (answer, filled) = self.site.range(of, range, (headers, into), seen).await?;
+        let (answer, filled) = self.site.range(of, range, headers, into, seen).await?;
         self.check(&of.name, filled.crc64(), &answer)?;
         Ok(filled)
     }

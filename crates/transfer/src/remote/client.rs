@@ -209,9 +209,10 @@ impl Answer {
     /// All of its bytes, for which there must be room.
     pub async fn fill(&mut self, mut into: Filling, seen: &mut Attempt) -> Result<Filling, Failure> {
         while let Some(next) = self.chunk(seen).await? {
-            if !into.add(&next)? {
+            if into.bytes() + next.len() as u64 > into.most() {
                 return Err(self.too_much(into.most()));
             }
+            into.add(&next)?;
         }
         Ok(into)
     }

@@ -104,7 +104,7 @@ impl Store for Bucket {
         into: Filling,
         seen: &mut Attempt,
     ) -> Result<Filling, Failure> {
-        self.site.range(of, range, (self.headers.clone(), into), seen).await.map(|(_, filled)| filled)
+        self.site.range(of, range, self.headers.clone(), into, seen).await.map(|(_, filled)| filled)
     }
 
     async fn put(&self, name: &str, body: Block, options: &PutOptions, seen: &mut Attempt) -> Result<Meta, Failure> {

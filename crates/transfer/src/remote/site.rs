@@ -180,7 +180,8 @@ impl Site {
         &self,
         of: &Meta,
         range: std::ops::Range<u64>,
-        (headers, into): (Headers, Filling),
+        headers: Headers,
+        into: Filling,
         seen: &mut Attempt,
     ) -> Result<(Answer, Filling), Failure> {
         if range.is_empty() {

@@ -245,7 +245,7 @@ impl Store for Memory {
             Some(object) if of.etag.as_ref().is_none_or(|etag| *etag == object.version.to_string()) => {
                 let part = object.bytes.slice(range.start as usize..range.end as usize);
                 let bytes = changed(part, is_changed);
-                into.add(&bytes).map(|_| into)
+                into.add(&bytes).map(|()| into)
             }
             Some(_) => failure(Kind::Changed, "it has changed"),
             None => failure(Kind::Missing, "it is gone"),

@@ -51,7 +51,7 @@ impl Store for Kept {
         _: &mut Attempt,
     ) -> Result<Filling, Failure> {
         let bytes = self.0.slice(range.start as usize..range.end as usize);
-        into.add(&bytes).map(|_| into)
+        into.add(&bytes).map(|()| into)
     }
 
     async fn put(&self, _: &str, _: Block, _: &PutOptions, _: &mut Attempt) -> Result<Meta, Failure> {
