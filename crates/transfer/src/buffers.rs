@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,8 +23,6 @@ pub(crate) const STEP_BYTES: usize = 256 << 10;
 /// No more is kept: one block as they are near by, or many small ones. While blocks are moved, what one gives back the
 /// next one takes.
 const KEPT_BYTES: usize = 64 << 20;
-/// How many threads that serve others write to a file just now.
-static WRITING: AtomicUsize = AtomicUsize::new(0);
 
 /// Where the memory of blocks comes from, and goes back to. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -33,8 +32,8 @@ pub(crate) struct Buffers(Arc<Mutex<Vec<Vec<u8>>>>);
 /// in a file.
 #[derive(Debug)]
 pub struct Filling {
+    range: Range<u64>,
     to: To,
-    bytes: usize,
     filled: usize,
     crc64: Digest,
     crc32c: Option<Digest>,
@@ -43,8 +42,8 @@ pub struct Filling {
 #[derive(Debug)]
 enum To {
     Memory(Lent),
-    /// From this place on.
-    File(Arc<Target>, u64),
+    /// At the place that it has in the object.
+    File(Arc<Target>),
     Nowhere,
 }
 
@@ -65,19 +64,16 @@ struct Lent {
 }
 
 impl Buffers {
-    /// A block with room for so many bytes.
-    pub fn block(&self, bytes: u64) -> Filling {
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    fn lend(&self, bytes: usize) -> Lent {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
         // One that is much too large would be memory that nobody has counted.
         let fitting = kept.filter(|kept| (bytes..=bytes.saturating_add(bytes / 8)).contains(&kept.len()));
-        let lent = Lent { bytes: fitting.unwrap_or_else(|| vec![0; bytes]), from: self.clone() };
-        Filling::new(To::Memory(lent), bytes)
+        Lent { bytes: fitting.unwrap_or_else(|| vec![0; bytes]), from: self.clone() }
     }
 
     /// A part of a file.
     pub fn read(&self, file: &File, offset: u64, bytes: u64) -> io::Result<Block> {
-        let mut filling = self.block(bytes);
+        let mut filling = Filling::in_memory(self, offset..offset + bytes);
         while !filling.room(STEP_BYTES).is_empty() {
             let at = offset + filling.filled as u64;
             let room = filling.room(STEP_BYTES);
@@ -90,27 +86,37 @@ impl Buffers {
 }
 
 impl Filling {
-    fn new(to: To, bytes: usize) -> Self {
-        Self { to, bytes, filled: 0, crc64: digest(), crc32c: None }
+    fn new(to: To, range: Range<u64>) -> Self {
+        Self { range, to, filled: 0, crc64: digest(), crc32c: None }
     }
 
-    /// One that is kept nowhere.
-    pub(crate) fn nowhere(bytes: u64) -> Self {
-        Self::new(To::Nowhere, usize::try_from(bytes).unwrap_or(usize::MAX))
+    /// A range that is kept in memory.
+    pub(crate) fn in_memory(buffers: &Buffers, range: Range<u64>) -> Self {
+        Self::new(To::Memory(buffers.lend(length(&range))), range)
+    }
+
+    /// A range of a file.
+    pub(crate) fn in_file(target: &Arc<Target>, range: Range<u64>) -> Self {
+        Self::new(To::File(Arc::clone(target)), range)
+    }
+
+    /// A range that is summed, and kept nowhere.
+    pub(crate) fn nowhere(range: Range<u64>) -> Self {
+        Self::new(To::Nowhere, range)
     }
 
     /// Room in memory for what comes next, at most so much; empty when there is none.
     pub(crate) fn room(&mut self, most: usize) -> &mut [u8] {
-        let end = self.bytes.min(self.filled.saturating_add(most));
+        let end = length(&self.range).min(self.filled.saturating_add(most));
         match &mut self.to {
             To::Memory(lent) => &mut lent.bytes[self.filled..end],
-            To::File(..) | To::Nowhere => &mut [],
+            To::File(_) | To::Nowhere => &mut [],
         }
     }
 
     /// So many bytes were put there.
     pub(crate) fn filled(&mut self, bytes: usize) {
-        let end = self.bytes.min(self.filled + bytes);
+        let end = length(&self.range).min(self.filled + bytes);
         if let To::Memory(lent) = &self.to {
             self.crc64.update(&lent.bytes[self.filled..end]);
         }
@@ -127,13 +133,13 @@ impl Filling {
         if bytes.is_empty() {
             return Ok(());
         }
-        if self.bytes - self.filled < bytes.len() {
-            let said = format!("more came than the {} bytes that were asked for", self.bytes);
-            return Err(Failure { kind: Kind::Corrupted, said });
+        if bytes.len() > self.left() {
+            let said = format!("more came than the {} bytes that were asked for", length(&self.range));
+            return Err(Failure { kind: Kind::Fatal, said });
         }
         match &mut self.to {
             To::Memory(lent) => lent.bytes[self.filled..][..bytes.len()].copy_from_slice(bytes),
-            To::File(target, from) => target.write(bytes, *from + self.filled as u64)?,
+            To::File(target) => target.write(bytes, self.range.start + self.filled as u64)?,
             To::Nowhere => {}
         }
         self.filled += bytes.len();
@@ -149,21 +155,29 @@ impl Filling {
         Self { crc32c: is_wanted.then(digest_of_crc32c), ..self }
     }
 
-    /// How many bytes there is room for.
+    /// What is to be added.
     #[must_use]
-    pub fn most(&self) -> u64 {
-        self.bytes as u64
+    pub fn range(&self) -> Range<u64> {
+        self.range.clone()
     }
 
-    /// How many bytes were added.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.filled as u64
+    /// How many bytes there is still room for.
+    pub(crate) fn left(&self) -> usize {
+        length(&self.range) - self.filled
+    }
+
+    /// Itself, if all of it was added.
+    pub(crate) fn whole(self) -> Result<Self, Failure> {
+        if self.left() == 0 {
+            return Ok(self);
+        }
+        let (bytes, from) = (length(&self.range), self.range.start);
+        let said = format!("{bytes} bytes from {from} on were asked for, and {} came", self.filled);
+        Err(Failure { kind: Kind::Corrupted, said })
     }
 
     /// The CRC-64/NVME of what was added.
-    #[must_use]
-    pub fn crc64(&self) -> u64 {
+    pub(crate) fn crc64(&self) -> u64 {
         self.crc64.finalize()
     }
 
@@ -177,10 +191,14 @@ impl Filling {
         let crc64 = self.crc64();
         let bytes = match self.to {
             To::Memory(lent) => Bytes::from_owner(lent).slice(..self.filled),
-            To::File(..) | To::Nowhere => Bytes::new(),
+            To::File(_) | To::Nowhere => Bytes::new(),
         };
         Block { crc64, bytes }
     }
+}
+
+fn length(range: &Range<u64>) -> usize {
+    usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)
 }
 
 impl Target {
@@ -188,26 +206,8 @@ impl Target {
         Self { file, path, refused: OnceLock::new() }
     }
 
-    /// A block of so many bytes, from a place of the file on.
-    pub fn block(self: &Arc<Self>, from: u64, bytes: u64) -> Filling {
-        Filling::new(To::File(Arc::clone(self), from), usize::try_from(bytes).unwrap_or(usize::MAX))
-    }
-
     fn write(&self, bytes: &[u8], at: u64) -> Result<(), Failure> {
-        let write = || self.file.write_all_at(bytes, at);
-        // Mostly this is a copy, which is sooner done than handed to another thread. But a disk may make wait, and one
-        // thread of a runtime must be left that does not.
-        let here = Handle::try_current().ok().filter(|here| here.runtime_flavor() == RuntimeFlavor::MultiThread);
-        let others = here.map_or(usize::MAX, |here| here.metrics().num_workers() - 1);
-        let one_more = |writing: usize| (writing < others).then_some(writing + 1);
-        let written = if WRITING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok() {
-            let written = write();
-            WRITING.fetch_sub(1, Ordering::Relaxed);
-            written
-        } else {
-            block_in_place(write)
-        };
-        written.map_err(|error| {
+        wait_for_disk(|| self.file.write_all_at(bytes, at)).map_err(|error| {
             let failure = failure("can't write", &self.path, &error);
             let _ = self.refused.set(error);
             failure
@@ -225,6 +225,22 @@ impl Target {
             None => failure.into(),
         }
     }
+}
+
+/// Does what may wait for a disk. Mostly it is a copy, which is sooner done than handed to another thread; but one thread
+/// of a runtime is left that doesn't wait.
+fn wait_for_disk<T>(work: impl FnOnce() -> T) -> T {
+    /// How many threads that have others to serve wait just now.
+    static WAITING: AtomicUsize = AtomicUsize::new(0);
+    let here = Handle::try_current().ok().filter(|here| here.runtime_flavor() == RuntimeFlavor::MultiThread);
+    let others = here.map_or(usize::MAX, |here| here.metrics().num_workers() - 1);
+    let one_more = |waiting: usize| (waiting < others).then_some(waiting + 1);
+    if WAITING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_err() {
+        return block_in_place(work);
+    }
+    let done = work();
+    WAITING.fetch_sub(1, Ordering::Relaxed);
+    done
 }
 
 impl AsRef<[u8]> for Lent {
@@ -247,6 +263,7 @@ impl Drop for Lent {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
+    use std::time::Duration;
 
     use super::*;
     use crate::crc64::{crc32c, crc64};
@@ -255,7 +272,7 @@ mod tests {
     fn a_block_has_what_came_and_nothing_of_the_one_before() {
         let buffers = Buffers::default();
         for (bytes, fill) in [(10, b'a'), (8, b'b'), (1_000_000, b'c'), (999_999, b'd'), (0, b'e')] {
-            let mut filling = buffers.block(bytes);
+            let mut filling = Filling::in_memory(&buffers, 0..bytes);
             let part = vec![fill; usize::try_from(bytes).unwrap() / 2];
             filling.add(&part).unwrap();
             filling.add(&part).unwrap();
@@ -270,7 +287,7 @@ mod tests {
     fn memory_is_used_again_while_it_fits_and_no_more_is_kept_than_that() {
         let buffers = Buffers::default();
         let kept = || buffers.0.lock().unwrap().iter().map(Vec::len).collect::<Vec<_>>();
-        let mut one = buffers.block(1000);
+        let mut one = Filling::in_memory(&buffers, 0..1000);
         one.add(&[7; 1000]).unwrap();
         let one = one.done();
         let (address, other) = (one.bytes.as_ptr(), one.clone());
@@ -278,15 +295,15 @@ mod tests {
         assert!(kept().is_empty(), "somebody has it still");
         drop(other);
         assert_eq!(kept(), [1000]);
-        let mut again = buffers.block(900);
+        let mut again = Filling::in_memory(&buffers, 0..900);
         assert_eq!((again.room(900).as_ptr(), kept()), (address, vec![]));
         drop(again);
-        drop(buffers.block(880));
+        drop(Filling::in_memory(&buffers, 0..880));
         assert_eq!(kept(), [880], "the other was too large");
-        let many: Vec<_> = (0..80).map(|_| buffers.block(1 << 20)).collect();
+        let many: Vec<_> = (0..80).map(|_| Filling::in_memory(&buffers, 0..1 << 20)).collect();
         drop(many);
         assert_eq!(kept().len(), KEPT_BYTES >> 20);
-        drop(buffers.block(40 << 20));
+        drop(Filling::in_memory(&buffers, 0..40 << 20));
         assert_eq!(kept().last(), Some(&(40 << 20)), "what is of another size made room");
         assert_eq!(kept().iter().sum::<usize>(), KEPT_BYTES);
     }
@@ -294,17 +311,53 @@ mod tests {
     #[test]
     fn what_goes_to_a_file_is_summed_and_written_in_its_place() {
         let target = Arc::new(Target::new(tempfile::tempfile().unwrap(), "a".into()));
-        let mut ends = target.block(3, 4).with_crc32c(true);
+        let mut ends = Filling::in_file(&target, 3..7).with_crc32c(true);
         for part in ["de", "fg"] {
+            assert!(ends.left() > 0);
             ends.add(part.as_bytes()).unwrap();
         }
         assert!(ends.add(b"h").is_err(), "there is no room");
-        target.block(0, 3).add(b"abc").unwrap();
-        assert_eq!((ends.bytes(), ends.crc64(), ends.crc32c()), (4, crc64(b"defg"), Some(crc32c(b"defg"))));
+        Filling::in_file(&target, 0..3).add(b"abc").unwrap();
+        assert_eq!((ends.left(), ends.crc64(), ends.crc32c()), (0, crc64(b"defg"), Some(crc32c(b"defg"))));
         assert!(ends.done().bytes.is_empty());
         let mut written = [0; 8];
         assert_eq!(target.file.read_at(&mut written, 0).unwrap(), 7);
         assert_eq!(&written[..7], b"abcdefg");
+    }
+
+    #[test]
+    fn what_is_not_all_there_is_not_whole() {
+        let mut ends = Filling::nowhere(3..7);
+        ends.add(b"def").unwrap();
+        let failure = ends.whole().unwrap_err();
+        assert_eq!((failure.kind, &*failure.said), (Kind::Corrupted, "4 bytes from 3 on were asked for, and 3 came"));
+    }
+
+    #[test]
+    fn a_disk_that_makes_wait_leaves_a_thread_for_others() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+        let (ends, waits) = std::sync::mpsc::channel::<()>();
+        let waits = Arc::new(Mutex::new(waits));
+        let writes: Vec<_> = (0..4)
+            .map(|_| {
+                let waits = Arc::clone(&waits);
+                runtime.spawn(async move { wait_for_disk(|| waits.lock().unwrap().recv().is_err()) })
+            })
+            .collect();
+        let (other, comes) = std::sync::mpsc::channel();
+        // Also after all of them wait.
+        for _ in 0..20 {
+            let other = other.clone();
+            runtime.spawn(async move { other.send(()).unwrap() });
+            comes.recv_timeout(Duration::from_secs(60)).expect("somebody has time for another task");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        drop(ends);
+        runtime.block_on(async {
+            for write in writes {
+                write.await.unwrap();
+            }
+        });
     }
 
     #[test]
@@ -313,7 +366,7 @@ mod tests {
         let target = Arc::new(Target::new(File::open(file.path()).unwrap(), file.path().into()));
         let store = || Failure { kind: Kind::Fatal, said: "the store".into() };
         assert!(matches!(target.error(store()), Error::Store(_)));
-        let refused = target.block(0, 1).add(b"a").unwrap_err();
+        let refused = Filling::in_file(&target, 0..1).add(b"a").unwrap_err();
         let error = target.error(refused);
         assert!(matches!(&error, Error::File { source, .. } if source.raw_os_error().is_some()), "{error}");
     }

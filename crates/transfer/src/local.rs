@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -113,7 +112,7 @@ impl Local {
         }
     }
 
-    fn read(&self, of: Meta) -> Result<Reading, Failure> {
+    fn open(&self, of: Meta) -> Result<Reading, Failure> {
         let path = self.path(&of.name)?;
         let file = File::open(&path).map_err(|error| failure("can't read", &path, &error))?;
         Ok(Reading { file, path, of, step: Vec::new() })
@@ -299,15 +298,9 @@ impl Store for Local {
         apart(seen, move || local.meta(&name)).await
     }
 
-    async fn get_into(
-        &self,
-        of: &Meta,
-        range: Range<u64>,
-        mut into: Filling,
-        seen: &mut Attempt,
-    ) -> Result<Filling, Failure> {
-        let (local, of) = (self.clone(), of.clone());
-        let mut reading = apart(seen, move || local.read(of)).await?;
+    async fn get_into(&self, of: &Meta, mut into: Filling, seen: &mut Attempt) -> Result<Filling, Failure> {
+        let (local, of, range) = (self.clone(), of.clone(), into.range());
+        let mut reading = apart(seen, move || local.open(of)).await?;
         let began = seen.began;
         for at in range.clone().step_by(READ_BYTES) {
             let bytes = READ_BYTES.min(usize::try_from(range.end - at).unwrap_or(READ_BYTES));

@@ -37,26 +37,18 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// These bytes of the object that `of` describes, and of no other: if it has changed since, that is an error.
     async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Block, Failure> {
-        let bytes = range.end.saturating_sub(range.start);
-        let into = Buffers::default().block(bytes.min(of.bytes));
-        let filled = self.get_into(of, range, into, seen).await?;
-        if filled.bytes() == bytes {
-            return Ok(filled.done());
+        if range.end > of.bytes {
+            let said = format!("{} has {} bytes, and none up to {}", of.name, of.bytes, range.end);
+            return Err(Failure { kind: Kind::Fatal, said });
         }
-        let said = format!("{}: {bytes} bytes were asked for, and {} came", of.name, filled.bytes());
-        Err(Failure { kind: Kind::Corrupted, said })
+        let into = Filling::in_memory(&Buffers::default(), range);
+        self.get_into(of, into, seen).await?.whole().map(Filling::done)
     }
 
-    /// The same, to where they belong as they come: when that fails, some of them may be there. Who implements it adds
-    /// the bytes of the range from its beginning on, and only while the future is polled: a thread or task that outlives
-    /// it would write over what the next attempt has put right.
-    async fn get_into(
-        &self,
-        of: &Meta,
-        range: Range<u64>,
-        into: Filling,
-        seen: &mut Attempt,
-    ) -> Result<Filling, Failure>;
+    /// The bytes of a range to where they belong, as they come: when that fails, some of them may be there. Who implements
+    /// it adds them from the range's beginning on, and only while the future is polled: a thread or task that outlives it
+    /// would write over what the next attempt has put right.
+    async fn get_into(&self, of: &Meta, into: Filling, seen: &mut Attempt) -> Result<Filling, Failure>;
 
     /// Whether parts of this object can only be asked for in their order, one at a time: some servers of HTTP know no
     /// ranges. Another order works, but begins at the front each time.

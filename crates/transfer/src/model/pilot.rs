@@ -5,7 +5,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::fit::{CROWDED, Fitted, fit_all, median};
 use super::probe::{Next, PROBED, Probe};
-use super::{AS_GOOD, ENOUGH_FAST_BYTES, LEAST_BYTES, Link, Observation, Plan, Room, Shape, is_near};
+use super::{AS_GOOD, LEAST_BYTES, Link, Observation, Plan, Room, Shape, is_near};
 
 /// Another shape has to be better than this.
 const WORTH_IT: f64 = 0.9;
@@ -278,14 +278,10 @@ impl Pilot {
             self.shape = chosen;
         } else if self.left > 0 {
             // Far away never fewer at once: what looks like a ceiling may be a connection that has become slower. Near by
-            // each costs both ends something, and as few are taken as are as good; but large blocks stay of about the
-            // size that they have, for which there is memory.
+            // each costs both ends something, and as few are taken as are as good.
             let least = if self.is_near() { 1 } else { self.shape.concurrency };
             let chosen = self.room.fitting(chosen.block_bytes, chosen.concurrency.max(least));
-            let [smaller, larger] = [u64::min, u64::max].map(|of| of(chosen.block_bytes, self.shape.block_bytes));
-            let are_alike = smaller >= ENOUGH_FAST_BYTES && larger < 2 * smaller;
-            let is_alike = are_alike && chosen.concurrency == self.shape.concurrency;
-            let enough = if self.is_near() && !is_alike { AS_GOOD } else { WORTH_IT };
+            let enough = if self.is_near() { AS_GOOD } else { WORTH_IT };
             if left_s(chosen) < enough * left_s(self.shape) {
                 self.shape = chosen;
             }

@@ -13,7 +13,7 @@ use super::patience::Went;
 use super::put::{PUT, Sum, crc64_of};
 use super::requests::Log;
 use super::{Moved, Mover, Place, Progress, Skipped, forget};
-use crate::buffers::STEP_BYTES;
+use crate::buffers::{Filling, STEP_BYTES};
 use crate::error::Error;
 use crate::journal::{Part, Piece, Side};
 use crate::store::{Block, Failure, Kind, Limits, Meta, Upload};
@@ -160,7 +160,7 @@ impl Mover {
 
     /// As much as there is, up to so many bytes.
     async fn read(&self, stream: &mut (impl AsyncRead + Unpin + Send), most: u64) -> Result<Block, Error> {
-        let mut block = self.buffers.block(most);
+        let mut block = Filling::in_memory(&self.buffers, 0..most);
         while !block.room(STEP_BYTES).is_empty() {
             let read = self.or_stopped(stream.read(block.room(STEP_BYTES))).await?;
             match read.map_err(Error::file("can't read", Path::new("the input")))? {

@@ -1,7 +1,6 @@
 //! Azure's block blobs.
 
 use std::hash::BuildHasher;
-use std::ops::Range;
 use std::time::{Instant, SystemTime};
 
 use async_trait::async_trait;
@@ -89,18 +88,13 @@ impl Store for Container {
         Ok(self.site.head(ask, seen).await?.map(|(_, meta)| meta))
     }
 
-    async fn get_into(
-        &self,
-        of: &Meta,
-        range: Range<u64>,
-        into: Filling,
-        seen: &mut Attempt,
-    ) -> Result<Filling, Failure> {
+    async fn get_into(&self, of: &Meta, into: Filling, seen: &mut Attempt) -> Result<Filling, Failure> {
         let mut headers = headers();
+        let range = into.range();
         if range.end.saturating_sub(range.start) <= CHECKED_RANGE_BYTES {
             headers.push(("x-ms-range-get-content-crc64", "true".into()));
         }
-        let (answer, filled) = self.site.range(of, range, headers, into, seen).await?;
+        let (answer, filled) = self.site.range(of, into, headers, seen).await?;
         self.check(&of.name, filled.crc64(), &answer)?;
         Ok(filled)
     }

@@ -199,26 +199,20 @@ impl Answer {
         let mut whole = Vec::with_capacity(usize::try_from(expected).unwrap_or(0));
         while let Some(bytes) = self.chunk(seen).await? {
             if (whole.len() + bytes.len()) as u64 > most {
-                return Err(self.too_much(most));
+                let said = format!("{} sends more than the {most} bytes that were asked for", self.host);
+                return Err(fatal(said));
             }
             whole.extend_from_slice(&bytes);
         }
         Ok(whole.into())
     }
 
-    /// All of its bytes, for which there must be room.
+    /// All of its bytes, which must be those that were asked for.
     pub async fn fill(&mut self, mut into: Filling, seen: &mut Attempt) -> Result<Filling, Failure> {
         while let Some(next) = self.chunk(seen).await? {
-            if into.bytes() + next.len() as u64 > into.most() {
-                return Err(self.too_much(into.most()));
-            }
             into.add(&next)?;
         }
-        Ok(into)
-    }
-
-    fn too_much(&self, most: u64) -> Failure {
-        fatal(format!("{} sends more than the {most} bytes that were asked for", self.host))
+        into.whole()
     }
 
     /// A header, if it is there and made of letters.

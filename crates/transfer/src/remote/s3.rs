@@ -1,6 +1,5 @@
 //! S3, and the interface of GCS that is made after it.
 
-use std::ops::Range;
 use std::time::SystemTime;
 
 use async_trait::async_trait;
@@ -97,14 +96,8 @@ impl Store for Bucket {
         }))
     }
 
-    async fn get_into(
-        &self,
-        of: &Meta,
-        range: Range<u64>,
-        into: Filling,
-        seen: &mut Attempt,
-    ) -> Result<Filling, Failure> {
-        self.site.range(of, range, self.headers.clone(), into, seen).await.map(|(_, filled)| filled)
+    async fn get_into(&self, of: &Meta, into: Filling, seen: &mut Attempt) -> Result<Filling, Failure> {
+        self.site.range(of, into, self.headers.clone(), seen).await.map(|(_, filled)| filled)
     }
 
     async fn put(&self, name: &str, body: Block, options: &PutOptions, seen: &mut Attempt) -> Result<Meta, Failure> {

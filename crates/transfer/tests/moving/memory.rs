@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime};
 
@@ -234,13 +233,8 @@ impl Store for Memory {
         self.carry_out(Call::Head, seen, head).await
     }
 
-    async fn get_into(
-        &self,
-        of: &Meta,
-        range: Range<u64>,
-        mut into: Filling,
-        seen: &mut Attempt,
-    ) -> Result<Filling, Failure> {
+    async fn get_into(&self, of: &Meta, mut into: Filling, seen: &mut Attempt) -> Result<Filling, Failure> {
+        let range = into.range();
         let get = |_: &Self, state: &mut State, is_changed| match state.objects.get(&of.name) {
             Some(object) if of.etag.as_ref().is_none_or(|etag| *etag == object.version.to_string()) => {
                 let part = object.bytes.slice(range.start as usize..range.end as usize);
