@@ -5,7 +5,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::fit::{CROWDED, Fitted, fit_all, median};
 use super::probe::{Next, PROBED, Probe};
-use super::{AS_GOOD, LEAST_BYTES, Link, Observation, Plan, Room, Shape, is_near};
+use super::{AS_GOOD, FAST_BYTES_PER_S, LEAST_BYTES, Link, Observation, Plan, Room, Shape, is_near};
 
 /// Another shape has to be better than this.
 const WORTH_IT: f64 = 0.9;
@@ -258,9 +258,10 @@ impl Pilot {
         {
             link.ceiling_bytes_per_s = Some(fitted.now_bytes_per_s.max(met));
         }
-        // How it goes over very many more than were tried nobody knows, nor whether one that is that fast has left
-        // anything to others.
-        let more = if link.is_at_ends() { 2 } else { 4 };
+        // How it goes over very many more than were tried nobody knows; nor, where as much is moved near by as both ends
+        // may do at all, whether there is anything left for them.
+        let may_be_all = self.is_near() && fitted.seen_bytes_per_s >= FAST_BYTES_PER_S;
+        let more = if may_be_all { 2 } else { 4 };
         let so_many = match self.is_near() {
             // Of those that have just begun nobody knows what they do.
             true => seen.iter().map(|one| one.in_flight).fold(1.0, f64::max).round() as usize,
@@ -281,6 +282,11 @@ impl Pilot {
             // each costs both ends something, and as few are taken as are as good.
             let least = if self.is_near() { 1 } else { self.shape.concurrency };
             let chosen = self.room.fitting(chosen.block_bytes, chosen.concurrency.max(least));
+            // Near by fresh memory for blocks of another size costs more than a few percent of their time.
+            let same = self.room.fitting(self.shape.block_bytes, chosen.concurrency);
+            let is_alike = chosen.block_bytes.max(same.block_bytes) / 2 < chosen.block_bytes.min(same.block_bytes);
+            let is_as_good = self.is_near() && is_alike && left_s(same) <= AS_GOOD * left_s(chosen);
+            let chosen = if is_as_good { same } else { chosen };
             let enough = if self.is_near() { AS_GOOD } else { WORTH_IT };
             if left_s(chosen) < enough * left_s(self.shape) {
                 self.shape = chosen;

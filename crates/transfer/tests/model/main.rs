@@ -321,7 +321,10 @@ fn what_is_near_is_foretold_although_a_block_is_held_up() {
             );
             assert!((0.65..1.5).contains(&foretold), "{} {late:?}: {foretold}", link.name);
             assert!((low_s..=high_s).contains(&all_s), "{} {late:?}: {low_s} to {high_s}, {all_s}", link.name);
-            assert!(watched.handed_out.len() <= 400 && last.concurrency <= 16, "{} {late:?}: {last:?}", link.name);
+            assert!(watched.handed_out.len() <= 400, "{} {late:?}: {}", link.name, watched.handed_out.len());
+            // Each connection costs both ends something: eight in the end, but where a late block hides what they reach.
+            let most = if late == Some(4) { 32 } else { 8 };
+            assert!(shape.concurrency <= 16 && last.concurrency <= most, "{} {late:?}: {shape:?}, {last:?}", link.name);
         }
     }
 }
