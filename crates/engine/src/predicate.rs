@@ -137,8 +137,8 @@ impl Predicate {
         self.0.iter().map(|comparison| {
             let metric = &metrics[comparison.metric];
             let bound = match comparison.in_percent {
-                // 0.29 * 100 is 28.999999999999996.
-                true => format!("{} %", metric.unit.exact((comparison.bound * 1e12).round() / 1e10)),
+                // 0.29 * 100 is 28.999999999999996, of which `exact` writes twelve digits.
+                true => format!("{} %", metric.unit.exact(comparison.bound * 100.0)),
                 false => metric.unit.exact(comparison.bound),
             };
             format!("{} {} {bound}", metric.name, comparison.relation)
@@ -201,7 +201,11 @@ mod tests {
         assert_eq!(is_true(Bounds::above(49e6), 0.0), None, "and who knows how far");
         assert_eq!(predicate.spelled(&metrics()), "exit == 0 and wall <= 50 ms");
         // Whoever wrote percent thinks in percent.
-        assert_eq!(Predicate::parse("exit<=29%", &metrics()).unwrap().spelled(&metrics()), "exit <= 29 %");
+        for percent in
+            ["exit <= 29 %", "exit <= 0.7 %", "exit <= 99.999 %", "exit > 1e-20 %", "exit < 1.79769313486e308 %"]
+        {
+            assert_eq!(Predicate::parse(percent, &metrics()).unwrap().spelled(&metrics()), percent);
+        }
     }
 
     #[test]
