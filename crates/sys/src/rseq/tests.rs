@@ -121,7 +121,8 @@ fn who_has_lost_the_words_does_not_own_them_again() {
     });
 }
 
-#[cfg(all(target_os = "linux", target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
+// They pin themselves by `affinity`, of the feature `measuring`.
+#[cfg(all(feature = "measuring", target_os = "linux", target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
 mod sequences {
     use std::io;
     use std::sync::atomic::AtomicBool;
