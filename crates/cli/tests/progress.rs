@@ -7,6 +7,7 @@ mod common;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -18,6 +19,9 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 /// What is measured waits for a file, so that a test sees what it wants to see before it ends; and is slow thereafter.
 const WAITS: &str = "sh -c 'until [ -e go ]; do sleep 0.02; done; sleep 1'";
+
+/// What its line says of what an answer will take.
+const EXPECTED: &str = "13+ pairs: over ";
 
 /// A run whose standard error is a terminal.
 struct Watched {
@@ -47,10 +51,10 @@ impl Watched {
         Watched { screen, seen: String::new(), child }
     }
 
-    /// Waits until the line has said of so many moments what it will take.
-    fn until(mut self, moments: usize) -> Watched {
+    /// Waits until the line has said this of so many moments.
+    fn until(mut self, words: &str, moments: usize) -> Watched {
         let started = Instant::now();
-        let said = |seen: &str| seen.split(['\r', '\n']).filter(|line| line.contains("13+ pairs: over ")).count();
+        let said = |seen: &str| seen.split(['\r', '\n']).filter(|line| line.contains(words)).count();
         while said(&self.seen) < moments {
             assert!(self.read() && started.elapsed() < Duration::from_secs(300), "{:?}", self.seen);
         }
@@ -94,7 +98,7 @@ fn a_line_moves_while_one_observation_lasts_and_says_what_it_will_take() {
     for columns in [80, 40] {
         let state = tempfile::tempdir().unwrap();
         // The seconds are counted, and what they mean for the whole is said.
-        let watched = begun(state.path(), columns, &[]).until(2);
+        let watched = begun(state.path(), columns, &[]).until(EXPECTED, 2);
         let_go(state.path());
         let (seen, printed) = watched.ended();
         let lines = drawn(&seen);
@@ -122,7 +126,7 @@ fn a_line_moves_while_one_observation_lasts_and_says_what_it_will_take() {
 #[test]
 fn a_terminal_without_a_cursor_gets_plain_lines() {
     let state = tempfile::tempdir().unwrap();
-    let watched = begun(state.path(), 80, &[("TERM", "dumb"), ("LC_ALL", "C")]).until(1);
+    let watched = begun(state.path(), 80, &[("TERM", "dumb"), ("LC_ALL", "C")]).until(EXPECTED, 1);
     let_go(state.path());
     let (seen, _) = watched.ended();
     assert!(seen.chars().all(|c| c == '\n' || (c.is_ascii() && !c.is_ascii_control())), "{seen:?}");
@@ -132,7 +136,7 @@ fn a_terminal_without_a_cursor_gets_plain_lines() {
 #[test]
 fn where_only_ascii_can_be_shown_the_line_is_ascii() {
     let state = tempfile::tempdir().unwrap();
-    let watched = begun(state.path(), 80, &[("LC_ALL", "C")]).until(1);
+    let watched = begun(state.path(), 80, &[("LC_ALL", "C")]).until(EXPECTED, 1);
     let_go(state.path());
     let (seen, _) = watched.ended();
     assert!(seen.is_ascii() && seen.contains(" - 13+ pairs: over "), "{seen:?}");
@@ -175,6 +179,25 @@ fn a_pipe_gets_what_it_takes_before_the_first_pair_has_ended() {
     let [then] = &rest[..] else { panic!("{rest:?}") };
     assert!(then.starts_with("at least 13 pairs are needed, about "), "{then}");
     assert!(child.wait().unwrap().success());
+}
+
+/// Both ends by Go are built first, by a Go here that waits for a file, and then can't.
+#[test]
+fn what_is_made_ready_before_a_run_is_said() {
+    let state = tempfile::tempdir().unwrap();
+    let programs = state.path().join("programs");
+    std::fs::create_dir(&programs).unwrap();
+    let waits = format!("#!/bin/sh\nuntil [ -e {}/go ]; do sleep 0.02; done; exit 1\n", state.path().display());
+    std::fs::write(programs.join("go"), waits).unwrap();
+    std::fs::set_permissions(programs.join("go"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let by_go = ["run", "https-throughput", "--no-evidence", "--at", "client=go", "--at", "server=go"];
+    let watched = Watched::new(state.path(), 80, &[("PATH", &path)], &by_go);
+    let watched = watched.until("https-throughput · finding out what can be measured here · ", 2);
+    let_go(state.path());
+    let (seen, printed) = watched.ended();
+    assert!(seen.contains("\r\x1b[K"), "nothing of it stays: {seen:?}");
+    assert!((seen + &printed.stdout).contains("`go build` failed"), "{}", printed.stdout);
 }
 
 /// What commands write to the terminal themselves is not drawn over.

@@ -1,5 +1,6 @@
 //! A run from its plan to its outcome.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -58,6 +59,10 @@ pub enum Recording {
 
 /// Hears of a run while it goes on, between trials.
 pub trait Observer {
+    /// Whether an arm of the experiment can be measured here is found out, which takes long where something is built for
+    /// it. Called of each arm, before anything else is.
+    fn preparing(&mut self, _experiment: &str) {}
+
     /// Evidence can't be kept, or from now on not any more; the run goes on without. Called once at most.
     fn unkept(&mut self, _error: &evidence::Error) {}
 
@@ -166,7 +171,11 @@ pub fn run(
         recorded::check(&parts.1.header, registry)?;
     }
     let machine = machine::describe();
-    let here = |experiment: &dyn Experiment, arm: &Arm| plan::lack_here(experiment, arm, &machine);
+    let asked = RefCell::new(&mut *observer);
+    let here = |experiment: &dyn Experiment, arm: &Arm| {
+        asked.borrow_mut().preparing(&experiment.spec().id);
+        plan::lack_here(experiment, arm, &machine)
+    };
     let (mut judge, unavailable) = match &recording {
         #[cfg(feature = "recorded")]
         Recording::Continue(parts) if parts.1.header.grouping() == Grouping::ByMachine => {

@@ -118,7 +118,11 @@ impl Filling {
     pub(crate) fn filled(&mut self, bytes: usize) {
         let end = length(&self.range).min(self.filled + bytes);
         if let To::Memory(lent) = &self.to {
-            self.crc64.update(&lent.bytes[self.filled..end]);
+            let bytes = &lent.bytes[self.filled..end];
+            self.crc64.update(bytes);
+            if let Some(crc32c) = &mut self.crc32c {
+                crc32c.update(bytes);
+            }
         }
         self.filled = end;
     }

@@ -12,7 +12,7 @@ use ascertain_engine::run::{Observer, Outlook, Progress};
 use ascertain_sys::{clock, terminal};
 use unicode_width::UnicodeWidthStr;
 
-use super::words::{bar, expected, of_run};
+use super::words::{bar, expected, of_run, preparing};
 use crate::alphabet::Alphabet;
 use crate::exports::Files;
 use crate::outlook;
@@ -60,12 +60,15 @@ enum Screen {
 
 struct State {
     told: Option<Told>,
+    began_ns: u64,
     drawn_ns: u64,
     is_shown: bool,
     has_ended: bool,
 }
 
 enum Told {
+    /// An experiment is made ready.
+    Preparing(String),
     Run(Box<Progress>),
     Share(f64, String),
 }
@@ -83,9 +86,10 @@ impl Line {
             () if is_dumb() => (Screen::Dumb, PLAIN_BEAT_NS, BEAT_NS),
             () => (Screen::Moving, BEAT_NS, BEAT_NS),
         };
-        let drawn_ns = (clock::now_ns() + first_ns).saturating_sub(beat_ns);
+        let began_ns = clock::now_ns();
+        let drawn_ns = (began_ns + first_ns).saturating_sub(beat_ns);
         let shared = Arc::new(Shared {
-            state: Mutex::new(State { told: None, drawn_ns, is_shown: false, has_ended: false }),
+            state: Mutex::new(State { told: None, began_ns, drawn_ns, is_shown: false, has_ended: false }),
             ends: Condvar::new(),
             screen,
             beat_ns,
@@ -95,6 +99,13 @@ impl Line {
         let beat = Builder::new().name("progress".into()).stack_size(1 << 18).spawn(move || theirs.beat());
         // Without a thread it moves when something is told.
         Line(Some(Drawn { shared, beat: beat.ok() }))
+    }
+
+    /// Notes that an experiment is made ready, which is drawn with the next beat: mostly it is over by then.
+    pub fn preparing(&self, experiment: &str) {
+        if let Some(Drawn { shared, .. }) = &self.0 {
+            shared.lock().told = Some(Told::Preparing(experiment.into()));
+        }
     }
 
     /// Draws how far a run is.
@@ -172,6 +183,11 @@ impl Shared {
         let width = width().saturating_sub(1);
         let line = match &state.told {
             None => String::new(),
+            Some(Told::Preparing(_)) if self.screen == Screen::None => String::new(),
+            Some(Told::Preparing(experiment)) => {
+                let elapsed = Duration::from_nanos(now_ns.saturating_sub(state.began_ns));
+                cut(&preparing(experiment, elapsed, self.alphabet), width, self.alphabet.ellipsis())
+            }
             Some(Told::Run(progress)) if self.screen == Screen::None => {
                 let said = if state.is_shown { None } else { expected(progress, progress.now.doing()) };
                 said.unwrap_or_default()
@@ -250,6 +266,10 @@ impl Observer for Watching<'_> {
         if !self.is_quiet {
             self.line.above(|| note(&outlook::sentence(outlook)));
         }
+    }
+
+    fn preparing(&mut self, experiment: &str) {
+        self.line.preparing(experiment);
     }
 
     fn progress(&mut self, progress: &Progress) {

@@ -252,6 +252,12 @@ fn waiting(progress: &Progress, doing: Option<(Doing, u64)>, alphabet: Alphabet)
     Some(Waiting { name, since: if since_ns < PATIENCE_NS { String::new() } else { since } })
 }
 
+/// While an experiment is made ready, so much after the beginning.
+pub(super) fn preparing(experiment: &str, elapsed: Duration, alphabet: Alphabet) -> String {
+    let words = [&alphabet.of(experiment), "finding out what can be measured here", &whole(elapsed.as_secs_f64())];
+    words.join(alphabet.separator())
+}
+
 fn is_slow(progress: &Progress) -> bool {
     progress.trial_ns.is_some_and(|trial_ns| trial_ns >= PATIENCE_NS as f64)
 }
