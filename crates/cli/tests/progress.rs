@@ -196,8 +196,8 @@ fn what_is_made_ready_before_a_run_is_said() {
     let watched = watched.until("https-throughput · finding out what can be measured here · ", 2);
     let_go(state.path());
     let (seen, printed) = watched.ended();
-    assert!(seen.contains("\r\x1b[K"), "nothing of it stays: {seen:?}");
-    assert!((seen + &printed.stdout).contains("`go build` failed"), "{}", printed.stdout);
+    assert!(seen.ends_with("\r\x1b[K"), "nothing of it stays: {seen:?}");
+    assert!(printed.stdout.contains("`go build` failed"), "{}", printed.stdout);
 }
 
 /// What commands write to the terminal themselves is not drawn over.

@@ -124,6 +124,9 @@ impl FromStr for Statistic {
     /// use ascertain_permute::Statistic;
     /// assert_eq!("p99".parse(), Ok(Statistic::Quantile(0.99)));
     /// assert!("p101".parse::<Statistic>().is_err());
+    /// for as_read in ["median", "p29", "p99.9", "q0.3333333333333333", "q0.0000000000001"] {
+    ///     assert_eq!(as_read.parse::<Statistic>().unwrap().to_string(), as_read);
+    /// }
     /// ```
     fn from_str(text: &str) -> Result<Statistic, Error> {
         let unknown = || Error::UnknownStatistic(text.to_string());
@@ -152,8 +155,11 @@ impl fmt::Display for Statistic {
             Statistic::Mean => f.write_str("mean"),
             Statistic::StandardDeviation => f.write_str("std"),
             Statistic::Quantile(0.5) => f.write_str("median"),
-            // 0.29 * 100 is 28.999999999999996.
-            Statistic::Quantile(level) => write!(f, "p{}", (level * 1e12).round() / 1e10),
+            Statistic::Quantile(level) => {
+                // 0.29 * 100 is 28.999999999999996; and not every level is one of few digits.
+                let percent = format!("p{}", (level * 1e12).round() / 1e10);
+                if percent.parse().as_ref() == Ok(self) { f.write_str(&percent) } else { write!(f, "q{level}") }
+            }
         }
     }
 }

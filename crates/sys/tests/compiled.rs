@@ -1,4 +1,5 @@
 //! Code in C and C++, compiled by the compilers that this machine has.
+#![cfg(feature = "commands")]
 #![allow(missing_docs)]
 
 mod common;

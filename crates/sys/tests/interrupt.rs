@@ -1,4 +1,5 @@
 //! Signals, in a process of their own: this file's test program, started once more as `helper`.
+#![cfg(feature = "commands")]
 
 mod common;
 

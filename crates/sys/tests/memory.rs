@@ -1,5 +1,5 @@
 //! The peak of memory is the command's own, however large its starter is.
-#![cfg(target_os = "linux")]
+#![cfg(all(feature = "commands", target_os = "linux"))]
 
 mod common;
 

@@ -1,5 +1,5 @@
 //! Namespaces, interfaces and routes, as root and as nobody.
-#![cfg(target_os = "linux")]
+#![cfg(all(feature = "network", target_os = "linux"))]
 #![allow(missing_docs)]
 
 use std::io::{Read, Write};

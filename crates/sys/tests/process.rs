@@ -1,4 +1,5 @@
 //! Commands that are really started.
+#![cfg(feature = "commands")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! The shell is the judge of how a command line is cut into words.
+#![cfg(feature = "commands")]
 
 use std::process::Command;
 

@@ -35,6 +35,12 @@ pub struct Filling {
     range: Range<u64>,
     to: To,
     filled: usize,
+    sums: Sums,
+}
+
+/// CRC-64/NVME, and CRC-32C where somebody wants it.
+#[derive(Debug)]
+struct Sums {
     crc64: Digest,
     crc32c: Option<Digest>,
 }
@@ -85,9 +91,18 @@ impl Buffers {
     }
 }
 
+impl Sums {
+    fn update(&mut self, bytes: &[u8]) {
+        self.crc64.update(bytes);
+        if let Some(crc32c) = &mut self.crc32c {
+            crc32c.update(bytes);
+        }
+    }
+}
+
 impl Filling {
     fn new(to: To, range: Range<u64>) -> Self {
-        Self { range, to, filled: 0, crc64: digest(), crc32c: None }
+        Self { range, to, filled: 0, sums: Sums { crc64: digest(), crc32c: None } }
     }
 
     /// A range that is kept in memory.
@@ -118,11 +133,7 @@ impl Filling {
     pub(crate) fn filled(&mut self, bytes: usize) {
         let end = length(&self.range).min(self.filled + bytes);
         if let To::Memory(lent) = &self.to {
-            let bytes = &lent.bytes[self.filled..end];
-            self.crc64.update(bytes);
-            if let Some(crc32c) = &mut self.crc32c {
-                crc32c.update(bytes);
-            }
+            self.sums.update(&lent.bytes[self.filled..end]);
         }
         self.filled = end;
     }
@@ -147,16 +158,14 @@ impl Filling {
             To::Nowhere => {}
         }
         self.filled += bytes.len();
-        self.crc64.update(bytes);
-        if let Some(crc32c) = &mut self.crc32c {
-            crc32c.update(bytes);
-        }
+        self.sums.update(bytes);
         Ok(())
     }
 
     /// The same, with the CRC-32C of what comes if somebody wants it.
-    pub(crate) fn with_crc32c(self, is_wanted: bool) -> Self {
-        Self { crc32c: is_wanted.then(digest_of_crc32c), ..self }
+    pub(crate) fn with_crc32c(mut self, is_wanted: bool) -> Self {
+        self.sums.crc32c = is_wanted.then(digest_of_crc32c);
+        self
     }
 
     /// What is to be added.
@@ -182,12 +191,12 @@ impl Filling {
 
     /// The CRC-64/NVME of what was added.
     pub(crate) fn crc64(&self) -> u64 {
-        self.crc64.finalize()
+        self.sums.crc64.finalize()
     }
 
     /// The CRC-32C of what was added.
     pub(crate) fn crc32c(&self) -> Option<u32> {
-        self.crc32c.as_ref().map(|crc32c| crc32c.finalize() as u32)
+        self.sums.crc32c.as_ref().map(|crc32c| crc32c.finalize() as u32)
     }
 
     /// What was added, of which nothing is in memory if it went to a file.

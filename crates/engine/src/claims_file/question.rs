@@ -194,7 +194,9 @@ pub(super) fn says(question: &Question, criterion: &Criterion, points: &Points, 
         Question::Predicate { .. } => true,
     };
     let how_often = match criterion.judging {
-        Judging::Rate if needs_rate => format!(" in at least {} % of the trials", percent(criterion.rate)),
+        Judging::Rate if needs_rate => {
+            format!(" in at least {} % of the trials", Unit::One.exact(criterion.rate * 100.0))
+        }
         _ => String::new(),
     };
     let factors: Vec<&str> = points.named.iter().map(String::as_str).filter(|f| !overridden.contains(f)).collect();
@@ -257,9 +259,4 @@ fn place(factors: &[&str], at: &[Point]) -> String {
     }
     let fixed = if fixed.is_empty() { String::new() } else { format!(" at {}", fixed.join(", ")) };
     format!("{fixed}{}", swept.concat())
-}
-
-fn percent(rate: f64) -> String {
-    let digits = format!("{:.10}", rate * 100.0);
-    digits.trim_end_matches('0').trim_end_matches('.').to_string()
 }

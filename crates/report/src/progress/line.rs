@@ -60,15 +60,14 @@ enum Screen {
 
 struct State {
     told: Option<Told>,
-    began_ns: u64,
     drawn_ns: u64,
     is_shown: bool,
     has_ended: bool,
 }
 
 enum Told {
-    /// An experiment is made ready.
-    Preparing(String),
+    /// This experiment is made ready, since then.
+    Preparing(String, u64),
     Run(Box<Progress>),
     Share(f64, String),
 }
@@ -86,10 +85,9 @@ impl Line {
             () if is_dumb() => (Screen::Dumb, PLAIN_BEAT_NS, BEAT_NS),
             () => (Screen::Moving, BEAT_NS, BEAT_NS),
         };
-        let began_ns = clock::now_ns();
-        let drawn_ns = (began_ns + first_ns).saturating_sub(beat_ns);
+        let drawn_ns = (clock::now_ns() + first_ns).saturating_sub(beat_ns);
         let shared = Arc::new(Shared {
-            state: Mutex::new(State { told: None, began_ns, drawn_ns, is_shown: false, has_ended: false }),
+            state: Mutex::new(State { told: None, drawn_ns, is_shown: false, has_ended: false }),
             ends: Condvar::new(),
             screen,
             beat_ns,
@@ -103,8 +101,10 @@ impl Line {
 
     /// Notes that an experiment is made ready, which is drawn with the next beat: mostly it is over by then.
     pub fn preparing(&self, experiment: &str) {
-        if let Some(Drawn { shared, .. }) = &self.0 {
-            shared.lock().told = Some(Told::Preparing(experiment.into()));
+        let Some(Drawn { shared, .. }) = &self.0 else { return };
+        let mut state = shared.lock();
+        if !matches!(&state.told, Some(Told::Preparing(same, _)) if same == experiment) {
+            state.told = Some(Told::Preparing(experiment.into(), clock::now_ns()));
         }
     }
 
@@ -183,9 +183,9 @@ impl Shared {
         let width = width().saturating_sub(1);
         let line = match &state.told {
             None => String::new(),
-            Some(Told::Preparing(_)) if self.screen == Screen::None => String::new(),
-            Some(Told::Preparing(experiment)) => {
-                let elapsed = Duration::from_nanos(now_ns.saturating_sub(state.began_ns));
+            Some(Told::Preparing(..)) if self.screen == Screen::None => String::new(),
+            Some(Told::Preparing(experiment, began_ns)) => {
+                let elapsed = Duration::from_nanos(now_ns.saturating_sub(*began_ns));
                 cut(&preparing(experiment, elapsed, self.alphabet), width, self.alphabet.ellipsis())
             }
             Some(Told::Run(progress)) if self.screen == Screen::None => {

@@ -252,7 +252,7 @@ fn waiting(progress: &Progress, doing: Option<(Doing, u64)>, alphabet: Alphabet)
     Some(Waiting { name, since: if since_ns < PATIENCE_NS { String::new() } else { since } })
 }
 
-/// While an experiment is made ready, so much after the beginning.
+/// While an experiment is made ready, which has taken so long.
 pub(super) fn preparing(experiment: &str, elapsed: Duration, alphabet: Alphabet) -> String {
     let words = [&alphabet.of(experiment), "finding out what can be measured here", &whole(elapsed.as_secs_f64())];
     words.join(alphabet.separator())

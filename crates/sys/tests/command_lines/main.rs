@@ -1,4 +1,5 @@
 //! Command lines that a fuzzer starts from, or has found.
+#![cfg(feature = "commands")]
 
 mod target;
 
