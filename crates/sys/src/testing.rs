@@ -6,6 +6,70 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The environment variable that tells a test program which test it runs [`alone`].
+const ALONE: &str = "ASCERTAIN_TEST_ALONE";
+
+/// Runs the body of a test in a process of its own: the same test program, started again for this one test.
+///
+/// Use it for a test that changes or counts something that belongs to the whole process, such as signal handlers, the
+/// working directory, limits, memory in use, or the number of threads at a `fork`. Under Miri, which cannot start
+/// processes, the body runs in place. Set `ASCERTAIN_TEST_ALONE=*` to run every body in place, for example under an
+/// emulator that cannot start programs; then run one test at a time.
+///
+/// ```no_run
+/// # use ascertain_sys::testing;
+/// fn a_child_has_one_thread() {
+///     testing::alone(|| {
+///         // ...
+///     });
+/// }
+/// ```
+///
+/// # Panics
+/// If the test fails in its process, or the process cannot be started.
+pub fn alone<Body: FnOnce()>(body: Body) {
+    // `program::module::test::{{closure}}`, of which the test harness knows the part in the middle.
+    let path = std::any::type_name::<Body>();
+    let (_, path) = path.split_once("::").unwrap_or(("", path));
+    let test = path.strip_suffix("::{{closure}}").unwrap_or(path);
+    let asked = std::env::var(ALONE).unwrap_or_default();
+    if cfg!(miri) || asked == "*" || asked == test {
+        return body();
+    }
+    let program = std::env::current_exe().unwrap_or_else(|error| panic!("the path of this program: {error}"));
+    let mut command = Command::new(program);
+    command.args([test, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"]).env(ALONE, test);
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.unwrap_or_else(|error| panic!("could not start `{test}` in its own process: {error}"));
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    print_notes(&stderr);
+    let is_passed = output.status.success() && stdout.contains("1 passed");
+    assert!(is_passed, "`{test}` in its own process: {}\n{stdout}{stderr}", output.status);
+}
+
+/// Repeats the notes about skipped tests, which the harness would hide.
+fn print_notes(stderr: &str) {
+    for note in stderr.lines().filter(|line| line.starts_with("left out: ")) {
+        let _ = std::io::stderr().write_all(format!("{note}\n").as_bytes());
+    }
+}
+
+/// Waits until the condition is true, and checks it every millisecond.
+///
+/// # Panics
+/// After two minutes, so that a test ends although its event never happens. No test passes or fails by this limit alone:
+/// it is far above the time that the slowest machine needs.
+pub fn wait_until(event: &str, mut condition: impl FnMut() -> bool) {
+    const LIMIT: Duration = Duration::from_secs(120);
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < LIMIT, "waited {} s in vain: {event}", LIMIT.as_secs());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
 
 /// The environment variable with the path of the list that [`left_out`] adds to. A test that runs tests as another user
 /// removes it, since that one may not write there, and says what they left out itself.
@@ -18,8 +82,10 @@ pub const LIST: &str = "ASCERTAIN_LEFT_OUT";
 /// When that list can't be written to.
 pub fn left_out(why: impl Display) {
     let thread = std::thread::current();
+    let alone = std::env::var(ALONE).ok().filter(|test| test != "*");
+    let test = alone.as_deref().or(thread.name()).unwrap_or("a thread of a test");
     let why = why.to_string().replace('\n', " ");
-    let line = format!("{}: {why}\n", thread.name().unwrap_or("a thread of a test"));
+    let line = format!("{test}: {why}\n");
     let _ = std::io::stderr().write_all(format!("left out: {line}").as_bytes());
     if let Some(list) = std::env::var_os(LIST) {
         let list_it = || File::options().append(true).create(true).open(&list)?.write_all(line.as_bytes());
