@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::load::{Load, spin};
 use crate::tools::{self, Need};
-use crate::{hyperfine, packages, permutation, test, transfer};
+use crate::{hyperfine, packages, permutation, transfer};
 
 type Bench = (&'static str, &'static str, fn() -> anyhow::Result<()>);
 
@@ -28,7 +28,7 @@ const BENCHES: &[Bench] = &[
         "`put` and `get` of 1 GB beside awscli and rclone, in eight minutes or as many seconds as are named",
         transfer::bench,
     ),
-    ("size", "the release binary's size", test::size),
+    ("size", "the release binary's size", packages::size),
     ("build", "a cold release build, and what each dependency adds; a cold build of a bench", build),
     ("first", "from a clone to the first answer, with nothing downloaded or built before", first),
 ];
@@ -94,7 +94,10 @@ fn power() -> anyhow::Result<()> {
 
 /// What `compare` says of these commands.
 pub fn compare(arguments: &[&str]) -> anyhow::Result<Value> {
-    let said = tools::ascertain(&[&["compare", "--no-evidence", "--format", "json"], arguments].concat())?;
+    let said = tools::said(
+        tools::release_binary()?,
+        &[&["compare", "--no-evidence", "--format", "json"], arguments].concat(),
+    )?;
     serde_json::from_str(&said).context("ascertain's JSON")
 }
 
@@ -140,12 +143,12 @@ fn page() -> anyhow::Result<()> {
     let sums: Vec<&str> = sums.split(' ').collect();
     for (name, arguments, least_rows) in [("claims", vec!["check"], 1), ("rows", sums, 1_000_000)] {
         let (runs, page) = (format!("{folder}/{name}"), format!("{folder}/{name}.html"));
-        tools::ascertain(&[&arguments[..], &["-q", "--evidence", &runs]].concat())?;
+        tools::said(tools::release_binary()?, &[&arguments[..], &["-q", "--evidence", &runs]].concat())?;
         let run = fs::read_dir(&runs)?.next().context("the run left nothing")??.path();
         let rows = fs::read_to_string(run.join("trials.jsonl"))?.lines().count();
         ensure!(rows >= least_rows, "{rows} rows are too few: `ascertain {}`", arguments.join(" "));
         let begun = Instant::now();
-        tools::ascertain(&["report", &run.to_string_lossy(), "-o", &page])?;
+        tools::said(tools::release_binary()?, &["report", &run.to_string_lossy(), "-o", &page])?;
         let (seconds, megabytes) = (begun.elapsed().as_secs_f64(), fs::metadata(&page)?.len() as f64 / 1e6);
         println!("  {rows} rows: a page of {megabytes:.2} MB, read and written in {seconds:.2} s");
         tools::node("web/test/paint.mjs", &page)?;

@@ -2,75 +2,84 @@
 
 use anyhow::Error;
 
-use crate::test::{LeftOut, Part};
+use crate::part::{Input, LeftOut, Part};
 use crate::tools::{self, Need};
 
+const SYNC: &[Input] = &[Input::Package("ascertain-sync"), Input::Path("xtask/src/checkers.rs")];
+const MODELS: &[Input] =
+    &[Input::Package("ascertain-sync"), Input::Package("ascertain-tso"), Input::Path("xtask/src/checkers.rs")];
+
 pub const PARTS: &[Part] = &[
-    ("synchronisation under loom", &[], || model("loom", &["--test", "loom"])),
-    ("synchronisation under every order of x86-TSO", &[], || model("tso", &["--lib"])),
-    ("synchronisation under Miri", &[Need::Nightly("miri"), Need::Nightly("rust-src")], miri),
-    ("synchronisation under ThreadSanitizer", &[Need::Nightly("rust-src")], thread_sanitizer),
+    Part::slow("synchronisation under loom, at full depth", &[], MODELS, || loom(&[FULL_DEPTH])),
+    Part::slow("synchronisation under x86-TSO, at full depth", &[], MODELS, || tso(&[FULL_DEPTH])),
+    Part::slow("synchronisation under Miri", &[Need::Nightly("miri"), Need::Nightly("rust-src")], SYNC, miri),
+    Part::slow("synchronisation under ThreadSanitizer", &[Need::Nightly("rust-src")], SYNC, thread_sanitizer),
 ];
 
-/// The options of `cargo test` for the tests that need no model, and run anywhere.
-pub fn tests() -> Vec<&'static str> {
-    const TESTS: [&str; 9] = [
-        "event_count",
-        "ring",
-        "hazard",
-        "epoch",
-        "epoch_default",
-        "reclamation",
-        "panics",
-        "per_cpu",
-        "per_cpu_pinned",
-    ];
-    TESTS.into_iter().flat_map(|test| ["--test", test]).collect()
+/// The tests of `ascertain-sync` that need no model and run anywhere, as filters of its test program.
+pub const TESTS: &[&str] = &[
+    "epoch::",
+    "epoch_default::",
+    "event_count::",
+    "hazard::",
+    "panics::",
+    "per_cpu::",
+    "per_cpu_pinned::",
+    "reclamation::",
+    "ring::",
+];
+
+const FULL_DEPTH: &str = "ASCERTAIN_MODEL_DEPTH=full";
+
+/// Runs every execution that the language's memory model allows.
+pub fn loom(variables: &[&str]) -> anyhow::Result<()> {
+    model("loom", variables, &["--test", "loom"])
 }
 
-fn model(name: &str, targets: &[&str]) -> anyhow::Result<()> {
+/// Runs every order of loads and stores that x86-64 allows.
+pub fn tso(variables: &[&str]) -> anyhow::Result<()> {
+    model("tso", variables, &["--lib"])
+}
+
+fn model(name: &str, variables: &[&str], programs: &[&str]) -> anyhow::Result<()> {
     let flags = format!("RUSTFLAGS=--cfg model=\"{name}\"");
-    let command = [&["test", "--release", "--package", "ascertain-sync"], targets, &["--", "--quiet"]].concat();
-    tools::cargo_in(&format!("xtask-{name}"), &[&flags], &command)
+    let options = [&["test", "--release", "--package", "ascertain-sync"], programs].concat();
+    tools::cargo_test(&[&[&*flags], variables].concat(), &options, &[])
 }
 
-/// By both models of what a borrow allows, stacked borrows and tree borrows.
+/// Runs with both models of what a borrow allows, stacked borrows and tree borrows.
 fn miri() -> anyhow::Result<()> {
-    ["", "-Zmiri-tree-borrows"].into_iter().try_for_each(miri_by)
+    ["", "-Zmiri-tree-borrows"].into_iter().try_for_each(miri_with)
 }
 
-fn miri_by(model: &str) -> anyhow::Result<()> {
-    // The clock is the machine's, for deadlines. rustix wakes by a call whose pointer to a time may be a number, of
+fn miri_with(model: &str) -> anyhow::Result<()> {
+    // Deadlines need the machine's clock. rustix wakes a futex by a call whose pointer to a time may be a number, about
     // which Miri would warn.
     let flags = format!("MIRIFLAGS=-Zmiri-disable-isolation -Zmiri-permissive-provenance {model}");
-    let test = |package, options: &[&str]| {
-        let command = [&["+nightly", "miri", "test", "--package", package], options].concat();
-        tools::cargo_in("xtask-miri", &[&flags], &command)
+    let test = |package, programs: &[&str], harness: &[&str]| {
+        let options = [&["+nightly", "miri", "test", "--package", package], programs].concat();
+        tools::cargo_test(&[&flags], &options, harness)
     };
-    test("ascertain-sync", &[&*tests(), &["--", "--quiet"]].concat())?;
-    // Of what no model runs: there a relaxed load may find what was before.
-    for (package, tests) in
-        [("ascertain-sync", "barrier"), ("ascertain-sync", "epoch::local"), ("ascertain-sys", "rseq")]
-    {
-        test(package, &["--lib", "--", "--quiet", tests])?;
-    }
-    Ok(())
+    test("ascertain-sync", &["--test", "all"], TESTS)?;
+    // The models do not run these: with them a relaxed load may read an older value.
+    test("ascertain-sync", &["--lib"], &["barrier", "epoch::local"])?;
+    test("ascertain-sys", &["--lib"], &["rseq"])
 }
 
-/// With the portable form of what is written in assembly, into which the sanitizer can't see.
+/// Runs the portable form of the code that is otherwise in assembly, which the sanitizer cannot see into.
 fn thread_sanitizer() -> anyhow::Result<()> {
     let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    let words = |options: &[&str]| {
-        let variables = ["RUSTFLAGS=--cfg model=\"portable\" -Zsanitizer=thread", "TSAN_OPTIONS=halt_on_error=1"];
-        let command = ["+nightly", "test", "-Zbuild-std", "--target", &triple, "--package", "ascertain-sync"];
-        let tests = [&*tests(), &["--test", "reclamation_stress", "--", "--quiet"]].concat();
-        tools::with_cargo_in("xtask-sanitizer", &variables, &[&command[..], &tests, options].concat())
-    };
-    // Its memory has fixed places. Where those are taken it starts anew with others, which some containers forbid.
-    let listed = String::from_utf8_lossy(&tools::capture("env", &words(&["--list"]))?.stderr).into_owned();
+    let variables = ["RUSTFLAGS=--cfg model=\"portable\" -Zsanitizer=thread", "TSAN_OPTIONS=halt_on_error=1"];
+    let options = ["+nightly", "test", "-Zbuild-std", "--target", &triple, "--package", "ascertain-sync"];
+    let options = [&options[..], &["--test", "all"]].concat();
+    tools::build("env", &[&variables[..], &["cargo"], &options, &["--quiet", "--no-run"]].concat())?;
+    // The sanitizer needs its memory at fixed addresses. If these are taken, the program starts again with others, which
+    // some containers forbid.
+    let list = [&variables[..], &["cargo"], &options, &["--", "--list"]].concat();
+    let listed = String::from_utf8_lossy(&tools::capture("env", &list)?.stderr).into_owned();
     if let Some(fatal) = listed.lines().find(|line| line.contains("FATAL: ThreadSanitizer")) {
-        return Err(Error::msg(LeftOut(fatal.into())));
+        return Err(Error::new(LeftOut(fatal.into())));
     }
     // A child made by fork has no sanitizer of its own.
-    tools::run("env", &words(&["--skip", "child"]))
+    tools::cargo_test(&variables, &options, &[TESTS, &["reclamation_stress::", "--skip", "child"]].concat())
 }

@@ -4,26 +4,50 @@ use anyhow::{Error, ensure};
 use serde_json::Value;
 
 use crate::checkers;
-use crate::test::{LeftOut, Part};
+use crate::part::{Input, LeftOut, Part};
 use crate::tools::{self, Need};
 
-pub const PARTS: &[Part] = &[
-    ("numeric without the standard library", &[Need::RustTarget(BARE)], without_std),
-    ("lints for aarch64", ARM_NEEDS, || {
-        let clippy = ["clippy", "--quiet", "--workspace", "--all-targets", "--target", ARM, "--", "-D", "warnings"];
-        tools::run("cargo", &clippy)
-    }),
-];
+const THIS: Input = Input::Path("xtask/src/elsewhere.rs");
 
-/// What builds in folders of its own.
-pub const BESIDE: &[Part] = &[
-    (
+pub const PARTS: &[Part] = &[
+    Part::slow(
+        "numeric without the standard library",
+        &[Need::RustTarget(BARE)],
+        &[Input::Package("ascertain-numeric"), THIS],
+        without_std,
+    ),
+    Part::slow("lints for aarch64", ARM_NEEDS, &[Input::Workspace, THIS], || {
+        let clippy = ["clippy", "--quiet", "--workspace", "--all-targets", "--target", ARM, "--", "-D", "warnings"];
+        tools::build("cargo", &clippy)
+    }),
+    Part::slow(
         "packages with the oldest compiler that each names",
         &[Need::Rust("1.88"), Need::Rust("1.89"), Need::Rust("1.91")],
+        &[
+            Input::Package("ascertain-stats"),
+            Input::Package("ascertain-plot"),
+            Input::Package("ascertain-sys"),
+            Input::Package("ascertain-netlab"),
+            Input::Package("ascertain-numeric"),
+            Input::Package("ascertain-permute"),
+            Input::Package("ascertain-transfer"),
+            Input::Package("ascertain-sync"),
+            THIS,
+        ],
         oldest_compilers,
     ),
-    ("a static binary, the machine and synchronisation, with musl", MUSL_NEEDS, musl),
-    ("NEON and other code for aarch64, emulated", EMULATOR, emulated),
+    Part::slow(
+        "a static binary, the machine and synchronisation, with musl",
+        MUSL_NEEDS,
+        &[Input::Package("ascertain-cli"), Input::Package("ascertain-sys"), Input::Package("ascertain-sync"), THIS],
+        musl,
+    ),
+    Part::slow(
+        "NEON and other code for aarch64, emulated",
+        EMULATOR,
+        &[Input::Package("ascertain-numeric"), Input::Package("ascertain-sys"), Input::Package("ascertain-sync"), THIS],
+        emulated,
+    ),
 ];
 
 /// A target without a standard library, so that nothing of it can come in by way of a dependency.
@@ -33,8 +57,8 @@ const BARE: &str = "thumbv7em-none-eabihf";
 fn without_std() -> anyhow::Result<()> {
     let options =
         ["--quiet", "--package", "ascertain-numeric", "--no-default-features", "--features", "libm,polynomial"];
-    tools::run("cargo", &[&["build", "--target", BARE], &options[..]].concat())?;
-    tools::run("cargo", &[&["test"], &options[..]].concat())
+    tools::build("cargo", &[&["build", "--target", BARE], &options[..]].concat())?;
+    tools::cargo_test(&[], &[&["test"], &options[..]].concat(), &[])
 }
 
 /// The compilers that are older than the workspace's, and the packages that name them as their `rust-version`.
@@ -59,7 +83,7 @@ fn oldest_compilers() -> anyhow::Result<()> {
         let toolchain = format!("+{version}");
         let check = [&*toolchain, "check", "--quiet", "--locked", "--all-features"];
         let packages = packages.iter().flat_map(|package| ["--package", package]);
-        tools::cargo_in("xtask-oldest", &[], &check.into_iter().chain(packages).collect::<Vec<_>>())?;
+        tools::build("cargo", &check.into_iter().chain(packages).collect::<Vec<_>>())?;
     }
     Ok(())
 }
@@ -73,19 +97,18 @@ const MUSL_NEEDS: &[Need] = if MUSL_IS_HERE { &[Need::RustTarget(MUSL), MUSL_CC]
 /// A program that is linked statically is what people copy to servers.
 fn musl() -> anyhow::Result<()> {
     if !MUSL_IS_HERE {
-        return Err(Error::msg(LeftOut(format!("{MUSL} does not run here"))));
+        return Err(Error::new(LeftOut(format!("{MUSL} does not run here"))));
     }
-    let tests =
-        ["test", "--target", MUSL, "--package", "ascertain-sys", "--package", "ascertain-sync", "--", "--quiet"];
     let plain = ["CARGO_PROFILE_DEV_DEBUG=0"];
-    tools::cargo_in("xtask-musl", &plain, &tests)?;
-    // Unoptimised, for how it is linked does not depend on that: not even what other tests want fast.
+    let tests = ["test", "--target", MUSL, "--package", "ascertain-sys", "--package", "ascertain-sync"];
+    tools::cargo_test(&plain, &tests, &[])?;
+    // Unoptimised, including the crates that tests want fast, because linking does not depend on optimisation.
     let unoptimised = ["ascertain-stats", "ascertain-transfer", "crc-fast", "hickory-proto", "md-5"]
         .map(|package| format!("--config=profile.dev.package.{package}.opt-level=0"));
-    let build = ["build", "--target", MUSL, "--quiet", "--package", "ascertain-cli"];
-    let options = unoptimised.iter().map(|option| &**option);
-    tools::cargo_in("xtask-musl", &plain, &build.into_iter().chain(options).collect::<Vec<_>>())?;
-    let program = tools::in_target(&format!("xtask-musl/{MUSL}/debug/ascertain"));
+    let build = ["env", plain[0], "cargo", "build", "--target", MUSL, "--quiet", "--package", "ascertain-cli"];
+    let options = unoptimised.iter().map(String::as_str);
+    tools::build(build[0], &build[1..].iter().copied().chain(options).collect::<Vec<_>>())?;
+    let program = tools::in_target(&format!("{MUSL}/debug/ascertain"));
     let is_dynamic = std::fs::read(&program)?.windows(8).any(|bytes| bytes == b"/lib/ld-");
     ensure!(!is_dynamic, "{program} names a dynamic loader");
     tools::said(program, &["compare", "--no-evidence", "-r", "5", "true", "sleep 0.001"]).map(drop)
@@ -108,7 +131,7 @@ const EMULATOR: &[Need] = if cfg!(target_arch = "aarch64") {
 fn emulated() -> anyhow::Result<()> {
     if cfg!(target_arch = "aarch64") {
         let why = "this machine needs no emulation: the other tests ran the same code";
-        return Err(Error::msg(LeftOut(why.into())));
+        return Err(Error::new(LeftOut(why.into())));
     }
     let test = |arguments: &[&str], options: &[&str]| {
         let variables = [
@@ -118,14 +141,17 @@ fn emulated() -> anyhow::Result<()> {
             // Optimised, for emulation is slow, but with all assertions.
             "CARGO_PROFILE_DEV_OPT_LEVEL=1",
             "CARGO_PROFILE_DEV_DEBUG=0",
+            // It cannot start programs of its architecture.
+            "ASCERTAIN_TEST_ALONE=*",
         ];
-        let all = [&["test", "--target", ARM], arguments, &["--", "--quiet"], options].concat();
-        tools::cargo_in("xtask-emulated", &variables, &all)
+        tools::cargo_test(&variables, &[&["test", "--target", ARM], arguments].concat(), options)
     };
     test(&["--package", "ascertain-numeric"], &[])?;
-    // qemu gives up on a thread of a child made by fork.
-    let protocols = [&["--package", "ascertain-sync", "--test", "barrier"], &*checkers::tests()].concat();
-    test(&protocols, &["--skip", "child"])?;
-    // It does not emulate the programs that a test starts, nor a child that shares its parent's memory.
-    test(&["--package", "ascertain-sys", "--lib", "--test", "words"], &["--skip", "process"])
+    // qemu aborts on a thread of a child made by fork, and cannot start other programs of its architecture.
+    test(
+        &["--package", "ascertain-sync", "--test", "all"],
+        &[checkers::TESTS, &["barrier::", "--skip", "child"]].concat(),
+    )?;
+    test(&["--package", "ascertain-sys", "--lib"], &["--skip", "process"])?;
+    test(&["--package", "ascertain-sys", "--test", "all"], &["words::"])
 }

@@ -2,24 +2,78 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use anyhow::{Context, ensure};
 
-use crate::test::Part;
+use crate::part::{Input, Part};
 use crate::tools::{self, Need};
 
-/// The tests. Bencher reads its files on its server only: the unit tests hold them to the published schema.
+const BINARY: &[Input] = &[Input::Package("ascertain-cli"), Input::Path("xtask/src/exports.rs")];
+const BINARY_AND_SCRIPTS: &[Input] = &[
+    Input::Package("ascertain-cli"),
+    Input::Path("crates/engine/tests/evidence_duckdb.py"),
+    Input::Path("crates/report/tests/plotted.py"),
+    Input::Path("xtask/src/exports.rs"),
+];
+
+/// The other tools. Bencher reads its files only on its server: unit tests check them against the published schema.
 pub const PARTS: &[Part] = &[
-    ("JUnit XML read by junitparser", &[Need::Python("junitparser")], junit),
-    ("GitHub's job summary drawn by GitHub's cmark", &[Need::Python("cmarkgfm")], github),
-    ("Go benchmarks read by benchstat", &[Need::Go("golang.org/x/perf/cmd/benchstat@latest")], go),
-    (
+    Part::slow("evidence read by DuckDB", &[Need::Python("duckdb")], BINARY_AND_SCRIPTS, duckdb),
+    Part::slow(
+        "plotted numbers recomputed from the Parquet files",
+        &[Need::Python("duckdb")],
+        BINARY_AND_SCRIPTS,
+        plotted,
+    ),
+    Part::slow("JUnit XML read by junitparser", &[Need::Python("junitparser")], BINARY, junit),
+    Part::slow("GitHub's job summary drawn by GitHub's cmark", &[Need::Python("cmarkgfm")], BINARY, github),
+    Part::slow("Go benchmarks read by benchstat", &[Need::Go("golang.org/x/perf/cmd/benchstat@latest")], BINARY, go),
+    Part::slow(
         "Google Benchmark's compare.py",
         &[Need::Debian(COMPARE, "libbenchmark-tools"), Need::Python("scipy")],
+        BINARY,
         google_benchmark,
     ),
-    ("manual pages read by mandoc", &[Need::Debian("mandoc", "mandoc")], man),
+    Part::slow("manual pages read by mandoc", &[Need::Debian("mandoc", "mandoc")], BINARY, man),
 ];
+
+/// Measures some runs, one with a sweep, one with arms that two lanes share. Returns the folder that holds them.
+fn runs() -> anyhow::Result<String> {
+    const RUNS: [&str; 4] = [
+        "compare|-r|10|true|sleep 0.001",
+        "run|fill-rate|--trials|20|--max-time|60s",
+        "run|sum|--variants|naive,kahan|--at|elements=1Ki,64Ki|--at|type=f32,f64|--trials|15|--max-time|60s",
+        "check|--only|polynomial|--max-time|10s",
+    ];
+    static FOLDER: OnceLock<String> = OnceLock::new();
+    if FOLDER.get().is_none() {
+        let folder = tools::new_folder("xtask-runs")?;
+        for words in RUNS {
+            let arguments: Vec<_> = words.split('|').chain(["--evidence", &folder]).collect();
+            tools::said(tools::test_binary()?, &arguments)?;
+        }
+        let _ = FOLDER.set(folder);
+    }
+    FOLDER.get().cloned().context("there are no runs")
+}
+
+fn duckdb() -> anyhow::Result<()> {
+    let script = tools::in_root("crates/engine/tests/evidence_duckdb.py");
+    tools::run(&tools::python().to_string_lossy(), &[script, runs()?])
+}
+
+/// Computes the numbers that the report plots by another route.
+fn plotted() -> anyhow::Result<()> {
+    let (program, script) = (tools::example("plots_json")?, tools::in_root("crates/report/tests/plotted.py"));
+    let plots = tools::in_target("xtask-plots.json");
+    for run in fs::read_dir(runs()?)? {
+        let run = run?.path().to_string_lossy().into_owned();
+        fs::write(&plots, tools::said(&program, &[&run])?)?;
+        tools::run(&tools::python().to_string_lossy(), &[&script, &run, &plots])?;
+    }
+    Ok(())
+}
 
 /// A command whose name trips over what does not escape.
 const AWKWARD: &str = "<script>\"|`&`";
@@ -33,7 +87,10 @@ fn compare<const N: usize>(option: &str, names: [&str; N]) -> anyhow::Result<[St
     let files = names.map(|name| format!("{folder}/{name}"));
     for file in &files {
         let commands = ["-n", "sleep", "-n", AWKWARD, "sleep 0.001", "sleep 0.002"];
-        tools::ascertain(&[&["compare", "-q", "--no-evidence", "-r", "12", option, file], &commands[..]].concat())?;
+        tools::said(
+            tools::test_binary()?,
+            &[&["compare", "-q", "--no-evidence", "-r", "12", option, file], &commands[..]].concat(),
+        )?;
     }
     Ok(files)
 }
@@ -77,7 +134,7 @@ fn junit() -> anyhow::Result<()> {
     let (claims, xml) = (format!("{folder}/claims.toml"), format!("{folder}/junit.xml"));
     fs::write(&claims, CLAIMS)?;
     let check = ["check", &claims, "-q", "--no-evidence", "--max-time", "10min", "--export-junit", &xml];
-    tools::ascertain(&[&check[..], &["--fail-on", "nothing"]].concat())?;
+    tools::said(tools::test_binary()?, &[&check[..], &["--fail-on", "nothing"]].concat())?;
     print!("{}", said_by_python(&["-c", JUNIT, &xml])?);
     Ok(())
 }
@@ -117,7 +174,7 @@ fn google_benchmark() -> anyhow::Result<()> {
 
 fn man() -> anyhow::Result<()> {
     let folder = tools::new_folder("xtask-exports/man")?;
-    tools::ascertain(&["man", "--dir", &folder])?;
+    tools::said(tools::test_binary()?, &["man", "--dir", &folder])?;
     let pages = fs::read_dir(&folder)?.map(|entry| Ok(entry?.path().to_string_lossy().into_owned()));
     let pages = pages.collect::<anyhow::Result<Vec<String>>>()?;
     ensure!(pages.len() > 5, "{pages:?}");

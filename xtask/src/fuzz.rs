@@ -1,4 +1,4 @@
-//! The parsers against what nobody would write: libFuzzer on the targets in `fuzz/`.
+//! The parsers under libFuzzer, with the targets in `fuzz/`. Only this part draws new inputs; the tests replay the corpora.
 
 use std::fs;
 use std::process::{Child, Command};
@@ -6,7 +6,8 @@ use std::thread;
 
 use anyhow::{Context, ensure};
 
-use crate::tools;
+use crate::part::{Input, Part};
+use crate::tools::{self, Need};
 
 /// Each target, and the inputs that it starts from, which the tests replay.
 const TARGETS: &[(&str, &str)] = &[
@@ -30,27 +31,38 @@ const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
     -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-pub fn all() -> anyhow::Result<()> {
+pub const PARTS: &[Part] = &[Part::slow(
+    "parsers, fuzzed for new inputs",
+    // libFuzzer is written in C++.
+    &[Need::Debian("c++", "g++")],
+    &[Input::Package("ascertain-fuzz"), Input::Path("xtask/src/fuzz.rs")],
+    fuzz,
+)];
+
+/// How long each target draws new inputs.
+const TIME_S: u64 = 60;
+
+fn fuzz() -> anyhow::Result<()> {
     let folder = tools::target().join("xtask-fuzz");
     let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let manifest = tools::in_root("fuzz/Cargo.toml");
     // Named, the target's flags are not those of build scripts, which run without libFuzzer.
     let build = ["build", "--quiet", "--release", "--manifest-path", &manifest, "--target", &triple];
-    tools::cargo_in("xtask-fuzz", &[&format!("RUSTFLAGS={FLAGS}")], &build)?;
-    let time_s = if std::env::args().any(|word| word == "--lean") { 30 } else { 60 };
+    let variables = [format!("RUSTFLAGS={FLAGS}"), format!("CARGO_TARGET_DIR={}", tools::in_target(""))];
+    tools::build("env", &[&variables.each_ref().map(String::as_str)[..], &["cargo"], &build].concat())?;
     let at_once = thread::available_parallelism()?.get();
     for targets in TARGETS.chunks(at_once) {
         let running = targets.iter().map(|(name, corpus)| {
             println!("$ {name}, from {corpus}");
             let found = folder.join("found").join(name);
             fs::create_dir_all(&found)?;
-            let program = folder.join(&triple).join("release").join(name);
+            let program = tools::target().join(&triple).join("release").join(name);
             let log = fs::File::create(folder.join(format!("{name}.log")))?;
             let mut command = Command::new(program);
             // What it finds by the way goes into the first folder.
             command.arg(&found).arg(tools::root().join(corpus)).current_dir(&folder);
             // A busy machine may stop anything for a while.
-            command.arg(format!("-max_total_time={time_s}"));
+            command.arg(format!("-max_total_time={TIME_S}"));
             command.args(["-timeout=60", "-max_len=4096", "-print_final_stats=1"]);
             command.arg(format!("-artifact_prefix={}-", folder.join(name).display()));
             command.stdout(log.try_clone()?).stderr(log);

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Error, ensure};
 use serde_json::Value;
 
-use crate::test::{LeftOut, Part};
+use crate::part::{Input, LeftOut, Part};
 use crate::tools::{self, Need};
 
 const IS_HERE: bool = cfg!(all(target_os = "linux", target_arch = "x86_64"));
@@ -23,7 +23,10 @@ const NEEDS: &[Need] = if IS_HERE {
     &[]
 };
 
-pub const PARTS: &[Part] = &[("TLS by the kernel, in a guest whose kernel has it", NEEDS, kernel_tls)];
+const INPUTS: &[Input] = &[Input::Package("ascertain-experiments"), Input::Path("xtask/src/guest.rs")];
+
+pub const PARTS: &[Part] =
+    &[Part::slow("TLS by the kernel, in a guest whose kernel has it", NEEDS, INPUTS, kernel_tls)];
 
 /// The package that depends on the newest of Debian's smallest kernels.
 const KERNEL: &str = "linux-image-cloud-amd64";
@@ -48,7 +51,7 @@ poweroff -f
 /// Emulated, for what one machine's hypervisor lets its guests do is not what another's does.
 fn kernel_tls() -> anyhow::Result<()> {
     if !IS_HERE {
-        return Err(Error::msg(LeftOut("the guest is one of x86-64".into())));
+        return Err(Error::new(LeftOut("the guest is one of x86-64".into())));
     }
     let tests = tests_of("ascertain-experiments")?;
     let folder = tools::new_folder("xtask-guest")?;
@@ -81,7 +84,8 @@ fn kernel_tls() -> anyhow::Result<()> {
 
 /// The program with the tests that are in a package's code, as the workspace's tests have built it.
 fn tests_of(package: &str) -> anyhow::Result<String> {
-    let build = ["test", "--quiet", "--workspace", "--lib", "--no-run", "--message-format", "json"];
+    tools::build_workspace_tests()?;
+    let build = ["test", "--quiet", "--workspace", "--no-run", "--message-format", "json"];
     let said = tools::said("cargo", &build)?;
     let messages = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let name = Value::from(package.replace('-', "_"));
@@ -93,7 +97,7 @@ fn tests_of(package: &str) -> anyhow::Result<String> {
 
 /// Unpacks Debian's kernel, which is installed nowhere, with the modules that encrypt: the kernel's path.
 fn kernel(folder: &str) -> anyhow::Result<String> {
-    let missing = |error: Error| Error::msg(LeftOut(format!("{KERNEL}: {error:#}")));
+    let missing = |error: Error| Error::new(LeftOut(format!("{KERNEL}: {error:#}")));
     let depends = tools::said("apt-cache", &["depends", KERNEL]).map_err(missing)?;
     let package = depends.split_whitespace().find(|word| word.starts_with("linux-image-") && *word != KERNEL);
     let none = || LeftOut(format!("apt-cache knows no {KERNEL}: it is a package of Debian's"));

@@ -9,19 +9,23 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-use crate::test::Part;
+use crate::part::{Input, Part};
 use crate::tools::{self, Need};
 
 const OLDER: &str = "1.20.0";
 const NEWER: &str = "2.0.0";
 const SOURCES: [Need; 2] = [Need::Source("hyperfine", OLDER), Need::Source("hyperfine", NEWER)];
 
+const INPUTS: &[Input] =
+    &[Input::Package("ascertain-cli"), Input::Path("xtask/src/hyperfine.rs"), Input::Path("xtask/src/hyperfine")];
+
 pub const PARTS: &[Part] = &[
-    ("hyperfine's exports", &[Need::HYPERFINE], same_fields),
-    ("hyperfine's own tests on compare", &SOURCES, tests),
-    (
+    Part::slow("hyperfine's exports", &[Need::HYPERFINE], INPUTS, same_fields),
+    Part::slow("hyperfine's own tests on compare", &SOURCES, INPUTS, tests),
+    Part::slow(
         "hyperfine's own scripts on both forms of its JSON",
         &[SOURCES[0], SOURCES[1], Need::Python("numpy"), Need::Python("scipy"), Need::Python("matplotlib")],
+        INPUTS,
         scripts,
     ),
 ];
@@ -153,7 +157,10 @@ fn results_in(path: &str) -> anyhow::Result<Vec<Value>> {
 /// The same export by both tools has the same fields.
 fn same_fields() -> anyhow::Result<()> {
     let (path, commands) = (tools::in_target("ours.json"), ["-r", "10", "true", "sleep 0.001"]);
-    tools::ascertain(&[&["compare", "--no-evidence", "--export-json-1", &path], &commands[..]].concat())?;
+    tools::said(
+        tools::test_binary()?,
+        &[&["compare", "--no-evidence", "--export-json-1", &path], &commands[..]].concat(),
+    )?;
     let (ours, theirs) = (results_in(&path)?, results(&commands)?);
     ensure!(ours.len() == 2 && theirs.len() == 2, "two commands");
     let missing: Vec<&String> = theirs[0].as_object().context("a result")?.keys().collect();
@@ -164,14 +171,14 @@ fn same_fields() -> anyhow::Result<()> {
 
 /// Every test of both versions behind the wrapper: exactly those of the list fail.
 fn tests() -> anyhow::Result<()> {
-    let ascertain = tools::release_binary()?;
+    let ascertain = tools::test_binary()?;
     let mut unseen: BTreeSet<&str> = DIFFERENT.iter().flat_map(|(_, names)| *names).copied().collect();
     let different = unseen.clone();
     for version in [OLDER, NEWER] {
         let folder = package(version)?;
         let mut cargo = Command::new("cargo");
         cargo.args(["test", "--no-fail-fast", "--color", "never"]).current_dir(&folder);
-        cargo.env("CARGO_TARGET_DIR", tools::apart("xtask-hyperfine")).env("INSTA_UPDATE", "no");
+        cargo.env("CARGO_TARGET_DIR", tools::target()).env("INSTA_UPDATE", "no");
         cargo.env("CARGO_PROFILE_DEV_DEBUG", "0");
         let output = cargo.env("ASCERTAIN", &ascertain).env("HYPERFINE", version).output()?;
         let text = String::from_utf8_lossy(&output.stdout);
@@ -224,7 +231,10 @@ fn scripts() -> anyhow::Result<()> {
     for (name, commands) in runs {
         let [newer, older] = [NEWER, OLDER].map(|version| path(&format!("{name}-{version}.json")));
         let exports = ["--export-json", &newer, "--export-json-1", &older];
-        tools::ascertain(&[&["compare", "-q", "--no-evidence", "-r", "8"], &exports[..], commands].concat())?;
+        tools::said(
+            tools::test_binary()?,
+            &[&["compare", "-q", "--no-evidence", "-r", "8"], &exports[..], commands].concat(),
+        )?;
     }
     for version in [OLDER, NEWER] {
         let scripts = tools::source("hyperfine", version).context("the source")?.join("scripts");

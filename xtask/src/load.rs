@@ -27,6 +27,11 @@ impl Load {
         Load::start(cores() + 4, 20_000..300_000, |_| 20_000..300_000)
     }
 
+    /// Two threads per CPU that are always busy.
+    pub fn constant() -> Load {
+        Load::start(2 * cores(), 1_000_000..2_000_000, |_| 0..1)
+    }
+
     /// `rest_us` is asked how long a thread may rest that has worked for so long.
     fn start(threads: usize, work_us: Range<u64>, rest_us: fn(u64) -> Range<u64>) -> Load {
         let stop = Arc::new(AtomicBool::new(false));

@@ -3,7 +3,10 @@
 
 mod bench;
 mod calibrate;
+mod changes;
 mod checkers;
+mod costs;
+mod durations;
 mod elsewhere;
 mod exports;
 mod fuzz;
@@ -12,8 +15,11 @@ mod hyperfine;
 mod load;
 mod mutants;
 mod packages;
+mod part;
 mod permutation;
+mod quick;
 mod statistics;
+mod stress;
 mod test;
 mod tools;
 mod trace;

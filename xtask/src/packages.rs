@@ -5,8 +5,8 @@ use std::fs;
 
 use anyhow::{Context, ensure};
 
-use crate::test::Part;
-use crate::tools;
+use crate::part::{Input, Part};
+use crate::tools::{self, Need};
 
 /// The workspace's, and that of all packages.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -14,56 +14,18 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Of these a bench of one's own may have as many built.
 const MOST_CRATES: usize = 40;
 
-pub const PARTS: &[Part] = &[
-    ("packages, each checked from what is in it", &[], packages),
-    ("crates without their features", &[], without_features),
-    ("crates that a bench of one's own builds", &[], crates_of_a_bench),
-    ("a user's own bench", &[], own_bench),
-];
+const THIS: Input = Input::Path("xtask/src/packages.rs");
 
-/// Each crate and some of its features; all of them are on where the workspace is tested.
-const FEATURES: &[(&str, &str)] = &[
-    ("ascertain-sys", ""),
-    ("ascertain-sys", "commands"),
-    ("ascertain-sys", "measuring"),
-    ("ascertain-sys", "sharing"),
-    ("ascertain-numeric", "std"),
-    ("ascertain-permute", ""),
-    ("ascertain-plot", ""),
-    ("ascertain-netlab", ""),
-    ("ascertain-netlab", "servers"),
-    ("ascertain-netlab", "stores"),
-    ("ascertain-sync", ""),
-    ("ascertain-transfer", ""),
-    ("ascertain-engine", ""),
-    ("ascertain-engine", "claims"),
-    ("ascertain-engine", "commands"),
-    ("ascertain-engine", "parquet"),
-    ("ascertain-engine", "recorded"),
-    ("ascertain-engine", "samples"),
-    ("ascertain-experiments", ""),
-    ("ascertain-experiments", "chance"),
-    ("ascertain-experiments", "networks"),
-    ("ascertain-experiments", "numeric"),
-    ("ascertain-experiments", "storage"),
-    ("ascertain-experiments", "sync"),
-    ("ascertain-report", ""),
-    ("ascertain-report", "claims"),
-    ("ascertain-report", "commands"),
-    ("ascertain-report", "exports"),
-    ("ascertain-report", "html"),
-    ("ascertain-report", "permute"),
-    ("ascertain-report", "plot"),
-    ("ascertain-report", "recorded"),
-    ("ascertain-report", "storage"),
-    ("ascertain", ""),
-    ("ascertain", "claims"),
-    ("ascertain", "commands"),
-    ("ascertain", "exports"),
-    ("ascertain", "permute"),
-    ("ascertain", "plot"),
-    ("ascertain", "recorded"),
-    ("ascertain", "storage"),
+pub const PARTS: &[Part] = &[
+    Part::slow("packages, each checked from its own files", &[], &[Input::Workspace, THIS], packages),
+    Part::slow(
+        "crates with each of their features alone",
+        &[Need::Crate("cargo-hack", "0.6.46")],
+        &[Input::Features, THIS],
+        features,
+    ),
+    Part::slow("a user's own bench", &[], &[Input::Package("ascertain"), THIS], own_bench),
+    Part::slow("released binary below 20 MB", &[], &[Input::Package("ascertain-cli"), THIS], size),
 ];
 
 /// Each package is unpacked and checked there, alone: what others it needs come from their packages, and what is other
@@ -92,28 +54,28 @@ fn packages() -> anyhow::Result<()> {
     let (manifest, target) = (format!("{folder}/Cargo.toml"), tools::in_target(""));
     let check = ["check", "--quiet", "--offline", "--manifest-path", &manifest, "--target-dir", &target];
     for name in &names {
-        tools::run("cargo", &[&check[..], &["--package", name]].concat())?;
+        tools::build("cargo", &[&check[..], &["--package", name]].concat())?;
     }
     Ok(fs::remove_dir_all(folder)?)
 }
 
-fn without_features() -> anyhow::Result<()> {
-    for (package, features) in FEATURES {
-        let which = ["--package", package, "--no-default-features", "--features", features];
-        tools::run("cargo", &[&["clippy", "--quiet"], &which[..], &["--", "-D", "warnings"]].concat())?;
-    }
+/// Checks each crate without features and with each one alone; the tests of the workspace have all of them.
+fn features() -> anyhow::Result<()> {
+    let hack = tools::program("cargo-hack");
+    let options = ["hack", "clippy", "--quiet", "--workspace", "--exclude", "xtask", "--each-feature"];
+    tools::build(&hack.to_string_lossy(), &[&options[..], &["--", "-D", "warnings"]].concat())?;
     for (package, features, tests) in [
-        ("ascertain-engine", "recorded", "--test=lines_alone"),
-        ("ascertain-transfer", "", "--test=race"),
-        ("ascertain", "", "--lib"),
+        ("ascertain-engine", "recorded", &["--test", "all"][..]),
+        ("ascertain-transfer", "", &["--test", "all"]),
+        ("ascertain", "", &["--lib"]),
     ] {
-        let which = ["--package", package, "--no-default-features", "--features", features, tests];
-        tools::run("cargo", &[&["test", "--quiet"], &which[..]].concat())?;
+        let options = ["test", "--package", package, "--no-default-features", "--features", features];
+        tools::cargo_test(&[], &[&options, tests].concat(), &[])?;
     }
     Ok(())
 }
 
-fn crates_of_a_bench() -> anyhow::Result<()> {
+pub fn crates_of_a_bench() -> anyhow::Result<()> {
     let which = ["--package", "ascertain", "--no-default-features", "--edges", "normal,build"];
     let shown = ["--prefix", "none", "--format", "{p}", "--no-dedupe"];
     let text = tools::said("cargo", &[&["tree"], &which[..], &shown[..]].concat())?;
@@ -149,5 +111,16 @@ default-features = false
 fn own_bench() -> anyhow::Result<()> {
     let manifest = own_package()?;
     let bench = ["bench", "--quiet", "--profile", "dev", "--manifest-path", &manifest, "--bench", "sums", "--"];
-    tools::cargo_in("xtask-own-bench", &[], &[&bench[..], &["--max-time", "3s", "--no-evidence"]].concat())
+    let target = format!("CARGO_TARGET_DIR={}", tools::in_target(""));
+    let command = [&[&*target, "cargo"], &bench[..], &["--max-time", "3s", "--no-evidence"]].concat();
+    tools::build("env", &command)
+}
+
+/// Checks the size of the binary that is released.
+pub fn size() -> anyhow::Result<()> {
+    tools::build("cargo", &["build", "--quiet", "--profile", "dist", "--package", "ascertain-cli"])?;
+    let bytes = fs::metadata(tools::in_target("dist/ascertain"))?.len();
+    println!("{:.2} MB", bytes as f64 / 1e6);
+    ensure!(bytes < 20_000_000, "the released binary has {bytes} bytes; the limit is 20 MB");
+    Ok(())
 }

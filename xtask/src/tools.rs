@@ -1,13 +1,14 @@
 //! Starting programs, and installing the ones that tests meet.
 
-use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 use std::{env, fmt, fs};
 
 use anyhow::{Context, ensure};
@@ -33,6 +34,22 @@ pub fn in_target(path: &str) -> String {
     target().join(path).to_string_lossy().into_owned()
 }
 
+/// Returns all files below a folder whose names end with an extension, sorted.
+pub fn files(folder: &Path, extension: &str) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let entries = fs::read_dir(folder).with_context(|| format!("could not read {}", folder.display()))?;
+    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            found.extend(files(&path, extension)?);
+        } else if path.extension().is_some_and(|own| own == extension) {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
 /// A folder below [`target`] in which there is nothing.
 pub fn new_folder(path: &str) -> anyhow::Result<String> {
     let path = in_target(path);
@@ -41,72 +58,56 @@ pub fn new_folder(path: &str) -> anyhow::Result<String> {
     Ok(path)
 }
 
-thread_local! {
-    /// Whether this thread's programs run beside another one's: niced, and what they say is kept.
-    pub static IS_BESIDE: Cell<bool> = const { Cell::new(false) };
-    /// The folders in which this thread's programs have built something apart.
-    pub static BUILT_APART: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
-}
-
-/// The tests that leave themselves out, a line each (`crates/sys/src/testing.rs`).
+/// The list that tests add a line to when they cannot run here (`crates/sys/src/testing.rs`).
 pub fn left_out_list() -> PathBuf {
-    target().join(if IS_BESIDE.get() { "xtask-left-out-beside" } else { "xtask-left-out" })
+    target().join("xtask-left-out")
 }
 
-/// Where it is kept.
-fn beside() -> PathBuf {
-    target().join("xtask-beside.log")
+/// The time that this process has spent on building, in nanoseconds.
+static BUILDING_NS: AtomicU64 = AtomicU64::new(0);
+
+/// Returns the time that this process has spent in [`build`] so far.
+pub fn time_building() -> Duration {
+    Duration::from_nanos(BUILDING_NS.load(Ordering::Relaxed))
 }
 
-/// What has been kept since this was last asked.
-pub fn said_beside() -> String {
-    let said = fs::read(beside()).unwrap_or_default();
-    let _ = fs::remove_file(beside());
-    String::from_utf8_lossy(&said).into_owned()
+/// Runs a program that builds something: the table of costs counts its time as building.
+pub fn build<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> anyhow::Result<()> {
+    counted_as_building(|| run(program, arguments))
 }
 
-/// Says a line where this thread's programs say theirs.
-pub fn say(line: &str) -> anyhow::Result<()> {
-    match IS_BESIDE.get() {
-        true => writeln!(File::options().append(true).create(true).open(beside())?, "{line}")?,
-        false => println!("{line}"),
-    }
-    Ok(())
+/// Counts the time of an action as building.
+pub fn counted_as_building<T>(action: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let result = action();
+    let elapsed_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    BUILDING_NS.fetch_add(elapsed_ns, Ordering::Relaxed);
+    result
 }
 
-/// Runs a program in the workspace's root, its output going where ours goes.
+/// The seed of property tests, unless the environment has one: every run draws the same inputs.
+const SEED: &str = "PROPTEST_RNG_SEED";
+
+/// Runs a program in the workspace's root. Its output goes to ours.
 pub fn run<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> anyhow::Result<()> {
     let shown: Vec<_> = arguments.iter().map(|a| a.as_ref().to_string_lossy()).collect();
-    say(&format!("$ {program} {}", shown.join(" ")))?;
+    println!("$ {program} {}", shown.join(" "));
     let mut command = Command::new(program);
-    if IS_BESIDE.get() {
-        let log = File::options().append(true).open(beside())?;
-        command = Command::new("nice");
-        command.args(["-n", "10", program]).stdout(log.try_clone()?).stderr(log);
-    }
-    let status = command.args(arguments).env("ASCERTAIN_LEFT_OUT", left_out_list()).current_dir(root()).status();
-    let status = status.with_context(|| format!("{program} can't be started"))?;
+    command.args(arguments).current_dir(root()).env("ASCERTAIN_LEFT_OUT", left_out_list());
+    command.env(SEED, env::var_os(SEED).unwrap_or_else(|| "1".into()));
+    let status = command.status().with_context(|| format!("could not start {program}"))?;
     ensure!(status.success(), "{program} {} ended with {status}", shown.join(" "));
     Ok(())
 }
 
-/// Runs cargo with these variables, in a folder of its own below [`target`]: what is compiled in another way would take
-/// the place of what is there.
-pub fn cargo_in(folder: &str, variables: &[&str], arguments: &[&str]) -> anyhow::Result<()> {
-    run("env", &with_cargo_in(folder, variables, arguments))
-}
-
-/// What `env` is given for that.
-pub fn with_cargo_in(folder: &str, variables: &[&str], arguments: &[&str]) -> Vec<String> {
-    let folder = format!("CARGO_TARGET_DIR={}", apart(folder));
-    [&[&*folder], variables, &["cargo"], arguments].concat().into_iter().map(str::to_owned).collect()
-}
-
-/// A folder below [`target`] to build in, which goes with what the part has built.
-pub fn apart(folder: &str) -> String {
-    let folder = in_target(folder);
-    BUILT_APART.with_borrow_mut(|all| all.push(folder.clone()));
-    folder
+/// Builds test programs by `cargo test`, then runs all of them, also after a failure.
+///
+/// `variables` are set for cargo, `options` select the programs, and `harness` goes to each of them.
+pub fn cargo_test(variables: &[&str], options: &[&str], harness: &[&str]) -> anyhow::Result<()> {
+    let path = path();
+    let env = [variables, &[&*path, "cargo"]].concat();
+    build("env", &[&env[..], options, &["--no-run", "--quiet"]].concat())?;
+    run("env", &[&env[..], options, &["--no-fail-fast", "--", "--quiet"], harness].concat())
 }
 
 /// Runs a program and returns what it printed, whatever its exit code.
@@ -125,26 +126,37 @@ pub fn said<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S]) -> any
     Ok(said.into_owned())
 }
 
-/// What the release binary of now prints, which must succeed.
-pub fn ascertain(arguments: &[&str]) -> anyhow::Result<String> {
-    said(release_binary()?, arguments)
-}
-
-/// The release binary, built now, and with it the program that benches start as a load.
+/// Builds the release binary, and the program that benches start as a load. Returns the binary's path.
 pub fn release_binary() -> anyhow::Result<PathBuf> {
     static IS_BUILT: OnceLock<()> = OnceLock::new();
     if IS_BUILT.get().is_none() {
         let built = ["--package", "ascertain-cli", "--bins", "--example", "spin"];
-        run("cargo", &[&["build", "--quiet", "--release"], &built[..]].concat())?;
+        build("cargo", &[&["build", "--quiet", "--release"], &built[..]].concat())?;
         let _ = IS_BUILT.set(());
     }
     Ok(target().join("release/ascertain"))
 }
 
-/// An example of `report`, built of what the tests of the workspace are: optimised it would take longer to link than it
-/// ever runs.
+/// Builds the workspace's test programs and, with them, the binary and the examples that the parts of the tests use.
+/// Returns the binary's path.
+pub fn test_binary() -> anyhow::Result<PathBuf> {
+    build_workspace_tests()?;
+    Ok(target().join("debug/ascertain"))
+}
+
+/// Builds what `cargo test --workspace` runs.
+pub fn build_workspace_tests() -> anyhow::Result<()> {
+    static IS_BUILT: OnceLock<()> = OnceLock::new();
+    if IS_BUILT.get().is_none() {
+        build("cargo", &["test", "--quiet", "--workspace", "--no-run"])?;
+        let _ = IS_BUILT.set(());
+    }
+    Ok(())
+}
+
+/// Builds an example as the workspace's tests do, and returns its path.
 pub fn example(name: &str) -> anyhow::Result<String> {
-    run("cargo", &["build", "--quiet", "--workspace", "--example", name])?;
+    build_workspace_tests()?;
     Ok(in_target(&format!("debug/examples/{name}")))
 }
 
@@ -234,9 +246,6 @@ impl Need {
 
     /// Makes sure of it; the reason where that can't be done.
     pub fn meet(self) -> Result<(), String> {
-        // rustup and others are not made to be run twice at once.
-        static INSTALLING: Mutex<()> = Mutex::new(());
-        let _alone = INSTALLING.lock();
         if self.is_met() {
             return Ok(());
         }
@@ -263,7 +272,7 @@ impl Need {
                 let folder = in_target(PROGRAMS.trim_end_matches("/bin"));
                 let install =
                     ["install", "--quiet", "--locked", "--profile", "dev", "--config", "profile.dev.debug=false"];
-                let _ = run("cargo", &[&install[..], &["--root", &folder, name, "--version", version]].concat());
+                let _ = build("cargo", &[&install[..], &["--root", &folder, name, "--version", version]].concat());
             }
             Need::Source(name, version) => {
                 succeeds("cargo", &["info", "--quiet", &format!("{name}@{version}")]);

@@ -23,7 +23,7 @@ fn record_under(about: &str, load: fn() -> Load, file: &str) -> anyhow::Result<(
     let (folder, command) = (tools::new_folder("xtask-trace")?, spin(1_000_000));
     let options = ["compare", "-w", "10", "-r", PAIRS, "--evidence", &folder, "-n", "a", "-n", "b"];
     let load = load();
-    tools::ascertain(&[&options[..], &[&command, &command]].concat())?;
+    tools::said(tools::release_binary()?, &[&options[..], &[&command, &command]].concat())?;
     drop(load);
     let run = fs::read_dir(&folder)?.next().context("no run was recorded")??;
     let rows = fs::read_to_string(run.path().join("trials.jsonl"))?;

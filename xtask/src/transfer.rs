@@ -6,7 +6,7 @@ use std::fs;
 
 use anyhow::Context;
 
-use crate::test::STORES;
+use crate::quick::STORES;
 use crate::tools;
 
 /// What is between these in the README is written anew.

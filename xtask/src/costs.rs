@@ -1,0 +1,167 @@
+//! The seconds that each part takes: the table at the end of a run, and the record of the slow parts.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::Context;
+
+use crate::part::Part;
+use crate::tools;
+
+/// The time that one part took.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    pub build_s: f64,
+    pub run_s: f64,
+}
+
+impl Cost {
+    fn total_s(self) -> f64 {
+        self.build_s + self.run_s
+    }
+}
+
+/// Where the costs of the slow parts are recorded.
+const FILE: &str = "xtask/costs.toml";
+const HEAD: &str = "\
+# Seconds that each slow part of the tests took when `cargo xtask test --all` last passed it, to build and to run.
+# `--changed-since` chooses parts by these figures. Only `--all` writes this file.
+";
+
+/// The most seconds of slow parts that `--changed-since` adds, by their recorded costs.
+const LIMIT_S: f64 = 25.0 * 60.0;
+
+/// The assumed cost of a part that has no record yet.
+const UNKNOWN: Cost = Cost { build_s: 300.0, run_s: 0.0 };
+
+/// The recorded costs of the slow parts.
+#[derive(Debug, Default)]
+pub struct Costs(BTreeMap<String, Cost>);
+
+impl Costs {
+    /// Reads the record.
+    pub fn read() -> anyhow::Result<Costs> {
+        let text = fs::read_to_string(tools::in_root(FILE)).with_context(|| format!("could not read {FILE}"))?;
+        Costs::parse(&text).with_context(|| FILE.to_owned())
+    }
+
+    fn parse(text: &str) -> anyhow::Result<Costs> {
+        let table: toml::Table = toml::from_str(text)?;
+        let costs = table.into_iter().map(|(name, value)| {
+            let seconds = |key| value.get(key).and_then(toml::Value::as_integer).map(|seconds| seconds as f64);
+            let cost = seconds("build_s").zip(seconds("run_s"));
+            let (build_s, run_s) = cost.with_context(|| format!("`{name}` needs whole numbers build_s and run_s"))?;
+            Ok((name, Cost { build_s, run_s }))
+        });
+        costs.collect::<anyhow::Result<_>>().map(Costs)
+    }
+
+    /// Records the cost of a part that passed.
+    pub fn record(&mut self, name: &str, cost: Cost) {
+        self.0.insert(name.to_owned(), cost);
+    }
+
+    /// Writes the record.
+    pub fn write(&self) -> anyhow::Result<()> {
+        fs::write(tools::in_root(FILE), self.to_toml()).with_context(|| format!("could not write {FILE}"))
+    }
+
+    fn to_toml(&self) -> String {
+        let lines = self.0.iter().map(|(name, cost)| {
+            format!("{name:?} = {{ build_s = {:.0}, run_s = {:.0} }}\n", cost.build_s.ceil(), cost.run_s.ceil())
+        });
+        HEAD.chars().chain(['\n']).collect::<String>() + &lines.collect::<String>()
+    }
+
+    /// Chooses the parts that fit into the limit, those with the smallest distance to a change first. Returns the
+    /// others with the reasons.
+    pub fn within_limit(&self, affected: Vec<(usize, &'static Part)>) -> (Vec<&'static Part>, Vec<String>) {
+        let cost_s = |part: &Part| self.0.get(part.name).copied().unwrap_or(UNKNOWN).total_s();
+        let mut affected = affected;
+        affected.sort_by(|a, b| a.0.cmp(&b.0).then(cost_s(a.1).total_cmp(&cost_s(b.1))));
+        let (mut total_s, mut chosen, mut left_out) = (0.0, Vec::new(), Vec::new());
+        for (_, part) in affected {
+            let part_s = cost_s(part);
+            if total_s + part_s <= LIMIT_S {
+                total_s += part_s;
+                chosen.push(part);
+            } else {
+                let minutes = LIMIT_S / 60.0;
+                left_out.push(format!(
+                    "{}: its inputs changed, but its recorded {part_s:.0} s do not fit into the {minutes:.0} minutes: \
+                     {total_s:.0} s are taken by parts closer to the changes",
+                    part.name
+                ));
+            }
+        }
+        (chosen, left_out)
+    }
+}
+
+/// Formats one line per part, and the total.
+pub fn table<'a>(parts: impl Iterator<Item = (&'a str, Cost, &'a str)>) -> String {
+    let parts: Vec<_> = parts.collect();
+    let sum = |seconds: fn(&Cost) -> f64| parts.iter().map(|(_, cost, _)| seconds(cost)).sum();
+    let total = Cost { build_s: sum(|cost| cost.build_s), run_s: sum(|cost| cost.run_s) };
+    let width = parts.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or(0).max("total".len());
+    let mut text = format!("{:width$}  build s  run s  result\n", "part");
+    for (name, cost, result) in parts.iter().copied().chain([("total", total, "")]) {
+        let line = format!("{name:width$}  {:7.0}  {:5.0}  {result}", cost.build_s, cost.run_s);
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::part;
+
+    #[test]
+    fn the_table_has_a_line_for_each_part_and_the_total() {
+        let cost = |build_s, run_s| Cost { build_s, run_s };
+        let parts = [("lints", cost(99.6, 0.0), "passed"), ("unit tests", cost(200.0, 301.4), "FAILED")];
+        let expected = "\
+part        build s  run s  result
+lints           100      0  passed
+unit tests      200    301  FAILED
+total           300    301
+";
+        assert_eq!(table(parts.into_iter()), expected);
+    }
+
+    #[test]
+    fn a_record_is_read_as_it_was_written() {
+        let mut costs = Costs::default();
+        costs.record("fuzzing, for new inputs", Cost { build_s: 12.0, run_s: 400.0 });
+        let read = Costs::parse(&costs.to_toml()).unwrap();
+        assert_eq!(read.0, costs.0);
+        assert!(Costs::parse("x = { build_s = 1 }").unwrap_err().to_string().contains("`x` needs whole numbers"));
+    }
+
+    #[test]
+    fn each_record_is_of_a_slow_part() {
+        let slow: Vec<_> = part::all().filter(|part| part.inputs().is_some()).map(|part| part.name).collect();
+        for name in Costs::read().unwrap().0.keys() {
+            assert!(slow.contains(&&**name), "{FILE} has `{name}`, which is not the name of a slow part");
+        }
+    }
+
+    static NEAR: Part = Part::slow("near", &[], &[], || Ok(()));
+    static FAR: Part = Part::slow("far", &[], &[], || Ok(()));
+    static CHEAP: Part = Part::slow("cheap", &[], &[], || Ok(()));
+
+    /// By the recorded figures alone: the nearest part first, then whatever fits.
+    #[test]
+    fn parts_are_chosen_by_distance_and_recorded_cost() {
+        let mut costs = Costs::default();
+        costs.record("near", Cost { build_s: 1000.0, run_s: 200.0 });
+        costs.record("far", Cost { build_s: 400.0, run_s: 0.0 });
+        costs.record("cheap", Cost { build_s: 100.0, run_s: 0.0 });
+        let (chosen, left_out) = costs.within_limit(vec![(2, &FAR), (3, &CHEAP), (0, &NEAR)]);
+        assert_eq!(chosen.iter().map(|part| part.name).collect::<Vec<_>>(), ["near", "cheap"]);
+        assert_eq!(left_out.len(), 1);
+        assert!(left_out[0].starts_with("far: its inputs changed, but its recorded 400 s do not fit"), "{left_out:?}");
+    }
+}

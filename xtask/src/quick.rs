@@ -1,0 +1,117 @@
+//! The parts that always run: lints, documentation, and every deterministic test.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Error, ensure};
+
+use crate::part::{LeftOut, Part};
+use crate::tools::{self, Need};
+use crate::{checkers, durations, packages};
+
+const ACTIONLINT: &str = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12";
+
+/// Servers that the workspace's tests start, if they are installed.
+const SERVERS: &[Need] = &[
+    Need::Debian("nginx", "nginx"),
+    Need::Debian("caddy", "caddy"),
+    Need::Debian("iperf3", "iperf3"),
+    Need::Debian("knotd", "knot"),
+    Need::Debian("named", "bind9"),
+    Need::Debian("nsd", "nsd"),
+];
+
+/// Stores that the workspace's tests start, and clients that they run, if these are installed.
+pub const STORES: &[Need] = &[
+    Need::Go("github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c"),
+    Need::NpmProgram("azurite-blob", "azurite@3.37.0"),
+    Need::Debian("rclone", "rclone"),
+    Need::Python("awscli"),
+    Need::Python("awscrt"),
+];
+
+pub const PARTS: &[Part] = &[
+    Part::quick("formatting", &[], || tools::run("cargo", &["fmt", "--all", "--check"])),
+    Part::quick("lints", &[], || {
+        tools::build("cargo", &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"])
+    }),
+    Part::quick("documentation", &[], || {
+        tools::build("env", &["RUSTDOCFLAGS=-D warnings", "cargo", "doc", "--quiet", "--workspace", "--no-deps"])
+    }),
+    Part::quick("no test compares a measured duration", &[], durations::check),
+    Part::quick("workflows and action.yml, by actionlint", &[Need::Go(ACTIONLINT)], actionlint),
+    Part::quick("dependencies, by cargo-deny", &[Need::Crate("cargo-deny", "0.20.2")], deny),
+    Part::quick("crates that a user's own bench builds", &[], packages::crates_of_a_bench),
+    Part::quick("servers, installed for the tests", SERVERS, || Ok(())),
+    Part::quick("stores and their clients, installed for the tests", STORES, || Ok(())),
+    Part::quick("unit, property, calibration and end-to-end tests", &[], || {
+        tools::build_workspace_tests()?;
+        tools::cargo_test(&[], &["test", "--workspace"], &[])
+    }),
+    Part::quick("synchronisation under loom, at a bounded depth", &[], || checkers::loom(&[])),
+    Part::quick("synchronisation under x86-TSO, at a bounded depth", &[], || checkers::tso(&[])),
+    Part::quick("a shell script that counts for itself", &[], until_decided),
+    Part::quick("barrierd on this kernel", &[], barrierd),
+    Part::quick("reports in a browser", &[Need::Debian("chromium", "chromium"), Need::Npm], browser),
+];
+
+/// Checks the workflows, and action.yml through a workflow that uses it, in a folder that looks like a repository.
+fn actionlint() -> anyhow::Result<()> {
+    const USES_THE_ACTION: &str = "\
+on: pull_request
+jobs:
+  gate:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v5
+      - uses: ./
+        with: { build: make, program: program, arguments: input, margin: 3%, max-time: 5min, undecided: pass }
+";
+    let folder = tools::new_folder("xtask-actionlint")?;
+    let workflows = Path::new(&folder).join(".github/workflows");
+    fs::create_dir_all(&workflows)?;
+    fs::create_dir(Path::new(&folder).join(".git"))?;
+    for file in fs::read_dir(tools::in_root(".github/workflows"))? {
+        let file = file?;
+        fs::copy(file.path(), workflows.join(file.file_name()))?;
+    }
+    fs::copy(tools::in_root("action.yml"), Path::new(&folder).join("action.yml"))?;
+    fs::write(workflows.join("uses-the-action.yml"), USES_THE_ACTION)?;
+    let status = Command::new(tools::program("actionlint")).current_dir(folder).status()?;
+    ensure!(status.success(), "actionlint reports errors in the workflows or in action.yml");
+    Ok(())
+}
+
+fn deny() -> anyhow::Result<()> {
+    let check = ["--log-level", "error", "check", "licenses", "bans", "sources"];
+    tools::run(&tools::program("cargo-deny").to_string_lossy(), &check)
+}
+
+fn until_decided() -> anyhow::Result<()> {
+    let assignment = format!("ASCERTAIN={}", tools::test_binary()?.display());
+    let script = tools::in_root("examples/until-decided.sh");
+    for (command, expected) in [("true", 0), ("false", 1)] {
+        let output = tools::capture("env", &[&assignment, &script, command])?;
+        print!("{}", String::from_utf8_lossy(&output.stdout));
+        ensure!(output.status.code() == Some(expected), "{command}: exit code {:?}", output.status.code());
+    }
+    Ok(())
+}
+
+/// Opens reports of runs of every kind in Debian's Chromium. `web/test/report.mjs` lists the faults it looks for.
+fn browser() -> anyhow::Result<()> {
+    let folder = tools::new_folder("xtask-shapes")?;
+    tools::run(&tools::example("shapes")?, &[&folder])?;
+    tools::node("web/test/report.mjs", &folder)
+}
+
+/// Needs root, and a kernel that loads the daemon's programs.
+fn barrierd() -> anyhow::Result<()> {
+    let output = tools::capture(tools::test_binary()?, &["barrierd", "--once"])?;
+    match output.status.code() {
+        Some(0) => Ok(()),
+        Some(4) => Err(Error::new(LeftOut(String::from_utf8_lossy(&output.stderr).trim().into()))),
+        code => anyhow::bail!("barrierd --once: exit code {code:?}"),
+    }
+}
