@@ -74,7 +74,7 @@ const FILES: &[(&[&str], &[Tests])] = &[
         &[
             (Kind::Native, "--package ascertain-sys --lib rseq"),
             (Kind::Miri, "--package ascertain-sys --lib rseq::tests"),
-            (Kind::Native, "--test per_cpu_machine"),
+            (Kind::Native, "--test all -- per_cpu_machine::"),
         ],
     ),
     (
@@ -89,14 +89,14 @@ const FILES: &[(&[&str], &[Tests])] = &[
             (Kind::Native, "--lib event_count"),
             (Kind::Loom, "--test loom event_count"),
             (Kind::Tso, "--lib tso::event_count -- --skip ring"),
-            (Kind::Native, "--test event_count"),
+            (Kind::Native, "--test all -- event_count::"),
         ],
     ),
     (
         &["ring/consumer.rs", "ring/producer.rs", "ring/shared.rs"],
         &[
             (Kind::Tso, "--lib ring"),
-            (Kind::Native, "--test ring --test panics"),
+            (Kind::Native, "--test all -- ring:: panics::"),
             (Kind::Loom, "--test loom nobody_will_pop"),
             (Kind::Loom, "--test loom ring"),
         ],
@@ -105,7 +105,8 @@ const FILES: &[(&[&str], &[Tests])] = &[
         &["hazard/domain.rs", "hazard/pointer.rs"],
         &[
             (Kind::Loom, "--test loom reclamation"),
-            (Kind::Native, "--lib --test hazard --test reclamation"),
+            (Kind::Native, "--lib"),
+            (Kind::Native, "--test all -- hazard:: reclamation::"),
             (Kind::Tso, "--lib tso::reclamation"),
         ],
     ),
@@ -113,35 +114,41 @@ const FILES: &[(&[&str], &[Tests])] = &[
         &["epoch/collector.rs", "epoch/handle.rs"],
         &[
             (Kind::Loom, "--test loom reclamation"),
-            (Kind::Native, "--lib --test epoch --test epoch_default --test reclamation"),
+            (Kind::Native, "--lib"),
+            (Kind::Native, "--test all -- epoch:: epoch_default:: reclamation::"),
             (Kind::Tso, "--lib tso::reclamation"),
         ],
     ),
-    (&["epoch/local.rs"], &[(Kind::Native, "--test epoch_default"), (Kind::Miri, "--lib epoch::local")]),
+    (&["epoch/local.rs"], &[(Kind::Native, "--test all -- epoch_default::"), (Kind::Miri, "--lib epoch::local")]),
     (&["reclaim/published.rs", "reclaim/records.rs", "reclaim/retired.rs"], RECLAMATION),
-    (&["drop_all.rs"], &[(Kind::Native, "--lib --test panics --test hazard --test epoch --test ring")]),
+    (&["drop_all.rs"], &[(Kind::Native, "--lib"), (Kind::Native, "--test all -- panics:: hazard:: epoch:: ring::")]),
     (
         &["per_cpu/counter.rs", "per_cpu/free_list.rs", "per_cpu/lock.rs"],
-        &[(Kind::Native, "--lib --test per_cpu --test per_cpu_pinned --test per_cpu_machine --test panics")],
+        &[
+            (Kind::Native, "--lib"),
+            (Kind::Native, "--test all -- per_cpu:: per_cpu_pinned:: per_cpu_machine:: panics::"),
+        ],
     ),
     (&["barrier/contract.rs"], RECLAMATION),
     (
         &["barrier/choose.rs", "barrier/interrupts.rs", "barrier/membarrier.rs"],
         &[
-            (Kind::Native, "--features daemon --lib --test barrier --test barrier_fork --test barrierd_client"),
+            (Kind::Native, "--features daemon --lib"),
+            (Kind::Native, "--features daemon --test all -- barrier:: barrier_fork:: barrierd::client::"),
             (Kind::Miri, "--lib barrier"),
-            (Kind::Miri, "--test barrier fences_are"),
+            (Kind::Miri, "--test all -- barrier::fences_are"),
         ],
     ),
     (
         &["barrierd/client.rs", "barrierd/file.rs"],
-        &[(Kind::Native, "--test barrierd_client --test barrierd_order --test barrierd_trust")],
+        &[(Kind::Native, "--test all -- barrierd::client:: barrierd::order:: barrierd::trust::")],
     ),
 ];
 
 const RECLAMATION: &[Tests] = &[
     (Kind::Loom, "--test loom reclamation"),
-    (Kind::Native, "--lib --test hazard --test epoch --test epoch_default --test reclamation"),
+    (Kind::Native, "--lib"),
+    (Kind::Native, "--test all -- hazard:: epoch:: epoch_default:: reclamation::"),
     (Kind::Tso, "--lib tso::reclamation"),
 ];
 
@@ -337,10 +344,15 @@ fn cargo(tree: &Path, kind: Kind, options: &str, only_builds: bool) -> anyhow::R
     let (cargo, harness) = options.split_once(" -- ").unwrap_or((options, ""));
     let is_named = cargo.contains("--package");
     let (manifest, folder) = (manifest.to_string_lossy(), folder.to_string_lossy());
-    // Optimising across crates would take most of the time.
-    let variables =
-        ["CARGO_PROFILE_RELEASE_LTO=off", "CARGO_PROFILE_DEV_DEBUG=0", "CARGO_INCREMENTAL=1", "RUSTC_BOOTSTRAP=1"];
+    let variables = [
+        "ASCERTAIN_MODEL_DEPTH=full",
+        "CARGO_PROFILE_DEV_DEBUG=0",
+        "CARGO_INCREMENTAL=1",
+        // For the option of the harness below.
+        "RUSTC_BOOTSTRAP=1",
+    ];
     let mut arguments = vec!["300", "env"];
+    // Miri comes with a compiler that needs no such permission.
     arguments.extend(variables.iter().take(if kind == Kind::Miri { 3 } else { 4 }));
     arguments.extend((!model.is_empty()).then_some(model));
     arguments.push("cargo");
@@ -369,12 +381,12 @@ mod tests {
         for (file, tests) in files() {
             mutants_of(file, &source(&tools::root(), file).unwrap()).unwrap();
             for (_, options) in tests.iter().filter(|(_, options)| !options.contains("--package")) {
-                let names = options.split("--test ").skip(1).filter_map(|rest| rest.split(' ').next());
-                for name in names {
-                    let tests = tools::root().join("crates/sync/tests");
+                let modules = options.split_once(" -- ").map_or("", |(_, filters)| filters).split(' ');
+                for (module, _) in modules.filter_map(|filter| filter.split_once("::")) {
+                    let tests = tools::root().join("crates/sync/tests/all");
                     let is_there =
-                        tests.join(name).join("main.rs").exists() || tests.join(format!("{name}.rs")).exists();
-                    assert!(is_there, "there is no test {name}");
+                        tests.join(module).join("mod.rs").exists() || tests.join(format!("{module}.rs")).exists();
+                    assert!(is_there || options.contains("--lib"), "there is no test {module}");
                 }
             }
         }
