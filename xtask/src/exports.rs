@@ -28,7 +28,7 @@ pub const PARTS: &[Part] = &[
     ),
     Part::slow("JUnit XML read by junitparser", &[Need::Python("junitparser")], BINARY, junit),
     Part::slow("GitHub's job summary drawn by GitHub's cmark", &[Need::Python("cmarkgfm")], BINARY, github),
-    Part::slow("Go benchmarks read by benchstat", &[Need::Go("golang.org/x/perf/cmd/benchstat@latest")], BINARY, go),
+    Part::slow("Go benchmarks read by benchstat", &[BENCHSTAT], BINARY, go),
     Part::slow(
         "Google Benchmark's compare.py",
         &[Need::Debian(COMPARE, "libbenchmark-tools"), Need::Python("scipy")],
@@ -77,6 +77,8 @@ fn plotted() -> anyhow::Result<()> {
 
 /// A command whose name trips over what does not escape.
 const AWKWARD: &str = "<script>\"|`&`";
+
+const BENCHSTAT: Need = Need::Go("golang.org/x/perf/cmd/benchstat@latest");
 
 /// Of Google Benchmark.
 const COMPARE: &str = "/usr/share/benchmark/compare.py";
@@ -156,7 +158,7 @@ fn github() -> anyhow::Result<()> {
 
 fn go() -> anyhow::Result<()> {
     let [old, new] = compare("--export-go", ["old.txt", "new.txt"])?;
-    let text = said(&tools::program("benchstat"), &[&old, &new])?;
+    let text = said(&BENCHSTAT.program(), &[&old, &new])?;
     println!("{text}");
     let row = text.lines().find(|line| line.starts_with("Compare/sleep-")).context("a row for `sleep`")?;
     ensure!(row.contains("n=12") && text.matches("sec/op").count() >= 2, "{row}");

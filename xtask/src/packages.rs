@@ -14,16 +14,13 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Of these a bench of one's own may have as many built.
 const MOST_CRATES: usize = 40;
 
+const HACK: Need = Need::Crate("cargo-hack", "0.6.46");
+
 const THIS: Input = Input::Path("xtask/src/packages.rs");
 
 pub const PARTS: &[Part] = &[
     Part::slow("packages, each checked from its own files", &[], &[Input::Workspace, THIS], packages),
-    Part::slow(
-        "crates with each of their features alone",
-        &[Need::Crate("cargo-hack", "0.6.46")],
-        &[Input::Features, THIS],
-        features,
-    ),
+    Part::slow("crates with each of their features alone", &[HACK], &[Input::Features, THIS], features),
     Part::slow("a user's own bench", &[], &[Input::Package("ascertain"), THIS], own_bench),
     Part::slow("released binary below 20 MB", &[], &[Input::Package("ascertain-cli"), THIS], size),
 ];
@@ -61,7 +58,7 @@ fn packages() -> anyhow::Result<()> {
 
 /// Checks each crate without features and with each one alone; the tests of the workspace have all of them.
 fn features() -> anyhow::Result<()> {
-    let hack = tools::program("cargo-hack");
+    let hack = HACK.program();
     let options = ["hack", "clippy", "--quiet", "--workspace", "--exclude", "xtask", "--each-feature"];
     tools::build(&hack.to_string_lossy(), &[&options[..], &["--", "-D", "warnings"]].concat())?;
     for (package, features, tests) in [

@@ -10,7 +10,8 @@ use crate::part::{LeftOut, Part};
 use crate::tools::{self, Need};
 use crate::{checkers, durations, packages};
 
-const ACTIONLINT: &str = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12";
+const ACTIONLINT: Need = Need::Go("github.com/rhysd/actionlint/cmd/actionlint@v1.7.12");
+const DENY: Need = Need::Crate("cargo-deny", "0.20.2");
 
 /// Servers that the workspace's tests start, if they are installed.
 const SERVERS: &[Need] = &[
@@ -40,8 +41,8 @@ pub const PARTS: &[Part] = &[
         tools::build("env", &["RUSTDOCFLAGS=-D warnings", "cargo", "doc", "--quiet", "--workspace", "--no-deps"])
     }),
     Part::quick("no test compares a measured duration", &[], durations::check),
-    Part::quick("workflows and action.yml, by actionlint", &[Need::Go(ACTIONLINT)], actionlint),
-    Part::quick("dependencies, by cargo-deny", &[Need::Crate("cargo-deny", "0.20.2")], deny),
+    Part::quick("workflows and action.yml, by actionlint", &[ACTIONLINT], actionlint),
+    Part::quick("dependencies, by cargo-deny", &[DENY], deny),
     Part::quick("crates that a user's own bench builds", &[], packages::crates_of_a_bench),
     Part::quick("servers, installed for the tests", SERVERS, || Ok(())),
     Part::quick("stores and their clients, installed for the tests", STORES, || Ok(())),
@@ -78,14 +79,14 @@ jobs:
     }
     fs::copy(tools::in_root("action.yml"), Path::new(&folder).join("action.yml"))?;
     fs::write(workflows.join("uses-the-action.yml"), USES_THE_ACTION)?;
-    let status = Command::new(tools::program("actionlint")).current_dir(folder).status()?;
+    let status = Command::new(ACTIONLINT.program()).current_dir(folder).status()?;
     ensure!(status.success(), "actionlint reports errors in the workflows or in action.yml");
     Ok(())
 }
 
 fn deny() -> anyhow::Result<()> {
     let check = ["--log-level", "error", "check", "licenses", "bans", "sources"];
-    tools::run(&tools::program("cargo-deny").to_string_lossy(), &check)
+    tools::run(&DENY.program().to_string_lossy(), &check)
 }
 
 fn until_decided() -> anyhow::Result<()> {

@@ -96,6 +96,7 @@ fn run_parts(options: &Options) -> anyhow::Result<()> {
         costs.write()?;
     }
     println!("\n{}", costs::table(results.iter().map(|(part, result)| (part.name, result.cost, result.word()))));
+    println!("installing tools: {:.0} s", results.iter().map(|(_, result)| result.install_s).sum::<f64>());
     for line in left_out {
         println!("not run: {line}");
     }
@@ -164,6 +165,8 @@ fn choose(options: &Options, costs: &Costs) -> anyhow::Result<Choice> {
 struct PartResult {
     outcome: Result<Run, Error>,
     cost: Cost,
+    /// How long it took to install what the part needs.
+    install_s: f64,
     /// Why the part, or tests of it, did not run.
     left_out: BTreeSet<String>,
 }
@@ -178,6 +181,7 @@ enum Run {
 impl PartResult {
     fn of(part: &Part, is_installing: bool) -> PartResult {
         println!("\n== {}", part.name);
+        let start = Instant::now();
         // All of them, also after one that cannot be installed: tests use each.
         let missing = part.needs.iter().filter_map(|need| match is_installing {
             true => need.meet().err(),
@@ -185,6 +189,7 @@ impl PartResult {
         });
         let missing = missing.collect::<Vec<_>>().join("; ");
         let _ = fs::remove_file(tools::left_out_list());
+        let install_s = start.elapsed().as_secs_f64();
         let (start, building) = (Instant::now(), tools::time_building());
         let result = if missing.is_empty() { (part.run)() } else { Err(Error::new(LeftOut(missing))) };
         let build = tools::time_building() - building;
@@ -204,7 +209,7 @@ impl PartResult {
                 }
             },
         };
-        PartResult { outcome, cost, left_out }
+        PartResult { outcome, cost, install_s, left_out }
     }
 
     fn is_passed(&self) -> bool {

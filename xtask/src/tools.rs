@@ -1,5 +1,6 @@
 //! Starting programs, and installing the ones that tests meet.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
@@ -12,6 +13,8 @@ use std::time::{Duration, Instant};
 use std::{env, fmt, fs};
 
 use anyhow::{Context, ensure};
+
+use crate::part;
 
 /// The workspace's root.
 pub fn root() -> PathBuf {
@@ -195,11 +198,13 @@ impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Need::Debian(_, package) => write!(f, "{package}, a package of Debian's (apt-get install, as root)"),
-            Need::Python(package) => write!(f, "{package}, from PyPI into {}", in_target(PYTHON)),
-            Need::Npm => write!(f, "web/package-lock.json, from npm into {}", in_target(NPM)),
-            Need::NpmProgram(_, package) => write!(f, "{package}, from npm into {}", in_target(PROGRAMS)),
-            Need::Go(module) => write!(f, "{module}, a Go module, into {}", in_target(PROGRAMS)),
-            Need::Crate(name, version) => write!(f, "{name} {version}, from crates.io into {}", in_target(PROGRAMS)),
+            Need::Python(package) => write!(f, "{package}, from PyPI into {}", self.folder().display()),
+            Need::Npm => write!(f, "web/package-lock.json, from npm into {}", self.folder().display()),
+            Need::NpmProgram(_, package) => write!(f, "{package}, from npm into {}", self.folder().display()),
+            Need::Go(module) => write!(f, "{module}, a Go module, into {}", self.folder().display()),
+            Need::Crate(name, version) => {
+                write!(f, "{name} {version}, from crates.io into {}", self.folder().display())
+            }
             Need::Source(name, version) => {
                 write!(f, "the source of {name} {version}, from crates.io into cargo's own folder")
             }
@@ -210,13 +215,36 @@ impl fmt::Display for Need {
     }
 }
 
-/// Folders below `target`.
-const PYTHON: &str = "xtask-python";
-const NPM: &str = "xtask-web";
-const PROGRAMS: &str = "xtask-programs/bin";
-
 impl Need {
     pub const HYPERFINE: Need = Need::Debian("hyperfine", "hyperfine");
+
+    /// Returns the folder that the tool is installed into, unless Debian, rustup or cargo chooses it. Each version has a
+    /// folder of its own, and clones of this repository share them.
+    fn folder(self) -> PathBuf {
+        let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+        let cache = cache.or_else(|| Some(env::home_dir()?.join(".cache"))).unwrap_or_else(target);
+        let name = match self {
+            Need::Python(_) => "python".into(),
+            Need::Npm => "web".into(),
+            Need::NpmProgram(_, package) => package.to_owned(),
+            Need::Go(module) => module.replace('/', "-"),
+            Need::Crate(name, version) => format!("{name}@{version}"),
+            Need::Debian(..) | Need::Source(..) | Need::RustTarget(_) | Need::Nightly(_) | Need::Rust(_) => {
+                String::new()
+            }
+        };
+        cache.join("ascertain-xtask").join(name)
+    }
+
+    /// Returns the path of the program that was installed for this need.
+    pub fn program(self) -> PathBuf {
+        let name = match self {
+            Need::NpmProgram(name, _) | Need::Crate(name, _) | Need::Debian(name, _) => name,
+            Need::Go(module) => name_of(module),
+            _ => "python",
+        };
+        self.folder().join("bin").join(name)
+    }
 
     /// Whether it is there.
     pub fn is_met(self) -> bool {
@@ -228,9 +256,7 @@ impl Need {
                 let lock = |folder: PathBuf| fs::read(folder.join("package-lock.json")).ok();
                 npm_folder().join("node_modules").exists() && lock(npm_folder()) == lock(root().join("web"))
             }
-            Need::NpmProgram(name, _) => program(name).exists(),
-            Need::Go(module) => program(name_of(module)).exists(),
-            Need::Crate(name, _) => program(name).exists(),
+            Need::NpmProgram(..) | Need::Go(_) | Need::Crate(..) => self.program().exists(),
             Need::Source(name, version) => source(name, version).is_some(),
             Need::RustTarget(target) => {
                 let folder = said("rustc", &["--print", "target-libdir", "--target", target]);
@@ -252,24 +278,24 @@ impl Need {
         match self {
             Need::Debian(_, package) => apt_get_install(package)?,
             Need::Python(package) => {
-                if !python().exists() && !succeeds("python3", &["-m", "venv", &in_target(PYTHON)]) {
+                let folder = self.folder();
+                if !python().exists() && !succeeds("python3", &["-m", "venv", &folder.to_string_lossy()]) {
                     return Err("python3 with venv is not installed".into());
                 }
                 succeeds(python(), &["-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]);
             }
             Need::Npm => npm_ci().map_err(|error| format!("{self}: {error:#}"))?,
             Need::NpmProgram(_, package) => {
-                let folder = in_target(PROGRAMS.trim_end_matches("/bin"));
                 let install = ["install", "--global", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"];
-                succeeds("npm", &[&install[..], &[&folder, package]].concat());
+                succeeds("npm", &[&install[..], &[&self.folder().to_string_lossy(), package]].concat());
             }
             Need::Go(module) => {
-                let folder = format!("GOBIN={}", in_target(PROGRAMS));
+                let folder = format!("GOBIN={}", self.folder().join("bin").display());
                 succeeds("env", &[&folder, "go", "install", module]);
             }
             Need::Crate(name, version) => {
-                // Unoptimised, for it is compiled more often than it runs.
-                let folder = in_target(PROGRAMS.trim_end_matches("/bin"));
+                // Unoptimised, because building it takes longer than it ever runs.
+                let folder = self.folder().to_string_lossy().into_owned();
                 let install =
                     ["install", "--quiet", "--locked", "--profile", "dev", "--config", "profile.dev.debug=false"];
                 let _ = build("cargo", &[&install[..], &["--root", &folder, name, "--version", version]].concat());
@@ -347,12 +373,12 @@ fn npm_ci() -> anyhow::Result<()> {
     for file in ["package.json", "package-lock.json"] {
         fs::copy(root().join("web").join(file), folder.join(file))?;
     }
-    run("npm", &["ci", "--prefix", &in_target(NPM), "--no-audit", "--no-fund", "--ignore-scripts"])
+    run("npm", &["ci", "--prefix", &folder.to_string_lossy(), "--no-audit", "--no-fund", "--ignore-scripts"])
 }
 
 /// Where [`Need::Npm`] is.
 pub fn npm_folder() -> PathBuf {
-    target().join(NPM)
+    Need::Npm.folder()
 }
 
 /// Runs one of our scripts that drive a browser; both must have been met.
@@ -364,18 +390,20 @@ pub fn node(script: &str, argument: &str) -> anyhow::Result<()> {
 
 /// The Python that has each [`Need::Python`].
 pub fn python() -> PathBuf {
-    target().join(PYTHON).join("bin/python")
+    Need::Python("").program()
 }
 
-/// What `env` is given for programs to be found that were installed here, before those that were there.
+/// Returns the setting of PATH for `env` with which programs find the tools that the parts need, before those of the
+/// machine.
 pub fn path() -> String {
-    let path = env::var("PATH").unwrap_or_default();
-    format!("PATH={}:{}:{path}", in_target(PROGRAMS), in_target(&format!("{PYTHON}/bin")))
-}
-
-/// A program that [`Need::Go`], [`Need::NpmProgram`] or [`Need::Crate`] installed.
-pub fn program(name: &str) -> PathBuf {
-    target().join(PROGRAMS).join(name)
+    let is_ours = |need: &&Need| matches!(need, Need::Go(_) | Need::NpmProgram(..) | Need::Crate(..) | Need::Python(_));
+    let folders = part::all().flat_map(|part| part.needs).filter(is_ours).filter_map(|need| {
+        let folder = need.program().parent()?.to_owned();
+        folder.exists().then(|| folder.to_string_lossy().into_owned())
+    });
+    let folders: BTreeSet<String> = folders.collect();
+    let folders: Vec<String> = folders.into_iter().chain(env::var("PATH")).collect();
+    format!("PATH={}", folders.join(":"))
 }
 
 /// The program's name in `golang.org/x/perf/cmd/benchstat@latest`.
