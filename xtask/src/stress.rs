@@ -1,7 +1,6 @@
 //! `cargo xtask test --stress`: the test programs on a machine that has no time for them.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -26,10 +25,7 @@ pub fn run(seed: Option<u64>) -> anyhow::Result<()> {
         Ok(quota) => format!("echo $$ >{}\n", quota.folder.join("cgroup.procs").display()),
         Err(_) => String::new(),
     };
-    let script = tools::in_target("xtask-stress.sh");
-    fs::write(&script, format!("#!/bin/sh\n{enter}RUSTC_BOOTSTRAP=1 exec \"$@\"\n"))?;
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
-    let runner = format!("CARGO_TARGET_{}_RUNNER={script}", host_target()?.to_uppercase().replace('-', "_"));
+    let runner = tools::runner(&format!("{enter}export RUSTC_BOOTSTRAP=1\n"))?;
     let _load = Load::constant();
     tools::cargo_test(
         &[&runner],
@@ -71,9 +67,4 @@ impl Drop for Quota {
         // Fails as long as a process that a test left behind runs in it.
         let _ = fs::remove_dir(&self.folder);
     }
-}
-
-/// Returns the name of the machine's target, as in `x86_64-unknown-linux-gnu`.
-fn host_target() -> anyhow::Result<String> {
-    Ok(tools::said("rustc", &["--print", "host-tuple"])?.trim().to_owned())
 }

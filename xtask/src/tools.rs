@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -107,10 +107,23 @@ pub fn run<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> anyhow::Result<()
 ///
 /// `variables` are set for cargo, `options` select the programs, and `harness` goes to each of them.
 pub fn cargo_test(variables: &[&str], options: &[&str], harness: &[&str]) -> anyhow::Result<()> {
-    let path = path();
-    let env = [variables, &[&*path, "cargo"]].concat();
-    build("env", &[&env[..], options, &["--no-run", "--quiet"]].concat())?;
-    run("env", &[&env[..], options, &["--no-fail-fast", "--", "--quiet"], harness].concat())
+    let runner = runner("")?;
+    let env = [&[&*runner], variables, &["cargo"], options].concat();
+    build("env", &[&env[..], &["--no-run", "--quiet"]].concat())?;
+    run("env", &[&env[..], &["--no-fail-fast", "--", "--quiet"], harness].concat())
+}
+
+/// Writes a script that starts each test program with the installed tools in its PATH, after the lines of `prologue`.
+/// Returns the setting that has cargo start test programs by the script.
+///
+/// A PATH for cargo itself would reach the build scripts: ring, and whatever depends on it, would be built again.
+pub fn runner(prologue: &str) -> anyhow::Result<String> {
+    let script = in_target(if prologue.is_empty() { "xtask-runner.sh" } else { "xtask-stress.sh" });
+    fs::create_dir_all(target())?;
+    fs::write(&script, format!("#!/bin/sh\n{prologue}export '{}'\nexec \"$@\"\n", path().replace('\'', "'\\''")))?;
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+    let machine = said("rustc", &["--print", "host-tuple"])?.trim().to_uppercase().replace('-', "_");
+    Ok(format!("CARGO_TARGET_{machine}_RUNNER={script}"))
 }
 
 /// Runs a program and returns what it printed, whatever its exit code.
@@ -393,8 +406,7 @@ pub fn python() -> PathBuf {
     Need::Python("").program()
 }
 
-/// Returns the setting of PATH for `env` with which programs find the tools that the parts need, before those of the
-/// machine.
+/// Returns the setting of PATH with which programs find the tools that the parts need before those of the machine.
 pub fn path() -> String {
     let is_ours = |need: &&Need| matches!(need, Need::Go(_) | Need::NpmProgram(..) | Need::Crate(..) | Need::Python(_));
     let folders = part::all().flat_map(|part| part.needs).filter(is_ours).filter_map(|need| {
