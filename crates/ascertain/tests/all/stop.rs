@@ -1,11 +1,13 @@
 //! A run ends in order when another thread asks, and goes on from there.
-#![allow(missing_docs)]
+
+use std::time::Duration;
 
 use ascertain::engine::command::CommandSet;
 use ascertain::engine::outcome::Verdict;
 use ascertain::engine::run::{Observer, Progress, Silent};
 use ascertain::{Continue, Ending, Request, RunContext, carry_out, compare::Compare};
 use ascertain_sys::interrupt::Stop;
+use ascertain_sys::testing::wait_until;
 
 /// Asks as soon as it hears of the run.
 struct Impatient(Stop);
@@ -19,7 +21,8 @@ impl Observer for Impatient {
 #[test]
 fn a_run_that_was_asked_to_end_is_continued() {
     let runs = tempfile::tempdir().unwrap();
-    let compare = Compare::new(CommandSet::of("compare", ["sleep 0.02", "sleep 0.2"]));
+    let commands = CommandSet::of("compare", ["true", "sh -c 'env; env; env; env'"]);
+    let compare = Compare { metric: "page_faults".into(), ..Compare::new(commands) };
     let (request, plan) = compare.plan().unwrap();
     let stop = Stop::new().unwrap();
     let mut impatient = Impatient(stop.clone());
@@ -38,20 +41,24 @@ fn a_run_that_was_asked_to_end_is_continued() {
     newer.request["use_case"] = "of-next-year".into();
     assert_eq!(Request::of_recorded(&newer).unwrap().use_case, "of-next-year");
     let mut silent = Silent;
-    let going_on = Continue { folder, max_time: None, max_trials: None, fail_on: None, gate: None };
+    let max_time = Some(Duration::from_secs(600));
+    let going_on = Continue { folder, max_time, max_trials: None, fail_on: None, gate: None };
     let done = going_on.carry_out(recorded, RunContext::new(&mut silent)).unwrap();
     assert_eq!(done.ending(), Ending::Done);
-    assert_eq!(done.run.outcome.claims[0].verdict, Verdict::Refuted, "it is slower");
+    assert_eq!(done.run.outcome.claims[0].verdict, Verdict::Refuted, "it has more page faults");
 }
 
 /// A command that hangs is ended too.
 #[test]
 fn a_command_that_is_waited_for_is_stopped() {
-    let (request, plan) = Compare::new(CommandSet::of("compare", ["sleep 1000"])).plan().unwrap();
+    let state = tempfile::tempdir().unwrap();
+    let begun = state.path().join("begun");
+    let hangs = format!("sh -c 'touch {}; exec sleep 1000'", begun.display());
+    let (request, plan) = Compare::new(CommandSet::of("compare", [hangs])).plan().unwrap();
     let stop = Stop::new().unwrap();
     let theirs = stop.clone();
     let asking = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(200));
+        wait_until("the command runs", || begun.exists());
         theirs.ask();
     });
     let mut silent = Silent;

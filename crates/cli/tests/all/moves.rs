@@ -1,7 +1,4 @@
 //! `put` and `get`, with files of this machine as the store.
-#![allow(missing_docs)]
-
-mod common;
 
 use std::fs;
 use std::io::{Read, Write};
@@ -10,7 +7,9 @@ use std::path::Path;
 use std::process::Stdio;
 
 use ascertain_netlab::store::Store;
-use common::{ascertain, command, ran};
+use ascertain_sys::testing::wait_until;
+
+use crate::common::{ascertain, command, kill, ran};
 
 #[test]
 fn files_go_there_and_back() {
@@ -83,8 +82,9 @@ fn of_many_files_the_sum_is_printed() {
 #[test]
 fn what_changed_since_it_was_broken_off_is_the_sources_failure() {
     let state = tempfile::tempdir().unwrap();
-    fs::write(state.path().join("a"), vec![7; 8_000_000]).unwrap();
-    let mut put = command(state.path(), &["put", "a", "there", "--limit", "1MB/s"]);
+    // So large that it takes two minutes at this rate.
+    fs::File::create(state.path().join("a")).unwrap().set_len(1 << 30).unwrap();
+    let mut put = command(state.path(), &["put", "a", "there", "--limit", "8MB/s"]);
     let mut child = put.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let journals = state.path().join("ascertain/transfers");
     let is_begun = || {
@@ -94,13 +94,12 @@ fn what_changed_since_it_was_broken_off_is_the_sources_failure() {
             })
         })
     };
-    while !is_begun() {
+    wait_until("a part is in the journal", || {
         assert!(child.try_wait().unwrap().is_none(), "it was faster than its limit");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    fs::write(state.path().join("a"), vec![8; 8_000_000]).unwrap();
+        is_begun()
+    });
+    kill(child);
+    fs::File::options().write(true).open(state.path().join("a")).unwrap().write_all(b"changed").unwrap();
     let again = ascertain(state.path(), &["put", "a", "there"]);
     assert!(
         again.code == Some(5) && again.stderr.contains("--fresh begins anew"),
@@ -191,9 +190,9 @@ fn what_goes_wrong_has_a_code_and_a_way_out() {
 /// Against stores that know these accounts.
 #[test]
 fn what_the_readme_has_to_type_works() {
-    let readme = include_str!("../../transfer/README.md");
+    let readme = include_str!("../../../transfer/README.md");
     let typed = readme.split_once("```sh\n").unwrap().1.split_once("```").unwrap().0;
-    assert!(include_str!("../../../docs/guide.md").contains(typed), "the guide has it too");
+    assert!(include_str!("../../../../docs/guide.md").contains(typed), "the guide has it too");
     let started = |store: Store| store.start(TcpListener::bind("127.0.0.1:0").unwrap(), None).unwrap();
     let value = |name: &str| {
         let rest = typed.split_once(&format!("{name}=")).unwrap().1;
@@ -255,18 +254,14 @@ fn what_a_killed_put_has_left_is_cleaned() {
     let mut child = put.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     input.write_all(&vec![7; 3 << 20]).unwrap();
-    // It waits for more.
-    while fs::read_dir(&store).unwrap().count() == 0 {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    // It waits for more input.
+    wait_until("the upload has begun", || fs::read_dir(&store).unwrap().count() > 0);
     let clean = || {
         age(&store);
         ascertain(state.path(), &["clean", "store"])
     };
     assert_eq!((clean().code, &*clean().stdout), (Some(0), "nothing is left\n"), "it is not over");
-    // Rust's name for SIGKILL.
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill(child);
     let cleaned = clean();
     let said = "store/a is given up, from standard input\n";
     assert!(cleaned.code == Some(0) && cleaned.stdout.ends_with(said), "{}{}", cleaned.stdout, cleaned.stderr);

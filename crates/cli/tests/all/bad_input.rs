@@ -1,11 +1,8 @@
 //! Bad input: one clear message that names the thing, the documented exit code, nothing half-written.
-#![allow(missing_docs)]
-
-mod common;
 
 use std::io::Write;
 
-use common::{ascertain, command, ran, runs};
+use crate::common::{ascertain, command, ran, runs};
 
 /// Arguments, the exit code, and what the message says.
 const CASES: &[(&[&str], i32, &str)] = &[

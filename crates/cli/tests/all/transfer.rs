@@ -1,16 +1,14 @@
 //! The experiment `transfer`, as it is typed.
-#![cfg(target_os = "linux")]
-#![allow(missing_docs)]
 
-mod common;
-
+use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Stdio;
-use std::{fs, thread};
 
 use ascertain_netlab::store::{Kind, RunningStore, Store};
-use common::{ascertain, command, ran, runs};
+use ascertain_sys::testing::wait_until;
+
+use crate::common::{ascertain, command, ran, runs, send_signal};
 
 fn started(store: Store) -> RunningStore {
     store.start(TcpListener::bind("127.0.0.1:0").unwrap(), None).unwrap()
@@ -39,7 +37,7 @@ fn text_below(folder: &Path) -> String {
 #[test]
 fn it_needs_nothing_installed() {
     let state = tempfile::tempdir().unwrap();
-    let mut arguments = vec!["run", "transfer", "--no-claims", "-t", "2", "--format", "json"];
+    let mut arguments = vec!["run", "transfer", "--no-claims", "--max-time", "1h", "-t", "2", "--format", "json"];
     let levels = ["size=2M,4M", "block=250k,500k", "connections=8", "scale=1", "rtt_ms=10", "rate_kb_s=20000"];
     arguments.extend(levels.iter().flat_map(|level| ["--at", *level]));
     let ran = ascertain(state.path(), &arguments);
@@ -75,7 +73,20 @@ fn somebodys_store_is_as_it_was_and_its_keys_are_nowhere() {
     let state = tempfile::tempdir().unwrap();
     let secret = "a-secret-that-is-looked-for";
     let store = started(Store { secret: secret.into(), ..Store::s3() });
-    let arguments = ["run", "transfer", "--no-claims", "-t", "1", "--at", "size=12M", "--at", "block=6M", "--at"];
+    let arguments = [
+        "run",
+        "transfer",
+        "--no-claims",
+        "--max-time",
+        "1h",
+        "-t",
+        "1",
+        "--at",
+        "size=12M",
+        "--at",
+        "block=6M",
+        "--at",
+    ];
     let mut command = command_for(state.path(), &store, &[&arguments[..], &["url=s3://bucket/mine"]].concat());
     let ran = ran(command.output().unwrap());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -92,19 +103,27 @@ fn somebodys_store_is_as_it_was_and_its_keys_are_nowhere() {
 fn nothing_is_left_there_after_ctrl_c() {
     for variant in ["one-stream", "blocks", "model"] {
         let state = tempfile::tempdir().unwrap();
-        // It would take minutes.
-        let store = started(Store { bytes_per_s: Some(100_000), ..Store::s3() });
-        let arguments =
-            ["run", "transfer", "--no-claims", "--variants", variant, "--at", "size=24M", "--at", "block=6M"];
+        // It would take an hour.
+        let store = started(Store { bytes_per_s: Some(5_000), ..Store::s3() });
+        let arguments = [
+            "run",
+            "transfer",
+            "--no-claims",
+            "--max-time",
+            "1h",
+            "--variants",
+            variant,
+            "--at",
+            "size=24M",
+            "--at",
+            "block=6M",
+        ];
         let arguments = [&arguments[..], &["--at", "url=s3://bucket/mine"]].concat();
         let mut command = command_for(state.path(), &store, &arguments);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        while !store.seen().iter().any(|seen| seen.body_bytes > 0) {
-            thread::sleep(std::time::Duration::from_millis(5));
-        }
+        wait_until("a byte has arrived", || store.seen().iter().any(|seen| seen.body_bytes > 0));
         // Not SIGINT, which is ignored below `nohup` and `&`.
-        let ended = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
-        assert!(ended.success());
+        send_signal(&child, "-TERM");
         let ran = ran(child.wait_with_output().unwrap());
         assert_eq!(ran.code, Some(130), "{variant}: {}", ran.stderr);
         let seen = store.seen();
@@ -125,11 +144,8 @@ fn ctrl_c_among_many_files_is_said_once() {
     let store = started(Store { bytes_per_s: Some(1_000), ..Store::s3() });
     let mut command = command_for(state.path(), &store, &["put", "folder", "s3://bucket"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    while store.seen().is_empty() {
-        thread::sleep(std::time::Duration::from_millis(5));
-    }
-    let ended = std::process::Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
-    assert!(ended.success());
+    wait_until("the store is asked", || !store.seen().is_empty());
+    send_signal(&child, "-TERM");
     let ran = ran(child.wait_with_output().unwrap());
     let said = "interrupted: 3 of 3 files not moved; the same command, with --skip-unchanged, goes on\n";
     assert_eq!((ran.code, &*ran.stderr, &*ran.stdout), (Some(130), said, ""));

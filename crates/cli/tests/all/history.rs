@@ -1,13 +1,11 @@
 //! `ascertain history` lists, follows, compares and deletes runs.
-#![allow(missing_docs)]
-
-mod common;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use common::{Ran, ascertain};
 use serde_json::Value;
+
+use crate::common::{self, Ran, ascertain};
 
 /// A folder of runs: twice the same two commands, and then a third.
 struct Runs {

@@ -1,18 +1,15 @@
 //! `clean`: what `put` and `get` left in stores when they were killed.
-#![allow(missing_docs)]
-
-mod common;
 
 use std::fs::{self, File};
 use std::io::Write;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use ascertain_netlab::store::{Dialect, Kind, RunningStore, Store};
-use common::{Ran, command, ran};
+use ascertain_sys::testing::wait_until;
+
+use crate::common::{Ran, command, kill, ran};
 
 fn start(store: Store) -> (RunningStore, String) {
     let scheme = match store.dialect {
@@ -58,17 +55,11 @@ fn putting(store: &RunningStore, state: &Path, arguments: &[&str]) -> Child {
         child.stdin.as_mut().unwrap().write_all(&vec![7; 12 << 20]).unwrap();
     }
     let is_there = || store.seen()[before..].iter().any(|seen| seen.kind == Kind::PutBlock && seen.status.is_some());
-    while !is_there() {
+    wait_until("a block is in the store", || {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it was killed");
-        thread::sleep(Duration::from_millis(2));
-    }
+        is_there()
+    });
     child
-}
-
-/// Killed as nobody can prevent.
-fn killed(mut child: Child) {
-    child.kill().unwrap();
-    child.wait().unwrap();
 }
 
 fn journals(state: &Path) -> Vec<String> {
@@ -89,7 +80,7 @@ fn an_upload_that_nobody_can_go_on_with_is_given_up() {
             assert_eq!(store.uploads("bucket"), 1);
             assert_eq!(clean(&store, state, &[]).stdout, "nothing is left\n", "it goes on");
             assert_eq!(store.uploads("bucket"), 1);
-            killed(child);
+            kill(child);
             let note = journals(state).concat();
             assert!(note.contains(&address) && !note.contains("PLANTED"), "{note}");
             assert!(!note.contains(&store.store().secret), "{note}");
@@ -121,7 +112,7 @@ fn a_journal_is_named_until_it_is_given_up() {
         let state = state.path();
         large_file(state);
         let (store, address) = start(served);
-        killed(putting(&store, state, &["file", &address, "--limit", "8MB/s"]));
+        kill(putting(&store, state, &["file", &address, "--limit", "8MB/s"]));
         let is_s3 = store.store().dialect == Dialect::S3;
         for arguments in [&[][..], &["--give-up", "1h"]] {
             let named = clean(&store, state, arguments);
@@ -150,15 +141,16 @@ fn a_download_is_given_up() {
     let state = state.path();
     large_file(state);
     let mut get = command(state, &["get", "file", "into/copy", "--limit", "4MB/s", "--quiet"]);
-    let child = get.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = get.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let names = || {
         let names = fs::read_dir(state.join("into")).into_iter().flatten();
         names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
     };
-    while !state.join("ascertain/transfers").exists() || !journals(state).concat().contains("done") {
-        thread::sleep(Duration::from_millis(2));
-    }
-    killed(child);
+    wait_until("a part is in the journal", || {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was killed");
+        state.join("ascertain/transfers").exists() && journals(state).concat().contains("done")
+    });
+    kill(child);
     assert!(names()[0].ends_with(".part"), "{:?}", names());
     let given_up = ran(command(state, &[CLEAN, &["--give-up", "1ns"]].concat()).output().unwrap());
     assert!(given_up.code == Some(0) && given_up.stdout.contains("into/copy is given up"), "{}", given_up.stderr);

@@ -1,8 +1,4 @@
 //! `ascertain barrierd`: the daemon as a process, where this machine and user can have one.
-#![cfg(target_os = "linux")]
-#![allow(missing_docs)]
-
-mod common;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,9 +7,10 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use ascertain_sync::barrierd::{Client, Error};
-use ascertain_sys::testing::left_out;
-use common::{ascertain, command};
+use ascertain_sys::testing::{left_out, wait_until};
 use tempfile::TempDir;
+
+use crate::common::{ascertain, command, send_signal};
 
 /// A daemon of a test's own, which ends with it.
 struct Running {
@@ -40,11 +37,6 @@ impl Running {
         assert!(said.starts_with("error: "), "{said}");
         left_out(said);
         None
-    }
-
-    fn signal(&mut self, name: &str) {
-        let pid = self.process.id().to_string();
-        assert!(std::process::Command::new("kill").args([name, &pid]).status().unwrap().success());
     }
 
     /// A field of the kernel's account of the process.
@@ -75,11 +67,13 @@ fn it_serves_without_privileges_and_ends_in_order() {
     let Some(mut running) = Running::new() else { return };
     let client = Client::open(&running.path).unwrap();
     client.wait(client.timestamp(), None, at_last()).unwrap();
-    // All CPUs may have passed by interrupts of their own; who waits for such a CPU, which never passes, makes it beat.
-    while client.status().beats == 0 {
+    // All CPUs may have passed by interrupts of their own. A client that waits for a CPU that does not exist, and so
+    // never passes, makes the daemon beat.
+    wait_until("the daemon beats", || {
         let deadline = Instant::now() + Duration::from_millis(10);
         assert!(matches!(client.wait(client.timestamp(), Some(&[u32::MAX]), deadline), Err(Error::Late { .. })));
-    }
+        client.status().beats > 0
+    });
     if is_root(Path::new("/proc/self")) {
         assert_eq!(running.kernel_says("Uid"), "65534\t65534\t65534\t65534");
         assert_eq!(u64::from_str_radix(&running.kernel_says("CapPrm"), 16), Ok(1 << 39));
@@ -97,7 +91,7 @@ fn it_serves_without_privileges_and_ends_in_order() {
     assert_eq!((&json["schema"], &json["path"]), (&"ascertain.barrierd/1".into(), &path.into()));
     assert!(json["beats"].as_u64() >= Some(1) && json["cpus"].as_array().unwrap().len() == client.cpus() as usize);
 
-    running.signal("-TERM");
+    send_signal(&running.process, "-TERM");
     assert_eq!(running.process.wait().unwrap().code(), Some(0));
     assert!(matches!(client.wait(client.timestamp(), Some(&[u32::MAX]), at_last()), Err(Error::Gone)));
     assert!(matches!(Client::open(&running.path), Err(Error::NotRunning { .. })));
@@ -122,7 +116,7 @@ fn a_client_of_a_killed_daemon_is_told_at_once() {
 fn a_client_of_a_stopped_daemon_waits_no_longer_than_it_said() {
     let Some(mut running) = Running::new() else { return };
     let client = Client::open(&running.path).unwrap();
-    running.signal("-STOP");
+    send_signal(&running.process, "-STOP");
     let deadline = Instant::now() + Duration::from_millis(30);
     assert!(matches!(client.wait(client.timestamp(), Some(&[u32::MAX]), deadline), Err(Error::Late { .. })));
     assert!(client.is_alive(), "stopped is not ended");

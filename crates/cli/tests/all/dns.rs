@@ -1,13 +1,8 @@
 //! Name servers, as somebody sees them who waits for a record.
-#![cfg(target_os = "linux")]
-#![allow(missing_docs)]
-
-mod common;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,9 +11,10 @@ use std::time::Duration;
 
 use ascertain_netlab::Error;
 use ascertain_netlab::dns::{Change, Name, Plan, RData, RecordType, Request, Served, Simulation, To, exchange, update};
-use ascertain_netlab::installed::{bind, knot, nsd};
-use ascertain_sys::testing::left_out;
-use common::{Ran, ascertain, ran};
+use ascertain_netlab::installed::{Program, bind, knot, nsd, start_anywhere};
+use ascertain_sys::testing::{left_out, wait_until};
+
+use crate::common::{Ran, ascertain, ran, write_script};
 
 const NAME: &str = "_acme-challenge.example.";
 
@@ -46,7 +42,7 @@ fn waited(state: &Path, servers: &[SocketAddr], more: &[&str]) -> Ran {
     let addresses: Vec<String> = servers.iter().map(ToString::to_string).collect();
     let levels = [format!("record={NAME}"), "expect=token".into(), format!("addresses={}", addresses.join(","))];
     let levels = levels.iter().flat_map(|level| ["--at", level]);
-    let arguments = ["run", "dns-propagation", "--at", "interval_ms=100"];
+    let arguments = ["run", "dns-propagation", "--max-time", "10min", "--at", "interval_ms=100"];
     ascertain(state, &arguments.into_iter().chain(levels).chain(more.iter().copied()).collect::<Vec<_>>())
 }
 
@@ -64,8 +60,8 @@ fn serve(socket: &UdpSocket, questions: u64, is_over: &AtomicBool) {
     }
 }
 
-/// Two servers, one of which has the record when it has been asked a thousand times: before the record is waited for,
-/// it is seen for a second who answers.
+/// Two servers, one of which has the record when it has been asked a thousand times. The command first asks for about a
+/// second to see which servers answer, so that it starts to wait before the second server has the record, as a rule.
 fn waited_for_two(state: &Path, format: &str) -> (Ran, [SocketAddr; 2]) {
     let servers = [1, 1_000].map(|questions| (UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(), questions));
     let addresses = servers.each_ref().map(|(socket, _)| socket.local_addr().unwrap());
@@ -92,14 +88,11 @@ fn a_record_is_waited_for_once() {
     assert_eq!(all["n"], 1, "{all}");
     let remarks = ran.json()["remarks"].clone();
     let remark = remarks[0].clone();
-    assert!(
-        remark["remark"].as_str().unwrap().starts_with("all 2 servers say so, the last of them after "),
-        "{remark}"
-    );
+    assert!(remark["remark"].as_str().unwrap().starts_with("all 2 servers say so, "), "{remark}");
     assert_eq!((&remark["variant"], &remark["remark_code"]["agree"]), (&"watch".into(), &2.into()));
-    // So is when each of them had it.
+    // There is a time for each server, and each is one replica.
     let by_key = ran.json()["by_key"].as_array().unwrap().clone();
-    for (metric, medians) in [("server", 0.0..60e9), ("replicas", 1.0..2.0)] {
+    for (metric, medians) in [("server", 0.0..=f64::MAX), ("replicas", 1.0..=1.0)] {
         let of_metric: Vec<_> = by_key.iter().filter(|point| point["metric"] == metric).collect();
         let keys: BTreeSet<_> = of_metric.iter().map(|point| point["key"].as_str().unwrap().to_string()).collect();
         assert_eq!(keys, addresses.iter().map(ToString::to_string).collect(), "{by_key:?}");
@@ -115,7 +108,7 @@ fn a_record_is_waited_for_once() {
 fn a_terminal_shows_the_curve_and_a_sentence() {
     let state = tempfile::tempdir().unwrap();
     let (ran, addresses) = waited_for_two(state.path(), "table");
-    assert!(ran.stdout.contains("`watch`: all 2 servers say so, the last of them after "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("`watch`: all 2 servers say so, "), "{}", ran.stdout);
     // Nothing is said of what is not asked for.
     assert!(!ran.stderr.contains("claim") && !ran.stdout.contains("Unavailable"), "{}{}", ran.stderr, ran.stdout);
     let in_one_line = ran.stdout.replace('\n', " ");
@@ -125,7 +118,8 @@ fn a_terminal_shows_the_curve_and_a_sentence() {
     assert!(addresses.iter().all(|server| curve.contains(&server.to_string())), "{curve}");
 }
 
-/// Also of a server that never answers.
+/// One server does not have the record, and the other never answers. A machine that stops for all of the second may not
+/// hear of the first one either.
 #[test]
 fn what_does_not_come_in_time_is_said() {
     let state = tempfile::tempdir().unwrap();
@@ -137,7 +131,9 @@ fn what_does_not_come_in_time_is_said() {
     let says = format!("Failed (after 1s {one}, {other} are still not as expected): `watch`.");
     let stdout = ran.stdout.replace('\n', " ");
     assert!(stdout.contains(&says), "{stdout} {}", ran.stderr);
-    assert!(stdout.contains(&format!("`watch`: 0 of 2 servers say so; {one} answers NXDOMAIN, for 1")), "{stdout}");
+    let of_one = format!("`watch`: 0 of 2 servers say so; {one} ");
+    let says = ["answers NXDOMAIN, for ", "does not answer, for "].map(|words| of_one.clone() + words);
+    assert!(says.iter().any(|says| stdout.contains(says)), "{stdout}");
     assert!(stdout.contains(&format!("; {other} does not answer, for 1")), "{stdout}");
 }
 
@@ -192,8 +188,7 @@ fn the_readmes_hook_waits_for_what_it_adds() {
     for (name, text) in
         [("hook.sh", hook.collect::<Vec<_>>().join("\n")), ("ascertain", ascertain), ("nsupdate", nsupdate)]
     {
-        fs::write(at(name), text).unwrap();
-        fs::set_permissions(at(name), fs::Permissions::from_mode(0o755)).unwrap();
+        write_script(&at(name), &text);
     }
     let path = format!("{}:{}", state.path().display(), std::env::var("PATH").unwrap());
     let mut hook = Command::new(at("hook.sh"));
@@ -201,13 +196,11 @@ fn the_readmes_hook_waits_for_what_it_adds() {
     hook.env("CERTBOT_DOMAIN", "example").env("CERTBOT_VALIDATION", "token");
     let ran = thread::scope(|scope| {
         let hook = scope.spawn(|| ran(hook.output().unwrap()));
-        let told = loop {
-            match fs::read_to_string(at("told")) {
-                Ok(told) => break told,
-                Err(_) => thread::sleep(Duration::from_millis(20)),
-            }
-            assert!(!hook.is_finished(), "{}", hook.join().unwrap().stderr);
-        };
+        wait_until("the hook has called nsupdate", || {
+            assert!(!hook.is_finished() || at("told").exists(), "the hook ended, and did not call nsupdate");
+            at("told").exists()
+        });
+        let told = fs::read_to_string(at("told")).unwrap();
         assert_eq!(told, format!("update add {NAME} 60 TXT \"token\"\nsend\n"));
         add(zone.primary(), "token");
         hook.join().unwrap()
@@ -220,10 +213,12 @@ fn servers_that_are_installed_are_asked() {
     let state = tempfile::tempdir().unwrap();
     let mut running = Vec::new();
     for program in [knot, bind, nsd] {
-        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
-        let mut program = program(address);
-        program.files[1].1 += &format!("{NAME} 1 TXT token\n");
-        match program.start() {
+        let with_record = |address| {
+            let mut program = Program { limit: Duration::from_secs(300), ..program(address) };
+            program.files[1].1 += &format!("{NAME} 1 TXT token\n");
+            program
+        };
+        match start_anywhere(with_record) {
             Ok(server) => running.push(server),
             Err(error @ Error::NotInstalled { .. }) => left_out(error),
             Err(error) => panic!("{error}"),

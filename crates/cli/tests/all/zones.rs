@@ -1,20 +1,17 @@
 //! Zones at providers that are told by HTTP, end to end: credentials from the environment, and from nowhere else; and
 //! what a run that was killed has left.
-#![allow(missing_docs)]
-#![cfg(target_os = "linux")]
-
-mod common;
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::path::Path;
 use std::process::Command;
-use std::thread::sleep;
 use std::time::Duration;
 
 use ascertain_netlab::dns::{Plan, Served};
 use ascertain_netlab::provider::{HostedZone, Interface, Provider, RunningProvider};
-use common::{Ran, command, ran};
+use ascertain_sys::testing::wait_until;
+
+use crate::common::{Ran, command, kill, ran};
 
 const LOCAL: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 const BOTH: [Interface; 2] = [Interface::Route53, Interface::CloudDns];
@@ -78,7 +75,18 @@ impl Stand {
         let addresses: Vec<String> = self.zone.servers().iter().map(ToString::to_string).collect();
         let (addresses, endpoint) =
             (format!("addresses={}", addresses.join(",")), format!("endpoint={}", self.running.url()));
-        let mut arguments = vec!["run", "dns-propagation", "--trials", "1", "--at", "zone=example", "--at", &addresses];
+        let mut arguments = vec![
+            "run",
+            "dns-propagation",
+            "--trials",
+            "1",
+            "--max-time",
+            "10min",
+            "--at",
+            "zone=example",
+            "--at",
+            &addresses,
+        ];
         match self.running.provider().interface {
             Interface::Route53 => arguments.extend(["--variants", "route53"]),
             Interface::CloudDns => arguments.extend(["--variants", "cloud-dns", "--at", &endpoint]),
@@ -135,13 +143,11 @@ fn what_a_killed_run_has_left_is_cleaned_through_the_same_provider() {
     for interface in BOTH {
         let stand = Stand::new(interface, Duration::MAX);
         let mut child = stand.run().stderr(std::process::Stdio::null()).spawn().unwrap();
-        while stand.running.names().is_empty() {
+        wait_until("the record is there", || {
             assert!(child.try_wait().unwrap().is_none(), "it has ended");
-            sleep(Duration::from_millis(10));
-        }
-        // Rust's name for SIGKILL.
-        child.kill().unwrap();
-        child.wait().unwrap();
+            !stand.running.names().is_empty()
+        });
+        kill(child);
         let [name] = &stand.running.names()[..] else { panic!("one is left") };
         // Without credentials it stays, and so does the note.
         let without = ran(stand.command(&["clean", "."]).output().unwrap());

@@ -1,12 +1,9 @@
 //! `ascertain report` on real runs.
-#![allow(missing_docs)]
-
-mod common;
 
 use std::fs;
 use std::path::Path;
 
-use common::{ascertain, runs};
+use crate::common::{MANY_FAULTS, ascertain, runs};
 
 /// A comparison of two commands, quickly.
 fn compare(state: &Path) {
@@ -155,7 +152,7 @@ fn check_and_run_leave_their_report() {
     let state = tempfile::tempdir().unwrap();
     for arguments in [
         ["check", "--only", "fill-rate.975", "--max-time", "1s"].as_slice(),
-        &["run", "fill-rate", "--no-claims", "--trials", "3", "--at", "bins=10"],
+        &["run", "fill-rate", "--no-claims", "--max-time", "10min", "--trials", "3", "--at", "bins=10"],
     ] {
         let ran = ascertain(state.path(), arguments);
         let report = runs(state.path()).pop().unwrap().join("report.html");
@@ -175,7 +172,7 @@ fn a_recorded_run_is_printed_as_its_check_would_have_been() {
     };
     fs::write(state.path().join("claims.toml"), (0..7).map(claim).collect::<String>()).unwrap();
     for folder in [&[][..], &["--evidence", "elsewhere"]] {
-        let check = ["check", "claims.toml", "--error", "0.1", "--max-trials", "40"];
+        let check = ["check", "claims.toml", "--max-time", "10min", "--error", "0.1", "--max-trials", "40"];
         let ran = ascertain(state.path(), &[&check, folder].concat());
         assert!(ran.stdout.contains("7 claims: 5 hold, 2 refuted."), "{}{}", ran.stdout, ran.stderr);
         let words = ran.stdout.replace('\n', " ");
@@ -200,10 +197,11 @@ fn claims_are_counted_by_their_answers() {
     let state = tempfile::tempdir().unwrap();
     let claim = "[[claim]]\nid = \"own\"\ncommand = \"true\"\npredicate = \"exit == 0\"\nrate = 0.5\n";
     fs::write(state.path().join("claims.toml"), claim).unwrap();
-    let check = ascertain(state.path(), &["check", "claims.toml", "--error", "0.1"]);
+    let check = ascertain(state.path(), &["check", "claims.toml", "--max-time", "10min", "--error", "0.1"]);
     assert!(check.stdout.ends_with("1 claim: 1 holds.\n"), "{}{}", check.stdout, check.stderr);
-    let compare = ascertain(state.path(), &["compare", "--error", "0.2", "sleep 0.001", "sleep 0.1"]);
-    assert!(compare.stdout.contains(" is slower than "), "{}{}", compare.stdout, compare.stderr);
+    let by = ["compare", "--metric", "page_faults", "--max-time", "10min", "--error", "0.2"];
+    let compare = ascertain(state.path(), &[&by[..], &["true", MANY_FAULTS]].concat());
+    assert!(compare.stdout.contains(" has more page faults than "), "{}{}", compare.stdout, compare.stderr);
     let all = ascertain(state.path(), &["report", "--all"]).stdout;
     assert!(all.ends_with("1 claim: 1 slower.\n"), "{all}");
 }

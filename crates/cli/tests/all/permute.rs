@@ -1,17 +1,15 @@
 //! `ascertain permute` on files, on runs, and on what it can't read.
-#![allow(missing_docs)]
-
-mod common;
 
 use std::fmt::Write;
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 
-use common::{ascertain, command, ran, runs};
+use ascertain_sys::testing::wait_until;
 use serde_json::Value;
+
+use crate::common::{Ran, ascertain, command, ran, runs, send_signal};
 
 /// A file of whole numbers, one a line.
 fn numbers(folder: &Path, name: &str, numbers: std::ops::Range<i32>) {
@@ -166,26 +164,33 @@ fn gates_have_their_exit_codes() {
     assert_eq!(code(&["a.txt", "b.txt", "--fail-if", "different", "--max-shuffles", "10"]), Some(3));
 }
 
+/// A command with a peak of 50 MB of memory.
+const LARGE: &str = "dd if=/dev/zero of=/dev/null bs=50000000 count=1";
+
 #[test]
 fn arms_of_runs_are_samples() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    let measured = ascertain(folder, &["compare", "-q", "-r", "12", "sleep 0.001", "sleep 0.2"]);
+    let compare = ["compare", "-q", "-r", "12", "true", LARGE];
+    let measured = ascertain(folder, &compare);
     assert_eq!(measured.code, Some(0), "{}", measured.stderr);
     let run = runs(folder).pop().unwrap();
     let run = run.file_name().unwrap().to_str().unwrap();
     let permute = |arguments: &[&str]| ascertain(folder, &[&["permute"], arguments].concat());
-    let (short, long) = (format!("{run}:sleep 0.001"), format!("{run}:sleep 0.2"));
-    // Not the mean: one that had to wait for a CPU would be enough to hide the difference.
-    let asked = ["--metric", "wall", "--statistic", "median", "--format", "json", "--shift", "1ms", &short, &long];
+    let (small, large) = (format!("{run}:true"), format!("{run}:{LARGE}"));
+    let by = ["--metric", "memory_peak", "--statistic", "median", "--format", "json", "--shift", "1kB"];
+    let asked = [&by[..], &[&small, &large]].concat();
     let ran = permute(&asked);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stderr.contains("arms of one run"), "{}", ran.stderr);
     let json = ran.json();
-    assert_eq!((&json["decision"], &json["unit"], &json["shift"]), (&"different".into(), &"ns".into(), &1e6.into()));
-    assert_eq!((&json["samples"][0]["n"], &json["samples"][0]["name"]), (&12.into(), &"sleep 0.001".into()));
+    assert_eq!((&json["decision"], &json["unit"], &json["shift"]), (&"different".into(), &"B".into(), &1e3.into()));
+    assert_eq!((&json["samples"][0]["n"], &json["samples"][0]["name"]), (&12.into(), &"true".into()));
+    let in_time_units = permute(&["--metric", "wall", "--format", "json", "--shift", "1ms", &small, &large]).json();
+    assert_eq!((&in_time_units["unit"], &in_time_units["shift"]), (&"ns".into(), &1e6.into()));
+    let which = format!("which arm? name one as RUN:ARM; there is `true`, `{LARGE}`");
     for (arguments, message) in [
-        (vec!["--metric", "wall", run, run], "which arm? name one as RUN:ARM; there is `sleep 0.001`, `sleep 0.2`"),
+        (vec!["--metric", "wall", run, run], &*which),
         (
             vec!["--metric", "wal", run, run],
             "there is `wall`, `user`, `system`, `memory_peak`, `exit`; did you mean `wall`?",
@@ -196,15 +201,15 @@ fn arms_of_runs_are_samples() {
         let refused = permute(&arguments);
         assert!(refused.code == Some(2) && refused.stderr.contains(message), "{arguments:?}: {}", refused.stderr);
     }
-    let again = ascertain(folder, &["compare", "-q", "-r", "12", "sleep 0.001", "sleep 0.2"]);
+    let again = ascertain(folder, &compare);
     assert_eq!(again.code, Some(0), "{}", again.stderr);
-    let other = format!("{}:sleep 0.001", runs(folder).pop().unwrap().display());
-    let between = permute(&["--metric", "wall", &short, &other]);
+    let other = format!("{}:true", runs(folder).pop().unwrap().display());
+    let between = permute(&["--metric", "wall", &small, &other]);
     assert!(between.stderr.contains("differs from run to run"), "{}", between.stderr);
     assert!(!between.stderr.contains("arms of one run") && !ran.stderr.contains("differs from run to run"));
-    let mistyped = format!("{run}:sleep 0.3");
-    let refused = permute(&["--metric", "wall", &mistyped, &long]);
-    assert!(refused.stderr.contains("did you mean `sleep 0.2`?"), "{}", refused.stderr);
+    let mistyped = format!("{run}:trie");
+    let refused = permute(&["--metric", "wall", &mistyped, &large]);
+    assert!(refused.stderr.contains("did you mean `true`?"), "{}", refused.stderr);
 }
 
 #[test]
@@ -254,9 +259,8 @@ fn a_run_that_lost_rows_is_no_sample() {
         let arguments = ["permute", "--metric", "wall", "--seed", "1", "--format", "csv", "--max-shuffles", "9"];
         ascertain(folder, &[&arguments[..], &[&first, &second]].concat())
     };
-    let figures = |ran: &common::Ran| -> Vec<String> {
-        ran.stdout.lines().map(|line| line.rsplit(',').take(4).collect()).collect()
-    };
+    let figures =
+        |ran: &Ran| -> Vec<String> { ran.stdout.lines().map(|line| line.rsplit(',').take(4).collect()).collect() };
     let whole = figures(&permute());
     assert_eq!(whole.len(), 3);
     let lines = fs::read_to_string(run.join("trials.jsonl")).unwrap();
@@ -341,11 +345,11 @@ fn an_interrupted_test_says_what_was_reached() {
         let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:").map(str::trim).map(str::to_string));
         mask.and_then(|mask| u64::from_str_radix(&mask, 16).ok()).is_some_and(|mask| mask & 1 << 14 != 0)
     };
-    while !fs::read_to_string(&caught).is_ok_and(catches) {
+    wait_until("SIGTERM is caught", || {
         assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        fs::read_to_string(&caught).is_ok_and(catches)
+    });
+    send_signal(&child, "-TERM");
     let ran = ran(child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(130), "{}", ran.stderr);
     let json = ran.json();

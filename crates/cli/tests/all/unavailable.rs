@@ -1,10 +1,8 @@
 //! What this machine can't measure: said once a reason, alike in every form.
-#![allow(missing_docs)]
-
-mod common;
 
 use ascertain_sys::machine;
-use common::{ascertain, command, ran, runs};
+
+use crate::common::{ascertain, command, ran, runs};
 
 /// Variants of `sum` that no machine of this kind has, and why.
 const FOREIGN: (&str, &str, &str) = match cfg!(target_arch = "x86_64") {
@@ -75,7 +73,19 @@ fn one_reason_is_one_line_in_every_form() {
     let (first, second, reason) = FOREIGN;
     let said = format!("Unavailable here ({reason}): `{first}`, `{second}`.");
     let variants = format!("{first},naive,{second}");
-    let sweep = ["run", "sum", "--variants", &variants, "--at", "elements=500,1000", "--trials", "2", "--no-claims"];
+    let sweep = [
+        "run",
+        "sum",
+        "--variants",
+        &variants,
+        "--at",
+        "elements=500,1000",
+        "--trials",
+        "2",
+        "--no-claims",
+        "--max-time",
+        "10min",
+    ];
     let state = tempfile::tempdir().unwrap();
     let ran = ascertain(state.path(), &sweep);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -163,13 +173,22 @@ fn a_missing_privilege_is_called_one() {
     let copied = std::process::Command::new("cp").arg(env!("CARGO_BIN_EXE_ascertain")).arg(&program).status();
     assert!(copied.unwrap().success());
     let mut command = std::process::Command::new(program);
-    command.args(["run", "barrier", "--variants", "none,interrupts,heartbeat", "--no-claims", "--no-evidence"]);
+    command.args([
+        "run",
+        "barrier",
+        "--variants",
+        "none,interrupts,heartbeat",
+        "--no-claims",
+        "--no-evidence",
+        "--max-time",
+        "10min",
+    ]);
     command.args(["--trials", "2", "--format", "csv"]).current_dir("/").env("NO_COLOR", "1");
     if fs::metadata("/proc/self").unwrap().uid() == 0 {
         command.uid(65534).gid(65534);
     }
     let ran = match command.output() {
-        Ok(output) => common::ran(output),
+        Ok(output) => ran(output),
         // A container's root may not become another, or there is no other. And temporary files may be where no
         // programs are started, or where nobody gets to.
         Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidInput) => {
@@ -191,12 +210,9 @@ fn a_missing_privilege_is_called_one() {
 #[cfg(target_os = "linux")]
 #[test]
 fn go_builds_before_the_run_begins() {
-    use std::os::unix::fs::PermissionsExt;
-
     let state = tempfile::tempdir().unwrap();
     let go = state.path().join("go");
-    std::fs::write(&go, "#!/bin/sh\necho nothing to build with >&2\nexit 1\n").unwrap();
-    std::fs::set_permissions(&go, std::fs::Permissions::from_mode(0o755)).unwrap();
+    crate::common::write_script(&go, "#!/bin/sh\necho nothing to build with >&2\nexit 1\n");
     let arguments = ["run", "https-throughput", "--no-claims", "--at", "server=go", "--variants", "plain"];
     let ran = ran(command(state.path(), &arguments).env("PATH", state.path()).output().unwrap());
     let said = format!("{}{}", ran.stdout, ran.stderr);

@@ -1,14 +1,12 @@
 //! Results in files of other tools, and the manual page.
-#![allow(missing_docs)]
-
-mod common;
 
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 
-use common::{ascertain, command, ran, runs};
+use ascertain_sys::testing::wait_until;
 use serde_json::Value;
+
+use crate::common::{MANY_FAULTS, ascertain, command, kill, ran, runs};
 
 fn read(folder: &Path, name: &str) -> String {
     std::fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -31,7 +29,7 @@ fn every_command_that_measures_writes_every_kind() {
     let cases: [&[&str]; 3] = [
         &["compare", "-r", "3", "true", "echo a b"],
         &["slo", "--at-least", "60%", "--within", "5s", "--max-trials", "3", "--fail-on", "nothing", "--", "true"],
-        &["run", "fill-rate", "--trials", "3", "--no-claims"],
+        &["run", "fill-rate", "--trials", "3", "--no-claims", "--max-time", "10min"],
     ];
     for arguments in cases {
         let state = tempfile::tempdir().unwrap();
@@ -51,28 +49,29 @@ fn every_command_that_measures_writes_every_kind() {
     }
 }
 
+/// It has more page faults than a `sleep`, and takes at least 100 ms.
+const MANY_FAULTS_AND_SLOW: &str = "sh -c 'env; env; env; env; sleep 0.1'";
+
 #[test]
 fn exports_hold_what_was_measured() {
     let state = tempfile::tempdir().unwrap();
     let exports = all_exports();
-    // Enough to decide where the short one is held up a few times.
-    let mut arguments =
-        vec!["compare", "-q", "--no-evidence", "-r", "40", "--fail-if", "slower", "sleep 0.001", "sleep 0.1"];
-    arguments.extend(["--max-time", "10min"]);
+    let mut arguments = vec!["compare", "-q", "--no-evidence", "-r", "20", "--metric", "page_faults"];
+    arguments.extend(["--fail-if", "slower", "-n", "few", "-n", "the many", "sleep 0.001", MANY_FAULTS_AND_SLOW]);
     arguments.extend(exports.iter().map(String::as_str));
     assert_eq!(ascertain(state.path(), &arguments).code, Some(1));
     let junit = read(state.path(), "junit");
-    assert!(junit.contains("tests=\"1\" failures=\"1\"") && junit.contains("name=\"sleep 0.1\""), "{junit}");
+    assert!(junit.contains("tests=\"1\" failures=\"1\"") && junit.contains("name=\"the many\""), "{junit}");
     assert!(read(state.path(), "github").starts_with("## Ascertain: 1 of 1 failed\n"));
-    let latency = &json(state.path(), "bencher")["compare/sleep 0.1"]["latency"];
+    let latency = &json(state.path(), "bencher")["compare/the many"]["latency"];
     assert!(latency["value"].as_f64().unwrap() >= 100e6 && latency["lower_value"].as_f64().unwrap() >= 100e6);
     let go = read(state.path(), "go");
-    let lines = go.lines().filter(|line| line.starts_with("BenchmarkCompare/sleep_0.1-"));
-    assert_eq!(lines.count(), 40, "{go}");
+    let lines = go.lines().filter(|line| line.starts_with("BenchmarkCompare/the_many-"));
+    assert_eq!(lines.count(), 20, "{go}");
     let google = json(state.path(), "google-benchmark");
     let benchmarks = google["benchmarks"].as_array().unwrap();
-    assert_eq!(benchmarks.len(), 2 * (40 + 3));
-    assert_eq!(benchmarks[0]["run_name"], "compare/sleep 0.001");
+    assert_eq!(benchmarks.len(), 2 * (20 + 3));
+    assert_eq!(benchmarks[0]["run_name"], "compare/few");
     assert!(benchmarks[0]["cpu_time"].as_f64().unwrap() < benchmarks[0]["real_time"].as_f64().unwrap());
 }
 
@@ -222,21 +221,19 @@ fn a_run_whose_evidence_can_not_go_on_goes_on_without() {
     assert!(claim["unknown"].as_u64().unwrap() > 100, "{claim}");
 }
 
-/// A run that is killed leaves whole files of what was known, and nothing half-written.
+/// A run that is killed leaves whole files of what was known, and nothing half-written. It would have a million trials,
+/// so that it does not end before it is killed.
 #[cfg(target_os = "linux")]
 #[test]
 fn killed_runs_leave_what_was_known() {
     let state = tempfile::tempdir().unwrap();
     let exports = all_exports();
-    let mut arguments = vec!["compare", "--no-evidence", "--max-time", "10min", "sleep 0.01", "sleep 0.01"];
+    let mut arguments = vec!["compare", "--no-evidence", "-r", "1000000", "sleep 0.01", "sleep 0.01"];
     arguments.extend(exports.iter().map(String::as_str));
-    let mut child = command(state.path(), &arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let child = command(state.path(), &arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     // The last of the files shows after all others.
-    while !ALL.iter().all(|kind| state.path().join(kind).exists()) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    wait_until("all files are there", || ALL.iter().all(|kind| state.path().join(kind).exists()));
+    kill(child);
     assert_eq!(json(state.path(), "json")["results"].as_array().unwrap().len(), 2);
     assert!(json(state.path(), "bencher")["compare/sleep 0.01"]["latency"]["value"].as_f64().unwrap() >= 10e6);
     assert_eq!(json(state.path(), "google-benchmark")["context"]["final"], false);
@@ -248,7 +245,8 @@ fn killed_runs_leave_what_was_known() {
 #[test]
 fn a_run_that_is_there_is_exported_by_continuing_it() {
     let state = tempfile::tempdir().unwrap();
-    let decided = ascertain(state.path(), &["compare", "-q", "--max-time", "10min", "sleep 0.03", "sleep 0.001"]);
+    let by = ["compare", "-q", "--metric", "page_faults", "--max-time", "10min"];
+    let decided = ascertain(state.path(), &[&by[..], &[MANY_FAULTS, "true"]].concat());
     assert_eq!(decided.code, Some(0), "{}", decided.stderr);
     let ran = ascertain(state.path(), &["continue", "--export-go", "a.go", "--format", "json"]);
     let trials = ran.json()["claims"][0]["trials"].as_u64().unwrap() as usize;

@@ -1,5 +1,4 @@
 //! What the documents name is there.
-#![allow(missing_docs)]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

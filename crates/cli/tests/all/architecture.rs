@@ -1,5 +1,4 @@
 //! What DESIGN says of the layout, checked: dependencies point one way, and `unsafe` has its places.
-#![allow(missing_docs)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,11 +1,9 @@
 //! `ascertain power` says what a judge will do.
-#![allow(missing_docs)]
-
-mod common;
 
 use ascertain_stats::{Judge, MarginJudge, power};
-use common::{Ran, ascertain};
 use serde_json::Value;
+
+use crate::common::{Ran, ascertain};
 
 fn run(arguments: &[&str]) -> Ran {
     let state = tempfile::tempdir().unwrap();

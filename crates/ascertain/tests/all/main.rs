@@ -1,0 +1,7 @@
+//! A bench, the examples, and runs that are stopped, in one test program.
+#![allow(missing_docs)]
+
+mod bench;
+mod common;
+mod examples;
+mod stop;

@@ -1,0 +1,32 @@
+//! End-to-end tests of the `ascertain` binary, in one test program.
+#![allow(missing_docs)]
+
+mod architecture;
+mod bad_input;
+#[cfg(target_os = "linux")]
+mod barrierd;
+mod calibrate_here;
+mod clean;
+mod commands;
+mod common;
+mod compare;
+mod continuing;
+#[cfg(target_os = "linux")]
+mod dns;
+mod documents;
+mod exports;
+mod history;
+mod hyperfine;
+mod listen;
+#[cfg(target_os = "linux")]
+mod minio_azurite;
+mod moves;
+mod permute;
+mod power;
+mod progress;
+mod report;
+#[cfg(target_os = "linux")]
+mod transfer;
+mod unavailable;
+#[cfg(target_os = "linux")]
+mod zones;
