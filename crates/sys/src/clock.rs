@@ -204,8 +204,8 @@ mod tests {
 
     #[test]
     fn the_clock_of_this_machine() {
-        assert!(step_ns() >= 1.0 && step_ns() < 100_000_000.0);
-        assert!(cost_ns() > 0.0 && cost_ns() < 100_000.0);
+        assert!(step_ns() >= 1.0 && step_ns().is_finite());
+        assert!(cost_ns() > 0.0 && cost_ns().is_finite());
         let (a, b) = (now_ns(), now_ns());
         assert!(a <= b);
         assert!(unix_ns() > 1_700_000_000_000_000_000);
@@ -226,14 +226,14 @@ mod tests {
         let thread = std::thread::spawn(move || {
             done.send(busy()).unwrap();
             let _ = may_end.recv();
+            thread_cpu_ns()
         });
-        let its_ns = is_done.recv().unwrap();
+        let earlier_ns = is_done.recv().unwrap();
         let seen_ns = cpu_ns_of(&thread).unwrap();
-        // What it does until it sleeps comes on top.
-        assert!((its_ns..its_ns + 1_000_000_000).contains(&seen_ns), "{seen_ns} instead of {its_ns}");
         assert!(process_cpu_ns(std::process::id()).unwrap() >= seen_ns);
         drop(end);
-        thread.join().unwrap();
+        let later_ns = thread.join().unwrap();
+        assert!((earlier_ns..=later_ns).contains(&seen_ns), "{seen_ns} is not from {earlier_ns} to {later_ns}");
     }
 
     #[cfg(all(target_os = "linux", feature = "commands"))]

@@ -26,8 +26,14 @@ impl Inbox {
     /// # Errors
     /// As the kernel says, also of what was sent before by this socket; where nothing has come there is none.
     pub fn receive(&mut self, socket: &UdpSocket, mut each: impl FnMut(u64, SocketAddr, &[u8])) -> io::Result<usize> {
-        receive(self, socket, &mut each)
+        receive(self, socket, now, &mut each)
     }
+}
+
+/// The time now on two clocks: that of [`unix_ns`](crate::clock::unix_ns), which the kernel takes, and then that of
+/// [`now_ns`](crate::clock::now_ns). If we are held up between the two, times are later rather than too early.
+fn now() -> (u64, u64) {
+    (crate::clock::unix_ns(), crate::clock::now_ns())
 }
 
 /// Is told of each datagram: when it came, whom it is from and what it says.
@@ -40,7 +46,6 @@ mod here {
     use std::{array, ptr};
 
     use super::{AT_ONCE, Each, Inbox, SocketAddr, UdpSocket, io};
-    use crate::clock::{now_ns, unix_ns};
 
     /// Room for one time beside a datagram, aligned as the kernel's header is.
     const CONTROL_WORDS: usize = 8;
@@ -57,7 +62,12 @@ mod here {
         if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    pub fn receive(inbox: &mut Inbox, socket: &UdpSocket, each: Each) -> io::Result<usize> {
+    pub fn receive(
+        inbox: &mut Inbox,
+        socket: &UdpSocket,
+        now: impl FnOnce() -> (u64, u64),
+        each: Each,
+    ) -> io::Result<usize> {
         // SAFETY: structures for which zeros are valid.
         let mut addresses: [libc::sockaddr_storage; AT_ONCE] = unsafe { std::mem::zeroed() };
         let mut controls = [[0_u64; CONTROL_WORDS]; AT_ONCE];
@@ -85,9 +95,8 @@ mod here {
             let error = io::Error::last_os_error();
             return if error.kind() == io::ErrorKind::WouldBlock { Ok(0) } else { Err(error) };
         };
-        // As long ago as it was by the clock that the kernel takes; later rather than too early, if we are held up
-        // between the two.
-        let (now_unix_ns, now_ns) = (unix_ns(), now_ns());
+        // As long ago as it was by the clock that the kernel takes.
+        let (now_unix_ns, now_ns) = now();
         let received = headers.iter().zip(&addresses).zip(inbox.bytes.chunks_exact(inbox.bytes_each.max(1)));
         for ((header, address), bytes) in received.take(count) {
             let Some(from) = address_of(address) else { continue };
@@ -138,7 +147,6 @@ use here::receive;
 #[cfg(not(target_os = "linux"))]
 mod elsewhere {
     use super::{AT_ONCE, Each, Inbox, SocketAddr, UdpSocket, io};
-    use crate::clock::now_ns;
 
     /// Does nothing: a datagram's time is when it is received.
     ///
@@ -148,10 +156,15 @@ mod elsewhere {
         Ok(())
     }
 
-    pub fn receive(inbox: &mut Inbox, socket: &UdpSocket, each: Each) -> io::Result<usize> {
+    pub fn receive(
+        inbox: &mut Inbox,
+        socket: &UdpSocket,
+        now: impl Fn() -> (u64, u64),
+        each: Each,
+    ) -> io::Result<usize> {
         for count in 0..AT_ONCE {
             match socket.recv_from(&mut inbox.bytes[..inbox.bytes_each]) {
-                Ok((length, from)) => each(now_ns(), from, &inbox.bytes[..length]),
+                Ok((length, from)) => each(now().1, from, &inbox.bytes[..length]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(count),
                 Err(error) => return Err(error),
             }
@@ -168,11 +181,9 @@ use elsewhere::receive;
 #[cfg(test)]
 mod tests {
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-    use std::thread;
-    use std::time::Duration;
 
     use super::*;
-    use crate::clock::now_ns;
+    use crate::clock::{now_ns, unix_ns};
 
     fn all(inbox: &mut Inbox, socket: &UdpSocket) -> Vec<(u64, SocketAddr, Vec<u8>)> {
         let mut all = Vec::new();
@@ -217,13 +228,15 @@ mod tests {
     #[test]
     fn its_time_is_when_it_came_and_not_when_it_was_looked_for() {
         let Some([socket, other]) = pair(Ipv4Addr::LOCALHOST.into()) else { return };
-        let is_noted = || {
-            other.send_to(b"a", socket.local_addr().unwrap()).unwrap();
-            let sent_ns = now_ns();
-            thread::sleep(Duration::from_millis(20));
-            all(&mut Inbox::new(4), &socket)[0].0 < sent_ns + 10_000_000
-        };
-        // Once, unless we are held up each time.
-        assert!((0..50).any(|_| is_noted()));
+        let before_ns = unix_ns();
+        other.send_to(b"a", socket.local_addr().unwrap()).unwrap();
+        crate::testing::wait_until("a datagram comes", || socket.peek(&mut [0; 4]).is_ok());
+        let after_ns = unix_ns();
+        // Looked for 7 seconds after it came, when the other clock shows 100 seconds.
+        let (later_ns, now_ns) = (after_ns + 7_000_000_000, 100_000_000_000);
+        let mut at_ns = 0;
+        receive(&mut Inbox::new(4), &socket, || (later_ns, now_ns), &mut |ns, _, _| at_ns = ns).unwrap();
+        let latest_ns = now_ns - 7_000_000_000;
+        assert!((latest_ns - (after_ns - before_ns)..=latest_ns).contains(&at_ns), "{at_ns}");
     }
 }

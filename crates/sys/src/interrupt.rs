@@ -132,16 +132,52 @@ fn handle(signal: libc::c_int) -> Result<(), Error> {
 /// Atomics (the pipe's `get` is one load), `clock_gettime`, `write` and `_exit` only: all may be called from a handler.
 /// `errno` stays as it is, for the one write, of one byte to an empty pipe, does not fail.
 extern "C" fn on_signal(_signal: libc::c_int) {
-    let now_ns = clock::now_ns().max(1);
-    match REQUESTED_NS.compare_exchange(0, now_ns, Ordering::AcqRel, Ordering::Acquire) {
-        Ok(_) => {
+    match wish(&REQUESTED_NS, clock::now_ns()) {
+        Wish::First => {
             // It is there before the signals are handled, and one byte of room in an empty pipe too.
             let _ = PIPE.get().map(|(_, wake)| rustix::io::write(wake, b"!"));
         }
-        Err(first_ns) if now_ns.saturating_sub(first_ns) > SAME_WISH_NS => {
-            // SAFETY: `_exit` has no conditions, and does not return.
-            unsafe { libc::_exit(130) }
+        Wish::Same => {}
+        // SAFETY: `_exit` has no conditions, and does not return.
+        Wish::Another => unsafe { libc::_exit(130) },
+    }
+}
+
+/// The meaning of a signal.
+#[derive(Debug, PartialEq, Eq)]
+enum Wish {
+    First,
+    /// The first signal's, sent twice.
+    Same,
+    Another,
+}
+
+/// The meaning of a signal that comes at `now_ns`. The time of the first one is kept.
+fn wish(requested_ns: &AtomicU64, now_ns: u64) -> Wish {
+    let now_ns = now_ns.max(1);
+    match requested_ns.compare_exchange(0, now_ns, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => Wish::First,
+        Err(first_ns) if now_ns.saturating_sub(first_ns) > SAME_WISH_NS => Wish::Another,
+        Err(_) => Wish::Same,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_soon_after_the_first_is_the_same_wish() {
+        for first_ns in [0, 1, 5_000_000_000] {
+            let requested_ns = AtomicU64::new(0);
+            assert_eq!(wish(&requested_ns, first_ns), Wish::First);
+            for later_ns in [0, 1, SAME_WISH_NS] {
+                assert_eq!(wish(&requested_ns, first_ns + later_ns), Wish::Same, "{later_ns}");
+            }
+            // The clocks of two CPUs may differ.
+            assert_eq!(wish(&requested_ns, first_ns.saturating_sub(1)), Wish::Same);
+            assert_eq!(wish(&requested_ns, first_ns + SAME_WISH_NS + 2), Wish::Another);
+            assert_eq!(wish(&requested_ns, u64::MAX), Wish::Another);
         }
-        Err(_) => {}
     }
 }

@@ -111,7 +111,6 @@ pub fn is_hung_up(socket: &UnixStream) -> bool {
 mod tests {
     use std::io::{Read, Write};
     use std::os::fd::AsFd;
-    use std::time::{Duration, Instant};
 
     use super::*;
 
@@ -147,11 +146,7 @@ mod tests {
         assert_eq!(peer(&ours).unwrap(), Peer { pid, uid: rustix::process::geteuid().as_raw() });
         drop(theirs);
         // A process that another test starts has a copy for a moment, until it is the program that it is to be.
-        let start = Instant::now();
-        while !is_hung_up(&ours) {
-            assert!(start.elapsed() < Duration::from_secs(60), "the end is not noticed");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        crate::testing::wait_until("the end is noticed", || is_hung_up(&ours));
         assert_eq!(send(&ours, 1, &[]).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
         assert!(receive(&ours).unwrap().is_none());
     }

@@ -12,12 +12,17 @@ use std::time::{Duration, Instant};
 /// The environment variable that tells a test program which test it runs [`alone`].
 const ALONE: &str = "ASCERTAIN_TEST_ALONE";
 
+/// The time after which a test gives up waiting for an event. No test passes or fails by this limit alone: it is far
+/// above the time that the slowest machine needs.
+const LIMIT: Duration = Duration::from_secs(120);
+
 /// Runs the body of a test in a process of its own: the same test program, started again for this one test.
 ///
 /// Use it for a test that changes or counts something that belongs to the whole process, such as signal handlers, the
-/// working directory, limits, memory in use, or the number of threads at a `fork`. Under Miri, which cannot start
-/// processes, the body runs in place. Set `ASCERTAIN_TEST_ALONE=*` to run every body in place, for example under an
-/// emulator that cannot start programs; then run one test at a time.
+/// working directory, limits, memory in use, or the number of threads at a `fork`. Call it once in the test function
+/// itself, which must be neither generic nor `#[should_panic]`. Under Miri, which cannot start processes, the body runs
+/// in place. Set `ASCERTAIN_TEST_ALONE=*` to run every body in place, for example under an emulator that cannot start
+/// programs; then run one test at a time.
 ///
 /// ```no_run
 /// # use ascertain_sys::testing;
@@ -30,18 +35,36 @@ const ALONE: &str = "ASCERTAIN_TEST_ALONE";
 ///
 /// # Panics
 /// If the test fails in its process, or the process cannot be started.
+#[track_caller]
 pub fn alone<Body: FnOnce()>(body: Body) {
+    alone_with(&[], body);
+}
+
+/// Runs the body of a test [`alone`], in a process with these environment variables. The test is left out where the
+/// body would run in place, without the variables.
+///
+/// # Panics
+/// As [`alone`].
+#[track_caller]
+pub fn alone_with<Body: FnOnce()>(variables: &[(&str, &str)], body: Body) {
     // `program::module::test::{{closure}}`, of which the test harness knows the part in the middle.
     let path = std::any::type_name::<Body>();
     let (_, path) = path.split_once("::").unwrap_or(("", path));
-    let test = path.strip_suffix("::{{closure}}").unwrap_or(path);
+    let test = path.trim_end_matches("::{{closure}}");
     let asked = std::env::var(ALONE).unwrap_or_default();
-    if cfg!(miri) || asked == "*" || asked == test {
+    if asked == test {
         return body();
+    }
+    if cfg!(miri) || asked == "*" {
+        if variables.is_empty() {
+            return body();
+        }
+        return left_out("it needs a process of its own, with other environment variables");
     }
     let program = std::env::current_exe().unwrap_or_else(|error| panic!("the path of this program: {error}"));
     let mut command = Command::new(program);
     command.args([test, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"]).env(ALONE, test);
+    command.envs(variables.iter().copied());
     let output = command.stdin(Stdio::null()).output();
     let output = output.unwrap_or_else(|error| panic!("could not start `{test}` in its own process: {error}"));
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -60,15 +83,20 @@ fn print_notes(stderr: &str) {
 /// Waits until the condition is true, and checks it every millisecond.
 ///
 /// # Panics
-/// After two minutes, so that a test ends although its event never happens. No test passes or fails by this limit alone:
-/// it is far above the time that the slowest machine needs.
+/// After two minutes, so that a test ends although its event never happens.
+#[track_caller]
 pub fn wait_until(event: &str, mut condition: impl FnMut() -> bool) {
-    const LIMIT: Duration = Duration::from_secs(120);
-    let start = Instant::now();
+    let deadline = deadline();
     while !condition() {
-        assert!(start.elapsed() < LIMIT, "waited {} s in vain: {event}", LIMIT.as_secs());
+        assert!(Instant::now() < deadline, "waited {} s in vain: {event}", LIMIT.as_secs());
         std::thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// The time at which a test that begins to wait now gives up, two minutes from now, for functions that take a deadline.
+#[must_use]
+pub fn deadline() -> Instant {
+    Instant::now() + LIMIT
 }
 
 /// The environment variable with the path of the list that [`left_out`] adds to. A test that runs tests as another user

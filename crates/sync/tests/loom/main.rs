@@ -4,7 +4,7 @@
 #![allow(missing_docs)]
 
 mod event_count;
-#[path = "../common/missing.rs"]
+#[path = "../all/common/missing.rs"]
 mod missing;
 mod reclamation;
 mod ring;

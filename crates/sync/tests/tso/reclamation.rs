@@ -1,6 +1,6 @@
 //! Hazard pointers and epochs on x86 with store buffers, in every order of their steps.
 
-#[path = "../common/missing.rs"]
+#[path = "../all/common/missing.rs"]
 mod missing;
 
 use std::sync::Arc;

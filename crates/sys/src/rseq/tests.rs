@@ -127,13 +127,12 @@ mod sequences {
     use std::io;
     use std::sync::atomic::AtomicBool;
     use std::thread;
-    use std::time::{Duration, Instant};
 
     use proptest::prelude::*;
 
     use super::*;
     use crate::affinity;
-    use crate::testing::{left_out, or_left_out};
+    use crate::testing::{left_out, or_left_out, wait_until};
 
     /// Calls `f` until it was neither aborted nor on another CPU in the end than in the beginning.
     fn on_one_cpu<T>(area: Area, mut f: impl FnMut(usize) -> Option<T>) -> T {
@@ -326,14 +325,13 @@ mod sequences {
         const ENOUGH: u32 = 20;
         let run = || {
             let _signals = Signals::begin();
-            let (mut aborted, start) = (0, Instant::now());
-            while aborted < ENOUGH && start.elapsed() < Duration::from_secs(60) {
-                aborted += (0..1000).map(|_| u32::from(sequence())).sum::<u32>();
-            }
-            aborted
+            let mut aborted = 0;
+            wait_until("sequences are aborted", || {
+                aborted += (0..100_000).map(|_| u32::from(sequence())).sum::<u32>();
+                aborted >= ENOUGH
+            });
         };
-        let aborted = thread::scope(|scope| scope.spawn(run).join().unwrap());
-        assert!(aborted >= ENOUGH, "only {aborted} sequences were aborted");
+        thread::scope(|scope| scope.spawn(run).join().unwrap());
     }
 
     type Stop = for<'a> fn(&'a Stacks, usize) -> io::Result<Option<Stopped<'a>>>;
@@ -353,9 +351,7 @@ mod sequences {
         };
         let look = || {
             affinity::pin_current_thread(here).unwrap();
-            let start = Instant::now();
-            let mut rounds = (0..rounds).take_while(|_| start.elapsed() < Duration::from_secs(60));
-            let moved = rounds.find(|_| {
+            let moved = (0..rounds).find(|_| {
                 let stopped = stop(&stacks, there).unwrap_or_default();
                 stopped.is_some_and(|stopped| {
                     let len = stopped.len();
@@ -375,6 +371,7 @@ mod sequences {
     #[test]
     fn no_sequence_commits_on_a_stopped_stack() {
         const SEEN: usize = 8;
+        const AT_ONCE: u64 = 100_000;
         let Some(area) = area() else { return };
         let allowed = affinity::allowed();
         let &[here, .., there] = &allowed[..] else { return left_out("there is but one CPU") };
@@ -383,7 +380,15 @@ mod sequences {
         let pinned = thread::spawn(move || affinity::pin_current_thread(there)).join().unwrap();
         let Some(()) = or_left_out(pinned) else { return };
         let moved = |rounds, stop| moved_while_stopped(area, [here, there], rounds, stop);
-        let without = || moved(u64::MAX, |stacks, cpu| stacks.stop_by(cpu, |_| Ok(()))).expect("seen in a minute") + 1;
+        let without = || {
+            let mut rounds = 0;
+            wait_until("a sequence commits on a stack that is not stopped", || {
+                let seen = moved(AT_ONCE, |stacks, cpu| stacks.stop_by(cpu, |_| Ok(())));
+                rounds += seen.map_or(AT_ONCE, |round| round + 1);
+                seen.is_some()
+            });
+            rounds
+        };
         let rounds = 3 * (0..SEEN).map(|_| without()).sum::<u64>();
         assert_eq!(moved(rounds, Stacks::stop), None, "a sequence committed on a stack that was stopped");
     }
@@ -394,7 +399,7 @@ mod sequences {
     fn without_sequences_items_are_lost() {
         let Some(area) = area() else { return };
         let mut stacks = Stacks::new(possible_cpus(), 64);
-        let (pushed, popped, start) = (Count::default(), Count::default(), Instant::now());
+        let (pushed, popped) = (Count::default(), Count::default());
         let work = |stacks: &Stacks| {
             for number in 1..300_000 {
                 if stacks.of_cpus[area.cpu().unwrap()].push(item(number)) {
@@ -405,12 +410,12 @@ mod sequences {
                 }
             }
         };
-        while pushed.get() == popped.get() {
-            assert!(start.elapsed() < Duration::from_secs(60), "nothing was lost in a minute");
+        wait_until("items are lost without sequences", || {
             let shared = &stacks;
             thread::scope(|scope| (0..4 * possible_cpus()).for_each(|_| drop(scope.spawn(|| work(shared)))));
             popped.add(stacks.drain().map(|item| item.addr().get() as u64).sum());
-        }
+            pushed.get() != popped.get()
+        });
     }
 
     #[test]

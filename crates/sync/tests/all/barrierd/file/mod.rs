@@ -1,0 +1,12 @@
+//! Memory of daemons that a fuzzer starts from, or has found.
+
+mod target;
+
+use ascertain_sys::testing;
+
+use crate::common::fake_daemon;
+
+#[test]
+fn corpus_of_barrierd_files() {
+    testing::replay(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/barrierd_file/corpus"), target::barrierd_file);
+}

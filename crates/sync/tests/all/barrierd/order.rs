@@ -1,0 +1,112 @@
+//! That a timestamp comes after what its taker wrote, tried on this machine's store buffers.
+
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, compiler_fence};
+use std::thread;
+
+use ascertain_sync::barrierd::file::map;
+
+use crate::common::fake_daemon::{Fake, possible};
+use crate::common::machine::whole_machine;
+use crate::common::store_buffers::must_show;
+
+#[repr(align(128))]
+struct Line(AtomicU64);
+
+/// Stores that the turn's waits behind: more than in `missed_rounds`, for a timestamp takes longer than a load.
+const QUEUED: usize = 40;
+const ROUNDS: usize = 10_000;
+/// How often this thread gives up its CPU at most, because the other one has none. Where other programs keep the CPUs
+/// busy that takes milliseconds each time, and fewer rounds must do.
+const YIELDS: usize = 100;
+/// How often this thread looks for the other one's next turn before it gives up its CPU.
+const LOOKS: usize = 10_000;
+
+/// A thread writes its turn and takes a timestamp, again and again. In each round the caller has an interrupt, as the
+/// kernel's program notes it, and reads which turn it is. A timestamp from before that interrupt, with a turn that is
+/// not seen after it, would pass too early. How many rounds had one. As in `missed_rounds`, stores that wait for their
+/// lines delay the turn's.
+fn rounds_with_an_early_timestamp<T: Copy + PartialEq + Send>(
+    fake: &Fake,
+    cpu: u32,
+    take: impl Fn() -> T + Sync,
+    has_passed: impl Fn(T) -> bool,
+) -> usize {
+    let turn = Line(AtomicU64::new(0));
+    let queued = [const { Line(AtomicU64::new(0)) }; QUEUED];
+    let is_over = AtomicBool::new(false);
+    let (taken, seen) = thread::scope(|scope| {
+        let taker = scope.spawn(|| {
+            // The last turn with each timestamp.
+            let mut taken: Vec<(T, u64)> = Vec::new();
+            for now in 1.. {
+                queued.iter().for_each(|line| line.0.store(now, Relaxed));
+                turn.0.store(now, Relaxed);
+                compiler_fence(SeqCst);
+                let timestamp = take();
+                match taken.last_mut().filter(|(last, _)| *last == timestamp) {
+                    Some((_, turn)) => *turn = now,
+                    None => taken.push((timestamp, now)),
+                }
+                if is_over.load(Relaxed) {
+                    break;
+                }
+            }
+            taken
+        });
+        let (mut seen, mut yields) = (Vec::new(), 0);
+        while seen.len() < ROUNDS && yields < YIELDS {
+            let before = turn.0.load(Relaxed);
+            let is_next = || turn.0.load(Relaxed) != before;
+            while !(0..LOOKS).any(|_| is_next()) {
+                thread::yield_now();
+                yields += 1;
+            }
+            for line in &queued {
+                line.0.fetch_add(1, Relaxed);
+            }
+            fake.interrupt(cpu);
+            seen.push(turn.0.load(Relaxed));
+        }
+        is_over.store(true, Relaxed);
+        (taker.join().unwrap(), seen)
+    });
+    let is_early = |(round, seen): &(u64, u64)| {
+        fake.map.word(map::line(cpu) + map::SEEN).store(*round, SeqCst);
+        // In the order in which they were taken: the first ones are from before the interrupt.
+        let before = taken.partition_point(|(timestamp, _)| has_passed(*timestamp));
+        taken[..before].last().is_some_and(|(_, turn)| turn > seen)
+    };
+    (1..).zip(seen).filter(is_early).count()
+}
+
+/// On the last CPU, which does not exist, nobody takes a timestamp.
+fn fake() -> Fake {
+    Fake::with_cpus(possible() + 1)
+}
+
+#[test]
+fn no_timestamp_is_taken_before_what_was_written_is_seen() {
+    let _machine = whole_machine();
+    for _ in 0..10 {
+        let fake = fake();
+        let cpu = fake.cpus - 1;
+        let (client, _socket) = fake.client();
+        let has_passed = |timestamp| client.has_passed(timestamp, Some(&[cpu]));
+        assert_eq!(rounds_with_an_early_timestamp(&fake, cpu, || client.timestamp(), has_passed), 0);
+    }
+}
+
+/// The control: what a timestamp is, without its fence. It is a few rounds or thousands, as the threads and their lines
+/// happen to lie; none in four runs of ten where others kept both CPUs busy.
+#[test]
+fn without_a_fence_a_timestamp_is_taken_too_early() {
+    let _machine = whole_machine();
+    must_show(100, || {
+        let fake = fake();
+        let cpu = fake.cpus - 1;
+        let take = || fake.map.word(map::VIRTUAL_TIME).load(Relaxed);
+        let has_passed = |taken| fake.map.word(map::line(cpu) + map::SEEN).load(SeqCst) > taken;
+        rounds_with_an_early_timestamp(&fake, cpu, take, has_passed) > 0
+    });
+}

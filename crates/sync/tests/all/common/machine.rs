@@ -1,0 +1,19 @@
+//! The machine as a whole, which one test uses at a time.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use ascertain_sys::testing;
+
+/// Held by tests that keep several CPUs busy, or that need a quiet machine to show something.
+pub fn whole_machine() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs the body of a test [alone](testing::alone) in its process, and as the only one that has the
+/// [machine](whole_machine).
+#[track_caller]
+pub fn alone_on_the_machine<Body: FnOnce()>(body: Body) {
+    let _machine = whole_machine();
+    testing::alone(body);
+}

@@ -1,0 +1,12 @@
+//! Threads that work until a test is over.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Sets the flag when it is dropped, so that threads that look at it end, also when the test fails.
+pub struct Over<'a>(pub &'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

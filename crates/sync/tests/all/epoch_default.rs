@@ -1,0 +1,216 @@
+//! The default collector: pinning without a handle, and what is left of it when a thread ends. A process has one such
+//! collector, and these tests count what waits there: no other test may use it outside of a process of its own.
+
+use std::cell::RefCell;
+use std::sync::mpsc::channel;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use ascertain_sync::epoch::{self, Guard, Published, default_collector};
+
+use ascertain_sys::testing::alone;
+
+use crate::common::child::in_child;
+use crate::common::reclaimed::Drops;
+
+/// Held by each test: they share the collector, and each counts what waits there.
+fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends once everything has been freed that can be; the number of what is not.
+fn waiting_after_flush() -> usize {
+    let handle = default_collector().register();
+    handle.flush();
+    handle.waiting()
+}
+
+/// Also its destructors have run when it returns, which the end of a scope does not wait for.
+fn on_a_thread(body: impl FnOnce() + Send) {
+    thread::scope(|scope| scope.spawn(body).join().unwrap());
+}
+
+/// Has an object dropped by a deferred closure.
+fn defer(drops: &Drops) {
+    let object = drops.object(0);
+    epoch::pin().defer(move || drop(object));
+}
+
+#[test]
+fn what_is_found_while_pinned_is_kept() {
+    let _one = one_at_a_time();
+    let drops = Drops::default();
+    let published: Published<_> = Published::new(drops.object(0), default_collector());
+    let guard = epoch::pin();
+    let object = published.load(&guard);
+    on_a_thread(|| published.replace(drops.object(1), &epoch::pin()));
+    defer(&drops);
+    // The one that the ended thread left, and with it this thread's own.
+    assert_eq!((waiting_after_flush(), guard.waiting(), drops.count(), object.value), (1, 2, 0, 0));
+    drop(guard);
+    assert_eq!((waiting_after_flush(), drops.count()), (0, 1));
+    // A guard's own epoch ends when it does.
+    epoch::pin().flush();
+    epoch::pin().flush();
+    assert_eq!(drops.count(), 2);
+    drop(published);
+    assert_eq!((waiting_after_flush(), drops.count()), (0, 3));
+}
+
+#[test]
+fn guards_of_a_thread_are_of_one_handle() {
+    let _one = one_at_a_time();
+    let participants = default_collector().participants();
+    for _ in 0..10 {
+        on_a_thread(|| drop([epoch::pin(), epoch::pin()]));
+    }
+    assert!(default_collector().participants() <= participants + 1);
+}
+
+/// Uses the collector when its thread ends.
+struct AtEnd(Drops);
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        let published = Published::new(self.0.object(0), default_collector());
+        let guard = epoch::pin();
+        let nested = epoch::pin();
+        assert_eq!(published.load(&guard).value, 0);
+        assert!(published.update(&guard, |object| Some(self.0.object(object.value + 1))));
+        defer(&self.0);
+        drop((guard, nested));
+    }
+}
+
+/// One destructor comes before that of the thread's handle, another after it, in whatever order this system calls them.
+#[test]
+fn threads_may_pin_until_their_very_end() {
+    thread_local! {
+        static FIRST: RefCell<Option<AtEnd>> = const { RefCell::new(None) };
+        static LAST: RefCell<Option<AtEnd>> = const { RefCell::new(None) };
+    }
+    let _one = one_at_a_time();
+    let drops = Drops::default();
+    let mut participants = 0;
+    for round in 0..4 {
+        on_a_thread(|| {
+            FIRST.set(Some(AtEnd(drops.clone())));
+            // In the second half the handle is made by a destructor.
+            if round < 2 {
+                defer(&drops);
+            }
+            LAST.set(Some(AtEnd(drops.clone())));
+        });
+        if round == 0 {
+            participants = default_collector().participants();
+        }
+    }
+    assert_eq!(waiting_after_flush(), 0);
+    assert_eq!((drops.count(), default_collector().participants()), (2 + 4 * 2 * 3, participants));
+}
+
+#[test]
+fn a_guard_may_outlast_its_handle() {
+    struct Kept {
+        guard: Guard<'static>,
+        drops: Drops,
+    }
+    impl Drop for Kept {
+        fn drop(&mut self) {
+            assert_eq!(self.drops.count(), 0, "freed while it is pinned");
+            let object = self.drops.object(0);
+            self.guard.defer(move || drop(object));
+        }
+    }
+    thread_local! {
+        static KEPT: RefCell<Option<Kept>> = const { RefCell::new(None) };
+    }
+    let _one = one_at_a_time();
+    for is_first in [false, true] {
+        let drops = Drops::default();
+        on_a_thread(|| {
+            // Whose destructor is registered first.
+            if is_first {
+                KEPT.set(None);
+            }
+            let kept = Kept { guard: epoch::pin(), drops: drops.clone() };
+            drop(epoch::pin());
+            KEPT.set(Some(kept));
+            defer(&drops);
+        });
+        // A guard that is left would stop this.
+        assert_eq!((waiting_after_flush(), drops.count()), (0, 2), "{is_first}");
+    }
+}
+
+#[test]
+fn the_end_of_a_thread_runs_no_destructors() {
+    const MANY: usize = 1_024;
+    let _one = one_at_a_time();
+    let drops = Drops::default();
+    let ((deferred, is_deferred), (end, may_end)) = (channel(), channel::<()>());
+    let thread = thread::spawn({
+        let drops = drops.clone();
+        move || {
+            defer(&drops);
+            deferred.send(()).unwrap();
+            may_end.recv().unwrap();
+        }
+    });
+    is_deferred.recv().unwrap();
+    for value in 1..MANY {
+        drop(Published::new(drops.object(value), default_collector()));
+    }
+    end.send(()).unwrap();
+    thread.join().unwrap();
+    assert_eq!((drops.count(), default_collector().register().waiting()), (0, MANY));
+    // The next one who retires does, but it is pinned, which lets one epoch begin.
+    defer(&drops);
+    let handle = default_collector().register();
+    handle.flush();
+    assert_eq!((drops.count(), handle.waiting()), (MANY, 0));
+    epoch::pin().flush();
+    epoch::pin().flush();
+    assert_eq!(drops.count(), MANY + 1);
+}
+
+/// As where each request has a thread, and nobody ever flushes.
+#[test]
+#[cfg_attr(miri, ignore = "thousands of threads")]
+fn threads_that_end_leave_a_bounded_number() {
+    let _one = one_at_a_time();
+    let drops = Drops::default();
+    let handle = default_collector().register();
+    for deferred in 1..=15_000 {
+        on_a_thread(|| defer(&drops));
+        assert_eq!(handle.waiting() + drops.count(), deferred);
+        assert!(handle.waiting() <= 4 * 1_024, "{} after {deferred}", handle.waiting());
+    }
+    assert_eq!(waiting_after_flush(), 0);
+}
+
+#[test]
+fn a_child_process_goes_on() {
+    alone(|| {
+        let _one = one_at_a_time();
+        let drops = Drops::default();
+        let published = Published::new(drops.object(0), default_collector());
+        defer(&drops);
+        in_child(|| {
+            published.replace(drops.object(1), &epoch::pin());
+            epoch::pin().flush();
+            epoch::pin().flush();
+            let is_found = published.load(&epoch::pin()).value == 1;
+            // Also on threads of its own.
+            on_a_thread(|| published.replace(drops.object(2), &epoch::pin()));
+            is_found && waiting_after_flush() == 0 && drops.count() == 3
+        });
+        assert_eq!(drops.count(), 0);
+        epoch::pin().flush();
+        epoch::pin().flush();
+        assert_eq!(drops.count(), 1);
+        drop(published);
+        assert_eq!(waiting_after_flush(), 0);
+    });
+}

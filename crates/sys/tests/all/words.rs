@@ -1,0 +1,60 @@
+//! The shell is the judge of how a command line is cut into words.
+
+use std::process::Command;
+
+use ascertain_sys::process::split;
+use proptest::prelude::*;
+
+fn words_of_the_shell(line: &str) -> Vec<String> {
+    let output = Command::new("sh").args(["-c", &format!("printf '%s\\0' {line}")]).output().unwrap();
+    assert!(output.status.success(), "{line:?}: {output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.split_terminator('\0').map(str::to_owned).collect()
+}
+
+/// What command lines are made of, one or several of a kind that matters.
+const PARTS: [&str; 28] = [
+    "a",
+    "b",
+    "ü",
+    " ",
+    " ",
+    "\t",
+    "''",
+    "\"\"",
+    "'a b'",
+    "\"a 'b\"",
+    "'$x|'",
+    "\"\\$x \\\\ \\\" \\n\"",
+    "\\ ",
+    "\\'",
+    "\\\"",
+    "\\\n",
+    "\"\\\n\"",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    "..",
+    "=",
+    "~",
+    "#",
+    "!",
+    "%^:",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn what_is_accepted_means_the_same_to_a_shell(
+        parts in proptest::collection::vec(proptest::sample::select(&PARTS[..]), 1..12),
+    ) {
+        // A program of its own in front, for `printf` stands in the first word's place.
+        let line = format!("program {}", parts.concat());
+        if let Ok(words) = split(&line) {
+            prop_assert_eq!(words_of_the_shell(&line), words);
+        }
+    }
+}
