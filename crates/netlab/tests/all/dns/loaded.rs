@@ -79,9 +79,9 @@ fn a_silent_server_does_not_use_up_the_numbers() {
     let pace = Pace { rate_per_s: 1_000_000, time: Duration::from_millis(100), ..PACE };
     let error = load(&mix(), pace, way(), 7, || false).unwrap_err().to_string();
     assert!(error.contains("more `connections`, or a shorter `limit_ms`"), "{error}");
-    // By chance nearly all of them have had their turn by then.
-    let pace = Pace { time: Duration::from_millis(400), limit: Duration::ZERO, ..pace };
-    assert_eq!(asked(&mix(), pace, way()).posed.len(), 400_000);
+    // By chance nine of ten numbers have had their turn by then.
+    let pace = Pace { time: Duration::from_millis(150), limit: Duration::ZERO, ..pace };
+    assert_eq!(asked(&mix(), pace, way()).posed.len(), 150_000);
 }
 
 /// What is lost is not waited for by who is told to end.

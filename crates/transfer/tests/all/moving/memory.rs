@@ -166,7 +166,9 @@ impl Memory {
         let gone = {
             let mut state = self.lock();
             let now = Instant::now();
-            *state.free.insert(state.free.map_or(now, |free| free.max(now)) + takes)
+            let gone = state.free.map_or(now, |free| free.max(now)) + takes;
+            state.free = Some(gone);
+            gone
         };
         sleep_until(gone + path.round_trip).await;
     }
