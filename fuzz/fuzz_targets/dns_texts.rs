@@ -1,7 +1,7 @@
 #![no_main]
 #![allow(dead_code)] // one of several
 
-#[path = "../../crates/netlab/tests/dns/targets.rs"]
+#[path = "../../crates/netlab/tests/all/dns/targets.rs"]
 mod targets;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::texts(bytes));

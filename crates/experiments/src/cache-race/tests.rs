@@ -97,11 +97,28 @@ fn each_policy_is_measured_on_the_disk_and_with_each_server() {
         let resident = seen[RESIDENT].unwrap();
         assert!(if page_cache == WARM { resident > 0.9 } else { resident < 0.1 }, "{named}");
         match variant {
-            ALWAYS if page_cache == WARM => assert!(seen[RACED] <= Some(1.0), "{named}"),
-            ALWAYS => assert!(seen[RACED] > Some(0.5), "{named}"),
+            // A busy machine may have read a file before anybody looks whether it has.
+            ALWAYS => assert!(seen[RACED] <= Some(1.0), "{named}"),
             NEVER | THROTTLED => assert_eq!(seen[RACED], Some(0.0), "{named}"),
             _ => assert!(seen[EXTRA] <= seen[RACED], "{named}"),
         }
+    }
+}
+
+#[test]
+fn each_server_has_what_the_cache_has_not() {
+    for server in SERVERS {
+        let arm = arm(ALWAYS, &[("server", server.into())]);
+        if or_left_out(is_available(&arm)).is_none() {
+            continue;
+        }
+        let mut races = Races::open(&[arm], &Setup::default()).unwrap();
+        races.verify(0).unwrap();
+        let Target::Live(live) = &races.targets[0] else { panic!("it is live") };
+        fs::remove_file(live.place.disk.path(3)).unwrap();
+        within(&races.runtime, live.request(3)).unwrap();
+        let counts = live.racer.counts();
+        assert_eq!((counts.requests, counts.cache_failed, counts.origin_failed), (1, 1, 0), "{server}");
     }
 }
 

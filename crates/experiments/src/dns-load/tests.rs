@@ -5,8 +5,8 @@ use std::thread;
 use ascertain_engine::experiment::Experiment;
 use ascertain_netlab::Error;
 use ascertain_netlab::dns::{Reply, ResponseCode};
-use ascertain_netlab::installed::{bind, knot, nsd};
-use ascertain_sys::testing::left_out;
+use ascertain_netlab::installed::{Program, bind, knot, nsd};
+use ascertain_sys::testing::{left_out, wait_until};
 
 use super::super::{DnsLoad, UDP};
 use super::*;
@@ -180,7 +180,8 @@ fn servers_that_are_installed_are_asked_what_a_file_says() {
     fs::write(&path, "; of dnsperf\nexample. SOA\nmissing.example. A\nother. A\nexample. NS\n").unwrap();
     for program in [knot, bind, nsd] {
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
-        let running = match program(address).start() {
+        let program = Program { limit: Duration::from_secs(60), ..program(address) };
+        let running = match program.start() {
             Ok(running) => running,
             Err(error @ Error::NotInstalled { .. }) => {
                 left_out(error);
@@ -208,9 +209,10 @@ fn what_can_not_be_is_said() {
     let strange = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let at = |socket: &UdpSocket| socket.local_addr().unwrap().to_string();
     let (silent_at, strange_at) = (at(&silent), at(&strange));
-    let echo = thread::spawn(move || {
+    // It ends with the tests.
+    thread::spawn(move || {
         let mut bytes = [0; 512];
-        for _ in 0..FIRST_QUESTIONS {
+        loop {
             let (length, from) = strange.recv_from(&mut bytes).unwrap();
             strange.send_to(&bytes[..length], from).unwrap();
         }
@@ -220,7 +222,6 @@ fn what_can_not_be_is_said() {
         (UDP, vec![("queries", "/nowhere/at/all")], "/nowhere/at/all: No such file"),
         (UDP, vec![("queries", &*path)], "queries: line 2: `example.` is not a name and a type"),
         (UDP, vec![("server", &silent_at), ("limit_ms", "100")], "it does not answer"),
-        (UDP, vec![("server", &strange_at), ("limit_ms", "5000")], "no answers to what it is asked"),
         // Nobody may send to all without asking for it.
         (UDP, vec![("server", "255.255.255.255:53"), ("limit_ms", "100")], "nothing can be sent to it: "),
         (TCP, vec![("server", &silent_at)], "there is no connection to it"),
@@ -228,5 +229,14 @@ fn what_can_not_be_is_said() {
         let error = measured(arm(variant, &levels)).unwrap_err().to_string();
         assert!(error.contains(says), "{levels:?}: {error}");
     }
-    echo.join().unwrap();
+    // A busy machine may say nothing in so short a time, and has more then.
+    let mut limit_ms = 100;
+    wait_until("what comes is no answer", || {
+        limit_ms *= 2;
+        let levels = [("server", &*strange_at), ("limit_ms", &limit_ms.to_string())];
+        let error = measured(arm(UDP, &levels)).unwrap_err().to_string();
+        let is_silent = error.contains("it does not answer");
+        assert!(is_silent || error.contains("no answers to what it is asked"), "{error}");
+        !is_silent
+    });
 }

@@ -12,7 +12,7 @@ use super::super::hosted::{Hosted, Told};
 use super::super::places::is_available;
 use super::super::providers::Provider;
 use super::super::{CLOUD_DNS, DnsPropagation, OURS, RFC2136, ROUTE53, cloud_dns, route53};
-use super::tests::{served, told};
+use super::tests::{patient, served, told};
 use super::*;
 
 /// Another than any account's.
@@ -89,7 +89,7 @@ impl Stand {
     fn updates(&self, hosted: Hosted) -> Updates {
         let primary = self.zone.primary().to_string();
         let levels = [("zone", "example."), ("server", &*primary), ("addresses", &*self.addresses)];
-        let mut updates = Updates::open(&[told(RFC2136, &levels)], &Setup::default()).unwrap();
+        let mut updates = patient(Updates::open(&[told(RFC2136, &levels)], &Setup::default()).unwrap());
         let place = &mut updates.targets[0].place;
         place.changed_by = ChangedBy::Us(Box::new(hosted));
         place.notes = self.notes();

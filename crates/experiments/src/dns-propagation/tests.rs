@@ -8,7 +8,7 @@ use std::path::Path;
 
 use ascertain_engine::experiment::{Experiment, Level};
 use ascertain_netlab::dns::{Answered, Change, Name, Plan, ResponseCode, Served, Simulation, To, exchange, update};
-use ascertain_sys::testing::or_left_out;
+use ascertain_sys::testing::{or_left_out, wait_until};
 
 use super::super::authorities::tests::{of_one_port, resolver};
 use super::super::places::is_available;
@@ -22,6 +22,8 @@ mod places;
 
 /// How often it is looked whether something has come to be.
 const LOOK: Duration = Duration::from_millis(20);
+/// Longer than a busy machine takes for an answer.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 fn arm(variant: &str, levels: &[(&str, u64)]) -> Arm {
     let point = DnsPropagation.spec().default_point();
@@ -40,7 +42,7 @@ fn what_is_said_holds_of_the_truth() {
         if or_left_out(is_available(&arm)).is_none() {
             return;
         }
-        let updates = Updates::open(&[arm], &Setup::default()).unwrap();
+        let updates = patient(Updates::open(&[arm], &Setup::default()).unwrap());
         let target = &updates.targets[0];
         let seen = target.observe(7, &Stop::default()).unwrap();
         // The newest version is the one without the record.
@@ -64,7 +66,7 @@ fn each_change_has_its_metrics() {
     if or_left_out(is_available(&arms[0])).is_none() {
         return;
     }
-    let mut updates = Updates::open(&arms, &Setup::default()).unwrap();
+    let mut updates = patient(Updates::open(&arms, &Setup::default()).unwrap());
     for of in 0..2 {
         assert_eq!(updates.facts(of).unwrap().get("initial_window"), Some(&10.into()));
         let mut out = Samples::default();
@@ -90,8 +92,8 @@ fn each_change_has_its_metrics() {
         assert!(value(FIRST) <= value(HALF) && value(HALF) <= value(ALL));
         assert_eq!(value(ALL) - value(DONE), value(DONE_BEFORE));
         assert_eq!(value(INTERVAL), 100e6);
-        // Half of what it should be at least, on a busy machine.
-        assert!(value(ALL) > 150e6, "{}", value(ALL));
+        // The slowest has it after 300 ms: it is seen later than that, and what is said is in the middle.
+        assert!(value(ALL) >= 150e6, "{}", value(ALL));
     }
 }
 
@@ -112,11 +114,19 @@ pub fn told(variant: &str, levels: &[(&str, &str)]) -> Arm {
     Arm { point, ..arm }
 }
 
+/// Waits for the first answers for as long as they take, and no longer.
+pub fn patient(mut updates: Updates) -> Updates {
+    for target in &mut updates.targets {
+        (target.least_patience, target.first_look) = (PATIENCE, Duration::ZERO);
+    }
+    updates
+}
+
 fn measured(arm: &Arm) -> Result<Samples, TargetError> {
     is_available(arm).map_err(failed)?;
     let mut out = Samples::default();
     let notes = tempfile::tempdir().unwrap();
-    let mut updates = opened(arm, notes.path())?;
+    let mut updates = patient(opened(arm, notes.path())?);
     updates.verify(0)?;
     let measured = updates.measure(0, &Trial { number: 0, seed: 7 }, &mut out);
     assert_eq!(fs::read_dir(&notes).unwrap().count(), 0, "nothing is left, and nothing is noted");
@@ -160,18 +170,16 @@ fn a_record_is_waited_for_until_all_servers_have_it() {
 
 #[test]
 fn a_zone_of_ones_own_is_changed_and_left_as_it_was() {
-    // However late "done" is heard of on a busy machine.
-    let (zone, addresses) = served(&[1, 2_000]);
+    let (zone, addresses) = served(&[1, 400]);
     let primary = zone.primary().to_string();
     let out =
         measured(&told(RFC2136, &[("zone", "example."), ("server", &primary), ("addresses", &addresses)])).unwrap();
     assert!(out.iter().all(|sample| sample.status == Status::Ok || sample.metric == UNSURE));
     let of = |metric| out.iter().find(|sample| sample.metric == metric).unwrap().value;
-    assert!(of(ALL) > of(DONE) && of(DONE) > 0.0 && of(DONE_BEFORE) > 0.0);
-    // Added and removed, at both servers.
-    while zone.truth().len() < 4 {
-        thread::sleep(LOOK);
-    }
+    // The last server is seen to have it after 400 ms, and what is said is in the middle.
+    assert!(of(ALL) >= 200e6 && of(DONE) > 0.0);
+    assert_eq!(of(ALL) - of(DONE), of(DONE_BEFORE));
+    wait_until("added and removed, at both servers", || zone.truth().len() >= 4);
     assert!(zone.truth().iter().all(|had| had.serial <= 3));
 }
 
@@ -208,10 +216,10 @@ fn served_by(silent: usize, measure: impl FnOnce(&mut Updates)) -> Vec<SocketAdd
     })
 }
 
-/// More than are asked to see who answers: about 20 a second, for a second.
+/// To see which servers answer, 20 questions a second are sent for two seconds at most, which are fewer than 60.
 #[test]
 fn a_server_that_does_not_answer_yet_is_waited_for() {
-    served_by(40, |updates| {
+    served_by(60, |updates| {
         updates.verify(0).unwrap();
         let mut out = Samples::default();
         updates.measure(0, &Trial { number: 0, seed: 7 }, &mut out).unwrap();
@@ -284,13 +292,11 @@ fn what_has_no_room_in_a_datagram_is_asked_for_by_tcp() {
     let zone = Served::start(Plan::new(vec![vec![Duration::ZERO]]), tcp, vec![other]).unwrap();
     let (name, address) = ("_acme-challenge.example.", zone.primary().to_string());
     let is_over = AtomicBool::new(false);
+    add(zone.primary(), name, "token");
     let out = thread::scope(|scope| {
         scope.spawn(|| answer_with(&udp, [0x86, 0], &is_over));
         let arm = told(WATCH, &[("record", name), ("expect", "token"), ("addresses", &address)]);
         let out = scope.spawn(move || measured(&arm));
-        // It is waited for by then, or it is no matter if it is not.
-        thread::sleep(5 * LOOK);
-        add(zone.primary(), name, "token");
         let out = out.join().unwrap();
         is_over.store(true, Ordering::Relaxed);
         out.unwrap()
@@ -340,10 +346,7 @@ fn what_a_killed_run_has_left_is_taken_away() {
     let [Ok(gone)] = &said()[..] else { panic!("one") };
     assert!(gone.contains(&format!("{} is gone", record.name)), "{gone}");
     assert!(said().is_empty());
-    // Added and removed.
-    while zone.truth().iter().map(|had| had.serial).max() != Some(3) {
-        thread::sleep(LOOK);
-    }
+    wait_until("added and removed", || zone.truth().iter().map(|had| had.serial).max() == Some(3));
     // A server that is not there any more, a note that is not whole, and one that is none.
     drop(note());
     drop(zone);
@@ -394,13 +397,12 @@ fn a_program_changes_a_zone() {
     };
     let out = thread::scope(|scope| {
         let out = scope.spawn(|| measured(&at(&program)));
-        let line = loop {
-            match fs::read_to_string(&told_to) {
-                Ok(line) if line.ends_with('\n') => break line,
-                _ => thread::sleep(LOOK),
-            }
-            assert!(!out.is_finished(), "{:?}", out.join());
-        };
+        let mut line = String::new();
+        wait_until("the program was told something", || {
+            line = fs::read_to_string(&told_to).unwrap_or_default();
+            line.ends_with('\n') || out.is_finished()
+        });
+        assert!(!out.is_finished(), "{:?}", out.join());
         let words: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(words[0], "add");
         add(zone.primary(), words[1], words[2]);

@@ -25,6 +25,11 @@ use crate::links::{facts, failed, wait, watched};
 
 /// How often it is said how it stands.
 const SAY_NS: u64 = 200_000_000;
+/// For how long an answer is waited for at the least, and at the most where it is asked less often.
+const LEAST_PATIENCE: Duration = Duration::from_millis(500);
+const MOST_PATIENCE: Duration = Duration::from_secs(2);
+/// Long enough to see whether a server has a limit for its answers.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
 /// Who does not answer as often as this has something else.
 const MOST_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -43,6 +48,10 @@ struct Target {
     /// Of each server: in one of how many rounds it is asked, for it has a limit.
     slowed: Vec<u64>,
     limit: Duration,
+    /// The shortest time for which an answer is waited for.
+    least_patience: Duration,
+    /// For how long servers that are not simulated are asked before anything is changed.
+    first_look: Duration,
     now: Now,
     /// What was seen so far.
     changes: Vec<Change>,
@@ -82,7 +91,8 @@ impl Target {
         let (flows, interval) = rhythm(arm)?;
         let rhythm = Rhythm { servers: place.servers.len(), flows, interval };
         let (slowed, limit) = (vec![1; rhythm.servers], Duration::from_secs(arm.integer("limit_s")?));
-        Ok(Self { place, rhythm, slowed, limit, now, changes: Vec::new() })
+        let (least_patience, first_look) = (LEAST_PATIENCE, FIRST_LOOK);
+        Ok(Self { place, rhythm, slowed, limit, least_patience, first_look, now, changes: Vec::new() })
     }
 
     /// New ones for each change: from other ports routers may lead to other replicas.
@@ -101,7 +111,7 @@ impl Target {
 
     /// For how long an answer is waited for.
     fn patience(&self) -> Duration {
-        (10 * self.interval()).clamp(Duration::from_millis(500), Duration::from_secs(2))
+        (10 * self.interval()).min(MOST_PATIENCE).max(self.least_patience)
     }
 
     fn wanted(&self, number: u64) -> Result<Wanted, TargetError> {
@@ -136,14 +146,22 @@ impl Target {
         probing
     }
 
-    /// Asks for a while, to see who answers, and less often who has a limit.
+    /// Asks for a while, to see who answers, and less often who has a limit. If a server has not said anything by then,
+    /// its last answer may still be on its way.
     fn pace(&mut self, stop: &Stop) -> Result<(), TargetError> {
         loop {
             let Wanted { question, is_new, .. } = self.wanted(u64::MAX)?;
             let mut probing = self.probing(question, is_new);
-            let a_while = if self.place.link.is_none() { Duration::from_secs(1) } else { Duration::ZERO };
+            let a_while = if self.place.link.is_none() { self.first_look } else { Duration::ZERO };
             let end_ns = now_ns() + (2 * self.interval()).max(a_while).as_nanos() as u64;
-            let is_over = |_: &Probing, now_ns| now_ns > end_ns || stop.is_asked();
+            let last_ns = end_ns.saturating_add(self.patience().as_nanos() as u64);
+            let is_heard = |probing: &Probing| {
+                let answered = |server| probing.asked().iter().any(|of| of.server == server && of.answer.is_some());
+                probing.strange() > 0 || (0..self.rhythm.servers).all(answered)
+            };
+            let is_over = |probing: &Probing, now_ns| {
+                stop.is_asked() || now_ns > end_ns && (now_ns > last_ns || is_heard(probing))
+            };
             probe(&mut probing, self.rhythm, &self.sockets()?, is_over).map_err(failed)?;
             if stop.is_asked() {
                 return Err(TargetError::Interrupted);

@@ -6,12 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use ascertain_engine::experiment::{Experiment, Level, Status};
 use ascertain_netlab::http::{Misbehaviour, Server};
 use ascertain_sys::clock::process_cpu_ns;
-use ascertain_sys::testing::or_left_out;
+use ascertain_sys::testing::{or_left_out, wait_until};
 
 use super::super::go;
 use super::super::servers::{is_available, no_kernel_tls};
@@ -20,8 +19,6 @@ use super::super::{
     REQUEST_CPU, TLS,
 };
 use super::*;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn arm(variant: &str, levels: &[(&str, Level)]) -> Arm {
     let point = HttpsThroughput.spec().default_point().with("mb", 1);
@@ -224,15 +221,6 @@ fn others_certificates_are_refused() {
     }
 }
 
-/// Waits until something is so.
-fn until(mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "it never is");
-        thread::sleep(Duration::from_millis(1));
-    }
-}
-
 /// A terabyte is never through.
 #[test]
 fn it_ends_when_it_is_told_to() {
@@ -246,7 +234,7 @@ fn it_ends_when_it_is_told_to() {
         let Serving::Own(servers) = &*serving else { panic!("not ours") };
         thread::scope(|scope| {
             scope.spawn(|| {
-                until(|| servers.iter().all(|server| server.served().requests > 0));
+                wait_until("each server is asked", || servers.iter().all(|server| server.served().requests > 0));
                 stop.ask();
             });
             assert_eq!(measured(&mut transfers, 0).err(), Some(TargetError::Interrupted), "{client}");
@@ -267,7 +255,7 @@ fn a_server_that_dies_in_the_middle_is_an_error_and_leaves_nothing_behind() {
     let folder = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap();
     assert!(folder.join("certificate.pem").exists() && !folder.join("ends").exists());
     let killing = thread::spawn(move || {
-        until(|| process_cpu_ns(pid).unwrap() > busy_ns);
+        wait_until("the server is at work", || process_cpu_ns(pid).unwrap() > busy_ns);
         assert!(Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap().success());
     });
     let error = measured(&mut transfers, 0).unwrap_err().to_string();
@@ -299,7 +287,7 @@ fn a_build_can_be_interrupted() {
     let stop = Stop::new().unwrap();
     thread::scope(|scope| {
         scope.spawn(|| {
-            until(|| begun.exists());
+            wait_until("the build has begun", || begun.exists());
             stop.ask();
         });
         assert_eq!(go::build(go.clone(), &stop).err(), Some(TargetError::Interrupted));
@@ -319,7 +307,8 @@ fn a_server_that_is_gone_is_an_error_and_leaves_nothing_behind() {
         let Serving::Installed(servers) = &*transfers.targets[0].serving else { panic!("not installed") };
         let (pid, folder) = (servers[0].pid(), servers[0].folder().to_owned());
         assert!(Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap().success());
-        until(|| std::net::TcpStream::connect(servers[0].address()).is_err());
+        let is_gone = || std::net::TcpStream::connect(servers[0].address()).is_err();
+        wait_until("the server is gone", is_gone);
         let error = measured(&mut transfers, 0).unwrap_err().to_string();
         assert!(error.starts_with(&format!("{client} from nginx, plain: ")), "{error}");
         let says = ["refused", "Failed to connect", "couldn't connect", "Could not connect"];
@@ -372,10 +361,9 @@ fn more_requests_than_there_are_answers_to_are_an_overload() {
     let levels = [("rate", 1_000_000.into()), ("measured_ms", 100.into())];
     let mut transfers = open(&[arm(PLAIN, &levels)]);
     let out = measured(&mut transfers, 0).unwrap();
+    // How long they wait is worked out in the tests of `Requests`.
     assert_eq!(value(&out, OVERLOADED), Some(1.0), "{out:?}");
-    // They wait, from when they were due on, whether they were sent or not: half of them for more than half as long as
-    // it takes to send them all.
-    assert!(value(&out, LATENCY) > Some(50e6) && value(&out, LATE) > Some(50e6), "{out:?}");
+    assert!(value(&out, ANSWERED) < Some(1e6), "{out:?}");
 }
 
 /// Who says nothing until nobody waits any more has answered nothing, which is no error.

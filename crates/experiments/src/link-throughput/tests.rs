@@ -4,11 +4,12 @@ use std::thread;
 
 use ascertain_engine::experiment::{Experiment, Level};
 use ascertain_netlab::throughput::{Limits, Listener, Token};
-use ascertain_sys::testing::{left_out, or_left_out};
+use ascertain_sys::testing::{left_out, or_left_out, wait_until};
 
 use super::super::places::is_available;
 use super::super::{BOTH, DOWN, LinkThroughput, OWN, UDP, UP};
 use super::*;
+use crate::links::in_the_end;
 
 fn arm(variant: &str, levels: &[(&str, Level)]) -> Arm {
     let point = LinkThroughput.spec().default_point();
@@ -43,9 +44,12 @@ fn ways_have_their_metrics() {
             return;
         }
         let mut session = Throughputs::open(std::slice::from_ref(&arm), &Setup::default()).unwrap();
-        session.verify(0).unwrap();
-        let mut out = Samples::default();
-        session.measure(0, &Trial { number: 0, seed: 7 }, &mut out).unwrap();
+        in_the_end(|| session.verify(0)).unwrap();
+        let out = in_the_end(|| {
+            let mut out = Samples::default();
+            session.measure(0, &Trial { number: 0, seed: 7 }, &mut out).map(|()| out)
+        });
+        let out = out.unwrap();
         assert_eq!(metrics_of(&out), metrics, "{arm}: {out:?}");
         let rates: Vec<_> = out.iter().filter(|sample| sample.metric == THROUGHPUT).collect();
         assert_eq!(rates.len(), 10);
@@ -57,7 +61,8 @@ fn ways_have_their_metrics() {
 fn iperf3_says_as_much() {
     for direction in [DOWN, UP] {
         for protocol in ["tcp", UDP] {
-            let levels = [("direction", direction.into()), ("protocol", protocol.into()), ("udp_kbit_s", 2_000.into())];
+            let levels = [("direction", direction.into()), ("protocol", protocol.into())];
+            let levels = [&levels[..], &[("udp_kbit_s", 2_000.into()), ("measured_ms", 400.into())]].concat();
             let arms = [OWN, IPERF3].map(|variant| arm(variant, &levels));
             if let Some(why) = arms.iter().find_map(|arm| is_available(arm).err()) {
                 left_out(why);
@@ -65,9 +70,12 @@ fn iperf3_says_as_much() {
             }
             let mut session = Throughputs::open(&arms, &Setup::default()).unwrap();
             assert!(Rc::ptr_eq(&session.targets[0].place, &session.targets[1].place), "they are to share the link");
-            session.verify(1).unwrap();
-            let mut out = Samples::default();
-            session.measure(1, &Trial { number: 0, seed: 7 }, &mut out).unwrap();
+            in_the_end(|| session.verify(1)).unwrap();
+            let out = in_the_end(|| {
+                let mut out = Samples::default();
+                session.measure(1, &Trial { number: 0, seed: 7 }, &mut out).map(|()| out)
+            });
+            let out = out.unwrap();
             let has: Vec<usize> = metrics_of(&out).into_iter().filter(|metric| *metric < LATE).collect();
             let tcp = [THROUGHPUT, RETRANSMITTED, ROUND_TRIP, NEAR_CPU, FAR_CPU];
             let udp = [THROUGHPUT, NEAR_CPU, FAR_CPU, LOST, JITTER];
@@ -85,7 +93,8 @@ fn somebodys_listener_is_measured_or_said_not_to_be() {
         let arm = arm(OWN, &short(&[]));
         let plan = plan_of(&arm).unwrap();
         let place = Place::elsewhere(address, true, token.clone())?;
-        Target { place: Rc::new(place), plan, is_iperf3: false, pause: Duration::ZERO }.seen(&Stop::default())
+        let target = Target { place: Rc::new(place), plan, is_iperf3: false, pause: Duration::ZERO };
+        in_the_end(|| target.seen(&Stop::default()))
     };
     let address = listener.address().to_string();
     assert!(measured(&address, &token).unwrap().received_bytes > 0);
@@ -127,10 +136,13 @@ fn it_ends_when_it_is_told_to() {
         }
         let setup = Setup { stop: Stop::new().unwrap(), ..Setup::default() };
         let mut session = Throughputs::open(&[arm], &setup).unwrap();
+        let place = session.targets[0].place.clone();
+        let (link, stop) = (place.link.as_ref().unwrap(), &setup.stop);
         thread::scope(|scope| {
-            scope.spawn(|| {
-                thread::sleep(Duration::from_millis(300));
-                setup.stop.ask();
+            scope.spawn(move || {
+                let is_under_way = || link.report().unwrap().to_near.due.bytes > 1_000_000;
+                wait_until("it is under way", is_under_way);
+                stop.ask();
             });
             assert_eq!(session.verify(0), Err(TargetError::Interrupted));
         });

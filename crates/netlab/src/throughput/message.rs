@@ -333,29 +333,34 @@ mod tests {
         assert_eq!(name_of([u64::from(b'a'), 1]), None);
     }
 
-    /// Somebody sends a piece of a long message again and again, less than `wait` apart.
+    /// A peer sends a long message byte by byte, with pauses that are shorter than `wait`. All of it would take more than
+    /// a minute, so `poll` has to return in between.
     #[test]
     fn who_says_something_slowly_has_no_more_time() {
         let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).unwrap();
         let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let mut control = Control::new(listener.accept().unwrap().0).unwrap();
         let end = End { bytes: vec![0; 1 << 10], ..End::default() };
+        let has_returned = std::sync::atomic::AtomicBool::new(false);
         let message = Message::End { flow: 0, end };
         let bytes = message.bytes();
         let (first, last) = bytes.split_at(bytes.len() - 1);
         std::thread::scope(|scope| {
-            let (sender, receiver) = std::sync::mpsc::channel();
-            scope.spawn(move || {
-                for piece in first.chunks(8) {
-                    peer.write_all(piece).unwrap();
-                    std::thread::sleep(Duration::from_millis(5));
+            let sending = scope.spawn(|| {
+                let is_polling = || !has_returned.load(std::sync::atomic::Ordering::Relaxed);
+                let mut sent = 0;
+                while sent < first.len() && is_polling() {
+                    peer.write_all(&first[sent..=sent]).unwrap();
+                    sent += 1;
+                    std::thread::sleep(Duration::from_millis(10));
                 }
-                sender.send(peer).unwrap();
+                peer.write_all(&first[sent..]).unwrap();
+                peer.write_all(last).unwrap();
+                sent
             });
             assert_eq!(control.poll(Duration::from_millis(200)).unwrap(), None);
-            assert!(receiver.try_recv().is_err(), "it was read to its end");
-            let mut peer = receiver.recv().unwrap();
-            peer.write_all(last).unwrap();
+            has_returned.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert!(sending.join().unwrap() < first.len(), "it was read to its end");
         });
         // What had come was kept.
         assert_eq!(control.poll(Duration::from_secs(60)).unwrap(), Some(message));

@@ -1,9 +1,9 @@
 //! Pieces under way: handed out by a pilot, each its own task, until all are done or one fails for good.
 
 use std::collections::VecDeque;
-use std::time::Instant;
 
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::patience::Went;
 use super::requests::Log;

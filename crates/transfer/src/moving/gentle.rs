@@ -2,9 +2,9 @@
 
 use std::convert::Infallible;
 use std::future::pending;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::{Mover, Place};
 use crate::store::Attempt;
@@ -176,9 +176,9 @@ impl Mover {
                 return;
             }
             // How long a new connection takes is another matter.
-            let asked_at = seen.secured.or(seen.connected).unwrap_or(at);
+            let asked_at = seen.secured.or(seen.connected).map_or(at, Instant::from_std);
             // A refusal takes as long as another answer.
-            if let Some(answered) = seen.header.or(asked.is_ok().then(Instant::now)) {
+            if let Some(answered) = seen.header.map(Instant::from_std).or(asked.is_ok().then(Instant::now)) {
                 let took_s = answered.saturating_duration_since(asked_at).as_secs_f64();
                 gentle.saw(asked_at.saturating_duration_since(self.began).as_secs_f64(), sent_bytes, took_s);
             }

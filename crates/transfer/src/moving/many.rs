@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use serde::Serialize;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::source::Source;
 use super::{MANY_BYTES, Moved, Mover, Observer, Place, Progress, Skipped};

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::flow::{Flow, Work};
 use super::patience::Went;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::patience::Went;
 use super::put::{PUT, Sum, crc64_of};

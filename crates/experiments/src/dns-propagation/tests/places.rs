@@ -19,7 +19,6 @@ fn what_can_not_be_is_said() {
             "`x` is nothing that a record of the type A says",
         ),
         (WATCH, vec![("record", "a.example."), ("expect", "x"), ("type", "X?"), ("addresses", &addresses)], "no type"),
-        (EXEC, vec![("zone", "example."), ("exec", "/bin/true"), ("addresses", &silent)], "does not answer"),
         (EXEC, vec![("zone", "other."), ("exec", "/bin/true"), ("addresses", &addresses)], "answers Query Refused"),
         (
             WATCH,
@@ -36,6 +35,10 @@ fn what_can_not_be_is_said() {
         let error = measured(&told(variant, &levels)).unwrap_err().to_string();
         assert!(error.contains(says), "{levels:?}: {error}");
     }
+    let levels = [("zone", "example."), ("exec", "/bin/true"), ("addresses", &*silent)];
+    let notes = tempfile::tempdir().unwrap();
+    let error = opened(&told(EXEC, &levels), notes.path()).unwrap().verify(0).unwrap_err().to_string();
+    assert!(error.contains("does not answer"), "{error}");
 }
 
 #[test]

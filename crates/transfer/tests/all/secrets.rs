@@ -1,0 +1,272 @@
+//! Secrets are planted in the environment, in files and in addresses, and looked for in all that can be read: errors,
+//! `Debug`, what is shown, and what a journal would keep. The store is one that says back all that it is told.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use crate::common::web::{Web, answer, file, header};
+use crate::common::{block, bytes, run};
+use ascertain_transfer::{
+    Attempt, Environment, Found, Meta, Mover, Observer, Options, Place, Progress, PutOptions, Stop, Terms, Upload, open,
+};
+
+/// They look like nothing that anybody would say by chance.
+const PLANTED: [&str; 9] = [
+    "PLANTEDKEY0123456789abcdef0123456789abcd",
+    "PLANTEDTOKEN0123456789/+abcdef==",
+    "UExBTlRFREFaVVJFMDEyMzQ1Njc4OWFiY2RlZg==",
+    "PLANTEDSIG0123456789",
+    "PLANTEDBEARER0123456789",
+    "PLANTEDPASSWORD0123456789",
+    "PLANTEDQUERY0123456789",
+    "PLANTEDPROXY0123456789",
+    "PLANTEDFILE0123456789",
+];
+
+/// What was written by anybody, to be searched.
+#[derive(Default)]
+struct Written(BTreeSet<String>);
+
+impl Written {
+    fn add(&mut self, what: &impl Debug) {
+        self.0.insert(format!("{what:?}"));
+    }
+
+    /// Looks for what was planted, and for what was made of it: headers and signatures that went over the wire.
+    fn search(&self, heads: &[String]) {
+        let mut secrets: BTreeSet<String> = PLANTED.iter().map(|secret| secret.to_string()).collect();
+        for head in heads {
+            for name in ["authorization", "x-amz-security-token", "proxy-authorization"] {
+                let Some(value) = header(head, name) else { continue };
+                secrets.insert(value.into());
+                secrets.extend(value.split(['=', ' ', ',', ':']).filter(|part| part.len() > 12).map(String::from));
+            }
+        }
+        // These are names, in the header and everywhere.
+        secrets.retain(|secret| !secret.starts_with("AWS4-HMAC") && !secret.contains("aws4_request"));
+        secrets.retain(|secret| !secret.starts_with("devaccount") && !secret.contains(';'));
+        assert!(!self.0.is_empty());
+        for (text, secret) in self.0.iter().flat_map(|text| secrets.iter().map(move |secret| (text, secret))) {
+            assert!(!text.contains(secret.as_str()), "`{secret}` is in: {text}");
+        }
+    }
+}
+
+/// Does everything with a store, and writes down what comes of it.
+fn provoke(found: &Found, written: &mut Written) {
+    written.add(found);
+    written.add(&found.store);
+    let mut seen = Attempt::default();
+    let upload = Upload { name: found.name.clone(), id: "id".into() };
+    let options = PutOptions::default();
+    let of = Meta { name: found.name.clone(), bytes: 9, etag: None, modified: None, crc64: None, crc32c: None };
+    let store = &found.store;
+    run(async {
+        written.add(&store.head(&found.name, &mut seen).await);
+        written.add(&store.get(&of, 0..9, &mut seen).await);
+        written.add(&store.put(&found.name, block("x"), &options, &mut seen).await);
+        written.add(&store.begin(&found.name, &options, &mut seen).await);
+        written.add(&store.put_block(&upload, 0, block("x"), &mut seen).await);
+        written.add(&store.commit(&upload, &["1 AAAA x".into()], 0, &options, &mut seen).await);
+        written.add(&store.abort(&upload, &mut seen).await);
+        written.add(&store.list("", &mut seen).await);
+        written.add(&seen);
+        if let Err(failure) = store.put(&found.name, block("x"), &options, &mut seen).await {
+            written.0.insert(failure.to_string());
+        }
+    });
+}
+
+/// A server that repeats what it is told, in every place where a client may look.
+fn parrot(status: &'static str) -> Web {
+    Web::start(move |head, _| {
+        let told: String = head.split("\r\n").collect::<Vec<_>>().join(" ");
+        let token = ["authorization", "x-amz-security-token"].iter().find_map(|name| header(head, name));
+        // The last of it is what looks most like a code.
+        let token =
+            token.and_then(|token| token.rsplit([' ', '=', ':']).find(|part| !part.is_empty())).unwrap_or_default();
+        let headers = format!(
+            "x-amz-bucket-region: {token}\r\nx-ms-error-code: {token}\r\nETag: {token}\r\n\
+             Location: http://{token}/?{token}\r\n"
+        );
+        let body = format!(
+            "<Error><Code>{token}</Code><Message>{told}</Message><Region>{token}</Region><UploadId></UploadId></Error>"
+        );
+        answer(status, &headers, body.as_bytes())
+    })
+}
+
+const STATUSES: [&str; 4] = ["301 Moved Permanently", "400 Bad Request", "403 Forbidden", "500 Internal Server Error"];
+
+#[test]
+fn no_secret_is_in_what_anybody_reads() {
+    let [key, token, azure, sig, bearer, password, query, proxy, file] = PLANTED;
+    let folder = tempfile::tempdir().unwrap();
+    let credentials = folder.path().join("credentials");
+    let profile =
+        format!("[planted]\naws_access_key_id = id\naws_secret_access_key = {file}\naws_session_token = {token}\n");
+    std::fs::write(&credentials, profile).unwrap();
+    let damaged = folder.path().join("google.json");
+    std::fs::write(&damaged, format!("{{\"type\": \"{file}\", \"private_key\": \"{file}\"}}")).unwrap();
+    let (credentials, damaged) = (credentials.to_str().unwrap(), damaged.to_str().unwrap());
+    let proxy = format!("http://ann:{proxy}@127.0.0.1:1");
+    let sas = format!("sv=2023&sig={sig}");
+
+    let aws = [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", key), ("AWS_SESSION_TOKEN", token)];
+    let account = ("AZURE_STORAGE_ACCOUNT", "devaccount");
+    let connection = format!("AccountName=devaccount;AccountKey={azure};BlobEndpoint=http://127.0.0.1:1/");
+    let environments: [&[(&str, &str)]; 10] = [
+        &aws,
+        &[("AWS_SHARED_CREDENTIALS_FILE", credentials), ("AWS_PROFILE", "planted")],
+        &[account, ("AZURE_STORAGE_KEY", azure)],
+        &[account, ("AZURE_STORAGE_SAS_TOKEN", &sas)],
+        &[("AZURE_STORAGE_CONNECTION_STRING", &connection)],
+        &[("GOOGLE_OAUTH_ACCESS_TOKEN", bearer)],
+        &[("GOOGLE_APPLICATION_CREDENTIALS", damaged)],
+        &[("GOOGLE_SERVICE_ACCOUNT_KEY", file)],
+        // What can't be put into a header.
+        &[
+            ("GOOGLE_OAUTH_ACCESS_TOKEN", &format!("{bearer}\u{7f}ü")),
+            ("AWS_ACCESS_KEY_ID", "id"),
+            ("AWS_SECRET_ACCESS_KEY", &format!("{key} {key}")),
+            account,
+            ("AZURE_STORAGE_KEY", &format!("ü{azure}")),
+        ],
+        &[aws[0], aws[1], aws[2], ("http_proxy", &proxy), account, ("AZURE_STORAGE_KEY", azure)],
+    ];
+    let mut written = Written::default();
+    let mut heads = Vec::new();
+    let mut opened = 0;
+    for status in STATUSES {
+        let web = parrot(status);
+        for environment in environments {
+            let environment: Environment = environment.iter().copied().collect();
+            let endpoint_url = Some(web.url("").replace("://", &format!("://ann:{password}@")) + "?x=" + query);
+            let options = Options { environment, endpoint_url, ..Options::default() };
+            written.add(&options);
+            for url in ["s3://bucket/name", "az://bucket/name", "gs://bucket/name"] {
+                match open(url, &options) {
+                    Ok(found) => {
+                        opened += 1;
+                        provoke(&found, &mut written);
+                    }
+                    Err(failure) => written.add(&failure),
+                }
+            }
+            let address = web.url(&format!("/path?{sas}&x={query}")).replace("://", &format!("://ann:{password}@"));
+            let found = open(&address, &Options { endpoint_url: None, ..options.clone() }).unwrap();
+            assert_eq!(found.shown, web.url("/path"));
+            provoke(&found, &mut written);
+        }
+        heads.extend(web.heads());
+    }
+    // They were really sent.
+    assert!(opened >= 7 * STATUSES.len());
+    let sent = heads.concat();
+    for secret in [token, sig, bearer, query] {
+        assert!(sent.contains(secret), "{secret}");
+    }
+    for wrong in [format!("https://ann:{password}@/x?sig={sig}"), format!("wss://ann:{password}@host/?{sig}")] {
+        written.add(&open(&wrong, &Options::default()).unwrap_err());
+    }
+    written.search(&heads);
+}
+
+/// What is told of progress.
+type Told = Arc<Mutex<Vec<String>>>;
+
+struct Writing(Told);
+
+impl Observer for Writing {
+    fn progress(&self, progress: &Progress<'_>) {
+        self.0.lock().unwrap().push(format!("{progress:?}"));
+    }
+}
+
+/// A move that breaks off and keeps its journal: what it says, what it leaves on the disk, and what it was shown as.
+fn broken(folder: &Path, address: &str, options: &Options, told: &Told, written: &mut Written) {
+    let place: Place = open(address, options).unwrap().into();
+    let terms = Terms { journals: Some(folder.join("journals")), ..Terms::default() };
+    let mover = Mover::new(terms, Stop::default(), Box::new(Writing(told.clone())));
+    let moved = run(async {
+        match address.starts_with("http") {
+            true => mover.get_file(&place, &folder.join("target")).await,
+            false => mover.put_file(&folder.join("source"), &place).await,
+        }
+    });
+    let error = moved.unwrap_err();
+    written.add(&(&mover, &place, &error, error.to_string()));
+    let told = std::mem::take(&mut *told.lock().unwrap());
+    assert!(!told.is_empty(), "nothing was moved: {error}");
+    written.add(&told);
+    let journals: Vec<_> = std::fs::read_dir(folder.join("journals")).unwrap().map(Result::unwrap).collect();
+    assert_eq!(journals.len(), 1);
+    written.add(&std::fs::read_to_string(journals[0].path()).unwrap());
+    written.add(&std::fs::read_dir(folder).unwrap().map(Result::unwrap).collect::<Vec<_>>());
+    std::fs::remove_dir_all(folder.join("journals")).unwrap();
+}
+
+#[test]
+fn no_secret_is_in_what_a_move_leaves_behind() {
+    let [key, token, azure, sig, bearer, password, query, ..] = PLANTED;
+    let folder = tempfile::tempdir().unwrap();
+    let content = bytes(800_000);
+    std::fs::write(folder.path().join("source"), bytes(6_000_000)).unwrap();
+    let told = Told::default();
+    // Blocks go well, and what is made of them does not; ranges until something has been told of.
+    let web = || {
+        let (told, content) = (told.clone(), content.clone());
+        Web::start(move |head, _| {
+            let target = head.split(' ').nth(1).unwrap();
+            let from = header(head, "range").map_or(0, |range| range[6..].split('-').next().unwrap().parse().unwrap());
+            match head.split(' ').next().unwrap() {
+                "HEAD" => answer("404 Not Found", "", b""),
+                "POST" if target.contains("uploads") => answer("200 OK", "", b"<R><UploadId>1</UploadId></R>"),
+                "PUT" if !target.contains("blocklist") => answer("201 Created", "ETag: \"1\"\r\n", b""),
+                "GET" if from < 400_000 => file(head, "ETag: \"1\"\r\n", &content),
+                _ => {
+                    ascertain_sys::testing::wait_until("progress was told", || !told.lock().unwrap().is_empty());
+                    let body = format!("<Error><Code>x</Code><Message>{head}</Message></Error>");
+                    answer("403 Forbidden", "", body.as_bytes())
+                }
+            }
+        })
+    };
+    let sas = format!("sv=2023&sig={sig}");
+    let account = ("AZURE_STORAGE_ACCOUNT", "devaccount");
+    let environments: [(&str, &[(&str, &str)]); 4] = [
+        (
+            "s3://bucket/name",
+            &[("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", key), ("AWS_SESSION_TOKEN", token)],
+        ),
+        ("az://bucket/name", &[account, ("AZURE_STORAGE_KEY", azure)]),
+        ("az://bucket/name", &[account, ("AZURE_STORAGE_SAS_TOKEN", &sas)]),
+        ("gs://bucket/name", &[("GOOGLE_OAUTH_ACCESS_TOKEN", bearer)]),
+    ];
+    let (mut written, mut heads) = (Written::default(), Vec::new());
+    for (address, environment) in environments {
+        let web = web();
+        let environment: Environment = environment.iter().copied().collect();
+        let endpoint_url = Some(web.url("").replace("://", &format!("://ann:{password}@")));
+        broken(
+            folder.path(),
+            address,
+            &Options { environment, endpoint_url, ..Options::default() },
+            &told,
+            &mut written,
+        );
+        heads.extend(web.heads());
+    }
+    let web = web();
+    let address = web.url(&format!("/path?{sas}&x={query}")).replace("://", &format!("://ann:{password}@"));
+    std::fs::remove_file(folder.path().join("source")).unwrap();
+    broken(folder.path(), &address, &Options::default(), &told, &mut written);
+    heads.extend(web.heads());
+    let sent = heads.concat();
+    for secret in [token, sig, bearer, query] {
+        assert!(sent.contains(secret), "{secret}");
+    }
+    written.search(&heads);
+}
