@@ -1,7 +1,7 @@
 #![no_main]
 #![allow(dead_code)] // one of several
 
-#[path = "../../crates/engine/tests/parsers/targets.rs"]
+#[path = "../../crates/engine/tests/all/parsers/targets.rs"]
 mod targets;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::headers(bytes));

@@ -51,28 +51,31 @@ pub(crate) fn time_calls<T>(f: &mut impl FnMut() -> T, iterations: u64) -> u64 {
 /// The inputs of a batch are made beforehand, at most 1,024 at once and no more than are made in 10 ms; a larger batch
 /// is timed in parts. An input that the function consumes is dropped within the time, unless it is returned.
 pub(crate) fn time_calls_with_setup<I, T>(
+    now_ns: &impl Fn() -> u64,
     setup: &mut impl FnMut() -> I,
     f: &mut impl FnMut(I) -> T,
     iterations: u64,
 ) -> u64 {
     // Draining leaves the inputs' memory to be freed after the time, with the outputs.
-    time_parts(setup, iterations, |inputs, outputs: &mut Vec<T>| {
+    time_parts(now_ns, setup, iterations, |inputs, outputs: &mut Vec<T>| {
         outputs.extend(inputs.drain(..).map(|input| black_box(f(black_box(input)))));
     })
 }
 
 /// The same of a function that gets its input by reference: neither moving inputs nor dropping them is timed.
 pub(crate) fn time_calls_with_setup_ref<I, T>(
+    now_ns: &impl Fn() -> u64,
     setup: &mut impl FnMut() -> I,
     f: &mut impl FnMut(&mut I) -> T,
     iterations: u64,
 ) -> u64 {
-    time_parts(setup, iterations, |inputs, outputs: &mut Vec<T>| {
+    time_parts(now_ns, setup, iterations, |inputs, outputs: &mut Vec<T>| {
         outputs.extend(inputs.iter_mut().map(|input| black_box(f(black_box(input)))));
     })
 }
 
 fn time_parts<I, T>(
+    now_ns: &impl Fn() -> u64,
     setup: &mut impl FnMut() -> I,
     iterations: u64,
     mut call_all: impl FnMut(&mut Vec<I>, &mut Vec<T>),
@@ -80,16 +83,16 @@ fn time_parts<I, T>(
     let mut elapsed_ns = 0;
     let mut left = iterations;
     while left > 0 {
-        let making_ends_ns = clock::now_ns() + MAKING_NS;
+        let making_ends_ns = now_ns() + MAKING_NS;
         let mut inputs = vec![setup()];
-        while (inputs.len() as u64) < left.min(MOST_INPUTS) && clock::now_ns() < making_ends_ns {
+        while (inputs.len() as u64) < left.min(MOST_INPUTS) && now_ns() < making_ends_ns {
             inputs.push(setup());
         }
         left -= inputs.len() as u64;
         let mut outputs: Vec<T> = Vec::with_capacity(inputs.len());
-        let start_ns = clock::now_ns();
+        let start_ns = now_ns();
         call_all(&mut inputs, &mut outputs);
-        elapsed_ns += clock::now_ns() - start_ns;
+        elapsed_ns += now_ns() - start_ns;
     }
     elapsed_ns
 }
@@ -114,9 +117,17 @@ where
     F: FnMut(u64) -> u64 + ?Sized + 'b,
 {
     let least_ns = LEAST_NS.max((LEAST_STEPS * clock::step_ns()).ceil() as u64);
+    iterations_by(&clock::now_ns, least_ns, batches)
+}
+
+/// [`iterations`] by another clock, of batches that last at least so long.
+fn iterations_by<'b, F>(now_ns: &impl Fn() -> u64, least_ns: u64, batches: impl IntoIterator<Item = &'b mut F>) -> u64
+where
+    F: FnMut(u64) -> u64 + ?Sized + 'b,
+{
     let (mut least, mut most) = (1, u64::MAX);
     for batch in batches {
-        let size = size_of_one(batch, least_ns);
+        let size = size_of_one(now_ns, batch, least_ns);
         least = least.max(size.least);
         most = most.min(size.most);
     }
@@ -129,12 +140,12 @@ struct Size {
     most: u64,
 }
 
-fn size_of_one<F: FnMut(u64) -> u64 + ?Sized>(batch: &mut F, least_ns: u64) -> Size {
+fn size_of_one<F: FnMut(u64) -> u64 + ?Sized>(now_ns: &impl Fn() -> u64, batch: &mut F, least_ns: u64) -> Size {
     /// For a function that takes no time at all.
     const END: u64 = 1 << 32;
     let mut calls = 1_u64;
     loop {
-        let (elapsed_ns, lasted_ns) = least_of_some(batch, calls);
+        let (elapsed_ns, lasted_ns) = least_of_some(now_ns, batch, calls);
         if elapsed_ns >= least_ns || calls >= END {
             let one_ns = lasted_ns / calls;
             return Size { least: calls, most: (MOST_NS.max(least_ns) / one_ns.max(1)).max(1) };
@@ -147,14 +158,14 @@ fn size_of_one<F: FnMut(u64) -> u64 + ?Sized>(batch: &mut F, least_ns: u64) -> S
 
 /// The least of a few batches, since interruptions only ever add: the time within, and the time that
 /// the whole call took. One batch will do when it is a long one.
-fn least_of_some<F: FnMut(u64) -> u64 + ?Sized>(batch: &mut F, calls: u64) -> (u64, u64) {
+fn least_of_some<F: FnMut(u64) -> u64 + ?Sized>(now_ns: &impl Fn() -> u64, batch: &mut F, calls: u64) -> (u64, u64) {
     const BATCHES: usize = 5;
     const LONG_NS: u64 = 50_000_000;
     let (mut elapsed_ns, mut lasted_ns) = (u64::MAX, u64::MAX);
     for _ in 0..BATCHES {
-        let start_ns = clock::now_ns();
+        let start_ns = now_ns();
         let within_ns = batch(calls);
-        let whole_ns = (clock::now_ns() - start_ns).max(within_ns);
+        let whole_ns = (now_ns() - start_ns).max(within_ns);
         elapsed_ns = elapsed_ns.min(within_ns);
         lasted_ns = lasted_ns.min(whole_ns);
         if whole_ns > LONG_NS {
@@ -170,6 +181,25 @@ mod tests {
 
     use super::*;
 
+    /// A clock that a test moves.
+    #[derive(Default)]
+    struct Scripted(Cell<u64>);
+
+    impl Scripted {
+        fn now_ns(&self) -> impl Fn() -> u64 {
+            || self.0.get()
+        }
+
+        fn pass_ms(&self, ms: u64) {
+            self.0.update(|now_ns| now_ns + ms * 1_000_000);
+        }
+    }
+
+    /// The number of calls in a batch, by a clock that stands still: only the variants report times.
+    fn size<'b>(variants: impl IntoIterator<Item = &'b mut Timed<'static>>) -> u64 {
+        iterations_by(&|| 0, least_ns(), variants)
+    }
+
     /// A variant whose calls take a fixed time, by a clock of its own.
     fn fake(call_ns: f64) -> Timed<'static> {
         Box::new(move |iterations| (iterations as f64 * call_ns) as u64)
@@ -181,8 +211,8 @@ mod tests {
 
     #[test]
     fn the_fastest_variant_sets_the_size_for_all() {
-        let alone = iterations([&mut fake(0.3)]);
-        let together = iterations([&mut fake(7.0), &mut fake(0.3), &mut fake(150.0)]);
+        let alone = size([&mut fake(0.3)]);
+        let together = size([&mut fake(7.0), &mut fake(0.3), &mut fake(150.0)]);
         assert_eq!(together, alone);
         let lasts_ns = alone as f64 * 0.3;
         assert!(lasts_ns >= least_ns() as f64 && lasts_ns < 1.5 * least_ns() as f64, "{lasts_ns}");
@@ -190,21 +220,21 @@ mod tests {
 
     #[test]
     fn a_slow_function_is_called_once_a_batch() {
-        assert_eq!(iterations([&mut fake(1e9)]), 1);
-        assert_eq!(iterations([&mut fake(least_ns() as f64)]), 1);
+        assert_eq!(size([&mut fake(1e9)]), 1);
+        assert_eq!(size([&mut fake(least_ns() as f64)]), 1);
     }
 
     #[test]
     fn a_batch_of_the_slowest_has_an_end() {
-        let size = iterations([&mut fake(1.0), &mut fake(1e6)]);
-        assert!(size <= MOST_NS.max(least_ns()) / 1_000_000, "{size}");
-        assert_eq!(iterations([&mut fake(1.0), &mut fake(1e12)]), 1);
+        let calls = size([&mut fake(1.0), &mut fake(1e6)]);
+        assert!(calls <= MOST_NS.max(least_ns()) / 1_000_000, "{calls}");
+        assert_eq!(size([&mut fake(1.0), &mut fake(1e12)]), 1);
     }
 
     #[test]
     fn a_function_that_takes_no_time_does_not_hang() {
-        assert!(iterations([&mut fake(0.0)]) > 1);
-        assert_eq!(iterations(&mut Vec::<Timed>::new()), 1);
+        assert!(size([&mut fake(0.0)]) > 1);
+        assert_eq!(size(&mut Vec::<Timed>::new()), 1);
     }
 
     #[test]
@@ -214,7 +244,7 @@ mod tests {
             calls.set(calls.get() + 1);
             iterations * 10_000_000_000
         };
-        iterations([&mut slow]);
+        iterations_by(&|| 0, least_ns(), [&mut slow]);
         assert_eq!(calls.get(), 1);
     }
 
@@ -240,7 +270,7 @@ mod tests {
             log.borrow_mut().push('f');
             Output(&log)
         };
-        time_calls_with_setup(&mut || log.borrow_mut().push('s'), &mut f, 3);
+        time_calls_with_setup(&|| 0, &mut || log.borrow_mut().push('s'), &mut f, 3);
         assert_eq!(*log.borrow(), "sssfffddd");
     }
 
@@ -262,36 +292,66 @@ mod tests {
             log.borrow_mut().push('f');
             places.push(std::ptr::from_mut(input).addr());
         };
-        time_calls_with_setup_ref(&mut setup, &mut f, 3);
+        time_calls_with_setup_ref(&|| 0, &mut setup, &mut f, 3);
         assert_eq!(*log.borrow(), "sssfffddd");
         assert!(places.is_sorted_by(|a, b| b - a == size_of::<Input>()), "one after the other, never moved");
     }
 
     #[test]
     fn inputs_held_at_once_are_bounded() {
-        let held = |calls: u64, pause_ms: u64| {
-            let (made, used, held) = (Cell::new(0_u64), Cell::new(0_u64), Cell::new(0_u64));
+        let held = |calls: u64, setup_ms: u64| {
+            let (clock, made, used, held) = (Scripted::default(), Cell::new(0_u64), Cell::new(0_u64), Cell::new(0_u64));
             let mut setup = || {
-                std::thread::sleep(std::time::Duration::from_millis(pause_ms));
+                clock.pass_ms(setup_ms);
                 made.set(made.get() + 1);
                 held.set(held.get().max(made.get() - used.get()));
             };
-            time_calls_with_setup(&mut setup, &mut |()| used.set(used.get() + 1), calls);
+            time_calls_with_setup(&clock.now_ns(), &mut setup, &mut |()| used.set(used.get() + 1), calls);
             assert_eq!((made.get(), used.get()), (calls, calls));
             held.get()
         };
-        let most = held(3 * MOST_INPUTS + 5, 0);
-        assert!(most > 1 && most <= MOST_INPUTS, "{most}");
-        // Each takes 6 ms and more, so that the second is the last one made in 10 ms.
-        assert!(held(5, 6) <= 2);
+        assert_eq!(held(3 * MOST_INPUTS + 5, 0), MOST_INPUTS);
+        // The second input is the last one whose making starts within 10 ms.
+        assert_eq!(held(5, 6), 2);
         assert_eq!(held(2, 20), 1);
     }
 
+    /// Setting up an input takes 20 ms, a call 3 ms, and dropping its output 50 ms.
     #[test]
-    fn setting_up_is_not_timed() {
-        // The set-up takes 20 ms each time. The function takes next to nothing, unless the machine stops us for long
-        // at the wrong moment: not each time.
-        let mut pause = || std::thread::sleep(std::time::Duration::from_millis(20));
-        assert!((0..1_000).any(|_| time_calls_with_setup(&mut pause, &mut |()| (), 1) < 20_000_000));
+    fn only_calls_are_timed() {
+        struct Slow<'a>(&'a Scripted);
+        impl Drop for Slow<'_> {
+            fn drop(&mut self) {
+                self.0.pass_ms(50);
+            }
+        }
+        for calls in [1, 2, 7] {
+            let clock = Scripted::default();
+            let mut call = |()| {
+                clock.pass_ms(3);
+                Slow(&clock)
+            };
+            let elapsed_ns = time_calls_with_setup(&clock.now_ns(), &mut || clock.pass_ms(20), &mut call, calls);
+            assert_eq!(elapsed_ns, calls * 3_000_000);
+            assert_eq!(clock.0.get(), calls * 73_000_000);
+            let mut call_by_reference = |_: &mut ()| {
+                clock.pass_ms(3);
+                Slow(&clock)
+            };
+            let setup = &mut || clock.pass_ms(20);
+            let elapsed_ns = time_calls_with_setup_ref(&clock.now_ns(), setup, &mut call_by_reference, calls);
+            assert_eq!(elapsed_ns, calls * 3_000_000);
+        }
+    }
+
+    /// A batch whose set-up takes long is as long as the clock says, whatever its calls took.
+    #[test]
+    fn set_up_counts_towards_the_longest_batch() {
+        let clock = Scripted::default();
+        let mut variant = |calls: u64| {
+            clock.pass_ms(calls);
+            calls
+        };
+        assert_eq!(iterations_by(&clock.now_ns(), 1_000, [&mut variant]), MOST_NS / 1_000_000);
     }
 }

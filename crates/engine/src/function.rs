@@ -4,6 +4,7 @@ use std::cell::{OnceCell, RefCell};
 use std::fmt::Display;
 use std::mem;
 
+use ascertain_sys::clock;
 use ascertain_sys::machine::Machine;
 
 use crate::batch;
@@ -163,7 +164,7 @@ impl<'a> Group<'a> {
         let both = RefCell::new((setup, f));
         let batch = move |iterations| {
             let (setup, f) = &mut *both.borrow_mut();
-            batch::time_calls_with_setup(setup, f, iterations)
+            batch::time_calls_with_setup(&clock::now_ns, setup, f, iterations)
         };
         self.add(name, Box::new(batch))
     }
@@ -180,7 +181,7 @@ impl<'a> Group<'a> {
         let both = RefCell::new((setup, f));
         let batch = move |iterations| {
             let (setup, f) = &mut *both.borrow_mut();
-            batch::time_calls_with_setup_ref(setup, f, iterations)
+            batch::time_calls_with_setup_ref(&clock::now_ns, setup, f, iterations)
         };
         self.add(name, Box::new(batch))
     }
@@ -394,7 +395,7 @@ mod tests {
         }
         let after = seen(&counts);
         let calls = after[0] - before[0];
-        assert!(calls > 1);
+        assert!(calls > 0);
         assert_eq!(after, before.map(|count| count + calls));
         // Another session takes the same number, and calls nothing to find it.
         let mut again = open(&group);

@@ -28,6 +28,7 @@ pub mod run;
 pub mod samples;
 mod schedule;
 mod summary;
+mod time;
 pub mod unit;
 pub mod values;
 

@@ -1,6 +1,5 @@
 //! Measures blocks in this process.
 
-use ascertain_sys::clock;
 use ascertain_sys::interrupt::Stop;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
@@ -11,6 +10,7 @@ use crate::block::{Block, End, Executor, MeasuredArm, Opened, TrialRecord};
 use crate::experiment::{Arm, Experiment, Session, Setup, TargetError, Trial};
 use crate::now::Now;
 use crate::plan::Registry;
+use crate::time::Clock;
 
 /// Checks of results take at most this share of the time.
 const VERIFY_SHARE: f64 = 0.02;
@@ -20,6 +20,7 @@ pub(crate) struct Local<'a> {
     registry: &'a Registry<'a>,
     setup: Setup,
     now: Now,
+    clock: &'a dyn Clock,
     /// By their numbers; none where it is not open.
     lanes: Vec<Option<OpenLane<'a>>>,
 }
@@ -35,8 +36,8 @@ struct OpenLane<'a> {
 }
 
 impl<'a> Local<'a> {
-    pub fn new(registry: &'a Registry<'a>, seed: u64, stop: Stop, now: Now) -> Local<'a> {
-        Local { registry, setup: Setup { seed, stop, now: now.clone() }, now, lanes: Vec::new() }
+    pub fn new(registry: &'a Registry<'a>, seed: u64, stop: Stop, now: Now, clock: &'a dyn Clock) -> Local<'a> {
+        Local { registry, setup: Setup { seed, stop, now: now.clone() }, now, clock, lanes: Vec::new() }
     }
 }
 
@@ -49,9 +50,9 @@ impl Executor for Local<'_> {
         let (mut verify_ns, mut found, mut ids) = (0, Opened::new(), [0; MAX_ARMS]);
         for (id, &(slot, _)) in arms.iter().enumerate() {
             ids[slot] = id;
-            let start_ns = clock::now_ns();
+            let start_ns = self.clock.now_ns();
             let verified = session.verify(id);
-            verify_ns += clock::now_ns() - start_ns;
+            verify_ns += self.clock.now_ns() - start_ns;
             match verified.and_then(|()| session.facts(id)) {
                 Err(TargetError::Interrupted) => return Err(TargetError::Interrupted),
                 facts => found.push((slot, facts)),
@@ -75,9 +76,9 @@ impl Executor for Local<'_> {
             record.end = End::Void;
             return;
         };
-        let start_ns = clock::now_ns();
-        lane.measure(block, record, &self.now);
-        record.elapsed_ns = clock::now_ns() - start_ns;
+        let start_ns = self.clock.now_ns();
+        lane.measure(block, record, (&self.now, self.clock));
+        record.elapsed_ns = self.clock.now_ns() - start_ns;
         if record.end == End::Whole && block.trial != Block::WARM_UP {
             lane.cost_ns += (record.elapsed_ns as f64 - lane.cost_ns) / if lane.cost_ns == 0.0 { 1.0 } else { 16.0 };
             lane.verify_at_random(block, record);
@@ -87,7 +88,7 @@ impl Executor for Local<'_> {
 
 impl OpenLane<'_> {
     /// Measures the arms in random order, until one fails or a signal comes.
-    fn measure(&mut self, block: Block, record: &mut TrialRecord, now: &Now) {
+    fn measure(&mut self, block: Block, record: &mut TrialRecord, (now, clock): (&Now, &dyn Clock)) {
         let spec = self.experiment.spec();
         let mut rng = trial_rng(block.seed, &spec.id, block.trial);
         let trial = Trial { number: block.trial, seed: rng.random() };
@@ -95,7 +96,7 @@ impl OpenLane<'_> {
         record.measured.shuffle(&mut rng);
         for arm in &mut record.measured {
             let before = record.samples.0.len();
-            arm.start_ns = clock::now_ns();
+            arm.start_ns = clock.now_ns();
             now.measures(block.lane, arm.slot, arm.start_ns);
             let measured = self.session.measure(self.ids[arm.slot], &trial, &mut record.samples);
             arm.samples = before..record.samples.0.len();

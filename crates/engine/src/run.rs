@@ -20,6 +20,7 @@ use crate::plan::{self, Grouping, Plan, Registry};
 use crate::recorded;
 use crate::schedule::Schedule;
 use crate::summary::{self, RunFacts};
+pub use crate::time::{Clock, SystemClock};
 use crate::unit::Unit;
 
 /// What came of a run.
@@ -166,6 +167,22 @@ pub fn run(
     stop: &interrupt::Stop,
     observer: &mut dyn Observer,
 ) -> Result<Run, Error> {
+    run_by_clock(plan, registry, recording, stop, observer, &SystemClock)
+}
+
+/// Carries out a plan like [`run`], and measures the time of the run and of its trials by this clock. A test passes a
+/// clock that it moves itself, so that the run does not depend on how busy the machine is.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_by_clock(
+    plan: &Plan,
+    registry: &Registry,
+    recording: Recording,
+    stop: &interrupt::Stop,
+    observer: &mut dyn Observer,
+    clock: &dyn Clock,
+) -> Result<Run, Error> {
     #[cfg(feature = "recorded")]
     if let Recording::Continue(parts) = &recording {
         recorded::check(&parts.1.header, registry)?;
@@ -201,7 +218,7 @@ pub fn run(
         recorded::replay(&mut judge, &header, &trials)?;
     }
     let recorded_values = judge.observations.count();
-    let start_ns = clock::now_ns();
+    let start_ns = clock.now_ns();
     let ends_ns = start_ns.saturating_add(nanoseconds(plan.config.max_time));
     let facts = RunFacts {
         registry,
@@ -212,9 +229,9 @@ pub fn run(
         seed: plan.config.seed,
     };
     let now = Now::new(judge.lanes.iter().map(|lane| lane.arms.iter().map(ToString::to_string).collect()).collect());
-    let mut executor = Local::new(registry, plan.config.seed, stop.clone(), now.clone());
+    let mut executor = Local::new(registry, plan.config.seed, stop.clone(), now.clone(), clock);
     let evidence = writer.as_mut();
-    let time = (start_ns..ends_ns, &clock::now_ns as &dyn Fn() -> u64);
+    let time = (start_ns..ends_ns, clock);
     let mut schedule = Schedule::new(&mut executor, &mut judge, evidence, &facts, (stop, observer), time, now.clone());
     let interrupted = schedule.go().is_err() || stop.is_asked();
     unkept = unkept.or(schedule.unkept);

@@ -17,6 +17,7 @@ use crate::now::Now;
 use crate::outcome::Verdict;
 use crate::run::{Observer, Outlook, Progress};
 use crate::summary::{self, RunFacts};
+use crate::time::Clock;
 
 /// A lane keeps the machine to itself for that long before another may have it.
 const SLICE_NS: u64 = 250_000_000;
@@ -47,7 +48,7 @@ pub(crate) struct Schedule<'r, 'a> {
     stop: &'r interrupt::Stop,
     observer: &'r mut dyn Observer,
     time_ns: Range<u64>,
-    clock: &'r dyn Fn() -> u64,
+    clock: &'r dyn Clock,
     next_progress_ns: u64,
     now: Now,
     /// Lanes that had their turn for a pilot, which are the first so many; those that were opened; and how long all
@@ -74,7 +75,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
         evidence: Option<&'r mut Writer>,
         facts: &'r RunFacts<'r>,
         (stop, observer): (&'r interrupt::Stop, &'r mut dyn Observer),
-        (time_ns, clock): (Range<u64>, &'r dyn Fn() -> u64),
+        (time_ns, clock): (Range<u64>, &'r dyn Clock),
         now: Now,
     ) -> Self {
         Schedule {
@@ -131,7 +132,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
     }
 
     fn now_ns(&self) -> u64 {
-        (self.clock)()
+        self.clock.now_ns()
     }
 
     /// Whether the next lane has its pilot now: all of them come first where a part of the time is enough for that.
@@ -300,7 +301,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
         let trials = slowest.iter().map(|(lane, _)| self.judge.lanes[*lane].trials).min()?;
         let trial_ns = takes_ns / least.trials as f64;
         let clock = self.clock;
-        let left = |end_ns: u64| end_ns.saturating_sub(clock()) as f64;
+        let left = |end_ns: u64| end_ns.saturating_sub(clock.now_ns()) as f64;
         // Whoever limits the trials to fewer has said how long it is to take.
         let is_limited = self.judge.config.max_trials.is_some_and(|most| most < least.trials);
         let needed_ns = trial_ns * least.trials.saturating_sub(trials) as f64;
@@ -420,7 +421,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
                 return now_ns < self.time_ns.end && !self.stop.is_asked();
             }
             self.report_progress_if_due(now_ns, lane);
-            std::thread::sleep(Duration::from_nanos((until_ns - now_ns).min(20_000_000)));
+            self.clock.sleep(Duration::from_nanos((until_ns - now_ns).min(20_000_000)));
         }
     }
 

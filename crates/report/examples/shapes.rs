@@ -1,6 +1,6 @@
 //! Writes runs of all shapes, and their reports, for the browser test: `shapes DIR`.
 
-#[path = "../tests/shapes/mod.rs"]
+#[path = "../tests/all/shapes/mod.rs"]
 mod shapes;
 
 use std::path::{Path, PathBuf};

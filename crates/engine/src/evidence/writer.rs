@@ -1,6 +1,7 @@
 //! Keeps the evidence of a run while it goes on.
 
 use std::fs::{self, File, TryLockError};
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -29,7 +30,7 @@ const SLOW_TRIAL_NS: f64 = 100_000.0;
 pub struct Writer {
     run: PathBuf,
     header: Header,
-    lines: File,
+    lines: LockedFile,
     rows: RowBuffer,
     begun: Begun,
 }
@@ -59,7 +60,7 @@ impl Writer {
         })?;
         let start = || {
             let lines = File::options().append(true).create_new(true).open(run.join(LINES)).map_err(folder)?;
-            lock(&lines, &run)?;
+            let lines = LockedFile::new(lines, &run)?;
             write_header(&run, &header)?;
             Ok(lines)
         };
@@ -86,7 +87,7 @@ impl Writer {
         // Read first: that a run can't be read is more to the point than that it can't be written.
         Lines::open(run)?;
         let lines = File::options().append(true).open(&path).map_err(Error::write(&path))?;
-        lock(&lines, run)?;
+        let lines = LockedFile::new(lines, run)?;
         let header = read_header(run)?;
         let (trials, whole_end, lost) = read_lines(run, &header)?;
         if let Some(lost) = lost {
@@ -104,7 +105,7 @@ impl Writer {
         Ok((writer, Recorded { header, trials }))
     }
 
-    pub(super) fn new(run: PathBuf, header: Header, lines: File) -> Writer {
+    pub(super) fn new(run: PathBuf, header: Header, lines: LockedFile) -> Writer {
         let (rows, begun) = (row_buffer(&header), Begun::create(&run));
         Writer { run, header, lines, rows, begun }
     }
@@ -140,7 +141,7 @@ impl Writer {
     /// # Errors
     /// As [`end_trial`](Writer::end_trial).
     pub fn flush(&mut self) -> Result<(), Error> {
-        self.rows.write_to(&mut self.lines).map_err(Error::write(&self.run.join(LINES)))
+        self.rows.write_to(&mut *self.lines).map_err(Error::write(&self.run.join(LINES)))
     }
 
     /// Ends the run: writes what is left, the outcome, and the Parquet file where there is to be one. Gives the run's
@@ -193,23 +194,64 @@ fn row_buffer(header: &Header) -> RowBuffer {
 /// Whether a process is writing to the run. Finding that out changes nothing, and needs no more than to
 /// read the file.
 pub fn is_going_on(run: &Path) -> bool {
-    let locked = |lines: File| matches!(lines.try_lock_shared(), Err(TryLockError::WouldBlock));
-    File::open(run.join(LINES)).is_ok_and(locked)
+    let Ok(lines) = File::open(run.join(LINES)) else { return false };
+    match lines.try_lock_shared() {
+        Ok(()) => {
+            // Before it is closed, for the reason that `LockedFile` gives.
+            let _ = lines.unlock();
+            false
+        }
+        Err(error) => matches!(error, TryLockError::WouldBlock),
+    }
 }
 
-fn lock(lines: &File, run: &Path) -> Result<(), Error> {
-    /// Whoever asks whether the run is going on holds the lock for a moment.
-    const MOMENTS: u32 = 100;
-    let mut locked = lines.try_lock();
-    for _ in 0..MOMENTS {
-        if !matches!(locked, Err(TryLockError::WouldBlock)) {
-            break;
+/// The file of a run's rows, which no other process can lock meanwhile.
+///
+/// The lock ends when this is dropped. To close the file would not be enough: a process that another thread starts at
+/// that moment has a copy of the descriptor, with the lock, until it runs its program.
+pub(super) struct LockedFile(pub(super) File);
+
+impl LockedFile {
+    /// Locks the file of this run.
+    fn new(lines: File, run: &Path) -> Result<LockedFile, Error> {
+        /// Milliseconds for which another writer may still hold the lock: one that was killed holds it until the kernel
+        /// has closed its files.
+        const MOST_WAITS: u32 = 100;
+        let mut waits = 0;
+        loop {
+            match lines.try_lock() {
+                Ok(()) => return Ok(LockedFile(lines)),
+                Err(TryLockError::Error(reason)) => return Err(Error::Write { path: run.join(LINES), reason }),
+                Err(TryLockError::WouldBlock) if is_going_on(run) => {
+                    waits += 1;
+                    if waits == MOST_WAITS {
+                        return Err(Error::Locked { run: run.into() });
+                    }
+                }
+                // Another process asks whether the run is going on, and holds the lock only for that.
+                Err(TryLockError::WouldBlock) => {}
+            }
+            thread::sleep(Duration::from_millis(1));
         }
-        thread::sleep(Duration::from_millis(1));
-        locked = lines.try_lock();
     }
-    locked.map_err(|error| match error {
-        TryLockError::WouldBlock => Error::Locked { run: run.to_path_buf() },
-        TryLockError::Error(reason) => Error::Write { path: run.join(LINES), reason },
-    })
+}
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
+}
+
+impl Deref for LockedFile {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl DerefMut for LockedFile {
+    fn deref_mut(&mut self) -> &mut File {
+        &mut self.0
+    }
 }

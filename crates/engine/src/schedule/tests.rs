@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 
-use ascertain_sys::clock;
 use ascertain_sys::interrupt::Stop;
 use ascertain_sys::machine::Machine;
 
@@ -105,13 +104,24 @@ impl Executor for FarAway {
     }
 }
 
+/// A clock that stands still until a test moves it.
+impl Clock for Cell<u64> {
+    fn now_ns(&self) -> u64 {
+        self.get()
+    }
+
+    fn sleep(&self, duration: Duration) {
+        self.update(|now_ns| now_ns + duration.as_nanos() as u64);
+    }
+}
+
 /// What comes of claims on an experiment, within a time by a clock.
 fn results(
     remote: &Remote,
     claims: Vec<Claim>,
     config: Config,
     executor: &mut dyn Executor,
-    time: (Range<u64>, &dyn Fn() -> u64),
+    time: (Range<u64>, &dyn Clock),
     now: Now,
 ) -> Vec<ClaimResult> {
     let plan = Plan { claims, tables: vec![], commands: vec![], config };
@@ -152,7 +162,7 @@ fn judged(executor: &mut dyn Executor, max_trials: u64, now: Now) -> Vec<ClaimRe
         Claim::order("remote", &another, &its_baseline),
     ];
     let config = Config { error: 0.01, max_trials: Some(max_trials), ..Config::default() };
-    results(&remote, claims, config, executor, (0..u64::MAX, &clock::now_ns), now)
+    results(&remote, claims, config, executor, (0..u64::MAX, &Cell::new(0)), now)
 }
 
 /// Nothing can be opened.
@@ -247,7 +257,7 @@ fn judged_within(seconds: u64, claims: u64, opening_ns: u64, trial_ns: u64) -> V
     let claims: Vec<Claim> = (0..claims).map(claim).collect();
     let (config, now_ns) = (Config { error: 0.01, ..Config::default() }, Cell::new(0));
     let mut executor = Costly { now_ns: &now_ns, opening_ns, trial_ns };
-    results(&remote, claims, config, &mut executor, (0..seconds * 1_000_000_000, &|| now_ns.get()), Now::default())
+    results(&remote, claims, config, &mut executor, (0..seconds * 1_000_000_000, &now_ns), Now::default())
 }
 
 #[test]

@@ -8,6 +8,8 @@ mod decimal;
 mod dot_and_moments;
 mod exact;
 mod exact_values;
+#[cfg(target_os = "linux")]
+mod guard_pages;
 mod neon;
 mod polynomial;
 mod same_bits;

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use super::super::folder::{HEADER, LINES};
 use super::super::lines::RowBuffer;
+use super::super::writer::LockedFile;
 use super::super::{Error, read_header};
 use super::*;
 
@@ -97,7 +98,7 @@ fn a_full_disk_loses_nothing_once_there_is_room() {
 fn a_full_disk_is_told_between_trials() {
     let runs = tempfile::tempdir().unwrap();
     let full = File::options().write(true).open("/dev/full").unwrap();
-    let mut writer = Writer::new(runs.path().join(RUN_ID), header(), full);
+    let mut writer = Writer::new(runs.path().join(RUN_ID), header(), LockedFile(full));
     let arm = writer.add_arm(&spec(), 0, &arm());
     record_trial(&mut writer, arm, 0);
     let message = writer.flush().unwrap_err().to_string();

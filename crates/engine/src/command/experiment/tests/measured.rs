@@ -1,8 +1,9 @@
 //! What is run before and after a command, the requests on their way to it, and how it ends.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ascertain_sys::machine::Machine;
+use ascertain_sys::testing;
 
 use super::*;
 use crate::command::{Input, OnFailure, Output, counters, metrics};
@@ -246,7 +247,11 @@ fn what_is_counted_is_observed_where_it_is_asked_for() {
     for (index, metric) in spec.metrics.iter().enumerate() {
         let seen = samples.iter().find(|sample| sample.metric == index);
         let shown = experiment.shows(&arm, index, &Machine::default());
-        assert_eq!(seen.is_some(), shown.is_ok(), "{}: {shown:?}", metric.name);
+        assert!(seen.is_none() || shown.is_ok(), "{}: {shown:?}", metric.name);
+        // A counter of the CPU is missing from a trial in which other programs had it for a part of the time.
+        if metric.name == "page_faults" {
+            assert_eq!(seen.is_some(), shown.is_ok(), "{shown:?}");
+        }
         let is_right = |value: f64| match metric.name.as_str() {
             "page_faults" => value > 10.0,
             _ => value >= 0.0,
@@ -292,9 +297,7 @@ fn later_runs_are_as_they_were() {
     let stays = format!("({wait}; echo x >&2; echo $? > '{path}.new'; mv '{path}.new' '{path}') &");
     measure_once(shell(vec![command(&stays)])).unwrap();
     fs::write(go, "").unwrap();
-    while !fs::exists(&path).unwrap() {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    testing::wait_until("a process that was left behind writes", || fs::exists(&path).unwrap());
     assert_ne!(fs::read_to_string(&path).unwrap().trim(), "0", "its memory is not ours to fill");
 }
 
@@ -316,11 +319,9 @@ fn an_observed_failure_is_marked_as_failed() {
 #[test]
 fn a_time_out_is_a_time_above_the_limit_whatever_failures_mean() {
     for on_failure in [OnFailure::Stop, OnFailure::Ignore, OnFailure::Observe] {
-        let started = Instant::now();
         let time_limit = Some(Duration::from_millis(20));
         let set = CommandSet { time_limit, on_failure, ..plain(&["sleep 3600"]) };
         let samples = measure_once(set).unwrap();
-        assert!(started.elapsed() < Duration::from_secs(3600));
         assert_eq!(value(&samples, "wall"), (20e6, Status::Censored));
         assert_eq!(value(&samples, "exit"), (0.0, Status::Censored));
         let (memory, status) = value(&samples, "memory_peak");

@@ -1,0 +1,328 @@
+//! Runs on a scripted experiment: errors, trials and time are kept to.
+
+use std::error::Error as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use ascertain_engine::claim::{Bound, Claim, Judging};
+use ascertain_engine::experiment::{Experiment, TargetError, Trial};
+use ascertain_engine::finding::{Least, Reason};
+use ascertain_engine::outcome::{Outcome, Verdict};
+use ascertain_engine::plan::{Config, Plan, Table};
+use ascertain_engine::run::{Observer, Outlook, Progress, Recording, Silent};
+use ascertain_sys::interrupt::Stop;
+
+use crate::common::{Scripted, arm, noisy, outcome, plan, run, take, versus};
+
+#[test]
+fn claims_that_can_not_fit_are_deferred_with_the_time_they_need() {
+    fn slow(_: &str, _: &Trial) -> Result<f64, TargetError> {
+        take(Duration::from_millis(20));
+        Ok(1.0)
+    }
+    let experiment = Scripted::new(&["a", "b", "c", "d"], slow);
+    let claims = vec![
+        versus("one", "a", "b", Bound::AtLeast(1.0), Judging::Rate),
+        experiment.predicate("two", "c", "time <= 2 ns", 0.5),
+    ];
+    let config = Config { max_time: Duration::from_millis(200), ..Config::default() };
+    let outcome = outcome(&experiment, &plan(claims, config));
+    assert_eq!(outcome.claims[1].verdict, Verdict::Deferred);
+    let [Reason::TooLong { needed_ns, trials: 15, .. }] = outcome.claims[1].reasons[..] else { panic!("{outcome:?}") };
+    assert_eq!((needed_ns / 1e6).round(), 15.0 * 20.0);
+}
+
+/// Hears what it takes, and how far it is.
+#[derive(Default)]
+struct Hears {
+    outlooks: Vec<Outlook>,
+    least: Vec<(u64, Option<u64>)>,
+    /// The time that there was when last heard of.
+    max_time: Duration,
+}
+
+impl Observer for Hears {
+    fn outlook(&mut self, outlook: &Outlook) {
+        assert_eq!(self.max_time, outlook.max_time, "what goes on is drawn anew below it");
+        self.outlooks.push(outlook.clone());
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        self.least.push((progress.trials, progress.least));
+        self.max_time = progress.max_time;
+    }
+}
+
+fn heard(experiment: &Scripted, claims: Vec<Claim>, config: Config) -> (Outcome, Hears) {
+    let (registry, mut hears): ([&dyn Experiment; 1], _) = ([experiment], Hears::default());
+    let run = run(&plan(claims, config), &registry, Recording::None, &Default::default(), &mut hears);
+    (run.unwrap().outcome, hears)
+}
+
+/// A pair takes 100 ms, and the candidate wins all of them.
+fn slowly(variant: &str, _: &Trial) -> Result<f64, TargetError> {
+    take(Duration::from_millis(50));
+    Ok(if variant == "fast" { 1.0 } else { 2.0 })
+}
+
+fn order() -> Vec<Claim> {
+    vec![versus("order", "fast", "slow", Bound::AtLeast(1.0), Judging::Order)]
+}
+
+#[test]
+fn a_single_claim_that_can_not_fit_is_deferred_after_one_trial() {
+    let experiment = Scripted::new(&["fast", "slow"], slowly);
+    let claim = versus("one", "fast", "slow", Bound::AtLeast(1.0), Judging::Rate);
+    let config = Config { max_time: Duration::from_millis(300), ..Config::default() };
+    let (outcome, hears) = heard(&experiment, vec![claim], config);
+    assert_eq!((outcome.claims[0].verdict, outcome.claims[0].trials), (Verdict::Deferred, 1));
+    let [Reason::TooLong { needed_ns, trials: 14, .. }] = outcome.claims[0].reasons[..] else { panic!("{outcome:?}") };
+    assert_eq!((needed_ns / 1e6).round(), 14.0 * 100.0);
+    assert_eq!(hears.outlooks, [], "nothing is waited for");
+}
+
+/// Its trials are made, and so they count.
+#[test]
+fn a_claim_on_a_tables_arms_is_not_deferred() {
+    let experiment = Scripted::new(&["fast", "slow"], slowly);
+    let arms = ["fast", "slow"].map(arm);
+    for (table_trials, verdict) in [(14, Verdict::Undecided), (13, Verdict::Deferred)] {
+        let claim = versus("one", "fast", "slow", Bound::AtLeast(1.0), Judging::Rate);
+        let max_time = Duration::from_millis(350);
+        let config = Config { max_time, table_trials: Some(table_trials), ..Config::default() };
+        let table = Table { experiment: experiment.spec().id.clone(), arms: arms.to_vec() };
+        let plan = Plan { tables: vec![table], ..plan(vec![claim], config) };
+        assert_eq!(outcome(&experiment, &plan).claims[0].verdict, verdict);
+    }
+}
+
+/// The figures of a comparison are better than none.
+#[test]
+fn a_comparison_says_what_it_takes_and_uses_the_time_there_is() {
+    let experiment = Scripted::new(&["fast", "slow"], slowly);
+    let config = Config { max_time: Duration::from_millis(350), ..Config::default() };
+    for longest_time in [None, Some(Duration::from_millis(400))] {
+        let (outcome, hears) = heard(&experiment, order(), Config { longest_time, ..config.clone() });
+        let [Outlook { least, allowed, max_time, is_longer: false }] = hears.outlooks[..] else {
+            panic!("{:?}", hears.outlooks)
+        };
+        let claim = &outcome.claims[0];
+        assert_eq!((least.trials, max_time), (13, config.max_time));
+        assert_eq!((least.takes_ns.unwrap() / 1e6).round(), 13.0 * 100.0);
+        // The fourth pair begins within the time, and a fifth does not.
+        assert_eq!((claim.trials, allowed), (4, 4));
+        assert_eq!((claim.verdict, claim.successes), (Verdict::Undecided, 4));
+        assert!(matches!(
+            claim.reasons[..],
+            [Reason::TooEarly { least: Least { trials: 13, .. }, most_trials: None, .. }]
+        ));
+        // What is known of it before the first pair ends is told before that.
+        assert!(hears.least.contains(&(0, Some(13))), "{:?}", hears.least);
+    }
+}
+
+#[test]
+fn a_comparison_takes_the_time_that_it_needs_where_it_may() {
+    let experiment = Scripted::new(&["fast", "slow"], slowly);
+    let longest_time = Some(Duration::from_secs(3600));
+    let config = Config { max_time: Duration::from_millis(350), longest_time, ..Config::default() };
+    let (outcome, hears) = heard(&experiment, order(), config.clone());
+    let [Outlook { max_time, is_longer: true, .. }] = hears.outlooks[..] else { panic!("{:?}", hears.outlooks) };
+    // A pair, and a quarter more time than the other twelve take.
+    assert_eq!(max_time.as_millis(), 100 + 1500);
+    assert_eq!((outcome.claims[0].verdict, outcome.claims[0].trials), (Verdict::Holds, 14));
+    // A limit of fewer trials has already decided how long the run takes.
+    let (outcome, hears) = heard(&experiment, order(), Config { max_trials: Some(2), ..config });
+    assert_eq!((outcome.claims[0].trials, hears.outlooks.len()), (2, 0));
+    assert!(matches!(outcome.claims[0].reasons[..], [Reason::TooEarly { most_trials: Some(2), .. }]));
+}
+
+/// A table alone is no comparison, whatever it holds.
+#[test]
+fn trials_are_pairs_where_two_are_compared() {
+    struct Pairs(Vec<bool>);
+    impl Observer for Pairs {
+        fn progress(&mut self, progress: &Progress) {
+            self.0.push(progress.is_comparison);
+        }
+    }
+    let experiment = Scripted::new(&["fast", "slow"], noisy);
+    let table = Table { experiment: experiment.spec().id.clone(), arms: vec![arm("fast"), arm("slow")] };
+    for (claims, are_pairs) in [(order(), true), (Vec::new(), false)] {
+        let config = Config { max_trials: Some(5), table_trials: Some(5), ..Config::default() };
+        let (plan, mut pairs) = (Plan { tables: vec![table.clone()], ..plan(claims, config) }, Pairs(Vec::new()));
+        run(&plan, &[&experiment], Recording::None, &Default::default(), &mut pairs).unwrap();
+        assert!(!pairs.0.is_empty() && pairs.0.iter().all(|is_pair| *is_pair == are_pairs), "{:?}", pairs.0);
+    }
+}
+
+/// A table that is never full lets a claim have its turn when it has a few trials, and goes on when that is decided.
+#[test]
+fn a_table_and_a_claim_take_turns() {
+    static TABLED: AtomicU64 = AtomicU64::new(0);
+    fn slow(_: &str, _: &Trial) -> Result<f64, TargetError> {
+        take(Duration::from_millis(1));
+        TABLED.fetch_add(1, Ordering::Relaxed);
+        Ok(1.0)
+    }
+    /// Asks for the end when the claim is decided and the table has gone on.
+    struct Ends(Stop, Option<u64>);
+    impl Observer for Ends {
+        fn progress(&mut self, progress: &Progress) {
+            let tabled = TABLED.load(Ordering::Relaxed);
+            let is_decided = progress.closed.iter().sum::<usize>() == progress.claims;
+            if is_decided && tabled > *self.1.get_or_insert(tabled) {
+                self.0.ask();
+            }
+        }
+    }
+    let mut table = Scripted::new(&["slow"], slow);
+    table.spec.id = "table".into();
+    let quick = Scripted::new(&["quick"], |_, _| Ok(1.0));
+    let claims = vec![quick.predicate("quick", "quick", "time <= 2 ns", 0.5)];
+    let tables = vec![Table { experiment: "table".into(), arms: vec![arm("slow")] }];
+    let config = Config { max_time: Duration::from_secs(3600), table_trials: Some(1_000_000), ..Config::default() };
+    let (registry, stop): ([&dyn Experiment; 2], _) = ([&table, &quick], Stop::new().unwrap());
+    let plan = Plan { tables, ..plan(claims, config) };
+    let outcome = run(&plan, &registry, Recording::None, &stop, &mut Ends(stop.clone(), None)).unwrap().outcome;
+    assert_eq!(outcome.claims[0].verdict, Verdict::Holds, "{:?}", outcome.claims[0]);
+    assert!(outcome.interrupted, "the table goes on");
+}
+
+/// Tables come first; this one never has a few trials.
+#[test]
+fn a_claim_whose_turn_never_came_says_so() {
+    fn slow(_: &str, _: &Trial) -> Result<f64, TargetError> {
+        take(Duration::from_millis(20));
+        Ok(1.0)
+    }
+    let mut table = Scripted::new(&["slow"], slow);
+    table.spec.id = "table".into();
+    let quick = Scripted::new(&["quick"], noisy);
+    let claims = vec![quick.predicate("quick", "quick", "time <= 2 ns", 0.5)];
+    let tables = vec![Table { experiment: "table".into(), arms: vec![arm("slow")] }];
+    let config = Config { max_time: Duration::from_millis(200), table_trials: Some(1_000_000), ..Config::default() };
+    let registry: [&dyn Experiment; 2] = [&table, &quick];
+    let ran =
+        run(&Plan { tables, ..plan(claims, config) }, &registry, Recording::None, &Default::default(), &mut Silent);
+    let outcome = ran.unwrap().outcome;
+    assert_eq!((outcome.claims[0].verdict, outcome.claims[0].trials), (Verdict::Deferred, 0));
+    assert_eq!(outcome.claims[0].reasons, [Reason::TimeUp { was_tried: true, all_tried_ns: None }]);
+}
+
+#[test]
+fn errors_are_shared_and_kept_to() {
+    let claims = || {
+        let claim = |id: &str, error| Claim { error, ..versus(id, "a", "b", Bound::AtLeast(1.0), Judging::Rate) };
+        vec![claim("own", Some(0.01)), claim("x", None), claim("y", None)]
+    };
+    let shared = ascertain_engine::share_error(&claims(), 0.05).unwrap();
+    assert_eq!(shared[0], 0.01);
+    assert!((shared.iter().sum::<f64>() - 0.05).abs() < 1e-15);
+    assert!(ascertain_engine::share_error(&claims(), 0.001).unwrap_err().to_string().contains("add up to 0.01"));
+    assert!(ascertain_engine::share_error(&claims(), 0.0).is_err());
+}
+
+#[test]
+fn shares_that_add_up_to_the_whole_do_so_whatever_rounding_makes_of_it() {
+    let claim = |error| Claim { error, ..versus("own", "a", "b", Bound::AtLeast(1.0), Judging::Rate) };
+    let ten = vec![claim(Some(0.0001)); 10];
+    assert!(ten.iter().filter_map(|claim| claim.error).sum::<f64>() > 0.001, "the test wants a sum that is rounded up");
+    assert!(ascertain_engine::share_error(&ten, 0.001).is_ok());
+    assert!(ascertain_engine::share_error(&[ten, vec![claim(None)]].concat(), 0.001).is_err());
+    assert!(ascertain_engine::share_error(&vec![claim(Some(0.0001)); 11], 0.001).is_err());
+}
+
+#[test]
+fn a_plan_that_can_not_be_carried_out_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let runs = folder.path().join("runs");
+    let variants: Vec<String> = (0..18).map(|number| number.to_string()).collect();
+    let names: Vec<&str> = variants.iter().map(String::as_str).collect();
+    let experiment = Scripted::new(&names, noisy);
+    let claim = |id: &str| versus(id, "1", "0", Bound::AtLeast(1.0), Judging::Rate);
+    let pairs = (0..9).map(|pair| versus("", names[2 * pair], names[2 * pair + 1], Bound::AtLeast(1.0), Judging::Rate));
+    let wide = Claim { tests: pairs.flat_map(|pair| pair.tests).collect(), ..claim("wide") };
+    let bad = [
+        (Claim { error: Some(0.5), ..claim("dear") }, "add up to 0.5"),
+        (Claim { rate: 1.0, ..claim("sure") }, "claim `sure`"),
+        (Claim { margin: Some(0.6), ..claim("broad") }, "claim `broad`"),
+        (wide, "claim `wide` needs 18 arms"),
+        (Claim { experiment: "absent".into(), ..claim("lost") }, "no experiment `absent`"),
+    ];
+    for (claim, message) in bad {
+        let recording = Recording::New { runs: runs.clone(), command_line: Vec::new(), request: Default::default() };
+        let registry: [&dyn Experiment; 1] = [&experiment];
+        let error = run(&plan(vec![claim], Config::default()), &registry, recording, &Default::default(), &mut Silent)
+            .unwrap_err();
+        assert!(error.to_string().contains(message), "{error}");
+        assert!(error.source().is_none(), "the message is whole: nothing is said twice");
+        assert!(!runs.exists());
+    }
+}
+
+fn alone(config: Config) -> Outcome {
+    fn slow(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
+        take(Duration::from_millis(1));
+        noisy(variant, trial)
+    }
+    let experiment = Scripted::new(&["slow"], slow);
+    let tables = vec![Table { experiment: "scripted".into(), arms: vec![arm("slow")] }];
+    outcome(&experiment, &Plan { tables, ..plan(Vec::new(), config) })
+}
+
+#[test]
+fn an_arm_without_claims_takes_as_many_trials_as_asked() {
+    let n = |config| alone(Config { table_trials: Some(30), max_time: Duration::MAX, ..config }).points[0].n;
+    assert_eq!(n(Config { exact_trials: Some(50), ..Config::default() }), 50);
+    assert_eq!(n(Config { exact_trials: Some(1), ..Config::default() }), 1);
+    assert_eq!(n(Config { max_trials: Some(50), ..Config::default() }), 30);
+    assert_eq!(n(Config { max_trials: Some(7), ..Config::default() }), 7);
+    assert_eq!(n(Config::default()), 30);
+}
+
+#[test]
+fn exactly_so_many_trials_are_taken_whatever_is_decided() {
+    let experiment = Scripted::new(&["slow", "fast", "even"], noisy);
+    let order = |id: &str| versus(id, id, "slow", Bound::AtLeast(1.0), Judging::Order);
+    for trials in [1, 2, 100] {
+        let config = Config { exact_trials: Some(trials), max_time: Duration::MAX, ..Config::default() };
+        let outcome = outcome(&experiment, &plan(vec![order("fast"), order("even")], config));
+        assert!(outcome.claims.iter().all(|claim| claim.trials == trials));
+        assert!(outcome.points.iter().all(|point| point.n == trials));
+    }
+}
+
+#[test]
+fn a_run_that_goes_on_until_its_time_is_up_judges_every_trial() {
+    let experiment = Scripted::new(&["slow", "fast"], noisy);
+    let claims = || vec![versus("fast", "fast", "slow", Bound::AtLeast(1.0), Judging::Order)];
+    let config = Config { max_trials: Some(500), max_time: Duration::MAX, ..Config::default() };
+    let decided = outcome(&experiment, &plan(claims(), config.clone())).claims.remove(0);
+    assert!(decided.trials < 500, "{decided:?}");
+    let whole = outcome(&experiment, &plan(claims(), Config { until_time_is_up: true, ..config })).claims.remove(0);
+    assert_eq!((whole.trials, whole.decided.map(|decided| decided.trials)), (500, Some(decided.trials)));
+}
+
+/// Sixteen arms a trial at most: what does not fit goes into another lane, with its reference.
+#[test]
+fn many_arms_are_measured_in_several_lanes() {
+    let names: Vec<String> = (0..40).map(|number| number.to_string()).collect();
+    let experiment = Scripted::new(&names.iter().map(String::as_str).collect::<Vec<_>>(), |variant, trial| {
+        Ok(100.0 + variant.parse::<f64>().unwrap() * 10.0 + (trial.seed % 5) as f64)
+    });
+    let claims = names[1..].iter().map(|name| versus(name, name, "0", Bound::AtLeast(1.0), Judging::Order)).collect();
+    let outcome = outcome(&experiment, &plan(claims, Config::default()));
+    assert!(outcome.claims.iter().all(|claim| claim.verdict == Verdict::Refuted));
+}
+
+#[test]
+fn no_trial_starts_after_the_time_is_up() {
+    let config = Config { max_time: Duration::from_millis(50), table_trials: Some(1000), ..Config::default() };
+    // The wait before the first trial is longer than that, and so is the warm-up.
+    assert_eq!(alone(config.clone()).points[0].n, 50);
+    assert_eq!(alone(Config { gap: Some(Duration::from_secs(1000)), ..config.clone() }).points[0].n, 0);
+    assert_eq!(alone(Config { warmup_trials: u64::MAX, ..config }).points[0].n, 0);
+    let never = alone(Config { max_time: Duration::ZERO, table_trials: Some(1000), ..Config::default() });
+    assert!(matches!(never.left_out[0].reason, Reason::TimeUp { .. }), "never a silent skip");
+}

@@ -1,0 +1,38 @@
+//! Without Parquet a run is written and read as lines alone, and nothing false is said of it.
+
+use std::fs;
+
+use ascertain_engine::claim::{Bound, Judging};
+use ascertain_engine::evidence::{Writer, read_header};
+use ascertain_engine::plan::Config;
+use ascertain_engine::recorded::read;
+use ascertain_engine::run::{Recording, Silent};
+
+use crate::common::{Scripted, plan, run, versus};
+
+#[test]
+fn a_run_is_lines_alone() {
+    let experiment = Scripted::new(&["fast", "slow"], |variant, _| Ok(if variant == "fast" { 1.0 } else { 2.0 }));
+    let claim = versus("faster", "fast", "slow", Bound::AtLeast(1.5), Judging::Rate);
+    let plan = plan(vec![claim], Config { max_trials: Some(10), ..Config::default() });
+    let runs = tempfile::tempdir().unwrap();
+    let recording = Recording::New { runs: runs.path().into(), command_line: Vec::new(), request: Default::default() };
+    let done = run(&plan, &[&experiment], recording, &Default::default(), &mut Silent).unwrap();
+    let folder = done.folder.unwrap();
+    let parquet = folder.join("trials.parquet");
+    assert!(!parquet.exists());
+    assert_eq!(read_header(&folder).unwrap().parquet_checksum, None);
+    let recorded = read(&folder).unwrap();
+    assert_eq!((recorded.rows, recorded.faults.as_slice()), (20, &[][..]));
+
+    // The file of a program that has Parquet lacks what is added here.
+    fs::write(&parquet, "PAR1").unwrap();
+    let (writer, _) = Writer::resume(&folder).unwrap();
+    writer.finish(done.outcome).unwrap();
+    assert!(!parquet.exists());
+
+    fs::remove_file(folder.join("trials.jsonl")).unwrap();
+    fs::write(&parquet, "PAR1").unwrap();
+    let error = read(&folder).unwrap_err().to_string();
+    assert!(error.contains("built without Parquet") && !error.contains("damaged"), "{error}");
+}

@@ -1,0 +1,165 @@
+//! What must be true of everything that a parser is given: also run by `fuzz/`.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use ascertain_engine::claims_file;
+use ascertain_engine::evidence::{self, Header};
+use ascertain_engine::experiment::{
+    Accepts, Arm, Better, Experiment, Factor, Level, Metric, Session, Setup, Spec, TargetError, Variant,
+};
+use ascertain_engine::predicate::Predicate;
+use ascertain_engine::recorded;
+use ascertain_engine::samples::read_column;
+use ascertain_engine::unit::Unit;
+use tempfile::TempDir;
+
+/// A file that is read can be kept in `run.json`; each mistake has a place in the file.
+pub fn claims(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let sums = Sums::new();
+    match claims_file::parse(text, Path::new("claims.toml"), &[&sums]) {
+        Ok(file) => {
+            assert!(!file.claims.is_empty());
+            assert!(file.claims.iter().all(|claim| !claim.says.is_empty() && file.places.contains_key(&claim.id)));
+            let json = serde_json::to_string(&(&file.claims, &file.commands)).unwrap();
+            assert_eq!(serde_json::from_str::<(Vec<_>, Vec<_>)>(&json).unwrap(), (file.claims, file.commands));
+        }
+        Err(error) => {
+            let lines = text.split('\n').count();
+            assert!(error.mistakes.iter().all(|mistake| (1..=lines).contains(&mistake.place.line)), "{error}");
+        }
+    }
+}
+
+/// A predicate is spelled such that it is read as the same one, to the eleven digits that are spelled.
+pub fn predicates(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let metrics = Sums::new().spec.metrics;
+    match Predicate::parse(text, &metrics) {
+        Ok(predicate) => {
+            let spelled = predicate.spelled(&metrics);
+            let again = Predicate::parse(&spelled, &metrics).unwrap();
+            assert_eq!(again.0.len(), predicate.0.len(), "{spelled}");
+            for (again, first) in again.0.iter().zip(&predicate.0) {
+                assert_eq!((again.metric, again.relation), (first.metric, first.relation), "{spelled}");
+                let is_close = (again.bound - first.bound).abs() <= 1e-11 * first.bound.abs() + 5e-324;
+                assert!(is_close, "{spelled}: {} and {}", again.bound, first.bound);
+            }
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// A column is the same one however it comes in, and its numbers are finite. The first byte says which column.
+pub fn columns(bytes: &[u8]) {
+    /// As a pipe may: a byte at a time.
+    struct Slow<'a>(&'a [u8]);
+    impl Read for Slow<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let most = buffer.len().min(1);
+            self.0.read(&mut buffer[..most])
+        }
+    }
+    let Some((&which, text)) = bytes.split_first() else { return };
+    let column = [None, Some("1"), Some("2"), Some("time")][usize::from(which % 4)];
+    let read = read_column(text, "file.csv", column, 1000);
+    let slowly = read_column(Slow(text), "file.csv", column, 1000);
+    match (read, slowly) {
+        (Ok(read), slowly) => {
+            assert!(!read.values.is_empty() && read.values.iter().all(|value| value.is_finite()));
+            assert_eq!(slowly.unwrap(), read);
+        }
+        (Err(error), slowly) => assert_eq!(slowly.unwrap_err().to_string(), error.to_string()),
+    }
+}
+
+/// Rows of a run that was killed: read one by one, and judged again. Where the run can be read, each row can.
+pub fn rows(bytes: &[u8]) {
+    thread_local!(static RUN: TempDir = killed_run());
+    RUN.with(|run| read_rows(run.path(), bytes));
+}
+
+fn read_rows(run: &Path, bytes: &[u8]) {
+    fs::write(run.join("trials.jsonl"), bytes).unwrap();
+    let rows = evidence::read_rows(run).unwrap();
+    let row_count = rows.take_while(Result::is_ok).count() as u64;
+    match recorded::read(run) {
+        Ok(recorded) => assert!(recorded.rows <= row_count, "{} rows of {row_count}", recorded.rows),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// `run.json` of a run that has rows: what is read is kept as it is, and the rows can be judged again, or why not is
+/// said.
+pub fn headers(bytes: &[u8]) {
+    thread_local!(static RUN: TempDir = killed_run());
+    RUN.with(|run| {
+        let (run, rows) = (run.path(), include_bytes!("../../golden/evidence/trials.jsonl"));
+        fs::write(run.join("run.json"), bytes).unwrap();
+        fs::write(run.join("trials.jsonl"), rows).unwrap();
+        match evidence::read_header(run) {
+            Ok(header) => {
+                let kept = serde_json::to_vec(&header).unwrap();
+                // What is not a number is null, which is no number when it is read.
+                if let Ok(again) = serde_json::from_slice::<Header>(&kept) {
+                    assert_eq!(serde_json::to_vec(&again).unwrap(), kept);
+                }
+                if let Err(error) = recorded::read(run) {
+                    assert!(!error.to_string().is_empty());
+                }
+            }
+            Err(error) => assert!(error.to_string().contains("run.json"), "{error}"),
+        }
+    });
+}
+
+/// The golden run, without its rows and what it came to.
+fn killed_run() -> TempDir {
+    let header: Header = serde_json::from_slice(include_bytes!("../../golden/evidence/run.json")).unwrap();
+    let header = Header { outcome: None, lines_bytes: None, lines_checksum: None, parquet_checksum: None, ..header };
+    let run = tempfile::tempdir().unwrap();
+    fs::write(run.path().join("run.json"), serde_json::to_vec(&header).unwrap()).unwrap();
+    run
+}
+
+/// An experiment that claims can be about.
+struct Sums {
+    spec: Spec,
+}
+
+impl Sums {
+    fn new() -> Sums {
+        let variant = |name: &str| Variant { name: name.into(), about: String::new() };
+        let factor =
+            |name: &str, default, accepts| Factor { name: name.into(), about: String::new(), default, accepts };
+        let text = |text: &str| Level::Text(text.into());
+        let metric = |name, unit, better| Metric::new(name, "", unit, better);
+        let spec = Spec {
+            id: "sum".into(),
+            variants: vec![variant("naive"), variant("kahan")],
+            factors: vec![
+                factor("elements", Level::Integer(1000), Accepts::Integers { min: 1, max: 1 << 30 }),
+                factor("type", text("f32"), Accepts::OneOf(vec![text("f32"), text("f64")])),
+            ],
+            metrics: vec![
+                metric("time", Unit::Nanosecond, Better::Lower),
+                metric("throughput", Unit::BytePerSecond, Better::Higher),
+                metric("error", Unit::One, Better::Lower),
+            ],
+            ..Spec::default()
+        };
+        Sums { spec }
+    }
+}
+
+impl Experiment for Sums {
+    fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    fn open(&self, _: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
+        unreachable!("nothing is measured")
+    }
+}

@@ -1,0 +1,260 @@
+//! What `history` prints, in every format.
+
+use std::collections::BTreeMap;
+
+use ascertain_engine::experiment::{Better, Point};
+use ascertain_engine::outcome::{Decision, Verdict};
+use ascertain_engine::unit::Unit;
+use ascertain_report::history::comparison::{
+    self, ClaimSide, ComparedClaim, ComparedPoint, ComparedRun, Difference, Estimate, RunComparison,
+};
+use ascertain_report::history::list::{self, ListedRun, RunList, RunState};
+use ascertain_report::history::prune::{self, PrunedRun, Pruning, SparedRun};
+use ascertain_report::history::trend::{self, Trend, TrendLine, TrendPoint, VariantPair};
+use ascertain_report::plot::{Layer, Scale};
+use ascertain_report::terminal::Style;
+
+use crate::common::{self, compare_with_golden};
+
+const IDS: [&str; 4] =
+    ["20261121T093012345Z-5eed", "20261120T180000000Z-0a1b", "20261120T120000000Z-c2d3", "20261119T235959999Z-zzzz"];
+
+const STYLES: [Style; 2] = [Style { color: false, width: 80 }, Style { color: false, width: 120 }];
+
+fn listed(id: &str, state: RunState, command: &[&str], claims: &[(&str, u64)]) -> ListedRun {
+    let (date, time) = (&id[..8], &id[9..15]);
+    ListedRun {
+        id: id.into(),
+        started: Some(format!(
+            "{}-{}-{}T{}:{}:{}.000Z",
+            &date[..4],
+            &date[4..6],
+            &date[6..],
+            &time[..2],
+            &time[2..4],
+            &time[4..]
+        )),
+        command_line: command.iter().map(|word| word.to_string()).collect(),
+        state,
+        reason: None,
+        claims: claims.iter().map(|(word, count)| (word.to_string(), *count)).collect(),
+        bytes: 45_678,
+    }
+}
+
+fn run_list() -> RunList {
+    let check: [&str; 3] = ["/usr/bin/ascertain", "check", "claims.toml"];
+    let long = ["ascertain", "compare", "sort -n --parallel=2 --buffer-size=50% big.txt", "awk '{ print \x1b[31m }'"];
+    let unreadable = ListedRun {
+        started: None,
+        reason: Some("runs/x/run.json:3:1: cut off (EOF while parsing an object)".into()),
+        claims: BTreeMap::new(),
+        ..listed(IDS[3], RunState::Unreadable, &[], &[])
+    };
+    RunList {
+        schema: list::SCHEMA.into(),
+        folder: "/home/u/.local/state/ascertain/runs".into(),
+        count: 2117,
+        runs: vec![
+            listed(IDS[0], RunState::Finished, &check, &[("holds", 7), ("refuted", 3)]),
+            listed(IDS[1], RunState::Interrupted, &long, &[("faster", 1)]),
+            listed(IDS[2], RunState::Killed, &["ascertain", "run", "sum"], &[]),
+            unreadable,
+        ],
+    }
+}
+
+fn estimate(median: f64) -> Estimate {
+    Estimate { n: 43, median: Some(median), low: Some(median * 0.99), high: Some(median * 1.02) }
+}
+
+fn run_point(index: usize, machine: &str, estimate: Estimate) -> TrendPoint {
+    let listed = listed(IDS[index], RunState::Finished, &[], &[]);
+    TrendPoint { run_id: listed.id, started: listed.started.unwrap(), machine: machine.into(), estimate }
+}
+
+fn medians() -> Trend {
+    let machine = "Example 9000, Linux 6.18.0";
+    let line = |variant: &str, at: Point, figures: &[(usize, f64)]| TrendLine {
+        variant: variant.into(),
+        at,
+        runs: figures.iter().map(|&(index, median)| run_point(index, machine, estimate(median))).collect(),
+    };
+    let at = Point::default().with("elements", 187_500);
+    let mut trend = Trend {
+        schema: trend::SCHEMA.into(),
+        experiment: "sum".into(),
+        metric: "time".into(),
+        unit: Unit::Nanosecond,
+        better: Better::Lower,
+        ratio: None,
+        lines: vec![
+            line("naive", at.clone(), &[(3, 151e3), (2, 149e3), (1, 152e3), (0, 139e3)]),
+            line("kahan", at, &[(3, 411e3), (1, 409e3), (0, 405e3)]),
+        ],
+        notes: vec!["Left out: runs/x/run.json:3:1: cut off".into()],
+    };
+    trend.lines[1].runs[2].estimate.high = None;
+    trend.lines[1].runs[2].machine = "Example 8000, Linux 6.18.0".into();
+    trend
+}
+
+fn ratios() -> Trend {
+    let figures = [(2, 1.09), (1, 1.11), (0, 0.97)];
+    Trend {
+        experiment: "compare".into(),
+        metric: "wall".into(),
+        unit: Unit::One,
+        better: Better::Higher,
+        ratio: Some(VariantPair { candidate: "sort | uniq`".into(), baseline: "bin/a".into() }),
+        lines: vec![TrendLine {
+            variant: "sort | uniq`".into(),
+            at: Point::default(),
+            runs: figures.map(|(index, ratio)| run_point(index, "Example 9000", estimate(ratio))).into(),
+        }],
+        notes: Vec::new(),
+        ..medians()
+    }
+}
+
+fn run_comparison() -> RunComparison {
+    let run = |index: usize, state| {
+        let run = listed(IDS[index], state, &["ascertain", "compare", "bin/a", "bin/b x"], &[]);
+        ComparedRun { id: run.id, started: run.started.unwrap(), state, command_line: run.command_line }
+    };
+    let point = |metric: &str, unit, medians: [f64; 2]| ComparedPoint {
+        experiment: "compare".into(),
+        variant: "bin/b x".into(),
+        at: Point::default(),
+        metric: metric.into(),
+        unit,
+        better: Better::Lower,
+        estimates: medians.map(estimate),
+        ratio: Some(medians[1] / medians[0]).filter(|ratio| ratio.is_finite()),
+    };
+    let side = |decision, won, ratio| {
+        let claim = common::with_ratio(common::order("bin/b x", "bin/a"), ratio, ratio * 0.98, ratio * 1.03);
+        ClaimSide::of(&common::decided(claim, decision, won, 43, 0))
+    };
+    let difference =
+        |what: &str, first: &str, second: &str| Difference { what: what.into(), values: [first.into(), second.into()] };
+    RunComparison {
+        schema: comparison::SCHEMA.into(),
+        runs: [run(1, RunState::Finished), run(0, RunState::Killed)],
+        differences: vec![
+            difference("machine.kernel", "Linux 6.17.0", "Linux 6.18.0"),
+            difference("machine.governor", "", "powersave"),
+            difference("config.max_time", "30 s", "1 min"),
+        ],
+        points: vec![
+            point("wall", Unit::Nanosecond, [11.31e6, 12.44e6]),
+            point("memory_peak", Unit::Byte, [1.688e6, 1.688e6]),
+            point("exit", Unit::One, [0.0, 0.0]),
+        ],
+        unmatched_points: [
+            ["wall", "user", "system", "exit"].map(|metric| format!("compare, bin/c, {metric}")).into(),
+            Vec::new(),
+        ],
+        claims: vec![ComparedClaim {
+            experiment: "compare".into(),
+            id: "bin/b x".into(),
+            says: "bin/b x is faster than bin/a".into(),
+            sides: [side(Decision::Slower, 2, 0.92), side(Decision::Undecided, 20, 1.001)],
+        }],
+        unmatched_claims: [Vec::new(), vec!["bin/d".into()]],
+    }
+}
+
+fn pruning(dry_run: bool) -> Pruning {
+    Pruning {
+        schema: prune::SCHEMA.into(),
+        folder: "/home/u/.local/state/ascertain/runs".into(),
+        dry_run,
+        removed: [3, 2].map(|index: usize| PrunedRun { id: IDS[index].into(), bytes: 45_678 }).into(),
+        removed_bytes: 91_356,
+        kept: 2,
+        spared: vec![SparedRun { id: IDS[1].into(), reason: "it is being written".into() }],
+    }
+}
+
+#[test]
+fn history_in_a_terminal() {
+    for style in STYLES {
+        for (name, text) in [
+            ("history", list::table(&run_list(), &style)),
+            ("history-trend", trend::table(&medians(), &style)),
+            ("history-ratio", trend::table(&ratios(), &style)),
+            ("history-compare", comparison::table(&run_comparison(), &style)),
+            ("history-prune", prune::table(&pruning(false), &style)),
+        ] {
+            compare_with_golden(&format!("{name}-{}.txt", style.width), &text);
+            assert!(!text.contains('\x1b'), "{name} lets an escape through");
+            let widest = text.lines().map(unicode_width::UnicodeWidthStr::width).max();
+            assert!(widest <= Some(style.width), "{name} is {widest:?} wide");
+        }
+    }
+}
+
+#[test]
+fn history_for_programs() {
+    compare_with_golden("history.json", &list::json(&run_list()));
+    compare_with_golden("history.csv", &list::csv(&run_list()));
+    compare_with_golden("history.md", &list::markdown(&run_list()));
+    compare_with_golden("history-trend.json", &trend::json(&medians()));
+    compare_with_golden("history-trend.csv", &trend::csv(&medians()));
+    compare_with_golden("history-trend.md", &trend::markdown(&ratios()));
+    compare_with_golden("history-compare.json", &comparison::json(&run_comparison()));
+    compare_with_golden("history-compare.csv", &comparison::csv(&run_comparison()));
+    compare_with_golden("history-compare.md", &comparison::markdown(&run_comparison()));
+    compare_with_golden("history-prune.json", &prune::json(&pruning(true)));
+    compare_with_golden("history-prune.csv", &prune::csv(&pruning(true)));
+    compare_with_golden("history-prune.md", &prune::markdown(&pruning(true)));
+}
+
+/// What the model can answer, the list can tell.
+#[test]
+fn every_answer_is_told() {
+    let decisions = [Decision::Faster, Decision::Slower, Decision::Same, Decision::NotSlower, Decision::NotFaster];
+    let words = decisions.map(Decision::word).into_iter().chain(Verdict::ALL.map(Verdict::word));
+    for word in words {
+        let runs = vec![listed(IDS[0], RunState::Finished, &["ascertain", "compare"], &[(word, 1)])];
+        let told = list::csv(&RunList { runs, ..run_list() });
+        assert!(told.contains(&format!(",1 {word},")), "{told}");
+    }
+}
+
+#[test]
+fn the_plot_has_a_place_for_each_run() {
+    let plot = medians().plot();
+    let Scale::Names(names) = &plot.x.scale else { panic!("runs are names") };
+    assert_eq!(names, &["19 23:59", "20 12:00", "20 18:00", "21 09:30"]);
+    let mut within_a_minute = medians();
+    for run in within_a_minute.lines.iter_mut().flat_map(|line| &mut line.runs) {
+        run.started.replace_range(11.., "09:30:00.000Z");
+        run.started.replace_range(8..10, "21");
+    }
+    let Scale::Names(names) = within_a_minute.plot().x.scale else { panic!("runs are names") };
+    assert_eq!(names, ["zzzz", "c2d3", "0a1b", "5eed"]);
+    let Layer::Band { ranges, .. } = &plot.layers[3] else { panic!("{:?}", plot.layers[3]) };
+    let places: Vec<f64> = ranges.iter().map(|range| range.x).collect();
+    assert_eq!(places, [0.0, 2.0, 3.0], "the second variant was not in the second run");
+    assert_eq!(ranges[2].high, f64::INFINITY, "an end that is not known is open");
+    assert_eq!(ratios().plot().layers.len(), 4, "with a rule where both are equal");
+}
+
+#[test]
+fn one_run_is_one_run() {
+    let mut list = run_list();
+    (list.count, list.folder) = (1, "runs".into());
+    list.runs.truncate(1);
+    assert!(list::table(&list, &Style::default()).ends_with("1 run in runs.\n"));
+    let mut pruning = pruning(true);
+    pruning.removed.truncate(1);
+    (pruning.removed_bytes, pruning.kept, pruning.folder) = (1000, 1, "runs".into());
+    assert!(
+        prune::table(&pruning, &Style::default())
+            .ends_with("1 run of 1.000 kB would be deleted; 1 run stays in runs.\n")
+    );
+    pruning.removed.clear();
+    assert!(prune::table(&pruning, &Style::default()).ends_with("Nothing to delete; 1 run stays in runs.\n"));
+}

@@ -1,0 +1,17 @@
+//! What people, and other tools, read of a run.
+#![allow(missing_docs)]
+
+mod common;
+mod exports;
+mod golden;
+mod history;
+mod html;
+mod left_out;
+mod permutation;
+mod pictures;
+mod power;
+mod properties;
+mod sentences;
+mod shapes;
+mod size;
+mod time_limits;

@@ -1,0 +1,523 @@
+//! What the sentences say in each case.
+
+use ascertain_engine::claim::{Bound, Effect, Judging};
+use ascertain_engine::experiment::{Arm, Better, Point};
+use ascertain_engine::finding::{AtError, Least, Reason};
+use ascertain_engine::outcome::{ClaimResult, ClaimSpec, Decision, TestSpec, Verdict};
+use ascertain_engine::unit::Unit;
+use ascertain_report::sentence;
+use ascertain_report::terminal::{self, Shown, Style};
+
+use crate::common::{self, arm, at_least_8, blank, counted, decided, measure, order, predicate, with_rate, with_ratio};
+
+fn says(claim: &ClaimResult) -> String {
+    sentence::claim(claim)
+}
+
+fn versus(metric: &str, unit: Unit, better: Better, scale: Effect, bound: Bound) -> ClaimResult {
+    let mut measure = measure(metric, unit);
+    measure.better = better;
+    let (candidate, baseline) = (arm("a", &Point::default()), arm("b", &Point::default()));
+    let test = TestSpec::Versus { measure, candidate, baseline, scale, bound };
+    counted(blank("x", "", Judging::Rate, test), Verdict::Holds, 20, 20)
+}
+
+#[test]
+fn a_rate_is_a_share_of_the_time_it_was_measured() {
+    let claim = predicate("slo", "", "curl", "wall <= 50 ms");
+    let holds = counted(with_rate(claim, 0.99, 0.99003, 0.99976), Verdict::Holds, 2190, 2196);
+    assert_eq!(
+        says(&holds),
+        "Holds: `wall <= 50 ms` was true of `curl` in 2190 of 2196 trials, 99.7 % (over 99 to 99.98 %), so at least 99 % \
+         of the time; wrong with a chance of at most 0.001 (1 in 1,000)."
+    );
+    let refuted = counted(with_rate(holds, 0.99, 0.9, 0.98), Verdict::Refuted, 940, 1000);
+    assert!(says(&refuted).contains("in only 940 of 1000 trials"), "{}", says(&refuted));
+    assert!(says(&refuted).contains(", so less than 99 % of the time; wrong"), "{}", says(&refuted));
+}
+
+#[test]
+fn a_margin_is_part_of_what_was_shown() {
+    let mut claim = counted(predicate("x", "", "a", "wall <= 1 s"), Verdict::Holds, 96, 100);
+    (claim.rate_claimed, claim.asked.margin) = (0.95, Some(0.02));
+    assert!(says(&claim).contains("so more than 93 % of the time (95 % less the margin of 2 %)"), "{}", says(&claim));
+    claim.verdict = Verdict::Refuted;
+    assert!(says(&claim).contains("so less than 97 % of the time (95 % plus the margin of 2 %)"), "{}", says(&claim));
+}
+
+#[test]
+fn what_better_means_depends_on_the_metric() {
+    let text = |metric, unit, better, scale, bound| says(&versus(metric, unit, better, scale, bound));
+    use Better::{Higher, Lower};
+    use Bound::{AtLeast, AtMost, Within};
+    use Effect::{Difference, Ratio};
+    for (text, expected) in [
+        (
+            text("time", Unit::Nanosecond, Lower, Ratio, AtLeast(1.5)),
+            "`a` was at least 1.5 times as fast as `b` in all",
+        ),
+        (text("wall", Unit::Nanosecond, Lower, Ratio, AtLeast(1.0)), "`a` was at least as fast as `b` in all"),
+        (text("user", Unit::Nanosecond, Lower, Ratio, AtMost(2.0)), "at most 2 times as fast as `b` in `user` in all"),
+        (
+            text("rate", Unit::BytePerSecond, Higher, Ratio, Within(0.9, 1.1)),
+            "from 0.9 to 1.1 times as fast as `b` in `rate`",
+        ),
+        (
+            text("memory_peak", Unit::Byte, Lower, Ratio, AtLeast(2.0)),
+            "at least 2 times as small as `b` in `memory_peak`",
+        ),
+        (text("error", Unit::One, Lower, Ratio, AtLeast(2.0)), "at least 2 times as good as `b` in `error`"),
+        (
+            text("wall", Unit::Nanosecond, Lower, Difference, AtLeast(5e6)),
+            "faster than `b` by at least 5 ms in all 20 trials",
+        ),
+        (text("share", Unit::One, Higher, Difference, Within(0.1, 0.2)), "better than `b` by 0.1 to 0.2 in `share`"),
+    ] {
+        assert!(text.contains(expected), "{text}\nlacks {expected}");
+    }
+}
+
+/// "0.12 times" alone does not.
+#[test]
+fn a_ratio_says_whose_amount_it_is_of() {
+    use Better::{Higher, Lower};
+    let said = |metric: &str, better, [ratio, low, high]: [f64; 3]| {
+        let unit = if metric == "error" { Unit::One } else { Unit::Nanosecond };
+        let claim = versus(metric, unit, better, Effect::Ratio, Bound::AtLeast(1.5));
+        let sentence = says(&with_ratio(claim, ratio, low, high));
+        sentence.split_once("), so ").and_then(|(_, so)| Some(so.split_once(';')?.0.to_string()))
+    };
+    for (metric, better, ratios, expected) in [
+        ("time", Lower, [0.12, 0.11, 0.13], "it takes 8.3 times as long as `b`"),
+        ("time", Lower, [0.917, 0.909, 0.925], "it takes 9.1 % longer than `b`"),
+        ("time", Lower, [1.25, 1.24, 1.26], "it takes 20.0 % less time than `b`"),
+        ("time", Lower, [8.0, 7.9, 8.1], "it takes 12.5 % of the time of `b`"),
+        ("error", Lower, [0.0625, 0.06, 0.065], "its `error` is 16.0 times that of `b`"),
+        ("throughput", Higher, [0.12, 0.11, 0.13], "its `throughput` is 12 % of that of `b`"),
+    ] {
+        assert_eq!(said(metric, better, ratios).as_deref(), Some(expected));
+    }
+    assert_eq!(said("time", Lower, [1.001, 0.99, 1.01]), None, "they may be equal");
+}
+
+#[test]
+fn figures_are_the_quantile_that_matches_the_rate() {
+    let mut claim = with_ratio(at_least_8("x", ""), 7.2, 7.02, 7.41);
+    claim = counted(claim, Verdict::Refuted, 0, 18);
+    let wrong = "; wrong with a chance of at most 0.001 (1 in 1,000).";
+    let ends = |claim: &ClaimResult, end: &str| {
+        let text = says(claim);
+        assert!(text.ends_with(&format!("{end}{wrong}")), "{text}");
+    };
+    let of_whose = ", so it takes 13.9 % of the time of `naive (accumulators=1)`";
+    ends(&claim, &format!(", at the median 7.2 times as fast (7.0 to 7.4){of_whose}"));
+    claim.rate_claimed = 0.98;
+    ends(&claim, " in none of 18 trials, 0 % (too few trials for an interval), so less than 98 % of the time");
+    let difference = versus("wall", Unit::Nanosecond, Better::Lower, Effect::Difference, Bound::AtLeast(5e6));
+    ends(&with_ratio(difference, 5.2e6, 5.1e6, 5.3e6), ", at the median by 5.2 ms (5.1 to 5.3)");
+    let open = with_ratio(at_least_8("x", ""), 9.0, 8.5, f64::INFINITY);
+    let of_whose = ", so it takes 11 % of the time of `naive (accumulators=1)`";
+    ends(&counted(open, Verdict::Holds, 18, 18), &format!(" times as fast (at least 8.5){of_whose}"));
+}
+
+#[test]
+fn what_was_not_judged_says_why() {
+    let mut claim = at_least_8("x", "");
+    assert_eq!(says(&claim), "Undecided: no trial was finished.");
+    claim.verdict = Verdict::Unavailable;
+    claim.reasons = vec!["needs AVX-512 (avx512f)".to_string().into()];
+    assert_eq!(says(&claim), "Unavailable: this machine can't measure it: needs AVX-512 (avx512f).");
+    claim.verdict = Verdict::Failed;
+    claim.reasons = vec!["wrong answer: 3 is not 4.".to_string().into()];
+    assert_eq!(says(&claim), "Failed: wrong answer: 3 is not 4.");
+    claim.verdict = Verdict::Deferred;
+    claim.reasons = vec![];
+    assert_eq!(says(&claim), "Deferred.");
+    let undecided = counted(with_rate(at_least_8("x", ""), 0.5, 0.31, 0.79), Verdict::Undecided, 10, 18);
+    assert!(
+        says(&undecided)
+            .ends_with("56 % (31 to 79 %): too little to tell at error 0.001 whether at least half of the time.")
+    );
+}
+
+#[test]
+fn what_has_no_chance_in_it_was_checked_once() {
+    let mut claim = counted(predicate("x", "", "kahan", "error <= 1"), Verdict::Refuted, 0, 1);
+    claim.asked.judging = Judging::Exact;
+    assert_eq!(
+        says(&claim),
+        "Refuted: `error <= 1` is not true of `kahan`; it is the same in every trial, so it was checked once."
+    );
+}
+
+#[test]
+fn several_conditions_of_a_claim_are_one() {
+    let mut claim = counted(predicate("x", "", "a", "wall <= 1 s"), Verdict::Holds, 20, 20);
+    claim.asked.tests.extend(at_least_8("x", "").asked.tests);
+    assert!(says(&claim).starts_with("Holds: each of its 2 conditions was true in all 20 trials"), "{}", says(&claim));
+}
+
+#[test]
+fn comparisons_name_both_commands() {
+    let faster = decided(with_ratio(order("B", "A"), 1.0521, 1.0469, 1.0579), Decision::Faster, 41, 43, 1);
+    assert_eq!(
+        says(&faster),
+        "`B` is faster than `A`: 1.052 times as fast (1.047 to 1.058), so it takes 5.0 % less time (4.5 to 5.5 %), having \
+         won 41 of 43 pairs, 1 tie; wrong with a chance of at most 0.001 (1 in 1,000)."
+    );
+    let slower = decided(with_ratio(order("B", "A"), 0.5, 0.4, 0.625), Decision::Slower, 1, 40, 0);
+    let text = says(&slower);
+    assert!(
+        text.starts_with(
+            "`B` is slower than `A`: 0.50 times as fast (0.40 to 0.62), so it takes 100 % longer (60 to 150 %), having lost 39"
+        ),
+        "{text}"
+    );
+    let skewed = decided(with_ratio(order("B", "A"), 1.0, 0.9, 1.1), Decision::Faster, 15, 43, 28);
+    assert!(says(&skewed).starts_with("`B` is faster than `A`: it won 15 of 43 pairs, 28 ties;"), "{}", says(&skewed));
+    let open = decided(with_ratio(order("B", "A"), 1.002, 0.991, 1.013), Decision::Undecided, 21, 43, 2);
+    assert_eq!(
+        says(&open),
+        "Undecided: `B` is 1.00 times as fast as `A` (0.99 to 1.01), having won 21 of 43 pairs, 2 ties: too little to \
+         tell at error 0.001 which is faster."
+    );
+}
+
+/// A ratio below 1 is read the wrong way round by many: "0.92 times as fast" is 9 % longer, not 8.
+#[test]
+fn what_a_ratio_is_in_time_stands_beside_it() {
+    let text =
+        |ratio, low, high, decision| says(&decided(with_ratio(order("B", "A"), ratio, low, high), decision, 0, 14, 0));
+    let slower = text(0.92, 0.87, 0.93, Decision::Slower);
+    assert!(
+        slower.contains(": 0.92 times as fast (0.87 to 0.93), so it takes 8.7 % longer (7.5 to 15 %), having"),
+        "{slower}"
+    );
+    // What is much longer is times as long; what is much faster is clear enough as it is.
+    let long = text(0.017, 0.016, 0.018, Decision::Slower);
+    let times = ": 0.0170 times as fast (0.0160 to 0.0180), so it takes 59 times as long (56 to 62), having lost";
+    assert!(long.contains(times), "{long}");
+    // So it is in tables of claims, where nothing else says which way round the figure is.
+    let claim = decided(with_ratio(order("B", "A"), 0.017, 0.016, 0.018), Decision::Slower, 0, 14, 0);
+    let shown = Shown { all: true, only: Vec::new() };
+    let table =
+        terminal::checked(&common::outcome(vec![], vec![claim]), &shown, None, &Style { color: false, width: 140 });
+    assert!(table.contains("59x as long (56 to 62)"), "{table}");
+    let unsure = text(0.4, 0.2, 1.1, Decision::Slower);
+    assert!(unsure.contains("(0.20 to 1.1), so it takes 2.5 times as long, having lost"), "{unsure}");
+    let fast = text(2.5, 2.3, 2.8, Decision::Faster);
+    assert!(!fast.contains("it takes"), "{fast}");
+    // The answer may rest on sizes before the interval has left 1 behind.
+    let early = text(0.92, 0.8, 1.1, Decision::Slower);
+    assert!(early.contains("(0.80 to 1.1), so it takes 8.7 % longer, having lost"), "{early}");
+    let unsure = "That it is so is sure by now; by how much takes more pairs.";
+    assert!(early.ends_with(unsure) && !slower.contains(unsure), "{early}");
+    let mut memory = decided(with_ratio(order("B", "A"), 0.92, 0.87, 0.93), Decision::Slower, 0, 14, 0);
+    let TestSpec::Versus { measure, .. } = &mut memory.asked.tests[0] else { unreachable!() };
+    (measure.metric, measure.unit) = ("memory_peak".into(), Unit::Byte);
+    assert!(!says(&memory).contains("it takes"), "{}", says(&memory));
+}
+
+#[test]
+fn what_answers_rest_on_is_said_for_those_that_there_are() {
+    let explained = |claims: Vec<ClaimResult>| sentence::explained(&common::outcome(Vec::new(), claims)).join("\n");
+    let faster = decided(with_ratio(order("B", "A"), 1.05, 1.04, 1.06), Decision::Faster, 41, 43, 0);
+    let by_signs = explained(vec![faster.clone()]);
+    assert!(
+        by_signs.contains("won like a coin") && by_signs.contains("has all of it, 0.001 (1 in 1,000)"),
+        "{by_signs}"
+    );
+    assert!(!by_signs.contains("a little too far on the verdict's side"), "more were measured: {by_signs}");
+    assert!(!by_signs.contains("With a margin") && !by_signs.contains("A rate is"), "{by_signs}");
+    let ended = ClaimResult { decided: Some(faster.decisive()), ..faster.clone() };
+    assert!(explained(vec![ended]).contains("a little too far on the verdict's side"));
+    let mut within = faster;
+    within.asked.margin = Some(0.05);
+    let by_interval = explained(vec![within]);
+    assert!(by_interval.contains("takes trials to be alike, and is not exact by randomisation"), "{by_interval}");
+    assert!(!by_interval.contains("won like a coin"), "{by_interval}");
+    let slo = counted(predicate("slo", "", "curl", "wall <= 50 ms"), Verdict::Holds, 2190, 2196);
+    assert!(explained(vec![slo]).starts_with("A rate is that of the trials that were measured"));
+    assert_eq!(explained(vec![at_least_8("x", "")]), "", "nothing was judged");
+}
+
+#[test]
+fn a_failure_is_named_once() {
+    let mut claim = order("B", "sleep {t}");
+    let TestSpec::Versus { baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
+    baseline.point = Point::default().with("t", 5);
+    claim.verdict = Verdict::Failed;
+    let failed = |arm: Arm, line: &str, how: &str| {
+        vec![Reason::Failed { arm: Some(arm), is_wrong: false, line: Some(line.into()), how: how.into() }]
+    };
+    let arm = Arm { variant: "sleep {t}".into(), point: Point::default().with("t", 5) };
+    claim.reasons = failed(arm, "sleep 5", "command `sleep 5` ended with exit code 1");
+    assert_eq!(says(&claim), "Failed: command `sleep 5` ended with exit code 1.");
+    claim.reasons =
+        failed(Arm { variant: "B".into(), point: Point::default() }, "make", "command `make` ended with exit code 1");
+    assert_eq!(says(&claim), "Failed: B: command `make` ended with exit code 1.");
+}
+
+#[test]
+fn parameters_stand_in_the_command_line() {
+    let mut claim = decided(with_ratio(order("sleep {t}", "sleep {t}"), 0.5, 0.4, 0.6), Decision::Slower, 0, 20, 0);
+    let TestSpec::Versus { candidate, baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
+    candidate.point = Point::default().with("t", 2).with("beside", 1);
+    baseline.point = Point::default().with("t", 1).with("beside", 0);
+    let text = says(&claim);
+    assert!(text.starts_with("`sleep 2 (beside=1)` is slower than `sleep 1 (beside=0)`"), "{text}");
+}
+
+#[test]
+fn a_comparison_at_one_of_several_inputs_says_which() {
+    let mut claim = decided(with_ratio(order("chunks", "loop"), 2.0, 1.9, 2.1), Decision::Faster, 20, 20, 0);
+    let TestSpec::Versus { candidate, baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
+    candidate.point = Point::default().with("elements", 100);
+    baseline.point = candidate.point.clone();
+    let text = says(&claim);
+    assert!(text.starts_with("`chunks (elements=100)` is faster than `loop`:"), "{text}");
+    let TestSpec::Versus { baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
+    baseline.variant = "loop {elements}".into();
+    let text = says(&claim);
+    assert!(text.starts_with("`chunks` is faster than `loop 100`:"), "{text}");
+}
+
+/// That it is too early comes before any figure, with what it takes and what would make it do.
+#[test]
+fn what_is_too_early_to_tell_says_so_first() {
+    let early = |claim: ClaimResult, least: Least, most_trials| {
+        says(&ClaimResult {
+            reasons: vec![Reason::TooEarly { least, most_trials, is_interrupted: false, is_shared: false }],
+            ..claim
+        })
+    };
+    let mut pairs = decided(with_ratio(order("B", "A"), 1.1, 0.0, 0.0), Decision::Undecided, 3, 3, 0);
+    (pairs.ratio_low, pairs.ratio_high) = (None, None);
+    let at_error = Some(AtError { error: 0.05, trials: 7 });
+    let least = Least { verdict: None, trials: 13, takes_ns: Some(84e9), at_error };
+    assert_eq!(
+        early(pairs.clone(), least, None),
+        "Undecided: too early to tell which is faster: at least 13 pairs are needed, about 84 s: `--max-time 2min`, or \
+         `--error 0.05` (7 pairs). So far `B` won 3 of 3 pairs against `A`, and is 1.1 times as fast (too few trials for \
+         an interval)."
+    );
+    let within = ClaimResult { asked: ClaimSpec { margin: Some(0.05), ..pairs.asked.clone() }, ..pairs.clone() };
+    let limited = early(within, least, Some(3));
+    let start = "Undecided: too early to tell how they compare within 5 %: at least 13 pairs are needed, about 84 s, and \
+                 no more than 3 were allowed. So far `B` won";
+    assert!(limited.starts_with(start), "{limited}");
+    // Who has pressed Ctrl-C did not want to give it more time.
+    let interrupted = Reason::TooEarly { least, most_trials: None, is_interrupted: true, is_shared: false };
+    let interrupted = says(&ClaimResult { reasons: vec![interrupted], ..pairs.clone() });
+    assert!(interrupted.contains("needed, about 84 s, and it was interrupted. So far"), "{interrupted}");
+    let gate = early(pairs.clone(), Least { takes_ns: Some(7.9e9), ..least }, None);
+    assert!(gate.contains("about 7.9 s: `--max-time 10s`, or `--error 0.05` (7 pairs). So far"), "{gate}");
+    // Where it ended for another reason than the time, or nothing is known of that, no time is named.
+    for takes_ns in [Some(1e9), None] {
+        let ended = early(pairs.clone(), Least { takes_ns, ..least }, None);
+        assert!(ended.contains("; give more with --max-time. So far"), "{ended}");
+    }
+    let rate =
+        counted(with_rate(predicate("slo", "", "curl", "wall <= 50 ms"), 1.0, 0.14, 1.0), Verdict::Undecided, 5, 5);
+    let least = Least { verdict: Some(Verdict::Holds), trials: 731, takes_ns: Some(731e9), at_error: None };
+    let is_shared = Reason::TooEarly { least, most_trials: None, is_interrupted: false, is_shared: true };
+    let shared = says(&ClaimResult { reasons: vec![is_shared], ..rate.clone() });
+    let alone = "to say that it holds, about 12 min for this claim alone; others share the time, so give more than \
+                 `--max-time 20min`. So far";
+    assert!(shared.contains(alone), "{shared}");
+    let rate = early(rate, least, None);
+    let start = "Undecided: too early to tell: at least 731 trials are needed to say that it holds, about 12 min; give \
+                 `--max-time 20min` or more. So far `wall <= 50 ms` was true of `curl` in all 5 trials, 100 % (";
+    assert!(rate.starts_with(start), "{rate}");
+}
+
+#[test]
+fn a_ratio_that_nothing_bounds_yet_has_two_digits() {
+    let mut claim = decided(with_ratio(order("B", "A"), 0.9157, 0.0, 0.0), Decision::Undecided, 1, 3, 0);
+    (claim.ratio_low, claim.ratio_high) = (None, None);
+    let text = says(&claim);
+    assert!(text.contains("0.92 times as fast as `A` (too few trials for an interval)"), "{text}");
+}
+
+#[test]
+fn answers_from_an_interval_are_labelled() {
+    let margin = |mut claim: ClaimResult| {
+        claim.asked.margin = Some(0.05);
+        says(&claim)
+    };
+    let same = margin(decided(with_ratio(order("B", "A"), 1.002, 0.991, 1.013), Decision::Same, 21, 43, 0));
+    assert!(same.starts_with("`B` is as fast as `A` within 5 %: 1.00 times as fast (0.99 to 1.01); wrong"), "{same}");
+    let faster = margin(decided(with_ratio(order("B", "A"), 1.1, 1.06, 1.14), Decision::Faster, 43, 43, 0));
+    let start = "`B` is faster than `A` by more than 5 %: 1.10 times as fast (1.06 to 1.14), so it takes 9.1 % less time (5.7 to 12 %); wrong";
+    assert!(faster.starts_with(start), "{faster}");
+    for text in [&same, &faster] {
+        assert!(text.ends_with("at most 0.001 (1 in 1,000), if trials are alike."), "{text}");
+    }
+}
+
+#[test]
+fn signs_of_unlike_trials_are_a_warning() {
+    let mut claim = counted(at_least_8("x", ""), Verdict::Holds, 20, 20);
+    assert_eq!(sentence::warning(&claim), None);
+    claim.unlike = vec!["it drifts".to_string().into(), "runs are long.".to_string().into()];
+    let warning = sentence::warning(&claim).unwrap();
+    assert!(
+        warning.starts_with("Careful: it drifts; runs are long. The verdict stands for the trials that gave it;"),
+        "{warning}"
+    );
+}
+
+/// Of what a command takes beside its time there is more or less, and of what is counted there are fewer.
+#[test]
+fn what_is_taken_beside_time_is_said_by_its_amount() {
+    let by = |metric: &str, decision, ratio: [f64; 3], margin| {
+        let mut claim = order("new", "old");
+        if let TestSpec::Versus { measure: by, .. } = &mut claim.asked.tests[0] {
+            *by = measure(metric, Unit::One);
+        }
+        claim.asked.margin = margin;
+        let [ratio, low, high] = ratio;
+        says(&decided(with_ratio(claim, ratio, low, high), decision, 30, 40, 0))
+    };
+    let less = by("memory_peak", Decision::Faster, [1.25, 1.2, 1.3], None);
+    assert!(
+        less.starts_with("`new` uses less memory than `old`: 20 % less (17 to 23 %), having won 30 of 40"),
+        "{less}"
+    );
+    let more = by("user", Decision::Slower, [0.8, 0.78, 0.82], None);
+    assert!(more.starts_with("`new` uses more user time than `old`: 25 % more (22 to 28 %), having lost 10"), "{more}");
+    let twice = by("page_faults", Decision::Slower, [0.4, 0.38, 0.42], None);
+    assert!(twice.starts_with("`new` has more page faults than `old`: 2.5 times as many (2.4 to 2.6), "), "{twice}");
+    let open = by("cycles", Decision::Undecided, [1.01, 0.9, 1.2], None);
+    assert!(
+        open.contains("`new` takes 0.99 times as many cycles as `old` (0.83 to 1.1), having won 30 of 40"),
+        "{open}"
+    );
+    assert!(open.ends_with("which takes fewer cycles."), "{open}");
+    let same = by("instructions", Decision::Same, [1.0, 0.98, 1.01], Some(0.05));
+    assert!(
+        same.starts_with("`new` executes as many instructions as `old` within 5 %: 1.00 times as many ("),
+        "{same}"
+    );
+    let not_more = by("system", Decision::NotSlower, [1.2, 1.1, 1.3], Some(0.05));
+    assert!(
+        not_more.starts_with("`new` does not use more system time than `old` by more than 5 %: 17 % less ("),
+        "{not_more}"
+    );
+    // Zeros have an order, and no ratio.
+    let mut zeros = order("new", "old");
+    if let TestSpec::Versus { measure: by, .. } = &mut zeros.asked.tests[0] {
+        *by = measure("cpu_migrations", Unit::One);
+    }
+    let zeros = says(&decided(zeros, Decision::Faster, 14, 14, 0));
+    assert!(zeros.starts_with("`new` has fewer CPU migrations than `old`: it won 14 of 14 pairs; "), "{zeros}");
+}
+
+/// A share of trials says nothing of how few a claim speaks of: "only 1.3 % of the races: 100 %".
+#[test]
+fn a_figure_here_is_of_what_the_claim_speaks_of() {
+    let claim = |condition: &str, median: f64, successes: u64, verdict| {
+        let mut claim = predicate("races.few-won", "The network won only 1.3 % of the races", "race", condition);
+        claim.median = Some(median);
+        counted(with_rate(claim, 0.5, 0.4, 1.0), verdict, successes, 22)
+    };
+    let holds = claim("network_won <= 1.3 %", 0.0041, 22, Verdict::Holds);
+    assert!(says(&holds).ends_with(" Its median `network_won` was 0.41 %."), "{}", says(&holds));
+    // A count is no share.
+    let counted = claim("network_won >= 10", 12.0, 22, Verdict::Holds);
+    assert!(says(&counted).ends_with(" Its median `network_won` was 12."), "{}", says(&counted));
+    // The same where there is room for a figure alone.
+    let mut many = common::many();
+    many.claims.push(claim("network_won <= 1.3 %", 0.031, 3, Verdict::Refuted));
+    let screen = |width| terminal::checked(&many, &Shown::default(), None, &Style { color: false, width });
+    let line = |width| screen(width).lines().find(|line| line.contains(" %, 3.1 %")).map(str::to_string);
+    assert!(line(80).is_some_and(|line| line.contains("  network_won <= 1.3 %  ")), "{}", screen(80));
+    assert!(line(40).is_some_and(|line| line.ends_with("network_won <= 1.3 %")), "{}", screen(40));
+}
+
+#[test]
+fn what_is_deferred_says_what_it_takes_and_what_was_seen() {
+    let mut deferred = with_ratio(at_least_8("slow", ""), 6.1, 6.0, 6.2);
+    (deferred.ratio_low, deferred.ratio_high) = (None, None);
+    let mut deferred = counted(deferred, Verdict::Deferred, 0, 1);
+    deferred.reasons = vec![common::too_long(63e9)];
+    let text = says(&deferred);
+    let why = "Deferred: its shortest possible verdict takes 15 trials, 63 s; give `--max-time 90s` or more, or `--error \
+               0.05` (9 trials). So far `kahan-avx512 (accumulators=4)` was at least 8 times as fast as `naive \
+               (accumulators=1)` in 0 of 1 trial, at the median 6.1 times as fast";
+    assert!(text.starts_with(why), "{text}");
+    let mut run = common::check();
+    run.claims = vec![deferred];
+    let text = terminal::checked(&run, &Shown::default(), None, &Style { color: false, width: 100 });
+    assert!(!text.contains("152.4 µs"), "a table has more of it: {text}");
+    run.points.iter_mut().for_each(|point| point.n = 1);
+    let text = terminal::checked(&run, &Shown::default(), None, &Style { color: false, width: 100 });
+    assert!(text.contains("152.4 µs") && text.contains("kahan-avx512"), "the medians: {text}");
+    assert!(!text.contains("23.12 µs") && !text.contains("fill_rate"), "and no others: {text}");
+    run.claims[0].trials = 0;
+    let text = terminal::checked(&run, &Shown::default(), None, &Style { color: false, width: 100 });
+    assert!(!text.contains("So far") && !text.contains("152.4 µs"), "{text}");
+}
+
+#[test]
+fn what_did_not_fit_is_said_once_with_what_it_takes() {
+    let mut many = common::many();
+    let mut another = at_least_8("sum.huge", "");
+    (another.verdict, another.reasons) = (Verdict::Deferred, vec![common::too_long(12e9)]);
+    let mut untried = at_least_8("sum.untried", "");
+    untried.verdict = Verdict::Deferred;
+    untried.reasons = vec![Reason::TimeUp { was_tried: false, all_tried_ns: Some(61e9) }];
+    many.claims.extend([another, untried]);
+    let text = terminal::checked(&many, &Shown::default(), None, &Style { color: false, width: 500 });
+    let line = "the shortest possible verdict does not fit in the time: 2 claims, sum.large, sum.huge; alone each takes \
+                12 s to 3 min 12 s; give more than `--max-time 4min`\n";
+    assert!(text.contains(line), "{text}");
+    let line = "could be tried; to try all takes about 61 s: give `--max-time 3min` or more: sum.untried\n";
+    assert!(text.contains(line), "{text}");
+}
+
+/// Whoever interrupts a pair sees one less that had a winner, and what that costs.
+#[test]
+fn a_pair_that_was_cut_off_has_no_winner() {
+    let mut claim = decided(order("b", "a"), Decision::Undecided, 0, 2, 0);
+    let left_open = Reason::LeftOpen { trials: 1, all: 2, has_met_limit: false };
+    let least = Least { verdict: None, trials: 13, takes_ns: Some(26e9), at_error: None };
+    let early = Reason::TooEarly { least, most_trials: None, is_interrupted: true, is_shared: false };
+    (claim.unknown, claim.reasons) = (1, vec![early, left_open]);
+    let text = says(&claim);
+    assert!(text.contains("So far `b` won 0 of 1 pair against `a`."), "{text}");
+    assert!(text.ends_with(" The trial that was cut off counts against either answer."), "{text}");
+}
+
+#[test]
+fn a_slo_names_its_command_once_and_shows_every_exit_code() {
+    let mut run = common::slo();
+    let mut exit = run.points[0].clone();
+    (exit.metric, exit.unit) = ("exit".into(), Unit::One);
+    (exit.median, exit.min, exit.max) = (Some(0.0), Some(0.0), Some(7.0));
+    run.points.push(exit);
+    let text = terminal::slo(&run, &Style { color: false, width: 160 });
+    assert_eq!(text.matches("localhost:8080").count(), 1, "{text}");
+    assert!(text.contains("0 to 7"), "{text}");
+}
+
+#[test]
+fn a_table_of_many_rows_is_folded_to_those_that_claims_are_about_and_the_best() {
+    let mut run = common::check();
+    let point = run.points[0].clone();
+    run.points.extend((0..30).map(|number| {
+        let mut other = point.clone();
+        (other.variant, other.median) = (format!("other-{number:02}"), Some(1e5 - 1e3 * f64::from(number)));
+        other
+    }));
+    let style = Style { color: false, width: 100 };
+    let text = terminal::points_screen(&run, &style);
+    let rows: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    // In the order that they have in whole; the claims' arms, and the fastest five of all.
+    let kept = ["naive", "kahan-avx512", "kahan-avx512", "other-27", "other-28", "other-29"];
+    let is_row = |row: &&&str| kept.contains(row) || row.starts_with("other");
+    assert_eq!(rows.iter().filter(is_row).copied().collect::<Vec<_>>(), kept, "{text}");
+    assert!(text.contains("… and 27 more rows; `--all` prints them.\n"), "{text}");
+    run.claims.clear();
+    assert_eq!(terminal::points_screen(&run, &style), terminal::points_table(&run, &style));
+}

@@ -1,0 +1,124 @@
+//! What is said of commands that were stopped at their time limit, and of trials that left their interval.
+
+use ascertain_engine::experiment::Arm;
+use ascertain_engine::finding::{Estimated, Reason, Unlike};
+use ascertain_engine::outcome::{Absence, Decision, LeftOut, Outcome, PointSummary, Verdict};
+use ascertain_report::layout::TableLayout;
+use ascertain_report::terminal::{self, Style};
+use ascertain_report::{markdown, sentence};
+
+use crate::common::{at_least_8, compare, counted, decided, order, with_rate, with_ratio};
+
+/// A comparison in which so many of the last command's 43 observations were stopped after 30 ms.
+fn stopped(censored: u64, change: impl Fn(&mut PointSummary)) -> Outcome {
+    let mut run = compare();
+    let point = run.points.iter_mut().find(|point| point.variant.starts_with("awk") && point.metric == "wall").unwrap();
+    (point.censored, point.limit, point.max) = (censored, Some(30e6), None);
+    change(point);
+    run
+}
+
+/// The row of the command that was stopped.
+fn row(run: &Outcome) -> String {
+    let text = markdown::outcome(run, &Default::default());
+    text.lines().find(|line| line.starts_with("| ``awk")).unwrap_or_default().to_string()
+}
+
+#[test]
+fn what_was_stopped_is_over_its_limit() {
+    let all = stopped(43, |point| {
+        (point.median, point.median_low, point.median_high, point.min, point.p99) = (None, None, None, None, None);
+    });
+    let cells = row(&all);
+    assert!(cells.contains(" | over 30 ms | stopped in 43 of 43 | over 30 ms | "), "{cells}");
+    let points = all.points.iter().map(|point| PointSummary { limit: None, ..point.clone() }).collect();
+    let lost = Outcome { points, ..all.clone() };
+    assert!(row(&lost).contains(" | unknown | lost in 43 of 43 | "), "{}", row(&lost));
+    let some = stopped(3, |_| {});
+    let cells = row(&some);
+    assert!(cells.contains(" | 24.63 ms | 24.56 to 24.73 | 24.14 to over 30 ms | "), "{cells}");
+    let half = stopped(20, |point| point.median_high = None);
+    let cells = row(&half);
+    assert!(cells.contains("24.56 to over 30 ms | 24.14 to over 30 ms"), "{cells}");
+    // Ctrl-C after 25 ms, and after 1.2 ms and 1.3 ms of 24: what had gone by says nothing of how long the others take.
+    let short = stopped(1, |point| {
+        (point.median_high, point.limit, point.seen) = (None, Some(25e6), Some(25.5e6));
+    });
+    assert!(row(&short).contains("24.56 to over 25 ms | 24.14 to over 25.5 ms"), "{}", row(&short));
+    let shorter = stopped(2, |point| {
+        (point.median_high, point.limit, point.seen) = (None, Some(1.2e6), point.min);
+    });
+    assert!(row(&shorter).contains(" | at least 24.56 ms | at least 24.14 ms | "), "{}", row(&shorter));
+    // Two units in a range: each end has its own.
+    let long = stopped(3, |point| {
+        (point.median_high, point.limit, point.seen) = (None, Some(1.2e9), Some(1.3e9));
+    });
+    assert!(row(&long).contains("24.56 ms to over 1.2 s | 24.14 ms to over 1.3 s"), "{}", row(&long));
+    let style = Style { color: false, width: 160 };
+    let table = terminal::compare_table(&all, &TableLayout::default(), &style);
+    assert!(!table.contains("too few trials"), "{table}");
+}
+
+#[test]
+fn ratios_of_time_outs_bound_what_they_bound() {
+    let says = |ratio: f64, low: f64, high: Option<f64>, decision| {
+        let mut claim = decided(with_ratio(order("B", "A"), ratio, low, 0.0), decision, 4, 43, 1);
+        claim.ratio_high = high;
+        (claim.ratio, claim.ratio_low) = (Some(ratio).filter(|r| r.is_finite()), Some(low).filter(|r| r.is_finite()));
+        sentence::claim(&claim)
+    };
+    let text = says(0.0, 0.0, Some(0.8), Decision::Slower);
+    assert!(text.starts_with("`B` is slower than `A`: at most 0.8000 times as fast, having lost 38 of 43"), "{text}");
+    let text = says(0.71, 0.0, None, Decision::Slower);
+    assert!(text.contains(": 0.71 times as fast (open: time-outs), having"), "{text}");
+    let text = says(0.71, 0.0, Some(0.9), Decision::Slower);
+    assert!(text.contains(": 0.71 times as fast (at most 0.90), having"), "{text}");
+    let text = says(0.0, 0.0, Some(0.0), Decision::Slower);
+    assert!(text.contains("is slower than `A`: it lost 38 of 43 pairs"), "{text}");
+    let text = says(f64::INFINITY, 1.5, None, Decision::Faster);
+    assert!(text.contains("is faster than `A`: at least 1.500 times as fast, having won"), "{text}");
+    let ties = decided(with_ratio(order("B", "A"), 1.0, 1.0, 1.0), Decision::Undecided, 0, 20, 20);
+    let text = sentence::claim(&ties);
+    assert!(text.starts_with("Undecided: against `A`, `B` won 0 of 20 pairs, 20 ties: too little"), "{text}");
+    let text = says(0.0, 0.0, Some(1.2), Decision::Undecided);
+    assert!(text.starts_with("Undecided: `B` is at most 1.200 times as fast as `A`, having won 4"), "{text}");
+}
+
+/// It is not for want of trials that they have no interval.
+#[test]
+fn trials_that_left_their_interval_say_so() {
+    let claim = counted(at_least_8("x", ""), Verdict::Refuted, 30, 117);
+    let mut claim = with_rate(with_ratio(claim, 7.2, 0.0, 0.0), 0.5, 0.0, 0.0);
+    (claim.ratio_low, claim.ratio_high, claim.rate_low, claim.rate_high) = (None, None, None, None);
+    claim.unlike = vec![Unlike::Left { of: Estimated::Ratio }];
+    let text = sentence::claim(&claim);
+    assert!(text.contains("7.2 times as fast (trials not alike)") && !text.contains("too few"), "{text}");
+    claim.rate_claimed = 0.9;
+    assert!(sentence::claim(&claim).contains("26 % (too few trials for an interval)"), "the rate is another matter");
+    claim.unlike = vec![Unlike::NoneFits { of: Estimated::Rate }];
+    assert!(sentence::claim(&claim).contains("26 % (trials not alike)"), "{}", sentence::claim(&claim));
+}
+
+#[test]
+fn a_command_that_failed_is_named_as_often_as_it_must() {
+    let mut run = compare();
+    run.claims.truncate(1);
+    let failed = |arm| Reason::Failed {
+        arm,
+        is_wrong: false,
+        line: Some("false".into()),
+        how: "command `false` ended with exit code 1".into(),
+    };
+    let claim = &mut run.claims[0];
+    (claim.verdict, claim.decision) = (Verdict::Failed, None);
+    claim.reasons = vec![failed(Some(Arm { variant: "false".into(), point: Default::default() }))];
+    run.left_out = vec![LeftOut {
+        experiment: claim.experiment.clone(),
+        variant: "false".into(),
+        at: Default::default(),
+        absence: Absence::Failed,
+        reason: failed(None),
+    }];
+    let text = markdown::outcome(&run, &Default::default());
+    assert_eq!(text.matches("exit code 1").count(), 1, "{text}");
+}
