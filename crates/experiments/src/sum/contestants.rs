@@ -2,8 +2,6 @@
 
 use std::rc::Rc;
 
-use accurate::sum::OnlineExactSum;
-use accurate::traits::SumAccumulator;
 use ascertain_engine::experiment::Unavailable;
 use ascertain_numeric::sum::{self, Element};
 use ascertain_sys::compiled::{Function, Language, Plain, Source};
@@ -64,7 +62,7 @@ pub fn contestant<T: Element + Plain>(name: &str, accumulators: u32) -> Result<C
         return Ok(if variant.is_sum { Contestant::Sum(Rc::new(function)) } else { Contestant::Limit(function) });
     }
     if name == "accurate-exact" {
-        return Ok(Contestant::Sum(Rc::new(accurate_exact)));
+        return accurate_exact().map(Contestant::Sum);
     }
     let function = fast_math::<T>(name)?;
     let compiled = move |xs: &[T]| {
@@ -75,10 +73,21 @@ pub fn contestant<T: Element + Plain>(name: &str, accumulators: u32) -> Result<C
     Ok(Contestant::Sum(Rc::new(compiled)))
 }
 
-fn accurate_exact<T: Element>(xs: &[T]) -> f64 {
-    let mut sum = OnlineExactSum::<f64>::zero();
-    xs.iter().for_each(|&x| sum += x.into());
-    sum.sum()
+#[cfg(feature = "peers")]
+fn accurate_exact<T: Element>() -> Result<Sum<T>, Unavailable> {
+    use accurate::sum::OnlineExactSum;
+    use accurate::traits::SumAccumulator;
+    let exact = |xs: &[T]| {
+        let mut sum = OnlineExactSum::<f64>::zero();
+        xs.iter().for_each(|&x| sum += x.into());
+        sum.sum()
+    };
+    Ok(Rc::new(exact))
+}
+
+#[cfg(not(feature = "peers"))]
+fn accurate_exact<T: Element>() -> Result<Sum<T>, Unavailable> {
+    Err(Unavailable::other("needs the crate accurate, which is left out by default: build Ascertain with `--features peers`"))
 }
 
 /// What -ffast-math says, one by one. Itself it also links a file that turns subnormals off for the whole thread.

@@ -10,14 +10,13 @@ use hyper::client::conn::{http1, http2};
 use hyper::header::{HOST, HeaderValue};
 use hyper::{Method, Response, Uri, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Runtime;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::{TlsConnector, rustls};
 
 use super::filling::{Filling, length_bytes};
 use super::watched::{Seen, Watched};
-use super::{Protocol, Session, Tls};
+use super::{Protocol, Session, Stream, Tls};
 use crate::{Error, Phase, Phases};
 
 /// How a client wants to talk.
@@ -110,7 +109,7 @@ impl Connection {
         let opening = async {
             let stream = tokio::net::TcpStream::from_std(stream).map_err(broken)?;
             let Some(tls) = &offer.tls else {
-                return Ok((shake_hands(stream, offer.protocol, &seen).await?, None));
+                return Ok((shake_hands(Box::new(stream), offer.protocol, &seen).await?, None));
             };
             let name = ServerName::try_from(name(&offer.host).to_string()).map_err(Error::tls)?;
             let connector = TlsConnector::from(tls.asking_for(offer.protocol));
@@ -127,7 +126,7 @@ impl Connection {
                 _ => return Err(Error::OtherProtocol { wanted: offer.protocol }),
             }
             let session = Session::of(state);
-            Ok((shake_hands(stream, offer.protocol, &seen).await?, session))
+            Ok((shake_hands(Box::new(stream), offer.protocol, &seen).await?, session))
         };
         let (sender, session) = within(&runtime, offer.limit, opening)?;
         Ok(Self { sender, runtime, socket, offer: offer.clone(), session, seen })
@@ -234,10 +233,7 @@ fn message(request: &Request, offer: &Offer) -> Result<hyper::Request<Filling>, 
     Ok(message)
 }
 
-async fn shake_hands<T>(stream: T, protocol: Protocol, seen: &Arc<Seen>) -> Result<Sender, Error>
-where
-    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
+async fn shake_hands(stream: Box<dyn Stream>, protocol: Protocol, seen: &Arc<Seen>) -> Result<Sender, Error> {
     let stream = TokioIo::new(Watched::new(stream, seen.clone()));
     let broken = |error| Error::broken("while it was made", error);
     // What goes wrong with a connection is told to the request that waits for it.

@@ -36,6 +36,8 @@ mod server;
 mod tls;
 mod watched;
 
+use tokio::io::{AsyncRead, AsyncWrite};
+
 pub use client::{Answer, Connection, Offer, Request};
 #[cfg(target_os = "linux")]
 pub use kernel_tls::kernel_has_tls;
@@ -46,6 +48,12 @@ pub use server::{Served, Server};
 #[cfg(feature = "stores")]
 pub(crate) use tls::serving;
 pub use tls::{CERTIFICATE_PEM, KEY_PEM, Session, Tls, TlsVersion, trusting, trusting_ours};
+
+/// Both directions of a connection. HTTP works on a boxed stream, so that it is compiled once and not for every kind of
+/// connection.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
 /// How requests and answers are put into bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -11,7 +11,6 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
@@ -21,7 +20,7 @@ use super::filling::{Filling, length_bytes};
 use super::kernel_tls;
 use super::misbehaviour::misbehave;
 use super::tls::serving;
-use super::{Misbehaviour, Protocol, TlsVersion};
+use super::{Misbehaviour, Protocol, Stream, TlsVersion};
 use crate::Error;
 
 /// The largest body that is sent, and more than anybody waits for.
@@ -69,7 +68,7 @@ impl Server {
             let acceptor = acceptor.clone();
             async move {
                 stream.set_nodelay(true).ok()?;
-                serve_requests(stream, acceptor, move |request| respond(request, counters.clone())).await
+                answer(Box::new(stream), acceptor, counters).await
             }
         })
     }
@@ -87,7 +86,7 @@ impl Server {
             async move {
                 stream.set_nodelay(true).ok()?;
                 let stream = kernel_tls::accept(&acceptor, stream).await.ok()?;
-                serve_requests(stream, None, move |request| respond(request, counters.clone())).await
+                answer(Box::new(stream), None, counters).await
             }
         })
     }
@@ -178,27 +177,31 @@ async fn accept<F>(
 }
 
 /// Speaks HTTP over a connection. What goes wrong with it is its client's to see.
-pub(crate) async fn serve_requests<T, F, B, E>(
-    stream: T,
+pub(crate) async fn serve_requests<F, B, E>(
+    mut stream: Box<dyn Stream>,
     acceptor: Option<TlsAcceptor>,
     respond: impl Fn(Request<Incoming>) -> F,
 ) -> Option<()>
 where
-    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     F: Future<Output = Result<Response<B>, E>> + Send + 'static,
     B: Body<Data: Send, Error: std::error::Error + Send + Sync> + Send + 'static,
     E: std::error::Error + Send + Sync + 'static,
 {
     let service = service_fn(respond);
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    let Some(acceptor) = acceptor else {
-        return builder.serve_connection(TokioIo::new(stream), service).await.ok();
-    };
-    let stream = acceptor.accept(stream).await.ok()?;
-    if stream.get_ref().1.alpn_protocol() == Some(Protocol::Http2.id()) {
-        builder = builder.http2_only();
+    if let Some(acceptor) = acceptor {
+        let encrypted = acceptor.accept(stream).await.ok()?;
+        if encrypted.get_ref().1.alpn_protocol() == Some(Protocol::Http2.id()) {
+            builder = builder.http2_only();
+        }
+        stream = Box::new(encrypted);
     }
     builder.serve_connection(TokioIo::new(stream), service).await.ok()
+}
+
+/// Answers every request of a connection.
+async fn answer(stream: Box<dyn Stream>, acceptor: Option<TlsAcceptor>, counters: Arc<Counters>) -> Option<()> {
+    serve_requests(stream, acceptor, move |request| respond(request, counters.clone())).await
 }
 
 async fn respond(request: Request<Incoming>, counters: Arc<Counters>) -> Result<Response<Filling>, hyper::Error> {

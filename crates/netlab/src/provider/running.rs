@@ -78,7 +78,7 @@ impl Provider {
         let of_server = state.clone();
         let server = Server::run(listener, move |stream, _| {
             let state = of_server.clone();
-            async move { serve_requests(stream, None, move |request| respond(request, state.clone())).await }
+            async move { serve_requests(Box::new(stream), None, move |request| respond(request, state.clone())).await }
         })?;
         Ok(RunningProvider { server, state })
     }

@@ -65,7 +65,7 @@ impl Store {
                 let _ = stream.set_nodelay(true);
                 held_back(&state.store).await;
                 let stream = Paced::new(stream, state.store.bytes_per_s);
-                serve_requests(stream, acceptor, move |request| respond(request, state.clone())).await
+                serve_requests(Box::new(stream), acceptor, move |request| respond(request, state.clone())).await
             }
         })?;
         Ok(RunningStore { server, state, has_tls: tls.is_some() })

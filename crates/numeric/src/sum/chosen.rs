@@ -93,16 +93,27 @@ type Distances<T> = fn(&[T], f64) -> (f64, f64);
 
 /// One function for each plain call, chosen when it is first called.
 pub struct Chosen<T: 'static> {
-    sum: Once<(&'static Variant<T>, Sum<T>)>,
-    dot: Once<(&'static DotVariant<T>, Dot<T>)>,
-    add_exactly: Once<AddExactly<T>>,
-    distances: Once<Distances<T>>,
+    sum: AtFirstUse<(&'static Variant<T>, Sum<T>)>,
+    dot: AtFirstUse<(&'static DotVariant<T>, Dot<T>)>,
+    add_exactly: AtFirstUse<AddExactly<T>>,
+    distances: AtFirstUse<Distances<T>>,
 }
 
 impl<T: Element> Chosen<T> {
     /// Nothing is chosen yet.
     pub const fn new() -> Self {
-        Chosen { sum: Once::new(), dot: Once::new(), add_exactly: Once::new(), distances: Once::new() }
+        Chosen {
+            sum: AtFirstUse::new(|| fastest_on(&sums(is_here), |(_, sum), xs| sum(xs))),
+            dot: AtFirstUse::new(|| fastest_on(&dots(is_here), |(_, dot), xs| dot(xs, xs))),
+            add_exactly: AtFirstUse::new(|| {
+                fastest_on(&exact_sums(is_here), |add_exactly, xs| {
+                    let mut sum = Exact::new();
+                    add_exactly(&mut sum, xs);
+                    sum
+                })
+            }),
+            distances: AtFirstUse::new(|| fastest_on(&all_distances(is_here), |distances, xs| distances(xs, 0.5))),
+        }
     }
 
     pub fn sum(&self) -> Sum<T> {
@@ -114,25 +125,37 @@ impl<T: Element> Chosen<T> {
     }
 
     pub fn add_exactly(&self) -> AddExactly<T> {
-        self.add_exactly.get_or_init(|| {
-            fastest_on(&exact_sums(is_here), |add_exactly, xs| {
-                let mut sum = Exact::new();
-                add_exactly(&mut sum, xs);
-                sum
-            })
-        })
+        self.add_exactly.get()
     }
 
     pub fn distances(&self) -> Distances<T> {
-        self.distances.get_or_init(|| fastest_on(&all_distances(is_here), |distances, xs| distances(xs, 0.5)))
+        self.distances.get()
     }
 
     fn sum_variant(&self) -> (&'static Variant<T>, Sum<T>) {
-        self.sum.get_or_init(|| fastest_on(&sums(is_here), |(_, sum), xs| sum(xs)))
+        self.sum.get()
     }
 
     fn dot_variant(&self) -> (&'static DotVariant<T>, Dot<T>) {
-        self.dot.get_or_init(|| fastest_on(&dots(is_here), |(_, dot), xs| dot(xs, xs)))
+        self.dot.get()
+    }
+}
+
+/// A value that is chosen when it is first used.
+struct AtFirstUse<R> {
+    chosen: Once<R>,
+    /// A pointer, so that the candidates are compiled with the static that holds it, in this crate, and not again in
+    /// every crate that sums.
+    choose: fn() -> R,
+}
+
+impl<R: Copy> AtFirstUse<R> {
+    const fn new(choose: fn() -> R) -> Self {
+        AtFirstUse { chosen: Once::new(), choose }
+    }
+
+    fn get(&self) -> R {
+        self.chosen.get_or_init(self.choose)
     }
 }
 

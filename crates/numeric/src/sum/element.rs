@@ -31,15 +31,26 @@ pub trait Element: Load + Into<f64> + Term<Element = Self> {
     }
 }
 
-impl Element for f32 {
-    const VARIANTS: &'static [Variant<f32>] = variants::variants();
-    const DOT_VARIANTS: &'static [DotVariant<f32>] = dot::variants();
-}
+macro_rules! elements {
+    ($($number:ty),*) => {
+        $(impl Element for $number {
+            // Each is a static, so that its kernels are compiled once, in this crate. The kernels of a constant would be
+            // compiled again in every crate that sums.
+            const VARIANTS: &'static [Variant<$number>] = {
+                const ALL: &[Variant<$number>] = variants::variants();
+                static VARIANTS: [Variant<$number>; ALL.len()] = *ALL.first_chunk().unwrap();
+                &VARIANTS
+            };
 
-impl Element for f64 {
-    const VARIANTS: &'static [Variant<f64>] = variants::variants();
-    const DOT_VARIANTS: &'static [DotVariant<f64>] = dot::variants();
+            const DOT_VARIANTS: &'static [DotVariant<$number>] = {
+                const ALL: &[DotVariant<$number>] = dot::variants();
+                static VARIANTS: [DotVariant<$number>; ALL.len()] = *ALL.first_chunk().unwrap();
+                &VARIANTS
+            };
+        })*
+    };
 }
+elements!(f32, f64);
 
 /// What iterators of numbers give: an [`Element`], or a reference to one.
 pub trait Term {
