@@ -114,7 +114,7 @@ fn a_client_of_a_killed_daemon_is_told_at_once() {
 
 #[test]
 fn a_client_of_a_stopped_daemon_waits_no_longer_than_it_said() {
-    let Some(mut running) = Running::new() else { return };
+    let Some(running) = Running::new() else { return };
     let client = Client::open(&running.path).unwrap();
     send_signal(&running.process, "-STOP");
     let deadline = Instant::now() + Duration::from_millis(30);

@@ -107,7 +107,7 @@ fn what_hyperfines_users_look_for() {
     let referred = compare(&["-r", "1", "--reference", slow, "-n", "quick", fast]);
     assert_eq!(first_of(&referred, [slow, "quick"]).as_deref(), Some(slow), "{referred}");
     assert!(compare(&["-r", "1", "--show-output", "echo seen"]).contains("seen\n"));
-    let json = ["--format", "json", "--max-time", "10min", "--min-runs", "40", "true", "true"];
+    let json = ["--format", "json", "--max-time", "10min", "--min-runs", "40", "true"];
     let json: Value = serde_json::from_str(&compare(&json)).unwrap();
     assert!(json["points"][0]["n"].as_u64() >= Some(40), "{json}");
     for shell in [&["-S", "sh"][..], &["--shell"], &["--shell=sh"]] {

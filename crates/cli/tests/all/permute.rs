@@ -164,8 +164,8 @@ fn gates_have_their_exit_codes() {
     assert_eq!(code(&["a.txt", "b.txt", "--fail-if", "different", "--max-shuffles", "10"]), Some(3));
 }
 
-/// A command with a peak of 50 MB of memory.
-const LARGE: &str = "dd if=/dev/zero of=/dev/null bs=50000000 count=1";
+/// A command with a peak of 20 MB of memory.
+const LARGE: &str = "dd if=/dev/zero of=/dev/null bs=20000000 count=1";
 
 #[test]
 fn arms_of_runs_are_samples() {
@@ -188,7 +188,7 @@ fn arms_of_runs_are_samples() {
     assert_eq!((&json["samples"][0]["n"], &json["samples"][0]["name"]), (&12.into(), &"true".into()));
     let in_time_units = permute(&["--metric", "wall", "--format", "json", "--shift", "1ms", &small, &large]).json();
     assert_eq!((&in_time_units["unit"], &in_time_units["shift"]), (&"ns".into(), &1e6.into()));
-    let which = format!("which arm? name one as RUN:ARM; there is `true`, `{LARGE}`");
+    let which = format!("which arm? name one as RUN:ARM; there is `{LARGE}`, `true`");
     for (arguments, message) in [
         (vec!["--metric", "wall", run, run], &*which),
         (

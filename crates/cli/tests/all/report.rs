@@ -203,7 +203,7 @@ fn claims_are_counted_by_their_answers() {
     let compare = ascertain(state.path(), &[&by[..], &["true", MANY_FAULTS]].concat());
     assert!(compare.stdout.contains(" has more page faults than "), "{}{}", compare.stdout, compare.stderr);
     let all = ascertain(state.path(), &["report", "--all"]).stdout;
-    assert!(all.ends_with("1 claim: 1 slower.\n"), "{all}");
+    assert!(all.ends_with("1 claim: 1 more.\n"), "{all}");
 }
 
 #[test]
