@@ -3,6 +3,21 @@
 //!
 //! A part of the crate's own tests, not tests beside it: the types that it is built on come from a dev-dependency here,
 //! which only the former can use.
+//!
+//! The largest programs take 20 seconds each, in a release build. They run only with `ASCERTAIN_MODEL_DEPTH=full`.
 
 mod event_count;
 mod reclamation;
+
+use std::fmt::Display;
+
+use ascertain_sys::testing::left_out;
+
+/// Returns whether the largest programs run too, and notes that this one is left out if not.
+fn is_full_depth(program: impl Display) -> bool {
+    let is_full = std::env::var("ASCERTAIN_MODEL_DEPTH").is_ok_and(|depth| depth == "full");
+    if !is_full {
+        left_out(format_args!("{program} runs only with ASCERTAIN_MODEL_DEPTH=full"));
+    }
+    is_full
+}

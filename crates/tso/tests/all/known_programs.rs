@@ -324,7 +324,11 @@ fn what_waits_for_itself_is_found() {
 
 #[test]
 fn what_has_no_end_is_found() {
-    assert!(failure(|| while get(&AtomicU32::new(0)) == 0 {}).what.contains("no end"));
+    let failure = failure(|| {
+        let word = AtomicU32::new(0);
+        while get(&word) == 0 {}
+    });
+    assert!(failure.what.contains("no end"), "{}", failure.what);
 }
 
 #[test]
