@@ -173,7 +173,7 @@ fn a_pipe_gets_what_it_takes_and_no_progress() {
     let lines = said.lines().filter(|line| !line.ends_with(", by the first one so far"));
     assert_eq!(lines.count(), 1, "{said}");
     assert!(!said.contains(['\r', '\x1b']) && !said.contains(" left"), "{said}");
-    assert!(stdout.contains("sleep 0.55  ") && stdout.contains(" against `sleep 0.5`"), "{stdout}");
+    assert!(stdout.contains("sleep 0.55  ") && stdout.replace('\n', " ").contains(" against `sleep 0.5`"), "{stdout}");
     let quiet = ["compare", "-q", "--no-evidence", "--max-time", "50ms", "sleep 0.06", "sleep 0.07"];
     assert_eq!(ascertain(state.path(), &quiet).stderr, "");
 }
