@@ -128,14 +128,15 @@ fn a_holder_that_was_stopped_still_has_the_lock() {
             while !is_over.load(Relaxed) {
                 // SAFETY: the holder lives for as long as this thread.
                 unsafe { libc::pthread_kill(holder as libc::pthread_t, libc::SIGUSR2) };
-                thread::yield_now();
+                // Keeps its CPU: on a busy machine it would get it back for one signal at a time.
+                (0..100).for_each(|_| std::hint::spin_loop());
             }
         });
         let _over = Over(&is_over);
         let (mut held, mut is_held) = (lock.acquire(), true);
         wait_until("signals come while words are stored", || {
             is_held = (0..100_000).all(|value| held.store(0, value).is_ok());
-            !is_held || SIGNALS.load(Relaxed) > 4_000
+            !is_held || SIGNALS.load(Relaxed) > 2_000
         });
         is_held
     });

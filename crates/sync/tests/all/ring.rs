@@ -278,7 +278,7 @@ fn hand_over<P: EventCount + 'static, C: EventCount + 'static>(capacity: usize, 
 #[test]
 fn a_million_hand_overs() {
     const ITEMS: u64 = if cfg!(miri) { 100 } else { 250_000 };
-    const STALLS: u64 = if cfg!(miri) { 10 } else { 500 };
+    const STALLS: u64 = if cfg!(miri) { 10 } else { 200 };
     hand_over::<SingleProducer, SingleProducer>(64, ITEMS, STALLS);
     hand_over::<TwoWord, TwoWord>(16, ITEMS, STALLS);
     hand_over::<MultiProducer, MultiProducer>(16, ITEMS, STALLS);

@@ -76,7 +76,7 @@ fn a_stack_refuses_before_sequences_under_way_are_ended() {
 fn a_stopped_stack_refuses_until_its_stopper_ends() {
     let stacks = Stacks::new(1, 1);
     let stop = || {
-        for _ in 0..if cfg!(miri) { 200 } else { 20_000 } {
+        for _ in 0..if cfg!(miri) { 200 } else { 2_000 } {
             let stopped = stacks.stop_by(0, |_| Ok(())).unwrap();
             thread::yield_now();
             assert!(stopped.is_none() || refuses(&stacks.of_cpus[0]), "sequences go on");
@@ -370,7 +370,7 @@ mod sequences {
     /// The control, which does not ask the kernel to end the sequences under way, says how long one must look.
     #[test]
     fn no_sequence_commits_on_a_stopped_stack() {
-        const SEEN: usize = 8;
+        const SEEN: usize = 4;
         const AT_ONCE: u64 = 100_000;
         let Some(area) = area() else { return };
         let allowed = affinity::allowed();
