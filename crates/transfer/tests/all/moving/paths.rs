@@ -168,7 +168,7 @@ fn gentleness_keeps_the_queue_short_for_others() {
         let [gentle, used] = shares(Some(Duration::from_millis(60)), is_put);
         let [plain, _] = shares(None, is_put);
         println!("put: {is_put}, late {gentle:.3} of the time, {plain:.3} if not gentle, {used:.2} of the path used");
-        assert!(plain > 0.9 && gentle < 0.05 && used > 0.5, "put: {is_put}: {gentle} {plain}, {used} used");
+        assert!(plain > 0.9 && gentle < 0.05 && used > 0.3, "put: {is_put}: {gentle} {plain}, {used} used");
     }
 }
 
