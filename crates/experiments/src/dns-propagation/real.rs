@@ -220,7 +220,7 @@ fn nsd_takes_no_updates_and_has_a_limit() {
     let error = updates.measure(0, &Trial { number: 0, seed: 8 }, &mut Samples::default()).unwrap_err().to_string();
     assert!(error.contains("takes no updates at all") || error.contains("refuses updates"), "{error}");
     assert_eq!(updates.targets[0].limited(), None);
-    updates.targets[0].first_look = Duration::from_secs(1);
+    (updates.targets[0].first_look, updates.targets[0].least_patience) = (FIRST_LOOK, LEAST_PATIENCE);
     // A busy machine may not ask more often than it takes.
     wait_until("the limit is seen", || {
         updates.verify(0).unwrap();

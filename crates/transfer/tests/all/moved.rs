@@ -13,7 +13,7 @@ fn terms() -> Terms {
 
 #[test]
 fn files_go_there_and_back_whatever_happens_on_the_way() {
-    let content = bytes(12_000_000);
+    let content = bytes(6_000_000);
     let folder = tempfile::tempdir().unwrap();
     let (source, target) = (folder.path().join("source"), folder.path().join("target"));
     fs::write(&source, &content).unwrap();
@@ -47,7 +47,7 @@ fn files_go_there_and_back_whatever_happens_on_the_way() {
 
 #[test]
 fn a_stream_goes_there_and_an_upload_that_fails_is_given_up() {
-    let content = bytes(12_000_000);
+    let content = bytes(6_000_000);
     for served in one_of_each() {
         let full = Fault {
             on: Some(Asked::PutBlock),

@@ -1,12 +1,10 @@
 //! Addresses and answers that make no sense: whatever comes, it ends in a failure with words, and in no panic.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::common::web::Web;
-use crate::common::{block, run};
-use ascertain_netlab::http::CERTIFICATE_PEM;
+use crate::common::{block, one_certificate, run};
 use ascertain_transfer::{Attempt, Environment, Meta, Options, PutOptions, Upload, open};
 
 /// Draws one after the other, the same from the same seed.
@@ -25,13 +23,6 @@ impl Draw {
     fn some(&mut self, list: &[&str], most: usize) -> String {
         (0..self.number(most + 1)).map(|_| self.of(list)).collect()
     }
-}
-
-/// A bundle that is read faster than a system's.
-fn one_certificate(folder: &Path) -> String {
-    let file = folder.join("certificate.pem");
-    std::fs::write(&file, CERTIFICATE_PEM).unwrap();
-    file.to_str().unwrap().into()
 }
 
 const IN_ADDRESSES: [&str; 24] = [
@@ -64,8 +55,7 @@ const IN_ADDRESSES: [&str; 24] = [
 #[test]
 fn any_address_opens_or_is_refused() {
     let mut draw = Draw(1);
-    let folder = tempfile::tempdir().unwrap();
-    let certificate = one_certificate(folder.path());
+    let certificate = one_certificate();
     for _ in 0..2000 {
         let url = draw.some(&IN_ADDRESSES, 8);
         let environment: Environment = [
@@ -82,7 +72,7 @@ fn any_address_opens_or_is_refused() {
             // Nothing leaves this machine.
             ("http_proxy", "http://127.0.0.1:1".into()),
             ("https_proxy", "http://127.0.0.1:1".into()),
-            ("SSL_CERT_FILE", certificate.clone()),
+            ("SSL_CERT_FILE", certificate.into()),
         ]
         .into_iter()
         .collect();
@@ -144,8 +134,7 @@ const BODIES: [&str; 20] = [
 #[test]
 fn any_answer_is_taken_or_refused() {
     let count = AtomicUsize::new(0);
-    let folder = tempfile::tempdir().unwrap();
-    let certificate = one_certificate(folder.path());
+    let certificate = one_certificate();
     let web = Web::start(move |_, _| {
         let mut draw = Draw(count.fetch_add(1, Ordering::Relaxed) as u64 * 7919);
         let body = draw.some(&BODIES, 8);
@@ -159,9 +148,7 @@ fn any_answer_is_taken_or_refused() {
         format!("HTTP/1.1 {status} Words\r\n{headers}{length}Connection: close\r\n\r\n{body}").into_bytes()
     });
     let environment: Environment =
-        [("AZURE_STORAGE_ACCOUNT", "account".to_string()), ("SSL_CERT_FILE", certificate.clone())]
-            .into_iter()
-            .collect();
+        [("AZURE_STORAGE_ACCOUNT", "account".to_string()), ("SSL_CERT_FILE", certificate.into())].into_iter().collect();
     let options = Options {
         environment,
         endpoint_url: Some(web.url("")),

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use crate::common::web::{Web, answer, file, header};
-use crate::common::{block, bytes, run};
+use crate::common::{block, bytes, one_certificate, run};
 use ascertain_transfer::{
     Attempt, Environment, Found, Meta, Mover, Observer, Options, Place, Progress, PutOptions, Stop, Terms, Upload, open,
 };
@@ -142,7 +142,8 @@ fn no_secret_is_in_what_anybody_reads() {
     for status in STATUSES {
         let web = parrot(status);
         for environment in environments {
-            let environment: Environment = environment.iter().copied().collect();
+            let environment: Environment =
+                environment.iter().copied().chain([("SSL_CERT_FILE", one_certificate())]).collect();
             let endpoint_url = Some(web.url("").replace("://", &format!("://ann:{password}@")) + "?x=" + query);
             let options = Options { environment, endpoint_url, ..Options::default() };
             written.add(&options);

@@ -68,7 +68,9 @@ fn awscli_puts_and_gets() {
     for arguments in [&whole[..], &get, &list, &["s3", "cp", "--no-progress", "s3://bucket/by itself", "back"]] {
         let output = aws(arguments).unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        assert!(arguments != list || String::from_utf8_lossy(&output.stdout).contains(&format!("{LENGTH} with SHA-256")));
+        assert!(
+            arguments != list || String::from_utf8_lossy(&output.stdout).contains(&format!("{LENGTH} with SHA-256"))
+        );
     }
     assert_whole(&store, "in one", &body, 0);
     assert!(std::fs::read(folder.path().join("back")).unwrap() == body);

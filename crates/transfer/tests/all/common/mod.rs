@@ -1,8 +1,9 @@
 //! What the tests of stores share.
-#![allow(dead_code)]
 
 use std::net::TcpListener;
+use std::sync::Once;
 
+use ascertain_netlab::http::CERTIFICATE_PEM;
 use ascertain_netlab::store::{RunningStore, Store as Served};
 use ascertain_transfer::{Block, Environment, Found, Options, open};
 use bytes::Bytes;
@@ -24,16 +25,33 @@ pub fn one_of_each() -> [Served; 3] {
 }
 
 /// What the environment of one who may use this store is like.
-pub fn environment_for(store: &Served) -> [(&'static str, String); 5] {
+pub fn environment_for(store: &Served) -> [(&'static str, String); 6] {
     let Served { account, secret, .. } = store;
     [
-        ("AWS_ACCESS_KEY_ID", account),
+        ("AWS_ACCESS_KEY_ID", &**account),
         ("AWS_SECRET_ACCESS_KEY", secret),
         ("AZURE_STORAGE_ACCOUNT", account),
         ("AZURE_STORAGE_KEY", secret),
         ("GOOGLE_OAUTH_ACCESS_TOKEN", secret),
+        ("SSL_CERT_FILE", one_certificate()),
     ]
-    .map(|(name, value)| (name, value.clone()))
+    .map(|(name, value)| (name, value.into()))
+}
+
+/// The path of a bundle of one certificate, which is read much faster than a system's.
+pub fn one_certificate() -> &'static str {
+    const PATH: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/one-certificate.pem");
+    static WRITTEN: Once = Once::new();
+    WRITTEN.call_once(|| {
+        if std::fs::read_to_string(PATH).is_ok_and(|text| text == CERTIFICATE_PEM) {
+            return;
+        }
+        // Another process may read it now.
+        let whole = format!("{PATH}.{}", std::process::id());
+        std::fs::write(&whole, CERTIFICATE_PEM).unwrap();
+        std::fs::rename(whole, PATH).unwrap();
+    });
+    PATH
 }
 
 pub fn options_for(store: &RunningStore) -> Options {

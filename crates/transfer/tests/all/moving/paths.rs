@@ -96,12 +96,13 @@ fn what_is_read_back_from_far_away_comes_over_many_connections() {
 fn a_limit_on_bandwidth_keeps_blocks_small_and_few() {
     let (folder, path, _) = file(3_000_000);
     let store = Memory::new(ANY);
-    let mover = mover(Terms { limit_bytes_per_s: Some(8_000_000), ..terms() });
+    // Each clock has a mover of its own.
+    let limited = || mover(Terms { limit_bytes_per_s: Some(8_000_000), ..terms() });
     // The store would take it at once.
-    let put = simulate(mover.put_file(&path, &store.place("a"))).unwrap();
+    let put = simulate(limited().put_file(&path, &store.place("a"))).unwrap();
     assert!(store.count(|call| matches!(call, Call::Block(_))) >= 2);
     assert!(store.lock().under_way.1 <= 4 * 2_000_000);
-    let got = simulate(mover.get_file(&store.place("a"), &folder.path().join("target"))).unwrap();
+    let got = simulate(limited().get_file(&store.place("a"), &folder.path().join("target"))).unwrap();
     for moved in [put, got] {
         let plan = moved.plan.unwrap();
         assert!([plan.low_s, plan.expected_s, plan.high_s].iter().all(|s| *s >= 3.0 / 8.0), "{plan:?}");
@@ -131,7 +132,7 @@ fn a_gentle_move_watches_the_path() {
 fn shares(gentle: Option<Duration>, is_put: bool) -> [f64; 2] {
     const BYTES_PER_S: f64 = 2.5e6;
     const MOST: Duration = Duration::from_millis(60);
-    let (folder, path, content) = file(15_000_000);
+    let (folder, path, content) = file(10_000_000);
     let slow = Path { bytes_per_s: BYTES_PER_S, round_trip: Duration::from_millis(10) };
     let store = Memory { path: Some(slow), ..Memory::new(ANY) };
     store.insert("b", &content);
@@ -153,7 +154,7 @@ fn shares(gentle: Option<Duration>, is_put: bool) -> [f64; 2] {
             }
         };
         tokio::select! {
-            moved = moves => assert_eq!(moved.unwrap().bytes, 15_000_000),
+            moved = moves => assert_eq!(moved.unwrap().bytes, 10_000_000),
             () = watched => {}
         }
         let used = content.len() as f64 / began.elapsed().as_secs_f64() / BYTES_PER_S;
@@ -167,7 +168,7 @@ fn gentleness_keeps_the_queue_short_for_others() {
         let [gentle, used] = shares(Some(Duration::from_millis(60)), is_put);
         let [plain, _] = shares(None, is_put);
         println!("put: {is_put}, late {gentle:.3} of the time, {plain:.3} if not gentle, {used:.2} of the path used");
-        assert!(plain > 0.9 && gentle < 0.05 && used > 0.5, "put: {is_put}: {gentle} {plain}, {used} used");
+        assert!(plain > 0.9 && gentle < 0.05 && used > 0.3, "put: {is_put}: {gentle} {plain}, {used} used");
     }
 }
 
