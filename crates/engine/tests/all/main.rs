@@ -15,6 +15,7 @@ mod interim;
 mod interrupt;
 #[cfg(all(feature = "recorded", not(feature = "parquet")))]
 mod lines_alone;
+#[cfg(feature = "recorded")]
 mod memory;
 #[cfg(all(feature = "claims", feature = "samples"))]
 mod parsers;
