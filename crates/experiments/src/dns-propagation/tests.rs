@@ -123,17 +123,10 @@ pub fn patient(mut updates: Updates) -> Updates {
 }
 
 fn measured(arm: &Arm) -> Result<Samples, TargetError> {
-    measured_after(arm, Duration::ZERO)
-}
-
-/// The same after servers have been asked for so long. In a short time what has not been answered yet would be too much
-/// of what was asked: a server whose answers have no room would count as one that has a limit.
-fn measured_after(arm: &Arm, first_look: Duration) -> Result<Samples, TargetError> {
     is_available(arm).map_err(failed)?;
     let mut out = Samples::default();
     let notes = tempfile::tempdir().unwrap();
     let mut updates = patient(opened(arm, notes.path())?);
-    updates.targets[0].first_look = first_look;
     updates.verify(0)?;
     let measured = updates.measure(0, &Trial { number: 0, seed: 7 }, &mut out);
     assert_eq!(fs::read_dir(&notes).unwrap().count(), 0, "nothing is left, and nothing is noted");
@@ -303,7 +296,7 @@ fn what_has_no_room_in_a_datagram_is_asked_for_by_tcp() {
     let out = thread::scope(|scope| {
         scope.spawn(|| answer_with(&udp, [0x86, 0], &is_over));
         let arm = told(WATCH, &[("record", name), ("expect", "token"), ("addresses", &address)]);
-        let out = scope.spawn(move || measured_after(&arm, FIRST_LOOK));
+        let out = scope.spawn(move || measured(&arm));
         let out = out.join().unwrap();
         is_over.store(true, Ordering::Relaxed);
         out.unwrap()

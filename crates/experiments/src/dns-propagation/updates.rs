@@ -426,12 +426,14 @@ impl Target {
 }
 
 /// Whether a server has a limit: it leaves some questions without an answer, and answers others in part, so that who is
-/// not an impostor comes by TCP.
+/// not an impostor comes by TCP. What was asked after the last question that has an answer may still get one.
 fn is_limited(asked: &[Asked], server: usize) -> bool {
     let of_server = asked.iter().filter(|asked| asked.server == server && !asked.is_by_tcp);
-    let (answers, asked) = (of_server.clone().filter_map(|asked| asked.answer), of_server.count());
-    let (truncated, whole): (Vec<_>, Vec<_>) = answers.partition(|answer| answer.says == Says::Truncated);
-    let lost = asked - truncated.len() - whole.len();
+    let answers: Vec<_> = of_server.map(|asked| asked.answer).collect();
+    let closed = answers.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+    let known = answers.into_iter().take(closed).flatten();
+    let (truncated, whole): (Vec<_>, Vec<_>) = known.partition(|answer| answer.says == Says::Truncated);
+    let lost = closed - truncated.len() - whole.len();
     // A long answer is never whole, and a few of them may be lost.
     !truncated.is_empty() && (!whole.is_empty() || 4 * lost >= truncated.len())
 }

@@ -95,7 +95,7 @@ fn is_refused(bits: [u8; 2], says: &str) {
     thread::scope(|scope| {
         scope.spawn(|| answer_with(&socket, bits, &is_over));
         let failed = |arm| {
-            let error = measured_after(&arm, FIRST_LOOK).map(|_| ()).unwrap_err();
+            let error = measured(&arm).map(|_| ()).unwrap_err();
             error.to_string()
         };
         let error = failed(told(EXEC, &[("zone", "example."), ("exec", "/bin/true"), ("addresses", &address)]));

@@ -8,7 +8,7 @@ use ascertain_netlab::store::{RunningStore, Store as Served};
 use ascertain_transfer::{Block, Environment, Found, Options, open};
 use bytes::Bytes;
 
-pub mod web;
+pub use crate::parsers::targets::web;
 
 /// Runs to its end what needs a runtime.
 pub fn run<T>(work: impl Future<Output = T>) -> T {

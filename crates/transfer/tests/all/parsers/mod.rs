@@ -1,6 +1,6 @@
 //! What journals, stores and people say, read again: the inputs that `fuzz/` starts from.
 
-mod targets;
+pub mod targets;
 
 fn corpus(name: &str, target: impl Fn(&[u8])) {
     let folder = format!("{}/tests/parsers/{name}", env!("CARGO_MANIFEST_DIR"));

@@ -1,8 +1,9 @@
 //! What must be true of everything that a journal, a store or an address may say: also run by `fuzz/`.
 
+// Here, since `fuzz/` has this file by itself.
 #[path = "../common/web.rs"]
 #[allow(dead_code)]
-mod web;
+pub mod web;
 
 use std::fs;
 use std::path::PathBuf;
