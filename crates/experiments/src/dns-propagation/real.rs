@@ -166,7 +166,7 @@ fn knot_is_told_and_holds_its_notify_back() {
     let error = error.unwrap_err().to_string();
     assert!(error.contains("BADSIG"), "{error}");
     let error = at_a_wrong_time(&knot);
-    assert!(error.contains("differ by 3600 s") && error.contains("BADTIME"), "{error}");
+    assert!(error.contains("differ by 3") && error.contains("BADTIME"), "{error}");
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn bind_is_told() {
     let error = error.unwrap_err().to_string();
     assert!(error.contains("BADSIG"), "{error}");
     let error = at_a_wrong_time(&bind);
-    assert!(error.contains("differ by 3600 s") && error.contains("BADTIME"), "{error}");
+    assert!(error.contains("differ by 3") && error.contains("BADTIME"), "{error}");
 }
 
 /// What is waited for is asked of the servers that were named: they know nothing of what it is another name of.
@@ -217,10 +217,12 @@ fn nsd_takes_no_updates_and_has_a_limit() {
     program.files[0].1 = program.files[0].1.replacen("server:\n", "server:\n  rrl-ratelimit: 8\n", 1);
     let Some(nsd) = started(program) else { return };
     let mut updates = updates(&[&nsd], SECRET);
+    // What it leaves without an answer is waited for as long.
+    updates.targets[0].least_patience = LEAST_PATIENCE;
     let error = updates.measure(0, &Trial { number: 0, seed: 8 }, &mut Samples::default()).unwrap_err().to_string();
     assert!(error.contains("takes no updates at all") || error.contains("refuses updates"), "{error}");
     assert_eq!(updates.targets[0].limited(), None);
-    (updates.targets[0].first_look, updates.targets[0].least_patience) = (FIRST_LOOK, LEAST_PATIENCE);
+    updates.targets[0].first_look = FIRST_LOOK;
     // A busy machine may not ask more often than it takes.
     wait_until("the limit is seen", || {
         updates.verify(0).unwrap();

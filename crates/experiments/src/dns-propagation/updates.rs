@@ -146,22 +146,14 @@ impl Target {
         probing
     }
 
-    /// Asks for a while, to see who answers, and less often who has a limit. If a server has not said anything by then,
-    /// its last answer may still be on its way.
+    /// Asks for a while, to see who answers, and less often who has a limit.
     fn pace(&mut self, stop: &Stop) -> Result<(), TargetError> {
         loop {
             let Wanted { question, is_new, .. } = self.wanted(u64::MAX)?;
             let mut probing = self.probing(question, is_new);
             let a_while = if self.place.link.is_none() { self.first_look } else { Duration::ZERO };
             let end_ns = now_ns() + (2 * self.interval()).max(a_while).as_nanos() as u64;
-            let last_ns = end_ns.saturating_add(self.patience().as_nanos() as u64);
-            let is_heard = |probing: &Probing| {
-                let answered = |server| probing.asked().iter().any(|of| of.server == server && of.answer.is_some());
-                probing.strange() > 0 || (0..self.rhythm.servers).all(answered)
-            };
-            let is_over = |probing: &Probing, now_ns| {
-                stop.is_asked() || now_ns > end_ns && (now_ns > last_ns || is_heard(probing))
-            };
+            let is_over = |_: &Probing, now_ns| now_ns > end_ns || stop.is_asked();
             probe(&mut probing, self.rhythm, &self.sockets()?, is_over).map_err(failed)?;
             if stop.is_asked() {
                 return Err(TargetError::Interrupted);
@@ -426,14 +418,12 @@ impl Target {
 }
 
 /// Whether a server has a limit: it leaves some questions without an answer, and answers others in part, so that who is
-/// not an impostor comes by TCP. What was asked after the last question that has an answer may still get one.
+/// not an impostor comes by TCP.
 fn is_limited(asked: &[Asked], server: usize) -> bool {
     let of_server = asked.iter().filter(|asked| asked.server == server && !asked.is_by_tcp);
-    let answers: Vec<_> = of_server.map(|asked| asked.answer).collect();
-    let closed = answers.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
-    let known = answers.into_iter().take(closed).flatten();
-    let (truncated, whole): (Vec<_>, Vec<_>) = known.partition(|answer| answer.says == Says::Truncated);
-    let lost = closed - truncated.len() - whole.len();
+    let (answers, asked) = (of_server.clone().filter_map(|asked| asked.answer), of_server.count());
+    let (truncated, whole): (Vec<_>, Vec<_>) = answers.partition(|answer| answer.says == Says::Truncated);
+    let lost = asked - truncated.len() - whole.len();
     // A long answer is never whole, and a few of them may be lost.
     !truncated.is_empty() && (!whole.is_empty() || 4 * lost >= truncated.len())
 }
