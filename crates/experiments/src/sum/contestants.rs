@@ -87,7 +87,9 @@ fn accurate_exact<T: Element>() -> Result<Sum<T>, Unavailable> {
 
 #[cfg(not(feature = "peers"))]
 fn accurate_exact<T: Element>() -> Result<Sum<T>, Unavailable> {
-    Err(Unavailable::other("needs the crate accurate, which is left out by default: build Ascertain with `--features peers`"))
+    Err(Unavailable::other(
+        "needs the crate accurate, which is left out by default: build Ascertain with `--features peers`",
+    ))
 }
 
 /// What -ffast-math says, one by one. Itself it also links a file that turns subnormals off for the whole thread.
