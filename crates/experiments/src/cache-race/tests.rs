@@ -118,7 +118,9 @@ fn each_server_has_what_the_cache_has_not() {
         fs::remove_file(live.place.disk.path(3)).unwrap();
         within(&races.runtime, live.request(3)).unwrap();
         let counts = live.racer.counts();
-        assert_eq!((counts.requests, counts.cache_failed, counts.origin_failed), (1, 1, 0), "{server}");
+        // The origin may have answered before it was seen that there is no such file.
+        assert_eq!((counts.requests, counts.cache_won, counts.origin_failed), (1, 0, 0), "{server}");
+        assert!(counts.cache_failed + counts.network_won >= 1, "{server}: {counts:?}");
     }
 }
 
