@@ -1,7 +1,8 @@
-//! Which inputs of the slow parts changed since a revision.
+//! Finds the inputs of the slow parts that changed since a revision.
 //!
-//! A Rust file changed if its tokens did, without comments and documentation; a TOML file if its values did. Markdown is
-//! documentation. Packages and what they depend on come from `cargo metadata`.
+//! A Rust file counts as changed if its tokens changed, not if only comments or documentation did. A TOML file counts
+//! as changed if its values changed. Markdown is documentation and never counts. The packages and their dependencies
+//! come from `cargo metadata`.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -14,13 +15,13 @@ use serde_json::Value;
 use crate::part::Input;
 use crate::tools;
 
-/// What changed since a revision.
+/// The changes since a revision.
 pub struct Changes {
     since: String,
     graph: Graph,
-    /// The changed packages of ours: whether anything but tests, examples and benches changed.
+    /// Our changed packages, each with `true` if anything but tests, examples and benches changed.
     packages: BTreeMap<String, bool>,
-    /// The packages of others whose version changed.
+    /// The packages whose entries in Cargo.lock changed.
     external: BTreeSet<String>,
     /// The changed files that are not documentation, by their paths below the root.
     files: BTreeSet<String>,
@@ -29,14 +30,14 @@ pub struct Changes {
     has_new_settings: bool,
 }
 
-/// Further from a change than any path through the packages: for changes that concern every build.
+/// The distance of a change that concerns every build. It is larger than that of any path through the packages.
 const FARTHEST: usize = usize::MAX;
 
-/// Files that concern every build.
+/// Files with settings that apply to every build.
 const SETTINGS: [&str; 2] = ["Cargo.toml", ".cargo/config.toml"];
 
 impl Changes {
-    /// Compares the files of now with those of a revision, or with those of a number of hours before the last commit
+    /// Compares the current files with those of a revision, or with those of a number of hours before the last commit
     /// (`24h`).
     pub fn since(revision: &str) -> anyhow::Result<Changes> {
         let base = resolve(revision)?;
@@ -63,7 +64,8 @@ impl Changes {
         Ok(changes)
     }
 
-    /// Adds a changed file; its text is `None` where it does not exist.
+    /// Adds a changed file, given its texts before and after the change. A text is `None` if the file did not exist
+    /// then.
     fn add(&mut self, path: &str, before: Option<&str>, after: Option<&str>) {
         let extension = Path::new(path).extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         if path == "Cargo.lock" {
@@ -92,8 +94,8 @@ impl Changes {
         }
     }
 
-    /// Returns how directly these inputs are affected, in steps from a package to one that it depends on; 0 is the input
-    /// itself. Returns `None` if none of them changed.
+    /// Returns the distance from these inputs to the nearest change, in steps from a package to one that it depends on.
+    /// The distance is 0 if an input itself changed. Returns `None` if no change affects the inputs.
     pub fn distance(&self, inputs: &[Input]) -> Option<usize> {
         inputs.iter().filter_map(|input| self.distance_of(input)).min()
     }
@@ -135,7 +137,9 @@ fn resolve(revision: &str) -> anyhow::Result<String> {
     let Some(hours) = hours else {
         let commit = git(&["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")]);
         return Ok(commit
-            .with_context(|| format!("`{revision}` names no commit and no hours, as in 24h"))?
+            .with_context(|| {
+                format!("invalid revision `{revision}`: expected a commit, or a number of hours such as 24h")
+            })?
             .trim()
             .into());
     };
@@ -145,7 +149,7 @@ fn resolve(revision: &str) -> anyhow::Result<String> {
     if !commit.trim().is_empty() {
         return Ok(commit.trim().into());
     }
-    // The history is shorter: everything is new.
+    // The history is shorter than that, so everything counts as new.
     Ok(git(&["hash-object", "-t", "tree", "/dev/null"])?.trim().into())
 }
 
@@ -157,7 +161,7 @@ fn git(arguments: &[&str]) -> anyhow::Result<String> {
 #[derive(Default, PartialEq)]
 struct Code {
     tokens: String,
-    /// What each `cfg` and `cfg_attr` says.
+    /// The text in parentheses after each `cfg` and `cfg_attr`.
     cfgs: Vec<String>,
 }
 
@@ -207,7 +211,7 @@ impl Code {
     }
 }
 
-/// Returns whether a group is the one of `#[doc = "…"]`, which is also what a documentation comment is.
+/// Returns whether a group is that of a `#[doc = "…"]` attribute. Documentation comments are parsed as such attributes.
 fn is_documentation(tree: &TokenTree) -> bool {
     let TokenTree::Group(group) = tree else { return false };
     matches!(group.stream().into_iter().next(), Some(TokenTree::Ident(ident)) if ident == "doc")
@@ -217,7 +221,7 @@ fn toml_values(text: &str) -> Option<toml::Table> {
     toml::from_str(text).ok()
 }
 
-/// Returns the packages of which one lock file has another version or checksum than the other, or which only one has.
+/// Returns the packages whose entries differ between two lock files, or that only one of the files has.
 fn changed_versions(before: &str, after: &str) -> BTreeSet<String> {
     let packages = |text: &str| -> BTreeSet<(String, String)> {
         let table = toml_values(text).unwrap_or_default();
@@ -228,13 +232,13 @@ fn changed_versions(before: &str, after: &str) -> BTreeSet<String> {
     packages(before).symmetric_difference(&packages(after)).map(|(name, _)| name.clone()).collect()
 }
 
-/// The packages of the workspace and of the fuzz targets, and what each depends on.
+/// The packages of the workspace and of the fuzz targets, with their dependencies.
 #[derive(Default)]
 struct Graph {
     members: BTreeSet<String>,
-    /// The folder of each package of ours, below the root.
+    /// The folder of each of our packages, below the root.
     folders: BTreeMap<String, String>,
-    /// What a package is built from, and with its tests also for development.
+    /// The dependencies of each package, and those of its tests.
     dependencies: BTreeMap<String, Dependencies>,
 }
 
@@ -281,13 +285,13 @@ impl Graph {
         Ok(())
     }
 
-    /// Returns the package that a file belongs to, and the file's path in it.
+    /// Returns the package that a file belongs to, and the file's path in that package.
     fn package_of<'a>(&self, path: &'a str) -> Option<(String, &'a str)> {
         let below = |folder: &str| path.strip_prefix(folder)?.strip_prefix('/');
         self.folders.iter().find_map(|(package, folder)| Some((package.clone(), below(folder)?)))
     }
 
-    /// Returns each package that the tests of one are built from, with the smallest number of steps to it.
+    /// Returns every package that the tests of `package` are built from, with the smallest number of steps to each.
     fn steps_from(&self, package: &str) -> BTreeMap<String, usize> {
         let mut steps = BTreeMap::from([(package.to_owned(), 0)]);
         let mut queue = VecDeque::from([package.to_owned()]);
@@ -307,7 +311,7 @@ impl Graph {
 
 fn cargo_metadata(manifest: &str) -> anyhow::Result<Value> {
     let options = ["metadata", "--locked", "--format-version", "1", "--manifest-path", &tools::in_root(manifest)];
-    serde_json::from_str(&tools::said("cargo", &options)?).context("the output of cargo metadata")
+    serde_json::from_str(&tools::said("cargo", &options)?).context("could not parse the output of cargo metadata")
 }
 
 #[cfg(test)]
@@ -348,7 +352,7 @@ mod tests {
         assert_eq!(changed, BTreeSet::from(["b".to_owned()]));
     }
 
-    /// `c` depends on `b`, which depends on `a`, and its tests on `t`.
+    /// Starts without changes. `graph` lists each package with its dependencies and those of its tests.
     fn changes(graph: &[(&str, &[&str], &[&str])]) -> Changes {
         let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<BTreeSet<_>>();
         let mut changes = Changes {
@@ -369,6 +373,7 @@ mod tests {
         changes
     }
 
+    /// `c` depends on `b`. `b` depends on `a` and `outside`, and the tests of `b` on `t`.
     const GRAPH: &[(&str, &[&str], &[&str])] =
         &[("a", &[], &[]), ("t", &[], &[]), ("b", &["a", "outside"], &["t"]), ("c", &["b"], &[])];
 
@@ -405,7 +410,7 @@ mod tests {
         assert_eq!(changes.distance(&[Input::Package("c")]), Some(2));
         assert_eq!(changes.distance(&[Input::Package("a")]), None);
         changes.add("Cargo.toml", Some("# one\n[workspace]"), Some("[workspace]"));
-        assert_eq!(changes.distance(&[Input::Package("a")]), None, "a comment is no setting");
+        assert_eq!(changes.distance(&[Input::Package("a")]), None, "a comment is not a setting");
         changes.add("Cargo.toml", Some("[workspace]"), Some("[workspace]\nresolver = \"3\""));
         assert_eq!(changes.distance(&[Input::Package("a")]), Some(FARTHEST));
         assert_eq!(changes.distance(&[Input::Features]), Some(0));

@@ -16,7 +16,7 @@ pub const PARTS: &[Part] = &[
     Part::slow("synchronisation under ThreadSanitizer", &[Need::Nightly("rust-src")], SYNC, thread_sanitizer),
 ];
 
-/// The tests of `ascertain-sync` that need no model and run anywhere, as filters of its test program.
+/// The tests of `ascertain-sync` that need no model and run anywhere, as filters for its test program.
 pub const TESTS: &[&str] = &[
     "epoch::",
     "epoch_default::",
@@ -47,7 +47,7 @@ fn model(name: &str, variables: &[&str], programs: &[&str]) -> anyhow::Result<()
     tools::cargo_test(&[&[&*flags], variables].concat(), &options, &[])
 }
 
-/// Runs with both models of what a borrow allows, stacked borrows and tree borrows.
+/// Runs Miri with each of its two models of borrowing: stacked borrows and tree borrows.
 fn miri() -> anyhow::Result<()> {
     ["", "-Zmiri-tree-borrows"].into_iter().try_for_each(miri_with)
 }
@@ -61,20 +61,20 @@ fn miri_with(model: &str) -> anyhow::Result<()> {
         tools::cargo_test(&[&flags], &options, harness)
     };
     test("ascertain-sync", &["--test", "all"], TESTS)?;
-    // The models do not run these: with them a relaxed load may read an older value.
+    // The models do not run these tests, because in a model a relaxed load may read an older value.
     test("ascertain-sync", &["--lib"], &["barrier", "epoch::local"])?;
     test("ascertain-sys", &["--lib"], &["rseq"])
 }
 
-/// Runs the portable form of the code that is otherwise in assembly, which the sanitizer cannot see into.
+/// Runs the portable form of the code that is otherwise in assembly, because the sanitizer cannot see into assembly.
 fn thread_sanitizer() -> anyhow::Result<()> {
     let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let variables = ["RUSTFLAGS=--cfg model=\"portable\" -Zsanitizer=thread", "TSAN_OPTIONS=halt_on_error=1"];
     let options = ["+nightly", "test", "-Zbuild-std", "--target", &triple, "--package", "ascertain-sync"];
     let options = [&options[..], &["--test", "all"]].concat();
     tools::build("env", &[&variables[..], &["cargo"], &options, &["--quiet", "--no-run"]].concat())?;
-    // The sanitizer needs its memory at fixed addresses. If these are taken, the program starts again with others, which
-    // some containers forbid.
+    // The sanitizer needs its memory at fixed addresses. If these are taken, the program restarts itself with another
+    // address layout, which some containers forbid.
     let list = [&variables[..], &["cargo"], &options, &["--", "--list"]].concat();
     let listed = String::from_utf8_lossy(&tools::capture("env", &list)?.stderr).into_owned();
     if let Some(fatal) = listed.lines().find(|line| line.contains("FATAL: ThreadSanitizer")) {

@@ -21,14 +21,14 @@ impl Cost {
     }
 }
 
-/// Where the costs of the slow parts are recorded.
+/// The file in which the costs of the slow parts are recorded.
 const FILE: &str = "xtask/costs.toml";
 const HEAD: &str = "\
 # Seconds that each slow part of the tests took when `cargo xtask test --all` last passed it, to build and to run.
 # `--changed-since` chooses parts by these figures. Only `--all` writes this file.
 ";
 
-/// The most seconds of slow parts that `--changed-since` adds, by their recorded costs.
+/// The limit on the sum of the recorded costs of the slow parts that `--changed-since` adds, in seconds.
 const LIMIT_S: f64 = 25.0 * 60.0;
 
 /// The assumed cost of a part that has no record yet.
@@ -86,11 +86,12 @@ impl Costs {
                 total_s += part_s;
                 chosen.push(part);
             } else {
-                let minutes = LIMIT_S / 60.0;
+                let known = if self.0.contains_key(part.name) { "recorded" } else { "assumed" };
                 left_out.push(format!(
-                    "{}: its inputs changed, but its recorded {part_s:.0} s do not fit into the {minutes:.0} minutes: \
-                     {total_s:.0} s are taken by parts closer to the changes",
-                    part.name
+                    "{}: its inputs changed, but its {part_s:.0} s ({known}) exceed the limit of {:.0} minutes; the parts \
+                     chosen before it take {total_s:.0} s",
+                    part.name,
+                    LIMIT_S / 60.0
                 ));
             }
         }
@@ -152,7 +153,7 @@ total           300    301
     static FAR: Part = Part::slow("far", &[], &[], || Ok(()));
     static CHEAP: Part = Part::slow("cheap", &[], &[], || Ok(()));
 
-    /// By the recorded figures alone: the nearest part first, then whatever fits.
+    /// Only the recorded figures count: the nearest part comes first, then every other part that still fits.
     #[test]
     fn parts_are_chosen_by_distance_and_recorded_cost() {
         let mut costs = Costs::default();
@@ -162,6 +163,9 @@ total           300    301
         let (chosen, left_out) = costs.within_limit(vec![(2, &FAR), (3, &CHEAP), (0, &NEAR)]);
         assert_eq!(chosen.iter().map(|part| part.name).collect::<Vec<_>>(), ["near", "cheap"]);
         assert_eq!(left_out.len(), 1);
-        assert!(left_out[0].starts_with("far: its inputs changed, but its recorded 400 s do not fit"), "{left_out:?}");
+        assert!(
+            left_out[0].starts_with("far: its inputs changed, but its 400 s (recorded) exceed the limit"),
+            "{left_out:?}"
+        );
     }
 }

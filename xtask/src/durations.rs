@@ -12,7 +12,7 @@ use proc_macro2::{Delimiter, LineColumn, Span, TokenStream, TokenTree};
 
 use crate::tools;
 
-/// Comparisons that no busy machine can make fail: file, function and reason.
+/// Comparisons that cannot fail because a machine is busy, each with its file, function and reason.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("crates/cli/tests/all/progress.rs", "until", ENDS_A_HANG),
     ("crates/experiments/src/transfer/tests.rs", "a_bucket_is_full_when_a_move_begins", LEAST),
@@ -72,7 +72,7 @@ pub fn check() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns where the code of `mod name;` in a file may be.
+/// Returns the paths at which the code of `mod name;` in this file may be.
 fn module_files(file: &Path, name: &str) -> [PathBuf; 4] {
     let beside = file.parent().unwrap_or(file);
     let below = beside.join(file.file_stem().unwrap_or_default());
@@ -89,7 +89,7 @@ fn module_files(file: &Path, name: &str) -> [PathBuf; 4] {
 struct Search {
     is_test: bool,
     found: Vec<Comparison>,
-    /// The modules in files of their own that exist only for tests.
+    /// The modules that exist only for tests and have their own files.
     test_modules: Vec<String>,
 }
 
@@ -138,7 +138,7 @@ impl Search {
     }
 }
 
-/// Returns whether an attribute is `#[test]`, `#[tokio::test]` or a `cfg` of tests.
+/// Returns whether an attribute is `#[test]`, `#[tokio::test]` or a `cfg` that selects tests.
 fn is_test_attribute(attribute: TokenStream) -> bool {
     let words: Vec<TokenTree> = attribute.into_iter().collect();
     let is_cfg = matches!(words.first(), Some(TokenTree::Ident(ident)) if ident == "cfg");
@@ -199,8 +199,8 @@ impl Statement {
         }
     }
 
-    /// Returns the line of the statement if it compares a measured duration, and remembers the variables that it assigns
-    /// one to.
+    /// Returns the line of the statement if it compares a measured duration. Adds to `measured` the variables that the
+    /// statement assigns such a duration to.
     fn end(self, measured: &mut BTreeSet<String>) -> Option<usize> {
         let words: Vec<&str> = self.0.iter().map(|token| &*token.text).collect();
         let measures = words.windows(2).any(|pair| matches!(pair, ["elapsed" | "duration_since", "("]));
@@ -216,8 +216,8 @@ impl Statement {
         (0..words.len()).any(is_operator).then(|| self.0[0].start.line)
     }
 
-    /// Returns whether the token is an operator that compares: formatted code has spaces around these, and none around
-    /// the brackets of types.
+    /// Returns whether the token is a comparison operator. Formatted code has spaces around these operators, and none
+    /// around the angle brackets of types.
     fn is_comparison(&self, at: usize) -> bool {
         let [before, token, after @ ..] = &self.0[at.saturating_sub(1)..] else { return false };
         let is_apart = |left: &Token, right: &Token| left.end != right.start;

@@ -102,7 +102,7 @@ fn musl() -> anyhow::Result<()> {
     let plain = ["CARGO_PROFILE_DEV_DEBUG=0"];
     let tests = ["test", "--target", MUSL, "--package", "ascertain-sys", "--package", "ascertain-sync"];
     tools::cargo_test(&plain, &tests, &[])?;
-    // Unoptimised, including the crates that tests want fast, because linking does not depend on optimisation.
+    // Unoptimised, including the crates that are optimised for tests, because linking does not depend on optimisation.
     let unoptimised = ["ascertain-stats", "ascertain-transfer", "crc-fast", "hickory-proto", "md-5"]
         .map(|package| format!("--config=profile.dev.package.{package}.opt-level=0"));
     let build = ["env", plain[0], "cargo", "build", "--target", MUSL, "--quiet", "--package", "ascertain-cli"];
@@ -141,7 +141,7 @@ fn emulated() -> anyhow::Result<()> {
             // Optimised, for emulation is slow, but with all assertions.
             "CARGO_PROFILE_DEV_OPT_LEVEL=1",
             "CARGO_PROFILE_DEV_DEBUG=0",
-            // It cannot start programs of its architecture.
+            // The emulator cannot start programs of its architecture.
             "ASCERTAIN_TEST_ALONE=*",
         ];
         tools::cargo_test(&variables, &[&["test", "--target", ARM], arguments].concat(), options)

@@ -17,7 +17,8 @@ const BINARY_AND_SCRIPTS: &[Input] = &[
     Input::Path("xtask/src/exports.rs"),
 ];
 
-/// The other tools. Bencher reads its files only on its server: unit tests check them against the published schema.
+/// The parts that read our exports with other tools. Bencher is not among them, because it reads its files only on its
+/// server. Unit tests check these files against the published schema.
 pub const PARTS: &[Part] = &[
     Part::slow("evidence read by DuckDB", &[Need::Python("duckdb")], BINARY_AND_SCRIPTS, duckdb),
     Part::slow(
@@ -38,7 +39,8 @@ pub const PARTS: &[Part] = &[
     Part::slow("manual pages read by mandoc", &[Need::Debian("mandoc", "mandoc")], BINARY, man),
 ];
 
-/// Measures some runs, one with a sweep, one with arms that two lanes share. Returns the folder that holds them.
+/// Measures several runs, one with a sweep and one with arms that two lanes share. Returns the folder that holds the
+/// runs.
 fn runs() -> anyhow::Result<String> {
     const RUNS: [&str; 4] = [
         "compare|-r|10|true|sleep 0.001",
@@ -63,7 +65,7 @@ fn duckdb() -> anyhow::Result<()> {
     tools::run(&tools::python().to_string_lossy(), &[script, runs()?])
 }
 
-/// Computes the numbers that the report plots by another route.
+/// Recomputes the numbers that the report plots, from the Parquet files, and compares them.
 fn plotted() -> anyhow::Result<()> {
     let (program, script) = (tools::example("plots_json")?, tools::in_root("crates/report/tests/plotted.py"));
     let plots = tools::in_target("xtask-plots.json");

@@ -1,4 +1,5 @@
-//! The parsers under libFuzzer, with the targets in `fuzz/`. Only this part draws new inputs; the tests replay the corpora.
+//! Runs the parsers under libFuzzer, with the targets in `fuzz/`. Only this part draws new inputs; the tests replay the
+//! corpora.
 
 use std::fs;
 use std::process::{Child, Command};
@@ -39,7 +40,7 @@ pub const PARTS: &[Part] = &[Part::slow(
     fuzz,
 )];
 
-/// How long each target draws new inputs.
+/// Seconds for which each target draws new inputs.
 const TIME_S: u64 = 60;
 
 fn fuzz() -> anyhow::Result<()> {

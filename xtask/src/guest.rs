@@ -51,7 +51,7 @@ poweroff -f
 /// Emulated, for what one machine's hypervisor lets its guests do is not what another's does.
 fn kernel_tls() -> anyhow::Result<()> {
     if !IS_HERE {
-        return Err(Error::new(LeftOut("the guest is one of x86-64".into())));
+        return Err(Error::new(LeftOut("the guest needs an x86-64 machine".into())));
     }
     let tests = tests_of("ascertain-experiments")?;
     let folder = tools::new_folder("xtask-guest")?;

@@ -27,7 +27,7 @@ impl Load {
         Load::start(cores() + 4, 20_000..300_000, |_| 20_000..300_000)
     }
 
-    /// Two threads per CPU that are always busy.
+    /// Starts two threads per CPU that are always busy.
     pub fn constant() -> Load {
         Load::start(2 * cores(), 1_000_000..2_000_000, |_| 0..1)
     }

@@ -348,7 +348,7 @@ fn cargo(tree: &Path, kind: Kind, options: &str, only_builds: bool) -> anyhow::R
         "ASCERTAIN_MODEL_DEPTH=full",
         "CARGO_PROFILE_DEV_DEBUG=0",
         "CARGO_INCREMENTAL=1",
-        // For the option of the harness below.
+        // Allows the harness its unstable option below.
         "RUSTC_BOOTSTRAP=1",
     ];
     let mut arguments = vec!["300", "env"];

@@ -56,7 +56,7 @@ fn packages() -> anyhow::Result<()> {
     Ok(fs::remove_dir_all(folder)?)
 }
 
-/// Checks each crate without features and with each one alone; the tests of the workspace have all of them.
+/// Checks each crate without features and with each feature alone. The tests of the workspace enable all features.
 fn features() -> anyhow::Result<()> {
     let hack = HACK.program();
     let options = ["hack", "clippy", "--quiet", "--workspace", "--exclude", "xtask", "--each-feature"];
@@ -113,7 +113,7 @@ fn own_bench() -> anyhow::Result<()> {
     tools::build("env", &command)
 }
 
-/// Checks the size of the binary that is released.
+/// Checks that the released binary is smaller than 20 MB.
 pub fn size() -> anyhow::Result<()> {
     tools::build("cargo", &["build", "--quiet", "--profile", "dist", "--package", "ascertain-cli"])?;
     let bytes = fs::metadata(tools::in_target("dist/ascertain"))?.len();

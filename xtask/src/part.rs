@@ -8,7 +8,7 @@ use crate::{checkers, elsewhere, exports, fuzz, guest, hyperfine, packages, quic
 /// One part of the tests.
 pub struct Part {
     pub name: &'static str,
-    /// What the part needs and a machine may lack.
+    /// Tools that the part needs and that a machine may lack.
     pub needs: &'static [Need],
     pub tier: Tier,
     pub run: fn() -> anyhow::Result<()>,
@@ -22,7 +22,7 @@ pub enum Tier {
     Slow(&'static [Input]),
 }
 
-/// What the result of a slow part depends on.
+/// Something that the result of a slow part depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// A package with everything that it depends on, as `cargo metadata` lists it.
@@ -31,7 +31,7 @@ pub enum Input {
     Workspace,
     /// A file, or all files of a folder, by a path below the root.
     Path(&'static str),
-    /// The manifests of the workspace, and which code each `cfg` selects.
+    /// The manifests of the workspace, and the condition in each `cfg` and `cfg_attr`.
     Features,
 }
 
@@ -49,7 +49,7 @@ impl Part {
         Part { name, needs, tier: Tier::Slow(inputs), run }
     }
 
-    /// Returns the inputs of a slow part, and none for the others.
+    /// Returns the inputs of a slow part, and `None` for a quick one.
     pub fn inputs(&self) -> Option<&'static [Input]> {
         match self.tier {
             Tier::Quick => None,

@@ -100,14 +100,15 @@ fn until_decided() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Opens reports of runs of every kind in Debian's Chromium. `web/test/report.mjs` lists the faults it looks for.
+/// Opens reports of every kind of run in Debian's Chromium. `web/test/report.mjs` lists the faults that this part looks
+/// for.
 fn browser() -> anyhow::Result<()> {
     let folder = tools::new_folder("xtask-shapes")?;
     tools::run(&tools::example("shapes")?, &[&folder])?;
     tools::node("web/test/report.mjs", &folder)
 }
 
-/// Needs root, and a kernel that loads the daemon's programs.
+/// Runs the daemon once. This needs root, and a kernel that loads the daemon's programs.
 fn barrierd() -> anyhow::Result<()> {
     let output = tools::capture(tools::test_binary()?, &["barrierd", "--once"])?;
     match output.status.code() {

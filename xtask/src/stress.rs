@@ -1,4 +1,4 @@
-//! `cargo xtask test --stress`: the test programs on a machine that has no time for them.
+//! `cargo xtask test --stress`: runs the test programs on an overloaded machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::load::Load;
 use crate::tools;
 
-/// Runs every test program once, in random order, beside two busy threads per CPU and, where cgroups allow that, with
-/// 30 % of the CPUs.
+/// Runs every test program once, with its tests in random order, while two other threads per CPU are busy. If a cgroup
+/// can be created, the programs get only 30 % of the CPU time.
 pub fn run(seed: Option<u64>) -> anyhow::Result<()> {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let seed = seed.unwrap_or(since_1970.as_secs());
@@ -20,7 +20,8 @@ pub fn run(seed: Option<u64>) -> anyhow::Result<()> {
         Ok(quota) => println!("CPU quota: {} % of {} CPUs", QUOTA_PERCENT, quota.cpus),
         Err(reason) => println!("no CPU quota: {reason}"),
     }
-    // Only the harness may see RUSTC_BOOTSTRAP, which it needs for its options: cargo would build everything again.
+    // Only the harness may see RUSTC_BOOTSTRAP, which it needs for `-Zunstable-options`. If cargo saw the variable, it
+    // would build everything again.
     let enter = match &quota {
         Ok(quota) => format!("echo $$ >{}\n", quota.folder.join("cgroup.procs").display()),
         Err(_) => String::new(),
@@ -44,7 +45,7 @@ struct Quota {
 }
 
 impl Quota {
-    /// Makes a cgroup of either version; the reason if that is not possible.
+    /// Creates a cgroup of version 1 or 2. Returns the reason if that is not possible.
     fn new() -> Result<Quota, String> {
         let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
         let quota_us = PERIOD_US * cpus * QUOTA_PERCENT / 100;
@@ -64,7 +65,7 @@ impl Quota {
 
 impl Drop for Quota {
     fn drop(&mut self) {
-        // Fails as long as a process that a test left behind runs in it.
+        // This fails if a process that a test left behind still runs in the cgroup.
         let _ = fs::remove_dir(&self.folder);
     }
 }

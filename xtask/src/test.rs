@@ -1,4 +1,4 @@
-//! `cargo xtask test`: chooses parts, runs all of them, and ends with their costs and failures.
+//! `cargo xtask test`: chooses parts, runs all of them, and prints their costs and failures at the end.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,12 +18,12 @@ cargo xtask test [OPTION …] [WORD …]
 Run the quick parts: formatting, lints, documentation, and every deterministic test. With words, run the parts with one
 of the words in their names. All parts run, also after a failure. A table of costs and the list of failures come last.
 
---all                  run the slow parts too, and record their costs in xtask/costs.toml; with words, only those of
-                       the parts
+--all                  also run the slow parts, and record their costs in xtask/costs.toml; with words, run only the
+                       named parts, and record the slow ones among them
 --changed-since REV    also run the slow parts whose inputs changed since a revision, or in the commits of the last
-                       hours (`24h`), as far as their recorded costs add up to at most 25 minutes
---stress [SEED]        instead, run the test programs in random order on a machine that is kept busy
---fail-fast            end at the first failure
+                       hours (`24h`), as long as their recorded costs add up to at most 25 minutes
+--stress [SEED]        instead, run all tests, in random order within each program, on a machine that is kept busy
+--fail-fast            stop after the first failure
 --no-install           install nothing: leave out the parts that lack a tool
 --list                 print the names of all parts";
 
@@ -119,7 +119,7 @@ fn run_parts(options: &Options) -> anyhow::Result<()> {
     let skipped: usize = results.iter().map(|(_, result)| result.left_out.len()).sum();
     let passed = results.iter().filter(|(_, result)| result.is_passed()).count();
     println!("{passed} passed, {failed} failed, {skipped} skipped");
-    ensure!(failed == 0, "{failed} parts failed; they are listed above");
+    ensure!(failed == 0, "parts of the tests failed; they are listed above");
     Ok(())
 }
 
@@ -165,13 +165,13 @@ fn choose(options: &Options, costs: &Costs) -> anyhow::Result<Choice> {
 struct PartResult {
     outcome: Result<Run, Error>,
     cost: Cost,
-    /// How long it took to install what the part needs.
+    /// Seconds that the installation of the part's tools took.
     install_s: f64,
-    /// Why the part, or tests of it, did not run.
+    /// The reasons why the part, or some of its tests, did not run.
     left_out: BTreeSet<String>,
 }
 
-/// Whether a part that did not fail ran.
+/// The outcome of a part that did not fail.
 #[derive(PartialEq, Eq)]
 enum Run {
     Passed,
@@ -182,7 +182,7 @@ impl PartResult {
     fn of(part: &Part, is_installing: bool) -> PartResult {
         println!("\n== {}", part.name);
         let start = Instant::now();
-        // All of them, also after one that cannot be installed: tests use each.
+        // Continues after a tool that cannot be installed, because tests use the other tools.
         let missing = part.needs.iter().filter_map(|need| match is_installing {
             true => need.meet().err(),
             false => (!need.is_met()).then(|| format!("not installed: {need}")),
@@ -225,7 +225,7 @@ impl PartResult {
     }
 }
 
-/// Returns the tests that are ignored unless somebody asks for them, each with its file and reason.
+/// Returns the tests with `#[ignore]`, each with its file and reason.
 fn ignored(folder: &Path) -> anyhow::Result<Vec<String>> {
     let mut found = Vec::new();
     for path in tools::files(folder, "rs")? {
@@ -240,7 +240,7 @@ fn ignored(folder: &Path) -> anyhow::Result<Vec<String>> {
     Ok(found)
 }
 
-/// Prints what will be installed, and for which parts.
+/// Prints the tools that will be installed, and the parts that need them.
 fn announce(parts: &[&Part]) {
     let mut missing: Vec<Need> = Vec::new();
     for need in parts.iter().flat_map(|part| part.needs) {

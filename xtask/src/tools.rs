@@ -37,7 +37,7 @@ pub fn in_target(path: &str) -> String {
     target().join(path).to_string_lossy().into_owned()
 }
 
-/// Returns all files below a folder whose names end with an extension, sorted.
+/// Returns all files below a folder that have this extension, sorted.
 pub fn files(folder: &Path, extension: &str) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let entries = fs::read_dir(folder).with_context(|| format!("could not read {}", folder.display()))?;
@@ -61,7 +61,7 @@ pub fn new_folder(path: &str) -> anyhow::Result<String> {
     Ok(path)
 }
 
-/// The list that tests add a line to when they cannot run here (`crates/sys/src/testing.rs`).
+/// The file to which each test that cannot run here adds a line (`crates/sys/src/testing.rs`).
 pub fn left_out_list() -> PathBuf {
     target().join("xtask-left-out")
 }
@@ -74,7 +74,7 @@ pub fn time_building() -> Duration {
     Duration::from_nanos(BUILDING_NS.load(Ordering::Relaxed))
 }
 
-/// Runs a program that builds something: the table of costs counts its time as building.
+/// Runs a program that builds something. The table of costs counts its time as building.
 pub fn build<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> anyhow::Result<()> {
     counted_as_building(|| run(program, arguments))
 }
@@ -88,10 +88,11 @@ pub fn counted_as_building<T>(action: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The seed of property tests, unless the environment has one: every run draws the same inputs.
+/// The variable for the seed of property tests. Every run draws the same inputs, unless the environment sets another
+/// seed.
 const SEED: &str = "PROPTEST_RNG_SEED";
 
-/// Runs a program in the workspace's root. Its output goes to ours.
+/// Runs a program in the workspace's root. The program inherits our standard output and error.
 pub fn run<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> anyhow::Result<()> {
     let shown: Vec<_> = arguments.iter().map(|a| a.as_ref().to_string_lossy()).collect();
     println!("$ {program} {}", shown.join(" "));
@@ -103,7 +104,7 @@ pub fn run<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> anyhow::Result<()
     Ok(())
 }
 
-/// Builds test programs by `cargo test`, then runs all of them, also after a failure.
+/// Builds test programs with `cargo test`, then runs all of them, also after a failure.
 ///
 /// `variables` are set for cargo, `options` select the programs, and `harness` goes to each of them.
 pub fn cargo_test(variables: &[&str], options: &[&str], harness: &[&str]) -> anyhow::Result<()> {
@@ -114,9 +115,10 @@ pub fn cargo_test(variables: &[&str], options: &[&str], harness: &[&str]) -> any
 }
 
 /// Writes a script that starts each test program with the installed tools in its PATH, after the lines of `prologue`.
-/// Returns the setting that has cargo start test programs by the script.
+/// Returns the setting with which cargo starts test programs through the script.
 ///
-/// A PATH for cargo itself would reach the build scripts: ring, and whatever depends on it, would be built again.
+/// The PATH of cargo itself stays as it is. Another one would reach the build scripts, and cargo would build ring and
+/// everything that depends on it again.
 pub fn runner(prologue: &str) -> anyhow::Result<String> {
     let script = in_target(if prologue.is_empty() { "xtask-runner.sh" } else { "xtask-stress.sh" });
     fs::create_dir_all(target())?;
@@ -160,7 +162,7 @@ pub fn test_binary() -> anyhow::Result<PathBuf> {
     Ok(target().join("debug/ascertain"))
 }
 
-/// Builds what `cargo test --workspace` runs.
+/// Builds the programs that `cargo test --workspace` runs.
 pub fn build_workspace_tests() -> anyhow::Result<()> {
     static IS_BUILT: OnceLock<()> = OnceLock::new();
     if IS_BUILT.get().is_none() {
@@ -231,8 +233,8 @@ impl fmt::Display for Need {
 impl Need {
     pub const HYPERFINE: Need = Need::Debian("hyperfine", "hyperfine");
 
-    /// Returns the folder that the tool is installed into, unless Debian, rustup or cargo chooses it. Each version has a
-    /// folder of its own, and clones of this repository share them.
+    /// Returns the folder that the tool is installed into, unless Debian, rustup or cargo chooses it. Each version has
+    /// its own folder, and all clones of this repository share these folders.
     fn folder(self) -> PathBuf {
         let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
         let cache = cache.or_else(|| Some(env::home_dir()?.join(".cache"))).unwrap_or_else(target);
@@ -307,7 +309,7 @@ impl Need {
                 succeeds("env", &[&folder, "go", "install", module]);
             }
             Need::Crate(name, version) => {
-                // Unoptimised, because building it takes longer than it ever runs.
+                // Unoptimised, because building the tool takes longer than it ever runs.
                 let folder = self.folder().to_string_lossy().into_owned();
                 let install =
                     ["install", "--quiet", "--locked", "--profile", "dev", "--config", "profile.dev.debug=false"];
@@ -406,7 +408,7 @@ pub fn python() -> PathBuf {
     Need::Python("").program()
 }
 
-/// Returns the setting of PATH with which programs find the tools that the parts need before those of the machine.
+/// Returns a setting of PATH in which the tools installed for the parts come before those of the machine.
 pub fn path() -> String {
     let is_ours = |need: &&Need| matches!(need, Need::Go(_) | Need::NpmProgram(..) | Need::Crate(..) | Need::Python(_));
     let folders = part::all().flat_map(|part| part.needs).filter(is_ours).filter_map(|need| {

@@ -120,7 +120,7 @@ where
     iterations_by(&clock::now_ns, least_ns, batches)
 }
 
-/// [`iterations`] by another clock, of batches that last at least so long.
+/// Like [`iterations`], by the clock `now_ns`, for batches that last at least `least_ns`.
 fn iterations_by<'b, F>(now_ns: &impl Fn() -> u64, least_ns: u64, batches: impl IntoIterator<Item = &'b mut F>) -> u64
 where
     F: FnMut(u64) -> u64 + ?Sized + 'b,
@@ -344,7 +344,7 @@ mod tests {
         }
     }
 
-    /// A batch whose set-up takes long is as long as the clock says, whatever its calls took.
+    /// The length of a batch includes its set-up, however little time its calls took.
     #[test]
     fn set_up_counts_towards_the_longest_batch() {
         let clock = Scripted::default();

@@ -7,7 +7,7 @@ use ascertain_sys::clock;
 
 /// A clock that a run reads, and waits by.
 pub trait Clock {
-    /// Nanoseconds since an arbitrary moment, which never decrease.
+    /// Returns the nanoseconds since an arbitrary moment. They never decrease.
     fn now_ns(&self) -> u64;
 
     /// Waits until the clock has moved by at least this duration.

@@ -101,7 +101,7 @@ mod here {
     }
 }
 
-/// Measures again as long as the machine is so busy that nothing arrives in the time that counts.
+/// Repeats the measurement while the machine is so busy that nothing arrives in the time that counts.
 #[cfg(all(test, target_os = "linux"))]
 pub fn in_the_end<T>(
     mut measure: impl FnMut() -> Result<T, ascertain_engine::experiment::TargetError>,

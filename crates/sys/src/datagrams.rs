@@ -30,8 +30,9 @@ impl Inbox {
     }
 }
 
-/// The time now on two clocks: that of [`unix_ns`](crate::clock::unix_ns), which the kernel takes, and then that of
-/// [`now_ns`](crate::clock::now_ns). If we are held up between the two, times are later rather than too early.
+/// Reads two clocks: first that of [`unix_ns`](crate::clock::unix_ns), which the kernel uses, then that of
+/// [`now_ns`](crate::clock::now_ns). In this order, a delay between the two readings makes a datagram's time later,
+/// never too early.
 fn now() -> (u64, u64) {
     (crate::clock::unix_ns(), crate::clock::now_ns())
 }
@@ -95,7 +96,7 @@ mod here {
             let error = io::Error::last_os_error();
             return if error.kind() == io::ErrorKind::WouldBlock { Ok(0) } else { Err(error) };
         };
-        // As long ago as it was by the clock that the kernel takes.
+        // Each datagram came as long ago as by the clock that the kernel uses.
         let (now_unix_ns, now_ns) = now();
         let received = headers.iter().zip(&addresses).zip(inbox.bytes.chunks_exact(inbox.bytes_each.max(1)));
         for ((header, address), bytes) in received.take(count) {

@@ -147,12 +147,12 @@ extern "C" fn on_signal(_signal: libc::c_int) {
 #[derive(Debug, PartialEq, Eq)]
 enum Wish {
     First,
-    /// The first signal's, sent twice.
+    /// The wish of the first signal, which was sent twice.
     Same,
     Another,
 }
 
-/// The meaning of a signal that comes at `now_ns`. The time of the first one is kept.
+/// Returns the meaning of a signal that comes at `now_ns`, and keeps the time of the first signal.
 fn wish(requested_ns: &AtomicU64, now_ns: u64) -> Wish {
     let now_ns = now_ns.max(1);
     match requested_ns.compare_exchange(0, now_ns, Ordering::AcqRel, Ordering::Acquire) {

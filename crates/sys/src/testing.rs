@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 /// The environment variable that tells a test program which test it runs [`alone`].
 const ALONE: &str = "ASCERTAIN_TEST_ALONE";
 
-/// The time after which a test gives up waiting for an event. No test passes or fails by this limit alone: it is far
-/// above the time that the slowest machine needs.
+/// The time after which a test stops waiting for an event. It is far above the time that the slowest machine needs, so
+/// that a test reaches it only if the event never happens.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Runs the body of a test in a process of its own: the same test program, started again for this one test.
+/// Runs the body of a test in its own process: the same test program, started again for this one test.
 ///
 /// Use it for a test that changes or counts something that belongs to the whole process, such as signal handlers, the
 /// working directory, limits, memory in use, or the number of threads at a `fork`. Call it once in the test function
@@ -40,14 +40,14 @@ pub fn alone<Body: FnOnce()>(body: Body) {
     alone_with(&[], body);
 }
 
-/// Runs the body of a test [`alone`], in a process with these environment variables. The test is left out where the
-/// body would run in place, without the variables.
+/// Runs the body of a test [`alone`], in a process with these environment variables. The test is left out if the body
+/// would run in place, without the variables.
 ///
 /// # Panics
 /// As [`alone`].
 #[track_caller]
 pub fn alone_with<Body: FnOnce()>(variables: &[(&str, &str)], body: Body) {
-    // `program::module::test::{{closure}}`, of which the test harness knows the part in the middle.
+    // The name is `program::module::test::{{closure}}`; its middle part is the name that the test harness knows.
     let path = std::any::type_name::<Body>();
     let (_, path) = path.split_once("::").unwrap_or(("", path));
     let test = path.trim_end_matches("::{{closure}}");
@@ -61,7 +61,8 @@ pub fn alone_with<Body: FnOnce()>(variables: &[(&str, &str)], body: Body) {
         }
         return left_out("it needs a process of its own, with other environment variables");
     }
-    let program = std::env::current_exe().unwrap_or_else(|error| panic!("the path of this program: {error}"));
+    let program =
+        std::env::current_exe().unwrap_or_else(|error| panic!("could not determine the path of this program: {error}"));
     let mut command = Command::new(program);
     command.args([test, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"]).env(ALONE, test);
     command.envs(variables.iter().copied());
@@ -80,7 +81,7 @@ fn print_notes(stderr: &str) {
     }
 }
 
-/// Waits until the condition is true, and checks it every millisecond.
+/// Waits until the condition is true. Checks the condition every millisecond.
 ///
 /// # Panics
 /// After two minutes, so that a test ends although its event never happens.
@@ -88,12 +89,13 @@ fn print_notes(stderr: &str) {
 pub fn wait_until(event: &str, mut condition: impl FnMut() -> bool) {
     let deadline = deadline();
     while !condition() {
-        assert!(Instant::now() < deadline, "waited {} s in vain: {event}", LIMIT.as_secs());
+        assert!(Instant::now() < deadline, "event did not happen within {} s: {event}", LIMIT.as_secs());
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// The time at which a test that begins to wait now gives up, two minutes from now, for functions that take a deadline.
+/// Returns the deadline of a test that begins to wait now: two minutes from now. Use it for functions that take a
+/// deadline.
 #[must_use]
 pub fn deadline() -> Instant {
     Instant::now() + LIMIT

@@ -197,7 +197,7 @@ pub fn is_going_on(run: &Path) -> bool {
     let Ok(lines) = File::open(run.join(LINES)) else { return false };
     match lines.try_lock_shared() {
         Ok(()) => {
-            // Before it is closed, for the reason that `LockedFile` gives.
+            // Unlocked before the file is closed; `LockedFile` explains why.
             let _ = lines.unlock();
             false
         }
@@ -205,17 +205,17 @@ pub fn is_going_on(run: &Path) -> bool {
     }
 }
 
-/// The file of a run's rows, which no other process can lock meanwhile.
+/// The file of a run's rows, locked against other processes.
 ///
-/// The lock ends when this is dropped. To close the file would not be enough: a process that another thread starts at
-/// that moment has a copy of the descriptor, with the lock, until it runs its program.
+/// Dropping the value releases the lock. Closing the file would not be enough: a process that another thread starts at
+/// that moment has a copy of the descriptor, with the lock, until the process runs its program.
 pub(super) struct LockedFile(pub(super) File);
 
 impl LockedFile {
     /// Locks the file of this run.
     fn new(lines: File, run: &Path) -> Result<LockedFile, Error> {
-        /// Milliseconds for which another writer may still hold the lock: one that was killed holds it until the kernel
-        /// has closed its files.
+        /// Milliseconds to wait for the lock of another writer: a killed writer holds its lock until the kernel has
+        /// closed its files.
         const MOST_WAITS: u32 = 100;
         let mut waits = 0;
         loop {
@@ -228,7 +228,7 @@ impl LockedFile {
                         return Err(Error::Locked { run: run.into() });
                     }
                 }
-                // Another process asks whether the run is going on, and holds the lock only for that.
+                // Another process checks whether the run is going on, and holds the lock only for that.
                 Err(TryLockError::WouldBlock) => {}
             }
             thread::sleep(Duration::from_millis(1));

@@ -25,10 +25,10 @@ use crate::links::{facts, failed, wait, watched};
 
 /// How often it is said how it stands.
 const SAY_NS: u64 = 200_000_000;
-/// For how long an answer is waited for at the least, and at the most where it is asked less often.
+/// The shortest time to wait for an answer, and the longest for a server that is queried rarely.
 const LEAST_PATIENCE: Duration = Duration::from_millis(500);
 const MOST_PATIENCE: Duration = Duration::from_secs(2);
-/// Long enough to see whether a server has a limit for its answers.
+/// Time for which a server is queried before anything is changed: long enough to notice a limit on its answers.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 /// Who does not answer as often as this has something else.
 const MOST_INTERVAL: Duration = Duration::from_secs(60);
@@ -48,9 +48,9 @@ struct Target {
     /// Of each server: in one of how many rounds it is asked, for it has a limit.
     slowed: Vec<u64>,
     limit: Duration,
-    /// The shortest time for which an answer is waited for.
+    /// The shortest time to wait for an answer.
     least_patience: Duration,
-    /// For how long servers that are not simulated are asked before anything is changed.
+    /// The time for which servers that are not simulated are queried before anything is changed.
     first_look: Duration,
     now: Now,
     /// What was seen so far.

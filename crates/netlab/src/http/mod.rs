@@ -49,8 +49,8 @@ pub use server::{Served, Server};
 pub(crate) use tls::serving;
 pub use tls::{CERTIFICATE_PEM, KEY_PEM, Session, Tls, TlsVersion, trusting, trusting_ours};
 
-/// Both directions of a connection. HTTP works on a boxed stream, so that it is compiled once and not for every kind of
-/// connection.
+/// Both directions of a connection. HTTP works on a boxed stream, so that its code is compiled once and not for every
+/// kind of connection.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}

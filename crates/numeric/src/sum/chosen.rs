@@ -144,8 +144,8 @@ impl<T: Element> Chosen<T> {
 /// A value that is chosen when it is first used.
 struct AtFirstUse<R> {
     chosen: Once<R>,
-    /// A pointer, so that the candidates are compiled with the static that holds it, in this crate, and not again in
-    /// every crate that sums.
+    /// A function pointer, so that the candidates are compiled once, in this crate, with the static that holds the
+    /// pointer. Otherwise every crate that sums would compile them again.
     choose: fn() -> R,
 }
 

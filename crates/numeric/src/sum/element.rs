@@ -34,8 +34,8 @@ pub trait Element: Load + Into<f64> + Term<Element = Self> {
 macro_rules! elements {
     ($($number:ty),*) => {
         $(impl Element for $number {
-            // Each is a static, so that its kernels are compiled once, in this crate. The kernels of a constant would be
-            // compiled again in every crate that sums.
+            // Each list is a static, so that its kernels are compiled once, in this crate. The kernels of a constant
+            // would be compiled again in every crate that sums.
             const VARIANTS: &'static [Variant<$number>] = {
                 const ALL: &[Variant<$number>] = variants::variants();
                 static VARIANTS: [Variant<$number>; ALL.len()] = *ALL.first_chunk().unwrap();
