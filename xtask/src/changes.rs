@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::Path;
 
 use anyhow::{Context, ensure};
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 use serde_json::Value;
 
 use crate::part::Input;
@@ -145,7 +145,7 @@ fn resolve(revision: &str) -> anyhow::Result<String> {
     };
     let last_s: u64 = git(&["log", "-1", "--format=%ct"])?.trim().parse()?;
     let before = format!("--before={}", last_s.saturating_sub(hours * 3600));
-    let commit = git(&["rev-list", "-1", &before, "HEAD"])?;
+    let commit = git(&["rev-list", "-1", "--first-parent", &before, "HEAD"])?;
     if !commit.trim().is_empty() {
         return Ok(commit.trim().into());
     }
@@ -205,6 +205,7 @@ impl Code {
                     is_cfg = ident == "cfg" || ident == "cfg_attr";
                     self.tokens += &format!("{ident} ");
                 }
+                TokenTree::Punct(punct) if punct.spacing() == Spacing::Joint => self.tokens.push(punct.as_char()),
                 tree => self.tokens += &format!("{tree} "),
             }
         }
@@ -333,6 +334,7 @@ mod tests {
             assert!(code(before) != code(other), "{other}");
         }
         assert!(code("f(\"// a\")") != code("f(\"// b\")"));
+        assert!(code("a & &b") != code("a && b"));
     }
 
     #[test]

@@ -144,7 +144,11 @@ fn emulated() -> anyhow::Result<()> {
             // The emulator cannot start programs of its architecture.
             "ASCERTAIN_TEST_ALONE=*",
         ];
-        tools::cargo_test(&variables, &[&["test", "--target", ARM], arguments].concat(), options)
+        tools::cargo_test(
+            &variables,
+            &[&["test", "--target", ARM], arguments].concat(),
+            &[&["--test-threads=1"], options].concat(),
+        )
     };
     test(&["--package", "ascertain-numeric"], &[])?;
     // qemu aborts on a thread of a child made by fork, and cannot start other programs of its architecture.

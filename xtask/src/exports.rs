@@ -13,6 +13,7 @@ const BINARY: &[Input] = &[Input::Package("ascertain-cli"), Input::Path("xtask/s
 const BINARY_AND_SCRIPTS: &[Input] = &[
     Input::Package("ascertain-cli"),
     Input::Path("crates/engine/tests/evidence_duckdb.py"),
+    Input::Path("crates/report/examples/plots_json.rs"),
     Input::Path("crates/report/tests/plotted.py"),
     Input::Path("xtask/src/exports.rs"),
 ];

@@ -36,7 +36,16 @@ pub const PARTS: &[Part] = &[Part::slow(
     "parsers, fuzzed for new inputs",
     // libFuzzer is written in C++.
     &[Need::Debian("c++", "g++")],
-    &[Input::Package("ascertain-fuzz"), Input::Path("xtask/src/fuzz.rs")],
+    // The targets include code of the tests, and start from inputs that the tests replay.
+    &[
+        Input::Package("ascertain-fuzz"),
+        Input::Path("crates/engine/tests"),
+        Input::Path("crates/netlab/tests"),
+        Input::Path("crates/sync/tests"),
+        Input::Path("crates/sys/tests"),
+        Input::Path("crates/transfer/tests"),
+        Input::Path("xtask/src/fuzz.rs"),
+    ],
     fuzz,
 )];
 

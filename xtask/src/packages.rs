@@ -56,11 +56,18 @@ fn packages() -> anyhow::Result<()> {
     Ok(fs::remove_dir_all(folder)?)
 }
 
+const NUMERIC: &str = "ascertain-numeric";
+
 /// Checks each crate without features and with each feature alone. The tests of the workspace enable all features.
 fn features() -> anyhow::Result<()> {
     let hack = HACK.program();
     let options = ["hack", "clippy", "--quiet", "--workspace", "--exclude", "xtask", "--each-feature"];
-    tools::build(&hack.to_string_lossy(), &[&options[..], &["--", "-D", "warnings"]].concat())?;
+    // `numeric` does not compile without both `std` and `libm`.
+    let all_but = [&options[..], &["--exclude", NUMERIC, "--", "-D", "warnings"]].concat();
+    tools::build(&hack.to_string_lossy(), &all_but)?;
+    let options = ["hack", "clippy", "--quiet", "--package", NUMERIC, "--feature-powerset"];
+    let numeric = [&options[..], &["--at-least-one-of", "std,libm", "--", "-D", "warnings"]].concat();
+    tools::build(&hack.to_string_lossy(), &numeric)?;
     for (package, features, tests) in [
         ("ascertain-engine", "recorded", &["--test", "all"][..]),
         ("ascertain-transfer", "", &["--test", "all"]),

@@ -50,7 +50,7 @@ pub const PARTS: &[Part] = &[
         tools::build_workspace_tests()?;
         tools::cargo_test(&[], &["test", "--workspace"], &[])
     }),
-    Part::quick("synchronisation under loom, at a bounded depth", &[], || checkers::loom(&[])),
+    Part::quick("synchronisation under loom", &[], checkers::loom),
     Part::quick("synchronisation under x86-TSO, at a bounded depth", &[], || checkers::tso(&[])),
     Part::quick("a shell script that counts for itself", &[], until_decided),
     Part::quick("barrierd on this kernel", &[], barrierd),

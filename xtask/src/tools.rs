@@ -109,7 +109,12 @@ pub fn run<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> anyhow::Result<()
 /// `variables` are set for cargo, `options` select the programs, and `harness` goes to each of them.
 pub fn cargo_test(variables: &[&str], options: &[&str], harness: &[&str]) -> anyhow::Result<()> {
     let runner = runner("")?;
-    let env = [&[&*runner], variables, &["cargo"], options].concat();
+    cargo_test_without_runner(&[&[&*runner], variables].concat(), options, harness)
+}
+
+/// Does the same without the script of [`runner`], for a cargo command that has a runner of its own.
+pub fn cargo_test_without_runner(variables: &[&str], options: &[&str], harness: &[&str]) -> anyhow::Result<()> {
+    let env = [variables, &["cargo"], options].concat();
     build("env", &[&env[..], &["--no-run", "--quiet"]].concat())?;
     run("env", &[&env[..], &["--no-fail-fast", "--", "--quiet"], harness].concat())
 }

@@ -171,7 +171,8 @@ pub fn run(
 }
 
 /// Carries out a plan like [`run`], and measures the time of the run and of its trials by this clock. A test passes a
-/// clock that it moves itself, so that the run does not depend on how busy the machine is.
+/// clock that it moves itself, so that the run does not depend on how busy the machine is. Evidence and the figures of
+/// the moment have the times of the machine's clock all the same.
 ///
 /// # Errors
 /// As [`run`].

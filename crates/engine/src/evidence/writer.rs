@@ -217,7 +217,9 @@ impl LockedFile {
         /// Milliseconds to wait for the lock of another writer: a killed writer holds its lock until the kernel has
         /// closed its files.
         const MOST_WAITS: u32 = 100;
-        let mut waits = 0;
+        /// The same, while processes that only check whether the run is going on hold the lock.
+        const MOST_CHECKS: u32 = 10_000;
+        let (mut waits, mut checks) = (0, 0);
         loop {
             match lines.try_lock() {
                 Ok(()) => return Ok(LockedFile(lines)),
@@ -229,7 +231,12 @@ impl LockedFile {
                     }
                 }
                 // Another process checks whether the run is going on, and holds the lock only for that.
-                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::WouldBlock) => {
+                    checks += 1;
+                    if checks == MOST_CHECKS {
+                        return Err(Error::Locked { run: run.into() });
+                    }
+                }
             }
             thread::sleep(Duration::from_millis(1));
         }
