@@ -83,6 +83,8 @@ fn print_notes(stderr: &str) {
 
 /// Waits until the condition is true. Checks the condition every millisecond.
 ///
+/// Do not call it on a thread that gets signals all the time: its sleep begins anew after each one and may never end.
+///
 /// # Panics
 /// After two minutes, so that a test ends although its event never happens.
 #[track_caller]

@@ -127,12 +127,13 @@ mod sequences {
     use std::io;
     use std::sync::atomic::AtomicBool;
     use std::thread;
+    use std::time::Instant;
 
     use proptest::prelude::*;
 
     use super::*;
     use crate::affinity;
-    use crate::testing::{left_out, or_left_out, wait_until};
+    use crate::testing::{deadline, left_out, or_left_out, wait_until};
 
     /// Calls `f` until it was neither aborted nor on another CPU in the end than in the beginning.
     fn on_one_cpu<T>(area: Area, mut f: impl FnMut(usize) -> Option<T>) -> T {
@@ -325,11 +326,12 @@ mod sequences {
         const ENOUGH: u32 = 20;
         let run = || {
             let _signals = Signals::begin();
-            let mut aborted = 0;
-            wait_until("sequences are aborted", || {
-                aborted += (0..100_000).map(|_| u32::from(sequence())).sum::<u32>();
-                aborted >= ENOUGH
-            });
+            // Not `wait_until`: with so many signals its sleep may never end.
+            let (mut aborted, deadline) = (0, deadline());
+            while aborted < ENOUGH {
+                assert!(Instant::now() < deadline, "only {aborted} sequences were aborted");
+                aborted += (0..1000).map(|_| u32::from(sequence())).sum::<u32>();
+            }
         };
         thread::scope(|scope| scope.spawn(run).join().unwrap());
     }
