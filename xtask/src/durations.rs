@@ -21,7 +21,6 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("crates/netlab/tests/all/store/faults.rs", "answers_are_as_late_as_they_are_to_be", LEAST),
     ("crates/netlab/tests/all/store/faults.rs", "connections_are_as_slow_as_they_are_to_be", LEAST),
     ("crates/sync/tests/all/event_count.rs", "a_deadline_ends_a_wait", LEAST),
-    ("crates/sys/src/testing.rs", "wait_until", ENDS_A_HANG),
     ("crates/transfer/tests/all/moving/faults.rs", "a_store_that_asks_for_time_gets_it", SIMULATED),
     ("crates/transfer/tests/all/moving/paths.rs", "shares", SIMULATED),
 ];
