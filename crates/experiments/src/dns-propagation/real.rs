@@ -217,7 +217,7 @@ fn nsd_takes_no_updates_and_has_a_limit() {
     program.files[0].1 = program.files[0].1.replacen("server:\n", "server:\n  rrl-ratelimit: 8\n", 1);
     let Some(nsd) = started(program) else { return };
     let mut updates = updates(&[&nsd], SECRET);
-    // What it leaves without an answer is waited for as long.
+    // The load waits this long for each question that gets no answer.
     updates.targets[0].least_patience = LEAST_PATIENCE;
     let error = updates.measure(0, &Trial { number: 0, seed: 8 }, &mut Samples::default()).unwrap_err().to_string();
     assert!(error.contains("takes no updates at all") || error.contains("refuses updates"), "{error}");

@@ -361,7 +361,7 @@ fn more_requests_than_there_are_answers_to_are_an_overload() {
     let levels = [("rate", 1_000_000.into()), ("measured_ms", 100.into())];
     let mut transfers = open(&[arm(PLAIN, &levels)]);
     let out = measured(&mut transfers, 0).unwrap();
-    // How long they wait is worked out in the tests of `Requests`.
+    // The tests of `Requests` compute how long the requests wait.
     assert_eq!(value(&out, OVERLOADED), Some(1.0), "{out:?}");
     assert!(value(&out, ANSWERED) < Some(1e6), "{out:?}");
 }

@@ -457,7 +457,7 @@ mod linked {
         let Some(link) = or_left_out(Link { loss: 0.05, ..Link::default() }.start()) else { return };
         let transport = Transport::Udp { rate_bits_per_s: 10_000_000, datagram_bytes: 500 };
         let plan = plan(transport, Direction::Both);
-        // What was sent by each flow, and what came. A busy machine may send little in one measurement.
+        // The datagrams that each flow sent and received. A busy machine may send few in one measurement.
         let mut counted = vec![[0; 2]; plan.flows().len()];
         wait_until("each flow has sent 400 datagrams", || {
             let measured = measured_through(&link, link.far().address().into(), &plan);

@@ -1,4 +1,4 @@
-//! What people, and other tools, read of a run.
+//! The output of a run that people and other tools read.
 #![allow(missing_docs)]
 
 mod common;

@@ -95,13 +95,13 @@ fn is_refused(bits: [u8; 2], says: &str) {
     thread::scope(|scope| {
         scope.spawn(|| answer_with(&socket, bits, &is_over));
         let failed = |arm: Arm| {
-            // What is never answered is waited for as long.
+            // The load waits this long for each question that is never answered.
             let is_answered = bits != [0x86, 0] && bits != [4, 0];
             let patience = if is_answered { PATIENCE } else { Duration::from_secs(3) };
             measured_within(&arm, patience).map(drop).unwrap_err().to_string()
         };
         let error = failed(told(EXEC, &[("zone", "example."), ("exec", "/bin/true"), ("addresses", &address)]));
-        // Who waits for what somebody else changes may well wait for this server, but never for a resolver.
+        // If another program makes the change, this server may be waited for, but a resolver never is.
         let levels = [("record", "a.example."), ("expect", "x"), ("addresses", &address), ("limit_s", "1")];
         let watched = failed(told(WATCH, &levels));
         is_over.store(true, Ordering::Relaxed);

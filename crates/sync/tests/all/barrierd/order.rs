@@ -16,10 +16,10 @@ struct Line(AtomicU64);
 /// Stores that the turn's waits behind: more than in `missed_rounds`, for a timestamp takes longer than a load.
 const QUEUED: usize = 40;
 const ROUNDS: usize = 10_000;
-/// How often this thread gives up its CPU at most, because the other one has none. Where other programs keep the CPUs
-/// busy that takes milliseconds each time, and fewer rounds must do.
+/// Most times that this thread yields its CPU because the other thread has none. If other programs keep the CPUs busy,
+/// each time takes milliseconds, and the test gets by with fewer rounds.
 const YIELDS: usize = 100;
-/// How often this thread looks for the other one's next turn before it gives up its CPU.
+/// Number of times this thread checks for the other thread's next turn before it yields its CPU.
 const LOOKS: usize = 10_000;
 
 /// A thread writes its turn and takes a timestamp, again and again. In each round the caller has an interrupt, as the

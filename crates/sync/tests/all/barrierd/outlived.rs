@@ -7,14 +7,15 @@ use ascertain_sys::testing::alone;
 
 use crate::common::daemon::daemon;
 
-/// How many programs at that event this process holds.
+/// Counts the programs at that event that this process holds.
 fn programs_at(event: &str) -> usize {
     let infos = fs::read_dir("/proc/self/fdinfo").unwrap().flatten();
     let texts = infos.filter_map(|info| fs::read_to_string(info.path()).ok());
     texts.filter(|text| text.contains(&format!("tp_name:\t{event}\n"))).count()
 }
 
-/// What knows of idleness, and of CPUs that come online, runs for as long as a client lives: it never becomes false.
+/// The programs that observe idle CPUs, and CPUs that come online, run as long as a client lives. So this never becomes
+/// false.
 #[test]
 fn idleness_stays_true_when_the_daemon_is_gone() {
     alone(|| {

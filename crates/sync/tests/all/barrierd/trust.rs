@@ -151,7 +151,7 @@ fn who_may_not_enter_the_folder_is_told_so() {
     });
 }
 
-/// What a program started by the daemon or a client would inherit otherwise.
+/// The descriptors that a program started by the daemon or a client would otherwise inherit.
 #[test]
 fn descriptors_end_with_the_program() {
     alone(|| {
