@@ -78,7 +78,7 @@ impl Move {
                     let path = Path::new(STANDARD);
                     return Ok(vec![outcome(path, &to, 0, mover.dry(Way::Put, path, &to, 0).await?)]);
                 }
-                let moved = mover.put_stream(tokio::io::stdin(), &to).await?;
+                let moved = mover.put_stream(&mut tokio::io::stdin(), &to).await?;
                 return Ok(vec![of_moved(Path::new(STANDARD), &to, moved)]);
             }
             let from: Vec<PathBuf> = self.from.iter().map(PathBuf::from).collect();
@@ -118,7 +118,7 @@ impl Move {
                     let bytes = mover.size(&from).await?;
                     return Ok(vec![outcome(to, &from, bytes, Done::Said)]);
                 }
-                let moved = mover.get_stream(&from, io::stdout()).await?;
+                let moved = mover.get_stream(&from, &mut io::stdout()).await?;
                 return Ok(vec![of_moved(to, &from, moved)]);
             }
             if is_folder(&from.name) {

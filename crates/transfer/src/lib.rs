@@ -25,6 +25,11 @@ mod store;
 #[cfg(feature = "stores")]
 mod unfinished;
 
+/// A future that borrows for `'a`. It is on the heap so that its code is compiled once, in this crate, and not again in
+/// each crate that awaits it.
+#[cfg(feature = "stores")]
+pub type Boxed<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
 #[cfg(feature = "stores")]
 pub use {
     buffers::Filling,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::Boxed;
 use crate::error::Error;
 use crate::journal::{self, Begun, JOURNAL, Journal, NOTE, Recorded};
 use crate::local::Local;
@@ -179,25 +180,27 @@ impl BrokenOff {
     ///
     /// # Errors
     /// When the store can't be reached or refuses; then the journal is kept.
-    pub async fn give_up(&self, mover: &Mover, options: &Options) -> Result<Option<GivenUp>, Error> {
-        let Some((journal, begun, _)) = opened(&self.journal)? else { return Ok(None) };
-        let given_up = if begun.upload.is_empty() {
-            let id = self.journal.file_stem().unwrap_or_default().to_string_lossy();
-            let temporary = beside(Path::new(&begun.destination.place), &format!(".{id}{DOWNLOAD}"));
-            match fs::remove_file(&temporary) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(Error::file("can't remove", &temporary)(error));
+    pub fn give_up<'a>(&'a self, mover: &'a Mover, options: &'a Options) -> Boxed<'a, Result<Option<GivenUp>, Error>> {
+        Box::pin(async move {
+            let Some((journal, begun, _)) = opened(&self.journal)? else { return Ok(None) };
+            let given_up = if begun.upload.is_empty() {
+                let id = self.journal.file_stem().unwrap_or_default().to_string_lossy();
+                let temporary = beside(Path::new(&begun.destination.place), &format!(".{id}{DOWNLOAD}"));
+                match fs::remove_file(&temporary) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        return Err(Error::file("can't remove", &temporary)(error));
+                    }
+                    _ => GivenUp::Gone,
                 }
-                _ => GivenUp::Gone,
-            }
-        } else if let Some(place) = abortable(&begun, options)? {
-            let upload = Upload { name: place.name.clone(), id: begun.upload };
-            mover.abort(&place, &upload).await?;
-            GivenUp::Gone
-        } else {
-            GivenUp::Expires
-        };
-        journal.remove().map(|()| Some(given_up))
+            } else if let Some(place) = abortable(&begun, options)? {
+                let upload = Upload { name: place.name.clone(), id: begun.upload };
+                mover.abort(&place, &upload).await?;
+                GivenUp::Gone
+            } else {
+                GivenUp::Expires
+            };
+            journal.remove().map(|()| Some(given_up))
+        })
     }
 }
 

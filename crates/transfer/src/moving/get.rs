@@ -15,6 +15,7 @@ use super::patience::Went;
 use super::put::{crc64_of, resumable, side_of, split};
 use super::requests::Log;
 use super::{Gate, Moved, Mover, Place, Skipped};
+use crate::Boxed;
 use crate::buffers::{Filling, Target};
 use crate::crc64::{crc32c_of_blocks, crc64};
 use crate::error::Error;
@@ -40,92 +41,107 @@ impl Mover {
     /// # Errors
     /// When there is no such object, when it is the file itself or changes meanwhile, when the file can't be written,
     /// when what an earlier attempt left behind is of another object.
-    pub async fn get_file(&self, from: &Place, path: &Path) -> Result<Moved, Error> {
-        let began = Instant::now();
-        from.other_than(path)?;
-        self.has_memory(0, from)?;
-        let (meta, latency_s) = self.existing(from).await?;
-        let elapsed_s = || began.elapsed().as_secs_f64();
-        if let Some(skipped) = self.is_there(&meta, path).await? {
-            let skipped = Some(skipped);
-            return Ok(Moved { bytes: meta.bytes, elapsed_s: elapsed_s(), skipped, ..Moved::default() });
-        }
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            fs::create_dir_all(folder).map_err(Error::file("can't make", folder))?;
-        }
-        let mut download = match self.open_get(from, &meta, path)? {
-            Opened::Going(download) => download,
-            Opened::Stored(crc64) => {
-                let (bytes, elapsed_s) = (meta.bytes, elapsed_s());
-                return Ok(Moved { bytes, resumed_bytes: bytes, crc64: Some(crc64), elapsed_s, ..Moved::default() });
+    pub fn get_file<'a>(&'a self, from: &'a Place, path: &'a Path) -> Boxed<'a, Result<Moved, Error>> {
+        Box::pin(async move {
+            let began = Instant::now();
+            from.other_than(path)?;
+            self.has_memory(0, from)?;
+            let (meta, latency_s) = self.existing(from).await?;
+            let elapsed_s = || began.elapsed().as_secs_f64();
+            if let Some(skipped) = self.is_there(&meta, path).await? {
+                let skipped = Some(skipped);
+                return Ok(Moved { bytes: meta.bytes, elapsed_s: elapsed_s(), skipped, ..Moved::default() });
             }
-        };
-        let (again, next) = (std::mem::take(&mut download.again), download.next);
-        let resumed_bytes = download.get.parts.values().map(|(piece, _)| piece.bytes).sum();
-        let pilot = self.pilot(from, &meta, meta.bytes - next.offset, latency_s);
-        let least_s = self.least_s(meta.bytes - resumed_bytes);
-        let mut flow =
-            Flow { pilot, began, again, next, done_bytes: resumed_bytes, log: Log::default(), blocks: 0, least_s };
-        let done = self.flow(&mut flow, &mut download.get, from, &meta).await;
-        let done = match done {
-            Ok(()) => {
-                let (bytes, blocks, plan) = (meta.bytes, flow.blocks, flow.first());
-                let crc64 = Some(crc64_of(&download.get.parts));
-                let mut moved = Moved { bytes, resumed_bytes, blocks, plan, crc64, ..Moved::default() };
-                (moved.elapsed_s, moved.requests) = (elapsed_s(), flow.log.requests());
-                let verified = match download.get.check_crc32c() {
-                    Ok(()) => self.verify(from, &meta, &mut moved, GET).await,
-                    differs => differs,
-                };
-                verified.and_then(|()| download.publish(path, &meta, self.terms.no_clobber)).map(|()| moved)
+            if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+                fs::create_dir_all(folder).map_err(Error::file("can't make", folder))?;
             }
-            Err(error) => Err(error),
-        };
-        let Download { get, temporary, .. } = *download;
-        match done {
-            Ok(moved) => {
-                get.journal.map_or(Ok(()), Journal::remove)?;
-                Ok(moved)
-            }
-            Err(error) => {
-                // Of an object that has changed, or came otherwise than it was sent, nothing can be gone on with.
-                let is_changed = matches!(&error, Error::Store(Failure { kind: Kind::Changed | Kind::Missing, .. }));
-                if get.journal.is_none() || is_changed || matches!(error, Error::Corrupted { .. }) {
-                    let _ = fs::remove_file(temporary);
-                    get.journal.map_or(Ok(()), Journal::remove)?;
+            let mut download = match self.open_get(from, &meta, path)? {
+                Opened::Going(download) => download,
+                Opened::Stored(crc64) => {
+                    let (bytes, elapsed_s) = (meta.bytes, elapsed_s());
+                    return Ok(Moved {
+                        bytes,
+                        resumed_bytes: bytes,
+                        crc64: Some(crc64),
+                        elapsed_s,
+                        ..Moved::default()
+                    });
                 }
-                Err(error)
+            };
+            let (again, next) = (std::mem::take(&mut download.again), download.next);
+            let resumed_bytes = download.get.parts.values().map(|(piece, _)| piece.bytes).sum();
+            let pilot = self.pilot(from, &meta, meta.bytes - next.offset, latency_s);
+            let least_s = self.least_s(meta.bytes - resumed_bytes);
+            let mut flow =
+                Flow { pilot, began, again, next, done_bytes: resumed_bytes, log: Log::default(), blocks: 0, least_s };
+            let done = self.flow(&mut flow, &mut download.get, from, &meta).await;
+            let done = match done {
+                Ok(()) => {
+                    let (bytes, blocks, plan) = (meta.bytes, flow.blocks, flow.first());
+                    let crc64 = Some(crc64_of(&download.get.parts));
+                    let mut moved = Moved { bytes, resumed_bytes, blocks, plan, crc64, ..Moved::default() };
+                    (moved.elapsed_s, moved.requests) = (elapsed_s(), flow.log.requests());
+                    let verified = match download.get.check_crc32c() {
+                        Ok(()) => self.verify(from, &meta, &mut moved, GET).await,
+                        differs => differs,
+                    };
+                    verified.and_then(|()| download.publish(path, &meta, self.terms.no_clobber)).map(|()| moved)
+                }
+                Err(error) => Err(error),
+            };
+            let Download { get, temporary, .. } = *download;
+            match done {
+                Ok(moved) => {
+                    get.journal.map_or(Ok(()), Journal::remove)?;
+                    Ok(moved)
+                }
+                Err(error) => {
+                    // Of an object that has changed, or came otherwise than it was sent, nothing can be gone on with.
+                    let is_changed =
+                        matches!(&error, Error::Store(Failure { kind: Kind::Changed | Kind::Missing, .. }));
+                    if get.journal.is_none() || is_changed || matches!(error, Error::Corrupted { .. }) {
+                        let _ = fs::remove_file(temporary);
+                        get.journal.map_or(Ok(()), Journal::remove)?;
+                    }
+                    Err(error)
+                }
             }
-        }
+        })
     }
 
     /// How many bytes an object has.
     ///
     /// # Errors
     /// When there is no such object, or it can't be read.
-    pub async fn size(&self, from: &Place) -> Result<u64, Error> {
-        Ok(self.existing(from).await?.0.bytes)
+    pub fn size<'a>(&'a self, from: &'a Place) -> Boxed<'a, Result<u64, Error>> {
+        Box::pin(async move { Ok(self.existing(from).await?.0.bytes) })
     }
 
     /// Gets an object into a stream: ranges in parallel, handed on in their order.
     ///
     /// # Errors
     /// As [`Mover::get_file`]; what was written is not taken back.
-    pub async fn get_stream(&self, from: &Place, out: impl Write + Send) -> Result<Moved, Error> {
-        let began = Instant::now();
-        self.has_memory(0, from)?;
-        let (meta, latency_s) = self.existing(from).await?;
-        let sink = Sink::InOrder { out: Box::new(out), next: 0, waiting: BTreeMap::new() };
-        let mut get = Get::new(from, &meta, sink, self.gate());
-        let pilot = self.pilot(from, &meta, meta.bytes, latency_s);
-        let mut flow = Flow::from_start(pilot, began, self.least_s(meta.bytes));
-        self.flow(&mut flow, &mut get, from, &meta).await?;
-        let (bytes, blocks, plan) = (meta.bytes, flow.blocks, flow.first());
-        let mut moved = Moved { bytes, blocks, plan, crc64: Some(crc64_of(&get.parts)), ..Moved::default() };
-        (moved.elapsed_s, moved.requests) = (began.elapsed().as_secs_f64(), flow.log.requests());
-        get.check_crc32c()?;
-        self.verify(from, &meta, &mut moved, GET).await?;
-        Ok(moved)
+    pub fn get_stream<'a>(
+        &'a self,
+        from: &'a Place,
+        out: &'a mut (dyn Write + Send),
+    ) -> Boxed<'a, Result<Moved, Error>> {
+        Box::pin(async move {
+            let began = Instant::now();
+            self.has_memory(0, from)?;
+            let (meta, latency_s) = self.existing(from).await?;
+            let sink = Sink::InOrder { out: Box::new(out), next: 0, waiting: BTreeMap::new() };
+            let mut get = Get::new(from, &meta, sink, self.gate());
+            let pilot = self.pilot(from, &meta, meta.bytes, latency_s);
+            let mut flow = Flow::from_start(pilot, began, self.least_s(meta.bytes));
+            self.flow(&mut flow, &mut get, from, &meta).await?;
+            let (bytes, blocks, plan) = (meta.bytes, flow.blocks, flow.first());
+            let mut moved = Moved { bytes, blocks, plan, crc64: Some(crc64_of(&get.parts)), ..Moved::default() };
+            (moved.elapsed_s, moved.requests) = (began.elapsed().as_secs_f64(), flow.log.requests());
+            get.check_crc32c()?;
+            self.verify(from, &meta, &mut moved, GET).await?;
+            Ok(moved)
+        })
     }
 
     /// The sum of what a store gives back that answers after so long.

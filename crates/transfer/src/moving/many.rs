@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::source::Source;
 use super::{MANY_BYTES, Moved, Mover, Observer, Place, Progress, Skipped};
+use crate::Boxed;
 use crate::error::Error;
 use crate::local::walk;
 use crate::names::{Filter, beneath};
@@ -77,87 +78,103 @@ impl Mover {
     ///
     /// # Errors
     /// When a source can't be found or listed, when two of them would be one object. What came of each file is its own.
-    pub async fn put_many(self: &Arc<Self>, from: &[PathBuf], to: &Place, many: &Many) -> Result<Vec<Outcome>, Error> {
-        let mut named: BTreeMap<String, (PathBuf, u64)> = BTreeMap::new();
-        let is_folder = to.name.is_empty() || to.name.ends_with('/');
-        let prefix = if is_folder { to.name.clone() } else { format!("{}/", to.name) };
-        for path in from {
-            let metadata = fs::metadata(path).map_err(Error::file("can't read", path))?;
-            let mut found: Vec<Pair> = Vec::new();
-            if metadata.is_dir() {
-                let mut take = |name: &str, metadata: &fs::Metadata| {
-                    if many.filter.takes(name) {
-                        found.push((path.join(name), format!("{prefix}{name}"), metadata.len()));
+    pub fn put_many<'a>(
+        self: &'a Arc<Self>,
+        from: &'a [PathBuf],
+        to: &'a Place,
+        many: &'a Many,
+    ) -> Boxed<'a, Result<Vec<Outcome>, Error>> {
+        Box::pin(async move {
+            let mut named: BTreeMap<String, (PathBuf, u64)> = BTreeMap::new();
+            let is_folder = to.name.is_empty() || to.name.ends_with('/');
+            let prefix = if is_folder { to.name.clone() } else { format!("{}/", to.name) };
+            for path in from {
+                let metadata = fs::metadata(path).map_err(Error::file("can't read", path))?;
+                let mut found: Vec<Pair> = Vec::new();
+                if metadata.is_dir() {
+                    let mut take = |name: &str, metadata: &fs::Metadata| {
+                        if many.filter.takes(name) {
+                            found.push((path.join(name), format!("{prefix}{name}"), metadata.len()));
+                        }
+                    };
+                    let walked = walk(path, "", &mut take);
+                    walked.map_err(|(path, source)| Error::File { what: "can't read", path, source })?;
+                } else {
+                    let name = path.file_name().and_then(|name| name.to_str());
+                    let name = name.ok_or_else(|| Error::Request(format!("{}: no name for it", path.display())))?;
+                    let object = if is_folder { format!("{prefix}{name}") } else { to.name.clone() };
+                    if !metadata.is_file() {
+                        // It is going to be a stream, whose length nobody knows.
+                        self.first_bytes(&to.named(&object))?;
                     }
-                };
-                let walked = walk(path, "", &mut take);
-                walked.map_err(|(path, source)| Error::File { what: "can't read", path, source })?;
-            } else {
-                let name = path.file_name().and_then(|name| name.to_str());
-                let name = name.ok_or_else(|| Error::Request(format!("{}: no name for it", path.display())))?;
-                let object = if is_folder { format!("{prefix}{name}") } else { to.name.clone() };
-                if !metadata.is_file() {
-                    // It is going to be a stream, whose length nobody knows.
-                    self.first_bytes(&to.named(&object))?;
+                    found.push((path.clone(), object, metadata.len()));
                 }
-                found.push((path.clone(), object, metadata.len()));
-            }
-            for (path, name, bytes) in found {
-                let object = to.named(&name);
-                object.other_than(&path)?;
-                self.has_memory_for(bytes, &object)?;
-                if let Some((other, _)) = named.insert(name.clone(), (path.clone(), bytes)) {
-                    let (one, other, both) = (path.display(), other.display(), object.shown);
-                    return Err(Error::Request(format!("{other} and {one} would both be {both}")));
+                for (path, name, bytes) in found {
+                    let object = to.named(&name);
+                    object.other_than(&path)?;
+                    self.has_memory_for(bytes, &object)?;
+                    if let Some((other, _)) = named.insert(name.clone(), (path.clone(), bytes)) {
+                        let (one, other, both) = (path.display(), other.display(), object.shown);
+                        return Err(Error::Request(format!("{other} and {one} would both be {both}")));
+                    }
                 }
             }
-        }
-        let pairs = named.into_iter().map(|(name, (path, bytes))| (path, name, bytes)).collect();
-        Ok(self.carry_out(Way::Put, to, pairs, many.dry_run).await)
+            let pairs = named.into_iter().map(|(name, (path, bytes))| (path, name, bytes)).collect();
+            Ok(self.carry_out(Way::Put, to, pairs, many.dry_run).await)
+        })
     }
 
     /// Gets all objects whose names begin as the place's does into a folder, by the rest of their names.
     ///
     /// # Errors
     /// When they can't be listed, or the names of some can't be those of files below the folder: then nothing is moved.
-    pub async fn get_many(self: &Arc<Self>, from: &Place, folder: &Path, many: &Many) -> Result<Vec<Outcome>, Error> {
-        self.has_memory(0, from)?;
-        let request = || async {
-            let mut seen = Attempt::default();
-            (from.store.list(&from.name, &mut seen).await, seen)
-        };
-        // It is many requests, one behind the other, and nobody knows how many.
-        let (found, _) = tokio::select! {
-            asked = self.patience.ask(MANY_BYTES, Kind::Transient(None), request) => asked?,
-            () = self.stop.asked() => return Err(Error::Stopped),
-        };
-        let mut pairs: Vec<Pair> = Vec::new();
-        let mut taken = BTreeSet::new();
-        for meta in found {
-            let rest = meta.name.strip_prefix(&from.name).unwrap_or(&meta.name).trim_start_matches('/');
-            // An empty object of that name stands for a folder in some tools.
-            let is_marker = (rest.is_empty() || rest.ends_with('/')) && meta.bytes == 0;
-            if !is_marker && many.filter.takes(rest) {
-                let path = beneath(folder, rest)?;
-                from.named(&meta.name).other_than(&path)?;
-                // As `dir/x` and `dir//x`, below `dir`.
-                if !taken.insert(path.clone()) {
-                    return Err(Error::Request(format!("two objects would both be {}", path.display())));
+    pub fn get_many<'a>(
+        self: &'a Arc<Self>,
+        from: &'a Place,
+        folder: &'a Path,
+        many: &'a Many,
+    ) -> Boxed<'a, Result<Vec<Outcome>, Error>> {
+        Box::pin(async move {
+            self.has_memory(0, from)?;
+            let request = || async {
+                let mut seen = Attempt::default();
+                (from.store.list(&from.name, &mut seen).await, seen)
+            };
+            // It is many requests, one behind the other, and nobody knows how many.
+            let (found, _) = tokio::select! {
+                asked = self.patience.ask(MANY_BYTES, Kind::Transient(None), request) => asked?,
+                () = self.stop.asked() => return Err(Error::Stopped),
+            };
+            let mut pairs: Vec<Pair> = Vec::new();
+            let mut taken = BTreeSet::new();
+            for meta in found {
+                let rest = meta.name.strip_prefix(&from.name).unwrap_or(&meta.name).trim_start_matches('/');
+                // An empty object of that name stands for a folder in some tools.
+                let is_marker = (rest.is_empty() || rest.ends_with('/')) && meta.bytes == 0;
+                if !is_marker && many.filter.takes(rest) {
+                    let path = beneath(folder, rest)?;
+                    from.named(&meta.name).other_than(&path)?;
+                    // As `dir/x` and `dir//x`, below `dir`.
+                    if !taken.insert(path.clone()) {
+                        return Err(Error::Request(format!("two objects would both be {}", path.display())));
+                    }
+                    pairs.push((path, meta.name, meta.bytes));
                 }
-                pairs.push((path, meta.name, meta.bytes));
             }
-        }
-        Ok(self.carry_out(Way::Get, from, pairs, many.dry_run).await)
+            Ok(self.carry_out(Way::Get, from, pairs, many.dry_run).await)
+        })
     }
 
     /// What would come of a file, or a stream, of so many bytes, of what is said only.
     ///
     /// # Errors
     /// When either side can't be looked at.
-    pub async fn dry(&self, way: Way, path: &Path, place: &Place, bytes: u64) -> Result<Done, Error> {
-        let skipped = self.would_skip(way, path, place).await?;
-        let left_alone = |skipped| Moved { bytes, skipped: Some(skipped), ..Moved::default() };
-        Ok(skipped.map(left_alone).map_or(Done::Said, Done::from))
+    pub fn dry<'a>(&'a self, way: Way, path: &'a Path, place: &'a Place, bytes: u64) -> Boxed<'a, Result<Done, Error>> {
+        Box::pin(async move {
+            let skipped = self.would_skip(way, path, place).await?;
+            let left_alone = |skipped| Moved { bytes, skipped: Some(skipped), ..Moved::default() };
+            Ok(skipped.map(left_alone).map_or(Done::Said, Done::from))
+        })
     }
 
     async fn would_skip(&self, way: Way, path: &Path, place: &Place) -> Result<Option<Skipped>, Error> {

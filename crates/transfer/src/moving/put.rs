@@ -13,6 +13,7 @@ use super::patience::Went;
 use super::requests::{Log, Requests};
 use super::source::{self, Source};
 use super::{Gate, Moved, Mover, Place, Skipped, forget};
+use crate::Boxed;
 use crate::crc64::crc64_of_blocks;
 use crate::error::Error;
 use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side, end_of};
@@ -47,39 +48,41 @@ impl Mover {
     /// When the file is the object itself, when it can't be read or changes meanwhile, when the store refuses it, when
     /// what an earlier attempt left behind is of another file. What was sent of it is remembered if there is a folder
     /// of journals, and given up if not.
-    pub async fn put_file(&self, path: &Path, to: &Place) -> Result<Moved, Error> {
-        let began = Instant::now();
-        to.other_than(path)?;
-        if let Some(stream) = self.or_stopped(source::endless(path)).await?? {
-            return self.put_stream(stream, to).await;
-        }
-        let source = Source::open(path)?;
-        self.has_memory_for(source.bytes, to)?;
-        let (before, latency_s) = tokio::select! {
-            asked = self.head(to) => asked?,
-            never = self.connect(&source, to) => match never {},
-        };
-        if let Some(skipped) = self.is_skipped(&source, before.as_ref()).await? {
-            let elapsed_s = began.elapsed().as_secs_f64();
-            return Ok(Moved { bytes: source.bytes, elapsed_s, skipped: Some(skipped), ..Moved::default() });
-        }
-        let limits = to.store.limits();
-        let single_bytes =
-            SINGLE_BYTES.min(self.terms.memory_bytes).max(limits.min_block_bytes).min(limits.max_put_bytes);
-        let (mut moved, meta) = if source.bytes <= single_bytes {
-            let permit = self.gate_to(&*to.store).pass(source.bytes).await?;
-            let block = source.clone().block(0, source.bytes, &self.buffers).await?;
-            source.check()?;
-            let sum = Sum { bytes: source.bytes, crc64: block.crc64 };
-            let (meta, requests) = self.gently(to, self.put_block(to, block, before.as_ref())).await?;
-            drop(permit);
-            (Moved { bytes: sum.bytes, blocks: 1, crc64: Some(sum.crc64), requests, ..Moved::default() }, meta)
-        } else {
-            self.put_blocks(&source, to, before.as_ref(), (began, latency_s)).await?
-        };
-        moved.elapsed_s = began.elapsed().as_secs_f64();
-        self.verify(to, &meta, &mut moved, PUT).await?;
-        Ok(moved)
+    pub fn put_file<'a>(&'a self, path: &'a Path, to: &'a Place) -> Boxed<'a, Result<Moved, Error>> {
+        Box::pin(async move {
+            let began = Instant::now();
+            to.other_than(path)?;
+            if let Some(mut stream) = self.or_stopped(source::endless(path)).await?? {
+                return self.put_stream(&mut stream, to).await;
+            }
+            let source = Source::open(path)?;
+            self.has_memory_for(source.bytes, to)?;
+            let (before, latency_s) = tokio::select! {
+                asked = self.head(to) => asked?,
+                never = self.connect(&source, to) => match never {},
+            };
+            if let Some(skipped) = self.is_skipped(&source, before.as_ref()).await? {
+                let elapsed_s = began.elapsed().as_secs_f64();
+                return Ok(Moved { bytes: source.bytes, elapsed_s, skipped: Some(skipped), ..Moved::default() });
+            }
+            let limits = to.store.limits();
+            let single_bytes =
+                SINGLE_BYTES.min(self.terms.memory_bytes).max(limits.min_block_bytes).min(limits.max_put_bytes);
+            let (mut moved, meta) = if source.bytes <= single_bytes {
+                let permit = self.gate_to(&*to.store).pass(source.bytes).await?;
+                let block = source.clone().block(0, source.bytes, &self.buffers).await?;
+                source.check()?;
+                let sum = Sum { bytes: source.bytes, crc64: block.crc64 };
+                let (meta, requests) = self.gently(to, self.put_block(to, block, before.as_ref())).await?;
+                drop(permit);
+                (Moved { bytes: sum.bytes, blocks: 1, crc64: Some(sum.crc64), requests, ..Moved::default() }, meta)
+            } else {
+                self.put_blocks(&source, to, before.as_ref(), (began, latency_s)).await?
+            };
+            moved.elapsed_s = began.elapsed().as_secs_f64();
+            self.verify(to, &meta, &mut moved, PUT).await?;
+            Ok(moved)
+        })
     }
 
     /// Makes the connections that blocks are going to need while a store that is far away is asked what it has. Who

@@ -13,6 +13,7 @@ use super::patience::Went;
 use super::put::{PUT, Sum, crc64_of};
 use super::requests::Log;
 use super::{Moved, Mover, Place, Progress, Skipped, forget};
+use crate::Boxed;
 use crate::buffers::{Filling, STEP_BYTES};
 use crate::error::Error;
 use crate::journal::{Part, Piece, Side};
@@ -30,6 +31,9 @@ fn block_bytes(index: usize, limits: &Limits, memory_bytes: u64) -> u64 {
     first.saturating_mul(1 << doublings.min(40)).min(limits.max_block_bytes)
 }
 
+/// A stream to read.
+type Input<'a> = dyn AsyncRead + Unpin + Send + 'a;
+
 impl Mover {
     /// How large the first block of a stream is, if memory has room for it.
     pub(super) fn first_bytes(&self, to: &Place) -> Result<u64, Error> {
@@ -41,54 +45,56 @@ impl Mover {
     ///
     /// # Errors
     /// When the stream can't be read, or the store refuses what comes; then what was sent is given up.
-    pub async fn put_stream(&self, mut stream: impl AsyncRead + Unpin + Send, to: &Place) -> Result<Moved, Error> {
-        let began = Instant::now();
-        let limits = to.store.limits();
-        let first_bytes = self.first_bytes(to)?;
-        let (before, _) = self.head(to).await?;
-        if self.terms.no_clobber && before.is_some() {
-            let elapsed_s = began.elapsed().as_secs_f64();
-            return Ok(Moved { elapsed_s, skipped: Some(Skipped::Exists), ..Moved::default() });
-        }
-        let permit = self.gate_to(&*to.store).pass(first_bytes).await?;
-        let first = self.read(&mut stream, first_bytes).await?;
-        let is_all = (first.bytes.len() as u64) < first_bytes;
-        let (mut moved, meta) = if is_all && first.bytes.len() as u64 <= limits.max_put_bytes {
-            let (bytes, crc64) = (first.bytes.len() as u64, Some(first.crc64));
-            let (meta, requests) = self.gently(to, self.put_block(to, first, before.as_ref())).await?;
-            drop(permit);
-            (Moved { bytes, blocks: 1, crc64, requests, ..Moved::default() }, meta)
-        } else {
-            let options = self.put_options(&to.name);
-            let upload = self.begin(to, &options).await?;
-            let source = Side { place: "-".into(), version: None, bytes: 0 };
-            let note = self.note(source, to, before.as_ref(), &upload);
-            let sent = self.gently(to, self.send(first, permit, &mut stream, to, &upload, began)).await;
-            let committed = match sent {
-                Ok((parts, log)) => self.commit_stream(to, &upload, (parts, log), before.as_ref()).await,
-                Err(error) => Err(error),
-            };
-            match committed {
-                Ok(done) => {
-                    forget(note);
-                    done
-                }
-                Err(error) => {
-                    self.give_up(to, &upload, note).await;
-                    return Err(error);
-                }
+    pub fn put_stream<'a>(&'a self, stream: &'a mut Input<'a>, to: &'a Place) -> Boxed<'a, Result<Moved, Error>> {
+        Box::pin(async move {
+            let began = Instant::now();
+            let limits = to.store.limits();
+            let first_bytes = self.first_bytes(to)?;
+            let (before, _) = self.head(to).await?;
+            if self.terms.no_clobber && before.is_some() {
+                let elapsed_s = began.elapsed().as_secs_f64();
+                return Ok(Moved { elapsed_s, skipped: Some(Skipped::Exists), ..Moved::default() });
             }
-        };
-        moved.elapsed_s = began.elapsed().as_secs_f64();
-        self.verify(to, &meta, &mut moved, PUT).await?;
-        Ok(moved)
+            let permit = self.gate_to(&*to.store).pass(first_bytes).await?;
+            let first = self.read(stream, first_bytes).await?;
+            let is_all = (first.bytes.len() as u64) < first_bytes;
+            let (mut moved, meta) = if is_all && first.bytes.len() as u64 <= limits.max_put_bytes {
+                let (bytes, crc64) = (first.bytes.len() as u64, Some(first.crc64));
+                let (meta, requests) = self.gently(to, self.put_block(to, first, before.as_ref())).await?;
+                drop(permit);
+                (Moved { bytes, blocks: 1, crc64, requests, ..Moved::default() }, meta)
+            } else {
+                let options = self.put_options(&to.name);
+                let upload = self.begin(to, &options).await?;
+                let source = Side { place: "-".into(), version: None, bytes: 0 };
+                let note = self.note(source, to, before.as_ref(), &upload);
+                let sent = self.gently(to, self.send(first, permit, stream, to, &upload, began)).await;
+                let committed = match sent {
+                    Ok((parts, log)) => self.commit_stream(to, &upload, (parts, log), before.as_ref()).await,
+                    Err(error) => Err(error),
+                };
+                match committed {
+                    Ok(done) => {
+                        forget(note);
+                        done
+                    }
+                    Err(error) => {
+                        self.give_up(to, &upload, note).await;
+                        return Err(error);
+                    }
+                }
+            };
+            moved.elapsed_s = began.elapsed().as_secs_f64();
+            self.verify(to, &meta, &mut moved, PUT).await?;
+            Ok(moved)
+        })
     }
 
     async fn send(
         &self,
         first: Block,
         room: tokio::sync::OwnedSemaphorePermit,
-        stream: &mut (impl AsyncRead + Unpin + Send),
+        stream: &mut Input<'_>,
         to: &Place,
         upload: &Upload,
         began: Instant,
@@ -159,7 +165,7 @@ impl Mover {
     }
 
     /// As much as there is, up to so many bytes.
-    async fn read(&self, stream: &mut (impl AsyncRead + Unpin + Send), most: u64) -> Result<Block, Error> {
+    async fn read(&self, stream: &mut Input<'_>, most: u64) -> Result<Block, Error> {
         let mut block = Filling::in_memory(&self.buffers, 0..most);
         while !block.room(STEP_BYTES).is_empty() {
             let read = self.or_stopped(stream.read(block.room(STEP_BYTES))).await?;

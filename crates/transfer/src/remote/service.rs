@@ -16,7 +16,7 @@ use super::ini::Profile;
 use super::keys::Keys;
 use super::open::{Options, aws_region};
 use super::refusal::{clock, retry_after};
-use crate::{Attempt, Failure};
+use crate::{Attempt, Boxed, Failure};
 
 /// A service of a cloud's, by its HTTP interface. Each request is made once; of credentials nothing is shown.
 pub struct Service {
@@ -92,17 +92,19 @@ impl Service {
     ///
     /// # Errors
     /// Where there is no answer, or no token.
-    pub async fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<Reply, Failure> {
-        let query = if query.is_empty() { String::new() } else { format!("?{}", encoded_query(query)) };
-        self.ask(&format!("{path}{query}"), None).await
+    pub fn get<'a>(&'a self, path: &'a str, query: &'a [(&'a str, &'a str)]) -> Boxed<'a, Result<Reply, Failure>> {
+        Box::pin(async move {
+            let query = if query.is_empty() { String::new() } else { format!("?{}", encoded_query(query)) };
+            self.ask(&format!("{path}{query}"), None).await
+        })
     }
 
     /// Sends something to a path.
     ///
     /// # Errors
     /// As for [`Self::get`]; [`Kind::Unanswered`](crate::Kind::Unanswered) if it may have been carried out.
-    pub async fn post(&self, path: &str, kind: &'static str, body: &str) -> Result<Reply, Failure> {
-        self.ask(path, Some((kind, body))).await
+    pub fn post<'a>(&'a self, path: &'a str, kind: &'static str, body: &'a str) -> Boxed<'a, Result<Reply, Failure>> {
+        Box::pin(async move { self.ask(path, Some((kind, body))).await })
     }
 
     async fn ask(&self, path: &str, body: Option<(&'static str, &str)>) -> Result<Reply, Failure> {

@@ -243,7 +243,8 @@ fn changed_bytes_are_noticed_by_whom_it_says() {
                 let said = got.unwrap_err().to_string();
                 assert!(is_said(&said) && !target.exists(), "{said}");
                 fault();
-                let said = run(mover(terms()).get_stream(&place(&running), std::io::sink())).unwrap_err().to_string();
+                let said =
+                    run(mover(terms()).get_stream(&place(&running), &mut std::io::sink())).unwrap_err().to_string();
                 assert!(is_said(&said), "{said}");
             }
             Dialect::Azure => assert!(got.is_ok() && fs::read(&target).unwrap() == content),

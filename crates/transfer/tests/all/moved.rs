@@ -60,7 +60,7 @@ fn a_stream_goes_there_and_an_upload_that_fails_is_given_up() {
             let running = start(Served { faults, ..served.clone() });
             let place: Place = open(&address(&running, "stream"), &options_for(&running)).unwrap().into();
             let mover = Mover::new(terms(), Stop::default(), Box::new(()));
-            let moved = run(mover.put_stream(&content[..], &place));
+            let moved = run(mover.put_stream(&mut &content[..], &place));
             assert_eq!(moved.is_ok(), is_right, "{moved:?}");
             assert_eq!(running.object("bucket", "stream"), is_right.then(|| content.clone()));
         }
@@ -78,7 +78,7 @@ fn put(served: Served, bytes_count: usize, terms: Terms, is_stream: bool) -> Mov
     let mover = Mover::new(terms, Stop::default(), Box::new(()));
     let moved = run(async {
         match is_stream {
-            true => mover.put_stream(&content[..], &place).await,
+            true => mover.put_stream(&mut &content[..], &place).await,
             false => mover.put_file(&source, &place).await,
         }
     });

@@ -199,7 +199,7 @@ fn what_is_read_back_has_room_of_its_own() {
     for verify in [true, false] {
         let terms = Terms { verify, memory_bytes: 100_000, ..terms() };
         let store = Memory { knows_crc64: false, ..Memory::new(ANY) };
-        run(in_time(mover(terms.clone()).put_stream(&content[..], &store.place("a"))));
+        run(in_time(mover(terms.clone()).put_stream(&mut &content[..], &store.place("a"))));
         assert_eq!(store.bytes("a").unwrap(), content);
         store.script(|call, _| (call == Call::Put).then_some(Fault::Loses(Kind::Unanswered)));
         run(in_time(mover(terms.clone()).put_file(&path, &store.place("b"))));
@@ -330,7 +330,7 @@ fn a_disk_without_room_is_said() {
     let error = run(mover(terms()).get_file(&store.place("a"), &folder.path().join("file/b"))).unwrap_err();
     assert!(error.to_string().contains("can't make"), "{error}");
     let full = std::path::Path::new("/dev/full");
-    let out = OpenOptions::new().write(true).open(full).unwrap();
-    let error = run(mover(terms()).get_stream(&store.place("a"), out)).unwrap_err();
+    let mut out = OpenOptions::new().write(true).open(full).unwrap();
+    let error = run(mover(terms()).get_stream(&store.place("a"), &mut out)).unwrap_err();
     assert!(error.to_string().contains("No space left"), "{error}");
 }

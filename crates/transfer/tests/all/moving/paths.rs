@@ -53,10 +53,10 @@ fn memory_caps_what_is_under_way_both_ways() {
             assert!((memory_bytes / 16..=memory_bytes).contains(&most), "{most} of {memory_bytes}");
         };
         let place = store.place("a");
-        most(&|| simulate(mover.put_stream(&content[..], &place)).unwrap());
+        most(&|| simulate(mover.put_stream(&mut &content[..], &place)).unwrap());
         most(&|| simulate(mover.put_file(&path, &place)).unwrap());
         most(&|| simulate(mover.get_file(&place, &folder.path().join("target"))).unwrap());
-        most(&|| simulate(mover.get_stream(&place, std::io::sink())).unwrap());
+        most(&|| simulate(mover.get_stream(&place, &mut std::io::sink())).unwrap());
     }
 }
 

@@ -46,13 +46,14 @@ fn streams_of_unknown_length() {
     for bytes in [0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 7_000_000] {
         let content = noise(bytes);
         let store = Memory::new(Limits { max_blocks: 30, ..ANY });
-        let moved = run(mover(Terms { verify: true, ..terms() }).put_stream(&content[..], &store.place("a"))).unwrap();
+        let moved =
+            run(mover(Terms { verify: true, ..terms() }).put_stream(&mut &content[..], &store.place("a"))).unwrap();
         assert_eq!(store.bytes("a").unwrap(), content, "{bytes}");
         assert_eq!((moved.bytes, moved.crc64, moved.verified), (bytes as u64, Some(crc64(&content)), true));
     }
     // Blocks of 5 MiB double ten times; three blocks are too few.
     let store = Memory::new(Limits { max_block_bytes: 1 << 20, max_blocks: 3, ..ANY });
-    let error = run(mover(terms()).put_stream(&noise(5 << 20)[..], &store.place("a"))).unwrap_err();
+    let error = run(mover(terms()).put_stream(&mut &noise(5 << 20)[..], &store.place("a"))).unwrap_err();
     assert!(error.to_string().contains("3 blocks at most"), "{error}");
     assert!(store.lock().uploads.is_empty() && store.bytes("a").is_none());
 }
@@ -125,7 +126,7 @@ fn memory_for_no_block_is_refused() {
         for error in [
             run(mover.put_file(&path, &store.place("a"))).unwrap_err(),
             run(mover.put_many(&[folder.path().into()], &store.place("a/"), &Many::default())).unwrap_err(),
-            run(mover.put_stream(&content[..], &store.place("a"))).unwrap_err(),
+            run(mover.put_stream(&mut &content[..], &store.place("a"))).unwrap_err(),
             run(mover.put_many(&["/dev/null".into()], &store.place("a/"), &said)).unwrap_err(),
         ] {
             assert!(error.to_string().contains(&format!("--memory {least} ")), "{error}");
@@ -143,7 +144,7 @@ fn memory_for_no_block_is_refused() {
         run(mover.put_file(&path, &store.place("a"))).unwrap();
         assert!(store.bytes("a").unwrap() == content && store.lock().under_way.1 <= memory_bytes);
         if memory_bytes >= limits.min_block_bytes {
-            run(mover.put_stream(&content[..], &store.place("b"))).unwrap();
+            run(mover.put_stream(&mut &content[..], &store.place("b"))).unwrap();
             assert!(store.bytes("b").unwrap() == content && store.lock().under_way.1 <= memory_bytes);
         }
     }
@@ -166,7 +167,7 @@ fn what_is_there_is_left_alone_if_asked() {
         assert_eq!(run(unchanged.get_file(&place, &target)).unwrap().skipped, Some(Skipped::Unchanged));
         let kept = mover(Terms { no_clobber: true, ..terms() });
         assert_eq!(run(kept.put_file(&path, &place)).unwrap().skipped, Some(Skipped::Exists));
-        assert_eq!(run(kept.put_stream(&b"x"[..], &place)).unwrap().skipped, Some(Skipped::Exists));
+        assert_eq!(run(kept.put_stream(&mut &b"x"[..], &place)).unwrap().skipped, Some(Skipped::Exists));
         assert_eq!(run(kept.get_file(&place, &target)).unwrap().skipped, Some(Skipped::Exists));
         assert_eq!(store.lock().sent_bytes, sent);
         // One byte differs.
