@@ -86,7 +86,7 @@ fn power() -> anyhow::Result<()> {
                     peer_seconds / seconds
                 );
             }
-            Err(reason) => println!("  hyperfine left out: {reason}"),
+            Err(reason) => println!("  hyperfine was skipped: {reason}"),
         }
     }
     Ok(())

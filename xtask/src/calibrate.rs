@@ -105,7 +105,7 @@ fn count(condition: &Condition, comparisons: u64) -> anyhow::Result<u64> {
             let peer = match &peer {
                 None => String::new(),
                 Some(Ok(())) => format!("; by Welch's test of hyperfine's samples {significant}"),
-                Some(Err(reason)) => format!("; hyperfine left out: {reason}"),
+                Some(Err(reason)) => format!("; hyperfine was skipped: {reason}"),
             };
             let (name, mean) = (condition.name, pairs / index);
             println!("  {name}: {index} comparisons of {mean} pairs at the mean, {decided} decided{peer}");

@@ -124,9 +124,10 @@ impl fmt::Display for Changes {
         let packages = if packages.is_empty() { "none".into() } else { packages.join(", ") };
         write!(
             f,
-            "changed since {}, without documentation: {} files; packages: {packages}",
+            "changed since {}, without documentation: {} {}; packages: {packages}",
             self.since,
-            self.files.len()
+            self.files.len(),
+            if self.files.len() == 1 { "file" } else { "files" },
         )
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Error;
 
-use crate::part::{Input, LeftOut, Part};
+use crate::part::{Input, Part, Skipped};
 use crate::tools::{self, Need};
 
 const SYNC: &[Input] = &[Input::Package("ascertain-sync"), Input::Path("xtask/src/checkers.rs")];
@@ -75,7 +75,7 @@ fn thread_sanitizer() -> anyhow::Result<()> {
     let list = [&variables[..], &["cargo"], &options, &["--", "--list"]].concat();
     let listed = String::from_utf8_lossy(&tools::capture("env", &list)?.stderr).into_owned();
     if let Some(fatal) = listed.lines().find(|line| line.contains("FATAL: ThreadSanitizer")) {
-        return Err(Error::new(LeftOut(fatal.into())));
+        return Err(Error::new(Skipped(fatal.into())));
     }
     // A child made by fork has no sanitizer of its own.
     tools::cargo_test(&variables, &options, &[TESTS, &["reclamation_stress::", "--skip", "child"]].concat())

@@ -80,7 +80,7 @@ impl Costs {
         let cost_s = |part: &Part| self.0.get(part.name).map_or(f64::INFINITY, |cost| cost.total_s());
         let mut affected = affected;
         affected.sort_by(|a, b| a.0.cmp(&b.0).then(cost_s(a.1).total_cmp(&cost_s(b.1))));
-        let (mut total_s, mut chosen, mut left_out) = (0.0, Vec::new(), Vec::new());
+        let (mut total_s, mut chosen, mut not_run) = (0.0, Vec::new(), Vec::new());
         for (_, part) in affected {
             let part_s = cost_s(part);
             if total_s + part_s <= LIMIT_S {
@@ -95,10 +95,10 @@ impl Costs {
                 } else {
                     "its cost is not recorded yet: `cargo xtask test --all` does that".to_owned()
                 };
-                left_out.push(format!("{}: its inputs changed, but {reason}", part.name));
+                not_run.push(format!("{}: its inputs changed, but {reason}", part.name));
             }
         }
-        (chosen, left_out)
+        (chosen, not_run)
     }
 }
 
@@ -163,13 +163,10 @@ total           300    301
         costs.record("near", Cost { build_s: 1000.0, run_s: 200.0 });
         costs.record("far", Cost { build_s: 400.0, run_s: 0.0 });
         costs.record("cheap", Cost { build_s: 100.0, run_s: 0.0 });
-        let (chosen, left_out) = costs.within_limit(vec![(2, &FAR), (3, &CHEAP), (0, &NEAR), (0, &NEW)]);
+        let (chosen, not_run) = costs.within_limit(vec![(2, &FAR), (3, &CHEAP), (0, &NEAR), (0, &NEW)]);
         assert_eq!(chosen.iter().map(|part| part.name).collect::<Vec<_>>(), ["near", "cheap"]);
-        assert_eq!(left_out.len(), 2);
-        assert!(left_out[0].starts_with("new: its inputs changed, but its cost is not recorded yet"), "{left_out:?}");
-        assert!(
-            left_out[1].starts_with("far: its inputs changed, but its 400 s exceed the 25 minutes"),
-            "{left_out:?}"
-        );
+        assert_eq!(not_run.len(), 2);
+        assert!(not_run[0].starts_with("new: its inputs changed, but its cost is not recorded yet"), "{not_run:?}");
+        assert!(not_run[1].starts_with("far: its inputs changed, but its 400 s exceed the 25 minutes"), "{not_run:?}");
     }
 }

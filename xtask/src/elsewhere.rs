@@ -4,7 +4,7 @@ use anyhow::{Error, ensure};
 use serde_json::Value;
 
 use crate::checkers;
-use crate::part::{Input, LeftOut, Part};
+use crate::part::{Input, Part, Skipped};
 use crate::tools::{self, Need};
 
 const THIS: Input = Input::Path("xtask/src/elsewhere.rs");
@@ -97,7 +97,7 @@ const MUSL_NEEDS: &[Need] = if MUSL_IS_HERE { &[Need::RustTarget(MUSL), MUSL_CC]
 /// A program that is linked statically is what people copy to servers.
 fn musl() -> anyhow::Result<()> {
     if !MUSL_IS_HERE {
-        return Err(Error::new(LeftOut(format!("{MUSL} does not run here"))));
+        return Err(Error::new(Skipped(format!("{MUSL} does not run here"))));
     }
     let plain = ["CARGO_PROFILE_DEV_DEBUG=0"];
     let tests = ["test", "--target", MUSL, "--package", "ascertain-sys", "--package", "ascertain-sync"];
@@ -131,7 +131,7 @@ const EMULATOR: &[Need] = if cfg!(target_arch = "aarch64") {
 fn emulated() -> anyhow::Result<()> {
     if cfg!(target_arch = "aarch64") {
         let why = "this machine needs no emulation: the other tests ran the same code";
-        return Err(Error::new(LeftOut(why.into())));
+        return Err(Error::new(Skipped(why.into())));
     }
     let test = |arguments: &[&str], options: &[&str]| {
         let variables = [

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Error, ensure};
 use serde_json::Value;
 
-use crate::part::{Input, LeftOut, Part};
+use crate::part::{Input, Part, Skipped};
 use crate::tools::{self, Need};
 
 const IS_HERE: bool = cfg!(all(target_os = "linux", target_arch = "x86_64"));
@@ -51,7 +51,7 @@ poweroff -f
 /// Emulated, for what one machine's hypervisor lets its guests do is not what another's does.
 fn kernel_tls() -> anyhow::Result<()> {
     if !IS_HERE {
-        return Err(Error::new(LeftOut("the guest needs an x86-64 machine".into())));
+        return Err(Error::new(Skipped("the guest needs an x86-64 machine".into())));
     }
     let tests = tests_of("ascertain-experiments")?;
     let folder = tools::new_folder("xtask-guest")?;
@@ -97,10 +97,10 @@ fn tests_of(package: &str) -> anyhow::Result<String> {
 
 /// Unpacks Debian's kernel, which is installed nowhere, with the modules that encrypt: the kernel's path.
 fn kernel(folder: &str) -> anyhow::Result<String> {
-    let missing = |error: Error| Error::new(LeftOut(format!("{KERNEL}: {error:#}")));
+    let missing = |error: Error| Error::new(Skipped(format!("{KERNEL}: {error:#}")));
     let depends = tools::said("apt-cache", &["depends", KERNEL]).map_err(missing)?;
     let package = depends.split_whitespace().find(|word| word.starts_with("linux-image-") && *word != KERNEL);
-    let none = || LeftOut(format!("apt-cache knows no {KERNEL}: it is a package of Debian's"));
+    let none = || Skipped(format!("apt-cache knows no {KERNEL}: it is a package of Debian's"));
     let package = package.ok_or_else(|| Error::msg(none()))?;
     tools::said("sh", &["-c", "cd \"$0\" && apt-get download -qq \"$1\"", folder, package]).map_err(missing)?;
     // Newer ones have them below usr.

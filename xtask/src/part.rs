@@ -75,12 +75,12 @@ pub fn all() -> impl Iterator<Item = &'static Part> {
 
 /// The error of a part that cannot run on this machine, with the reason.
 #[derive(Debug)]
-pub struct LeftOut(pub String);
+pub struct Skipped(pub String);
 
-impl fmt::Display for LeftOut {
+impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for LeftOut {}
+impl std::error::Error for Skipped {}

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Error, ensure};
 
-use crate::part::{LeftOut, Part};
+use crate::part::{Part, Skipped};
 use crate::tools::{self, Need};
 use crate::{checkers, durations, packages};
 
@@ -44,15 +44,15 @@ pub const PARTS: &[Part] = &[
     Part::quick("workflows and action.yml, by actionlint", &[ACTIONLINT], actionlint),
     Part::quick("dependencies, by cargo-deny", &[DENY], deny),
     Part::quick("crates that a user's own bench builds", &[], packages::crates_of_a_bench),
-    Part::quick("servers, installed for the tests", SERVERS, || Ok(())),
-    Part::quick("stores and their clients, installed for the tests", STORES, || Ok(())),
+    Part::quick("install the servers that tests start", SERVERS, || Ok(())),
+    Part::quick("install the stores that tests start, and their clients", STORES, || Ok(())),
     Part::quick("unit, property, calibration and end-to-end tests", &[], || {
         tools::build_workspace_tests()?;
         tools::cargo_test(&[], &["test", "--workspace"], &[])
     }),
     Part::quick("synchronisation under loom", &[], checkers::loom),
     Part::quick("synchronisation under x86-TSO, at a bounded depth", &[], || checkers::tso(&[])),
-    Part::quick("a shell script that counts for itself", &[], until_decided),
+    Part::quick("examples/until-decided.sh", &[], until_decided),
     Part::quick("barrierd on this kernel", &[], barrierd),
     Part::quick("reports in a browser", &[Need::Debian("chromium", "chromium"), Need::Npm], browser),
 ];
@@ -113,7 +113,7 @@ fn barrierd() -> anyhow::Result<()> {
     let output = tools::capture(tools::test_binary()?, &["barrierd", "--once"])?;
     match output.status.code() {
         Some(0) => Ok(()),
-        Some(4) => Err(Error::new(LeftOut(String::from_utf8_lossy(&output.stderr).trim().into()))),
+        Some(4) => Err(Error::new(Skipped(String::from_utf8_lossy(&output.stderr).trim().into()))),
         code => anyhow::bail!("barrierd --once: exit code {code:?}"),
     }
 }

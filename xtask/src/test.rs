@@ -9,7 +9,7 @@ use anyhow::{Context, Error, bail, ensure};
 
 use crate::changes::Changes;
 use crate::costs::{self, Cost, Costs};
-use crate::part::{self, LeftOut, Part};
+use crate::part::{self, Part, Skipped};
 use crate::tools::{self, Need};
 
 pub const USAGE: &str = "\
@@ -24,7 +24,7 @@ of the words in their names. All parts run, also after a failure. A table of cos
                        hours (`24h`), as long as their recorded costs add up to at most 25 minutes
 --stress [SEED]        instead, run all tests, in random order within each program, on a machine that is kept busy
 --fail-fast            stop after the first failure
---no-install           install nothing: leave out the parts that lack a tool
+--no-install           install nothing: skip the parts that lack a tool
 --list                 print the names of all parts";
 
 /// The options of the command.
@@ -41,6 +41,7 @@ pub struct Options {
 pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     let mut options = Options { is_installing: true, ..Options::default() };
     let mut stress = None;
+    let count = arguments.len();
     let mut arguments = arguments.iter().map(String::as_str).peekable();
     while let Some(argument) = arguments.next() {
         match argument {
@@ -52,6 +53,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
             "--stress" => {
                 let seed = arguments.next_if(|next| next.parse::<u64>().is_ok());
                 stress = Some(seed.and_then(|seed| seed.parse().ok()));
+                ensure!(count == if seed.is_some() { 2 } else { 1 }, "--stress takes only a seed\n{USAGE}");
             }
             "--fail-fast" => options.is_fail_fast = true,
             "--no-install" => options.is_installing = false,
@@ -76,7 +78,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
 
 fn run_parts(options: &Options) -> anyhow::Result<()> {
     let mut costs = Costs::read()?;
-    let Choice { parts, left_out } = choose(options, &costs)?;
+    let Choice { parts, not_run } = choose(options, &costs)?;
     if options.is_installing {
         announce(&parts);
     }
@@ -97,12 +99,12 @@ fn run_parts(options: &Options) -> anyhow::Result<()> {
     }
     println!("\n{}", costs::table(results.iter().map(|(part, result)| (part.name, result.cost, result.word()))));
     println!("installing tools: {:.0} s", results.iter().map(|(_, result)| result.install_s).sum::<f64>());
-    for line in left_out {
+    for line in not_run {
         println!("not run: {line}");
     }
     for (part, result) in &results {
-        for line in &result.left_out {
-            println!("left out: {}: {line}", part.name);
+        for line in &result.skipped {
+            println!("skipped: {}: {line}", part.name);
         }
     }
     for line in ignored(&tools::root().join("crates"))? {
@@ -116,7 +118,7 @@ fn run_parts(options: &Options) -> anyhow::Result<()> {
             failed += 1;
         }
     }
-    let skipped: usize = results.iter().map(|(_, result)| result.left_out.len()).sum();
+    let skipped: usize = results.iter().map(|(_, result)| result.skipped.len()).sum();
     let passed = results.iter().filter(|(_, result)| result.is_passed()).count();
     println!("{passed} passed, {failed} failed, {skipped} skipped");
     ensure!(failed == 0, "parts of the tests failed; they are listed above");
@@ -126,7 +128,7 @@ fn run_parts(options: &Options) -> anyhow::Result<()> {
 /// The parts to run, and the others with the reasons why they do not run.
 struct Choice {
     parts: Vec<&'static Part>,
-    left_out: Vec<String>,
+    not_run: Vec<String>,
 }
 
 fn choose(options: &Options, costs: &Costs) -> anyhow::Result<Choice> {
@@ -134,31 +136,31 @@ fn choose(options: &Options, costs: &Costs) -> anyhow::Result<Choice> {
         let is_named = |part: &&Part| options.words.iter().any(|word| part.name.contains(word));
         let parts: Vec<_> = part::all().filter(is_named).collect();
         ensure!(!parts.is_empty(), "no part of the tests has `{}` in its name", options.words.join("` or `"));
-        return Ok(Choice { parts, left_out: Vec::new() });
+        return Ok(Choice { parts, not_run: Vec::new() });
     }
     let (slow, mut parts): (Vec<_>, Vec<_>) = part::all().partition(|part| part.inputs().is_some());
     if options.is_all {
         parts.extend(slow);
-        return Ok(Choice { parts, left_out: Vec::new() });
+        return Ok(Choice { parts, not_run: Vec::new() });
     }
     let Some(revision) = &options.changed_since else {
-        let left_out = vec![format!("{} slow parts: `cargo xtask test --all` runs them", slow.len())];
-        return Ok(Choice { parts, left_out });
+        let not_run = vec![format!("{} slow parts: `cargo xtask test --all` runs them", slow.len())];
+        return Ok(Choice { parts, not_run });
     };
     let changes = Changes::since(revision)?;
     println!("{changes}");
     let mut affected = Vec::new();
-    let mut left_out = Vec::new();
+    let mut not_run = Vec::new();
     for part in slow {
         match changes.distance(part.inputs().unwrap_or_default()) {
             Some(distance) => affected.push((distance, part)),
-            None => left_out.push(format!("{}: none of its inputs changed", part.name)),
+            None => not_run.push(format!("{}: none of its inputs changed", part.name)),
         }
     }
     let (chosen, too_many) = costs.within_limit(affected);
     parts.extend(chosen);
-    left_out.extend(too_many);
-    Ok(Choice { parts, left_out })
+    not_run.extend(too_many);
+    Ok(Choice { parts, not_run })
 }
 
 /// The result of one part.
@@ -168,14 +170,14 @@ struct PartResult {
     /// Seconds that the installation of the part's tools took.
     install_s: f64,
     /// The reasons why the part, or some of its tests, did not run.
-    left_out: BTreeSet<String>,
+    skipped: BTreeSet<String>,
 }
 
 /// The outcome of a part that did not fail.
 #[derive(PartialEq, Eq)]
 enum Run {
     Passed,
-    LeftOut,
+    Skipped,
 }
 
 impl PartResult {
@@ -191,17 +193,17 @@ impl PartResult {
         let _ = fs::remove_file(tools::left_out_list());
         let install_s = start.elapsed().as_secs_f64();
         let (start, building) = (Instant::now(), tools::time_building());
-        let result = if missing.is_empty() { (part.run)() } else { Err(Error::new(LeftOut(missing))) };
+        let result = if missing.is_empty() { (part.run)() } else { Err(Error::new(Skipped(missing))) };
         let build = tools::time_building() - building;
         let cost = Cost { build_s: build.as_secs_f64(), run_s: start.elapsed().saturating_sub(build).as_secs_f64() };
         let tests = fs::read_to_string(tools::left_out_list()).unwrap_or_default();
-        let mut left_out: BTreeSet<String> = tests.lines().map(str::to_owned).collect();
+        let mut skipped: BTreeSet<String> = tests.lines().map(str::to_owned).collect();
         let outcome = match result {
             Ok(()) => Ok(Run::Passed),
-            Err(error) => match error.downcast::<LeftOut>() {
-                Ok(LeftOut(reason)) => {
-                    left_out.insert(reason);
-                    Ok(Run::LeftOut)
+            Err(error) => match error.downcast::<Skipped>() {
+                Ok(Skipped(reason)) => {
+                    skipped.insert(reason);
+                    Ok(Run::Skipped)
                 }
                 Err(error) => {
                     println!("{}: failed: {error:#}", part.name);
@@ -209,7 +211,7 @@ impl PartResult {
                 }
             },
         };
-        PartResult { outcome, cost, install_s, left_out }
+        PartResult { outcome, cost, install_s, skipped }
     }
 
     fn is_passed(&self) -> bool {
@@ -219,7 +221,7 @@ impl PartResult {
     fn word(&self) -> &'static str {
         match self.outcome {
             Ok(Run::Passed) => "passed",
-            Ok(Run::LeftOut) => "left out",
+            Ok(Run::Skipped) => "skipped",
             Err(_) => "FAILED",
         }
     }
@@ -282,7 +284,7 @@ mod tests {
         let choice = choose(&Options::default(), &Costs::default()).unwrap();
         assert!(choice.parts.iter().all(|part| part.inputs().is_none()));
         let slow = part::all().filter(|part| part.inputs().is_some()).count();
-        assert_eq!(choice.left_out, [format!("{slow} slow parts: `cargo xtask test --all` runs them")]);
+        assert_eq!(choice.not_run, [format!("{slow} slow parts: `cargo xtask test --all` runs them")]);
     }
 
     #[test]
@@ -291,9 +293,9 @@ mod tests {
         let result = PartResult::of(&part, false);
         assert_eq!((result.word(), result.is_passed()), ("FAILED", false));
         assert_eq!(result.outcome.err().map(|error| error.to_string()).as_deref(), Some("on purpose"));
-        let part = Part::quick("cannot run", &[], || Err(Error::new(LeftOut("no such kernel".into()))));
+        let part = Part::quick("cannot run", &[], || Err(Error::new(Skipped("no such kernel".into()))));
         let result = PartResult::of(&part, false);
-        assert_eq!(result.word(), "left out");
-        assert!(result.left_out.contains("no such kernel"));
+        assert_eq!(result.word(), "skipped");
+        assert!(result.skipped.contains("no such kernel"));
     }
 }
