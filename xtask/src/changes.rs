@@ -287,10 +287,12 @@ impl Graph {
         Ok(())
     }
 
-    /// Returns the package that a file belongs to, and the file's path in that package.
+    /// Returns the package that a file belongs to, and the file's path in that package. A package can lie in the folder
+    /// of another one. The file then belongs to the inner package.
     fn package_of<'a>(&self, path: &'a str) -> Option<(String, &'a str)> {
         let below = |folder: &str| path.strip_prefix(folder)?.strip_prefix('/');
-        self.folders.iter().find_map(|(package, folder)| Some((package.clone(), below(folder)?)))
+        let packages = self.folders.iter().filter_map(|(package, folder)| Some((package.clone(), below(folder)?)));
+        packages.min_by_key(|(_, rest)| rest.len())
     }
 
     /// Returns every package that the tests of `package` are built from, with the smallest number of steps to each.
@@ -425,7 +427,13 @@ mod tests {
         let steps = graph.steps_from("ascertain-cli");
         assert_eq!(steps.get("ascertain-cli"), Some(&0));
         assert!(steps.contains_key("ascertain-sys") && steps.contains_key("libc"), "{steps:?}");
-        assert_eq!(graph.package_of("crates/sync/src/lib.rs"), Some(("ascertain-sync".into(), "src/lib.rs")));
+        for (path, package, rest) in [
+            ("crates/sync/src/lib.rs", "ascertain-sync", "src/lib.rs"),
+            ("crates/experiments/src/lib.rs", "ascertain-experiments", "src/lib.rs"),
+            ("crates/experiments/sync/src/lib.rs", "ascertain-experiments-sync", "src/lib.rs"),
+        ] {
+            assert_eq!(graph.package_of(path), Some((package.into(), rest)));
+        }
         assert!(graph.steps_from("ascertain-fuzz").contains_key("ascertain-netlab"));
         let inputs = crate::part::all().filter_map(crate::part::Part::inputs).flatten();
         for input in inputs {

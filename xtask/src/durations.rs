@@ -15,7 +15,7 @@ use crate::tools;
 /// Comparisons that cannot fail because a machine is busy, each with its file, function and reason.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("crates/cli/tests/all/progress.rs", "until", ENDS_A_HANG),
-    ("crates/experiments/src/transfer/tests.rs", "a_bucket_is_full_when_a_move_begins", LEAST),
+    ("crates/experiments/storage/src/transfer/tests.rs", "a_bucket_is_full_when_a_move_begins", LEAST),
     ("crates/netlab/tests/all/link.rs", "a_connection_takes_a_round_trip", LEAST),
     ("crates/netlab/tests/all/store/faults.rs", "a_clock_that_is_wrong_refuses_everybody", OTHER_CLOCKS),
     ("crates/netlab/tests/all/store/faults.rs", "answers_are_as_late_as_they_are_to_be", LEAST),

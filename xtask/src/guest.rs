@@ -23,7 +23,7 @@ const NEEDS: &[Need] = if IS_HERE {
     &[]
 };
 
-const INPUTS: &[Input] = &[Input::Package("ascertain-experiments"), Input::Path("xtask/src/guest.rs")];
+const INPUTS: &[Input] = &[Input::Package("ascertain-experiments-networks"), Input::Path("xtask/src/guest.rs")];
 
 pub const PARTS: &[Part] =
     &[Part::slow("TLS by the kernel, in a guest whose kernel has it", NEEDS, INPUTS, kernel_tls)];
@@ -53,7 +53,7 @@ fn kernel_tls() -> anyhow::Result<()> {
     if !IS_HERE {
         return Err(Error::new(Skipped("the guest needs an x86-64 machine".into())));
     }
-    let tests = tests_of("ascertain-experiments")?;
+    let tests = tests_of("ascertain-experiments-networks")?;
     let folder = tools::new_folder("xtask-guest")?;
     let vmlinuz = kernel(&folder)?;
     let root = format!("{folder}/root");

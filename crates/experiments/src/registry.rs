@@ -1,117 +1,62 @@
 //! The only list of experiments.
 
 use ascertain_engine::experiment::Experiment;
-
-// A folder is named as its experiment is on the command line.
-#[cfg(feature = "sync")]
-#[path = "barrier/experiment.rs"]
-pub mod barrier;
-#[cfg(feature = "storage")]
-#[path = "cache-race/experiment.rs"]
-pub mod cache_race;
-#[cfg(feature = "numeric")]
-#[path = "cbrt/experiment.rs"]
-pub mod cbrt;
-#[cfg(feature = "sync")]
-#[path = "core-latency/experiment.rs"]
-pub mod core_latency;
-#[cfg(feature = "numeric")]
-#[path = "decimal/experiment.rs"]
-pub mod decimal;
-#[cfg(feature = "networks")]
-#[path = "dns-load/experiment.rs"]
-pub mod dns_load;
-#[cfg(feature = "networks")]
-#[path = "dns-propagation/experiment.rs"]
-pub mod dns_propagation;
-#[cfg(feature = "sync")]
-#[path = "event-count/experiment.rs"]
-pub mod event_count;
-#[cfg(feature = "networks")]
-#[path = "favouritism/experiment.rs"]
-pub mod favouritism;
 #[cfg(feature = "chance")]
-#[path = "fill-rate/experiment.rs"]
-pub mod fill_rate;
+use ascertain_experiments_chance as chance;
 #[cfg(feature = "networks")]
-#[path = "first-flight/experiment.rs"]
-pub mod first_flight;
+use ascertain_experiments_networks as networks;
 #[cfg(feature = "numeric")]
-#[path = "format-scaling/experiment.rs"]
-pub mod format_scaling;
-#[cfg(feature = "networks")]
-#[path = "https-throughput/experiment.rs"]
-pub mod https_throughput;
-#[cfg(feature = "networks")]
-#[path = "link-throughput/experiment.rs"]
-pub mod link_throughput;
-#[cfg(feature = "networks")]
-#[path = "link-truth/experiment.rs"]
-pub mod link_truth;
-#[cfg(feature = "sync")]
-#[path = "per-cpu/experiment.rs"]
-pub mod per_cpu;
-#[cfg(feature = "numeric")]
-#[path = "polynomial/experiment.rs"]
-pub mod polynomial;
-#[cfg(feature = "sync")]
-#[path = "reclamation/experiment.rs"]
-pub mod reclamation;
-#[cfg(feature = "chance")]
-#[path = "reshuffle/experiment.rs"]
-pub mod reshuffle;
-#[cfg(feature = "numeric")]
-#[path = "sum/experiment.rs"]
-pub mod sum;
+use ascertain_experiments_numeric as numeric;
 #[cfg(feature = "storage")]
-#[path = "transfer/experiment.rs"]
-pub mod transfer;
+use ascertain_experiments_storage as storage;
+#[cfg(feature = "sync")]
+use ascertain_experiments_sync as sync;
 
 /// Every experiment that ships, those of a family together.
 pub fn registry() -> &'static [&'static dyn Experiment] {
     &[
         #[cfg(feature = "numeric")]
-        &sum::Sum,
+        &numeric::Sum,
         #[cfg(feature = "numeric")]
-        &decimal::Decimal,
+        &numeric::Decimal,
         #[cfg(feature = "numeric")]
-        &cbrt::Cbrt,
+        &numeric::Cbrt,
         #[cfg(feature = "numeric")]
-        &polynomial::Polynomial,
+        &numeric::Polynomial,
         #[cfg(feature = "numeric")]
-        &format_scaling::FormatScaling,
+        &numeric::FormatScaling,
         #[cfg(feature = "sync")]
-        &core_latency::CoreLatency,
+        &sync::CoreLatency,
         #[cfg(feature = "sync")]
-        &event_count::EventCount,
+        &sync::EventCount,
         #[cfg(feature = "sync")]
-        &per_cpu::PerCpu,
+        &sync::PerCpu,
         #[cfg(feature = "sync")]
-        &reclamation::Reclamation,
+        &sync::Reclamation,
         #[cfg(feature = "sync")]
-        &barrier::Barrier,
+        &sync::Barrier,
         #[cfg(feature = "networks")]
-        &first_flight::FirstFlight,
+        &networks::FirstFlight,
         #[cfg(feature = "networks")]
-        &favouritism::Favouritism,
+        &networks::Favouritism,
         #[cfg(feature = "networks")]
-        &link_throughput::LinkThroughput,
+        &networks::LinkThroughput,
         #[cfg(feature = "networks")]
-        &link_truth::LinkTruth,
+        &networks::LinkTruth,
         #[cfg(feature = "networks")]
-        &https_throughput::HttpsThroughput,
+        &networks::HttpsThroughput,
         #[cfg(feature = "networks")]
-        &dns_propagation::DnsPropagation,
+        &networks::DnsPropagation,
         #[cfg(feature = "networks")]
-        &dns_load::DnsLoad,
+        &networks::DnsLoad,
         #[cfg(feature = "storage")]
-        &transfer::Transfer,
+        &storage::Transfer,
         #[cfg(feature = "storage")]
-        &cache_race::CacheRace,
+        &storage::CacheRace,
         #[cfg(feature = "chance")]
-        &fill_rate::FillRate,
+        &chance::FillRate,
         #[cfg(feature = "chance")]
-        &reshuffle::Reshuffle,
+        &chance::Reshuffle,
     ]
 }
 

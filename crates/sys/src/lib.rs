@@ -20,6 +20,7 @@
 //! - [`tcp`]: what the kernel knows of a connection; [`tether`]: children that do not outlive us (Linux)
 //! - [`datagrams`]: received many at a time, with when the kernel had them
 //! - [`namespace`], [`netlink`], [`tun`], [`packet`]: what an emulated network is made of (Linux)
+//! - [`threads`]: threads that work at the same time
 //! - [`compiled`]: C and C++ of ours, compiled when it is needed
 //!
 //! Linux on x86-64 and aarch64 is what it is made for. Elsewhere on Unix it compiles; what is
@@ -76,6 +77,8 @@ pub mod terminal;
 pub mod testing;
 #[cfg(all(feature = "network", target_os = "linux"))]
 pub mod tether;
+#[cfg(feature = "measuring")]
+pub mod threads;
 #[cfg(all(feature = "network", target_os = "linux"))]
 pub mod tun;
 

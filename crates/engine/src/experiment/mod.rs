@@ -1,9 +1,13 @@
 //! What can be measured: experiments, their variants, factors and metrics, and the sessions that
 //! measure them.
 
+#[cfg(feature = "commands")]
+mod compiled;
 mod contract;
 mod spec;
 
 pub use crate::finding::Unavailable;
+#[cfg(feature = "commands")]
+pub use compiled::compiled_function;
 pub use contract::{ArmId, Experiment, Sample, Samples, Session, Setup, Status, TargetError, Trial};
 pub use spec::{Accepts, Arm, Better, Emulates, Factor, Footprint, Level, Metric, Plot, Point, Reduce, Spec, Variant};

@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
+use ascertain_engine::claim::Test;
 use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Level, Variant};
 use ascertain_engine::finding::{Reason, Unavailable};
 use ascertain_engine::memory;
 use ascertain_engine::outcome::Outcome;
 use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_engine::run::{Recording, Silent, run};
-use ascertain_experiments::registry;
+use ascertain_experiments::{registry, shipped_claims};
 use ascertain_sys::{affinity, machine};
 
 fn arms(experiment: &dyn Experiment, levels: &[(&str, Level)]) -> Vec<Arm> {
@@ -174,6 +175,33 @@ fn sums_are_measured_or_say_what_they_need() {
         let loads = outcome.points.iter().filter(|point| point.variant.starts_with("load") && point.metric == "error");
         assert!(loads.into_iter().all(|point| point.n == 0), "what is not a sum has no error");
     }
+}
+
+/// The claim about our own name server is judged from trials that the table has anyway.
+#[test]
+fn the_claim_about_our_name_server_needs_no_other_arms() {
+    let claims = shipped_claims().unwrap().claims;
+    let claim = claims.iter().find(|claim| claim.experiment == "dns-load").unwrap();
+    let of_table = experiment("dns-load").table_arms();
+    assert!(claim.arms().into_iter().all(|arm| of_table.contains(arm)), "{:?}", claim.arms());
+}
+
+/// A claim about clusters of CPUs needs four CPUs, and a claim about a pair needs two.
+#[test]
+fn claims_about_core_latency_need_enough_cpus() {
+    let claims = shipped_claims().unwrap().claims;
+    let shown = |id: &str, cpus_allowed: usize| {
+        let machine = machine::Machine { cpus_allowed, ..machine::describe() };
+        let claim = claims.iter().find(|claim| claim.id == id).unwrap();
+        let mut observed = claim.tests.iter().flat_map(Test::observed);
+        observed.try_for_each(|(arm, metric)| experiment("core-latency").shows(arm, metric, &machine))
+    };
+    for cpus in [1, 2, 3] {
+        let lack = shown("core-latency.clusters", cpus).unwrap_err();
+        assert_eq!(lack, Unavailable::Cpus { needed: 4, usable: cpus });
+    }
+    assert_eq!(shown("core-latency.clusters", 4), Ok(()));
+    assert_eq!(shown("core-latency.compare-and-swap-measures", 2), Ok(()));
 }
 
 #[test]

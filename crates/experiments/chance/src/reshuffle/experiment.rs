@@ -1,0 +1,171 @@
+//! The exact test by reshuffling: is the difference between two rows of bins due to chance? The rows are drawn once,
+//! and reshuffled in each trial.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::LazyLock;
+
+use ascertain_engine::experiment::{
+    Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Samples, Session, Setup, Spec, TargetError, Trial,
+};
+use ascertain_engine::unit::Unit;
+use ascertain_permute::{Alternative, Question, Reshuffles, Sample, Technique};
+use ascertain_sys::clock;
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::fill_rate::drawn;
+
+/// Reshuffles of two samples of fill rates.
+pub struct Reshuffle;
+
+const EXCEEDS: usize = 0;
+const DIFFERENCE: usize = 1;
+const TIME: usize = 2;
+
+static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
+    title: "Whether a difference of fill rates is due to chance".into(),
+    variants: vec![
+        ("mask", "a random bit mask of fill rates that stay where they are").into(),
+        ("shuffle", "the fill rates shuffled and split").into(),
+    ],
+    factors: vec![Factor::new(
+        "rows",
+        "rows of bins of each kind",
+        10_000,
+        Accepts::Integers { min: 2, max: 1_000_000 },
+    )],
+    metrics: vec![
+        Metric::new("exceeds", "1 where the reshuffle differs at least as much as the rows", Unit::One, Better::Lower),
+        Metric::new("difference", "difference of mean fill rates in the reshuffle", Unit::One, Better::Lower),
+        Metric::time("time", "time for one reshuffle and its means"),
+    ],
+    ..Spec::new("reshuffle", include_str!("README.md"))
+});
+
+impl Experiment for Reshuffle {
+    fn spec(&self) -> &Spec {
+        &SPEC
+    }
+
+    fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
+        let mut drawn: BTreeMap<u64, Rc<[Sample; 2]>> = BTreeMap::new();
+        let targets = arms.iter().zip(0..).map(|(arm, number)| {
+            let rows = arm.integer("rows")?;
+            let samples = drawn.entry(rows).or_insert_with(|| Rc::new(fill_rates(rows as usize, setup.seed)));
+            let technique = if arm.variant == "mask" { Technique::Mask } else { Technique::Shuffle };
+            Target::new(samples, technique, stream(setup.seed, number))
+        });
+        Ok(Box::new(Targets { targets: targets.collect::<Result<_, _>>()? }))
+    }
+}
+
+/// Threads and streams of random numbers that the rows are drawn by; the streams are as many on every machine.
+const STREAMS: usize = 8;
+
+/// Fill rates of rows of 100 bins of 60,000 balls, and of 1,000 bins of 128,000.
+fn fill_rates(rows: usize, seed: u64) -> [Sample; 2] {
+    [("100 bins of 60,000", 100, 60_000), ("1,000 bins of 128,000", 1000, 128_000)].map(|(name, bins, capacity)| {
+        let mut values = vec![0.0; rows];
+        std::thread::scope(|scope| {
+            for (chunk, number) in values.chunks_mut(rows.div_ceil(STREAMS)).zip(bins..) {
+                scope.spawn(move || {
+                    let mut random = Xoshiro256PlusPlus::seed_from_u64(stream(seed, number));
+                    chunk.fill_with(|| drawn(bins, capacity, &mut random));
+                });
+            }
+        });
+        Sample::new(name, values)
+    })
+}
+
+/// A seed of its own for each number.
+fn stream(seed: u64, number: u64) -> u64 {
+    seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+struct Target {
+    reshuffles: Reshuffles,
+    /// What theory says of the difference's variance over reshuffles.
+    variance: f64,
+}
+
+struct Targets {
+    targets: Vec<Target>,
+}
+
+impl Target {
+    fn new(samples: &[Sample; 2], technique: Technique, seed: u64) -> Result<Target, TargetError> {
+        let question = Question { alternative: Alternative::Greater, ..Question::default() };
+        let reshuffles = Reshuffles::with_technique(samples.to_vec(), &question, seed, technique);
+        let reshuffles = reshuffles.map_err(|error| TargetError::Failed(error.to_string()))?;
+        let pooled: Vec<f64> = samples.iter().flat_map(|sample| sample.values.iter().copied()).collect();
+        let count = pooled.len() as f64;
+        let mean = pooled.iter().sum::<f64>() / count;
+        let spread = pooled.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        let variance = spread * samples.iter().map(|sample| 1.0 / sample.values.len() as f64).sum::<f64>();
+        Ok(Target { reshuffles, variance })
+    }
+}
+
+impl Session for Targets {
+    /// Sampling without replacement has a known variance: reshuffles must spread by it.
+    fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
+        const DRAWS: u32 = 200;
+        let Target { reshuffles, variance } = &mut self.targets[arm];
+        let squares: f64 = (0..DRAWS).map(|_| reshuffles.draw().value.powi(2)).sum();
+        let seen = squares / f64::from(DRAWS) / *variance;
+        // The mean of so many squares has a relative standard deviation of 0.1.
+        if (seen - 1.0).abs() > 0.6 {
+            return Err(TargetError::WrongAnswer(format!(
+                "reshuffles spread by {seen} of the variance that they should"
+            )));
+        }
+        Ok(())
+    }
+
+    fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        let reshuffles = &mut self.targets[arm].reshuffles;
+        let start_ns = clock::now_ns();
+        let reshuffle = reshuffles.draw();
+        let elapsed_ns = clock::now_ns() - start_ns;
+        out.push(EXCEEDS, f64::from(u8::from(reshuffle.exceeds)));
+        out.push(DIFFERENCE, reshuffle.value);
+        out.push(TIME, elapsed_ns as f64);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The source's samples: both means are as it has them, and no reshuffle comes near.
+    #[test]
+    fn the_sources_difference_is_drawn_again() {
+        let samples = fill_rates(400, 1);
+        let mean = |sample: &Sample| sample.values.iter().sum::<f64>() / sample.values.len() as f64;
+        let (of_100, of_1000) = (mean(&samples[0]), mean(&samples[1]));
+        // Four standard deviations of a mean of 400.
+        assert!((of_100 - 0.989_794).abs() < 3.4e-4 && (of_1000 - 0.990_965).abs() < 2e-4, "{of_100} {of_1000}");
+        assert_eq!(samples, fill_rates(400, 1));
+        assert_ne!(samples, fill_rates(400, 2));
+    }
+
+    #[test]
+    fn both_techniques_pass_and_no_reshuffle_comes_near() {
+        let samples = fill_rates(400, 7);
+        for technique in [Technique::Mask, Technique::Shuffle] {
+            let mut target = Target::new(&samples, technique, 7).unwrap();
+            assert!((0..300).all(|_| !target.reshuffles.draw().exceeds));
+            Targets { targets: vec![target] }.verify(0).unwrap();
+        }
+    }
+
+    #[test]
+    fn reshuffles_that_spread_otherwise_are_a_wrong_answer() {
+        let mut target = Target::new(&fill_rates(50, 7), Technique::Mask, 7).unwrap();
+        target.variance *= 4.0;
+        assert!(matches!(Targets { targets: vec![target] }.verify(0), Err(TargetError::WrongAnswer(_))));
+    }
+}

@@ -1,0 +1,157 @@
+//! Formatting over threads, each on a CPU of its own: who takes turns.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use ascertain_engine::experiment::{
+    Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Plot, Point, Samples, Session, Setup, Spec, TargetError,
+    Trial, Unavailable, Variant,
+};
+use ascertain_engine::unit::Unit;
+use ascertain_sys::affinity;
+use ascertain_sys::machine::Machine;
+use ascertain_sys::threads::{AtOnce, at_once};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::decimal::contestants::{Contestant, contestant};
+
+/// Formatting over threads.
+pub struct FormatScaling;
+
+const RATE: usize = 0;
+const PER_THREAD: usize = 1;
+const CPU_TIME: usize = 2;
+
+/// The variants, which are `decimal`'s under their names there.
+const VARIANTS: [(&str, &str); 8] = [
+    ("libc", "snprintf of the C library"),
+    ("stringstream", "std::ostringstream of C++, a new one for each number"),
+    ("fmt", "{fmt}"),
+    ("to-chars", "std::to_chars of C++"),
+    ("std", "write! of Rust's standard library"),
+    ("itoa", "the itoa crate"),
+    ("portable", "numeric::decimal, portable"),
+    ("avx512", "numeric::decimal with AVX-512"),
+];
+
+static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
+    title: "Formatting integers on several threads at once: who takes turns".into(),
+    variants: VARIANTS.map(Variant::from).to_vec(),
+    factors: vec![Factor::new(
+        "threads",
+        "threads, each on a CPU of its own",
+        1,
+        Accepts::Integers { min: 1, max: 1_024 },
+    )],
+    metrics: vec![
+        Metric::new("rate", "conversions a second of all threads, by the wall", Unit::PerSecond, Better::Higher),
+        Metric::new("per_thread", "conversions a second of one thread", Unit::PerSecond, Better::Higher),
+        Metric::time("cpu_time", "CPU time of a conversion"),
+    ],
+    plots: vec![Plot::sweep("rate", "threads")],
+    ..Spec::new("format-scaling", include_str!("README.md"))
+});
+
+impl Experiment for FormatScaling {
+    fn spec(&self) -> &Spec {
+        &SPEC
+    }
+
+    /// One thread, two as the claims have it, and all.
+    fn table_arms(&self) -> Vec<Arm> {
+        let threads = BTreeSet::from([1, 2, affinity::allowed().len() as u64]);
+        let point = |threads: u64| Point::default().with("threads", threads);
+        let arms = VARIANTS.iter().flat_map(|(name, _)| threads.iter().map(move |&threads| (*name, threads)));
+        arms.map(|(name, threads)| Arm { variant: name.into(), point: point(threads) }).collect()
+    }
+
+    fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
+        let (threads, cpus) = (arm.integer("threads").unwrap_or(0), affinity::allowed().len());
+        if threads > cpus as u64 {
+            return Err(Unavailable::Cpus { needed: threads as usize, usable: cpus });
+        }
+        contestant(&arm.variant).map(drop)
+    }
+
+    /// Draws the numbers (skewed: 2 to the power of a uniform number below 64), and finds each variant's rounds.
+    fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(setup.seed);
+        let numbers: Vec<u64> = (0..NUMBERS).map(|_| (64.0 * rng.random::<f64>()).exp2() as u64).collect();
+        let mut rounds: BTreeMap<&str, u64> = BTreeMap::new();
+        for arm in arms {
+            // Alone, so that all arms of a variant do the same work: as much as there was time for in the best of some
+            // tries.
+            let alone = Target { variant: arm.variant.clone(), threads: 1, rounds: 1 };
+            for _ in 0..5 {
+                let most = rounds.entry(&arm.variant).or_insert(1);
+                *most = (*most).max(WORK_NS / alone.convert(&numbers)?.wall_ns);
+            }
+        }
+        let target = |arm: &Arm| {
+            let threads = arm.integer("threads")? as usize;
+            Ok(Target { variant: arm.variant.clone(), threads, rounds: rounds[arm.variant.as_str()] })
+        };
+        Ok(Box::new(Targets { targets: arms.iter().map(target).collect::<Result<_, TargetError>>()?, numbers }))
+    }
+}
+
+/// Numbers of a thread; their text is some 100 KB, written to the same few bytes.
+const NUMBERS: usize = 10_000;
+/// A thread's work lasts about as long as this, so that beginning together is a small part of it.
+const WORK_NS: u64 = 3_000_000;
+
+struct Target {
+    variant: String,
+    threads: usize,
+    rounds: u64,
+}
+
+struct Targets {
+    targets: Vec<Target>,
+    numbers: Vec<u64>,
+}
+
+impl Target {
+    /// Each thread on its CPU; what is counted is bytes of text.
+    fn convert(&self, numbers: &[u64]) -> Result<AtOnce, TargetError> {
+        let cpus = affinity::allowed();
+        if cpus.len() < self.threads {
+            let (needed, usable) = (self.threads, cpus.len());
+            return Err(TargetError::Failed(Unavailable::Cpus { needed, usable }.to_string()));
+        }
+        let get_ready = |number: usize| {
+            affinity::pin_current_thread(cpus[number]).map_err(|error| error.to_string())?;
+            contestant(&self.variant).map_err(|error| error.to_string())
+        };
+        let work = |mut contestant: Contestant| (0..self.rounds).map(|_| (contestant.each)(numbers) as u64).sum();
+        at_once(self.threads, get_ready, work).map_err(TargetError::Failed)
+    }
+}
+
+impl Session for Targets {
+    /// The texts on one thread, and the bytes of those of all threads together.
+    fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
+        let target = &self.targets[arm];
+        let mut alone = contestant(&target.variant).map_err(|error| TargetError::Failed(error.to_string()))?;
+        alone.check(&self.numbers).map_err(TargetError::WrongAnswer)?;
+        let once: u64 = self.numbers.iter().map(|number| number.to_string().len() as u64).sum();
+        let expected = once * target.threads as u64 * target.rounds;
+        let AtOnce { counted, .. } = target.convert(&self.numbers)?;
+        if counted != expected {
+            return Err(TargetError::WrongAnswer(format!("{counted} bytes of text instead of {expected}")));
+        }
+        Ok(())
+    }
+
+    fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        let target = &self.targets[arm];
+        let AtOnce { wall_ns, cpu_ns, .. } = target.convert(&self.numbers)?;
+        let conversions = (NUMBERS as u64 * target.rounds * target.threads as u64) as f64;
+        let rate = conversions / wall_ns as f64 * 1e9;
+        out.push(RATE, rate);
+        out.push(PER_THREAD, rate / target.threads as f64);
+        out.push(CPU_TIME, cpu_ns as f64 / conversions);
+        Ok(())
+    }
+}
