@@ -94,7 +94,7 @@ fn power() -> anyhow::Result<()> {
 
 /// What `compare` says of these commands.
 pub fn compare(arguments: &[&str]) -> anyhow::Result<Value> {
-    let said = tools::said(
+    let said = tools::output_of(
         tools::release_binary()?,
         &[&["compare", "--no-evidence", "--format", "json"], arguments].concat(),
     )?;
@@ -143,12 +143,12 @@ fn page() -> anyhow::Result<()> {
     let sums: Vec<&str> = sums.split(' ').collect();
     for (name, arguments, least_rows) in [("claims", vec!["check"], 1), ("rows", sums, 1_000_000)] {
         let (runs, page) = (format!("{folder}/{name}"), format!("{folder}/{name}.html"));
-        tools::said(tools::release_binary()?, &[&arguments[..], &["-q", "--evidence", &runs]].concat())?;
+        tools::output_of(tools::release_binary()?, &[&arguments[..], &["-q", "--evidence", &runs]].concat())?;
         let run = fs::read_dir(&runs)?.next().context("the run left nothing")??.path();
         let rows = fs::read_to_string(run.join("trials.jsonl"))?.lines().count();
         ensure!(rows >= least_rows, "{rows} rows are too few: `ascertain {}`", arguments.join(" "));
         let begun = Instant::now();
-        tools::said(tools::release_binary()?, &["report", &run.to_string_lossy(), "-o", &page])?;
+        tools::output_of(tools::release_binary()?, &["report", &run.to_string_lossy(), "-o", &page])?;
         let (seconds, megabytes) = (begun.elapsed().as_secs_f64(), fs::metadata(&page)?.len() as f64 / 1e6);
         println!("  {rows} rows: a page of {megabytes:.2} MB, read and written in {seconds:.2} s");
         tools::node("web/test/paint.mjs", &page)?;
@@ -175,7 +175,7 @@ fn build() -> anyhow::Result<()> {
         // The shell knows how long the processors were busy with what it has waited for.
         let script = "cargo bench --quiet --manifest-path \"$2\" --no-run --profile \"$0\" \
                       --target-dir \"$1\" && times";
-        let busy = tools::said("sh", &["-c", script, profile, &path, &manifest])?;
+        let busy = tools::output_of("sh", &["-c", script, profile, &path, &manifest])?;
         println!(
             "  a bench of one's own, cold, profile {profile}, in user and in system: {}",
             busy.lines().last().unwrap_or_default()

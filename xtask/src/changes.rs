@@ -53,7 +53,7 @@ impl Changes {
             has_new_settings: false,
         };
         for path in names.split('\0').chain(new.split('\0')).filter(|path| !path.is_empty()) {
-            let before = tools::said("git", &["show", &format!("{base}:{path}")]).ok();
+            let before = tools::output_of("git", &["show", &format!("{base}:{path}")]).ok();
             let after = std::fs::read(tools::root().join(path)).ok();
             changes.add(
                 path,
@@ -155,7 +155,7 @@ fn resolve(revision: &str) -> anyhow::Result<String> {
 }
 
 fn git(arguments: &[&str]) -> anyhow::Result<String> {
-    tools::said("git", arguments)
+    tools::output_of("git", arguments)
 }
 
 /// The tokens of a Rust file, without comments and documentation.
@@ -315,7 +315,7 @@ impl Graph {
 
 fn cargo_metadata(manifest: &str) -> anyhow::Result<Value> {
     let options = ["metadata", "--locked", "--format-version", "1", "--manifest-path", &tools::in_root(manifest)];
-    serde_json::from_str(&tools::said("cargo", &options)?).context("could not parse the output of cargo metadata")
+    serde_json::from_str(&tools::output_of("cargo", &options)?).context("could not parse the output of cargo metadata")
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ const OLDEST: &[(&str, &[&str])] = &[
 
 fn oldest_compilers() -> anyhow::Result<()> {
     let metadata: Value =
-        serde_json::from_str(&tools::said("cargo", &["metadata", "--no-deps", "--format-version", "1"])?)?;
+        serde_json::from_str(&tools::output_of("cargo", &["metadata", "--no-deps", "--format-version", "1"])?)?;
     let all = metadata["packages"].as_array().into_iter().flatten();
     let all: Vec<_> = all.map(|package| (package["name"].as_str(), package["rust_version"].as_str())).collect();
     for (version, packages) in OLDEST {
@@ -111,7 +111,7 @@ fn musl() -> anyhow::Result<()> {
     let program = tools::in_target(&format!("{MUSL}/debug/ascertain"));
     let is_dynamic = std::fs::read(&program)?.windows(8).any(|bytes| bytes == b"/lib/ld-");
     ensure!(!is_dynamic, "{program} names a dynamic loader");
-    tools::said(program, &["compare", "--no-evidence", "-r", "5", "true", "sleep 0.001"]).map(drop)
+    tools::output_of(program, &["compare", "--no-evidence", "-r", "5", "true", "sleep 0.001"]).map(drop)
 }
 
 const ARM: &str = "aarch64-unknown-linux-gnu";

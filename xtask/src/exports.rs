@@ -54,7 +54,7 @@ fn runs() -> anyhow::Result<String> {
         let folder = tools::new_folder("xtask-runs")?;
         for words in RUNS {
             let arguments: Vec<_> = words.split('|').chain(["--evidence", &folder]).collect();
-            tools::said(tools::test_binary()?, &arguments)?;
+            tools::output_of(tools::test_binary()?, &arguments)?;
         }
         let _ = FOLDER.set(folder);
     }
@@ -72,7 +72,7 @@ fn plotted() -> anyhow::Result<()> {
     let plots = tools::in_target("xtask-plots.json");
     for run in fs::read_dir(runs()?)? {
         let run = run?.path().to_string_lossy().into_owned();
-        fs::write(&plots, tools::said(&program, &[&run])?)?;
+        fs::write(&plots, tools::output_of(&program, &[&run])?)?;
         tools::run(&tools::python().to_string_lossy(), &[&script, &run, &plots])?;
     }
     Ok(())
@@ -92,7 +92,7 @@ fn compare<const N: usize>(option: &str, names: [&str; N]) -> anyhow::Result<[St
     let files = names.map(|name| format!("{folder}/{name}"));
     for file in &files {
         let commands = ["-n", "sleep", "-n", AWKWARD, "sleep 0.001", "sleep 0.002"];
-        tools::said(
+        tools::output_of(
             tools::test_binary()?,
             &[&["compare", "-q", "--no-evidence", "-r", "12", option, file], &commands[..]].concat(),
         )?;
@@ -100,13 +100,13 @@ fn compare<const N: usize>(option: &str, names: [&str; N]) -> anyhow::Result<[St
     Ok(files)
 }
 
-/// What a program in Python says, whatever a newer Python warns of.
-fn said_by_python(arguments: &[&str]) -> anyhow::Result<String> {
-    said(&tools::python(), &[&["-W", "ignore"], arguments].concat())
+/// Runs a Python program without warnings of newer versions, and returns its output.
+fn python_output(arguments: &[&str]) -> anyhow::Result<String> {
+    output_without_errors(&tools::python(), &[&["-W", "ignore"], arguments].concat())
 }
 
-/// What a program says that must succeed without a complaint.
-fn said(program: &Path, arguments: &[&str]) -> anyhow::Result<String> {
+/// Runs a program and returns its output. Fails if the program fails or writes to standard error.
+fn output_without_errors(program: &Path, arguments: &[&str]) -> anyhow::Result<String> {
     let output = tools::capture(program, arguments)?;
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success() && errors.is_empty(), "{}: {errors}", program.display());
@@ -139,8 +139,8 @@ fn junit() -> anyhow::Result<()> {
     let (claims, xml) = (format!("{folder}/claims.toml"), format!("{folder}/junit.xml"));
     fs::write(&claims, CLAIMS)?;
     let check = ["check", &claims, "-q", "--no-evidence", "--max-time", "10min", "--export-junit", &xml];
-    tools::said(tools::test_binary()?, &[&check[..], &["--fail-on", "nothing"]].concat())?;
-    print!("{}", said_by_python(&["-c", JUNIT, &xml])?);
+    tools::output_of(tools::test_binary()?, &[&check[..], &["--fail-on", "nothing"]].concat())?;
+    print!("{}", python_output(&["-c", JUNIT, &xml])?);
     Ok(())
 }
 
@@ -155,13 +155,13 @@ print(html.count('<tr>'), 'rows')
 
 fn github() -> anyhow::Result<()> {
     let [summary] = compare("--export-github", ["summary.md"])?;
-    print!("{}", said_by_python(&["-c", GITHUB, &summary])?);
+    print!("{}", python_output(&["-c", GITHUB, &summary])?);
     Ok(())
 }
 
 fn go() -> anyhow::Result<()> {
     let [old, new] = compare("--export-go", ["old.txt", "new.txt"])?;
-    let text = said(&BENCHSTAT.program(), &[&old, &new])?;
+    let text = output_without_errors(&BENCHSTAT.program(), &[&old, &new])?;
     println!("{text}");
     let row = text.lines().find(|line| line.starts_with("Compare/sleep-")).context("a row for `sleep`")?;
     ensure!(row.contains("n=12") && text.matches("sec/op").count() >= 2, "{row}");
@@ -170,7 +170,7 @@ fn go() -> anyhow::Result<()> {
 
 fn google_benchmark() -> anyhow::Result<()> {
     let [old, new] = compare("--export-google-benchmark", ["old.json", "new.json"])?;
-    let text = said_by_python(&[COMPARE, "--no-color", "-a", "benchmarks", &old, &new])?;
+    let text = python_output(&[COMPARE, "--no-color", "-a", "benchmarks", &old, &new])?;
     println!("{text}");
     ensure!(text.contains("compare/sleep_pvalue") && text.contains("Repetitions: 12 vs 12"), "{text}");
     ensure!(text.contains(AWKWARD) && text.contains("OVERALL_GEOMEAN"), "{text}");
@@ -179,12 +179,12 @@ fn google_benchmark() -> anyhow::Result<()> {
 
 fn man() -> anyhow::Result<()> {
     let folder = tools::new_folder("xtask-exports/man")?;
-    tools::said(tools::test_binary()?, &["man", "--dir", &folder])?;
+    tools::output_of(tools::test_binary()?, &["man", "--dir", &folder])?;
     let pages = fs::read_dir(&folder)?.map(|entry| Ok(entry?.path().to_string_lossy().into_owned()));
     let pages = pages.collect::<anyhow::Result<Vec<String>>>()?;
     ensure!(pages.len() > 5, "{pages:?}");
     let options = ["-T", "lint", "-W", "error"].into_iter();
-    tools::said("mandoc", &options.chain(pages.iter().map(String::as_str)).collect::<Vec<_>>())?;
+    tools::output_of("mandoc", &options.chain(pages.iter().map(String::as_str)).collect::<Vec<_>>())?;
     println!("{} pages", pages.len());
     Ok(())
 }

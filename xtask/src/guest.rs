@@ -57,13 +57,13 @@ fn kernel_tls() -> anyhow::Result<()> {
     let folder = tools::new_folder("xtask-guest")?;
     let vmlinuz = kernel(&folder)?;
     let root = format!("{folder}/root");
-    let copy = |file: &str| tools::said("cp", &["-L", "--parents", file, &root]).map(drop);
+    let copy = |file: &str| tools::output_of("cp", &["-L", "--parents", file, &root]).map(drop);
     fs::create_dir_all(format!("{root}/bin"))?;
     // Stripped, for it has to be unpacked into memory.
-    tools::said("strip", &["-o", &format!("{root}/bin/tests"), &tests])?;
+    tools::output_of("strip", &["-o", &format!("{root}/bin/tests"), &tests])?;
     let nginx = tools::place_of("nginx").context("nginx is not there")?;
     let busybox = tools::place_of("busybox").context("busybox is not there")?;
-    tools::said("cp", &["-L", &busybox, &format!("{root}/bin/busybox")])?;
+    tools::output_of("cp", &["-L", &busybox, &format!("{root}/bin/busybox")])?;
     copy(&nginx)?;
     for program in [&tests, &nginx, &busybox] {
         let libraries = tools::capture("ldd", &[program])?.stdout;
@@ -73,10 +73,10 @@ fn kernel_tls() -> anyhow::Result<()> {
     fs::write(format!("{root}/init"), INIT.replace("TEST", TEST))?;
     fs::set_permissions(format!("{root}/init"), fs::Permissions::from_mode(0o755))?;
     let archive = format!("{folder}/archive");
-    tools::said("sh", &["-c", "cd \"$0\" && find . | cpio --quiet -o -H newc > \"$1\"", &root, &archive])?;
+    tools::output_of("sh", &["-c", "cd \"$0\" && find . | cpio --quiet -o -H newc > \"$1\"", &root, &archive])?;
     let machine = ["-accel", "tcg", "-cpu", "max", "-m", "2G", "-smp", "2", "-nographic", "-no-reboot"];
     let boot = ["-kernel", &vmlinuz, "-initrd", &archive, "-append", "console=ttyS0 quiet panic=-1"];
-    let said = tools::said("timeout", &[&["600", "qemu-system-x86_64"], &machine[..], &boot[..]].concat())?;
+    let said = tools::output_of("timeout", &[&["600", "qemu-system-x86_64"], &machine[..], &boot[..]].concat())?;
     let is_content = said.contains("1 passed") && said.contains("the guest is content") && !said.contains("left out:");
     ensure!(is_content, "{TEST} in the guest:\n{said}");
     Ok(())
@@ -86,7 +86,7 @@ fn kernel_tls() -> anyhow::Result<()> {
 fn tests_of(package: &str) -> anyhow::Result<String> {
     tools::build_workspace_tests()?;
     let build = ["test", "--quiet", "--workspace", "--no-run", "--message-format", "json"];
-    let said = tools::said("cargo", &build)?;
+    let said = tools::output_of("cargo", &build)?;
     let messages = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let name = Value::from(package.replace('-', "_"));
     let mut programs =
@@ -98,20 +98,20 @@ fn tests_of(package: &str) -> anyhow::Result<String> {
 /// Unpacks Debian's kernel, which is installed nowhere, with the modules that encrypt: the kernel's path.
 fn kernel(folder: &str) -> anyhow::Result<String> {
     let missing = |error: Error| Error::new(Skipped(format!("{KERNEL}: {error:#}")));
-    let depends = tools::said("apt-cache", &["depends", KERNEL]).map_err(missing)?;
+    let depends = tools::output_of("apt-cache", &["depends", KERNEL]).map_err(missing)?;
     let package = depends.split_whitespace().find(|word| word.starts_with("linux-image-") && *word != KERNEL);
     let none = || Skipped(format!("apt-cache knows no {KERNEL}: it is a package of Debian's"));
     let package = package.ok_or_else(|| Error::msg(none()))?;
-    tools::said("sh", &["-c", "cd \"$0\" && apt-get download -qq \"$1\"", folder, package]).map_err(missing)?;
+    tools::output_of("sh", &["-c", "cd \"$0\" && apt-get download -qq \"$1\"", folder, package]).map_err(missing)?;
     // Newer ones have them below usr.
     let unpack = "cd \"$0\" && dpkg-deb --fsys-tarfile linux-image-*.deb |
         tar -x --wildcards './boot/vmlinuz*' './*lib/modules/*/modules.*' './*lib/modules/*/kernel/net/tls' \
             './*lib/modules/*/kernel/crypto' './*lib/modules/*/kernel/lib/crypto' \
             './*lib/modules/*/kernel/arch/x86/crypto' &&
         mkdir -p root/lib && mv \"$(find . -path '*lib/modules' -prune)\" root/lib";
-    tools::said("sh", &["-c", unpack, folder])?;
+    tools::output_of("sh", &["-c", unpack, folder])?;
     let version = package.trim_start_matches("linux-image-");
-    tools::said("/sbin/depmod", &["-b", &format!("{folder}/root"), version])?;
+    tools::output_of("/sbin/depmod", &["-b", &format!("{folder}/root"), version])?;
     let vmlinuz = format!("{folder}/boot/vmlinuz-{version}");
     ensure!(Path::new(&vmlinuz).exists(), "{package} has no {vmlinuz}");
     Ok(vmlinuz)

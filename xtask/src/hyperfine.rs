@@ -145,7 +145,7 @@ const DIFFERENT: &[(&str, &[&str])] = &[
 /// What the hyperfine of this machine finds with these arguments: a result for each command.
 pub fn results(arguments: &[&str]) -> anyhow::Result<Vec<Value>> {
     let path = tools::in_target("hyperfine.json");
-    tools::said("hyperfine", &[&["-N", "--style", "none", "--export-json", &path], arguments].concat())?;
+    tools::output_of("hyperfine", &[&["-N", "--style", "none", "--export-json", &path], arguments].concat())?;
     results_in(&path)
 }
 
@@ -157,7 +157,7 @@ fn results_in(path: &str) -> anyhow::Result<Vec<Value>> {
 /// The same export by both tools has the same fields.
 fn same_fields() -> anyhow::Result<()> {
     let (path, commands) = (tools::in_target("ours.json"), ["-r", "10", "true", "sleep 0.001"]);
-    tools::said(
+    tools::output_of(
         tools::test_binary()?,
         &[&["compare", "--no-evidence", "--export-json-1", &path], &commands[..]].concat(),
     )?;
@@ -202,7 +202,7 @@ fn tests() -> anyhow::Result<()> {
 fn package(version: &str) -> anyhow::Result<String> {
     let folder = tools::new_folder(&format!("xtask-hyperfine-tests/{version}"))?;
     let tests = tools::source("hyperfine", version).context("the source")?.join("tests");
-    tools::said("cp", &["-r", &*tests.to_string_lossy(), &folder])?;
+    tools::output_of("cp", &["-r", &*tests.to_string_lossy(), &folder])?;
     fs::create_dir(format!("{folder}/src"))?;
     fs::write(format!("{folder}/src/main.rs"), WRAPPER)?;
     fs::write(format!("{folder}/Cargo.toml"), MANIFEST)?;
@@ -231,7 +231,7 @@ fn scripts() -> anyhow::Result<()> {
     for (name, commands) in runs {
         let [newer, older] = [NEWER, OLDER].map(|version| path(&format!("{name}-{version}.json")));
         let exports = ["--export-json", &newer, "--export-json-1", &older];
-        tools::said(
+        tools::output_of(
             tools::test_binary()?,
             &[&["compare", "-q", "--no-evidence", "-r", "8"], &exports[..], commands].concat(),
         )?;
@@ -246,7 +246,7 @@ fn scripts() -> anyhow::Result<()> {
             let drawn: &[&str] = if draws { &["-o", &picture] } else { &[] };
             let _ = fs::remove_file(&picture);
             let words = ["MPLBACKEND=Agg", &*python, "-B", "-W", "ignore", &script, &file];
-            let said = tools::said("env", &[&words, drawn].concat()).with_context(|| script.clone())?;
+            let said = tools::output_of("env", &[&words, drawn].concat()).with_context(|| script.clone())?;
             let is_read = if draws { Path::new(&picture).exists() } else { said.contains("one") };
             ensure!(is_read, "{script}: nothing came of it: {said}");
         }

@@ -74,7 +74,7 @@ fn main() -> ExitCode {
 fn write_schema() -> anyhow::Result<()> {
     let path = tools::in_root("claims/schema.json");
     let schema = ["run", "--quiet", "--package", "ascertain-experiments", "--example", "claims_schema"];
-    std::fs::write(&path, tools::said("cargo", &schema)?)?;
+    std::fs::write(&path, tools::output_of("cargo", &schema)?)?;
     println!("wrote {path}");
     Ok(())
 }

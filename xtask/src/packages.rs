@@ -40,7 +40,7 @@ fn packages() -> anyhow::Result<()> {
     }
     // Also those that are not to be published.
     let metadata = ["metadata", "--offline", "--no-deps", "--format-version", "1"];
-    let members = tools::said("cargo", &metadata)?.matches("\"publish\":").count();
+    let members = tools::output_of("cargo", &metadata)?.matches("\"publish\":").count();
     ensure!(names.len() == members, "the workspace has {members} packages, and these are there: {names:?}");
     let root = fs::read_to_string(tools::in_root("Cargo.toml"))?;
     let (_, profiles) = root.split_once("[profile.").context("Cargo.toml has no profiles")?;
@@ -82,7 +82,7 @@ fn features() -> anyhow::Result<()> {
 pub fn crates_of_a_bench() -> anyhow::Result<()> {
     let which = ["--package", "ascertain", "--no-default-features", "--edges", "normal,build"];
     let shown = ["--prefix", "none", "--format", "{p}", "--no-dedupe"];
-    let text = tools::said("cargo", &[&["tree"], &which[..], &shown[..]].concat())?;
+    let text = tools::output_of("cargo", &[&["tree"], &which[..], &shown[..]].concat())?;
     let crates: BTreeSet<&str> = text.lines().collect();
     println!("{} crates", crates.len());
     ensure!(crates.len() <= MOST_CRATES, "more than {MOST_CRATES} crates: {crates:?}");

@@ -22,11 +22,11 @@ pub fn bench() -> anyhow::Result<()> {
     let (mut our_tally, mut their_tally) = (Tally::default(), Tally::default());
     for round in 0..ROUNDS {
         let words = |shuffles: u64| [SIZE, shuffles, round].map(|number| number.to_string()).to_vec();
-        let said: Value = serde_json::from_str(&tools::said(&ours, &words(100_000))?)?;
+        let said: Value = serde_json::from_str(&tools::output_of(&ours, &words(100_000))?)?;
         our_tally.add(&said)?;
         let each = said["elapsed_ns"].as_f64().context("no time")? / shuffles_of(&said)?;
         microseconds.entry("ascertain".into()).or_default().push(each / 1e3);
-        let theirs = tools::said(&python, &[vec![script.clone()], words(1000)].concat())?;
+        let theirs = tools::output_of(&python, &[vec![script.clone()], words(1000)].concat())?;
         let theirs: Value = serde_json::from_str(&theirs)?;
         their_tally.add(&theirs)?;
         for (name, seconds) in theirs["seconds"].as_object().context("no times")? {

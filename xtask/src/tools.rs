@@ -129,7 +129,7 @@ pub fn runner(prologue: &str) -> anyhow::Result<String> {
     fs::create_dir_all(target())?;
     fs::write(&script, format!("#!/bin/sh\n{prologue}export '{}'\nexec \"$@\"\n", path().replace('\'', "'\\''")))?;
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
-    let machine = said("rustc", &["--print", "host-tuple"])?.trim().to_uppercase().replace('-', "_");
+    let machine = output_of("rustc", &["--print", "host-tuple"])?.trim().to_uppercase().replace('-', "_");
     Ok(format!("CARGO_TARGET_{machine}_RUNNER={script}"))
 }
 
@@ -140,8 +140,8 @@ pub fn capture<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S]) -> 
     output.with_context(|| format!("{name} can't be started"))
 }
 
-/// What a program prints that must succeed.
-pub fn said<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S]) -> anyhow::Result<String> {
+/// Runs a program and returns its standard output. Fails if the program fails.
+pub fn output_of<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S]) -> anyhow::Result<String> {
     let name = program.as_ref().to_string_lossy().into_owned();
     let Output { status, stdout, stderr } = capture(program, arguments)?;
     let (said, errors) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
@@ -185,7 +185,7 @@ pub fn example(name: &str) -> anyhow::Result<String> {
 
 /// Where a program is.
 pub fn place_of(program: &str) -> Option<String> {
-    said("sh", &["-c", "command -v \"$0\"", program]).ok().map(|said| said.trim().to_owned())
+    output_of("sh", &["-c", "command -v \"$0\"", program]).ok().map(|said| said.trim().to_owned())
 }
 
 /// What a part of the tests needs and a machine may lack.
@@ -279,11 +279,11 @@ impl Need {
             Need::NpmProgram(..) | Need::Go(_) | Need::Crate(..) => self.program().exists(),
             Need::Source(name, version) => source(name, version).is_some(),
             Need::RustTarget(target) => {
-                let folder = said("rustc", &["--print", "target-libdir", "--target", target]);
+                let folder = output_of("rustc", &["--print", "target-libdir", "--target", target]);
                 folder.is_ok_and(|folder| Path::new(folder.trim()).exists())
             }
             Need::Nightly(component) => {
-                let installed = said("rustup", &["component", "list", "--toolchain", "nightly", "--installed"]);
+                let installed = output_of("rustup", &["component", "list", "--toolchain", "nightly", "--installed"]);
                 installed.is_ok_and(|list| list.lines().any(|line| line.starts_with(component)))
             }
             Need::Rust(version) => succeeds("rustup", &["run", version, "rustc", "--version"]),
@@ -351,11 +351,11 @@ fn unpacked() -> impl Iterator<Item = PathBuf> {
 
 /// Whether a program could be started and says that all is well.
 fn succeeds<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S]) -> bool {
-    said(program, arguments).is_ok()
+    output_of(program, arguments).is_ok()
 }
 
 fn apt_get_install(package: &str) -> Result<(), String> {
-    let is_root = said("id", &["-u"]).is_ok_and(|user| user == "0\n");
+    let is_root = output_of("id", &["-u"]).is_ok_and(|user| user == "0\n");
     if !is_root || place_of("apt-get").is_none() {
         return Err(format!("{package} is not installed (as root, `apt-get install {package}` would)"));
     }

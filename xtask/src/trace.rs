@@ -23,7 +23,7 @@ fn record_under(about: &str, load: fn() -> Load, file: &str) -> anyhow::Result<(
     let (folder, command) = (tools::new_folder("xtask-trace")?, spin(1_000_000));
     let options = ["compare", "-w", "10", "-r", PAIRS, "--evidence", &folder, "-n", "a", "-n", "b"];
     let load = load();
-    tools::said(tools::release_binary()?, &[&options[..], &[&command, &command]].concat())?;
+    tools::output_of(tools::release_binary()?, &[&options[..], &[&command, &command]].concat())?;
     drop(load);
     let run = fs::read_dir(&folder)?.next().context("no run was recorded")??;
     let rows = fs::read_to_string(run.path().join("trials.jsonl"))?;
@@ -43,7 +43,7 @@ fn origin(about: &str) -> anyhow::Result<String> {
     let cpus = fs::read_to_string("/proc/cpuinfo").context("/proc/cpuinfo")?;
     let model = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).context("no model")?.1;
     let cores = std::thread::available_parallelism()?;
-    let date = tools::said("date", &["-u", "+%Y-%m-%d"])?;
+    let date = tools::output_of("date", &["-u", "+%Y-%m-%d"])?;
     Ok(format!("{model}, {cores} CPUs, kept busy by {about}; {}; cargo xtask trace", date.trim()))
 }
 

@@ -29,7 +29,8 @@ pub fn bench() -> anyhow::Result<()> {
     let behind = std::env::args().skip_while(|word| word != "transfer").skip(1);
     let numbers: Vec<String> = behind.take_while(|word| word.parse::<u64>().is_ok()).collect();
     let numbers: Vec<&str> = numbers.iter().map(|number| &**number).collect();
-    let table = tools::said("env", &[&environment[..], &[&bench, &ascertain.to_string_lossy()], &numbers].concat())?;
+    let table =
+        tools::output_of("env", &[&environment[..], &[&bench, &ascertain.to_string_lossy()], &numbers].concat())?;
     print!("{table}");
     if numbers.len() > 1 {
         return Ok(());
@@ -44,7 +45,7 @@ pub fn bench() -> anyhow::Result<()> {
 /// Whether there is room in memory, where no disk is the limit.
 fn memory_is_enough() -> bool {
     let number = |text: &str| text.split_whitespace().find_map(|word| word.parse::<u64>().ok());
-    let free = tools::said("df", &["-k", "--output=avail", "/dev/shm"]).ok();
+    let free = tools::output_of("df", &["-k", "--output=avail", "/dev/shm"]).ok();
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let memory = memory.lines().find(|line| line.starts_with("MemAvailable")).and_then(number);
     let free = free.as_deref().and_then(number);

@@ -116,7 +116,7 @@ mod here {
 
 /// Repeats the measurement while the machine is so busy that nothing arrives in the time that counts.
 #[cfg(all(test, target_os = "linux"))]
-pub(crate) fn in_the_end<T>(
+pub(crate) fn measured_eventually<T>(
     mut measure: impl FnMut() -> Result<T, ascertain_engine::experiment::TargetError>,
 ) -> Result<T, ascertain_engine::experiment::TargetError> {
     let mut result = None;
