@@ -103,25 +103,6 @@ pub fn step_ns() -> f64 {
     *STEP_NS.get_or_init(|| step_of(&mut distances()))
 }
 
-/// What one reading of [`now_ns`] costs, in nanoseconds: measured once, then kept.
-#[must_use]
-pub fn cost_ns() -> f64 {
-    static COST_NS: OnceLock<f64> = OnceLock::new();
-    *COST_NS.get_or_init(|| {
-        const BATCH: u32 = 1_000;
-        let batch_ns = |_| {
-            let start_ns = now_ns();
-            for _ in 0..BATCH {
-                std::hint::black_box(now_ns());
-            }
-            now_ns() - start_ns
-        };
-        // The least of many short batches: whatever interrupts only ever adds.
-        let least_ns = (0..50).map(batch_ns).min().unwrap_or(0);
-        least_ns as f64 / f64::from(BATCH)
-    })
-}
-
 /// Distances between readings with varied work in between, so that a clock without steps shows
 /// every distance and one with steps only their multiples.
 fn distances() -> Vec<u64> {
@@ -205,7 +186,6 @@ mod tests {
     #[test]
     fn the_clock_of_this_machine() {
         assert!(step_ns() >= 1.0 && step_ns().is_finite());
-        assert!(cost_ns() > 0.0 && cost_ns().is_finite());
         let (a, b) = (now_ns(), now_ns());
         assert!(a <= b);
         assert!(unix_ns() > 1_700_000_000_000_000_000);
