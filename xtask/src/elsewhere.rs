@@ -55,9 +55,8 @@ const BARE: &str = "thumbv7em-none-eabihf";
 
 /// Compiled for that target, and tested here: the same bits come out.
 fn without_std() -> anyhow::Result<()> {
-    let options =
-        ["--quiet", "--package", "ascertain-numeric", "--no-default-features", "--features", "libm,polynomial"];
-    tools::build("cargo", &[&["build", "--target", BARE], &options[..]].concat())?;
+    let options = ["--package", "ascertain-numeric", "--no-default-features", "--features", "libm,polynomial"];
+    tools::build("cargo", &[&["build", "--quiet", "--target", BARE], &options[..]].concat())?;
     tools::cargo_test(&[], &[&["test"], &options[..]].concat(), &[])
 }
 
