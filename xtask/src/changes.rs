@@ -287,8 +287,8 @@ impl Graph {
         Ok(())
     }
 
-    /// Returns the package that a file belongs to, and the file's path in that package. A package can lie in the folder
-    /// of another one. The file then belongs to the inner package.
+    /// Returns the package that a file belongs to, and the file's path in that package. If packages are
+    /// nested, the file belongs to the innermost package.
     fn package_of<'a>(&self, path: &'a str) -> Option<(String, &'a str)> {
         let below = |folder: &str| path.strip_prefix(folder)?.strip_prefix('/');
         let packages = self.folders.iter().filter_map(|(package, folder)| Some((package.clone(), below(folder)?)));

@@ -100,13 +100,13 @@ fn compare<const N: usize>(option: &str, names: [&str; N]) -> anyhow::Result<[St
     Ok(files)
 }
 
-/// Runs a Python program without warnings of newer versions, and returns its output.
+/// Runs a Python program with Python's warnings turned off, and returns its output.
 fn python_output(arguments: &[&str]) -> anyhow::Result<String> {
-    output_without_errors(&tools::python(), &[&["-W", "ignore"], arguments].concat())
+    output_if_stderr_is_empty(&tools::python(), &[&["-W", "ignore"], arguments].concat())
 }
 
 /// Runs a program and returns its output. Fails if the program fails or writes to standard error.
-fn output_without_errors(program: &Path, arguments: &[&str]) -> anyhow::Result<String> {
+fn output_if_stderr_is_empty(program: &Path, arguments: &[&str]) -> anyhow::Result<String> {
     let output = tools::capture(program, arguments)?;
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success() && errors.is_empty(), "{}: {errors}", program.display());
@@ -161,7 +161,7 @@ fn github() -> anyhow::Result<()> {
 
 fn go() -> anyhow::Result<()> {
     let [old, new] = compare("--export-go", ["old.txt", "new.txt"])?;
-    let text = output_without_errors(&BENCHSTAT.program(), &[&old, &new])?;
+    let text = output_if_stderr_is_empty(&BENCHSTAT.program(), &[&old, &new])?;
     println!("{text}");
     let row = text.lines().find(|line| line.starts_with("Compare/sleep-")).context("a row for `sleep`")?;
     ensure!(row.contains("n=12") && text.matches("sec/op").count() >= 2, "{row}");

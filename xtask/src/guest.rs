@@ -76,9 +76,10 @@ fn kernel_tls() -> anyhow::Result<()> {
     tools::output_of("sh", &["-c", "cd \"$0\" && find . | cpio --quiet -o -H newc > \"$1\"", &root, &archive])?;
     let machine = ["-accel", "tcg", "-cpu", "max", "-m", "2G", "-smp", "2", "-nographic", "-no-reboot"];
     let boot = ["-kernel", &vmlinuz, "-initrd", &archive, "-append", "console=ttyS0 quiet panic=-1"];
-    let said = tools::output_of("timeout", &[&["600", "qemu-system-x86_64"], &machine[..], &boot[..]].concat())?;
-    let is_content = said.contains("1 passed") && said.contains("the guest is content") && !said.contains("left out:");
-    ensure!(is_content, "{TEST} in the guest:\n{said}");
+    let output = tools::output_of("timeout", &[&["600", "qemu-system-x86_64"], &machine[..], &boot[..]].concat())?;
+    let is_content =
+        output.contains("1 passed") && output.contains("the guest is content") && !output.contains("left out:");
+    ensure!(is_content, "{TEST} in the guest:\n{output}");
     Ok(())
 }
 
@@ -86,8 +87,8 @@ fn kernel_tls() -> anyhow::Result<()> {
 fn tests_of(package: &str) -> anyhow::Result<String> {
     tools::build_workspace_tests()?;
     let build = ["test", "--quiet", "--workspace", "--no-run", "--message-format", "json"];
-    let said = tools::output_of("cargo", &build)?;
-    let messages = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let output = tools::output_of("cargo", &build)?;
+    let messages = output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let name = Value::from(package.replace('-', "_"));
     let mut programs =
         messages.filter(|message| message["target"]["name"] == name && message["executable"].is_string());

@@ -246,9 +246,9 @@ fn scripts() -> anyhow::Result<()> {
             let drawn: &[&str] = if draws { &["-o", &picture] } else { &[] };
             let _ = fs::remove_file(&picture);
             let words = ["MPLBACKEND=Agg", &*python, "-B", "-W", "ignore", &script, &file];
-            let said = tools::output_of("env", &[&words, drawn].concat()).with_context(|| script.clone())?;
-            let is_read = if draws { Path::new(&picture).exists() } else { said.contains("one") };
-            ensure!(is_read, "{script}: nothing came of it: {said}");
+            let output = tools::output_of("env", &[&words, drawn].concat()).with_context(|| script.clone())?;
+            let is_read = if draws { Path::new(&picture).exists() } else { output.contains("one") };
+            ensure!(is_read, "{script}: nothing came of it: {output}");
         }
         println!("{version}: {} scripts", SCRIPTS.len());
     }

@@ -22,9 +22,9 @@ pub fn bench() -> anyhow::Result<()> {
     let (mut our_tally, mut their_tally) = (Tally::default(), Tally::default());
     for round in 0..ROUNDS {
         let words = |shuffles: u64| [SIZE, shuffles, round].map(|number| number.to_string()).to_vec();
-        let said: Value = serde_json::from_str(&tools::output_of(&ours, &words(100_000))?)?;
-        our_tally.add(&said)?;
-        let each = said["elapsed_ns"].as_f64().context("no time")? / shuffles_of(&said)?;
+        let output: Value = serde_json::from_str(&tools::output_of(&ours, &words(100_000))?)?;
+        our_tally.add(&output)?;
+        let each = output["elapsed_ns"].as_f64().context("no time")? / shuffles_of(&output)?;
         microseconds.entry("ascertain".into()).or_default().push(each / 1e3);
         let theirs = tools::output_of(&python, &[vec![script.clone()], words(1000)].concat())?;
         let theirs: Value = serde_json::from_str(&theirs)?;
@@ -35,16 +35,16 @@ pub fn bench() -> anyhow::Result<()> {
         if round == 0 {
             println!("  {}", theirs["versions"].as_str().unwrap_or_default());
             let difference =
-                said["observed"].as_f64().context("no value")? - theirs["observed"].as_f64().unwrap_or(0.0);
-            ensure!(difference.abs() < 1e-6, "the samples differ: {said} {theirs}");
+                output["observed"].as_f64().context("no value")? - theirs["observed"].as_f64().unwrap_or(0.0);
+            ensure!(difference.abs() < 1e-6, "the samples differ: {output} {theirs}");
         }
     }
     print_speeds(&mut microseconds)?;
     same_answer(our_tally, their_tally)
 }
 
-fn shuffles_of(said: &Value) -> anyhow::Result<f64> {
-    said["shuffles"].as_f64().context("no number of shuffles")
+fn shuffles_of(output: &Value) -> anyhow::Result<f64> {
+    output["shuffles"].as_f64().context("no number of shuffles")
 }
 
 fn print_speeds(microseconds: &mut BTreeMap<String, Vec<f64>>) -> anyhow::Result<()> {
@@ -72,9 +72,9 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, said: &Value) -> anyhow::Result<()> {
-        self.shuffles += shuffles_of(said)?;
-        self.exceedances += said["exceedances"].as_f64().context("no number of exceedances")?;
+    fn add(&mut self, output: &Value) -> anyhow::Result<()> {
+        self.shuffles += shuffles_of(output)?;
+        self.exceedances += output["exceedances"].as_f64().context("no number of exceedances")?;
         Ok(())
     }
 }

@@ -53,7 +53,10 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
             "--stress" => {
                 let seed = arguments.next_if(|next| next.parse::<u64>().is_ok());
                 stress = Some(seed.and_then(|seed| seed.parse().ok()));
-                ensure!(count == if seed.is_some() { 2 } else { 1 }, "--stress takes only a seed\n{USAGE}");
+                ensure!(
+                    count == if seed.is_some() { 2 } else { 1 },
+                    "--stress accepts only a seed; remove the other arguments\n{USAGE}"
+                );
             }
             "--fail-fast" => options.is_fail_fast = true,
             "--no-install" => options.is_installing = false,

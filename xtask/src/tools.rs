@@ -144,9 +144,9 @@ pub fn capture<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S]) -> 
 pub fn output_of<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S]) -> anyhow::Result<String> {
     let name = program.as_ref().to_string_lossy().into_owned();
     let Output { status, stdout, stderr } = capture(program, arguments)?;
-    let (said, errors) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-    ensure!(status.success(), "{name} ended with {status}: {errors}{said}");
-    Ok(said.into_owned())
+    let (output, errors) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    ensure!(status.success(), "{name} ended with {status}: {errors}{output}");
+    Ok(output.into_owned())
 }
 
 /// Builds the release binary, and the program that benches start as a load. Returns the binary's path.
@@ -185,7 +185,7 @@ pub fn example(name: &str) -> anyhow::Result<String> {
 
 /// Where a program is.
 pub fn place_of(program: &str) -> Option<String> {
-    output_of("sh", &["-c", "command -v \"$0\"", program]).ok().map(|said| said.trim().to_owned())
+    output_of("sh", &["-c", "command -v \"$0\"", program]).ok().map(|output| output.trim().to_owned())
 }
 
 /// What a part of the tests needs and a machine may lack.

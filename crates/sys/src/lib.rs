@@ -4,7 +4,7 @@
 //! numeric crate and in that of synchronization. It knows nothing of experiments, claims or statistics, prints nothing,
 //! and can be used alone.
 //!
-//! - [`clock`]: monotonic time, the clock's step and what a reading costs
+//! - [`clock`]: monotonic time and the clock's step
 //! - [`process`]: commands started without a shell, with the kernel's own account of each
 //! - [`interrupt`]: SIGINT, SIGTERM and SIGHUP as a flag
 //! - [`machine`]: a description for the record, and what threatens a measurement here

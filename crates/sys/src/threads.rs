@@ -1,86 +1,100 @@
 //! Threads that work at the same time.
 
-use std::panic;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Barrier;
 use std::thread;
 
 use crate::clock;
 
-/// The times and the count of threads that worked at the same time.
+/// The times of threads that worked at the same time, and the sum of their results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AtOnce {
+pub struct ParallelRun {
     /// Time from the start of the first thread's work to the end of the last thread's work. At least 1 ns.
     pub wall_ns: u64,
     /// CPU time of the work, summed over all threads.
     pub cpu_ns: u64,
     /// Sum of the numbers that the threads returned.
-    pub counted: u64,
+    pub sum: u64,
 }
 
-/// Runs `work` on `threads` new threads at the same time, and adds up the times and the returned numbers.
+/// Runs `work` on `threads` new threads at the same time. Returns the elapsed time, the total CPU time and the sum of the
+/// returned numbers.
 ///
 /// Each thread first calls `get_ready` with its index. A barrier then holds all threads back until the last one is
 /// ready, so the times do not include getting ready.
 ///
 /// ```
-/// let at_once = ascertain_sys::threads::at_once(2, Ok::<_, String>, |index| index as u64 + 10)?;
-/// assert_eq!(at_once.counted, 21);
+/// let run = ascertain_sys::threads::run_in_parallel(2, Ok::<_, String>, |index| index as u64 + 10)?;
+/// assert_eq!(run.sum, 21);
 /// # Ok::<(), String>(())
 /// ```
 ///
 /// # Errors
-/// Returns the error of the first thread that failed to get ready. The other threads do their work nevertheless.
+/// Returns the error of the thread with the lowest index among those that failed to get ready. The other threads still do
+/// their work.
 ///
 /// # Panics
-/// Panics if `work` panics.
-pub fn at_once<R, E: Send>(
+/// Panics if `get_ready` or `work` panics.
+pub fn run_in_parallel<R, E: Send>(
     threads: usize,
     get_ready: impl Fn(usize) -> Result<R, E> + Sync,
     work: impl Fn(R) -> u64 + Sync,
-) -> Result<AtOnce, E> {
-    let together = Barrier::new(threads);
-    let one = |index: usize| {
-        // A thread that fails returns its error only after the barrier. Otherwise the others would wait forever.
-        let ready = get_ready(index);
-        together.wait();
-        let ready = ready?;
+) -> Result<ParallelRun, E> {
+    let barrier = Barrier::new(threads);
+    let run_one = |index: usize| {
+        // A thread that fails or panics ends only after the barrier. Otherwise the others would wait forever.
+        let ready = panic::catch_unwind(AssertUnwindSafe(|| get_ready(index)));
+        barrier.wait();
+        let ready = ready.unwrap_or_else(|payload| panic::resume_unwind(payload))?;
         let (start_ns, start_cpu_ns) = (clock::now_ns(), clock::thread_cpu_ns());
-        let counted = work(ready);
+        let number = work(ready);
         let (cpu_ns, end_ns) = (clock::thread_cpu_ns() - start_cpu_ns, clock::now_ns());
-        Ok((start_ns, end_ns, cpu_ns, counted))
+        Ok((start_ns, end_ns, cpu_ns, number))
     };
-    let one = &one;
-    let done: Result<Vec<_>, E> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|index| scope.spawn(move || one(index))).collect();
+    let run_one = &run_one;
+    let results: Result<Vec<_>, E> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|index| scope.spawn(move || run_one(index))).collect();
         threads
             .into_iter()
             .map(|thread| thread.join().unwrap_or_else(|payload| panic::resume_unwind(payload)))
             .collect()
     });
-    let done = done?;
-    let start_ns = done.iter().map(|(start_ns, ..)| *start_ns).min().unwrap_or(0);
-    let end_ns = done.iter().map(|(_, end_ns, ..)| *end_ns).max().unwrap_or(0);
-    Ok(AtOnce {
+    let results = results?;
+    let start_ns = results.iter().map(|(start_ns, ..)| *start_ns).min().unwrap_or(0);
+    let end_ns = results.iter().map(|(_, end_ns, ..)| *end_ns).max().unwrap_or(0);
+    Ok(ParallelRun {
         wall_ns: (end_ns - start_ns).max(1),
-        cpu_ns: done.iter().map(|(_, _, cpu_ns, _)| cpu_ns).sum(),
-        counted: done.iter().map(|(.., counted)| counted).sum(),
+        cpu_ns: results.iter().map(|(_, _, cpu_ns, _)| cpu_ns).sum(),
+        sum: results.iter().map(|(.., number)| number).sum(),
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use super::*;
 
     #[test]
     fn counts_and_times_are_summed() {
-        let done = at_once(4, |index| Ok::<_, String>(index as u64), |index| index * 10).unwrap();
-        assert_eq!(done.counted, 60);
-        assert!(done.wall_ns > 0);
+        let run = run_in_parallel(4, |index| Ok::<_, String>(index as u64), |index| index * 10).unwrap();
+        assert_eq!(run.sum, 60);
+        assert!(run.wall_ns > 0);
     }
 
     #[test]
     fn a_thread_that_cannot_get_ready_does_not_stop_the_others() {
         let get_ready = |index| if index == 1 { Err("not ready") } else { Ok(()) };
-        assert_eq!(at_once(3, get_ready, |()| 1), Err("not ready"));
+        let worked = AtomicU64::new(0);
+        let work = |()| worked.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(run_in_parallel(3, get_ready, work), Err("not ready"));
+        assert_eq!(worked.into_inner(), 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "on purpose")]
+    fn a_panic_of_one_thread_does_not_block_the_others() {
+        let get_ready = |index| if index == 1 { panic!("on purpose") } else { Ok::<_, String>(()) };
+        let _ = run_in_parallel(3, get_ready, |()| 1);
     }
 }

@@ -25,10 +25,10 @@ mod store;
 #[cfg(feature = "stores")]
 mod unfinished;
 
-/// A future that borrows for `'a`. It is on the heap so that its code is compiled once, in this crate, and not again in
-/// each crate that awaits it.
+/// A boxed future that may borrow for `'a`. Public methods return it so that their code is compiled once, in this crate,
+/// and not again in each crate that awaits them.
 #[cfg(feature = "stores")]
-pub type Boxed<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 #[cfg(feature = "stores")]
 pub use {

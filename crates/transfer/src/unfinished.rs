@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::Boxed;
+use crate::BoxFuture;
 use crate::error::Error;
 use crate::journal::{self, Begun, JOURNAL, Journal, NOTE, Recorded};
 use crate::local::Local;
@@ -180,7 +180,11 @@ impl BrokenOff {
     ///
     /// # Errors
     /// When the store can't be reached or refuses; then the journal is kept.
-    pub fn give_up<'a>(&'a self, mover: &'a Mover, options: &'a Options) -> Boxed<'a, Result<Option<GivenUp>, Error>> {
+    pub fn give_up<'a>(
+        &'a self,
+        mover: &'a Mover,
+        options: &'a Options,
+    ) -> BoxFuture<'a, Result<Option<GivenUp>, Error>> {
         Box::pin(async move {
             let Some((journal, begun, _)) = opened(&self.journal)? else { return Ok(None) };
             let given_up = if begun.upload.is_empty() {

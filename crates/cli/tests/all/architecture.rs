@@ -146,17 +146,17 @@ fn unsafe_code(folder: &Path) -> [usize; 3] {
 #[test]
 fn unsafe_code_has_its_places_and_is_counted() {
     const ENDS: [&str; 2] = ["<!-- unsafe code: counted -->\n", "<!-- to here -->"];
-    let below = root().join("crates").canonicalize().unwrap();
+    let crates_folder = root().join("crates").canonicalize().unwrap();
     let manifests = packages().into_iter().map(|package| PathBuf::from(package["manifest_path"].as_str().unwrap()));
     let folders = manifests.map(|manifest| manifest.parent().unwrap().canonicalize().unwrap());
     let mut crates: Vec<_> =
-        folders.filter_map(|folder| Some(folder.strip_prefix(&below).ok()?.to_path_buf())).collect();
+        folders.filter_map(|folder| Some(folder.strip_prefix(&crates_folder).ok()?.to_path_buf())).collect();
     crates.sort();
-    assert!(crates.contains(&"experiments/sync".into()), "packages below other packages are among them");
+    assert!(crates.contains(&"experiments/sync".into()), "nested packages must be counted too");
     let mut places = Vec::new();
     let mut table = String::from("| crate | blocks | functions and traits | implementations |\n|---|---|---|---|\n");
     for folder in crates {
-        let counts = unsafe_code(&below.join(&folder).join("src"));
+        let counts = unsafe_code(&crates_folder.join(&folder).join("src"));
         if counts != [0; 3] {
             let [blocks, functions, impls] = counts;
             let name = folder.display();

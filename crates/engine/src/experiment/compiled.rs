@@ -8,8 +8,8 @@ use ascertain_sys::compiled::{Function, Library, Plain, Source, compile};
 
 use super::Unavailable;
 
-/// Returns a function of a source in C or C++. Each source is compiled once per process, because a run needs its
-/// functions several times.
+/// Returns a function of a source in C or C++. Each source is compiled once per process, because a run requests the same
+/// function several times.
 ///
 /// # Errors
 /// Returns [`Unavailable::Program`] if the source cannot be compiled, or if it has no such function. `needs` names the

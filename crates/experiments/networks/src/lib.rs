@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-// A folder is named as its experiment is on the command line.
+// Each folder has the name of its experiment on the command line.
 #[path = "dns-load/experiment.rs"]
 mod dns_load;
 #[path = "dns-propagation/experiment.rs"]
@@ -17,6 +17,7 @@ mod limits;
 mod link_throughput;
 #[path = "link-truth/experiment.rs"]
 mod link_truth;
+#[doc(hidden)] // Shared with ascertain-experiments-storage; not a stable interface.
 pub mod links;
 mod name_servers;
 #[cfg(all(test, target_os = "linux"))]

@@ -1,11 +1,11 @@
-//! The common parts of experiments through emulated links.
+//! Code shared by experiments that use emulated links.
 
 use ascertain_engine::experiment::{Better, Metric};
 
-/// The level of a factor that names a server, if the server is our own one behind an emulated link.
+/// The level of a server factor that selects our own server behind an emulated link.
 pub const OURS: &str = "none";
 
-/// Returns the metrics of how faithful a link was during a trial. An experiment lists them after its own metrics.
+/// Returns the metrics that describe how faithful a link was during a trial. An experiment lists them after its own metrics.
 pub fn metrics() -> [Metric; 2] {
     [
         Metric::time("late", "by how much segments arrive later than the link would have it, p99"),
@@ -53,8 +53,8 @@ mod here {
         TargetError::Failed(error.to_string())
     }
 
-    /// Checks that this machine can emulate such a link. It starts a link once for each carrier and congestion control,
-    /// and remembers the result.
+    /// Checks that this machine can emulate `link`. The check starts a link once for each carrier and congestion
+    /// control, and remembers the result.
     ///
     /// # Errors
     /// Returns the reason if the link could not be started.
@@ -72,7 +72,7 @@ mod here {
         seen.map_err(Unavailable::other)
     }
 
-    /// Returns the properties that every connection through this link has. It opens a connection to read them.
+    /// Returns the properties that every connection through this link has. This function opens a connection to read the properties.
     ///
     /// # Errors
     /// Fails if the connection cannot be opened, or if the kernel does not return its properties.
@@ -91,8 +91,8 @@ mod here {
         Ok(point.with("mss_bytes", u64::from(info.mss_bytes)).with("timestamps", timestamps))
     }
 
-    /// Runs `measure`, and adds how faithful the link was during that time, if there is a link. `late` is the index of
-    /// the first of [`metrics`](super::metrics) among the experiment's metrics.
+    /// Runs `measure`. If there is a link, also adds its two [`metrics`](super::metrics) to `out`. `late` is the index of
+    /// the first of them among the experiment's metrics.
     ///
     /// # Errors
     /// Returns the error of `measure`, or fails if the link does not report how faithful it was.
@@ -116,7 +116,7 @@ mod here {
 
 /// Repeats the measurement while the machine is so busy that nothing arrives in the time that counts.
 #[cfg(all(test, target_os = "linux"))]
-pub(crate) fn measured_eventually<T>(
+pub(crate) fn retry_until_measured<T>(
     mut measure: impl FnMut() -> Result<T, ascertain_engine::experiment::TargetError>,
 ) -> Result<T, ascertain_engine::experiment::TargetError> {
     let mut result = None;
@@ -128,7 +128,7 @@ pub(crate) fn measured_eventually<T>(
     result.unwrap_or_else(|| unreachable!("it was measured"))
 }
 
-/// The functions of an experiment on systems without emulated links.
+/// Substitutes for an experiment's functions on systems without emulated links.
 #[cfg(not(target_os = "linux"))]
 pub mod elsewhere {
     use ascertain_engine::experiment::{Arm, Session, Setup, TargetError, Unavailable};
@@ -143,7 +143,7 @@ pub mod elsewhere {
         Err(Unavailable::other(WHY))
     }
 
-    /// Opens no session.
+    /// Fails, because this system has no emulated links.
     ///
     /// # Errors
     /// Always returns the reason.

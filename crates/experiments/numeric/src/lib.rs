@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-// A folder is named as its experiment is on the command line.
+// Each folder has the name of its experiment on the command line.
 #[path = "cbrt/experiment.rs"]
 mod cbrt;
 #[path = "decimal/experiment.rs"]

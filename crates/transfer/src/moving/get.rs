@@ -15,7 +15,7 @@ use super::patience::Went;
 use super::put::{crc64_of, resumable, side_of, split};
 use super::requests::Log;
 use super::{Gate, Moved, Mover, Place, Skipped};
-use crate::Boxed;
+use crate::BoxFuture;
 use crate::buffers::{Filling, Target};
 use crate::crc64::{crc32c_of_blocks, crc64};
 use crate::error::Error;
@@ -41,7 +41,7 @@ impl Mover {
     /// # Errors
     /// When there is no such object, when it is the file itself or changes meanwhile, when the file can't be written,
     /// when what an earlier attempt left behind is of another object.
-    pub fn get_file<'a>(&'a self, from: &'a Place, path: &'a Path) -> Boxed<'a, Result<Moved, Error>> {
+    pub fn get_file<'a>(&'a self, from: &'a Place, path: &'a Path) -> BoxFuture<'a, Result<Moved, Error>> {
         Box::pin(async move {
             let began = Instant::now();
             from.other_than(path)?;
@@ -113,7 +113,7 @@ impl Mover {
     ///
     /// # Errors
     /// When there is no such object, or it can't be read.
-    pub fn size<'a>(&'a self, from: &'a Place) -> Boxed<'a, Result<u64, Error>> {
+    pub fn size<'a>(&'a self, from: &'a Place) -> BoxFuture<'a, Result<u64, Error>> {
         Box::pin(async move { Ok(self.existing(from).await?.0.bytes) })
     }
 
@@ -125,12 +125,12 @@ impl Mover {
         &'a self,
         from: &'a Place,
         out: &'a mut (dyn Write + Send),
-    ) -> Boxed<'a, Result<Moved, Error>> {
+    ) -> BoxFuture<'a, Result<Moved, Error>> {
         Box::pin(async move {
             let began = Instant::now();
             self.has_memory(0, from)?;
             let (meta, latency_s) = self.existing(from).await?;
-            let sink = Sink::InOrder { out: Box::new(out), next: 0, waiting: BTreeMap::new() };
+            let sink = Sink::InOrder { out, next: 0, waiting: BTreeMap::new() };
             let mut get = Get::new(from, &meta, sink, self.gate());
             let pilot = self.pilot(from, &meta, meta.bytes, latency_s);
             let mut flow = Flow::from_start(pilot, began, self.least_s(meta.bytes));
@@ -349,7 +349,7 @@ fn piece_sum(file: &File, piece: Piece) -> io::Result<u64> {
 enum Sink<'a> {
     File(Arc<Target>),
     InOrder {
-        out: Box<dyn Write + Send + 'a>,
+        out: &'a mut (dyn Write + Send),
         next: usize,
         /// What came before its turn, which keeps its room.
         waiting: BTreeMap<usize, Kept>,

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::source::Source;
 use super::{MANY_BYTES, Moved, Mover, Observer, Place, Progress, Skipped};
-use crate::Boxed;
+use crate::BoxFuture;
 use crate::error::Error;
 use crate::local::walk;
 use crate::names::{Filter, beneath};
@@ -83,7 +83,7 @@ impl Mover {
         from: &'a [PathBuf],
         to: &'a Place,
         many: &'a Many,
-    ) -> Boxed<'a, Result<Vec<Outcome>, Error>> {
+    ) -> BoxFuture<'a, Result<Vec<Outcome>, Error>> {
         Box::pin(async move {
             let mut named: BTreeMap<String, (PathBuf, u64)> = BTreeMap::new();
             let is_folder = to.name.is_empty() || to.name.ends_with('/');
@@ -133,7 +133,7 @@ impl Mover {
         from: &'a Place,
         folder: &'a Path,
         many: &'a Many,
-    ) -> Boxed<'a, Result<Vec<Outcome>, Error>> {
+    ) -> BoxFuture<'a, Result<Vec<Outcome>, Error>> {
         Box::pin(async move {
             self.has_memory(0, from)?;
             let request = || async {
@@ -169,7 +169,13 @@ impl Mover {
     ///
     /// # Errors
     /// When either side can't be looked at.
-    pub fn dry<'a>(&'a self, way: Way, path: &'a Path, place: &'a Place, bytes: u64) -> Boxed<'a, Result<Done, Error>> {
+    pub fn dry<'a>(
+        &'a self,
+        way: Way,
+        path: &'a Path,
+        place: &'a Place,
+        bytes: u64,
+    ) -> BoxFuture<'a, Result<Done, Error>> {
         Box::pin(async move {
             let skipped = self.would_skip(way, path, place).await?;
             let left_alone = |skipped| Moved { bytes, skipped: Some(skipped), ..Moved::default() };

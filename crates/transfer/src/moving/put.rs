@@ -13,7 +13,7 @@ use super::patience::Went;
 use super::requests::{Log, Requests};
 use super::source::{self, Source};
 use super::{Gate, Moved, Mover, Place, Skipped, forget};
-use crate::Boxed;
+use crate::BoxFuture;
 use crate::crc64::crc64_of_blocks;
 use crate::error::Error;
 use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side, end_of};
@@ -48,7 +48,7 @@ impl Mover {
     /// When the file is the object itself, when it can't be read or changes meanwhile, when the store refuses it, when
     /// what an earlier attempt left behind is of another file. What was sent of it is remembered if there is a folder
     /// of journals, and given up if not.
-    pub fn put_file<'a>(&'a self, path: &'a Path, to: &'a Place) -> Boxed<'a, Result<Moved, Error>> {
+    pub fn put_file<'a>(&'a self, path: &'a Path, to: &'a Place) -> BoxFuture<'a, Result<Moved, Error>> {
         Box::pin(async move {
             let began = Instant::now();
             to.other_than(path)?;

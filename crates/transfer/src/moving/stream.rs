@@ -13,7 +13,7 @@ use super::patience::Went;
 use super::put::{PUT, Sum, crc64_of};
 use super::requests::Log;
 use super::{Moved, Mover, Place, Progress, Skipped, forget};
-use crate::Boxed;
+use crate::BoxFuture;
 use crate::buffers::{Filling, STEP_BYTES};
 use crate::error::Error;
 use crate::journal::{Part, Piece, Side};
@@ -45,7 +45,7 @@ impl Mover {
     ///
     /// # Errors
     /// When the stream can't be read, or the store refuses what comes; then what was sent is given up.
-    pub fn put_stream<'a>(&'a self, stream: &'a mut Input<'a>, to: &'a Place) -> Boxed<'a, Result<Moved, Error>> {
+    pub fn put_stream<'a>(&'a self, stream: &'a mut Input<'a>, to: &'a Place) -> BoxFuture<'a, Result<Moved, Error>> {
         Box::pin(async move {
             let began = Instant::now();
             let limits = to.store.limits();

@@ -16,7 +16,7 @@ use super::ini::Profile;
 use super::keys::Keys;
 use super::open::{Options, aws_region};
 use super::refusal::{clock, retry_after};
-use crate::{Attempt, Boxed, Failure};
+use crate::{Attempt, BoxFuture, Failure};
 
 /// A service of a cloud's, by its HTTP interface. Each request is made once; of credentials nothing is shown.
 pub struct Service {
@@ -92,7 +92,7 @@ impl Service {
     ///
     /// # Errors
     /// Where there is no answer, or no token.
-    pub fn get<'a>(&'a self, path: &'a str, query: &'a [(&'a str, &'a str)]) -> Boxed<'a, Result<Reply, Failure>> {
+    pub fn get<'a>(&'a self, path: &'a str, query: &'a [(&'a str, &'a str)]) -> BoxFuture<'a, Result<Reply, Failure>> {
         Box::pin(async move {
             let query = if query.is_empty() { String::new() } else { format!("?{}", encoded_query(query)) };
             self.ask(&format!("{path}{query}"), None).await
@@ -103,7 +103,12 @@ impl Service {
     ///
     /// # Errors
     /// As for [`Self::get`]; [`Kind::Unanswered`](crate::Kind::Unanswered) if it may have been carried out.
-    pub fn post<'a>(&'a self, path: &'a str, kind: &'static str, body: &'a str) -> Boxed<'a, Result<Reply, Failure>> {
+    pub fn post<'a>(
+        &'a self,
+        path: &'a str,
+        kind: &'static str,
+        body: &'a str,
+    ) -> BoxFuture<'a, Result<Reply, Failure>> {
         Box::pin(async move { self.ask(path, Some((kind, body))).await })
     }
 

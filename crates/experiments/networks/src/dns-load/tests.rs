@@ -71,7 +71,7 @@ fn what_is_known_of_the_questions_of_a_trial_takes_memory() {
     assert!(known as u64 <= super::super::QUESTION_BYTES, "{known}");
 }
 
-/// The rate for our own server is that of the claim, and the rate for other servers is lower.
+/// Our own server is sent 10,000 queries per second and other servers 1,000, unless `rate_per_s` is set.
 #[test]
 fn the_rate_depends_on_the_server() {
     let rate = |levels: &[_]| Target::new(&arm(UDP, levels)).unwrap().pace.rate_per_s;

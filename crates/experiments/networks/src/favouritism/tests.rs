@@ -9,7 +9,7 @@ use ascertain_sys::testing::{or_left_out, wait_until};
 use super::super::places::is_available;
 use super::super::{ALONE, CHEATING, FAIR, Favouritism};
 use super::*;
-use crate::links::{OURS, measured_eventually};
+use crate::links::{OURS, retry_until_measured};
 
 /// Shorter than by default. A busy machine, by which nothing may arrive in so short a time, measures again.
 const MEASURED_MS: u64 = 100;
@@ -38,7 +38,7 @@ fn a_cheating_link_throttles_what_is_alone() {
         let target = &flows.targets[0];
         let throttled = || target.place.link.as_ref().unwrap().report().unwrap().to_near.throttled.segments;
         let measure = || {
-            let throughput = measured_eventually(|| target.throughputs(&Stop::default())).unwrap();
+            let throughput = retry_until_measured(|| target.throughputs(&Stop::default())).unwrap();
             assert!(throughput[0] > 0.0 && throughput[1] == 0.0, "{throughput:?}");
         };
         measure();
@@ -64,7 +64,7 @@ fn both_variants_have_their_metrics() {
         [vec![THROUGHPUT, LATE, LATE + 1], vec![THROUGHPUT, TEST_THROUGHPUT, LATE, LATE + 1]].into_iter().enumerate()
     {
         wait_until("something arrives by each download", || {
-            let out = measured_eventually(|| measured(&arms, of)).unwrap();
+            let out = retry_until_measured(|| measured(&arms, of)).unwrap();
             assert_eq!(out.iter().map(|sample| sample.metric).collect::<Vec<_>>(), metrics);
             out.iter().take(metrics.len() - 2).all(|sample| sample.value > 0.0)
         });
@@ -79,10 +79,10 @@ fn somebodys_files_are_downloaded_or_said_not_to_be() {
     let own = format!("http://{}/bytes/1000000000000", server.address());
     let at = |url: &str, test: &str| [("url", Level::from(url)), ("speedtest", Level::from(test))];
     let asked = |variant, url: &str, test: &str| measured(&[arm(variant, &at(url, test))], 0);
-    let seen = measured_eventually(|| asked(BESIDE_TEST, &own, &own)).unwrap();
+    let seen = retry_until_measured(|| asked(BESIDE_TEST, &own, &own)).unwrap();
     assert_eq!(seen.iter().map(|sample| sample.metric).collect::<Vec<_>>(), [THROUGHPUT, TEST_THROUGHPUT]);
     // What is small is asked for again.
-    assert!(measured_eventually(|| asked(ALONE, &own.replace("1000000000000", "1000"), &own)).is_ok());
+    assert!(retry_until_measured(|| asked(ALONE, &own.replace("1000000000000", "1000"), &own)).is_ok());
 
     let wrong = own.replace("bytes", "none");
     let gone = format!("http://{}/", listener().local_addr().unwrap());

@@ -48,8 +48,8 @@ fn no_cliff_is_larger_than_what_the_window_has_room_for() {
     }
 }
 
-/// Bytes that do not come with the first flight take at least two round trips. The same holds after a connection was
-/// idle for so long that its window has shrunk to the first one's. The claim `first-flight.goal-window-kept-for-1-ms` is
+/// Bytes that do not come with the first flight take at least two round trips. The same holds after a connection has
+/// been idle for so long that its window has shrunk to the initial window. The claim `first-flight.goal-window-kept-for-1-ms` is
 /// about a connection that was idle for a shorter time.
 #[test]
 fn what_is_larger_than_the_window_takes_two_round_trips() {

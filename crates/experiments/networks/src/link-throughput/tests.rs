@@ -9,7 +9,7 @@ use ascertain_sys::testing::{left_out, or_left_out, wait_until};
 use super::super::places::is_available;
 use super::super::{BOTH, DOWN, LinkThroughput, OWN, UDP, UP};
 use super::*;
-use crate::links::measured_eventually;
+use crate::links::retry_until_measured;
 
 fn arm(variant: &str, levels: &[(&str, Level)]) -> Arm {
     let point = LinkThroughput.spec().default_point();
@@ -44,8 +44,8 @@ fn ways_have_their_metrics() {
             return;
         }
         let mut session = Throughputs::open(std::slice::from_ref(&arm), &Setup::default()).unwrap();
-        measured_eventually(|| session.verify(0)).unwrap();
-        let out = measured_eventually(|| {
+        retry_until_measured(|| session.verify(0)).unwrap();
+        let out = retry_until_measured(|| {
             let mut out = Samples::default();
             session.measure(0, &Trial { number: 0, seed: 7 }, &mut out).map(|()| out)
         });
@@ -70,8 +70,8 @@ fn iperf3_says_as_much() {
             }
             let mut session = Throughputs::open(&arms, &Setup::default()).unwrap();
             assert!(Rc::ptr_eq(&session.targets[0].place, &session.targets[1].place), "they are to share the link");
-            measured_eventually(|| session.verify(1)).unwrap();
-            let out = measured_eventually(|| {
+            retry_until_measured(|| session.verify(1)).unwrap();
+            let out = retry_until_measured(|| {
                 let mut out = Samples::default();
                 session.measure(1, &Trial { number: 0, seed: 7 }, &mut out).map(|()| out)
             });
@@ -94,7 +94,7 @@ fn somebodys_listener_is_measured_or_said_not_to_be() {
         let plan = plan_of(&arm).unwrap();
         let place = Place::elsewhere(address, true, token.clone())?;
         let target = Target { place: Rc::new(place), plan, is_iperf3: false, pause: Duration::ZERO };
-        measured_eventually(|| target.seen(&Stop::default()))
+        retry_until_measured(|| target.seen(&Stop::default()))
     };
     let address = listener.address().to_string();
     assert!(measured(&address, &token).unwrap().received_bytes > 0);

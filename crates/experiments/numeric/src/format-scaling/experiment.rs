@@ -10,7 +10,7 @@ use ascertain_engine::experiment::{
 use ascertain_engine::unit::Unit;
 use ascertain_sys::affinity;
 use ascertain_sys::machine::Machine;
-use ascertain_sys::threads::{AtOnce, at_once};
+use ascertain_sys::threads::{ParallelRun, run_in_parallel};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -113,8 +113,8 @@ struct Targets {
 }
 
 impl Target {
-    /// Each thread on its CPU; what is counted is bytes of text.
-    fn convert(&self, numbers: &[u64]) -> Result<AtOnce, TargetError> {
+    /// Converts on several threads, each pinned to its own CPU. The sum is the bytes of text.
+    fn convert(&self, numbers: &[u64]) -> Result<ParallelRun, TargetError> {
         let cpus = affinity::allowed();
         if cpus.len() < self.threads {
             let (needed, usable) = (self.threads, cpus.len());
@@ -125,7 +125,7 @@ impl Target {
             contestant(&self.variant).map_err(|error| error.to_string())
         };
         let work = |mut contestant: Contestant| (0..self.rounds).map(|_| (contestant.each)(numbers) as u64).sum();
-        at_once(self.threads, get_ready, work).map_err(TargetError::Failed)
+        run_in_parallel(self.threads, get_ready, work).map_err(TargetError::Failed)
     }
 }
 
@@ -137,16 +137,16 @@ impl Session for Targets {
         alone.check(&self.numbers).map_err(TargetError::WrongAnswer)?;
         let once: u64 = self.numbers.iter().map(|number| number.to_string().len() as u64).sum();
         let expected = once * target.threads as u64 * target.rounds;
-        let AtOnce { counted, .. } = target.convert(&self.numbers)?;
-        if counted != expected {
-            return Err(TargetError::WrongAnswer(format!("{counted} bytes of text instead of {expected}")));
+        let ParallelRun { sum, .. } = target.convert(&self.numbers)?;
+        if sum != expected {
+            return Err(TargetError::WrongAnswer(format!("{sum} bytes of text instead of {expected}")));
         }
         Ok(())
     }
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         let target = &self.targets[arm];
-        let AtOnce { wall_ns, cpu_ns, .. } = target.convert(&self.numbers)?;
+        let ParallelRun { wall_ns, cpu_ns, .. } = target.convert(&self.numbers)?;
         let conversions = (NUMBERS as u64 * target.rounds * target.threads as u64) as f64;
         let rate = conversions / wall_ns as f64 * 1e9;
         out.push(RATE, rate);

@@ -1,7 +1,6 @@
 //! Files on their way, and how long that takes.
 
 use std::collections::BTreeMap;
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -146,7 +145,7 @@ impl Target {
                 let mover = Mover::new(terms, token.clone(), Box::new(first.clone()));
                 let place = ascertain_transfer::Place { store, name: to.name, shown: to.shown };
                 let path = self.source.path();
-                let mut moving = pin!(mover.put_file(&path, &place));
+                let mut moving = mover.put_file(&path, &place);
                 let moved = tokio::select! {
                     moved = &mut moving => moved,
                     () = asked(stop) => {

@@ -12,7 +12,7 @@ use ascertain_engine::experiment::{
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
-use ascertain_sys::threads::{AtOnce, at_once};
+use ascertain_sys::threads::{ParallelRun, run_in_parallel};
 
 use target::{Target, target};
 
@@ -120,21 +120,21 @@ impl Row {
     }
 }
 
-/// What is counted is what threads count for themselves.
-fn repeat(target: &Target, threads: usize) -> Result<AtOnce, TargetError> {
-    at_once(threads, |_| Ok(()), |()| target.run(OPERATIONS)).map_err(TargetError::Failed)
+/// Runs the operations on several threads. The sum is the number of operations that the threads counted themselves.
+fn repeat(target: &Target, threads: usize) -> Result<ParallelRun, TargetError> {
+    run_in_parallel(threads, |_| Ok(()), |()| target.run(OPERATIONS)).map_err(TargetError::Failed)
 }
 
 impl Session for Rows {
-    /// Each operation is counted once, however often threads were stopped in one.
+    /// Each operation is sum once, however often threads were stopped in one.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         let Row { what: What::Repeated(target), threads } = &self.0[arm] else { return Ok(()) };
         let before = target.counted();
-        let own = repeat(target, *threads)?.counted;
+        let own = repeat(target, *threads)?.sum;
         if let (Some(before), Some(after)) = (before, target.counted()) {
             let (seen, expected) = (after.wrapping_sub(before) + own, OPERATIONS * *threads as u64);
             if seen != expected {
-                return Err(TargetError::WrongAnswer(format!("{seen} operations were counted instead of {expected}")));
+                return Err(TargetError::WrongAnswer(format!("{seen} operations were sum instead of {expected}")));
             }
         }
         Ok(())
@@ -144,7 +144,7 @@ impl Session for Rows {
         let Row { what, threads } = &self.0[arm];
         match what {
             What::Repeated(target) => {
-                let AtOnce { wall_ns, cpu_ns, .. } = repeat(target, *threads)?;
+                let ParallelRun { wall_ns, cpu_ns, .. } = repeat(target, *threads)?;
                 let operations = (OPERATIONS * *threads as u64) as f64;
                 out.push(TIME, cpu_ns as f64 / operations);
                 out.push(RATE, operations / wall_ns as f64 * 1e9);
