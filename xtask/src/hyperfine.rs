@@ -205,7 +205,8 @@ fn package(version: &str) -> anyhow::Result<String> {
     tools::output_of("cp", &["-r", &*tests.to_string_lossy(), &folder])?;
     fs::create_dir(format!("{folder}/src"))?;
     fs::write(format!("{folder}/src/main.rs"), WRAPPER)?;
-    fs::write(format!("{folder}/Cargo.toml"), MANIFEST)?;
+    // Without versions of their own, cargo would take one package's programs for the other's.
+    fs::write(format!("{folder}/Cargo.toml"), MANIFEST.replace("0.0.0", version))?;
     Ok(folder)
 }
 
