@@ -86,7 +86,7 @@ fn kernel_tls() -> anyhow::Result<()> {
 /// The program with the tests that are in a package's code, as the workspace's tests have built it.
 fn tests_of(package: &str) -> anyhow::Result<String> {
     tools::build_workspace_tests()?;
-    let build = ["test", "--quiet", "--workspace", "--no-run", "--message-format", "json"];
+    let build = [tools::WORKSPACE_TESTS, &["--quiet", "--no-run", "--message-format", "json"]].concat();
     let output = tools::output_of("cargo", &build)?;
     let messages = output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let name = Value::from(package.replace('-', "_"));

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Error, ensure};
+use anyhow::{Context, Error, ensure};
 
 use crate::part::{Part, Skipped};
 use crate::tools::{self, Need};
@@ -48,7 +48,9 @@ pub const PARTS: &[Part] = &[
     Part::quick("install the stores that tests start, and their clients", STORES, || Ok(())),
     Part::quick("unit, property, calibration and end-to-end tests", &[], || {
         tools::build_workspace_tests()?;
-        tools::cargo_test(&[], &["test", "--workspace"], &[])
+        let tests = tools::cargo_test(&[], tools::WORKSPACE_TESTS, &[]);
+        let examples = tools::doc_tests();
+        tests.and(examples)
     }),
     Part::quick("synchronisation under loom", &[], checkers::loom),
     Part::quick("synchronisation under x86-TSO, at a bounded depth", &[], || checkers::tso(&[])),
@@ -105,7 +107,9 @@ fn until_decided() -> anyhow::Result<()> {
 fn browser() -> anyhow::Result<()> {
     let folder = tools::new_folder("xtask-shapes")?;
     tools::run(&tools::example("shapes")?, &[&folder])?;
-    tools::node("web/test/report.mjs", &folder)
+    tools::node("web/test/report.mjs", &folder)?;
+    // The evidence of a million trials is large.
+    fs::remove_dir_all(folder).context("could not remove the reports")
 }
 
 /// Runs the daemon once. This needs root, and a kernel that loads the daemon's programs.

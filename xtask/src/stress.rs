@@ -30,7 +30,7 @@ pub fn run(seed: Option<u64>) -> anyhow::Result<()> {
     let _load = Load::constant();
     tools::cargo_test(
         &[&runner],
-        &["test", "--workspace", "--tests"],
+        tools::WORKSPACE_TESTS,
         &["-Zunstable-options", &format!("--shuffle-seed={seed}")],
     )
 }

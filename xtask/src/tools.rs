@@ -112,6 +112,12 @@ pub fn cargo_test(variables: &[&str], options: &[&str], harness: &[&str]) -> any
     cargo_test_without_runner(&[&[&*runner], variables].concat(), options, harness)
 }
 
+/// Runs the examples in the workspace's documentation.
+pub fn doc_tests() -> anyhow::Result<()> {
+    let runner = runner("")?;
+    run("env", &[&runner, "cargo", "test", "--quiet", "--workspace", "--doc", "--no-fail-fast"])
+}
+
 /// Does the same without the script of [`runner`], for a cargo command that has a runner of its own.
 pub fn cargo_test_without_runner(variables: &[&str], options: &[&str], harness: &[&str]) -> anyhow::Result<()> {
     let env = [variables, &["cargo"], options].concat();
@@ -160,26 +166,30 @@ pub fn release_binary() -> anyhow::Result<PathBuf> {
     Ok(target().join("release/ascertain"))
 }
 
-/// Builds the workspace's test programs and, with them, the binary and the examples that the parts of the tests use.
-/// Returns the binary's path.
+/// Builds the workspace's test programs, and with them the binary. Returns the binary's path.
 pub fn test_binary() -> anyhow::Result<PathBuf> {
     build_workspace_tests()?;
     Ok(target().join("debug/ascertain"))
 }
 
-/// Builds the programs that `cargo test --workspace` runs.
+/// The options of `cargo test` for every test program of the workspace. Without `--tests`, cargo would also build all
+/// examples.
+pub const WORKSPACE_TESTS: &[&str] = &["test", "--workspace", "--tests"];
+
+/// Builds the workspace's test programs, and the one example that a test starts.
 pub fn build_workspace_tests() -> anyhow::Result<()> {
     static IS_BUILT: OnceLock<()> = OnceLock::new();
     if IS_BUILT.get().is_none() {
-        build("cargo", &["test", "--quiet", "--workspace", "--no-run"])?;
+        build("cargo", &[WORKSPACE_TESTS, &["--quiet", "--no-run"]].concat())?;
+        example("bench")?;
         let _ = IS_BUILT.set(());
     }
     Ok(())
 }
 
-/// Builds an example as the workspace's tests do, and returns its path.
+/// Builds an example with the libraries of the workspace's tests, and returns its path.
 pub fn example(name: &str) -> anyhow::Result<String> {
-    build_workspace_tests()?;
+    build("cargo", &["build", "--quiet", "--workspace", "--example", name])?;
     Ok(in_target(&format!("debug/examples/{name}")))
 }
 

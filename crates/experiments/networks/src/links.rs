@@ -72,7 +72,7 @@ mod here {
         seen.map_err(Unavailable::other)
     }
 
-    /// Returns the properties that every connection through this link has. This function opens a connection to read the properties.
+    /// Returns the properties that every connection through this link has, as read from one that it opens.
     ///
     /// # Errors
     /// Fails if the connection cannot be opened, or if the kernel does not return its properties.

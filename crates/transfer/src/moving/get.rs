@@ -96,7 +96,7 @@ impl Mover {
                     Ok(moved)
                 }
                 Err(error) => {
-                    // Of an object that has changed, or came otherwise than it was sent, nothing can be gone on with.
+                    // If the object has changed, or arrived corrupted, nothing of this download can be used again.
                     let is_changed =
                         matches!(&error, Error::Store(Failure { kind: Kind::Changed | Kind::Missing, .. }));
                     if get.journal.is_none() || is_changed || matches!(error, Error::Corrupted { .. }) {

@@ -56,7 +56,7 @@ pub struct Terms {
     pub skip_unchanged: bool,
     /// The media type; without, what the name's ending says.
     pub content_type: Option<String>,
-    /// The folder of journals; without one, nothing can be gone on with.
+    /// The folder of journals. Without one, an interrupted move starts again from the beginning.
     pub journals: Option<PathBuf>,
     /// Where uploads without a journal are noted while they go, so that they can be given up if we are killed. Where
     /// that can't be done they go without.

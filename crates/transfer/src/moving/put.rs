@@ -263,7 +263,7 @@ impl Mover {
                 Err(Error::CantResume { what: format!("{said}: the store may have given up what was begun") })
             }
             Err(error) => {
-                // Of a file that has changed nothing can be gone on with.
+                // If the file has changed, nothing of this upload can be used again.
                 let is_useless = matches!(error, Error::SourceChanged { .. });
                 if journal.is_none() || is_useless {
                     self.give_up(to, &upload, note).await;
