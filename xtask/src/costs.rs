@@ -24,8 +24,8 @@ impl Cost {
 /// The file in which the costs of the slow parts are recorded.
 const FILE: &str = "xtask/costs.toml";
 const HEAD: &str = "\
-# Seconds that each slow part of the tests took when `cargo xtask test --all` last passed it, to build and to run.
-# `--changed-since` chooses parts by these figures. Only `--all` writes this file.
+# Seconds that each slow part of the tests takes in `cargo xtask test --all`: the longest of its builds, and its last run.
+# `--changed-since` chooses parts by these figures. Only `--all` writes them; to measure a part anew, delete its line.
 ";
 
 /// The limit on the sum of the recorded costs of the slow parts that `--changed-since` adds, in seconds.

@@ -28,11 +28,7 @@ pub fn run(seed: Option<u64>) -> anyhow::Result<()> {
     };
     let runner = tools::runner(&format!("{enter}export RUSTC_BOOTSTRAP=1\n"))?;
     let _load = Load::constant();
-    tools::cargo_test(
-        &[&runner],
-        tools::WORKSPACE_TESTS,
-        &["-Zunstable-options", &format!("--shuffle-seed={seed}")],
-    )
+    tools::cargo_test(&[&runner], tools::WORKSPACE_TESTS, &["-Zunstable-options", &format!("--shuffle-seed={seed}")])
 }
 
 const QUOTA_PERCENT: u64 = 30;
