@@ -176,12 +176,16 @@ pub fn test_binary() -> anyhow::Result<PathBuf> {
 /// examples.
 pub const WORKSPACE_TESTS: &[&str] = &["test", "--workspace", "--tests"];
 
-/// Builds the workspace's test programs, and the one example that a test starts.
+/// Builds the workspace's test programs, and the examples that the tests of `ascertain` start.
 pub fn build_workspace_tests() -> anyhow::Result<()> {
     static IS_BUILT: OnceLock<()> = OnceLock::new();
     if IS_BUILT.get().is_none() {
         build("cargo", &[WORKSPACE_TESTS, &["--quiet", "--no-run"]].concat())?;
-        example("bench")?;
+        let folder = fs::read_dir(in_root("crates/ascertain/examples"))?;
+        let sources = folder.filter_map(Result::ok).map(|entry| entry.path());
+        let sources = sources.filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+        let names: Vec<_> = sources.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned())).collect();
+        build_examples(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
         let _ = IS_BUILT.set(());
     }
     Ok(())
@@ -189,8 +193,13 @@ pub fn build_workspace_tests() -> anyhow::Result<()> {
 
 /// Builds an example with the libraries of the workspace's tests, and returns its path.
 pub fn example(name: &str) -> anyhow::Result<String> {
-    build("cargo", &["build", "--quiet", "--workspace", "--example", name])?;
+    build_examples(&[name])?;
     Ok(in_target(&format!("debug/examples/{name}")))
+}
+
+fn build_examples(names: &[&str]) -> anyhow::Result<()> {
+    let options = names.iter().flat_map(|name| ["--example", name]);
+    build("cargo", &["build", "--quiet", "--workspace"].into_iter().chain(options).collect::<Vec<_>>())
 }
 
 /// Where a program is.
