@@ -18,7 +18,7 @@ pub struct RunContext<'a> {
     pub registry: &'a Registry<'a>,
     /// The folder of runs; without one no evidence is kept.
     pub evidence: Option<PathBuf>,
-    /// Said in `run.json`, for those who read it.
+    /// The command line that `run.json` shows to readers. Bytes that are not UTF-8 are replaced.
     pub command_line: Vec<String>,
     /// Ends it in order when somebody asks; by default signals do, where the program has them caught.
     pub stop: Stop,
@@ -30,13 +30,8 @@ impl<'a> RunContext<'a> {
     /// Evidence is kept where Ascertain keeps it, and no experiments are needed.
     pub fn new(observer: &'a mut dyn Observer) -> RunContext<'a> {
         let evidence = Some(ascertain_engine::evidence::runs_folder());
-        RunContext {
-            registry: &[],
-            evidence,
-            command_line: std::env::args().collect(),
-            stop: Stop::default(),
-            observer,
-        }
+        let command_line = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+        RunContext { registry: &[], evidence, command_line, stop: Stop::default(), observer }
     }
 }
 

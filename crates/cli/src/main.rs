@@ -23,7 +23,26 @@ struct Cli {
     command: cmd::Command,
 }
 
+/// Size of the stack of the thread that carries out the command. The main thread's stack can be too small, because
+/// `ulimit -s` sets its size.
+const STACK_BYTES: usize = 8 << 20;
+
 fn main() -> ExitCode {
+    let command = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(execute);
+    match command.map(std::thread::JoinHandle::join) {
+        Ok(Ok(code)) => code,
+        Ok(Err(panic)) => std::panic::resume_unwind(panic),
+        Err(error) => {
+            output::note(&format!("error: could not start a thread: {error}"));
+            exit::USAGE.into()
+        }
+    }
+}
+
+fn execute() -> ExitCode {
+    if let Err(error) = interrupt::let_large_writes_fail() {
+        output::note(&format!("warning: {error}"));
+    }
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
         Err(error) => return wrong_usage(error),

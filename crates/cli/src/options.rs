@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use ascertain::arguments::{count, duration, positive_share, share};
+pub use ascertain::arguments::{count, duration, margin, positive_share, share};
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 

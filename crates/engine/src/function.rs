@@ -199,6 +199,11 @@ impl<'a> Group<'a> {
         self
     }
 
+    /// Adds a number to the group's name if the name is taken: `sort`, `sort (2)`.
+    pub fn rename_if(&mut self, is_taken: impl Fn(&str) -> bool) {
+        self.spec.id = names::unused(&self.spec.id, is_taken);
+    }
+
     /// Keeps only the functions whose names pass, as tables have them, with their input: `sort (elements=100)`.
     pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
         let inputs = &self.inputs;
@@ -442,6 +447,15 @@ mod tests {
         let answers = group.call_each_once().map(|(arm, is_right)| (arm.variant, is_right));
         assert_eq!(answers.collect::<Vec<_>>(), [("unchecked".into(), true), ("wrong".into(), false)]);
         assert_eq!(calls.load(Relaxed), 2);
+    }
+
+    #[test]
+    fn a_name_that_another_group_has_gets_a_number() {
+        let mut group = Group::new("g");
+        group.rename_if(|name| name == "f");
+        assert_eq!(group.spec().id, "g");
+        group.rename_if(|name| name == "g");
+        assert_eq!(group.spec().id, "g (2)");
     }
 
     #[test]

@@ -305,7 +305,14 @@ pub(crate) fn threat(threat: &Threat) -> (String, &'static str) {
             (format!("The hypervisor gave {percent} % {fact}"), "")
         }
         Threat::IgnoredFailures { arm, exit, trials, all } => {
-            let code = exit.map_or_else(|| "an exit code other than 0".into(), |exit| format!("exit code {exit}"));
+            // Shells and the metric `exit` add 128 to the number of the signal that ended a command.
+            let code = match exit {
+                None => "an exit code other than 0".to_owned(),
+                Some(status) if *status > 128.0 => {
+                    format!("status {status}, which stands for signal {},", status - 128.0)
+                }
+                Some(status) => format!("exit code {status}"),
+            };
             let fact = format!("`{arm}` ended with {code} in {trials} of {}", counted(*all, "trial"));
             (fact, "its times are those of a command that fails")
         }

@@ -108,10 +108,29 @@ pub fn wake_fd() -> Option<BorrowedFd<'static>> {
     PIPE.get().map(|(wake, _)| wake.as_fd())
 }
 
+/// Lets a write beyond the limit on the size of files (`ulimit -f`) fail with an error, where the signal SIGXFSZ would
+/// end the program. Programs that are started later have the signal's default action, because a handler does not
+/// outlive `exec`.
+///
+/// # Errors
+///
+/// [`Error::System`] if the signal cannot be handled.
+pub fn let_large_writes_fail() -> Result<(), Error> {
+    handle_with(libc::SIGXFSZ, on_large_write)
+}
+
+/// Does nothing: the interrupted write returns the error EFBIG.
+extern "C" fn on_large_write(_signal: libc::c_int) {}
+
 fn handle(signal: libc::c_int) -> Result<(), Error> {
+    handle_with(signal, on_signal)
+}
+
+/// Sets a handler, unless the signal is ignored. `handler` must do only what is allowed in a signal handler.
+fn handle_with(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> Result<(), Error> {
     // SAFETY: `sigaction` is plain data, for which zeros are valid: default action, no flags, and an empty mask on
-    // every Unix. The pointers are to locals. `on_signal` has the signature that an action without SA_SIGINFO needs,
-    // does only what is allowed in a signal handler (see there), and lives as long as the program.
+    // every Unix. The pointers are to locals. `handler` has the signature that an action without SA_SIGINFO needs,
+    // does only what is allowed in a signal handler, and lives as long as the program.
     unsafe {
         let (mut old, mut new): (libc::sigaction, libc::sigaction) = (mem::zeroed(), mem::zeroed());
         if libc::sigaction(signal, ptr::null(), &raw mut old) != 0 {
@@ -120,7 +139,7 @@ fn handle(signal: libc::c_int) -> Result<(), Error> {
         if old.sa_sigaction == libc::SIG_IGN {
             return Ok(());
         }
-        new.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        new.sa_sigaction = handler as libc::sighandler_t;
         new.sa_flags = libc::SA_RESTART;
         match libc::sigaction(signal, &raw const new, ptr::null_mut()) {
             0 => Ok(()),

@@ -39,7 +39,10 @@ pub fn run<'a>(groups: impl IntoIterator<Item = Group<'a>>) -> ExitCode {
         print!("{HELP}");
         return ExitCode::SUCCESS;
     }
+    let mut names: Vec<String> = Vec::new();
     let wanted = groups.into_iter().filter_map(|mut group| {
+        group.rename_if(|name| names.iter().any(|taken| taken == name));
+        names.push(group.spec().id.clone());
         let (id, all) = (group.spec().id.clone(), group.table_arms());
         group.retain(|name| options.wants(&id, name));
         if let (Task::Measure, Some(missing)) = (options.task, missing_reference(&all, &group.table_arms())) {

@@ -11,7 +11,7 @@ use ascertain_report::exports::{ExportFormat, FORMATS};
 use lexopt::prelude::*;
 use regex_lite::Regex;
 
-use crate::arguments::{count, duration, positive_share, share};
+use crate::arguments::{self, count, duration, positive_share, share};
 
 pub(super) const HELP: &str = "\
 Measures functions against each other; the first of each group is the reference.
@@ -243,7 +243,7 @@ fn name(text: &str) -> Result<String, String> {
 fn margin(text: &str) -> Result<Option<f64>, String> {
     match parse_quantity(text, Unit::One) {
         Ok(0.0) => Ok(None),
-        _ => positive_share(text).map(Some),
+        _ => arguments::margin(text).map(Some),
     }
 }
 
@@ -323,7 +323,7 @@ mod tests {
             ),
             (&["-x"], "`-x`"),
             (&["--format", "xml"], "table, json, csv or markdown"),
-            (&["--margin", "-1%"], "not above 0 and below 100 %"),
+            (&["--margin", "-1%"], "not above 0"),
             (&["--error", "1"], "strictly between 0 and 1"),
             (&["--max-time", "0s"], "give one such as 30s"),
             (&["--max-time", "5"], "write it in ns"),

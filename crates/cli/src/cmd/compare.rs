@@ -14,7 +14,7 @@ use ascertain_sys::perf::Counter;
 
 use super::commands::Starting;
 use super::parameters::{self, Parameters};
-use crate::options::{Color, Common, Display, Word, count, one_of, positive_share};
+use crate::options::{Color, Common, Display, Word, count, margin, one_of, positive_share};
 use crate::output;
 use crate::session::{self, Printed};
 
@@ -59,7 +59,7 @@ pub struct Args {
           help_heading = "Judging")]
     min_runs: Option<u64>,
     /// Answer from the ratio's interval: faster or slower beyond this margin, same inside
-    #[arg(long, value_name = "M", value_parser = positive_share, help_heading = "Judging")]
+    #[arg(long, value_name = "M", value_parser = margin, help_heading = "Judging")]
     margin: Option<f64>,
     /// Go on until each ratio is known to ± this share of it, which is half of its interval: `1%`
     #[arg(long, value_name = "P", value_parser = positive_share, help_heading = "Judging")]
@@ -266,6 +266,9 @@ fn ignored(text: &str) -> Result<OnFailure, String> {
     if text == "all-non-zero" {
         return Ok(OnFailure::Ignore);
     }
-    let codes: Option<Vec<i32>> = text.split(',').map(|code| code.trim().parse().ok()).collect();
-    codes.map(OnFailure::IgnoreCodes).ok_or_else(|| format!("`{text}` are no exit codes; write such as 1,2"))
+    let code = |code: &str| code.trim().parse().ok().filter(|code| (1..=255).contains(code));
+    let codes: Option<Vec<i32>> = text.split(',').map(code).collect();
+    codes
+        .map(OnFailure::IgnoreCodes)
+        .ok_or_else(|| format!("`{text}` is not a list of exit codes; give numbers from 1 to 255, such as 1,2"))
 }

@@ -16,9 +16,16 @@ pub struct Parameters {
     #[arg(short = 'P', long, num_args = 3, allow_hyphen_values = true, value_names = ["VAR", "MIN", "MAX"],
           help_heading = "Commands")]
     parameter_scan: Vec<String>,
-    /// The step of the last --parameter-scan
-    #[arg(short = 'D', long, value_name = "STEP", requires = "parameter_scan", help_heading = "Commands")]
-    parameter_step_size: Option<String>,
+    /// Step of the --parameter-scan. With several scans, give a step for each of them, in the same order
+    #[arg(
+        short = 'D',
+        long,
+        value_name = "STEP",
+        requires = "parameter_scan",
+        allow_hyphen_values = true,
+        help_heading = "Commands"
+    )]
+    parameter_step_size: Vec<String>,
 }
 
 impl Parameters {
@@ -28,8 +35,16 @@ impl Parameters {
             .parameter_list
             .chunks_exact(2)
             .map(|list| Ok((list[0].clone(), values(&list[1]).into_iter().map(Level::Text).collect::<Vec<_>>())));
-        let scans = self.parameter_scan.chunks_exact(3).map(|scan| {
-            let step = self.parameter_step_size.as_deref().unwrap_or("1");
+        let (scans, steps) = (self.parameter_scan.chunks_exact(3), &self.parameter_step_size);
+        if !steps.is_empty() && steps.len() != scans.len() {
+            bail!(
+                "there are {} --parameter-step-size for {} --parameter-scan: give each scan a step, in the same order",
+                steps.len(),
+                scans.len()
+            );
+        }
+        let scans = scans.enumerate().map(|(index, scan)| {
+            let step = steps.get(index).map_or("1", String::as_str);
             let levels =
                 scan_levels(&scan[1], &scan[2], step).with_context(|| format!("--parameter-scan {}", scan[0]))?;
             Ok((scan[0].clone(), levels))

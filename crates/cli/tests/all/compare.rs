@@ -147,6 +147,25 @@ fn failures_that_were_ignored_are_said() {
 }
 
 #[test]
+fn a_signal_that_ended_a_command_is_named() {
+    let state = tempfile::tempdir().unwrap();
+    let ran = ascertain(state.path(), &["compare", "-i", "-r", "2", "sh -c 'kill -9 $$'", "true"]);
+    let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("ended with status 137, which stands for signal 9, in 2 of 2 trials"), "{}", ran.stdout);
+}
+
+/// More pairs would all be ties too.
+#[test]
+fn pairs_that_all_met_their_limit_are_not_called_too_few() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["compare", "-r", "20", "--time-limit", "20ms", "sleep 600", "sleep 500"];
+    let ran = ascertain(state.path(), &arguments);
+    let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(!words.contains("too early"), "{}", ran.stdout);
+    assert!(words.contains("both were stopped at their time limits"), "{}", ran.stdout);
+}
+
+#[test]
 fn times_that_met_their_limit_are_said() {
     let state = tempfile::tempdir().unwrap();
     let ran = ascertain(state.path(), &["compare", "-r", "6", "--time-limit", "60ms", "sleep 600", "sleep 500"]);

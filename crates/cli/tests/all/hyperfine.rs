@@ -130,7 +130,24 @@ fn exit_codes_may_be_ignored_by_name() {
         assert!(words.contains("`exit 2` ended with exit code 2 in 1 of 1 trial"), "{words}");
     }
     assert_eq!(ends("--ignore-failure=1,3").code, Some(5));
-    assert_eq!(ends("--ignore-failure=x").code, Some(2));
+    for wrong in ["x", "0", "256", "-1", "1,256"] {
+        let refused = ends(&format!("--ignore-failure={wrong}"));
+        assert!(refused.code == Some(2) && refused.stderr.contains("from 1 to 255"), "{wrong}: {}", refused.stderr);
+    }
+}
+
+#[test]
+fn each_scan_has_the_step_that_is_given_for_it() {
+    let state = tempfile::tempdir().unwrap();
+    let scans = ["-r", "1", "--format", "csv", "-P", "x", "0", "10", "-P", "y", "1", "2"];
+    let run = |steps: &[&str]| compare(state.path(), &[&scans[..], steps, &["echo {x} {y}"]].concat());
+    let both = run(&["-D", "5", "-D", "0.5"]);
+    let lines = |text: &str| both.stdout.lines().filter(|line| line.contains(text)).count();
+    assert!(lines("x=5 y=1.5") > 0 && lines("x=10 y=2.0") > 0 && lines("x=1 ") == 0, "{}", both.stdout);
+    for steps in [&["-D", "5"][..], &["-D", "1", "-D", "1", "-D", "1"]] {
+        let refused = run(steps);
+        assert!(refused.code == Some(2) && refused.stderr.contains("give each scan a step"), "{}", refused.stderr);
+    }
 }
 
 #[test]

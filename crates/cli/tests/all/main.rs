@@ -1,6 +1,7 @@
 //! End-to-end tests of the `ascertain` binary, in one test program.
 #![allow(missing_docs)]
 
+mod action;
 mod architecture;
 mod bad_input;
 #[cfg(target_os = "linux")]
@@ -17,6 +18,7 @@ mod documents;
 mod exports;
 mod history;
 mod hyperfine;
+mod limits;
 mod listen;
 #[cfg(target_os = "linux")]
 mod minio_azurite;

@@ -359,10 +359,8 @@ impl ClaimJudge {
     fn too_early(&self) -> Option<Reason> {
         let (timed, whole_ns) = self.timed;
         let least = self.least((timed > 0).then(|| whole_ns / timed as f64));
-        // Ties move an interval, and nothing else.
-        let counted = if matches!(self.rule, Rule::OrderWithin(..)) { self.trials } else { self.seen().trials() };
         let most_trials = self.most_trials.filter(|most| *most < least.trials);
-        (self.trials > 0 && counted < least.trials).then_some(Reason::TooEarly {
+        (self.trials > 0 && self.trials < least.trials).then_some(Reason::TooEarly {
             least,
             most_trials,
             is_interrupted: false,

@@ -148,7 +148,9 @@ impl State {
     pub fn now(&self) -> SystemTime {
         let ahead = Duration::from_secs(self.provider.ahead_s.unsigned_abs().into());
         let now = SystemTime::now();
-        if self.provider.ahead_s < 0 { (now - ahead).max(UNIX_EPOCH) } else { now + ahead }
+        let moment = if self.provider.ahead_s < 0 { now - ahead } else { now + ahead };
+        // Dates in HTTP begin in 1970.
+        moment.max(UNIX_EPOCH)
     }
 
     pub fn is_done(&self, since_ns: u64) -> bool {

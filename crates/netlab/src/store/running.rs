@@ -149,11 +149,13 @@ async fn held_back(store: &Store) {
     }
 }
 
-/// By the store's clock, which was not there before 1970.
+/// The time by the store's clock.
 fn now(store: &Store) -> SystemTime {
     let ahead = Duration::from_secs(store.ahead_s.unsigned_abs().into());
     let now = SystemTime::now();
-    if store.ahead_s < 0 { (now - ahead).max(UNIX_EPOCH) } else { now + ahead }
+    let moment = if store.ahead_s < 0 { now - ahead } else { now + ahead };
+    // Dates in HTTP begin in 1970.
+    moment.max(UNIX_EPOCH)
 }
 
 /// An error closes the connection.
