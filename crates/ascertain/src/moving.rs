@@ -5,7 +5,7 @@ use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ascertain_sys::interrupt;
+use ascertain_sys::{interrupt, standard};
 pub use ascertain_transfer::model::{Link, Plan, Shape};
 pub use ascertain_transfer::{
     BrokenOff, Done, Environment, Error, Filter, GivenUp, Kind, Many, Moved, Observer, Options, Outcome, Place,
@@ -66,6 +66,12 @@ impl Move {
     /// # Errors
     /// When the address is none, when a source is not there; a single file's own failure.
     pub fn put(&self, context: MoveContext) -> Result<Vec<Outcome>, Error> {
+        if self.to == STANDARD {
+            return Err(not_standard("the target of `put`"));
+        }
+        if self.from.len() > 1 && self.from.iter().any(|source| source == STANDARD) {
+            return Err(not_standard("one of several sources"));
+        }
         let to = self.place(&self.to)?;
         if is_read_only(&to) {
             return Err(Error::Request(format!("{}: HTTP can only be read from", to.shown)));
@@ -74,6 +80,9 @@ impl Move {
         let put = async {
             if self.from == [STANDARD] {
                 named(&to)?;
+                if standard::input_was_closed() {
+                    return Err(Error::Request("standard input is closed".into()));
+                }
                 if self.many.dry_run {
                     let path = Path::new(STANDARD);
                     return Ok(vec![outcome(path, &to, 0, mover.dry(Way::Put, path, &to, 0).await?)]);
@@ -105,15 +114,22 @@ impl Move {
     /// When the address is none, when there is nothing; a single object's own failure.
     pub fn get(&self, context: MoveContext) -> Result<Vec<Outcome>, Error> {
         let [from] = &*self.from else { return Err(Error::Request("one address is got at a time".into())) };
+        if from == STANDARD {
+            return Err(not_standard("the source of `get`"));
+        }
         let from = self.place(from)?;
         if is_read_only(&from) && is_folder(&from.name) {
             return Err(Error::Request(format!("{}: HTTP has no folders; give the address of a file", from.shown)));
         }
+        let target = local_path(&self.to)?;
         let (mover, runtime) = self.begin(context)?;
-        let to = Path::new(&self.to);
+        let to = Path::new(target);
         let get = async {
             if self.to == STANDARD {
                 named(&from)?;
+                if standard::output_was_closed() {
+                    return Err(Error::Request("standard output is closed".into()));
+                }
                 if self.many.dry_run {
                     let bytes = mover.size(&from).await?;
                     return Ok(vec![outcome(to, &from, bytes, Done::Said)]);
@@ -125,7 +141,7 @@ impl Move {
                 return Ok(addressed(mover.get_many(&from, to, &self.many).await?, &from));
             }
             let last = from.name.rsplit('/').next().unwrap_or_default();
-            let path = if to.is_dir() || self.to.ends_with('/') { to.join(last) } else { to.to_path_buf() };
+            let path = if to.is_dir() || target.ends_with('/') { to.join(last) } else { to.to_path_buf() };
             if self.many.dry_run {
                 from.other_than(&path)?;
                 let bytes = mover.size(&from).await?;
@@ -167,14 +183,7 @@ impl Move {
                     Error::Request(if is_without { format!("{failure}; {ways}") } else { failure.said })
                 });
             }
-            // `s3:bucket/name` is how others write addresses: as a path it would be a surprise.
-            None if names_a_scheme(address) => {
-                let path = address.strip_prefix("file:").map_or_else(|| format!("./{address}"), str::to_string);
-                return Err(Error::Request(format!(
-                    "`{address}` is no address (`s3://BUCKET/NAME`): if a file is meant, `{path}`"
-                )));
-            }
-            None => address,
+            None => local_path(address)?,
         };
         self.options.fit(path).map_err(|failure| Error::Request(format!("{address}: {failure}")))?;
         let absolute = path::absolute(path).map_err(|error| Error::Request(format!("`{address}`: {error}")))?;
@@ -189,6 +198,31 @@ impl Move {
         let is_folder = path.ends_with('/') || absolute.is_dir();
         let name = if is_folder { format!("{name}/") } else { name.to_string() };
         Ok(Place { store: Arc::new(Local::new("/")), shown: format!("file:///{name}"), name })
+    }
+}
+
+fn not_standard(place: &str) -> Error {
+    Error::Request(format!("`{STANDARD}` cannot be {place}; for a file of that name, write `./{STANDARD}`"))
+}
+
+/// Returns the path of a file or folder of this machine that `text` names, with `file://` in front or without.
+///
+/// # Errors
+/// If `text` is an address, or looks like one: `s3:bucket/name` is the form of other programs, and a folder `s3:` would
+/// be a surprise.
+fn local_path(text: &str) -> Result<&str, Error> {
+    match text.split_once("://") {
+        Some(("file", path)) => Ok(path),
+        Some((scheme, _)) => {
+            Err(Error::Request(format!("the target is a file or folder of this machine; `put` writes to {scheme}://")))
+        }
+        None if names_a_scheme(text) => {
+            let path = text.strip_prefix("file:").map_or_else(|| format!("./{text}"), str::to_string);
+            Err(Error::Request(format!(
+                "`{text}` is not an address (`s3://BUCKET/NAME`); for a file of this machine, write `{path}`"
+            )))
+        }
+        None => Ok(text),
     }
 }
 

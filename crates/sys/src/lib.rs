@@ -15,7 +15,7 @@
 //! - [`page_cache`]: what the kernel has in memory of a file (Linux)
 //! - [`fork`]: telling a child from its parent
 //! - [`futex`]: sleeping until a word in memory changes; [`journal`]: words that outlive the process (Linux)
-//! - [`terminal`]: how wide it is
+//! - [`terminal`]: how wide it is; [`standard`]: whether standard input and output were closed
 //! - [`bpf`], [`mapping`], [`socket`], [`cpus`], [`privileges`]: what a daemon beside the kernel is made of (Linux)
 //! - [`tcp`]: what the kernel knows of a connection; [`tether`]: children that do not outlive us (Linux)
 //! - [`datagrams`]: received many at a time, with when the kernel had them
@@ -69,6 +69,8 @@ pub mod process;
 pub mod rseq;
 #[cfg(all(feature = "daemon", target_os = "linux"))]
 pub mod socket;
+#[cfg(feature = "measuring")]
+pub mod standard;
 #[cfg(all(feature = "network", target_os = "linux"))]
 pub mod tcp;
 #[cfg(feature = "measuring")]

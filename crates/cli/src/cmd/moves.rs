@@ -241,7 +241,12 @@ impl Moving {
         for outcome in &outcomes {
             match &outcome.done {
                 Done::Failed(Error::Stopped) => stopped += 1,
-                Done::Failed(error) => output::note(&format!("error: {}: {error}", outcome.name)),
+                Done::Failed(error) => {
+                    let reason = error.to_string();
+                    let names_it = reason.starts_with(&outcome.name);
+                    let place = if names_it { String::new() } else { format!("{}: ", outcome.name) };
+                    output::note(&format!("error: {place}{reason}"));
+                }
                 Done::Said | Done::Moved(_) => {}
             }
         }

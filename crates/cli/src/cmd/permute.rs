@@ -20,6 +20,7 @@ use ascertain_report::permutation;
 use ascertain_report::progress::Line;
 use ascertain_report::terminal::escape_controls;
 use ascertain_sys::interrupt::{self, Stop};
+use ascertain_sys::standard;
 
 use crate::options::{Display, Word, count, duration, one_of, share};
 use crate::{output, session};
@@ -184,6 +185,7 @@ fn from_files(args: &Args) -> anyhow::Result<Vec<HeadedSample>> {
     let read = |(index, &(file, own)): (usize, &(&str, Option<&str>))| {
         let column = own.or(columns.get(index).or(columns.first()).map(String::as_str));
         let Column { heading, values } = match file {
+            "-" if standard::input_was_closed() => bail!("standard input is closed"),
             "-" => read_column(io::stdin().lock(), "standard input", column, most)?,
             file => read_column(File::open(file).map_err(|error| not_a_file(file, &error))?, file, column, most)?,
         };

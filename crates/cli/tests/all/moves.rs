@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use ascertain_netlab::store::Store;
 use ascertain_sys::testing::wait_until;
@@ -127,6 +127,26 @@ fn standard_input_and_output() {
     assert!(put.code == Some(0) && !state.path().join("elsewhere").exists(), "{}", put.stdout);
 }
 
+/// A closed stream is neither an empty input nor an output that takes everything.
+#[test]
+fn a_closed_standard_stream_is_refused() {
+    let state = tempfile::tempdir().unwrap();
+    fs::write(state.path().join("a"), "a").unwrap();
+    for (arguments, closed, reason) in [
+        (&["put", "-", "a"][..], "<&-", "standard input is closed"),
+        (&["get", "a", "-"], ">&-", "standard output is closed"),
+        (&["permute", "-", "a"], "<&-", "standard input is closed"),
+    ] {
+        let ascertain = command(state.path(), arguments);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("exec \"$0\" \"$@\" {closed}")]).arg(ascertain.get_program());
+        shell.args(ascertain.get_args()).current_dir(state.path());
+        let ran = ran(shell.output().unwrap());
+        assert!(ran.code == Some(2) && ran.stderr.contains(reason), "{arguments:?}: {:?} {}", ran.code, ran.stderr);
+    }
+    assert_eq!(fs::read(state.path().join("a")).unwrap(), b"a");
+}
+
 #[test]
 fn what_goes_wrong_has_a_code_and_a_way_out() {
     let state = tempfile::tempdir().unwrap();
@@ -138,8 +158,13 @@ fn what_goes_wrong_has_a_code_and_a_way_out() {
         (&["get", "nothing", "b"][..], 5, "there is no such file"),
         (&["put", "nothing", "b"], 2, "can't read nothing"),
         (&["put", "a", "ftp://host/a"], 2, "an address begins with"),
-        (&["put", "a", "s3:bucket/a"], 2, "if a file is meant, `./s3:bucket/a`"),
-        (&["put", "a", "file:place/a"], 2, "if a file is meant, `place/a`"),
+        (&["put", "a", "s3:bucket/a"], 2, "write `./s3:bucket/a`"),
+        (&["put", "a", "file:place/a"], 2, "write `place/a`"),
+        (&["put", "a", "-"], 2, "write `./-`"),
+        (&["put", "-", "a", "b/"], 2, "write `./-`"),
+        (&["get", "-", "b"], 2, "write `./-`"),
+        (&["get", "a", "az://box/a"], 2, "`put` writes to az://"),
+        (&["get", "a", "s3:bucket/a"], 2, "write `./s3:bucket/a`"),
         (&["put", "a", "s3:///a"], 2, "s3://BUCKET/NAME"),
         (&["put", "a", "a", "b"], 2, "ends with a slash"),
         (&["put", "-", "folder/"], 2, "give its name"),
