@@ -132,8 +132,11 @@ const COARSE_STEP_NS: f64 = 100.0;
 const FAST_CLOCKS: [&str; 5] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "tdx-tsc"];
 /// A load below this share of the CPUs is that of a quiet machine.
 const QUIET_LOAD: f64 = 0.25;
-/// From this share of the wanted time on, what others got is worth a word.
+/// Share of the wanted CPU time from which steal is reported.
 const STEAL: f64 = 0.01;
+/// CPU time that must have been wanted before steal is reported. The kernel counts in ticks of up to 10 ms, so in less
+/// than a second one tick would exceed [`STEAL`].
+const STEAL_WANTED_NS: u64 = 1_000_000_000;
 
 /// What may make times on this machine differ from run to run or from other machines.
 pub(crate) fn threats_of_machine(machine: &Machine) -> Vec<Threat> {
@@ -156,7 +159,8 @@ pub(crate) fn threats_of_machine(machine: &Machine) -> Vec<Threat> {
 
 /// The same of how the CPUs spent their time while a measurement was made; none where others got hardly any of it.
 pub(crate) fn threats_of_steal(times: CpuTimes) -> Option<Threat> {
-    times.steal_share().filter(|share| *share >= STEAL).map(|share| Threat::Steal { share })
+    let is_long = times.busy_ns + times.steal_ns >= STEAL_WANTED_NS;
+    times.steal_share().filter(|share| is_long && *share >= STEAL).map(|share| Threat::Steal { share })
 }
 
 /// What a reader must know of commands whose failures were ignored, or that were stopped at their time limit: which
@@ -233,10 +237,12 @@ mod tests {
 
     #[test]
     fn hardly_any_steal_is_none() {
-        let times = |steal_ns| CpuTimes { busy_ns: 1_000, idle_ns: 5_000, steal_ns };
-        assert_eq!(threats_of_steal(times(10)), None);
-        assert!(threats_of_steal(times(11)).is_some());
+        let times = |busy_ns, steal_ns| CpuTimes { busy_ns, idle_ns: 5_000_000_000, steal_ns };
+        assert_eq!(threats_of_steal(times(1_000_000_000, 10_000_000)), None);
+        assert!(threats_of_steal(times(1_000_000_000, 11_000_000)).is_some());
         assert_eq!(threats_of_steal(CpuTimes::default()), None);
+        // A single tick in a short run.
+        assert_eq!(threats_of_steal(times(0, 10_000_000)), None);
     }
 
     #[test]

@@ -234,7 +234,7 @@ fn is_refusing(mut stream: TcpStream) -> bool {
 pub fn azurite(address: SocketAddr) -> Program {
     let (host, port) = (address.ip().to_string(), address.port().to_string());
     let listen = ["--blobHost", &host, "--blobPort", &port];
-    let how = ["--inMemoryPersistence", "--skipApiVersionCheck", "--loose", "--disableTelemetry", "--silent"];
+    let how = ["--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry", "--silent"];
     program("azurite-blob", "npm install --global azurite", &[&listen[..], &how].concat(), address)
 }
 

@@ -1,6 +1,7 @@
 //! Azure's block blobs.
 
 use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Instant, SystemTime};
 
 use async_trait::async_trait;
@@ -24,11 +25,17 @@ const CHECKED_RANGE_BYTES: u64 = 4 << 20;
 #[derive(Debug)]
 pub struct Container {
     site: Site,
+    range_sums: AtomicU8,
 }
+
+/// Values of `range_sums`: whether the store sends a range with its checksum.
+const UNKNOWN: u8 = 0;
+const SENT: u8 = 1;
+const REFUSED: u8 = 2;
 
 impl Container {
     pub fn new(site: Site) -> Self {
-        Self { site }
+        Self { site, range_sums: AtomicU8::new(UNKNOWN) }
     }
 
     /// A checksum in an answer is of what the store has, or has sent.
@@ -91,10 +98,22 @@ impl Store for Container {
     async fn get_into(&self, of: &Meta, into: Filling, seen: &mut Attempt) -> Result<Filling, Failure> {
         let mut headers = headers();
         let range = into.range();
-        if range.end.saturating_sub(range.start) <= CHECKED_RANGE_BYTES {
+        let is_small = range.end.saturating_sub(range.start) <= CHECKED_RANGE_BYTES;
+        let asks_for_sum = is_small && self.range_sums.load(Ordering::Relaxed) != REFUSED;
+        if asks_for_sum {
             headers.push(("x-ms-range-get-content-crc64", "true".into()));
         }
-        let (answer, filled) = self.site.range(of, into, headers, seen).await?;
+        let arrived = self.site.range(of, into, headers, seen).await;
+        if asks_for_sum {
+            let now = match &arrived {
+                Ok(_) => SENT,
+                // Azurite does not know the header, and answers so. The next try goes without it.
+                Err(_) if seen.status == Some(500) => REFUSED,
+                Err(_) => UNKNOWN,
+            };
+            let _ = self.range_sums.compare_exchange(UNKNOWN, now, Ordering::Relaxed, Ordering::Relaxed);
+        }
+        let (answer, filled) = arrived?;
         self.check(&of.name, filled.crc64(), &answer)?;
         Ok(filled)
     }
