@@ -26,6 +26,8 @@ pub struct Continue {
     pub fail_on: Option<Vec<GatedVerdict>>,
     /// What it fails for, of a run of the first version, whose plan does not have it.
     pub gate: Option<Gate>,
+    /// Values of the environment variables whose values the run did not record.
+    pub env: Vec<(String, String)>,
 }
 
 impl Continue {
@@ -42,6 +44,10 @@ impl Continue {
             (plan.config.max_trials, plan.config.exact_trials) = (self.max_trials, None);
         }
         plan.config.gate = plan.config.gate.or(self.gate);
+        let commands = plan.commands.iter_mut().flat_map(|set| &mut set.commands);
+        for (name, value) in commands.flat_map(|command| &mut command.env).filter(|(_, value)| value.is_none()) {
+            *value = self.env.iter().find(|(given, _)| given == name).map(|(_, value)| value.clone());
+        }
         plan
     }
 

@@ -31,6 +31,14 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Returns the plan as it is recorded, and the names of the environment variables whose values are not.
+    pub(crate) fn recorded(&self) -> (Plan, Vec<&str>) {
+        let commands = self.commands.iter().map(CommandSet::recorded).collect();
+        let hiding = self.commands.iter().filter(|set| !set.records_env);
+        let variables = hiding.flat_map(|set| &set.commands).flat_map(|command| &command.env);
+        (Plan { commands, ..self.clone() }, variables.map(|(name, _)| name.as_str()).collect())
+    }
+
     /// Every arm that a table or a claim asks for, with its experiment; one that several ask for, as often.
     pub fn arms(&self) -> impl Iterator<Item = (&str, &Arm)> {
         let tables = self.tables.iter().flat_map(|table| table.arms.iter().map(|arm| (table.experiment.as_str(), arm)));

@@ -289,6 +289,16 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// Returns a word of the command line up to the first value of these environment variables.
+fn without_values(mut word: String, hidden: &[&str]) -> String {
+    let values = hidden.iter().filter_map(|name| Some(word.find(&format!("{name}="))? + name.len() + 1));
+    if let Some(first) = values.min() {
+        word.truncate(first);
+        word.push('…');
+    }
+    word
+}
+
 struct Opened {
     writer: Option<Writer>,
     recorded: Option<Recorded>,
@@ -319,16 +329,17 @@ fn open_evidence(
                     || plan.tables.iter().any(|table| table.experiment == id)
             };
             let specs = registry.iter().map(|experiment| experiment.spec());
+            let (recorded_plan, hidden) = plan.recorded();
             let header = Header {
                 schema: evidence::SCHEMA.to_string(),
                 run_id: run_id.clone(),
                 started: evidence::rfc3339(clock::unix_ns()),
                 ascertain_version: env!("CARGO_PKG_VERSION").to_string(),
-                command_line,
+                command_line: command_line.into_iter().map(|word| without_values(word, &hidden)).collect(),
                 request,
                 machine: machine.clone(),
                 experiments: specs.filter(|spec| named(&spec.id)).cloned().collect(),
-                plan: plan.clone(),
+                plan: recorded_plan,
                 unavailable,
                 outcome: None,
                 lines_bytes: None,

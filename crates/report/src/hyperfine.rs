@@ -27,7 +27,7 @@ pub struct CommandTimes {
     pub command: String,
     /// Its command line; empty where it has none.
     pub line: String,
-    /// The environment variables that were set for it.
+    /// The environment variables that were set for it, if their values are recorded.
     pub environment: Vec<(String, String)>,
     /// The parameters that it was started with.
     pub parameters: Vec<(String, String)>,
@@ -67,10 +67,13 @@ impl CommandTimes {
         let seconds = |ns: &[f64]| ns.iter().map(|ns| ns / 1e9).collect();
         let set = sets.iter().find(|set| set.id == arm.experiment);
         let command = set.and_then(|set| set.at(arm.variant, arm.at)).unwrap_or_default();
+        let records_env = set.is_some_and(|set| set.records_env);
+        let variables = command.variables().filter(|_| records_env);
+        let environment = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         Some(CommandTimes {
             command: arm.label(),
             line: command.line,
-            environment: command.env,
+            environment,
             parameters: arm.at.0.iter().map(|(name, level)| (name.clone(), level.to_string())).collect(),
             wall_s: seconds(wall_ns),
             user_s: seconds(values("user")),

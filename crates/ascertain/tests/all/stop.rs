@@ -42,7 +42,7 @@ fn a_run_that_was_asked_to_end_is_continued() {
     assert_eq!(Request::of_recorded(&newer).unwrap().use_case, "of-next-year");
     let mut silent = Silent;
     let max_time = Some(Duration::from_secs(600));
-    let going_on = Continue { folder, max_time, max_trials: None, fail_on: None, gate: None };
+    let going_on = Continue { folder, max_time, max_trials: None, fail_on: None, gate: None, env: Vec::new() };
     let done = going_on.carry_out(recorded, RunContext::new(&mut silent)).unwrap();
     assert_eq!(done.ending(), Ending::Done);
     assert_eq!(done.run.outcome.claims[0].verdict, Verdict::Refuted, "it has more page faults");

@@ -31,6 +31,9 @@ pub struct Starting {
     /// for each)
     #[arg(long, value_name = "NAME=VALUE …", value_parser = variables, help_heading = "Commands")]
     env: Vec<Variables>,
+    /// Record the values of --env in the evidence too; without this, only the names of the variables
+    #[arg(long, requires = "env", help_heading = "Commands")]
+    pub record_env: bool,
     /// Give command lines to a shell, to sh or to the one named, instead of starting the program itself
     #[arg(short = 'S', long, value_name = "SHELL", num_args = 0..=1, require_equals = true, default_missing_value = "",
           conflicts_with = "no_shell", help_heading = "Commands")]
@@ -155,15 +158,16 @@ fn named_shell(name: &str) -> Option<String> {
 }
 
 /// The environment variables that an option sets.
-type Variables = Vec<(String, String)>;
+pub type Variables = Vec<(String, Option<String>)>;
 
-fn variables(text: &str) -> Result<Variables, String> {
+/// Reads assignments as `A=1 B='x y'`.
+pub fn variables(text: &str) -> Result<Variables, String> {
     let is_name = |name: &str| {
         name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.starts_with(|c: char| c.is_ascii_digit())
     };
     let assignment = |word: &String| {
         let (name, value) = word.split_once('=')?;
-        (is_name(name) && !name.is_empty()).then(|| (name.to_string(), value.to_string()))
+        (is_name(name) && !name.is_empty()).then(|| (name.to_string(), Some(value.to_string())))
     };
     // As the arguments of a program: at the start of a line an assignment is for a shell.
     let words = process::split(&format!("env {text}"));

@@ -252,6 +252,7 @@ fn command_set(args: &Args) -> anyhow::Result<CommandSet> {
         time_limit: Some(starting.time_limit()),
         on_failure: args.ignore_failure.clone().unwrap_or_default(),
         requests: None,
+        records_env: starting.record_env,
         counters: args.counters,
     })
 }

@@ -3,13 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::bail;
-use ascertain::{Continue, Ending, GatedVerdict, Request, RunContext, runs};
+use anyhow::{anyhow, bail};
+use ascertain::{Continue, Ending, Error, GatedVerdict, Request, RunContext, runs};
+use ascertain_engine::command::CommandError;
 use ascertain_engine::evidence::{self, Header};
 use ascertain_engine::outcome::Gate;
 use ascertain_engine::run::Observer;
 use ascertain_sys::interrupt::Stop;
 
+use super::commands::{Variables, variables};
 use super::{check, compare, run, slo};
 use crate::exit::{FAIL_ON, fail_on};
 use crate::exports::Exports;
@@ -34,6 +36,9 @@ pub struct Args {
     /// Verdicts that fail, instead of those that the run said: refuted (exit code 1), undecided (3), nothing
     #[arg(long, value_parser = one_of(FAIL_ON), value_delimiter = ',')]
     fail_on: Option<Vec<Option<GatedVerdict>>>,
+    /// Values of environment variables that the run did not record: `A=1 B='x y'`
+    #[arg(long, value_name = "NAME=VALUE …", value_parser = variables)]
+    env: Vec<Variables>,
     /// Folder of runs to look in, instead of ~/.local/state/ascertain/runs
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     evidence: Option<PathBuf>,
@@ -56,14 +61,20 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let (request, gate) =
         Request::of_recorded(&header).map_or_else(|| of_first_version(&header), |found| (found, None));
     let fail_on = args.fail_on.as_deref().map(fail_on);
-    let going_on = Continue { folder, max_time: args.max_time, max_trials: args.max_trials, fail_on, gate };
+    let env = args.env.iter().flatten().filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect();
+    let going_on = Continue { folder, max_time: args.max_time, max_trials: args.max_trials, fail_on, gate, env };
     let plan = going_on.plan(&header);
     let purpose = request.purpose(&plan);
     let carry_out = |observer: &mut dyn Observer| {
         let registry = ascertain_experiments::registry();
         let context =
             RunContext { registry, evidence: None, command_line: Vec::new(), stop: Stop::default(), observer };
-        Ok(going_on.carry_out(request, context)?)
+        going_on.carry_out(request, context).map_err(|error| match error {
+            Error::Command(CommandError::MissingValue(name)) => {
+                anyhow!("the run did not record the value of {name}: give it again with --env {name}=VALUE")
+            }
+            error => error.into(),
+        })
     };
     session::with_observer(&plan, &purpose, &args.exports, (&args.display, args.explain), carry_out)
 }

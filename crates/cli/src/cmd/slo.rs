@@ -130,6 +130,7 @@ fn command_set(args: &Args, line: String, requests: Option<Vec<String>>) -> anyh
         time_limit: Some(time_limit(args)?),
         on_failure: OnFailure::Observe,
         requests,
+        records_env: starting.record_env,
         counters: false,
     })
 }

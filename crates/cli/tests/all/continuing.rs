@@ -10,6 +10,35 @@ use serde_json::Value;
 
 use crate::common::{MANY_FAULTS, ascertain, command, kill, ran, runs, send_signal};
 
+/// The values of environment variables can be passwords: only their names are written, unless the user asks for more.
+#[test]
+fn values_of_environment_variables_are_recorded_only_on_request() {
+    let state = tempfile::tempdir().unwrap();
+    let compare = ["compare", "-r", "1", "--export-json", "times.json", "--env", "TOKEN='hunter2 x' B=hunter2"];
+    let written = || {
+        let run = &crate::common::runs(state.path())[0];
+        let files = fs::read_dir(run).unwrap().map(|entry| entry.unwrap().path());
+        let files = files.chain([state.path().join("times.json")]);
+        files.map(|file| String::from_utf8_lossy(&fs::read(file).unwrap()).into_owned()).collect::<String>()
+    };
+    let ran = ascertain(state.path(), &[&compare[..], &["sh -c 'test ${#TOKEN} = 9'", "true"]].concat());
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    assert!(written().contains("TOKEN") && !written().contains("hunter2"), "{}", written());
+    let refused = ascertain(state.path(), &["continue", "--max-trials", "2"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("give it again with --env TOKEN=VALUE"), "{}", refused.stderr);
+    let continued = ascertain(state.path(), &["continue", "--max-trials", "2", "--env", "B=hunter2 TOKEN='hunter2 x'"]);
+    assert_eq!(continued.code, Some(0), "{}{}", continued.stdout, continued.stderr);
+    assert!(!written().contains("hunter2"), "{}", written());
+
+    let state = tempfile::tempdir().unwrap();
+    let ran = ascertain(state.path(), &["compare", "-r", "1", "--env", "A=plain", "--record-env", "true", "true"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let header = fs::read_to_string(crate::common::runs(state.path())[0].join("run.json")).unwrap();
+    assert!(header.contains("plain"), "{header}");
+    assert_eq!(ascertain(state.path(), &["continue", "--max-trials", "2"]).code, Some(0));
+}
+
 /// SIGTERM (SIGINT is ignored below `nohup` and `&`) while a command is measured: exit code 130, the command is gone,
 /// the evidence can be continued. The command hangs when it is called for the third time.
 #[cfg(target_os = "linux")]

@@ -223,8 +223,19 @@ fn its_newer_json_has_every_run_with_every_metric() {
     let state = tempfile::tempdir().unwrap();
     let export =
         ["-q", "-r", "3", "-u", "second", "--sort", "time", "--export-json", "2.json", "--export-json-1", "1.json"];
-    let list =
-        ["--export-markdown", "a.md", "-L", "n", "0.05,0.001", "-n", "wait {n} s", "--env", "A={n}", "sleep {n}"];
+    let list = [
+        "--export-markdown",
+        "a.md",
+        "-L",
+        "n",
+        "0.05,0.001",
+        "-n",
+        "wait {n} s",
+        "--env",
+        "A={n}",
+        "--record-env",
+        "sleep {n}",
+    ];
     compared(state.path(), &[&export[..], &list].concat());
     let (newer, older) = (json(&state.path().join("2.json")), json(&state.path().join("1.json")));
     assert_eq!((&newer["schema_version"], &newer["primary_metric"]), (&2.into(), &"time_wall_clock".into()));

@@ -139,6 +139,7 @@ fn command_set(fields: &Fields<'_>, lines: &[&str], parameters: Vec<Factor>) -> 
         time_limit: fields.duration("time_limit"),
         on_failure: if fields.is_predicate() { OnFailure::Observe } else { OnFailure::Stop },
         requests: None,
+        records_env: false,
         counters: false,
     }
 }

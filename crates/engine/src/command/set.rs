@@ -35,12 +35,26 @@ pub struct CommandSet {
     /// Recorded requests: each trial takes one, every one once before any comes again, in a fresh
     /// random order. It replaces `{request}` in the command line; without that it is standard input.
     pub requests: Option<Vec<String>>,
+    /// Whether the values of environment variables are recorded. Without this only their names are, because a value
+    /// can be a password or a token.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub records_env: bool,
     /// Whether [`counters`] are observed besides.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counters: bool,
 }
 
 impl CommandSet {
+    /// Returns the set as it is recorded.
+    #[must_use]
+    pub(crate) fn recorded(&self) -> CommandSet {
+        let mut set = self.clone();
+        if !set.records_env {
+            set.commands.iter_mut().flat_map(|command| &mut command.env).for_each(|(_, value)| *value = None);
+        }
+        set
+    }
+
     /// Command lines that are called as they are written, with nothing around them.
     pub fn of(id: &str, lines: impl IntoIterator<Item = impl Into<String>>) -> CommandSet {
         let named = lines.into_iter().map(|line| {
@@ -111,8 +125,9 @@ pub struct NamedCommand {
     pub conclude: Option<String>,
     /// Run once after the last trial.
     pub cleanup: Option<String>,
-    /// Environment variables of the command and of what goes around it; parameters are replaced in their values.
-    pub env: Vec<(String, String)>,
+    /// Environment variables of the command and of what goes around it; parameters are replaced in their values. A
+    /// recorded run has no value if [`CommandSet::records_env`] was not set.
+    pub env: Vec<(String, Option<String>)>,
     /// Where its output goes, if not where that of all commands goes.
     pub output: Option<Output>,
 }
@@ -129,9 +144,14 @@ impl NamedCommand {
             prepare: fill(&self.prepare),
             conclude: fill(&self.conclude),
             cleanup: fill(&self.cleanup),
-            env: self.env.iter().map(|(name, value)| (name.clone(), point.fill(value))).collect(),
+            env: self.env.iter().map(|(name, value)| (name.clone(), fill(value))).collect(),
             output: self.output.clone(),
         }
+    }
+
+    /// Returns the environment variables that have values.
+    pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.env.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_deref()?)))
     }
 }
 

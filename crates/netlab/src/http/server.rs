@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hyper::body::{Body, Incoming};
 use hyper::service::service_fn;
@@ -106,6 +106,10 @@ impl Server {
     where
         F: Future<Output: Send> + Send + 'static,
     {
+        if SystemTime::now() < UNIX_EPOCH {
+            let reason = "the clock of this machine shows a time before 1970, which an HTTP date cannot express";
+            return Err(Error::Server(std::io::Error::other(reason)));
+        }
         let address = listener.local_addr().map_err(Error::Server)?;
         let counters = Arc::new(Counters::default());
         let (stop, stopped) = oneshot::channel();

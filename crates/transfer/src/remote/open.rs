@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use percent_encoding::percent_decode_str;
 
@@ -171,6 +171,10 @@ pub fn open(url: &str, options: &Options) -> Result<Found, Failure> {
 }
 
 fn opened(url: &str, shown: &str, options: &Options) -> Result<Found, Failure> {
+    // Requests are dated, and signed with their date.
+    if SystemTime::now() < UNIX_EPOCH {
+        return Err(fatal("the clock of this machine shows a time before 1970".into()));
+    }
     // What names no store is refused below, with what does.
     if url.contains("://") {
         options.fit(url)?;

@@ -21,6 +21,10 @@ pub(super) fn check(set: &CommandSet) -> Result<(), CommandError> {
         return Err(CommandError::NoCommand);
     }
     check_requests(set)?;
+    let variables = set.commands.iter().flat_map(|command| &command.env);
+    if let Some((name, _)) = variables.into_iter().find(|(_, value)| value.is_none()) {
+        return Err(CommandError::MissingValue(name.clone()));
+    }
     if let Some(unused) = set.parameters.iter().find(|parameter| !is_used(set, parameter)) {
         return Err(CommandError::UnusedParameter(unused.name.clone()));
     }
@@ -72,7 +76,7 @@ fn check_setups(set: &CommandSet, points: &[Point]) -> Result<(), CommandError> 
     for (point, command) in points.iter().flat_map(|point| set.commands.iter().map(move |command| (point, command))) {
         let fill = |line: &Option<String>| line.as_ref().map_or_else(String::new, |line| point.fill(line));
         let setup = fill(&command.setup);
-        let values = command.env.iter().flat_map(|(name, value)| [name.clone(), point.fill(value)]);
+        let values = command.variables().flat_map(|(name, value)| [name.to_owned(), point.fill(value)]);
         let told_apart_by = [point.fill(&command.line), fill(&command.prepare)].into_iter().chain(values).collect();
         match known.entry(told_apart_by) {
             Entry::Vacant(free) => _ = free.insert(setup),
@@ -102,9 +106,9 @@ fn is_used(set: &CommandSet, parameter: &Factor) -> bool {
     let placeholder = format!("{{{}}}", parameter.name);
     set.commands.iter().any(|command| {
         let around = [&command.setup, &command.prepare, &command.conclude, &command.cleanup];
-        let values = command.env.iter().map(|(_, value)| value);
-        let mut lines = std::iter::once(&command.line).chain(around.into_iter().flatten()).chain(values);
-        lines.any(|line| line.contains(&placeholder))
+        let values = command.variables().map(|(_, value)| value);
+        let lines = std::iter::once(&command.line).chain(around.into_iter().flatten()).map(String::as_str);
+        lines.chain(values).any(|line| line.contains(&placeholder))
     })
 }
 
@@ -181,6 +185,9 @@ pub enum CommandError {
         /// The set-ups.
         setups: [String; 2],
     },
+    /// The value of an environment variable was not recorded.
+    #[error("the value of the environment variable {0} was not recorded")]
+    MissingValue(String),
     /// There is a list of recorded requests with nothing in it.
     #[error("there are no recorded requests: give at least one")]
     NoRequests,

@@ -252,7 +252,7 @@ pub(super) fn output_of<'s>(set: &'s CommandSet, command: &'s NamedCommand) -> &
 }
 
 fn environment(named: &NamedCommand, point: &Point) -> Vec<(OsString, OsString)> {
-    named.env.iter().map(|(name, value)| (name.into(), point.fill(value).into())).collect()
+    named.variables().map(|(name, value)| (name.into(), point.fill(value).into())).collect()
 }
 
 /// The words of a command line, or of the shell that it is given to.

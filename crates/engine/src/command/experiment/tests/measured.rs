@@ -379,7 +379,7 @@ fn variables_reach_the_command_and_what_goes_around_it() {
         prepare: hook(),
         conclude: hook(),
         cleanup: hook(),
-        env: vec![("V".into(), "a b".into())],
+        env: vec![("V".into(), Some("a b".into()))],
         ..command(&note)
     };
     let experiment = CommandExperiment::new(shell(vec![command])).unwrap();

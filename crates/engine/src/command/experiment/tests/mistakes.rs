@@ -73,7 +73,7 @@ fn set_ups_that_nothing_tells_apart() {
     fine(swept(with("true {v}", "cp {v} x", None)));
     fine(swept(with("true", "cp {v} x", Some("true {v}"))));
     fine(swept(with("true {v}", "cp a x", None)));
-    fine(swept(NamedCommand { env: vec![("V".into(), "{v}".into())], ..with("true", "cp {v} x", None) }));
+    fine(swept(NamedCommand { env: vec![("V".into(), Some("{v}".into()))], ..with("true", "cp {v} x", None) }));
 }
 
 #[test]
