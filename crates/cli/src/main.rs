@@ -10,7 +10,7 @@ mod session;
 use std::process::ExitCode;
 
 use ascertain::Ending;
-use ascertain_sys::interrupt;
+use ascertain_sys::{interrupt, threads};
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -23,20 +23,14 @@ struct Cli {
     command: cmd::Command,
 }
 
-/// Size of the stack of the thread that carries out the command. The main thread's stack can be too small, because
-/// `ulimit -s` sets its size.
-const STACK_BYTES: usize = 8 << 20;
+/// Size of the stack that the commands need. `ulimit -s` can make the main thread's stack smaller.
+const STACK_BYTES: usize = 4 << 20;
 
 fn main() -> ExitCode {
-    let command = std::thread::Builder::new().stack_size(STACK_BYTES).spawn(execute);
-    match command.map(std::thread::JoinHandle::join) {
-        Ok(Ok(code)) => code,
-        Ok(Err(panic)) => std::panic::resume_unwind(panic),
-        Err(error) => {
-            output::note(&format!("error: could not start a thread: {error}"));
-            exit::USAGE.into()
-        }
-    }
+    threads::run_with_stack(STACK_BYTES, execute).unwrap_or_else(|error| {
+        output::note(&format!("error: could not start a thread: {error}"));
+        exit::USAGE.into()
+    })
 }
 
 fn execute() -> ExitCode {

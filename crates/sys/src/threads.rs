@@ -69,6 +69,28 @@ pub fn run_in_parallel<R, E: Send>(
     })
 }
 
+/// Runs `work` with a stack of at least `stack_bytes`. This function is for the main thread, whose stack is as large as
+/// `ulimit -s` allows: if that is less, `work` runs on another thread.
+///
+/// # Errors
+/// Fails if the thread cannot be started.
+///
+/// # Panics
+/// Panics if `work` panics.
+pub fn run_with_stack<T: Send + 'static>(
+    stack_bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> std::io::Result<T> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: The pointer is to a local.
+    let is_known = unsafe { libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit) } == 0;
+    if is_known && limit.rlim_cur >= stack_bytes as libc::rlim_t {
+        return Ok(work());
+    }
+    let thread = thread::Builder::new().stack_size(stack_bytes).spawn(work)?;
+    Ok(thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic)))
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};

@@ -96,24 +96,28 @@ impl Store for Container {
     }
 
     async fn get_into(&self, of: &Meta, into: Filling, seen: &mut Attempt) -> Result<Filling, Failure> {
-        let mut headers = headers();
         let range = into.range();
         let is_small = range.end.saturating_sub(range.start) <= CHECKED_RANGE_BYTES;
-        let asks_for_sum = is_small && self.range_sums.load(Ordering::Relaxed) != REFUSED;
-        if asks_for_sum {
-            headers.push(("x-ms-range-get-content-crc64", "true".into()));
-        }
-        let arrived = self.site.range(of, into, headers, seen).await;
-        if asks_for_sum {
-            let now = match &arrived {
-                Ok(_) => SENT,
-                // Azurite does not know the header, and answers so. The next try goes without it.
-                Err(_) if seen.status == Some(500) => REFUSED,
-                Err(_) => UNKNOWN,
-            };
-            let _ = self.range_sums.compare_exchange(UNKNOWN, now, Ordering::Relaxed, Ordering::Relaxed);
-        }
-        let (answer, filled) = arrived?;
+        let known = self.range_sums.load(Ordering::Relaxed);
+        let answer = if is_small && known != REFUSED {
+            let with_sum = headers().into_iter().chain([("x-ms-range-get-content-crc64", "true".into())]).collect();
+            match self.site.ask_range(of, &range, with_sum, seen).await {
+                // Azurite does not know the header, and answers with this status.
+                Err(_) if known == UNKNOWN && seen.status == Some(500) => {
+                    let answer = self.site.ask_range(of, &range, headers(), seen).await?;
+                    self.range_sums.store(REFUSED, Ordering::Relaxed);
+                    answer
+                }
+                answer => {
+                    let answer = answer?;
+                    self.range_sums.store(SENT, Ordering::Relaxed);
+                    answer
+                }
+            }
+        } else {
+            self.site.ask_range(of, &range, headers(), seen).await?
+        };
+        let (answer, filled) = self.site.fill(of, answer, into, seen).await?;
         self.check(&of.name, filled.crc64(), &answer)?;
         Ok(filled)
     }

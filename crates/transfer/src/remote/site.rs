@@ -1,6 +1,7 @@
 //! Where a store is, and requests to it: addressed, signed, sent once, and refused in words.
 
 use std::fmt;
+use std::ops::Range;
 
 use bytes::Bytes;
 use hyper::header::{ETAG, HeaderName, HeaderValue, LAST_MODIFIED};
@@ -180,10 +181,21 @@ impl Site {
         &self,
         of: &Meta,
         into: Filling,
-        mut headers: Headers,
+        headers: Headers,
         seen: &mut Attempt,
     ) -> Result<(Answer, Filling), Failure> {
-        let range = into.range();
+        let answer = self.ask_range(of, &into.range(), headers, seen).await?;
+        self.fill(of, answer, into, seen).await
+    }
+
+    /// Requests a range, and returns the answer before its bytes are read.
+    pub async fn ask_range(
+        &self,
+        of: &Meta,
+        range: &Range<u64>,
+        mut headers: Headers,
+        seen: &mut Attempt,
+    ) -> Result<Answer, Failure> {
         if range.is_empty() {
             return Err(self.failure(&of.name, Kind::Fatal, "an empty range can't be asked for"));
         }
@@ -192,11 +204,23 @@ impl Site {
             headers.push(("if-match", etag.clone()));
         }
         let ask = Ask { name: &of.name, headers, ..Ask::default() };
-        let mut answer = self.call(ask, seen).await?;
+        let answer = self.call(ask, seen).await?;
         let about = |kind, said: &str| self.failure(&of.name, kind, said);
         same(of, &answer).map_err(|failure| about(failure.kind, &failure.said))?;
-        check_range(&answer, &range, of.bytes).map_err(|said| about(Kind::Corrupted, said))?;
-        let filled = answer.fill(into, seen).await.map_err(|failure| about(failure.kind, &failure.said))?;
+        check_range(&answer, range, of.bytes).map_err(|said| about(Kind::Corrupted, said))?;
+        Ok(answer)
+    }
+
+    /// Reads the bytes of an answer.
+    pub async fn fill(
+        &self,
+        of: &Meta,
+        mut answer: Answer,
+        into: Filling,
+        seen: &mut Attempt,
+    ) -> Result<(Answer, Filling), Failure> {
+        let filled = answer.fill(into, seen).await;
+        let filled = filled.map_err(|failure| self.failure(&of.name, failure.kind, &failure.said))?;
         Ok((answer, filled))
     }
 }
