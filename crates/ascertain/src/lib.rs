@@ -35,5 +35,5 @@ pub use ascertain_stats as stats;
 pub use error::Error;
 pub use request::{Ending, GatedVerdict, Request, Terms};
 #[cfg(feature = "recorded")]
-pub use resume::Continue;
+pub use resume::{Continue, carried_out};
 pub use run::{Done, RunContext, carry_out};

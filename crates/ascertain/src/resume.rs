@@ -1,10 +1,12 @@
 //! Going on with a run that is recorded.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::evidence::{self, Header};
+use ascertain_engine::experiment::Level;
 use ascertain_engine::outcome::Gate;
 use ascertain_engine::plan::Plan;
 use ascertain_engine::run::Recording;
@@ -12,6 +14,37 @@ use ascertain_engine::run::Recording;
 use crate::error::Error;
 use crate::request::{GatedVerdict, Request};
 use crate::run::{Done, RunContext, go};
+
+/// Returns what continuing a run carries out, a line each, for the user to agree to when somebody else recorded it: its
+/// command lines with what goes around them and into them, and its experiments with the texts they are given, such as
+/// addresses.
+#[must_use]
+pub fn carried_out(plan: &Plan) -> Vec<String> {
+    let mut lines = Vec::new();
+    for set in &plan.commands {
+        let shell = set.shell.as_deref().map_or_else(String::new, |shell| format!(" (given to {shell})"));
+        for command in &set.commands {
+            let around = [&command.setup, &command.prepare, &command.conclude, &command.cleanup];
+            let env = command.env.iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
+            let all = around.into_iter().flatten().cloned().chain([command.line.clone()]).chain(env);
+            lines.extend(all.map(|line| format!("{line}{shell}")));
+        }
+        let requests = set.requests.iter().flatten();
+        lines.extend(requests.map(|request| format!("with the request {request}")));
+    }
+    for (experiment, arm) in plan.arms() {
+        let is_command = plan.commands.iter().any(|set| set.id == experiment);
+        let of = if is_command { "with".to_string() } else { format!("experiment {experiment}") };
+        let texts = arm.point.0.iter().filter(|(_, level)| matches!(level, Level::Text(_)));
+        let texts: Vec<String> = texts.map(|(factor, level)| format!("{factor}={level}")).collect();
+        if !is_command || !texts.is_empty() {
+            lines.push([&[of], &texts[..]].concat().join(" "));
+        }
+    }
+    let mut known = BTreeSet::new();
+    lines.retain(|line| known.insert(line.clone()));
+    lines
+}
 
 /// A recorded run, and what is to be otherwise from now on.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +90,10 @@ impl Continue {
     /// # Errors
     /// When the run can't be read, or goes on elsewhere, or its experiments are not here.
     pub fn carry_out(self, mut request: Request, context: RunContext) -> Result<Done, Error> {
-        let parts = Box::new(evidence::Writer::resume(&self.folder).map_err(ascertain_engine::Error::from)?);
+        let parts = Box::new(
+            evidence::Writer::resume(&self.folder, Some(&evidence::known_folder()))
+                .map_err(ascertain_engine::Error::from)?,
+        );
         let plan = self.plan(&parts.1.header);
         if let Some(fail_on) = self.fail_on {
             if plan.claims.iter().any(|claim| claim.judging == Judging::Order) {

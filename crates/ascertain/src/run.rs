@@ -76,6 +76,7 @@ pub fn carry_out(request: Request, plan: Plan, context: RunContext) -> Result<Do
             runs,
             command_line: context.command_line,
             request: serde_json::to_value(&request).unwrap_or_default(),
+            known: Some(ascertain_engine::evidence::known_folder()),
         },
     };
     go(request, plan, (recording, 0), context.registry, (&context.stop, context.observer))

@@ -8,6 +8,7 @@ use ascertain_engine::names::suggestion;
 use ascertain_engine::outcome::{Decision, Outcome, Verdict};
 use ascertain_engine::recorded::{self, State};
 use ascertain_report::history::list::RunState;
+use ascertain_sys::files;
 use serde::Deserialize;
 
 use crate::error::{Error, refused};
@@ -57,16 +58,8 @@ pub fn all(runs: &Path) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> =
         entries.map(|entry| entry.path()).filter(|path| path.join("run.json").is_file()).collect();
     // Names begin with the time.
-    all.sort_by_cached_key(|folder| (is_id(&name(folder)), folder.clone()));
+    all.sort_by_cached_key(|folder| (evidence::is_run_id(&name(folder)), folder.clone()));
     all
-}
-
-/// Whether a folder's name is one that runs are given: `20261121T093012000Z-0000`.
-pub(crate) fn is_id(name: &str) -> bool {
-    let Some((time, drawn)) = name.split_once("Z-") else { return false };
-    let Some((date, time)) = time.split_once('T') else { return false };
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    date.len() == 8 && is_number(date) && time.len() >= 6 && is_number(time) && drawn.len() == 4
 }
 
 /// The name of a run's folder.
@@ -110,7 +103,7 @@ impl Brief {
     /// Reads it, and how the run ended, if it did; or says why that can't be done.
     pub(crate) fn read(folder: &Path) -> Result<(Brief, State), String> {
         let is_going_on = evidence::is_going_on(folder);
-        let text = fs::read(folder.join("run.json")).unwrap_or_default();
+        let text = files::read_regular(&folder.join("run.json"), u64::MAX).unwrap_or_default();
         match serde_json::from_slice::<Brief>(&text) {
             Ok(brief) if evidence::is_readable(&brief.schema) => {
                 let interrupted = brief.outcome.as_ref().map(|outcome| outcome.interrupted);
@@ -179,16 +172,6 @@ impl Loaded {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_that_runs_are_given() {
-        for id in ["20261121T093012000Z-0a0z", "20261121T093012Z-0000"] {
-            assert!(is_id(id), "{id}");
-        }
-        for name in ["", "baseline", "20261121T093012000Z", "20261121T0930Z-0000", "20261121T093012000Z-0000.old"] {
-            assert!(!is_id(name), "{name}");
-        }
-    }
 
     #[test]
     fn a_run_is_found_by_what_only_it_has() {

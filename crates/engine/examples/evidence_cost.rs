@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let runs = kept.clone().unwrap_or_else(|| env::temp_dir().join("evidence_cost"));
     let machine = machine::describe();
     let run_id = evidence::new_run_id(clock::unix_ns(), clock::now_ns());
-    let mut writer = Writer::create(&runs, header(&run_id, &machine))?;
+    let mut writer = Writer::create(&runs, header(&run_id, &machine), None)?;
     let spec = spec();
     let arms = VARIANTS.map(|variant| writer.add_arm(&spec, 0, &arm(variant)));
 

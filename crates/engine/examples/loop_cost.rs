@@ -71,7 +71,7 @@ fn main() {
         ("without evidence", Recording::None),
         (
             "with evidence",
-            Recording::New { runs: folder.clone(), command_line: Vec::new(), request: Default::default() },
+            Recording::New { runs: folder.clone(), command_line: Vec::new(), request: Default::default(), known: None },
         ),
     ] {
         GAPS.with_borrow_mut(|(gaps, ended_ns)| (gaps.clear(), *ended_ns = 0).1);

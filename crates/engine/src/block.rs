@@ -32,6 +32,11 @@ impl Slots {
         self.0 & other.0 == other.0
     }
 
+    /// A bit for each slot.
+    pub fn bits(self) -> u16 {
+        self.0
+    }
+
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -102,10 +107,8 @@ pub enum End {
     /// Every arm was measured.
     #[default]
     Whole,
-    /// A signal cut it off: what was not seen by then could be anything.
+    /// A signal or a failed arm cut it off: everything that was not seen by then could be anything.
     CutOff,
-    /// An arm failed, and the trial is void.
-    Void,
 }
 
 impl TrialRecord {

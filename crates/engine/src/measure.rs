@@ -73,7 +73,7 @@ impl Executor for Local<'_> {
     fn run(&mut self, block: Block, record: &mut TrialRecord) {
         record.begin(block);
         let Some(lane) = self.lanes.get_mut(block.lane).and_then(Option::as_mut) else {
-            record.end = End::Void;
+            record.end = End::CutOff;
             return;
         };
         let start_ns = self.clock.now_ns();
@@ -94,6 +94,7 @@ impl OpenLane<'_> {
         let trial = Trial { number: block.trial, seed: rng.random() };
         record.measured.extend(block.arms.iter().map(|slot| MeasuredArm { slot, start_ns: 0, samples: 0..0 }));
         record.measured.shuffle(&mut rng);
+        let mut failed = None;
         for arm in &mut record.measured {
             let before = record.samples.0.len();
             arm.start_ns = clock.now_ns();
@@ -101,22 +102,21 @@ impl OpenLane<'_> {
             let measured = self.session.measure(self.ids[arm.slot], &trial, &mut record.samples);
             arm.samples = before..record.samples.0.len();
             match measured {
-                Ok(()) => {}
-                Err(TargetError::Interrupted) => {
-                    record.end = End::CutOff;
-                    break;
-                }
-                Err(error) => {
-                    (record.end, record.failure) = (End::Void, Some((arm.slot, error)));
-                    break;
-                }
+                Ok(()) => continue,
+                Err(TargetError::Interrupted) => {}
+                Err(error) => failed = Some((arm.slot, error)),
             }
+            record.end = End::CutOff;
+            break;
         }
-        // Before anything was measured, as in a preparation, there is nothing to lose.
-        match record.end {
-            End::CutOff if record.samples.0.is_empty() => record.end = End::Void,
-            End::CutOff => record.lose_the_rest(&spec.metrics),
-            End::Whole | End::Void => {}
+        // The failed arm is not judged. The claims on other arms had begun: whoever makes an arm fail, or interrupts,
+        // must not be able to discard their trial.
+        if let Some((slot, _)) = &failed {
+            record.measured.retain(|arm| arm.slot != *slot);
+        }
+        record.failure = failed;
+        if record.end == End::CutOff {
+            record.lose_the_rest(&spec.metrics);
         }
     }
 

@@ -139,11 +139,8 @@ impl Observations {
         left_out.collect()
     }
 
-    /// Adds what a trial says of an arm, if it says anything.
-    pub(crate) fn push(&mut self, arm: usize, trial: u64, row: &[Bounds]) -> bool {
-        if !self.says_anything(arm, row) {
-            return false;
-        }
+    /// Adds a trial's values of an arm.
+    pub(crate) fn push(&mut self, arm: usize, trial: u64, row: &[Bounds]) {
         let ArmValues { by_metric, by_key, trials, .. } = &mut self.arms[arm];
         for (((values, by_key), trials), &value) in by_metric.iter_mut().zip(by_key).zip(trials).zip(row) {
             if value.is_none() || by_key.is_some() {
@@ -155,7 +152,6 @@ impl Observations {
                 _ => trials.push(trial..trial + 1),
             }
         }
-        true
     }
 
     /// Adds the values of a trial that are told by key.
@@ -168,18 +164,6 @@ impl Observations {
                 values.entry(sample.key.to_string()).or_default().push(sample.bounds());
             }
         }
-    }
-
-    /// Whether a trial says anything of an arm: not where a signal cut it off before any of those that were seen to
-    /// their end had come to theirs, for that far every one comes. How far a killed run had come nobody knows.
-    fn says_anything(&self, arm: usize, row: &[Bounds]) -> bool {
-        // Of what a signal cut off something was never seen; of what met its time limit everything was.
-        if !row.contains(&Bounds::UNKNOWN) {
-            return true;
-        }
-        let (first, others) = (row.first(), self.arms[arm].by_metric.first());
-        let least = others.and_then(Values::least);
-        first.is_some_and(|first| *first == Bounds::UNKNOWN || least.is_none_or(|least| first.low >= least))
     }
 
     /// The number of the experiment's next trial, which is not given out again.

@@ -250,6 +250,10 @@ pub struct ClaimResult {
     /// Whether what an arm leaves behind seems to reach into the next trial, so that no coin decides its outcome.
     #[serde(default)]
     pub interferes: bool,
+    /// Whether there were too few trials to see whether they are alike. State that lasts and belongs to one arm, such as
+    /// a slow core, could then have decided all of them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undiagnosed: bool,
     /// How long the trials took that it was judged by, which other claims may have shared; 0 where that is not known,
     /// as of trials that were read back.
     #[serde(default)]

@@ -52,6 +52,8 @@ pub enum Recording {
         command_line: Vec<String>,
         /// What was asked for beside the plan, for whoever goes on with it.
         request: serde_json::Value,
+        /// The folder of what this user's state knows of runs, if it is to know of this one.
+        known: Option<PathBuf>,
     },
     /// After what is there already.
     #[cfg(feature = "recorded")]
@@ -323,7 +325,7 @@ fn open_evidence(
             let run_id = recorded.header.run_id.clone();
             Opened { writer: Some(writer), recorded: Some(recorded), run_id, unkept: None }
         }
-        Recording::New { runs, command_line, request } => {
+        Recording::New { runs, command_line, request, known } => {
             let named = |id: &str| {
                 plan.claims.iter().any(|claim| claim.experiment == id)
                     || plan.tables.iter().any(|table| table.experiment == id)
@@ -346,7 +348,7 @@ fn open_evidence(
                 lines_checksum: None,
                 parquet_checksum: None,
             };
-            let (writer, unkept) = match Writer::create(&runs, header) {
+            let (writer, unkept) = match Writer::create(&runs, header, known.as_deref()) {
                 Ok(writer) => (Some(writer), None),
                 Err(error) => (None, Some(error)),
             };

@@ -381,10 +381,10 @@ impl<'r, 'a> Schedule<'r, 'a> {
         self.now.rests();
     }
 
-    /// Runs one trial. What an interrupted one had seen by then counts: a run that is interrupted and continued would
-    /// else lose its slow trials.
+    /// Runs one trial. An interrupted trial counts against either answer: whoever interrupts and continues could
+    /// otherwise discard the trials that look bad.
     fn trial(&mut self, lane: usize) -> Result<(), Interrupted> {
-        let block = self.judge.issue(lane, self.evidence.as_deref());
+        let block = self.judge.issue(lane, self.evidence.as_deref_mut());
         self.measure(block);
         let record = &self.record;
         let mut evidence = self.evidence.as_deref_mut().filter(|_| self.unkept.is_none());

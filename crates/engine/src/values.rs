@@ -177,19 +177,9 @@ impl Values {
         if self.lows.is_empty() { &self.highs } else { &self.lows }
     }
 
-    /// The same, of those of which it is known.
-    fn known_lows(&self) -> impl Iterator<Item = f64> {
-        self.lows().iter().copied().filter(|low| *low > Bounds::CUT_OFF.low)
-    }
-
-    /// The least value, also where it was cut off there.
-    pub fn least(&self) -> Option<f64> {
-        self.known_lows().reduce(f64::min)
-    }
-
     /// The most that was seen, also where it was cut off there.
     pub fn most(&self) -> Option<f64> {
-        self.known_lows().reduce(f64::max)
+        self.lows().iter().copied().filter(|low| *low > Bounds::CUT_OFF.low).reduce(f64::max)
     }
 
     /// What all of those are above that were cut off; none where none was, or where that is not known.
@@ -348,11 +338,11 @@ mod tests {
     fn bounds_come_when_the_first_is_cut_off() {
         let mut values = Values::default();
         values.push(Bounds::exact(1.0));
-        assert_eq!((values.limit(), values.least()), (None, Some(1.0)));
+        assert_eq!(values.limit(), None);
         values.push(Bounds::above(0.5));
         values.push(Bounds::exact(2.0));
         assert_eq!((values.bounds(0), values.bounds(1)), (Bounds::exact(1.0), Bounds::above(0.5)));
-        assert_eq!((values.limit(), values.least()), (Some(0.5), Some(0.5)));
+        assert_eq!(values.limit(), Some(0.5));
         values.truncate(1);
         assert_eq!((values.len(), values.limit()), (1, None));
         let mut unknown = Values::from(vec![1.0, f64::INFINITY]);

@@ -1,9 +1,11 @@
 //! Files for others to read. They are tried before anything is measured, so that a wrong path is found
 //! then, and appear whole or not at all.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use ascertain_sys::files::{self, Draft, Lasting, Target};
 
 /// Why a file can't be written.
 #[derive(Debug, thiserror::Error)]
@@ -48,25 +50,12 @@ fn way_out(reason: &io::Error) -> &'static str {
 #[derive(Debug)]
 pub struct Export {
     target: PathBuf,
-    /// Of the file that stood there.
-    permissions: Option<Permissions>,
     /// The target itself, where it is a device or a pipe and can't be renamed to.
     device: Option<File>,
 }
 
 /// The path of standard output.
 const STDOUT: &str = "/dev/stdout";
-
-/// Opens a device or a pipe. Our own standard output is shared, not opened anew: where it is a file, a second
-/// place to write at would have one text overwrite the other.
-fn open_device(path: &Path) -> io::Result<File> {
-    #[cfg(unix)]
-    if path == Path::new(STDOUT) {
-        use std::os::fd::AsFd;
-        return io::stdout().as_fd().try_clone_to_owned().map(File::from);
-    }
-    OpenOptions::new().append(true).open(path)
-}
 
 impl Export {
     /// Tries whether a file beside the path can be made. A device or a pipe, such as `/dev/stdout`, is
@@ -76,24 +65,16 @@ impl Export {
     /// When the path is a folder, or its folder does not exist or may not be written to.
     pub fn open(path: &Path) -> Result<Export, Error> {
         let failed = |reason| Error::Open { path: path.to_path_buf(), reason };
-        let existing = fs::metadata(path).ok();
-        if existing.as_ref().is_some_and(fs::Metadata::is_dir) || path.file_name().is_none() {
+        if path.is_dir() || path.file_name().is_none() {
             return Err(Error::NotAFile(path.to_path_buf()));
         }
-        // `/dev/stdout` may well be a file that is being written to.
-        let is_device = existing.as_ref().is_some_and(|metadata| !metadata.is_file())
-            || (path.starts_with("/dev") && !path.starts_with("/dev/shm"));
-        if is_device {
-            let file = open_device(path).map_err(failed)?;
-            return Ok(Export { target: path.to_path_buf(), permissions: None, device: Some(file) });
+        match files::target(path).map_err(failed)? {
+            Target::Direct(file) => Ok(Export { target: path.to_path_buf(), device: Some(file) }),
+            Target::File { path: target, .. } => {
+                Draft::create(&target).map_err(failed)?;
+                Ok(Export { target, device: None })
+            }
         }
-        let target = match existing {
-            Some(_) => replaceable(path).map_err(failed)?,
-            None => path.to_path_buf(),
-        };
-        let permissions = existing.map(|metadata| metadata.permissions());
-        Hidden::beside(&target, permissions.as_ref()).map_err(failed)?;
-        Ok(Export { target, permissions, device: None })
     }
 
     /// Whether both are the same file, or standard output; another device takes what comes.
@@ -139,58 +120,18 @@ impl Export {
             if let Some(mut device) = self.device.as_ref() {
                 return device.write_all(text.as_bytes());
             }
-            let mut hidden = Hidden::beside(&self.target, self.permissions.as_ref())?;
-            hidden.file.write_all(text.as_bytes())?;
-            if is_final {
-                // Without it a crash soon after could leave an empty file under the final name. Before the
-                // end it would disturb what is measured.
-                hidden.file.sync_all()?;
-            }
-            hidden.rename(&self.target)
+            // A crash soon after could otherwise leave an empty file under the final name. Before the end, to wait for
+            // the disk would disturb what is measured.
+            let lasting = if is_final { Lasting::ThroughCrash } else { Lasting::WhileRunning };
+            fill(Draft::create(&self.target)?, text, lasting)
         };
         put().map_err(|reason| Error::Write { path: self.target.clone(), reason })
     }
 }
 
-/// A new file under a name of its own, removed unless it is renamed.
-struct Hidden {
-    file: File,
-    path: Option<PathBuf>,
-}
-
-impl Hidden {
-    /// Makes a file beside the target that nobody else has.
-    fn beside(target: &Path, permissions: Option<&Permissions>) -> io::Result<Hidden> {
-        let mut number = 0;
-        loop {
-            let path = target.with_file_name(format!(".ascertain-{}-{number}.tmp", std::process::id()));
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 1000 => number += 1,
-                opened => {
-                    let hidden = Hidden { file: opened?, path: Some(path) };
-                    permissions.map_or(Ok(()), |permissions| hidden.file.set_permissions(permissions.clone()))?;
-                    return Ok(hidden);
-                }
-            }
-        }
-    }
-
-    fn rename(mut self, target: &Path) -> io::Result<()> {
-        if let Some(path) = &self.path {
-            fs::rename(path, target)?;
-        }
-        self.path = None;
-        Ok(())
-    }
-}
-
-impl Drop for Hidden {
-    fn drop(&mut self) {
-        if let Some(path) = &self.path {
-            // A file left behind is hidden and harmless; there is nobody to tell.
-            let _ = fs::remove_file(path);
-        }
-    }
+fn fill(draft: Draft, text: &str, lasting: Lasting) -> io::Result<()> {
+    draft.file().write_all(text.as_bytes())?;
+    draft.publish(lasting).map(drop)
 }
 
 /// Opens and finishes a file whose text is known already.
@@ -201,10 +142,14 @@ pub fn write(path: &Path, text: &str) -> Result<(), Error> {
     Export::open(path)?.finish(text)
 }
 
-/// The file behind the path, when it may be written to: renaming alone would replace a read-only file.
-fn replaceable(path: &Path) -> io::Result<PathBuf> {
-    OpenOptions::new().append(true).open(path)?;
-    fs::canonicalize(path)
+/// Writes a file into a folder that may come from elsewhere: a symbolic link of that name is replaced, not followed.
+///
+/// # Errors
+/// When it can't be written. What stood there before is untouched.
+pub fn write_in(folder: &Path, name: &str, text: &str) -> Result<(), Error> {
+    let begin = || Draft::create_in(files::open_folder(folder)?, name.as_ref());
+    let written = begin().and_then(|draft| fill(draft, text, Lasting::ThroughCrash));
+    written.map_err(|reason| Error::Write { path: folder.join(name), reason })
 }
 
 #[cfg(test)]
@@ -270,7 +215,6 @@ mod tests {
         assert!(message(&folder.path().join("none/a.json")).contains("choose a folder that exists"));
     }
 
-    #[cfg(unix)]
     #[test]
     fn links_are_followed_and_modes_kept() {
         use std::os::unix::fs::{PermissionsExt, symlink};
@@ -284,5 +228,8 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         write(Path::new("/dev/null"), "gone").unwrap();
+        write_in(folder.path(), "link", "replaced").unwrap();
+        assert_eq!([&path, &link].map(|path| fs::read_to_string(path).unwrap()), ["new", "replaced"]);
+        assert!(!link.is_symlink());
     }
 }

@@ -6,7 +6,7 @@
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::experiment::Better;
-use ascertain_engine::outcome::{Basis, ClaimResult, ClaimSpec, Measure, Outcome, TestSpec};
+use ascertain_engine::outcome::{Basis, ClaimResult, ClaimSpec, Measure, Outcome, TestSpec, Verdict};
 use ascertain_engine::unit::Unit;
 
 use crate::clause::{Clause, arm_label};
@@ -86,6 +86,18 @@ fn budget(claim: &ClaimResult, claims: usize) -> String {
 /// does.
 pub fn warning(claim: &ClaimResult) -> Option<String> {
     marked::warning(claim).as_deref().map(plain)
+}
+
+/// That a comparison was answered from too few pairs to see whether they are alike; `None` where there were enough.
+pub fn undiagnosed(claims: &[ClaimResult]) -> Option<String> {
+    let answered = claims.iter().filter(|claim| claim.undiagnosed && claim.asked.judging == Judging::Order);
+    let pairs = answered.filter(|claim| matches!(claim.verdict, Verdict::Holds | Verdict::Refuted));
+    let most = pairs.map(|claim| claim.trials).max()?;
+    let pairs = if most == 1 { "pair is" } else { "pairs are" };
+    Some(format!(
+        "{most} {pairs} too few to see whether a state that lasts, such as a slow core, belonged to one side alone; \
+         --min-runs 40 takes enough."
+    ))
 }
 
 /// What a claim that must hold at this rate tests, a line each: the sentence that must be true, its metric and its

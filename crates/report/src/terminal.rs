@@ -169,7 +169,8 @@ pub fn sentences(outcome: &Outcome, style: &Style) -> String {
         let warning = sentence::warning(claim).map_or_else(String::new, |warning| style.paragraph(&warning));
         name + &brief(claim, style) + &warning
     });
-    paragraphs.collect::<Vec<_>>().join("\n")
+    let few = sentence::undiagnosed(&outcome.claims).map(|sentence| style.paragraph(&sentence));
+    paragraphs.chain(few).collect::<Vec<_>>().join("\n")
 }
 
 /// What the answers rest on, a paragraph each; empty where there is none.

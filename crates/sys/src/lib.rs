@@ -13,6 +13,7 @@
 //! - [`affinity`]: which CPUs this thread may use
 //! - [`perf`]: what the processor and the kernel count of a command
 //! - [`page_cache`]: what the kernel has in memory of a file (Linux)
+//! - [`files`]: files that nobody else can redirect, and that have their name once they are whole
 //! - [`fork`]: telling a child from its parent
 //! - [`futex`]: sleeping until a word in memory changes; [`journal`]: words that outlive the process (Linux)
 //! - [`terminal`]: how wide it is; [`standard`]: whether standard input and output were closed
@@ -40,6 +41,8 @@ pub mod cpus;
 pub mod datagrams;
 #[cfg(feature = "measuring")]
 mod error;
+#[cfg(feature = "files")]
+pub mod files;
 pub mod fork;
 #[cfg(feature = "sharing")]
 pub mod futex;

@@ -1,13 +1,13 @@
 //! Old runs, deleted.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ascertain_engine::evidence;
 use ascertain_report::history::prune::{PrunedRun, Pruning, SCHEMA, SparedRun};
-use ascertain_sys::clock;
+use ascertain_sys::{clock, files};
 
 use crate::error::Error;
 use crate::runs;
@@ -35,7 +35,12 @@ pub fn prune(below: &Path, keep: Option<u64>, older_than: Option<Duration>, dry_
     for folder in chosen(&all, keep, older_than, clock::unix_ns()) {
         let (id, bytes) = (runs::name(folder), runs::size_bytes(folder));
         match remove(folder, dry_run) {
-            None => pruning.removed.push(PrunedRun { id, bytes }),
+            None => {
+                if !dry_run {
+                    evidence::forget(&evidence::known_folder(), &id);
+                }
+                pruning.removed.push(PrunedRun { id, bytes });
+            }
             Some(reason) => pruning.spared.push(SparedRun { id, reason }),
         }
     }
@@ -47,7 +52,7 @@ pub fn prune(below: &Path, keep: Option<u64>, older_than: Option<Duration>, dry_
 /// Of all runs, the oldest first, those that are to go: what neither option would keep.
 fn chosen(all: &[PathBuf], keep: Option<u64>, older_than: Option<Duration>, now_ns: u64) -> Vec<&PathBuf> {
     let given: Vec<&PathBuf> =
-        all.iter().filter(|folder| runs::is_id(&runs::name(folder)) && !folder.is_symlink()).collect();
+        all.iter().filter(|folder| evidence::is_run_id(&runs::name(folder)) && !folder.is_symlink()).collect();
     let keep = keep.map_or(0, |keep| usize::try_from(keep).unwrap_or(usize::MAX));
     // Names begin with the time, to the second in all versions.
     let second = |id: &str| id.chars().take(15).collect::<String>();
@@ -66,7 +71,7 @@ const LEFTOVER: &str = ".deleting-";
 /// deleted never looks like one.
 fn remove(folder: &Path, dry_run: bool) -> Option<String> {
     // Held until the end: a run that is taken up again meanwhile finds itself locked out.
-    let lines = File::open(folder.join("trials.jsonl"));
+    let lines = files::open_regular(&folder.join("trials.jsonl"));
     match &lines {
         Ok(lines) => match lines.try_lock() {
             Err(TryLockError::WouldBlock) => return Some("it is being written".into()),
@@ -92,7 +97,7 @@ fn remove(folder: &Path, dry_run: bool) -> Option<String> {
 fn remove_leftovers(below: &Path) {
     for entry in fs::read_dir(below).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if name.strip_prefix(LEFTOVER).is_some_and(runs::is_id) {
+        if name.strip_prefix(LEFTOVER).is_some_and(evidence::is_run_id) {
             // What can't be deleted is hidden and escape_controls, and is tried again next time.
             let _ = fs::remove_dir_all(entry.path());
         }

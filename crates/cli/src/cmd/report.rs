@@ -21,6 +21,8 @@ use ascertain_sys::process;
 use crate::options::Format;
 use crate::output;
 
+/// The report of one run, in its folder, unless another file is asked for.
+const OF_ONE: &str = "report.html";
 /// Of several runs, unless another file is asked for.
 const SEVERAL: &str = "ascertain-report.html";
 /// So many plots are named to whoever asks for one that is not there.
@@ -94,14 +96,17 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
             put(&file, &svg::standalone(find(&html::pictures(&read), id)?))?;
         }
         (None, _) => {
-            let file = args.output.clone().unwrap_or_else(|| match &folders[..] {
-                [folder] => folder.join("report.html"),
-                _ => SEVERAL.into(),
-            });
-            if file != Path::new("-") && !args.quiet {
+            if args.output.as_deref() != Some(Path::new("-")) && !args.quiet {
                 answers(&read);
             }
-            put(&file, &html::page(&read))?;
+            match (&args.output, &folders[..]) {
+                (Some(file), _) => put(file, &html::page(&read))?,
+                (None, [folder]) => {
+                    export::write_in(folder, OF_ONE, &html::page(&read))?;
+                    output::print(&format!("{}\n", folder.join(OF_ONE).display()))?;
+                }
+                (None, _) => put(Path::new(SEVERAL), &html::page(&read))?,
+            }
         }
     }
     Ok(Ending::Done)
@@ -109,10 +114,9 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
 
 /// Writes the report of a run that has just ended into its folder.
 pub fn write(folder: &Path, quiet: bool) -> anyhow::Result<()> {
-    let path = folder.join("report.html");
-    export::write(&path, &html::page(&[recorded::read(folder)?]))?;
+    export::write_in(folder, OF_ONE, &html::page(&[recorded::read(folder)?]))?;
     if !quiet {
-        output::note(&format!("report:   {}", path.display()));
+        output::note(&format!("report:   {}", folder.join(OF_ONE).display()));
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! `ascertain continue`.
 
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use ascertain_engine::command::CommandError;
 use ascertain_engine::evidence::{self, Header};
 use ascertain_engine::outcome::Gate;
 use ascertain_engine::run::Observer;
+use ascertain_report::terminal::escape_controls;
 use ascertain_sys::interrupt::Stop;
 
 use super::commands::{Variables, variables};
@@ -39,6 +41,9 @@ pub struct Args {
     /// Values of environment variables that the run did not record: `A=1 B='x y'`
     #[arg(long, value_name = "NAME=VALUE …", value_parser = variables)]
     env: Vec<Variables>,
+    /// Carry out the command lines of a run that you did not record on this machine, without asking
+    #[arg(long, short)]
+    yes: bool,
     /// Folder of runs to look in, instead of ~/.local/state/ascertain/runs
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     evidence: Option<PathBuf>,
@@ -58,6 +63,9 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
         None => latest(&below)?,
     };
     let header = evidence::read_header(&folder)?;
+    if !args.yes && !evidence::is_known(&evidence::known_folder(), &header) {
+        agree(&folder, &header)?;
+    }
     let (request, gate) =
         Request::of_recorded(&header).map_or_else(|| of_first_version(&header), |found| (found, None));
     let fail_on = args.fail_on.as_deref().map(fail_on);
@@ -77,6 +85,23 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
         })
     };
     session::with_observer(&plan, &purpose, &args.exports, (&args.display, args.explain), carry_out)
+}
+
+/// Shows what a run from elsewhere would carry out, and asks for leave.
+fn agree(folder: &Path, header: &Header) -> anyhow::Result<()> {
+    let lines = ascertain::carried_out(&header.plan);
+    let shown: String = lines.iter().map(|line| format!("  {}\n", escape_controls(line))).collect();
+    let run = folder.display();
+    output::note(&format!("{run} was not recorded by you on this machine. To continue it carries out:\n{shown}"));
+    let mut answer = String::new();
+    if io::stdin().is_terminal() {
+        output::note("Carry this out? [y/N]");
+        io::stdin().read_line(&mut answer)?;
+    }
+    match answer.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => bail!("nothing was carried out; give --yes to agree to these lines"),
+    }
 }
 
 /// What a run of the first version was asked for, as far as its command line says. A line that this version does not

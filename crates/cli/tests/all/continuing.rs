@@ -280,7 +280,7 @@ fn runs_of_the_first_version_read_and_go_on() {
         let (path, page) = (run.to_str().unwrap(), run.join("page.html"));
         let reported = ascertain(state.path(), &["report", path, "-o", page.to_str().unwrap()]);
         assert_eq!(reported.code, Some(0), "{}", reported.stderr);
-        let continued = ascertain(state.path(), &["continue", path, "--max-time", "1ns", "--format", "json"]);
+        let continued = ascertain(state.path(), &["continue", path, "--yes", "--max-time", "1ns", "--format", "json"]);
         let (then, now) = (&header["outcome"]["claims"], &continued.json()["claims"]);
         assert_eq!(then.as_array().unwrap().len(), claims);
         for (then, now) in then.as_array().unwrap().iter().zip(now.as_array().unwrap()) {
@@ -289,4 +289,48 @@ fn runs_of_the_first_version_read_and_go_on() {
             }
         }
     }
+}
+
+/// Somebody else's run may hold any command lines: they are shown first, and carried out only with leave.
+#[test]
+fn command_lines_of_somebody_elses_run_are_shown_first() {
+    let (state, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let compare =
+        ["compare", "--max-trials", "1", "--prepare", "touch prepared", "--shell", "sh", "touch done", "true"];
+    assert_eq!(ascertain(state.path(), &compare).code, Some(0));
+    let run = runs(state.path()).pop().unwrap();
+    let run = run.to_str().unwrap();
+    fs::remove_file(state.path().join("done")).unwrap();
+    let go_on = |state: &Path, options: &[&str]| {
+        ascertain(state, &[&["continue", run, "--max-trials", "2", "--format", "json"], options].concat())
+    };
+    let refused = go_on(other.path(), &[]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    for part in ["not recorded by you", "touch prepared", "touch done", "--yes"] {
+        assert!(refused.stderr.contains(part), "{}", refused.stderr);
+    }
+    assert!(!other.path().join("done").exists(), "nothing was carried out");
+    assert_eq!(go_on(other.path(), &["--yes"]).code, Some(0));
+    assert!(other.path().join("done").exists());
+    let agreed = ascertain(other.path(), &["continue", run, "--max-trials", "3"]);
+    assert!(agreed.code == Some(0) && !agreed.stderr.contains("not recorded by you"), "{}", agreed.stderr);
+}
+
+/// A copy that is older than what was recorded since would let its user choose among the trials.
+#[test]
+fn an_older_copy_of_a_run_is_not_continued() {
+    let state = tempfile::tempdir().unwrap();
+    assert_eq!(ascertain(state.path(), &["compare", "--max-trials", "2", "true", "true"]).code, Some(0));
+    let run = runs(state.path()).pop().unwrap();
+    let copy = state.path().join("copy");
+    fs::create_dir(&copy).unwrap();
+    for entry in fs::read_dir(&run).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, copy.join(path.file_name().unwrap())).unwrap();
+    }
+    let go_on = |run: &Path| ascertain(state.path(), &["continue", run.to_str().unwrap(), "--max-trials", "4"]);
+    assert_eq!(go_on(&run).code, Some(0));
+    let refused = go_on(&copy);
+    assert!(refused.code == Some(2) && refused.stderr.contains("is an older copy"), "{}", refused.stderr);
+    assert_eq!(go_on(&run).code, Some(0));
 }

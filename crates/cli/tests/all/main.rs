@@ -30,5 +30,5 @@ mod report;
 #[cfg(target_os = "linux")]
 mod transfer;
 mod unavailable;
-#[cfg(target_os = "linux")]
+mod untrusted;
 mod zones;

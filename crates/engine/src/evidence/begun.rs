@@ -1,124 +1,147 @@
-//! Which trial has been begun, so that a killed run can't have lost a slow one: the file `begun` in its folder.
+//! Which trials have been begun, so that neither a kill nor a full disk can drop one: the file `begun` in a run's
+//! folder.
 //!
-//! The page is mapped: where the disk is full and the file system writes elsewhere what is written over (copy on
-//! write), a store to it may end the process.
+//! It begins with pages of words, in the byte order of the machine: a mark, how many lanes there are, and a word for
+//! each lane. A lane's word counts the trials that this process has begun there, above 16 bits that say which arms
+//! those trials had. A trial is noted by one store through a mapping, which costs a few nanoseconds and outlives the
+//! process. Behind the pages is what the words mean, as JSON.
 //!
-//! Its first page holds numbers: one more than the trial's, how many arms it has, and which. They are stored through a
-//! mapping, which costs a few nanoseconds a trial and outlives the process. Behind the page is a line for each arm.
+//! The pages are mapped: where the disk is full and the file system writes elsewhere what is written over (copy on
+//! write), a store to them may end the process.
 
-use std::fs;
 use std::path::Path;
 
+use ascertain_sys::files;
 use serde::{Deserialize, Serialize};
 
-use crate::block::MAX_ARMS;
-use crate::experiment::{Arm, Point};
+use crate::block::{MAX_ARMS, Slots};
+use crate::experiment::Arm;
 
 #[cfg(target_os = "linux")]
 use ascertain_sys::journal::Journal;
 #[cfg(target_os = "linux")]
-use std::{
-    fs::File,
-    io::{self, Write},
-    sync::atomic::Ordering::Relaxed,
-};
+use std::ffi::OsStr;
+#[cfg(target_os = "linux")]
+use std::io::{self, Write};
+#[cfg(target_os = "linux")]
+use std::sync::atomic::Ordering::Relaxed;
 
 const BEGUN: &str = "begun";
 const PAGE_BYTES: usize = 4096;
 const WORD_BYTES: usize = 8;
+/// The first word.
+const MARK: u64 = u64::from_be_bytes(*b"begun\0\0\x02");
+/// Words before that of the first lane.
+const WORDS_BEFORE: usize = 2;
+/// The bits of a lane's word that say which arms.
+const ARM_BITS: u32 = MAX_ARMS as u32;
+/// The file is not larger than this, whatever its run measures.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// The file while its run goes on. Where it can't be had (a file system without shared mappings, a system without this)
-/// a kill may lose the trial that it comes in.
-pub(super) struct Begun(#[cfg(target_os = "linux")] Option<(File, Journal)>);
+/// a kill may lose the trials that were not written yet.
+#[derive(Default)]
+pub(super) struct Begun(#[cfg(target_os = "linux")] Option<Journal>);
 
-/// An arm as its line has it.
+/// What the words mean.
 #[derive(Serialize, Deserialize)]
-struct ArmLine {
-    experiment: String,
-    #[serde(default)]
-    lane: usize,
-    variant: String,
-    point: Point,
+struct Meaning {
+    /// How many trials had been recorded before this process began its first.
+    recorded: usize,
+    lanes: Vec<BegunLane>,
 }
 
-/// A trial that was begun: its number, and its arms with their experiment.
-pub(super) struct BegunTrial {
-    pub number: u64,
+/// A lane: its experiment, and its arms in the order of their places.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(super) struct BegunLane {
     pub experiment: String,
+    pub arms: Vec<Arm>,
+}
+
+/// Trials that a lane had begun and not recorded: so many, and all arms that any of them may have had.
+#[derive(Debug, PartialEq)]
+pub(super) struct LostTrials {
     pub lane: usize,
+    pub experiment: String,
+    pub trials: u64,
     pub arms: Vec<Arm>,
 }
 
 #[cfg(target_os = "linux")]
 impl Begun {
-    /// Begins the file anew: no trial has been begun.
-    pub fn create(run: &Path) -> Begun {
+    /// Begins the file anew, for a run that has recorded so many trials: none of these lanes has begun one.
+    pub fn create(run: &Path, recorded: usize, lanes: &[BegunLane]) -> Begun {
         let create = || {
-            let mut file = File::options().read(true).write(true).create(true).truncate(true).open(run.join(BEGUN))?;
-            file.write_all(&[0; PAGE_BYTES])?;
-            let page = Journal::of(&file, PAGE_BYTES)?;
-            io::Result::Ok((file, page))
+            let mut bytes = vec![0; pages_bytes(lanes.len())];
+            bytes[..WORD_BYTES].copy_from_slice(&MARK.to_ne_bytes());
+            bytes[WORD_BYTES..2 * WORD_BYTES].copy_from_slice(&(lanes.len() as u64).to_ne_bytes());
+            let pages = bytes.len();
+            serde_json::to_writer(&mut bytes, &Meaning { recorded, lanes: lanes.to_vec() })?;
+            let draft = files::Draft::create_in(files::open_folder(run)?, OsStr::new(BEGUN))?;
+            let mut file = draft.file();
+            file.write_all(&bytes)?;
+            Journal::of(&draft.publish(files::Lasting::WhileRunning)?, pages)
         };
-        Begun(create().ok())
+        let created: io::Result<Journal> = create();
+        if created.is_err() {
+            remove(run);
+        }
+        Begun(created.ok())
     }
 
-    /// Notes an arm; they are numbered from 0.
-    pub fn add_arm(&mut self, experiment: &str, lane: usize, arm: &Arm) {
-        let Some((file, _)) = &mut self.0 else { return };
-        let Arm { variant, point } = arm.clone();
-        let text = serde_json::to_string(&ArmLine { experiment: experiment.to_string(), lane, variant, point });
-        let written = text.map_err(io::Error::from).and_then(|text| writeln!(file, "{text}"));
-        if written.is_err() {
-            self.0 = None;
-        }
-    }
-
-    /// A trial of these arms begins.
-    pub fn begin(&self, trial: u64, arms: impl Iterator<Item = usize>) {
-        let Some((_, page)) = &self.0 else { return };
-        let word = |index: usize| page.word(index * WORD_BYTES);
-        // A kill between two of these leaves no trial.
-        word(0).store(0, Relaxed);
-        let mut count = 0;
-        for arm in arms.take(MAX_ARMS) {
-            word(2 + count).store(arm as u64, Relaxed);
-            count += 1;
-        }
-        word(1).store(count as u64, Relaxed);
-        word(0).store(trial + 1, Relaxed);
+    /// A trial of these arms of the lane begins.
+    pub fn begin(&self, lane: usize, arms: Slots) {
+        let Some(pages) = &self.0 else { return };
+        let word = pages.word((WORDS_BEFORE + lane) * WORD_BYTES);
+        // This process is the only one that writes here.
+        word.store((word.load(Relaxed) + (1 << ARM_BITS)) | u64::from(arms.bits()), Relaxed);
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 impl Begun {
-    pub fn create(_: &Path) -> Begun {
+    pub fn create(_: &Path, _: usize, _: &[BegunLane]) -> Begun {
         Begun()
     }
 
-    pub fn add_arm(&mut self, _: &str, _: usize, _: &Arm) {}
-
-    pub fn begin(&self, _: u64, _: impl Iterator<Item = usize>) {}
+    pub fn begin(&self, _: usize, _: Slots) {}
 }
 
-/// The trial that a run had begun last, if it left word.
-pub(super) fn read(run: &Path) -> Option<BegunTrial> {
-    let bytes = fs::read(run.join(BEGUN)).ok()?;
-    let (page, lines) = bytes.split_at_checked(PAGE_BYTES)?;
+/// The bytes of the pages that have the words of so many lanes.
+fn pages_bytes(lanes: usize) -> usize {
+    ((WORDS_BEFORE + lanes) * WORD_BYTES).next_multiple_of(PAGE_BYTES)
+}
+
+/// The trials that were begun and are not among those recorded, if the run left word. `lanes` has the lane of each
+/// recorded trial, as far as its rows say.
+pub(super) fn lost(run: &Path, lanes: &[Option<u32>]) -> Vec<LostTrials> {
+    read(run, lanes).unwrap_or_default()
+}
+
+fn read(run: &Path, recorded_lanes: &[Option<u32>]) -> Option<Vec<LostTrials>> {
+    let bytes = files::read_regular(&run.join(BEGUN), MOST_BYTES).ok()?;
     let word = |index: usize| {
-        let bytes = page[index * WORD_BYTES..].first_chunk::<WORD_BYTES>();
-        bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+        let bytes = bytes.get(index * WORD_BYTES..)?.first_chunk::<WORD_BYTES>()?;
+        Some(u64::from_ne_bytes(*bytes))
     };
-    let number = word(0).checked_sub(1)?;
-    let known: Vec<ArmLine> = serde_json::Deserializer::from_slice(lines).into_iter().map_while(Result::ok).collect();
-    let count = usize::try_from(word(1)).ok().filter(|count| *count <= MAX_ARMS)?;
-    let of_trial = (0..count).map(|index| known.get(usize::try_from(word(2 + index)).ok()?));
-    let of_trial: Vec<&ArmLine> = of_trial.collect::<Option<_>>()?;
-    let (experiment, lane) = (of_trial.first()?.experiment.clone(), of_trial.first()?.lane);
-    let arm = |line: &&ArmLine| Arm { variant: line.variant.clone(), point: line.point.clone() };
-    Some(BegunTrial { number, experiment, lane, arms: of_trial.iter().map(arm).collect() })
+    if word(0)? != MARK {
+        return None;
+    }
+    let lanes = usize::try_from(word(1)?).ok().filter(|lanes| *lanes < bytes.len())?;
+    let meaning: Meaning = serde_json::from_slice(bytes.get(pages_bytes(lanes)..)?).ok()?;
+    let since = recorded_lanes.get(meaning.recorded..).unwrap_or_default();
+    let lost =
+        meaning.lanes.into_iter().take(lanes).enumerate().filter_map(|(lane, BegunLane { experiment, arms })| {
+            let word = word(WORDS_BEFORE + lane)?;
+            let recorded = since.iter().filter(|of| **of == Some(lane as u32)).count() as u64;
+            let trials = (word >> ARM_BITS).saturating_sub(recorded);
+            let arms = arms.into_iter().enumerate().filter(|(slot, _)| word >> slot & 1 == 1).map(|(_, arm)| arm);
+            (trials > 0).then(|| LostTrials { lane, experiment, trials, arms: arms.collect() })
+        });
+    Some(lost.collect())
 }
 
-/// The run has ended: whatever it had begun it has recorded.
+/// The run has ended: it has recorded every trial that it had begun.
 pub(super) fn remove(run: &Path) {
-    let _ = fs::remove_file(run.join(BEGUN));
+    let _ = std::fs::remove_file(run.join(BEGUN));
 }

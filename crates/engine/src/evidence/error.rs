@@ -33,6 +33,15 @@ pub enum Error {
         /// The run's folder.
         run: PathBuf,
     },
+    /// More of the run was recorded on this machine than its folder has.
+    #[error(
+        "{} is an older copy: on this machine more of that run was recorded than it has; continue the folder that has everything, or measure anew",
+        .run.display()
+    )]
+    OlderCopy {
+        /// The run's folder.
+        run: PathBuf,
+    },
     /// A file could not be written: the disk is full, for example.
     #[error(
         "{} could not be written: {reason}; what was recorded before stays readable; next time make room, choose another folder with --evidence DIR, or keep none with --no-evidence",

@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use ascertain_sys::files::{self, Draft, Lasting};
 use ascertain_sys::machine::Machine;
 use serde::{Deserialize, Serialize};
 
@@ -33,9 +34,15 @@ fn runs_folder_of(state: Option<OsString>, home: Option<PathBuf>) -> PathBuf {
     state.join("ascertain/runs")
 }
 
+/// The folder of what this user's state knows of runs, which [`Writer`](super::Writer) is given: beside
+/// [`runs_folder`].
+pub fn known_folder() -> PathBuf {
+    runs_folder().with_file_name("known-runs")
+}
+
 /// How long a run's `trials.jsonl` is: `None` where it is not there.
 pub(super) fn lines_bytes(run: &Path) -> Option<u64> {
-    fs::metadata(run.join(LINES)).map(|file| file.len()).ok()
+    fs::symlink_metadata(run.join(LINES)).ok().filter(fs::Metadata::is_file).map(|file| file.len())
 }
 
 /// Names a run by the millisecond in which it starts and four letters or digits drawn from `random`, so
@@ -52,23 +59,23 @@ pub fn new_run_id(unix_ns: u64, random: u64) -> String {
     id
 }
 
-/// Makes a file appear whole or not at all: filled beside its place, brought to disk, then renamed.
+/// Whether a text is an id that [`new_run_id`] gives: `20261121T093012000Z-0000`.
+#[must_use]
+pub fn is_run_id(text: &str) -> bool {
+    let Some((time, drawn)) = text.split_once("Z-") else { return false };
+    let Some((date, time)) = time.split_once('T') else { return false };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_drawn = drawn.len() == 4 && drawn.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    date.len() == 8 && is_number(date) && time.len() >= 6 && is_number(time) && is_drawn
+}
+
+/// Makes a file of a run appear whole or not at all, and lasting.
 pub(super) fn replace(path: &Path, fill: impl FnOnce(&File) -> Result<(), Error>) -> Result<(), Error> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".tmp");
-    let beside = PathBuf::from(beside);
-    let write = || {
-        let file = File::create(&beside).map_err(Error::write(path))?;
-        fill(&file)?;
-        file.sync_all().map_err(Error::write(path))?;
-        fs::rename(&beside, path).map_err(Error::write(path))
-    };
-    let written = write();
-    if written.is_err() {
-        // The reason why it could not be written matters, not why it can't be removed.
-        let _ = fs::remove_file(&beside);
-    }
-    written
+    let folder = files::open_folder(path.parent().unwrap_or(path)).map_err(Error::write(path))?;
+    let draft = Draft::create_in(folder, path.file_name().unwrap_or_default()).map_err(Error::write(path))?;
+    fill(draft.file())?;
+    draft.publish(Lasting::ThroughCrash).map_err(Error::write(path))?;
+    Ok(())
 }
 
 /// The name and version of the schema of `run.json` and of the rows beside it.
@@ -144,6 +151,9 @@ impl Header {
     }
 }
 
+/// A `run.json` of more bytes than that is none of ours.
+const MOST_HEADER_BYTES: u64 = 1 << 30;
+
 /// Reads `run.json` in a run's folder.
 ///
 /// # Errors
@@ -156,7 +166,7 @@ pub fn read_header(run: &Path) -> Result<Header, Error> {
         schema: serde_json::Value,
     }
     let path = run.join(HEADER);
-    let text = fs::read(&path).map_err(Error::read(&path, HEADER))?;
+    let text = files::read_regular(&path, MOST_HEADER_BYTES).map_err(Error::read(&path, HEADER))?;
     let malformed = |error| Error::malformed(&path, 1, &error);
     let Version { schema } = serde_json::from_slice(&text).map_err(malformed)?;
     if !schema.as_str().is_some_and(is_readable) {
@@ -186,7 +196,7 @@ pub(super) fn checksum_of_file(path: &Path) -> io::Result<String> {
 
 /// The checksum of a file's first `bytes`.
 pub(super) fn checksum_of_start(path: &Path, bytes: u64) -> io::Result<String> {
-    let mut file = File::open(path)?.take(bytes);
+    let mut file = files::open_regular(path)?.take(bytes);
     let mut block = vec![0; 1 << 16];
     let mut sum = START;
     loop {
@@ -207,6 +217,17 @@ mod tests {
         assert_eq!(folder(Some("/state"), "/home/u"), Path::new("/state/ascertain/runs"));
         for ignored in [None, Some(""), Some("relative")] {
             assert_eq!(folder(ignored, "/home/u"), Path::new("/home/u/.local/state/ascertain/runs"));
+        }
+    }
+
+    #[test]
+    fn names_that_runs_are_given() {
+        for id in ["20261121T093012000Z-0a0z", "20261121T093012Z-0000"] {
+            assert!(is_run_id(id), "{id}");
+        }
+        let others = ["", "baseline", "20261121T093012000Z", "20261121T0930Z-0000", "20261121T093012000Z-0000.old"];
+        for name in others.into_iter().chain(["20261121T093012Z-/../", "20261121T093012Z-é00"]) {
+            assert!(!is_run_id(name), "{name}");
         }
     }
 

@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, Read, Take, Write};
 use std::path::{Path, PathBuf};
 
 use ascertain_numeric::decimal;
+use ascertain_sys::files;
 use serde::{Deserialize, Serialize};
 
 use super::error::Error;
@@ -249,7 +250,7 @@ impl Lines {
     pub fn open(run: &Path) -> Result<Lines, Error> {
         let path = run.join(LINES);
         let open = || {
-            let file = File::open(&path)?;
+            let file = files::open_regular(&path)?;
             // What is appended from now on is not read.
             let length = file.metadata()?.len();
             Ok(BufReader::with_capacity(1 << 16, file.take(length)))

@@ -5,7 +5,7 @@
 //! | `run.json` | [`Header`]: machine, versions, plan, experiments as data, and at last the outcome | from the start; anew when the run ends |
 //! | `trials.jsonl` | a row for each observation, as JSON lines | after each trial, of fast ones ten times a second; only ever appended to |
 //! | `trials.parquet` | the same rows | when the run ends, with the feature `parquet` |
-//! | `begun` | which trial has been begun | while the run goes on |
+//! | `begun` | which trials have been begun | while the run goes on |
 //!
 //! `run.json` and `trials.parquet` appear by renaming, so they are never seen half-written. A run that
 //! is killed loses at most its last tenth of a second, and of trials that take longer than 0.1 ms only the last. A
@@ -51,6 +51,7 @@
 mod begun;
 mod error;
 mod folder;
+mod known;
 mod lines;
 mod moment;
 #[cfg(feature = "parquet")]
@@ -71,7 +72,8 @@ mod tests;
 
 pub use error::Error;
 pub(crate) use folder::LinesThen;
-pub use folder::{Header, SCHEMA, is_readable, new_run_id, runs_folder};
+pub use folder::{Header, SCHEMA, is_readable, is_run_id, known_folder, new_run_id, runs_folder};
+pub use known::{forget, is_known};
 pub use moment::rfc3339;
 #[cfg(feature = "recorded")]
 pub(crate) use read_back::{ReadBack, read_trials, went_on};

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use ascertain_sys::files;
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -22,7 +23,7 @@ const BATCH: usize = 1 << 12;
 /// Reads the file, unless it is not there. One with another checksum than is given is not looked at: some
 /// wrong bytes pass for data, and others make the library panic.
 pub(super) fn read(path: &Path, checksum: Option<&str>) -> Result<Option<Trials>, Error> {
-    let file = match File::open(path) {
+    let file = match files::open_regular(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::read(path, PARQUET)(error)),

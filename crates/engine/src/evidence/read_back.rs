@@ -1,8 +1,9 @@
 //! Reads a run's rows back, from whichever of its two files is as the run left it.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
+
+use ascertain_sys::files;
 
 use super::error::Error;
 use super::folder::{Header, LINES, LinesThen, PARQUET, checksum_of_start, lines_bytes};
@@ -76,17 +77,17 @@ pub(crate) fn read_trials(run: &Path, header: &Header) -> Result<ReadBack, Error
         }
     }
     faults.extend(differs(run, then).map(|how| format!("{how}; what it had then is read as far as it is there")));
-    let (trials, _, lost) = read_lines(run, header)?;
+    let (mut trials, _, lost) = read_lines(run, header)?;
+    adapt(&mut trials, header);
     Ok(ReadBack { trials, faults, lost })
 }
 
-/// Reads the lines that the outcome speaks of, where there is one, and those of a continuation; says where in the
-/// file the last whole trial ends, and whether any are lost.
+/// Reads the lines that the outcome speaks of, where there is one, and those of a continuation, as they are written;
+/// says where in the file the last whole trial ends, and whether any are lost.
 pub(super) fn read_lines(run: &Path, header: &Header) -> Result<(Trials, u64, Option<Error>), Error> {
     let mut lines = Lines::open(run)?;
     let Some(then) = header.lines_then() else {
-        let (mut trials, whole_end) = Trials::of_lines(lines)?;
-        adapt(&mut trials, header);
+        let (trials, whole_end) = Trials::of_lines(lines)?;
         return Ok((trials, whole_end, None));
     };
     if !went_on(run, then) {
@@ -97,8 +98,7 @@ pub(super) fn read_lines(run: &Path, header: &Header) -> Result<(Trials, u64, Op
         }
         lines = lines.up_to(then.bytes);
     }
-    let (mut trials, whole_end) = Trials::of_lines(lines)?;
-    adapt(&mut trials, header);
+    let (trials, whole_end) = Trials::of_lines(lines)?;
     let lost = (whole_end < then.bytes).then(|| Error::LostRows {
         run: run.to_path_buf(),
         bytes: then.bytes,
@@ -109,7 +109,7 @@ pub(super) fn read_lines(run: &Path, header: &Header) -> Result<(Trials, u64, Op
 
 /// Earlier versions did not record which lane measured, nor where a command was cut off: at its time limit, with no
 /// exit code yet.
-fn adapt(trials: &mut Trials, header: &Header) {
+pub(super) fn adapt(trials: &mut Trials, header: &Header) {
     if header.grouping() == Grouping::ByMachine {
         trials.forget_lanes();
     }
@@ -159,7 +159,7 @@ fn is_blank_from(run: &Path, end: u64, length: u64) -> bool {
 }
 
 fn read_at(path: &Path, start: u64, most: usize) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
+    let mut file = files::open_regular(path)?;
     file.seek(SeekFrom::Start(start))?;
     let mut bytes = Vec::with_capacity(most);
     file.take(most as u64).read_to_end(&mut bytes)?;

@@ -99,6 +99,11 @@ impl Trials {
         self.lanes.fill(None);
     }
 
+    /// The lane of each trial, where its rows say.
+    pub(super) fn lanes(&self) -> &[Option<u32>] {
+        &self.lanes
+    }
+
     /// How many rows there are.
     pub(crate) fn rows(&self) -> u64 {
         self.order.len() as u64

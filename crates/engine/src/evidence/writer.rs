@@ -1,22 +1,26 @@
 //! Keeps the evidence of a run while it goes on.
 
-use std::fs::{self, File, TryLockError};
+use std::collections::HashMap;
+use std::fs::{self, DirBuilder, File, TryLockError};
 use std::ops::{Deref, DerefMut};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use ascertain_sys::clock;
+use ascertain_sys::{clock, files};
 
-use super::begun::{self, Begun, BegunTrial};
+use super::begun::{self, Begun, BegunLane, LostTrials};
 use super::error::Error;
 use super::folder::{Header, LINES, checksum_of_file, read_header, write_header};
+use super::known::Known;
 use super::lines::{Lines, RowBuffer};
 use super::moment::unix_ns;
 use super::parquet;
 #[cfg(feature = "recorded")]
-use super::read_back::read_lines;
+use super::read_back::{adapt, read_lines};
 use super::trials::Trials;
+use crate::block::Slots;
 use crate::experiment::{Arm, Sample, Spec};
 use crate::outcome::Outcome;
 
@@ -32,7 +36,12 @@ pub struct Writer {
     header: Header,
     lines: LockedFile,
     rows: RowBuffer,
-    begun: Begun,
+    /// The lanes of the arms that were added, until the first trial begins.
+    lanes: Vec<BegunLane>,
+    /// Trials that were recorded before this process began its first.
+    recorded_trials: usize,
+    begun: Option<Begun>,
+    known: Option<Known>,
 }
 
 /// What a run that is to be continued has recorded.
@@ -46,15 +55,16 @@ pub struct Recorded {
 
 impl Writer {
     /// Starts the evidence of a new run, in a folder of its own below `runs` that is named by the
-    /// header's `run_id`.
+    /// header's `run_id`. Nobody but this user may look into it. `known` is the folder of what this user's state knows
+    /// of runs, if it is to know of this one.
     ///
     /// # Errors
     /// When the folder can't be made or written to; nothing is left there then.
-    pub fn create(runs: &Path, header: Header) -> Result<Writer, Error> {
+    pub fn create(runs: &Path, header: Header, known: Option<&Path>) -> Result<Writer, Error> {
         let run = runs.join(&header.run_id);
         let folder = |reason| Error::Folder { folder: run.clone(), reason };
         fs::create_dir_all(runs).map_err(folder)?;
-        fs::create_dir(&run).map_err(|error| match error.kind() {
+        DirBuilder::new().mode(0o700).create(&run).map_err(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => Error::Exists { run: run.clone() },
             _ => folder(error),
         })?;
@@ -65,7 +75,10 @@ impl Writer {
             Ok(lines)
         };
         match start() {
-            Ok(lines) => Ok(Writer::new(run, header, lines)),
+            Ok(lines) => {
+                let known = known.and_then(|known| Known::create(known, &header));
+                Ok(Writer::new(run, header, lines, 0, known))
+            }
             Err(error) => {
                 // The folder is this run's own, made above.
                 let _ = fs::remove_dir_all(&run);
@@ -79,46 +92,66 @@ impl Writer {
     /// ones.
     ///
     /// # Errors
-    /// When another process is writing to the run, its files are missing, of another version or not what
-    /// Ascertain writes, or rows were lost or changed since it ended: nothing is changed then.
+    /// When another process is writing to the run or to a copy, its files are missing, of another version or not what
+    /// Ascertain writes, rows were lost or changed since it ended, or `known`, the folder of what this user's state
+    /// knows of runs, has seen more of it: nothing is changed then.
     #[cfg(feature = "recorded")]
-    pub fn resume(run: &Path) -> Result<(Writer, Recorded), Error> {
+    pub fn resume(run: &Path, known: Option<&Path>) -> Result<(Writer, Recorded), Error> {
         let path = run.join(LINES);
         // Read first: that a run can't be read is more to the point than that it can't be written.
         Lines::open(run)?;
         let lines = File::options().append(true).open(&path).map_err(Error::write(&path))?;
         let lines = LockedFile::new(lines, run)?;
         let header = read_header(run)?;
-        let (trials, whole_end, lost) = read_lines(run, &header)?;
-        if let Some(lost) = lost {
-            return Err(lost);
+        let (mut trials, whole_end, lost_rows) = read_lines(run, &header)?;
+        if let Some(lost_rows) = lost_rows {
+            return Err(lost_rows);
         }
-        lines.set_len(whole_end).map_err(Error::write(&path))?;
-        let lost = begun::read(run).filter(|begun| trials.next_number(&begun.experiment) <= begun.number);
-        let Some(lost) = lost else {
-            let writer = Writer::new(run.to_path_buf(), header.clone(), lines);
-            return Ok((writer, Recorded { header, trials }));
+        let lost = begun::lost(run, trials.lanes());
+        let begun = lost.iter().map(|lost| lost.trials).sum();
+        let known = match known {
+            Some(known) => Known::resume(known, run, &header, whole_end, begun)?,
+            None => None,
         };
-        write_lost(run, &header, &lines, &lost, trials.next_number(&lost.experiment))?;
-        let writer = Writer::new(run.to_path_buf(), header.clone(), lines);
-        let (trials, ..) = read_lines(run, &header)?;
+        lines.set_len(whole_end).map_err(Error::write(&path))?;
+        if !lost.is_empty() {
+            write_lost(run, &header, &lines, &lost, &trials)?;
+            (trials, ..) = read_lines(run, &header)?;
+        }
+        let writer = Writer::new(run.to_path_buf(), header.clone(), lines, trials.count(), known);
+        adapt(&mut trials, &header);
         Ok((writer, Recorded { header, trials }))
     }
 
-    pub(super) fn new(run: PathBuf, header: Header, lines: LockedFile) -> Writer {
-        let (rows, begun) = (row_buffer(&header), Begun::create(&run));
-        Writer { run, header, lines, rows, begun }
+    pub(super) fn new(
+        run: PathBuf,
+        header: Header,
+        lines: LockedFile,
+        recorded_trials: usize,
+        known: Option<Known>,
+    ) -> Writer {
+        let rows = row_buffer(&header);
+        Writer { run, header, lines, rows, lanes: Vec::new(), recorded_trials, begun: None, known }
     }
 
-    /// Prepares the rows of an arm of a lane, and gives the number by which [`record`](Writer::record) knows it.
+    /// Prepares the rows of an arm of a lane, and gives the number by which [`record`](Writer::record) knows it. The
+    /// arms of a lane are added in the order of their slots, before any trial begins.
     pub fn add_arm(&mut self, spec: &Spec, lane: usize, arm: &Arm) -> usize {
-        self.begun.add_arm(&spec.id, lane, arm);
+        if self.lanes.len() <= lane {
+            self.lanes.resize_with(lane + 1, BegunLane::default);
+        }
+        self.lanes[lane].experiment.clone_from(&spec.id);
+        self.lanes[lane].arms.push(arm.clone());
         self.rows.add_arm(spec, lane, arm)
     }
 
-    /// Notes that a trial of these arms begins: should this process be killed, that is known. No call of the kernel's.
-    pub fn begin_trial(&self, trial: u64, arms: impl Iterator<Item = usize>) {
-        self.begun.begin(trial, arms);
+    /// Notes that a trial of these arms of a lane begins: should this process be killed, that is known. No call of the
+    /// kernel's, except for the first trial.
+    pub fn begin_trial(&mut self, lane: usize, arms: Slots) {
+        let begun = self.begun.get_or_insert_with(|| Begun::create(&self.run, self.recorded_trials, &self.lanes));
+        // In this order: a trial that is known here and not in the run's folder would make that an older copy.
+        begun.begin(lane, arms);
+        self.known.iter().for_each(Known::begin);
     }
 
     /// Records what one measurement of an arm saw: the trial's number and the arm's position in it, when
@@ -141,7 +174,11 @@ impl Writer {
     /// # Errors
     /// As [`end_trial`](Writer::end_trial).
     pub fn flush(&mut self) -> Result<(), Error> {
-        self.rows.write_to(&mut *self.lines).map_err(Error::write(&self.run.join(LINES)))
+        self.rows.write_to(&mut *self.lines).map_err(Error::write(&self.run.join(LINES)))?;
+        if let Some(known) = &self.known {
+            known.written(self.lines.metadata().map_err(Error::write(&self.run.join(LINES)))?.len());
+        }
+        Ok(())
     }
 
     /// Ends the run: writes what is left, the outcome, and the Parquet file where there is to be one. Gives the run's
@@ -169,18 +206,28 @@ impl Writer {
     }
 }
 
-/// Records the trials that a killed run had begun and not recorded, from a number on: all that is known of them is
-/// that.
-fn write_lost(run: &Path, header: &Header, mut lines: &File, lost: &BegunTrial, from: u64) -> Result<(), Error> {
-    let Some(spec) = header.experiments.iter().find(|spec| spec.id == lost.experiment) else { return Ok(()) };
-    let samples: Vec<Sample> = (0..spec.metrics.len()).map(Sample::lost).collect();
+/// Records the trials that a run had begun and not recorded: that they were begun is all that is known of them.
+fn write_lost(
+    run: &Path,
+    header: &Header,
+    mut lines: &File,
+    lost: &[LostTrials],
+    recorded: &Trials,
+) -> Result<(), Error> {
     let mut rows = row_buffer(header);
-    let arms: Vec<usize> = lost.arms.iter().map(|arm| rows.add_arm(spec, lost.lane, arm)).collect();
-    for number in from..=lost.number {
-        for (position, &arm) in arms.iter().enumerate() {
-            rows.record(arm, number, position as u32, clock::now_ns(), &samples);
+    let mut next: HashMap<&str, u64> = HashMap::new();
+    for LostTrials { lane, experiment, trials, arms } in lost {
+        let Some(spec) = header.experiments.iter().find(|spec| spec.id == *experiment) else { continue };
+        let samples: Vec<Sample> = (0..spec.metrics.len()).map(Sample::lost).collect();
+        let arms: Vec<usize> = arms.iter().map(|arm| rows.add_arm(spec, *lane, arm)).collect();
+        let next = next.entry(experiment).or_insert_with(|| recorded.next_number(experiment));
+        for _ in 0..*trials {
+            for (position, &arm) in arms.iter().enumerate() {
+                rows.record(arm, *next, position as u32, clock::now_ns(), &samples);
+            }
+            *next += 1;
+            rows.write_to(&mut lines).map_err(Error::write(&run.join(LINES)))?;
         }
-        rows.write_to(&mut lines).map_err(Error::write(&run.join(LINES)))?;
     }
     lines.sync_data().map_err(Error::write(&run.join(LINES)))
 }
@@ -194,7 +241,7 @@ fn row_buffer(header: &Header) -> RowBuffer {
 /// Whether a process is writing to the run. Finding that out changes nothing, and needs no more than to
 /// read the file.
 pub fn is_going_on(run: &Path) -> bool {
-    let Ok(lines) = File::open(run.join(LINES)) else { return false };
+    let Ok(lines) = files::open_regular(&run.join(LINES)) else { return false };
     match lines.try_lock_shared() {
         Ok(()) => {
             // Unlocked before the file is closed; `LockedFile` explains why.

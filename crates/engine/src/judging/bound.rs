@@ -20,8 +20,6 @@ pub(crate) struct TrialValues<'a> {
     pub is_interrupted: bool,
     /// What a trial such as this takes where nothing cuts it off, as far as that is known.
     pub whole_ns: Option<f64>,
-    /// Whether it came before anything had been learnt.
-    pub says_nothing: bool,
 }
 
 /// What a trial says of a claim.
@@ -250,7 +248,6 @@ mod tests {
             last: None,
             is_interrupted: false,
             whole_ns: None,
-            says_nothing: false,
         })
     }
 

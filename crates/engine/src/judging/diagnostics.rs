@@ -15,6 +15,8 @@ pub(crate) struct Diagnostics {
     after: [[u64; 2]; 2],
 }
 
+/// With fewer outcomes, no sign can be seen: normal approximations of the counts need ten of each kind at a rate of half.
+pub(crate) const FEWEST: usize = 40;
 /// How many standard deviations are worth a sentence: by chance in 1 of 15,000 claims.
 const NOTABLE: f64 = 4.0;
 /// How many cost a verdict the word "exact": by chance in 1 of 370 claims, which loses little.
@@ -34,6 +36,11 @@ impl Diagnostics {
             self.after[usize::from(candidate)][usize::from(success)] += 1;
         }
         self.candidate_was_last = candidate_is_last;
+    }
+
+    /// Whether there are too few outcomes to see whether trials are alike.
+    pub fn has_too_few(&self) -> bool {
+        self.outcomes.len() < FEWEST
     }
 
     /// The shares of trials won by the candidate after one that ended with the baseline and after one that ended with
@@ -126,6 +133,28 @@ mod tests {
             assert_eq!(matches!(diagnostics.signs().first(), Some(Unlike::Interferes { .. })), *found);
         }
         assert_eq!(found, [false, true]);
+    }
+
+    /// Each arm has noise of its own that lasts, so that one may win all of the first trials. Few of them show no sign of
+    /// that, and it is said that they can't.
+    #[test]
+    fn noise_that_lasts_is_seen_or_it_is_said_that_it_cannot_be() {
+        let mut state = 3_u64;
+        let mut noise = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1_u64 << 53) as f64 - 0.5
+        };
+        for run in 0..50 {
+            let (mut diagnostics, mut arms) = (Diagnostics::default(), [0.0; 2]);
+            for trial in 0..1000 {
+                assert_eq!(diagnostics.has_too_few(), trial < 40);
+                assert!(!diagnostics.has_too_few() || diagnostics.signs().is_empty(), "run {run}, trial {trial}");
+                arms = arms.map(|arm| 0.98 * arm + noise());
+                diagnostics.push(arms[0] < arms[1]);
+                diagnostics.end_trial(None);
+            }
+            assert!(!diagnostics.signs().is_empty(), "run {run}");
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Judging: records of trials in, what became of each claim and each arm out.
 
+#[cfg(test)]
+mod adversary;
 mod bound;
 mod claim;
 mod diagnostics;

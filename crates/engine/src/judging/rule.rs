@@ -101,14 +101,17 @@ impl Rule {
         answers.into_iter().find(|answer| interval.keeps_to(answer.ratios(margin)) == Some(true))
     }
 
-    /// Whether what came after an answer contradicts it: the other one crossed its threshold as well, or the share of
-    /// all trials is on the other side. Of an answer from the ratio's interval: the median of all trials lies
-    /// elsewhere, whatever those were that were cut off.
-    pub fn contradicts(&self, answer: Answer, known: Tally, paired: Option<&Paired>) -> bool {
-        let share = known.successes as f64 / known.trials.max(1) as f64;
+    /// Returns whether later trials contradict an answer: the other answer crossed its threshold as well, or the share
+    /// of all trials is on the other side, where trials that were cut off count against the answer. An answer from the
+    /// ratio's interval is contradicted if the median of all trials lies elsewhere, whatever the trials that were cut
+    /// off would have shown.
+    pub fn contradicts(&self, answer: Answer, outcomes: Outcomes, paired: Option<&Paired>) -> bool {
+        let trials = outcomes.trials().max(1) as f64;
+        let least = outcomes.known.successes as f64 / trials;
+        let most = (outcomes.known.successes + outcomes.unknown) as f64 / trials;
         let is_beyond = |rate: f64, margin: f64| match answer {
-            Answer::Holds => share < rate - margin,
-            _ => share > rate + margin,
+            Answer::Holds => least < rate - margin,
+            _ => most > rate + margin,
         };
         match self {
             Rule::Rate(judge) => judge.contradicted() || is_beyond(judge.rate(), 0.0),

@@ -139,11 +139,11 @@ impl<'a> RunJudge<'a> {
     }
 
     /// The lane's next trial. The evidence learns that it begins: should this process be killed, that is known.
-    pub fn issue(&mut self, lane: usize, evidence: Option<&Writer>) -> Block {
+    pub fn issue(&mut self, lane: usize, evidence: Option<&mut Writer>) -> Block {
         let trial = self.observations.next_trial(&self.lanes[lane].experiment.spec().id);
         let block = Block { lane, arms: self.wanted(lane), trial, seed: self.config.seed };
         if let Some(evidence) = evidence {
-            evidence.begin_trial(trial, block.arms.iter().map(|slot| self.lanes[lane].evidence[slot]));
+            evidence.begin_trial(lane, block.arms);
         }
         self.issued.push_back((block, None));
         block
@@ -168,7 +168,9 @@ impl<'a> RunJudge<'a> {
 
     fn judge(&mut self, record: &TrialRecord, evidence: Option<&mut Writer>) {
         let Some(block) = record.block else { return };
-        if record.end != End::Void {
+        let held = record.measured.iter().map(|arm| arm.slot).collect();
+        let is_void = record.end == End::CutOff && record.failure.is_some() && self.learns_from(block.lane, held) == 0;
+        if !is_void {
             self.keep(block, record, evidence);
             self.conclude(block.lane, block.trial, record);
         }
@@ -203,9 +205,7 @@ impl<'a> RunJudge<'a> {
         lane.trials += 1;
         self.values.clear();
         self.values.resize(lane.arms.len() * metrics.len(), Bounds::NONE);
-        // Of an arm that is measured alone nothing may have been learnt when a signal came early. Of several, who had
-        // come first had been, which is what the coin is for.
-        let (mut is_interrupted, mut says_nothing) = (false, record.measured.len() == 1);
+        let mut is_interrupted = false;
         for arm in &record.measured {
             let row = &mut self.values[arm.slot * metrics.len()..][..metrics.len()];
             for (index, metric) in metrics.iter().enumerate() {
@@ -214,10 +214,9 @@ impl<'a> RunJudge<'a> {
                 row[index] = metric.reduce.of(of_metric, &mut self.scratch).unwrap_or(Bounds::NONE);
             }
             is_interrupted |= row.contains(&Bounds::UNKNOWN);
-            let place = lane.observations[arm.slot];
-            if let Some(place) = place.filter(|place| self.observations.push(*place, number, row)) {
+            if let Some(place) = lane.observations[arm.slot] {
+                self.observations.push(place, number, row);
                 self.observations.push_by_key(place, &record.samples.0[arm.samples.clone()]);
-                says_nothing = false;
             }
         }
         let values = TrialValues {
@@ -228,7 +227,6 @@ impl<'a> RunJudge<'a> {
             last: record.measured.last().map(|arm| arm.slot),
             is_interrupted,
             whole_ns: record.whole_ns(),
-            says_nothing,
         };
         for &claim in &lane.claims {
             self.claims[claim].observe(&values, record.elapsed_ns);

@@ -18,13 +18,17 @@ use crate::common::{Scripted, noisy, plan, run, take, versus};
 fn begin(folder: &Path, experiment: &Scripted, claims: Vec<Claim>, trials: u64) -> Run {
     // Trials end it, however slow the machine is.
     let config = Config { max_trials: Some(trials), max_time: Duration::from_secs(3600), ..Config::default() };
-    let recording =
-        Recording::New { runs: folder.into(), command_line: vec!["test".into()], request: Default::default() };
+    let recording = Recording::New {
+        runs: folder.into(),
+        command_line: vec!["test".into()],
+        request: Default::default(),
+        known: None,
+    };
     run(&plan(claims, config), &[experiment], recording, &Default::default(), &mut Silent).unwrap()
 }
 
 fn go_on(before: &Run, experiment: &Scripted, max_trials: Option<u64>) -> Result<Run, Error> {
-    let (writer, recorded) = Writer::resume(before.folder.as_ref().unwrap()).unwrap();
+    let (writer, recorded) = Writer::resume(before.folder.as_ref().unwrap(), None).unwrap();
     let plan = recorded.header.plan.clone();
     let plan = Plan { config: Config { max_trials, ..plan.config.clone() }, ..plan };
     run(&plan, &[experiment], Recording::Continue(Box::new((writer, recorded))), &Default::default(), &mut Silent)
@@ -58,6 +62,7 @@ fn continuing_is_as_good_as_going_on() {
         runs: folder.path().into(),
         command_line: vec!["test".into()],
         request: Default::default(),
+        known: None,
     };
 
     let whole =

@@ -16,7 +16,8 @@ fn a_run_is_lines_alone() {
     let claim = versus("faster", "fast", "slow", Bound::AtLeast(1.5), Judging::Rate);
     let plan = plan(vec![claim], Config { max_trials: Some(10), ..Config::default() });
     let runs = tempfile::tempdir().unwrap();
-    let recording = Recording::New { runs: runs.path().into(), command_line: Vec::new(), request: Default::default() };
+    let recording =
+        Recording::New { runs: runs.path().into(), command_line: Vec::new(), request: Default::default(), known: None };
     let done = run(&plan, &[&experiment], recording, &Default::default(), &mut Silent).unwrap();
     let folder = done.folder.unwrap();
     let parquet = folder.join("trials.parquet");
@@ -27,7 +28,7 @@ fn a_run_is_lines_alone() {
 
     // The file of a program that has Parquet lacks what is added here.
     fs::write(&parquet, "PAR1").unwrap();
-    let (writer, _) = Writer::resume(&folder).unwrap();
+    let (writer, _) = Writer::resume(&folder, None).unwrap();
     writer.finish(done.outcome).unwrap();
     assert!(!parquet.exists());
 

@@ -84,6 +84,7 @@ pub fn blank(id: &str, says: &str, judging: Judging, test: TestSpec) -> ClaimRes
         decided: None,
         basis: None,
         interferes: false,
+        undiagnosed: false,
         elapsed_ns: 0,
         rate: None,
         rate_low: None,

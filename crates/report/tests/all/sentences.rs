@@ -369,6 +369,17 @@ fn signs_of_unlike_trials_are_a_warning() {
 
 /// Of what a command takes beside its time there is more or less, and of what is counted there are fewer.
 #[test]
+fn an_answer_from_few_pairs_says_what_they_cannot_show() {
+    let mut claim = decided(order("b", "a"), Decision::Slower, 0, 14, 0);
+    claim.undiagnosed = true;
+    let said = sentence::undiagnosed(std::slice::from_ref(&claim)).unwrap();
+    assert!(said.starts_with("14 pairs are too few to see") && said.contains("--min-runs 40"), "{said}");
+    let undecided = ClaimResult { verdict: Verdict::Undecided, ..claim.clone() };
+    let enough = ClaimResult { undiagnosed: false, ..claim };
+    assert_eq!(sentence::undiagnosed(&[undecided, enough]), None);
+}
+
+#[test]
 fn what_is_taken_beside_time_is_said_by_its_amount() {
     let by = |metric: &str, decision, ratio: [f64; 3], margin| {
         let mut claim = order("new", "old");

@@ -14,7 +14,7 @@ use super::*;
 
 fn finished_run() -> (TempDir, PathBuf) {
     let runs = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(runs.path(), header()).unwrap();
+    let mut writer = Writer::create(runs.path(), header(), None).unwrap();
     let arm = writer.add_arm(&spec(), 0, &arm());
     record_trial(&mut writer, arm, 0);
     let run = writer.finish(outcome()).unwrap();
@@ -26,7 +26,7 @@ fn a_folder_that_cannot_be_made() {
     let temporary = tempfile::tempdir().unwrap();
     let file = temporary.path().join("file");
     fs::write(&file, "").unwrap();
-    let error = Writer::create(&file.join("runs"), header()).err().unwrap();
+    let error = Writer::create(&file.join("runs"), header(), None).err().unwrap();
     let message = error.to_string();
     assert!(matches!(error, Error::Folder { .. }), "{message}");
     for part in ["file/runs", "--evidence DIR", "--no-evidence"] {
@@ -46,7 +46,7 @@ fn a_start_that_fails_leaves_nothing() {
         runs.push("x".repeat(100));
     }
     runs.push("x".repeat(left(&runs) - "/".len()));
-    let error = Writer::create(&runs, header()).err().unwrap();
+    let error = Writer::create(&runs, header(), None).err().unwrap();
     assert!(matches!(error, Error::Folder { .. }), "{error}");
     assert_eq!(fs::read_dir(runs).unwrap().count(), 0);
 }
@@ -98,7 +98,7 @@ fn a_full_disk_loses_nothing_once_there_is_room() {
 fn a_full_disk_is_told_between_trials() {
     let runs = tempfile::tempdir().unwrap();
     let full = File::options().write(true).open("/dev/full").unwrap();
-    let mut writer = Writer::new(runs.path().join(RUN_ID), header(), LockedFile(full));
+    let mut writer = Writer::new(runs.path().join(RUN_ID), header(), LockedFile(full), 0, None);
     let arm = writer.add_arm(&spec(), 0, &arm());
     record_trial(&mut writer, arm, 0);
     let message = writer.flush().unwrap_err().to_string();
@@ -117,7 +117,7 @@ fn another_version_is_named() {
         let error = read_header(&run).unwrap_err();
         assert!(matches!(&error, Error::OtherVersion { found, .. } if found == "ascertain.evidence/9"), "{error}");
         assert!(error.to_string().contains(SCHEMA), "{error}");
-        assert!(Writer::resume(&run).is_err());
+        assert!(Writer::resume(&run, None).is_err());
     }
 }
 
@@ -193,7 +193,7 @@ fn a_folder_without_a_run_is_told() {
         let errors = [
             read_header(&folder).unwrap_err(),
             read_rows(&folder).err().unwrap(),
-            Writer::resume(&folder).err().unwrap(),
+            Writer::resume(&folder, None).err().unwrap(),
         ];
         for error in errors {
             let message = error.to_string();

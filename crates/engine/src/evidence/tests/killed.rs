@@ -13,7 +13,7 @@ use super::*;
 /// A run whose rows' file is as given; its text before and after a kill.
 fn run_with(lines: &[u8]) -> (TempDir, PathBuf) {
     let runs = tempfile::tempdir().unwrap();
-    drop(Writer::create(runs.path(), header()).unwrap());
+    drop(Writer::create(runs.path(), header(), None).unwrap());
     let run = runs.path().join(RUN_ID);
     fs::write(run.join(LINES), lines).unwrap();
     (runs, run)
@@ -67,7 +67,7 @@ fn half_a_trial_is_not_continued() {
     let (_runs, run) = run_with(&whole);
     for length in line_ends[3]..=whole.len() {
         fs::write(run.join(LINES), &whole[..length]).unwrap();
-        let (writer, recorded) = Writer::resume(&run).unwrap();
+        let (writer, recorded) = Writer::resume(&run, None).unwrap();
         assert_eq!(recorded.header, header());
         let trials = sizes(&recorded.trials);
         // Trial 2 is known to be whole from the first line of trial 3, and trial 3 from its mark.
@@ -87,7 +87,7 @@ fn half_a_trial_is_not_continued() {
 fn a_killed_run_goes_on() {
     let whole = lines(&[&[0, 1]]);
     let (_runs, run) = run_with(&whole[..whole.len() - 1]);
-    let (mut writer, recorded) = Writer::resume(&run).unwrap();
+    let (mut writer, recorded) = Writer::resume(&run, None).unwrap();
     let number = writer.add_arm(&spec(), 0, &arm());
     record_trial(&mut writer, number, 1);
     writer.flush().unwrap();
@@ -103,18 +103,18 @@ fn a_killed_run_goes_on() {
 #[test]
 fn a_run_has_one_writer() {
     let runs = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(runs.path(), header()).unwrap();
+    let mut writer = Writer::create(runs.path(), header(), None).unwrap();
     let arm = writer.add_arm(&spec(), 0, &arm());
     record_trial(&mut writer, arm, 0);
     let run = runs.path().join(RUN_ID);
-    let error = Writer::resume(&run).err().unwrap();
+    let error = Writer::resume(&run, None).err().unwrap();
     assert!(matches!(&error, Error::Locked { run: locked } if *locked == run), "{error}");
-    assert!(matches!(Writer::create(runs.path(), header()), Err(Error::Exists { .. })));
+    assert!(matches!(Writer::create(runs.path(), header(), None), Err(Error::Exists { .. })));
     writer.finish(outcome()).unwrap();
-    let (writer, recorded) = Writer::resume(&run).unwrap();
-    assert!(matches!(Writer::resume(&run), Err(Error::Locked { .. })));
+    let (writer, recorded) = Writer::resume(&run, None).unwrap();
+    assert!(matches!(Writer::resume(&run, None), Err(Error::Locked { .. })));
     assert_eq!(sizes(&recorded.trials), [4]);
     assert_eq!(recorded.header.outcome, Some(outcome()), "kept until there is another");
     drop(writer);
-    assert!(Writer::resume(&run).is_ok());
+    assert!(Writer::resume(&run, None).is_ok());
 }

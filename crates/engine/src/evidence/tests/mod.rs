@@ -1,3 +1,4 @@
+mod begun;
 mod broken;
 mod killed;
 mod round_trip;

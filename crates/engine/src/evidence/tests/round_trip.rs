@@ -20,7 +20,7 @@ use super::*;
 #[test]
 fn a_run_comes_back() {
     let runs = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(&runs.path().join("state/runs"), header()).unwrap();
+    let mut writer = Writer::create(&runs.path().join("state/runs"), header(), None).unwrap();
     let arm_number = writer.add_arm(&spec(), 0, &arm());
     record_trial(&mut writer, arm_number, 0);
     record_trial(&mut writer, arm_number, 1);
@@ -58,7 +58,7 @@ fn a_run_comes_back() {
 #[test]
 fn rows_of_slow_trials_are_written_at_once() {
     let runs = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(runs.path(), header()).unwrap();
+    let mut writer = Writer::create(runs.path(), header(), None).unwrap();
     let run = runs.path().join(RUN_ID);
     let arm = writer.add_arm(&spec(), 0, &arm());
     for (trial, trial_ns, written) in [(0, 1e6, 1), (1, 1e3, 1), (2, 1e6, 3)] {
@@ -77,7 +77,7 @@ fn rows_of_slow_trials_are_written_at_once() {
 #[test]
 fn parquet_has_the_columns_of_the_lines() {
     let runs = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(runs.path(), header()).unwrap();
+    let mut writer = Writer::create(runs.path(), header(), None).unwrap();
     let arm = writer.add_arm(&spec(), 0, &arm());
     record_trial(&mut writer, arm, 0);
     let run = writer.finish(outcome()).unwrap();
@@ -201,7 +201,7 @@ proptest! {
     #[test]
     fn whatever_is_recorded_comes_back(observations in vec(observation(), 0..32)) {
         let runs = tempfile::tempdir().unwrap();
-        let mut writer = Writer::create(runs.path(), header()).unwrap();
+        let mut writer = Writer::create(runs.path(), header(), None).unwrap();
         for of in &observations {
             let mut spec = Spec { id: of.experiment.clone(), ..spec() };
             spec.metrics.truncate(1);

@@ -26,16 +26,7 @@ const TERMS: JudgeTerms = JudgeTerms {
 /// A trial of one metric, of as many arms as there are values.
 fn trial(values: &[Bounds]) -> TrialValues<'_> {
     let held = (0..values.len()).collect();
-    TrialValues {
-        number: 0,
-        values,
-        metrics: 1,
-        held,
-        last: None,
-        is_interrupted: false,
-        whole_ns: None,
-        says_nothing: false,
-    }
+    TrialValues { number: 0, values, metrics: 1, held, last: None, is_interrupted: false, whole_ns: None }
 }
 
 fn arm(variant: &str) -> Arm {
@@ -365,16 +356,17 @@ fn the_size_of_an_interrupted_pair_is_nobodys_coin() {
     assert!(matches!(result.reasons[..], [Reason::LeftOpen { has_met_limit: false, .. }]), "nothing met one");
 }
 
-/// A trial that was cut off before anything had been learnt is void, unless what had gone by decides it.
+/// An interrupted trial is a failure for *holds* and a success for *refuted*, however early the signal came. Only a
+/// trial that had already missed its limit is a failure for both.
 #[test]
-fn what_says_nothing_is_void_unless_it_decides() {
+fn an_interrupted_trial_counts_however_early_the_signal_came() {
     let mut judge = judge(0.5, None, 1);
-    for cut_off_at in [0.5, 2.0] {
+    for cut_off_at in [0.0, 0.5, 2.0] {
         let values = [Bounds::above(cut_off_at)];
-        judge.observe(&TrialValues { is_interrupted: true, says_nothing: true, ..trial(&values) }, 0);
+        judge.observe(&TrialValues { is_interrupted: true, ..trial(&values) }, 0);
     }
     let result = judge.result();
-    assert_eq!((result.trials, result.successes, result.unknown), (1, 0, 0), "`time <= 1 ns` is false of one");
+    assert_eq!((result.trials, result.successes, result.unknown), (3, 0, 2), "`time <= 1 ns` is false of one");
 }
 
 /// Beside the verdict: who has fewer of what may be none at all, from the trials that the verdict takes anyway.

@@ -124,7 +124,7 @@ fn changed_lines_without_a_parquet_file() {
     for changed in [digit.clone(), unit.clone(), lines[3].clone() + &all] {
         put(changed);
         assert_error(&ran, &["trials.jsonl", "was changed since the run ended", "bring it back"]);
-        let refused = Writer::resume(ran.folder()).err().unwrap().to_string();
+        let refused = Writer::resume(ran.folder(), None).err().unwrap().to_string();
         assert!(refused.contains("was changed since the run ended"), "{refused}");
     }
     put(lines[..7].concat());

@@ -63,8 +63,12 @@ impl Ran {
 
 fn record(registry: &[&dyn Experiment], plan: &Plan) -> Ran {
     let runs = tempfile::tempdir().unwrap();
-    let recording =
-        Recording::New { runs: runs.path().into(), command_line: vec!["test".into()], request: Default::default() };
+    let recording = Recording::New {
+        runs: runs.path().into(),
+        command_line: vec!["test".into()],
+        request: Default::default(),
+        known: None,
+    };
     Ran { run: run(plan, registry, recording, &Default::default(), &mut Silent).unwrap(), _runs: runs }
 }
 

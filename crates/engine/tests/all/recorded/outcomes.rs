@@ -212,7 +212,7 @@ fn continued_without_trials(ran: &Ran, experiment: &Scripted) -> Outcome {
     for file in ["run.json", "trials.jsonl"] {
         fs::copy(ran.file(file), copy.path().join(file)).unwrap();
     }
-    let (writer, recorded) = Writer::resume(copy.path()).unwrap();
+    let (writer, recorded) = Writer::resume(copy.path(), None).unwrap();
     let plan = recorded.header.plan.clone();
     let config = Config { max_trials: Some(0), ..plan.config.clone() };
     let recording = Recording::Continue(Box::new((writer, recorded)));

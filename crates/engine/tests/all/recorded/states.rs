@@ -58,7 +58,7 @@ fn a_remark_may_be_unknown() {
 #[test]
 fn a_run_that_is_going_on_is_read_as_far_as_it_is() {
     let ran = ran();
-    let (writer, _recorded) = Writer::resume(ran.folder()).unwrap();
+    let (writer, _recorded) = Writer::resume(ran.folder(), None).unwrap();
     let read = ran.read();
     assert_eq!((read.state, trials(&read)), (State::Running, 10));
     go_on(&ran);
@@ -93,7 +93,7 @@ fn a_run_that_ended_is_never_called_killed() {
     }
     for text in [format!("{all}\n"), format!("{all}x\n")] {
         fs::write(ran.file("trials.jsonl"), text).unwrap();
-        drop(Writer::resume(ran.folder()).unwrap());
+        drop(Writer::resume(ran.folder(), None).unwrap());
         assert_eq!(fs::read_to_string(ran.file("trials.jsonl")).unwrap(), all, "what is no row is cut off");
     }
 }
@@ -106,7 +106,7 @@ fn a_run_that_lost_lines_is_not_continued() {
     // The fifth trial is not known to be whole: its end is marked where it took long.
     let kept = lines[..8].concat() + &lines[8..10].concat().replace("} \n", "}\n");
     fs::write(ran.file("trials.jsonl"), &kept).unwrap();
-    let message = Writer::resume(ran.folder()).err().unwrap().to_string();
+    let message = Writer::resume(ran.folder(), None).err().unwrap().to_string();
     let counts = [lines[..8].concat().len(), lines.concat().len()].map(|bytes| bytes.to_string());
     for part in [&*ran.folder().to_string_lossy(), "trials.jsonl", &counts[0], &counts[1], "run it anew"] {
         assert!(message.contains(part), "`{part}` is not in: {message}");
@@ -114,7 +114,7 @@ fn a_run_that_lost_lines_is_not_continued() {
     assert_eq!(fs::read_to_string(ran.file("trials.jsonl")).unwrap(), kept, "nothing is changed");
     assert_eq!(fs::read(ran.file("run.json")).unwrap(), header);
     fs::write(ran.file("trials.jsonl"), lines.concat()).unwrap();
-    assert!(Writer::resume(ran.folder()).is_ok());
+    assert!(Writer::resume(ran.folder(), None).is_ok());
 }
 
 /// Reading takes nothing that a writer needs for longer than a moment, and changes nothing.
@@ -140,7 +140,7 @@ fn reading_disturbs_nobody() {
     std::thread::scope(|scope| {
         scope.spawn(|| (0..50).for_each(|_| _ = ran.read()));
         for _ in 0..50 {
-            Writer::resume(ran.folder()).unwrap();
+            Writer::resume(ran.folder(), None).unwrap();
         }
     });
 }

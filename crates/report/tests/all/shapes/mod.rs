@@ -129,7 +129,7 @@ impl Shape {
 
     /// Writes the run's folder below `runs`.
     pub fn write(&self, runs: &Path) -> PathBuf {
-        let mut writer = Writer::create(runs, self.header()).expect("the folder is new");
+        let mut writer = Writer::create(runs, self.header(), None).expect("the folder is new");
         let slots: Vec<usize> = self.arms.iter().map(|arm| writer.add_arm(&self.spec, 0, arm)).collect();
         let mut random = Random(self.trials ^ 0x5eed);
         for trial in 0..self.trials {
@@ -146,7 +146,7 @@ impl Shape {
         let folder = runs.join(self.header().run_id);
         if self.is_finished {
             let outcome = recorded::read(&folder).expect("it was just written").outcome;
-            let (writer, _) = Writer::resume(&folder).expect("nobody else has it");
+            let (writer, _) = Writer::resume(&folder, None).expect("nobody else has it");
             writer.finish(outcome).expect("the disk has room");
         }
         folder

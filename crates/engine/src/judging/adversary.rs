@@ -1,0 +1,255 @@
+//! Somebody who wants a false verdict, sees the outcome of each trial before it ends, and may interrupt the run and
+//! continue it as often as they like. They must not succeed more often than chance alone may.
+
+use ascertain_sys::machine::Machine;
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::RunJudge;
+use crate::block::{Block, End, MeasuredArm, TrialRecord};
+use crate::claim::{Bound, Claim, Effect, Judging, Test};
+use crate::experiment::{Arm, Better, Experiment, Metric, Point, Samples, Session, Setup, Spec, Status, TargetError};
+use crate::outcome::{ClaimResult, Verdict};
+use crate::plan::{self, Config, Grouping, Plan};
+use crate::predicate::{Comparison, Predicate, Relation};
+use crate::unit::Unit;
+
+const WALL: usize = 0;
+const EXIT: usize = 1;
+/// The chance of a false verdict that each run may have.
+const ERROR: f64 = 0.05;
+const RUNS: u64 = 2000;
+/// With a chance of 0.05 each, so many of them have a false verdict on average.
+const MOST_FALSE: u64 = 100;
+
+/// Nothing is measured by it: records are made up.
+struct MadeUp(Spec);
+
+impl Experiment for MadeUp {
+    fn spec(&self) -> &Spec {
+        &self.0
+    }
+
+    fn open(&self, _: &[Arm], _: &Setup) -> Result<Box<dyn Session + '_>, TargetError> {
+        Err(TargetError::Failed("it is made up".into()))
+    }
+}
+
+/// A claim at the border between true and false, where false verdicts are most likely.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Question {
+    /// At least 80 % of calls succeed within 1 ns, and 80 % do.
+    Calls,
+    /// One command is faster than an equal one.
+    Order,
+    /// One is faster by more than 5 %, or as fast, and the median ratio is 1.05.
+    OrderWithin,
+    /// One is at least 1.5 times as fast in half of the trials, and it is in half.
+    Ratio,
+    /// The same in 70 % of the trials, where 60 and 80 % need not be told from that; and it is in 60 %, or 80.
+    RatioWithMargin,
+}
+
+/// The verdict that is wanted. All of them are false, or as good as false.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Aim {
+    Holds,
+    Refuted,
+}
+
+/// When they interrupt a trial that speaks against their aim.
+#[derive(Clone, Copy, Debug)]
+enum Interrupts {
+    /// During its preparation, before anything is measured.
+    InPreparation,
+    /// Shortly before its last arm would have ended.
+    AtTheEnd,
+    /// When the second arm begins, and only if the defeat would be small.
+    SmallDefeats,
+    /// Half of them, at the end or in the preparation.
+    Half,
+}
+
+fn arm(variant: &str) -> Arm {
+    Arm { variant: variant.into(), point: Point::default() }
+}
+
+fn claim(question: Question) -> Claim {
+    let (candidate, baseline) = (arm("candidate"), arm("baseline"));
+    let order = Claim { id: "claim".into(), ..Claim::order("made-up", &candidate, &baseline) };
+    let part = |metric, bound| Comparison { metric, relation: Relation::AtMost, bound, in_percent: false };
+    let predicate = Test::Predicate { arm: candidate.clone(), predicate: Predicate(vec![part(WALL, 1.0)]) };
+    let (metric, scale, bound) = (WALL, Effect::Ratio, Bound::AtLeast(1.5));
+    let ratio = Test::Versus { metric, candidate, baseline, scale, bound };
+    let rate = |test, rate| Claim { tests: vec![test], judging: Judging::Rate, rate, ..order.clone() };
+    match question {
+        Question::Calls => rate(predicate, 0.8),
+        Question::Order => order,
+        Question::OrderWithin => Claim { margin: Some(0.05), ..order },
+        Question::Ratio => rate(ratio, 0.5),
+        Question::RatioWithMargin => Claim { margin: Some(0.1), ..rate(ratio, 0.7) },
+    }
+}
+
+/// How a trial would end: whether the claim's test is true of it, the candidate's and the baseline's time, and whether
+/// the candidate's call succeeds.
+struct Fate {
+    is_true: bool,
+    times: [f64; 2],
+    is_call_fine: bool,
+}
+
+fn fate(question: Question, aim: Aim, rng: &mut Xoshiro256PlusPlus) -> Fate {
+    let (share, border) = match question {
+        Question::Calls => (0.8, 1.0),
+        Question::Order => (0.5, 1.0),
+        Question::OrderWithin => (0.5, 1.05),
+        Question::Ratio => (0.5, 1.5),
+        Question::RatioWithMargin => (if aim == Aim::Holds { 0.6 } else { 0.8 }, 1.5),
+    };
+    let is_true = rng.random::<f64>() < share;
+    // Mostly small differences, and some large ones.
+    let away = 1.0 + 0.3 * rng.random::<f64>().powi(3) + 1e-6;
+    let ratio = if is_true { border * away } else { border / away };
+    if question == Question::Calls {
+        // Some calls fail at once, and some take too long.
+        let is_slow = !is_true && rng.random();
+        let time = if is_slow { away } else { 0.9 / away };
+        return Fate { is_true, times: [time, 1.0], is_call_fine: is_true || is_slow };
+    }
+    Fate { is_true, times: [1.0, ratio], is_call_fine: true }
+}
+
+/// What comes of a trial that is cut off in the arm at a place of its order, after that share of the arm's time; or
+/// whole.
+fn record(block: Block, judge: &RunJudge, fate: &Fate, cut: Option<(usize, f64)>, is_swapped: bool) -> TrialRecord {
+    let lane = &judge.lanes[block.lane];
+    let mut slots: Vec<usize> = block.arms.iter().collect();
+    if is_swapped {
+        slots.reverse();
+    }
+    let (mut samples, mut measured) = (Samples::default(), Vec::new());
+    for (place, slot) in slots.into_iter().enumerate() {
+        let before = samples.0.len();
+        let time = fate.times[usize::from(lane.arms[slot].variant == "baseline")];
+        match cut {
+            Some((at, _)) if place > at => {}
+            Some((at, share)) if place == at => {
+                if share > 0.0 {
+                    samples.push_with(WALL, share * time, Status::Censored);
+                }
+            }
+            _ => {
+                samples.push(WALL, time);
+                samples.push(EXIT, if fate.is_call_fine { 0.0 } else { 1.0 });
+            }
+        }
+        measured.push(MeasuredArm { slot, start_ns: 1, samples: before..samples.0.len() });
+    }
+    let end = if cut.is_some() { End::CutOff } else { End::Whole };
+    let mut record = TrialRecord { block: Some(block), measured, samples, end, ..TrialRecord::default() };
+    if cut.is_some() {
+        record.lose_the_rest(&lane.experiment.spec().metrics);
+    }
+    record
+}
+
+/// Where they interrupt a trial with this fate, if they do.
+fn cut(
+    interrupts: Interrupts,
+    is_against: bool,
+    fate: &Fate,
+    arms: usize,
+    rng: &mut Xoshiro256PlusPlus,
+) -> Option<(usize, f64)> {
+    let (preparation, end) = ((0, 0.0), (arms - 1, 0.99));
+    let is_small = (fate.times[0] / fate.times[1]).ln().abs() < 0.45;
+    match interrupts {
+        _ if !is_against => None,
+        Interrupts::InPreparation => Some(preparation),
+        Interrupts::AtTheEnd => Some(end),
+        Interrupts::SmallDefeats => is_small.then_some((arms - 1, 0.0)),
+        Interrupts::Half => rng.random::<bool>().then(|| if rng.random() { preparation } else { end }),
+    }
+}
+
+/// A run with such interruptions, by so many workers at once, until it has a verdict or so many trials.
+fn simulate(
+    experiment: &MadeUp,
+    (question, aim): (Question, Aim),
+    interrupts: Interrupts,
+    workers: usize,
+    seed: u64,
+) -> ClaimResult {
+    const TRIALS: u64 = 50;
+    let config = Config { error: ERROR, max_trials: Some(TRIALS), seed, ..Config::default() };
+    let plan = Plan { claims: vec![claim(question)], tables: vec![], commands: vec![], config };
+    let registry: [&dyn Experiment; 1] = [experiment];
+    let (mut judge, _) = plan::lanes(&plan, &registry, &Machine::default(), Grouping::ByPlan, &|_, _| None).unwrap();
+    judge.claims[0].look_at_the_end();
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    while judge.wants_more(0) {
+        let mut under_way = Vec::new();
+        while under_way.len() < workers && judge.wants_more(0) {
+            under_way.push((judge.issue(0, None), fate(question, aim, &mut rng)));
+        }
+        // What speaks for the aim comes first.
+        under_way.sort_by_key(|(_, fate)| fate.is_true != (aim == Aim::Holds));
+        for (block, fate) in under_way {
+            let is_against = fate.is_true != (aim == Aim::Holds);
+            let cut = cut(interrupts, is_against, &fate, block.arms.iter().count(), &mut rng);
+            let is_swapped = rng.random();
+            // Of several workers, one whose trial is cut off vanishes with it.
+            if workers == 1 || cut.is_none() {
+                judge.take(&record(block, &judge, &fate, cut, is_swapped), None);
+            }
+        }
+        // The run ends here, and is continued.
+        judge.lose_the_rest(None);
+    }
+    judge.results().remove(0)
+}
+
+/// In how many of 2,000 runs they have their way.
+fn successes(question: Question, aim: Aim, interrupts: Interrupts, workers: usize) -> u64 {
+    let metrics = vec![Metric::time("wall", ""), Metric::new("exit", "", Unit::One, Better::Lower)];
+    let experiment = MadeUp(Spec { id: "made-up".into(), metrics, ..Spec::default() });
+    let verdict = if aim == Aim::Holds { Verdict::Holds } else { Verdict::Refuted };
+    let run = |seed| simulate(&experiment, (question, aim), interrupts, workers, seed);
+    (0..RUNS).filter(|seed| run(*seed).verdict == verdict).count() as u64
+}
+
+#[test]
+fn interruptions_make_no_call_succeed() {
+    for (aim, interrupts, workers) in [
+        (Aim::Holds, Interrupts::AtTheEnd, 1),
+        (Aim::Holds, Interrupts::Half, 4),
+        (Aim::Refuted, Interrupts::InPreparation, 1),
+    ] {
+        let count = successes(Question::Calls, aim, interrupts, workers);
+        assert!(count <= MOST_FALSE, "{aim:?}, {interrupts:?}, {workers} workers: {count} of {RUNS}");
+    }
+}
+
+#[test]
+fn interruptions_make_no_command_faster() {
+    for (aim, interrupts, workers) in
+        [(Aim::Holds, Interrupts::SmallDefeats, 1), (Aim::Refuted, Interrupts::InPreparation, 4)]
+    {
+        let count = successes(Question::Order, aim, interrupts, workers);
+        assert!(count <= MOST_FALSE, "{aim:?}, {interrupts:?}, {workers} workers: {count} of {RUNS}");
+    }
+}
+
+#[test]
+fn interruptions_change_no_ratio() {
+    for (question, aim, interrupts, workers) in [
+        (Question::OrderWithin, Aim::Holds, Interrupts::AtTheEnd, 1),
+        (Question::Ratio, Aim::Refuted, Interrupts::Half, 1),
+        (Question::RatioWithMargin, Aim::Holds, Interrupts::InPreparation, 4),
+        (Question::RatioWithMargin, Aim::Refuted, Interrupts::AtTheEnd, 1),
+    ] {
+        let count = successes(question, aim, interrupts, workers);
+        assert!(count <= MOST_FALSE, "{question:?}, {aim:?}, {interrupts:?}, {workers} workers: {count} of {RUNS}");
+    }
+}
