@@ -1,17 +1,18 @@
 //! Files moved to and from stores, in blocks: `put` and `get`.
 
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ascertain_sys::{interrupt, standard};
+use ascertain_sys::{files, interrupt, standard};
 pub use ascertain_transfer::model::{Link, Plan, Shape};
 pub use ascertain_transfer::{
-    BrokenOff, Done, Environment, Error, Filter, GivenUp, Kind, Many, Moved, Observer, Options, Outcome, Place,
-    Progress, Requests, Retried, Skipped, Spread, Stop, Terms, Way, broken_off, unfinished,
+    BrokenOff, Done, Environment, Error, Filter, GivenUp, Kind, LeftOut, Links, Many, Moved, Observer, Options,
+    Outcome, Place, Progress, Requests, Resume, Retried, Skipped, Spread, Stop, Terms, Way, broken_off, unfinished,
 };
-use ascertain_transfer::{Local, Mover};
+use ascertain_transfer::{Local, Mover, shown};
 use tokio::runtime::{Builder, Runtime};
 
 /// What stands for standard input, and for standard output.
@@ -41,9 +42,9 @@ pub fn give_up(broken_off: Vec<BrokenOff>, options: &Options) -> Result<Vec<Ende
 #[derive(Clone, Debug, Default)]
 pub struct Move {
     /// Files and folders for `put`, with `-` for standard input; one address for `get`.
-    pub from: Vec<String>,
+    pub from: Vec<OsString>,
     /// An address for `put`; a file or folder for `get`, with `-` for standard output.
-    pub to: String,
+    pub to: OsString,
     /// What of many.
     pub many: Many,
     /// How.
@@ -93,6 +94,9 @@ impl Move {
             let from: Vec<PathBuf> = self.from.iter().map(PathBuf::from).collect();
             match &*from {
                 [] => Err(Error::Request("there is nothing to put".into())),
+                [path] if !path.is_dir() && !self.many.dry_run && is_direct(&to) => {
+                    Ok(vec![of_moved(path, &to, put_directly(&mover, path, &to).await?)])
+                }
                 [path] if !path.is_dir() && !is_folder(&to.name) && !self.many.dry_run => {
                     Ok(vec![of_moved(path, &to, mover.put_file(path, &to).await?)])
                 }
@@ -121,9 +125,12 @@ impl Move {
         if is_read_only(&from) && is_folder(&from.name) {
             return Err(Error::Request(format!("{}: HTTP has no folders; give the address of a file", from.shown)));
         }
-        let target = local_path(&self.to)?;
+        let target = match self.to.to_str() {
+            Some(text) => Path::new(local_path(text)?),
+            None => Path::new(&self.to),
+        };
         let (mover, runtime) = self.begin(context)?;
-        let to = Path::new(target);
+        let to = target;
         let get = async {
             if self.to == STANDARD {
                 named(&from)?;
@@ -141,7 +148,13 @@ impl Move {
                 return Ok(addressed(mover.get_many(&from, to, &self.many).await?, &from));
             }
             let last = from.name.rsplit('/').next().unwrap_or_default();
-            let path = if to.is_dir() || target.ends_with('/') { to.join(last) } else { to.to_path_buf() };
+            let is_folder = to.is_dir() || target.as_os_str().as_encoded_bytes().ends_with(b"/");
+            let last = from
+                .store
+                .file(&from.name)
+                .and_then(|file| file.file_name().map(OsStr::to_os_string))
+                .unwrap_or(last.into());
+            let path = if is_folder { to.join(last) } else { to.to_path_buf() };
             if self.many.dry_run {
                 from.other_than(&path)?;
                 let bytes = mover.size(&from).await?;
@@ -171,17 +184,18 @@ impl Move {
     }
 
     /// What an address names: a store's object, or a file of this machine.
-    fn place(&self, address: &str) -> Result<Place, Error> {
+    fn place(&self, address: &OsStr) -> Result<Place, Error> {
+        let Some(address) = address.to_str() else { return self.place_of_bytes(Path::new(address)) };
         let path = match address.split_once("://") {
             Some(("file", path)) => path,
             Some(_) => {
                 // Nothing was asked of a store yet: what is missing is missing here.
-                return ascertain_transfer::open(address, &self.options).map(Place::from).map_err(|failure| {
-                    let ways =
-                        "--anonymous goes without credentials, --metadata asks the cloud of this machine for some";
-                    let is_without = failure.kind == Kind::Denied && !self.options.anonymous;
-                    Error::Request(if is_without { format!("{failure}; {ways}") } else { failure.said })
-                });
+                return ascertain_transfer::open(address, &self.options).map(Place::from).map_err(
+                    |failure| match failure.kind == Kind::Denied && !self.options.anonymous {
+                        true => Error::NoCredentials(failure),
+                        false => Error::Request(failure.said),
+                    },
+                );
             }
             None => local_path(address)?,
         };
@@ -193,12 +207,36 @@ impl Move {
             _ => absolute,
         };
         let Some(name) = absolute.to_str().map(|name| name.trim_start_matches('/')) else {
-            return Err(Error::Request(format!("`{address}` is not Unicode, as the names of objects are")));
+            return self.place_of_bytes(&absolute);
         };
         let is_folder = path.ends_with('/') || absolute.is_dir();
         let name = if is_folder { format!("{name}/") } else { name.to_string() };
         Ok(Place { store: Arc::new(Local::new("/")), shown: format!("file:///{name}"), name })
     }
+
+    /// A file or folder whose path is not UTF-8.
+    fn place_of_bytes(&self, path: &Path) -> Result<Place, Error> {
+        let shown = shown(path);
+        self.options.fit(&shown).map_err(|failure| Error::Request(format!("{shown}: {failure}")))?;
+        if path.is_dir() {
+            return Ok(Place { store: Arc::new(Local::new(path)), name: String::new(), shown: format!("{shown}/") });
+        }
+        Ok(Place { store: Arc::new(Local::of_file(path)), name: shown.clone(), shown })
+    }
+}
+
+/// Whether a file of this machine is a device or a pipe, which is written to as it is.
+fn is_direct(place: &Place) -> bool {
+    let path = place.store.file(&place.name);
+    path.is_some_and(|path| !path.is_dir() && matches!(files::target(&path), Ok(files::Target::Direct(_))))
+}
+
+/// Writes a file into a device or a pipe.
+async fn put_directly(mover: &Mover, from: &Path, to: &Place) -> Result<Moved, Error> {
+    let path = to.store.file(&to.name).unwrap_or_default();
+    to.other_than(from)?;
+    let file = |path: &Path| Place { store: Arc::new(Local::of_file(path)), name: shown(path), shown: shown(path) };
+    mover.get_file(&file(from), &path).await
 }
 
 fn not_standard(place: &str) -> Error {

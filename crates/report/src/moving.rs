@@ -47,6 +47,9 @@ pub struct FileMove {
     pub error: Option<String>,
     /// What of it was there from an earlier time.
     pub resumed_bytes: Option<u64>,
+    /// Why an earlier attempt was not gone on with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub begun_anew: Option<String>,
     /// How many requests carried the rest.
     pub blocks: Option<u64>,
     /// How long it took.
@@ -226,6 +229,7 @@ impl From<&Outcome> for FileMove {
             },
             error: if let transfer::Done::Failed(error) = done { Some(error.to_string()) } else { None },
             resumed_bytes: of_moved.map(|moved| moved.resumed_bytes),
+            begun_anew: of_moved.and_then(|moved| moved.begun_anew.clone()),
             blocks: of_moved.map(|moved| moved.blocks),
             elapsed_s: of_moved.map(|moved| moved.elapsed_s),
             crc64: of_moved.and_then(|moved| moved.crc64).map(|crc64| format!("{crc64:016x}")),

@@ -76,7 +76,7 @@ impl Draft {
             Target::Direct(file) => Ok(Draft { file, place: None }),
             Target::File { path, there } => {
                 let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-                Draft::begin(open_folder(parent(&path))?, name, there.as_ref())
+                Draft::begin(open_folder(parent(&path))?, name, there)
             }
         }
     }
@@ -89,10 +89,10 @@ impl Draft {
     pub fn create_in(folder: impl AsFd, name: &OsStr) -> io::Result<Draft> {
         let folder = folder.as_fd().try_clone_to_owned()?;
         let there = regular_there(folder.as_fd(), name)?;
-        Draft::begin(folder, name, there.as_ref())
+        Draft::begin(folder, name, there)
     }
 
-    fn begin(folder: OwnedFd, name: &OsStr, there: Option<&Metadata>) -> io::Result<Draft> {
+    fn begin(folder: OwnedFd, name: &OsStr, there: Option<Access>) -> io::Result<Draft> {
         let mut tries = 0;
         let (temporary, file) = loop {
             let temporary = temporary_name(name);
@@ -105,7 +105,7 @@ impl Draft {
         let place = Place { folder, temporary, name: name.to_os_string(), is_kept: false };
         let draft = Draft { file, place: Some(place) };
         if let Some(there) = there {
-            inherit(&draft.file, there)?;
+            there.give_to(&draft.file)?;
         }
         Ok(draft)
     }
@@ -224,8 +224,8 @@ pub enum Target {
     File {
         /// Where it is, with no symbolic link in its last part.
         path: PathBuf,
-        /// What is there.
-        there: Option<Metadata>,
+        /// Who may do what with the file that is there.
+        there: Option<Access>,
     },
     /// A device, a pipe, or what standard output is: open for writing.
     Direct(File),
@@ -255,11 +255,14 @@ pub fn target(path: &Path) -> io::Result<Target> {
     if !there.is_file() {
         return Ok(Target::Direct(file));
     }
-    Ok(Target::File { path: fs::canonicalize(path)?, there: Some(there) })
+    Ok(Target::File { path: fs::canonicalize(path)?, there: Some(Access::of(&there)) })
 }
 
-/// The path that a chain of symbolic links ends with, although nothing is there.
-fn end_of_links(path: &Path) -> io::Result<PathBuf> {
+/// The path that a chain of symbolic links ends with, whether or not anything is there.
+///
+/// # Errors
+/// If there are too many links.
+pub fn end_of_links(path: &Path) -> io::Result<PathBuf> {
     const MOST_LINKS: u32 = 40;
     let mut path = path.to_path_buf();
     for _ in 0..MOST_LINKS {
@@ -276,21 +279,38 @@ fn parent(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Gives a new file the mode of another, and its owner and group where the system allows that.
-///
-/// # Errors
-/// If the mode can't be set.
-pub fn inherit(file: &File, from: &Metadata) -> io::Result<()> {
-    let now = file.metadata()?;
-    let mut mode = from.mode() & 0o7777;
-    if (now.uid(), now.gid()) != (from.uid(), from.gid()) {
-        let owner = (Some(Uid::from_raw(from.uid())), Some(Gid::from_raw(from.gid())));
-        let is_same_owner = kernel::fchown(file, owner.0, owner.1).is_ok();
-        // The mode must not lend this user's or group's rights in place of the former owner's.
-        let is_same_owner = is_same_owner || kernel::fchown(file, None, owner.1).is_ok() && now.uid() == from.uid();
-        mode &= if is_same_owner { 0o7777 } else { 0o1777 };
+/// Who may do what with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The owner.
+    pub uid: u32,
+    /// The group.
+    pub gid: u32,
+    /// The bits of the mode that `chmod` sets.
+    pub mode: u32,
+}
+
+impl Access {
+    /// The access to the file with these metadata.
+    #[must_use]
+    pub fn of(there: &Metadata) -> Access {
+        Access { uid: there.uid(), gid: there.gid(), mode: there.mode() & 0o7777 }
     }
-    Ok(kernel::fchmod(file, Mode::from_raw_mode(mode as _))?)
+
+    /// Gives a new file this mode, and this owner and group where the system allows that.
+    ///
+    /// # Errors
+    /// If the mode can't be set.
+    pub fn give_to(self, file: &File) -> io::Result<()> {
+        let now = Access::of(&file.metadata()?);
+        let (uid, gid) = (Some(Uid::from_raw(self.uid)), Some(Gid::from_raw(self.gid)));
+        let is_given = (now.uid, now.gid) == (self.uid, self.gid)
+            || kernel::fchown(file, uid, gid).is_ok()
+            || now.uid == self.uid && kernel::fchown(file, None, gid).is_ok();
+        // Programs must not run with the rights of this user in place of the former owner's.
+        let mode = if is_given { self.mode } else { self.mode & 0o1777 };
+        Ok(kernel::fchmod(file, Mode::from_raw_mode(mode as _))?)
+    }
 }
 
 /// Opens a folder, to make and find files there.
@@ -336,24 +356,17 @@ pub fn make_folder_beneath(folder: impl AsFd, path: &Path) -> io::Result<OwnedFd
     Ok(folder)
 }
 
-/// What a regular file of that name is; none if there is nothing, or a link.
-fn regular_there(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<Option<Metadata>> {
-    let kind = match kernel::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(there) => FileType::from_raw_mode(there.st_mode),
+/// The access to a regular file of that name; none if there is nothing, or a link.
+fn regular_there(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<Option<Access>> {
+    let there = match kernel::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(there) => there,
         Err(Errno::NOENT) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    match kind {
+    let mode = Mode::from_raw_mode(there.st_mode).bits() as u32 & 0o7777;
+    match FileType::from_raw_mode(there.st_mode) {
         FileType::Symlink => Ok(None),
-        FileType::RegularFile => {
-            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            match kernel::openat(folder, name, flags, Mode::empty()) {
-                Ok(file) => Ok(Some(File::from(file).metadata()?)),
-                // Who may not read a file may still replace it in a folder of their own.
-                Err(Errno::ACCESS) => Ok(None),
-                Err(error) => Err(error.into()),
-            }
-        }
+        FileType::RegularFile => Ok(Some(Access { uid: there.st_uid, gid: there.st_gid, mode })),
         FileType::Directory => Err(io::ErrorKind::IsADirectory.into()),
         _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a device, a pipe or a socket")),
     }
@@ -430,7 +443,7 @@ mod tests {
 
     fn write(path: &Path, text: &str) -> io::Result<()> {
         let draft = Draft::create(path)?;
-        (&*draft.file()).write_all(text.as_bytes())?;
+        draft.file().write_all(text.as_bytes())?;
         draft.publish(Lasting::ThroughCrash).map(drop)
     }
 
@@ -455,7 +468,7 @@ mod tests {
         let path = folder.path().join("a");
         write(&path, "old").unwrap();
         let draft = Draft::create(&path).unwrap();
-        (&*draft.file()).write_all(b"half").unwrap();
+        draft.file().write_all(b"half").unwrap();
         assert_eq!((fs::read_to_string(&path).unwrap(), names(folder.path()).len()), ("old".into(), 2));
         drop(draft);
         assert_eq!(names(folder.path()), ["a"]);
@@ -497,7 +510,7 @@ mod tests {
         for name in ["out", "sub/file", "new/deep/file"] {
             let below = make_folder_beneath(&within, Path::new(name).parent().unwrap()).unwrap();
             let draft = Draft::create_in(below, Path::new(name).file_name().unwrap()).unwrap();
-            (&*draft.file()).write_all(b"theirs").unwrap();
+            draft.file().write_all(b"theirs").unwrap();
             draft.publish(Lasting::WhileRunning).unwrap();
             assert_eq!(fs::read_to_string(path("in").join(name)).unwrap(), "theirs");
         }

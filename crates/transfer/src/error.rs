@@ -10,6 +10,9 @@ pub enum Error {
     /// The store's answer, after what may be tried again was tried again.
     #[error(transparent)]
     Store(#[from] Failure),
+    /// A store was not asked, for there are no credentials for it.
+    #[error("{0}")]
+    NoCredentials(Failure),
     /// A file of this machine.
     #[error("{what} {}: {source}", path.display())]
     File {
@@ -21,7 +24,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A journal that can't be kept.
-    #[error("the journal {} can't be {what}: {source}; --no-journal moves without one", path.display())]
+    #[error("the journal {} can't be {what}: {source}", path.display())]
     Journal {
         /// What could not be done with it.
         what: &'static str,
@@ -39,7 +42,7 @@ pub enum Error {
         how: &'static str,
     },
     /// What was begun can't be gone on with.
-    #[error("{what}; --fresh begins anew")]
+    #[error("{what}")]
     CantResume {
         /// Which side changed, and how.
         what: String,
@@ -66,12 +69,44 @@ pub enum Error {
         /// Why not.
         why: &'static str,
     },
+    /// Something in a folder was left out.
+    #[error("{} was left out: {why}", path.display())]
+    LeftOut {
+        /// What.
+        path: PathBuf,
+        /// Why.
+        why: LeftOut,
+    },
     /// A request asks for what does not go together.
     #[error("{0}")]
     Request(String),
     /// The stop token was used.
     #[error("stopped")]
     Stopped,
+}
+
+/// Why something in a folder is not moved.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LeftOut {
+    /// It leads to a folder elsewhere.
+    #[error("it is a link to a folder")]
+    LinkToFolder,
+    /// It leads to one of the folders that it is in.
+    #[error("it is a link to a folder that it is in")]
+    Circle,
+    /// It leads nowhere.
+    #[error("it is a link to nothing")]
+    BrokenLink,
+    /// It has no contents that end.
+    #[error("it is a pipe, a socket or a device")]
+    Special,
+    /// No object can have such a name.
+    #[error("its name is not UTF-8, as names of objects are")]
+    NotUnicode,
+    /// It can't be read.
+    #[error("it can't be read: {0}")]
+    Unreadable(io::Error),
 }
 
 impl Error {

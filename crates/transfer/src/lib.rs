@@ -34,13 +34,13 @@ pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a
 pub use {
     buffers::Filling,
     crc64::{crc64, crc64_of_blocks},
-    error::Error,
-    local::Local,
+    error::{Error, LeftOut},
+    local::{Links, Local},
     moving::{
-        Done, Many, Moved, Mover, Observer, Outcome, Place, Progress, Requests, Retried, Skipped, Spread, Stop, Terms,
-        Way,
+        Done, Many, Moved, Mover, Observer, Outcome, Place, Progress, Requests, Resume, Retried, Skipped, Spread, Stop,
+        Terms, Way,
     },
-    names::{Filter, content_type, matches},
+    names::{Filter, content_type, matches, shown},
     remote::{Environment, Options, Reply, Service, Sockets, open},
     store::{Attempt, Block, Failure, Found, Integrity, Kind, Limits, Meta, PutOptions, Reached, Store, Upload},
     unfinished::{BrokenOff, GivenUp, broken_off, unfinished},

@@ -1,29 +1,33 @@
 //! Files of this machine as a store: below one folder, each whole or not there.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, DirEntry, File, Metadata};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
+use ascertain_sys::files::{self, Access, Identity, Target};
 use async_trait::async_trait;
 use rustix::fs::statvfs;
 use rustix::process::{Resource, geteuid, getrlimit};
 
 use crate::buffers::{Buffers, Filling};
 use crate::crc64::crc64_of_blocks;
-use crate::error::failure;
-use crate::names::{beneath, beside};
+use crate::error::{LeftOut, failure};
+use crate::names::{Filter, beneath, beside};
 use crate::store::{Attempt, Block, Failure, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload};
 use crate::unfinished::{Made, UPLOAD};
 
 /// Files below a folder, by their paths relative to it.
 ///
-/// What is being written lies in `.NAME.ID.upload` folders beside it, which [`Store::list`] leaves out.
+/// What is being written lies in `.NAME.ID.upload` folders beside it, which [`Store::list`] leaves out. A symbolic link
+/// is followed.
 #[derive(Clone, Debug)]
 pub struct Local {
     folder: PathBuf,
+    /// The only file, whatever its name.
+    only: Option<PathBuf>,
     buffers: Buffers,
 }
 
@@ -45,39 +49,65 @@ impl Local {
     /// The files below this folder. It need not be there yet.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), buffers: Buffers::default() }
+        Self { folder: folder.into(), only: None, buffers: Buffers::default() }
+    }
+
+    /// A store with one file, whose path need not be text.
+    #[must_use]
+    pub fn of_file(path: impl Into<PathBuf>) -> Self {
+        Self { only: Some(path.into()), ..Self::new("") }
     }
 
     fn path(&self, name: &str) -> Result<PathBuf, Failure> {
+        if let Some(only) = &self.only {
+            return Ok(only.clone());
+        }
         beneath(&self.folder, name).map_err(|error| Failure { kind: Kind::Fatal, said: error.to_string() })
+    }
+
+    /// The file that an object is or becomes, and who may do what with the one that is there.
+    fn target(&self, name: &str) -> Result<(PathBuf, Option<Access>), Failure> {
+        let path = self.path(name)?;
+        match files::target(&path) {
+            Ok(Target::File { path, there }) => Ok((path, there)),
+            Ok(Target::Direct(_)) => Err(no_file(&path)),
+            Err(error) => Err(failure("can't write", &path, &error)),
+        }
     }
 
     /// Where the blocks of an upload lie.
     fn blocks(&self, upload: &Upload) -> Result<PathBuf, Failure> {
-        Ok(beside(&self.path(&upload.name)?, &format!(".{}{UPLOAD}", upload.id)))
+        let path = self.path(&upload.name)?;
+        let path = files::end_of_links(&path).map_err(|error| failure("can't write", &path, &error))?;
+        Ok(beside(&path, &format!(".{}{UPLOAD}", upload.id)))
     }
 
+    /// A new upload, and its folder: nobody else can guess its name or look into it.
     fn new_upload(&self, name: &str) -> Result<(Upload, PathBuf), Failure> {
-        let unix_ns = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |age| age.as_nanos());
         let number = UPLOADS.fetch_add(1, Ordering::Relaxed);
-        let id = format!("{unix_ns:x}-{:x}-{number:x}", std::process::id());
+        let id = format!("{:x}-{:x}-{number:x}", rand::random::<u64>(), std::process::id());
         let upload = Upload { name: name.to_string(), id };
         let folder = self.blocks(&upload)?;
-        fs::create_dir_all(&folder).map_err(|error| failure("can't make", &folder, &error))?;
+        let made = folder.parent().map_or(Ok(()), fs::create_dir_all);
+        let made = made.and_then(|()| DirBuilder::new().mode(0o700).create(&folder));
+        made.map_err(|error| failure("can't make", &folder, &error))?;
         Ok((upload, folder))
     }
 
     /// Makes the object of its blocks: copied into one file, which gets the name if what was copied is what was sent.
     fn assemble(&self, upload: &Upload, blocks: &[String], crc64: u64, options: &PutOptions) -> Result<Meta, Failure> {
+        let (path, there) = self.target(&upload.name)?;
         let folder = self.blocks(upload)?;
-        let path = self.path(&upload.name)?;
         if !folder.is_dir() {
             return Err(Failure { kind: Kind::Missing, said: format!("no such upload: {}", folder.display()) });
         }
         // One for each attempt: one that was given up may still be writing, and would leave a hole in another's file.
-        let whole = folder.join(format!("whole-{:x}", UPLOADS.fetch_add(1, Ordering::Relaxed)));
+        let whole = folder.join(format!("whole-{:x}", rand::random::<u64>()));
         let joined = || {
-            let (mut file, mut sums) = (File::create(&whole)?, Vec::new());
+            let (mut file, mut sums) = (File::create_new(&whole)?, Vec::new());
+            if let Some(access) = there {
+                access.give_to(&file)?;
+            }
             for block in blocks {
                 let part = File::open(folder.join(block_name(block)?))?;
                 let part = self.buffers.read(&part, 0, part.metadata()?.len())?;
@@ -90,7 +120,7 @@ impl Local {
         let published = || {
             if joined().map_err(|error| failure("can't put together", &whole, &error))? != crc64 {
                 // The next attempt would read the same.
-                let said = format!("{}: its blocks are not what was sent; --fresh sends them again", path.display());
+                let said = format!("{}: its blocks are not what was sent; they must be sent anew", path.display());
                 return Err(Failure { kind: Kind::Fatal, said });
             }
             publish(&whole, &path, options.no_clobber).map_err(|error| failure("can't write", &path, &error))
@@ -106,7 +136,7 @@ impl Local {
         let path = self.path(name)?;
         match fs::metadata(&path) {
             Ok(metadata) if metadata.is_file() => Ok(Some(meta_of(name, &metadata))),
-            Ok(_) => Err(Failure { kind: Kind::Fatal, said: format!("{} is no file", path.display()) }),
+            Ok(_) => Err(no_file(&path)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(failure("can't read", &path, &error)),
         }
@@ -123,12 +153,15 @@ impl Local {
         // Only what is below the last whole folder of the prefix can begin with it.
         let parent = prefix.rsplit_once('/').map_or(String::new(), |(parent, _)| format!("{parent}/"));
         let folder = if parent.is_empty() { self.folder.clone() } else { self.path(parent.trim_end_matches('/'))? };
-        walk(&folder, &parent, &mut |name, metadata| {
-            if name.starts_with(prefix) {
-                found.push(meta_of(name, metadata));
-            }
-        })
-        .map_err(|(path, error)| failure("can't read", &path, &error))?;
+        let mut unread = None;
+        Walk::default().go(&folder, &parent, &mut |Entry { name, path, of }| match of {
+            Ok(metadata) if name.starts_with(prefix) => found.push(meta_of(&name, &metadata)),
+            Err(LeftOut::Unreadable(error)) => _ = unread.get_or_insert(failure("can't read", &path, &error)),
+            _ => {}
+        });
+        if let Some(failure) = unread {
+            return Err(failure);
+        }
         found.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(found)
     }
@@ -153,7 +186,10 @@ fn block_name(block: &str) -> io::Result<&str> {
 }
 
 fn meta_of(name: &str, metadata: &fs::Metadata) -> Meta {
-    let etag = format!("{:x}-{:x}-{:x}.{:09}", metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec());
+    // The time of the last change too, which nobody can set back.
+    let times = [(metadata.mtime(), metadata.mtime_nsec()), (metadata.ctime(), metadata.ctime_nsec())];
+    let [modified, changed] = times.map(|(seconds, ns)| format!("{seconds:x}.{ns:09}"));
+    let etag = format!("{:x}-{:x}-{modified}-{changed}", metadata.ino(), metadata.len());
     Meta {
         name: name.to_string(),
         bytes: metadata.len(),
@@ -164,52 +200,120 @@ fn meta_of(name: &str, metadata: &fs::Metadata) -> Meta {
     }
 }
 
-/// Calls with every file below a folder, following links to files and not those to folders: these may lead in circles.
-///
-/// # Errors
-/// With the path that can't be read.
-pub(crate) fn walk(
-    folder: &Path,
-    prefix: &str,
-    found: &mut dyn FnMut(&str, &fs::Metadata),
-) -> Result<(), (PathBuf, io::Error)> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err((folder.to_path_buf(), error)),
-    };
-    for entry in entries {
-        let entry = entry.map_err(|error| (folder.to_path_buf(), error))?;
-        let path = entry.path();
-        let Ok(name) = entry.file_name().into_string() else {
-            let error = io::Error::new(io::ErrorKind::InvalidData, "its name is not Unicode, as objects' names are");
-            return Err((path, error));
-        };
-        let kind = entry.file_type().map_err(|error| (path.clone(), error))?;
-        if kind.is_dir() && Made::parse(&name).is_none() {
-            walk(&path, &format!("{prefix}{name}/"), found)?;
-        } else if !kind.is_dir() {
-            match fs::metadata(&path) {
-                Ok(metadata) if metadata.is_file() => found(&format!("{prefix}{name}"), &metadata),
-                // Sockets, devices, links to folders; and what has gone meanwhile.
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err((path, error)),
-            }
-        }
-    }
-    Ok(())
+fn no_file(path: &Path) -> Failure {
+    Failure { kind: Kind::Fatal, said: format!("{} is no file", path.display()) }
 }
 
-/// Whether a file can get so many bytes, as far as can be known before. Nothing is reserved: file systems that compress
+/// What becomes of symbolic links in a folder. Those to files are followed, unless links are skipped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Links {
+    /// Those to folders and to nothing are left out, and that is an error.
+    #[default]
+    FilesOnly,
+    /// Those to folders are followed too.
+    Follow,
+    /// All of them are left out, and that is no error.
+    Skip,
+}
+
+/// How a folder is gone through. Names are filtered before anything is opened or refused.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Walk<'a> {
+    pub filter: Option<&'a Filter>,
+    pub links: Links,
+}
+
+/// What is found: a file, or what is left out.
+pub(crate) struct Entry {
+    /// Its name relative to the folder, behind a prefix; of one that is not UTF-8, something like it.
+    pub name: String,
+    pub path: PathBuf,
+    pub of: Result<Metadata, LeftOut>,
+}
+
+impl Walk<'_> {
+    /// Tells of every file below a folder, and of everything that is left out. A folder that is missing has none.
+    pub fn go(self, folder: &Path, prefix: &str, found: &mut dyn FnMut(Entry)) {
+        self.walk(folder, prefix, &mut Vec::new(), found);
+    }
+
+    /// `above` has the folders on the way.
+    fn walk(self, folder: &Path, prefix: &str, above: &mut Vec<Identity>, found: &mut dyn FnMut(Entry)) {
+        let unreadable = |error| {
+            let name = prefix.trim_end_matches('/').to_string();
+            Entry { name, path: folder.to_path_buf(), of: Err(LeftOut::Unreadable(error)) }
+        };
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            // It has gone meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+            Err(error) => return found(unreadable(error)),
+        };
+        if let Ok(there) = fs::metadata(folder) {
+            above.push(Identity::of(&there));
+        }
+        for entry in entries {
+            match entry {
+                Ok(entry) => self.entry(&entry, prefix, above, found),
+                Err(error) => found(unreadable(error)),
+            }
+        }
+        above.pop();
+    }
+
+    fn entry(self, entry: &DirEntry, prefix: &str, above: &mut Vec<Identity>, found: &mut dyn FnMut(Entry)) {
+        let (file_name, path) = (entry.file_name(), entry.path());
+        let name = format!("{prefix}{}", file_name.to_string_lossy());
+        let mut tell = |of| found(Entry { name: name.clone(), path: path.clone(), of });
+        let is_meant = || self.filter.is_none_or(|filter| filter.takes(&name));
+        let leaves_out_folder = || self.filter.is_some_and(|filter| filter.leaves_out_folder(&name));
+        let kind = match entry.file_type() {
+            Ok(kind) => kind,
+            Err(error) => {
+                return if is_meant() {
+                    tell(Err(LeftOut::Unreadable(error)))
+                };
+            }
+        };
+        if kind.is_symlink() && self.links == Links::Skip {
+            return;
+        }
+        let there = match fs::metadata(&path) {
+            Ok(there) => there,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !kind.is_symlink() => return,
+            Err(_) if !is_meant() => return,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return tell(Err(LeftOut::BrokenLink)),
+            Err(error) => return tell(Err(LeftOut::Unreadable(error))),
+        };
+        if there.is_dir() {
+            let is_ours = !kind.is_symlink() && Made::parse(&file_name.to_string_lossy()).is_some();
+            if is_ours || leaves_out_folder() {
+                return;
+            }
+            match file_name.to_str() {
+                _ if kind.is_symlink() && self.links != Links::Follow => tell(Err(LeftOut::LinkToFolder)),
+                _ if above.contains(&Identity::of(&there)) => tell(Err(LeftOut::Circle)),
+                Some(_) => self.walk(&path, &format!("{name}/"), above, found),
+                None => tell(Err(LeftOut::NotUnicode)),
+            }
+        } else if is_meant() {
+            tell(match file_name.to_str() {
+                _ if !there.is_file() => Err(LeftOut::Special),
+                None => Err(LeftOut::NotUnicode),
+                Some(_) => Ok(there),
+            });
+        }
+    }
+}
+
+/// Whether a file of which so many bytes are there can get so many in all, as far as can be known before. Nothing is reserved: file systems that compress
 /// would not do that for what is, and some write all of it for that.
-pub(crate) fn check_room(path: &Path, bytes: u64) -> io::Result<()> {
+pub(crate) fn check_room(path: &Path, there_bytes: u64, bytes: u64) -> io::Result<()> {
     if let Some(most) = getrlimit(Resource::Fsize).current.filter(|most| *most < bytes) {
         let said = format!("it will have {bytes} bytes, and files may have {most} at most (ulimit -f)");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, said));
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let there_bytes = fs::metadata(path).map_or(0, |there| there.blocks() * 512);
     let (needed_bytes, system) = (bytes.saturating_sub(there_bytes), statvfs(folder)?);
     let free_blocks = if geteuid().is_root() { system.f_bfree } else { system.f_bavail };
     let free_bytes = free_blocks.saturating_mul(system.f_frsize);
@@ -237,7 +341,7 @@ fn may_compress(folder: &Path) -> io::Result<bool> {
 }
 
 /// Gives a file that is whole its name, and makes that last.
-pub(crate) fn publish(whole: &Path, path: &Path, no_clobber: bool) -> io::Result<()> {
+fn publish(whole: &Path, path: &Path, no_clobber: bool) -> io::Result<()> {
     if no_clobber {
         // A second name is refused where the first is taken; a rename is not.
         fs::hard_link(whole, path)?;
@@ -463,7 +567,7 @@ mod tests {
         let sum = crc64(b"goodgood");
         let (tokens, options) = (["0".into(), "1".into()], PutOptions::default());
         let failure = local.assemble(&upload, &tokens, sum, &options).unwrap_err();
-        assert!(failure.kind == Kind::Fatal && failure.said.contains("--fresh"), "{failure}");
+        assert!(failure.kind == Kind::Fatal && failure.said.contains("sent anew"), "{failure}");
         assert!(!folder.path().join("a").exists());
         fs::write(blocks.join("1"), b"good").unwrap();
         local.assemble(&upload, &tokens, sum, &options).unwrap();

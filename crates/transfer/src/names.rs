@@ -1,5 +1,6 @@
 //! Names of objects and paths of files: where one may become the other, patterns, and types of content.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::Error;
@@ -30,6 +31,12 @@ pub fn beneath(folder: &Path, name: &str) -> Result<PathBuf, Error> {
     Ok(folder.join(path))
 }
 
+/// A path as text. No two paths have the same.
+#[must_use]
+pub fn shown(path: &Path) -> String {
+    path.to_str().map_or_else(|| path.as_os_str().as_bytes().escape_ascii().to_string(), String::from)
+}
+
 /// A hidden file beside another, with as much of its name as fits before this ending.
 pub fn beside(path: &Path, ending: &str) -> PathBuf {
     /// What file systems take, nearly all of them.
@@ -58,6 +65,15 @@ impl Filter {
         let any = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, name));
         (self.include.is_empty() || any(&self.include)) && !any(&self.exclude)
     }
+
+    /// Whether no name below a folder of this name can be meant, so that the folder need not be opened.
+    #[must_use]
+    pub fn leaves_out_folder(&self, name: &str) -> bool {
+        self.exclude.iter().any(|pattern| {
+            let above = pattern.strip_suffix("/**");
+            pattern == "**" || above.is_some_and(|above| matches_whole(above, name))
+        })
+    }
 }
 
 /// Whether a pattern matches all of a name, or, if it has no slash, its last part: `?` is any character but a slash,
@@ -72,6 +88,10 @@ impl Filter {
 #[must_use]
 pub fn matches(pattern: &str, name: &str) -> bool {
     let name = if pattern.contains('/') { name } else { name.rsplit('/').next().unwrap_or(name) };
+    matches_whole(pattern, name)
+}
+
+fn matches_whole(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     // `reached[i]`: the pattern so far matches the first i characters of the name.
     let mut reached = vec![false; name.len() + 1];

@@ -11,15 +11,14 @@ use crate::BoxFuture;
 use crate::error::Error;
 use crate::journal::{self, Begun, JOURNAL, Journal, NOTE, Recorded};
 use crate::local::Local;
-use crate::moving::{Mover, Place};
-use crate::names::beside;
+use crate::moving::{Mover, Place, Spot};
 use crate::remote::{Options, open};
 use crate::store::Upload;
 
 /// What the names of folders of blocks end with.
 pub(crate) const UPLOAD: &str = ".upload";
 /// What the names of files end with that are not whole yet.
-pub(crate) const DOWNLOAD: &str = ".part";
+const DOWNLOAD: &str = ascertain_sys::files::UNFINISHED;
 
 /// Whose a name is: an upload's, of some id and process, or that of a download without a journal.
 #[derive(Debug, PartialEq, Eq)]
@@ -99,7 +98,12 @@ fn kept(journals: &Path) -> (BTreeSet<String>, Vec<Unread>) {
             (Recorded { begun, .. }, ..) => Ok(begun),
         });
         match begun {
-            Ok(begun) => kept.extend(begun.map(|begun| begun.upload)),
+            Ok(Some(Begun { upload, temporary, .. })) => {
+                let name = temporary.and_then(|temporary| temporary.name.into_string().ok());
+                kept.extend(name.as_deref().and_then(Made::parse).map(|made| made.id.to_string()));
+                kept.insert(upload);
+            }
+            Ok(None) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => unread.push((path, error)),
         }
@@ -188,14 +192,10 @@ impl BrokenOff {
         Box::pin(async move {
             let Some((journal, begun, _)) = opened(&self.journal)? else { return Ok(None) };
             let given_up = if begun.upload.is_empty() {
-                let id = self.journal.file_stem().unwrap_or_default().to_string_lossy();
-                let temporary = beside(Path::new(&begun.destination.place), &format!(".{id}{DOWNLOAD}"));
-                match fs::remove_file(&temporary) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                        return Err(Error::file("can't remove", &temporary)(error));
-                    }
-                    _ => GivenUp::Gone,
-                }
+                // Removed when it is dropped, if it is still there and ours.
+                let spot = Spot::of(PathBuf::from(&begun.destination.place));
+                drop(spot.ok().and_then(|spot| spot.reopen(&begun).ok()));
+                GivenUp::Gone
             } else if let Some(place) = abortable(&begun, options)? {
                 let upload = Upload { name: place.name.clone(), id: begun.upload };
                 mover.abort(&place, &upload).await?;
@@ -258,7 +258,14 @@ mod tests {
         let reached = open("s3://bucket/a", &options).unwrap().store.reached();
         let side = |place: &str| Side { place: place.into(), version: None, bytes: 1 };
         let (source, destination) = (side("a"), side("s3://bucket/a"));
-        let begun = Begun { version: VERSION, source, destination, upload: "1".into(), reached: reached.clone() };
+        let begun = Begun {
+            version: VERSION,
+            source,
+            destination,
+            upload: "1".into(),
+            reached: reached.clone(),
+            temporary: None,
+        };
         let place = abortable(&begun, &here).unwrap().unwrap();
         assert_eq!(place.store.reached(), reached);
         // As journals had it.

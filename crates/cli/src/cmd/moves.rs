@@ -1,5 +1,6 @@
 //! `ascertain put` and `ascertain get`.
 
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +11,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use ascertain::Ending;
 use ascertain::moving::{
-    Done, Environment, Error, Filter, Kind, Many, Move, MoveContext, Observer, Options, Progress, STANDARD, Terms, Way,
+    Done, Environment, Error, Filter, Kind, LeftOut, Links, Many, Move, MoveContext, Observer, Options, Progress,
+    Resume, STANDARD, Terms, Way,
 };
 use ascertain_engine::evidence;
 use ascertain_engine::unit::{Unit, parse_quantity};
@@ -18,7 +20,7 @@ use ascertain_report::moving::{Moves, sentence, share};
 use ascertain_report::progress::Line;
 use ascertain_sys::interrupt;
 
-use crate::options::{Display, Format, duration};
+use crate::options::{Display, Format, Word, duration, one_of};
 use crate::output;
 use crate::session;
 
@@ -40,11 +42,11 @@ const CREDENTIALS: &str = "Credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_
 pub struct Put {
     /// Files and folders; `-` is standard input; a pipe is read to its end, as that is
     #[arg(value_name = "SOURCE", required = true)]
-    from: Vec<String>,
+    from: Vec<OsString>,
     /// s3://BUCKET/NAME, gs://BUCKET/NAME, az://CONTAINER/NAME, https://ACCOUNT.blob.core.windows.net/CONTAINER/NAME or
     /// a path; with a slash at its end files keep their names behind it
     #[arg(value_name = "DEST")]
-    to: String,
+    to: OsString,
     /// The media type, instead of what the name's ending says
     #[arg(long, value_name = "TYPE")]
     content_type: Option<String>,
@@ -64,10 +66,10 @@ pub struct Get {
     /// s3://BUCKET/NAME, gs://BUCKET/NAME, az://CONTAINER/NAME, https://… or a path; with a slash at its end everything
     /// whose name begins so
     #[arg(value_name = "SOURCE")]
-    from: String,
+    from: OsString,
     /// A file or a folder; `-` is standard output
     #[arg(value_name = "DEST")]
-    to: String,
+    to: OsString,
     #[command(flatten)]
     moving: Moving,
 }
@@ -110,11 +112,20 @@ struct Moving {
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "20ms",
           value_parser = duration, help_heading = "How")]
     gentle: Option<Duration>,
-    /// Begin anew what was broken off, also where either side has changed since
-    #[arg(long, help_heading = "How")]
+    /// Begin anew what was broken off, also if both sides are still the same
+    #[arg(long, conflicts_with = "resume", help_heading = "How")]
     fresh: bool,
+    /// What becomes of what was broken off
+    #[arg(long, value_name = "WHEN", value_parser = one_of(RESUME), default_value = "same", help_heading = "How")]
+    resume: Resume,
+    /// Of folders of this machine, follow links to folders too
+    #[arg(long, conflicts_with = "skip_links", help_heading = "What")]
+    follow_links: bool,
+    /// Of folders of this machine, leave out all links
+    #[arg(long, help_heading = "What")]
+    skip_links: bool,
     /// Keep no journal: what breaks off is given up
-    #[arg(long, conflicts_with = "fresh", help_heading = "How")]
+    #[arg(long, conflicts_with_all = ["fresh", "resume"], help_heading = "How")]
     no_journal: bool,
     /// s3://, gs://, az://: where the store is, if not where its cloud has it
     #[arg(long, value_name = "URL", help_heading = "Store")]
@@ -181,13 +192,18 @@ fn rate(text: &str) -> Result<u64, String> {
 
 impl Moving {
     /// What is asked for.
-    fn asked(&self, from: &[String], to: &str, content_type: Option<String>) -> Move {
+    fn asked(&self, from: &[OsString], to: &OsStr, content_type: Option<String>) -> Move {
         Move {
             from: from.to_vec(),
             to: to.into(),
             many: Many {
                 filter: Filter { include: self.include.clone(), exclude: self.exclude.clone() },
                 dry_run: self.dry_run,
+                links: match (self.follow_links, self.skip_links) {
+                    (true, _) => Links::Follow,
+                    (_, true) => Links::Skip,
+                    _ => Links::FilesOnly,
+                },
             },
             terms: Terms {
                 memory_bytes: self.memory,
@@ -200,7 +216,7 @@ impl Moving {
                 content_type,
                 journals: (!self.no_journal).then(journals),
                 notes: Some(journals()),
-                fresh: self.fresh,
+                resume: if self.fresh { Resume::Never } else { self.resume },
                 seed: session::seed(None),
                 ..Terms::default()
             },
@@ -242,12 +258,17 @@ impl Moving {
             match &outcome.done {
                 Done::Failed(Error::Stopped) => stopped += 1,
                 Done::Failed(error) => {
-                    let reason = error.to_string();
+                    let reason = with_way_out(error);
                     let names_it = reason.starts_with(&outcome.name);
                     let place = if names_it { String::new() } else { format!("{}: ", outcome.name) };
                     output::note(&format!("error: {place}{reason}"));
                 }
-                Done::Said | Done::Moved(_) => {}
+                Done::Moved(moved) => {
+                    if let Some(why) = &moved.begun_anew {
+                        output::note(&format!("note: {}: begun anew, because {why}", outcome.name));
+                    }
+                }
+                Done::Said => {}
             }
         }
         if stopped > 0 {
@@ -292,14 +313,40 @@ impl Moving {
                 // Of what is gone or has changed nothing is kept.
                 let is_gone = |kind| matches!(kind, Kind::Missing | Kind::Changed);
                 let is_kept = matches!(&error, Error::Store(failure) if !is_gone(failure.kind));
-                output::note(&format!("error: {error}{}", if is_kept { goes_on } else { "" }));
+                output::note(&format!("error: {}{}", with_way_out(&error), if is_kept { goes_on } else { "" }));
                 Ok(Ending::TargetFailed)
             }
             // Its words have its cause in them.
-            _ => bail!("{error}"),
+            _ => bail!("{}", with_way_out(&error)),
         }
     }
 }
+
+/// An error, and the option that is a way out of it.
+fn with_way_out(error: &Error) -> String {
+    let way_out = match error {
+        Error::CantResume { .. } => "; --fresh begins anew",
+        Error::Journal { .. } => "; --no-journal moves without one",
+        Error::LeftOut { why: LeftOut::LinkToFolder, .. } => {
+            "; --follow-links follows such links, and --skip-links leaves out all links"
+        }
+        Error::LeftOut { why: LeftOut::BrokenLink, .. } => "; --skip-links leaves out all links",
+        Error::LeftOut { why: LeftOut::Special | LeftOut::NotUnicode, .. } | Error::Name { .. } => {
+            "; --exclude leaves out what matches a pattern"
+        }
+        Error::NoCredentials(_) => {
+            "; --anonymous goes without credentials, --metadata asks the cloud of this machine for some"
+        }
+        _ => "",
+    };
+    format!("{error}{way_out}")
+}
+
+/// The values of `--resume`.
+const RESUME: &[Word<Resume>] = &[
+    (&["same"], "Go on if both sides are still the same, and else begin anew", Resume::IfSame),
+    (&["only"], "Go on if both sides are still the same, and else refuse", Resume::Only),
+];
 
 /// One line, with the plan in it.
 struct Drawn {

@@ -15,7 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ascertain-plot", &[]),
     ("ascertain-netlab", &["ascertain-sys"]),
     ("ascertain-sync", &["ascertain-sys"]),
-    ("ascertain-transfer", &[]),
+    ("ascertain-transfer", &["ascertain-sys"]),
     ("ascertain-tso", &[]),
     ("ascertain-engine", &["ascertain-stats", "ascertain-sys", "ascertain-numeric"]),
     ("ascertain-experiments-chance", &["ascertain-engine", "ascertain-permute", "ascertain-sys"]),

@@ -100,13 +100,11 @@ fn what_changed_since_it_was_broken_off_is_the_sources_failure() {
     });
     kill(child);
     fs::File::options().write(true).open(state.path().join("a")).unwrap().write_all(b"changed").unwrap();
-    let again = ascertain(state.path(), &["put", "a", "there"]);
-    assert!(
-        again.code == Some(5) && again.stderr.contains("--fresh begins anew"),
-        "{:?}: {}",
-        again.code,
-        again.stderr
-    );
+    let again = ascertain(state.path(), &["put", "a", "there", "--resume", "only"]);
+    let is_refused = again.code == Some(5) && again.stderr.contains("--fresh begins anew");
+    assert!(is_refused, "{:?}: {}", again.code, again.stderr);
+    let anew = ascertain(state.path(), &["put", "a", "there"]);
+    assert!(anew.code == Some(0) && anew.stderr.contains("begun anew, because"), "{:?}: {}", anew.code, anew.stderr);
 }
 
 #[test]

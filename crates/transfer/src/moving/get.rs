@@ -1,12 +1,15 @@
 //! An object into a file, or a stream: ranges in parallel.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::{self, File, OpenOptions};
+use std::ffi::OsString;
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ascertain_sys::files::{self, Draft, Lasting};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
@@ -14,17 +17,16 @@ use super::flow::{Flow, Work};
 use super::patience::Went;
 use super::put::{crc64_of, resumable, side_of, split};
 use super::requests::Log;
-use super::{Gate, Moved, Mover, Place, Skipped};
+use super::{Gate, Moved, Mover, Place, Resume, Skipped};
 use crate::BoxFuture;
 use crate::buffers::{Filling, Target};
 use crate::crc64::{crc32c_of_blocks, crc64};
 use crate::error::Error;
-use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side, end_of};
-use crate::local::{check_room, publish};
+use crate::journal::{self, Begun, Journal, Part, Piece, Recorded, Side, Temporary, end_of};
+use crate::local::check_room;
 use crate::model::Pilot;
-use crate::names::beside;
+use crate::names::{beneath, shown};
 use crate::store::{Attempt, Block, Failure, Kind, Limits, Meta, Reached};
-use crate::unfinished::DOWNLOAD;
 
 /// What is compared, in words.
 const GET: [&str; 3] = ["what the store has", "what came", "what was read again"];
@@ -35,78 +37,111 @@ fn ranges(limits: Limits) -> Limits {
 }
 
 impl Mover {
-    /// Gets an object into a file, which has its name once it is whole, and not before. A runtime of one thread waits for
-    /// the disk with all that it does.
+    /// Gets an object into a file, which has its name once it is whole, and not before. A symbolic link is followed, and a
+    /// device or a pipe is written to as it is. A runtime of one thread waits for the disk with all that it does.
     ///
     /// # Errors
     /// When there is no such object, when it is the file itself or changes meanwhile, when the file can't be written,
-    /// when what an earlier attempt left behind is of another object.
+    /// when what an earlier attempt left behind is of another object and was to be gone on with.
     pub fn get_file<'a>(&'a self, from: &'a Place, path: &'a Path) -> BoxFuture<'a, Result<Moved, Error>> {
         Box::pin(async move {
-            let began = Instant::now();
             from.other_than(path)?;
-            self.has_memory(0, from)?;
-            let (meta, latency_s) = self.existing(from).await?;
-            let elapsed_s = || began.elapsed().as_secs_f64();
-            if let Some(skipped) = self.is_there(&meta, path).await? {
-                let skipped = Some(skipped);
-                return Ok(Moved { bytes: meta.bytes, elapsed_s: elapsed_s(), skipped, ..Moved::default() });
-            }
             if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-                fs::create_dir_all(folder).map_err(Error::file("can't make", folder))?;
+                // What is missing of it is made once it is known that there is something to get.
+                if !folder.exists() {
+                    self.existing(from).await?;
+                    fs::create_dir_all(folder).map_err(Error::file("can't make", folder))?;
+                }
             }
-            let mut download = match self.open_get(from, &meta, path)? {
-                Opened::Going(download) => download,
-                Opened::Stored(crc64) => {
-                    let (bytes, elapsed_s) = (meta.bytes, elapsed_s());
-                    return Ok(Moved {
-                        bytes,
-                        resumed_bytes: bytes,
-                        crc64: Some(crc64),
-                        elapsed_s,
-                        ..Moved::default()
-                    });
+            match files::target(path).map_err(Error::file("can't write", path))? {
+                files::Target::Direct(_) if self.terms.no_clobber => {
+                    Ok(Moved { skipped: Some(Skipped::Exists), ..Moved::default() })
                 }
-            };
-            let (again, next) = (std::mem::take(&mut download.again), download.next);
-            let resumed_bytes = download.get.parts.values().map(|(piece, _)| piece.bytes).sum();
-            let pilot = self.pilot(from, &meta, meta.bytes - next.offset, latency_s);
-            let least_s = self.least_s(meta.bytes - resumed_bytes);
-            let mut flow =
-                Flow { pilot, began, again, next, done_bytes: resumed_bytes, log: Log::default(), blocks: 0, least_s };
-            let done = self.flow(&mut flow, &mut download.get, from, &meta).await;
-            let done = match done {
-                Ok(()) => {
-                    let (bytes, blocks, plan) = (meta.bytes, flow.blocks, flow.first());
-                    let crc64 = Some(crc64_of(&download.get.parts));
-                    let mut moved = Moved { bytes, resumed_bytes, blocks, plan, crc64, ..Moved::default() };
-                    (moved.elapsed_s, moved.requests) = (elapsed_s(), flow.log.requests());
-                    let verified = match download.get.check_crc32c() {
-                        Ok(()) => self.verify(from, &meta, &mut moved, GET).await,
-                        differs => differs,
-                    };
-                    verified.and_then(|()| download.publish(path, &meta, self.terms.no_clobber)).map(|()| moved)
-                }
-                Err(error) => Err(error),
-            };
-            let Download { get, temporary, .. } = *download;
-            match done {
-                Ok(moved) => {
-                    get.journal.map_or(Ok(()), Journal::remove)?;
-                    Ok(moved)
-                }
-                Err(error) => {
-                    // If the object has changed, or arrived corrupted, nothing of this download can be used again.
-                    let is_changed =
-                        matches!(&error, Error::Store(Failure { kind: Kind::Changed | Kind::Missing, .. }));
-                    if get.journal.is_none() || is_changed || matches!(error, Error::Corrupted { .. }) {
-                        let _ = fs::remove_file(temporary);
-                        get.journal.map_or(Ok(()), Journal::remove)?;
-                    }
-                    Err(error)
-                }
+                files::Target::Direct(mut file) => self.get_stream(from, &mut file).await,
+                files::Target::File { path, .. } => self.get_at(from, &Spot::of(path)?).await,
             }
         })
+    }
+
+    /// Gets an object into a file below a folder, by a name that comes from elsewhere: no link there is followed.
+    pub(super) async fn get_beneath(&self, from: &Place, root: &Root, name: &str) -> Result<Moved, Error> {
+        let path = beneath(&root.path, name)?;
+        from.other_than(&path)?;
+        let within = Path::new(name).parent().unwrap_or(Path::new(""));
+        let folder = files::make_folder_beneath(&root.folder, within).map_err(|error| {
+            let place = root.path.join(within);
+            let is_link = error.kind() == io::ErrorKind::NotADirectory || place.is_symlink();
+            let error = if is_link { io::Error::other("a link or a file is in its place") } else { error };
+            Error::file("can't make the folder", &place)(error)
+        })?;
+        let name = path.file_name().unwrap_or_default().to_os_string();
+        self.get_at(from, &Spot { folder, name, path }).await
+    }
+
+    async fn get_at(&self, from: &Place, spot: &Spot) -> Result<Moved, Error> {
+        match self.get_once(from, spot, self.terms.resume).await {
+            Err(Error::CantResume { what }) if self.terms.resume == Resume::IfSame => {
+                let moved = self.get_once(from, spot, Resume::Never).await?;
+                Ok(Moved { begun_anew: Some(what), ..moved })
+            }
+            got => got,
+        }
+    }
+
+    async fn get_once(&self, from: &Place, spot: &Spot, resume: Resume) -> Result<Moved, Error> {
+        let began = Instant::now();
+        self.has_memory(0, from)?;
+        let (meta, latency_s) = self.existing(from).await?;
+        let elapsed_s = || began.elapsed().as_secs_f64();
+        if let Some(skipped) = self.is_there(&meta, &spot.path).await? {
+            let skipped = Some(skipped);
+            return Ok(Moved { bytes: meta.bytes, elapsed_s: elapsed_s(), skipped, ..Moved::default() });
+        }
+        let mut download = match self.open_get(from, &meta, spot, resume)? {
+            Opened::Going(download) => download,
+            Opened::Stored(crc64) => {
+                let (bytes, elapsed_s) = (meta.bytes, elapsed_s());
+                return Ok(Moved { bytes, resumed_bytes: bytes, crc64: Some(crc64), elapsed_s, ..Moved::default() });
+            }
+        };
+        let (again, next) = (std::mem::take(&mut download.again), download.next);
+        let resumed_bytes = download.get.parts.values().map(|(piece, _)| piece.bytes).sum();
+        let pilot = self.pilot(from, &meta, meta.bytes - next.offset, latency_s);
+        let least_s = self.least_s(meta.bytes - resumed_bytes);
+        let mut flow =
+            Flow { pilot, began, again, next, done_bytes: resumed_bytes, log: Log::default(), blocks: 0, least_s };
+        let done = self.flow(&mut flow, &mut download.get, from, &meta).await;
+        let done = match done {
+            Ok(()) => {
+                let (bytes, blocks, plan) = (meta.bytes, flow.blocks, flow.first());
+                let (crc64, begun_anew) = (Some(crc64_of(&download.get.parts)), download.begun_anew.take());
+                let mut moved = Moved { bytes, resumed_bytes, blocks, plan, crc64, begun_anew, ..Moved::default() };
+                (moved.elapsed_s, moved.requests) = (elapsed_s(), flow.log.requests());
+                let verified = match download.get.check_crc32c() {
+                    Ok(()) => self.verify(from, &meta, &mut moved, GET).await,
+                    differs => differs,
+                };
+                verified.map(|()| moved)
+            }
+            Err(error) => Err(error),
+        };
+        let Download { get, mut draft, .. } = *download;
+        let done = match done {
+            Ok(moved) => publish(draft, &spot.path, &meta, self.terms.no_clobber).map(|()| moved),
+            Err(error) => {
+                // If the object has changed, or arrived corrupted, nothing of this download can be used again.
+                let is_changed = matches!(&error, Error::Store(Failure { kind: Kind::Changed | Kind::Missing, .. }));
+                let is_useless = is_changed || matches!(error, Error::Corrupted { .. });
+                if get.journal.is_none() || is_useless {
+                    draft.keep(false);
+                    get.journal.map_or(Ok(()), Journal::remove)?;
+                }
+                return Err(error);
+            }
+        };
+        let moved = done?;
+        get.journal.map_or(Ok(()), Journal::remove)?;
+        Ok(moved)
     }
 
     /// How many bytes an object has.
@@ -186,14 +221,17 @@ impl Mover {
     }
 
     pub(super) async fn is_there(&self, meta: &Meta, path: &Path) -> Result<Option<Skipped>, Error> {
-        let Ok(there) = fs::metadata(path) else { return Ok(None) };
-        if !there.is_file() {
-            // A rename would replace a device, and fail for a folder in the end.
-            let error = io::Error::new(io::ErrorKind::InvalidInput, "it is a folder or a device, and no file");
-            return Err(Error::file("can't write", path)(error));
-        }
+        let Ok(there) = fs::symlink_metadata(path) else { return Ok(None) };
         if self.terms.no_clobber {
             return Ok(Some(Skipped::Exists));
+        }
+        if there.is_symlink() {
+            // It is going to be replaced.
+            return Ok(None);
+        }
+        if !there.is_file() {
+            let error = io::Error::new(io::ErrorKind::InvalidInput, "it is a folder or a device, and no file");
+            return Err(Error::file("can't write", path)(error));
         }
         if !self.terms.skip_unchanged || there.len() != meta.bytes {
             return Ok(None);
@@ -206,33 +244,34 @@ impl Mover {
         Ok(is_same.then_some(Skipped::Unchanged))
     }
 
-    fn open_get(&self, from: &Place, meta: &Meta, path: &Path) -> Result<Opened, Error> {
+    fn open_get(&self, from: &Place, meta: &Meta, spot: &Spot, resume: Resume) -> Result<Opened, Error> {
+        let path = &spot.path;
+        let cant_write = |error| Error::file("can't write", path)(error);
         let source = side_of(from, Some(meta));
         let destination = side_of_file(path);
-        let id = journal::id(&source.place, &destination.place);
-        // Without a journal nobody goes on with it, and nothing else keeps two from writing the same.
-        let own = if self.terms.journals.is_none() { format!("-{}", std::process::id()) } else { String::new() };
-        let temporary = beside(path, &format!(".{id}{own}{DOWNLOAD}"));
         // Of an object that nothing identifies nobody can say that it is still the same.
-        let is_fresh = self.terms.fresh || source.version.is_none();
+        let is_fresh = resume == Resume::Never || source.version.is_none();
         let mut opened = match &self.terms.journals {
             Some(folder) => Some(Journal::open(folder, &source.place, &destination.place, is_fresh)?),
             None => None,
         };
         if let Some((journal, recorded)) = opened.as_mut().filter(|_| is_fresh) {
-            *recorded = Recorded::default();
+            // Nobody goes on with the file: it is removed.
+            std::mem::take(recorded).begun.iter().for_each(|begun| drop(spot.reopen(begun)));
             journal.clear()?;
         }
         let (mut journal, Recorded { begun, mut pieces }) = match opened {
             Some((journal, recorded)) => (Some(journal), recorded),
             None => (None, Recorded::default()),
         };
-        let mut open = OpenOptions::new();
-        let open = open.read(true).write(true).create(true).truncate(begun.is_none());
+        let (mut found, mut begun_anew) = (None, None);
         if let Some(begun) = &begun {
             let (done, again) = split(pieces.clone());
             let is_whole = again.is_empty() && end_of(&pieces).offset == meta.bytes;
-            if begun.source == source && begun.destination != destination && is_whole && !temporary.exists() {
+            // Until it is known that both sides are the same, the file is left as it is.
+            found = spot.reopen(begun).ok();
+            found.iter_mut().for_each(|draft| draft.keep(true));
+            if begun.source == source && begun.destination != destination && is_whole && found.is_none() {
                 let crc64 = crc64_of(&done);
                 if sum(path, meta.bytes)? == Some(crc64) {
                     journal.map_or(Ok(()), Journal::remove)?;
@@ -240,34 +279,100 @@ impl Mover {
                 }
             }
             resumable(begun, &source, &destination)?;
-        }
-        check_room(&temporary, meta.bytes).map_err(Error::file("can't write", &temporary))?;
-        let file = open.open(&temporary).map_err(Error::file("can't write", &temporary))?;
-        // What a power failure took out of the file is got again.
-        let there = |(piece, part): &(Piece, Option<Part>)| {
-            part.as_ref().is_some_and(|part| piece_sum(&file, *piece).is_ok_and(|sum| sum == part.crc64))
-        };
-        for piece in pieces.values_mut() {
-            if !there(piece) {
-                piece.1 = None;
+            if found.is_none() {
+                begun_anew = Some(format!("what was there of {} is gone", destination.place));
+                pieces.clear();
+                journal.as_mut().map_or(Ok(()), Journal::clear)?;
             }
         }
-        file.set_len(meta.bytes).map_err(Error::file("can't write", &temporary))?;
-        if let Some(journal) = journal.as_mut().filter(|_| begun.is_none()) {
+        let is_new = found.is_none();
+        let mut draft = match found {
+            Some(draft) => draft,
+            None => Draft::create_in(&spot.folder, &spot.name).map_err(cant_write)?,
+        };
+        let there_bytes = draft.file().metadata().map_or(0, |there| there.blocks() * 512);
+        check_room(path, there_bytes, meta.bytes).map_err(cant_write)?;
+        // What a power failure took out of the file is got again.
+        for (piece, part) in pieces.values_mut() {
+            let is_there = |part: &Part| piece_sum(draft.file(), *piece).is_ok_and(|sum| sum == part.crc64);
+            if !part.as_ref().is_some_and(is_there) {
+                *part = None;
+            }
+        }
+        draft.file().set_len(meta.bytes).map_err(cant_write)?;
+        if let Some(journal) = journal.as_mut().filter(|_| is_new) {
+            let (name, files::Identity { device, inode }) = draft.identity().map_err(cant_write)?;
             journal.begin(Begun {
                 version: journal::VERSION,
                 source,
                 destination,
                 upload: String::new(),
                 reached: Reached::default(),
+                temporary: Some(Temporary { name, device, inode }),
             })?;
+            draft.keep(true);
         }
         let next = end_of(&pieces);
         let (parts, again) = split(pieces);
-        let sink = Sink::File(Arc::new(Target::new(file, temporary.clone())));
+        let file = draft.file().try_clone().map_err(cant_write)?;
+        let sink = Sink::File(Arc::new(Target::new(file, path.clone())));
         let get = Get { journal, parts, ..Get::new(from, meta, sink, self.gate()) };
-        Ok(Opened::Going(Box::new(Download { get, again, next, temporary })))
+        Ok(Opened::Going(Box::new(Download { get, again, next, draft, begun_anew })))
     }
+}
+
+/// A folder that names from elsewhere are below.
+#[derive(Debug)]
+pub(super) struct Root {
+    folder: OwnedFd,
+    path: PathBuf,
+}
+
+impl Root {
+    /// The folder at a path that the user named, which is made if it is missing.
+    pub fn make(path: &Path) -> Result<Self, Error> {
+        fs::create_dir_all(path).map_err(Error::file("can't make", path))?;
+        let folder = files::open_folder(path).map_err(Error::file("can't open", path))?;
+        Ok(Self { folder, path: path.to_path_buf() })
+    }
+}
+
+/// Where a file is made: an open folder and a name there. The path says the same, and is not followed.
+#[derive(Debug)]
+pub(crate) struct Spot {
+    folder: OwnedFd,
+    name: OsString,
+    path: PathBuf,
+}
+
+impl Spot {
+    /// The spot of a path without a symbolic link in its last part.
+    pub fn of(path: PathBuf) -> Result<Self, Error> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = files::open_folder(folder).map_err(Error::file("can't open", folder))?;
+        Ok(Self { folder, name: path.file_name().unwrap_or_default().to_os_string(), path })
+    }
+
+    /// The file of a download that was begun here, if it is still that file. It is removed when it is dropped.
+    pub fn reopen(&self, begun: &Begun) -> io::Result<Draft> {
+        let Temporary { name, device, inode } = begun.temporary.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let identity = files::Identity { device: *device, inode: *inode };
+        Draft::reopen_in(&self.folder, &self.name, name, identity)
+    }
+}
+
+/// Gives the file its time and its name.
+fn publish(draft: Draft, path: &Path, meta: &Meta, no_clobber: bool) -> Result<(), Error> {
+    let last = || {
+        if let Some(modified) = meta.modified {
+            draft.file().set_modified(modified)?;
+        }
+        match no_clobber {
+            true => draft.publish_new(Lasting::ThroughCrash),
+            false => draft.publish(Lasting::ThroughCrash),
+        }
+    };
+    last().map(drop).map_err(Error::file("can't write", path))
 }
 
 impl Flow {
@@ -290,29 +395,16 @@ struct Download {
     get: Get<'static>,
     again: VecDeque<Piece>,
     next: Piece,
-    temporary: PathBuf,
-}
-
-impl Download {
-    /// Gives the file its time and its name.
-    fn publish(&self, path: &Path, meta: &Meta, no_clobber: bool) -> Result<(), Error> {
-        let Sink::File(target) = &self.get.sink else { return Ok(()) };
-        let lasts = || {
-            if let Some(modified) = meta.modified {
-                target.file.set_modified(modified)?;
-            }
-            target.file.sync_all()?;
-            publish(&self.temporary, path, no_clobber)
-        };
-        lasts().map_err(Error::file("can't write", path))
-    }
+    draft: Draft,
+    /// Why nothing of an earlier attempt is used.
+    begun_anew: Option<String>,
 }
 
 fn side_of_file(path: &Path) -> Side {
     let metadata = fs::metadata(path).ok();
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
-    let place = folder.join(path.file_name().unwrap_or_default()).display().to_string();
+    let place = shown(&folder.join(path.file_name().unwrap_or_default()));
     let modified = metadata.as_ref().and_then(|there| there.modified().ok());
     let version = modified.map(|modified| format!("{modified:?}"));
     Side { place, version, bytes: metadata.map_or(0, |there| there.len()) }

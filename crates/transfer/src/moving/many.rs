@@ -9,13 +9,14 @@ use serde::Serialize;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::get::Root;
 use super::source::Source;
 use super::{MANY_BYTES, Moved, Mover, Observer, Place, Progress, Skipped};
 use crate::BoxFuture;
-use crate::error::Error;
-use crate::local::walk;
+use crate::error::{Error, LeftOut};
+use crate::local::{Entry, Links, Walk};
 use crate::names::{Filter, beneath};
-use crate::store::{Attempt, Kind};
+use crate::store::{Attempt, Kind, Meta};
 
 /// Files of at least so many bytes go one after the other, each with many blocks at once; smaller ones together.
 const LARGE_BYTES: u64 = 8 << 20;
@@ -27,6 +28,8 @@ pub struct Many {
     pub filter: Filter,
     /// Says what would be moved, and moves nothing.
     pub dry_run: bool,
+    /// What becomes of symbolic links in a folder of this machine.
+    pub links: Links,
 }
 
 /// One file of many.
@@ -69,15 +72,44 @@ pub enum Way {
     Get,
 }
 
-/// A file, an object, a size.
-type Pair = (PathBuf, String, u64);
+/// A file and an object, one of which becomes the other.
+struct Pair {
+    path: PathBuf,
+    /// The object's name.
+    name: String,
+    /// The file's name below the folder that objects are got into.
+    below: String,
+    bytes: u64,
+    /// Why it is not moved, if that is known already.
+    failed: Option<Error>,
+}
+
+/// A name, and its size or why it is left out.
+type Listed = (String, Result<u64, (PathBuf, LeftOut)>);
+
+impl Pair {
+    fn new(path: PathBuf, name: String, bytes: u64) -> Self {
+        Self { path, name, below: String::new(), bytes, failed: None }
+    }
+
+    /// What is in a folder: a file, or what is left out, which is no object.
+    fn of(Entry { path, of, .. }: Entry, name: String) -> Self {
+        let (bytes, failed) = match of {
+            Ok(metadata) => (metadata.len(), None),
+            Err(why) => (0, Some(Error::LeftOut { path: path.clone(), why })),
+        };
+        Self { bytes, failed, ..Self::new(path, name, 0) }
+    }
+}
 
 impl Mover {
     /// Puts files, and what is in folders, into a store. A place whose name is empty or ends with a slash gets objects
-    /// named after the files; what is in a folder is named relative to that.
+    /// named after the files; what is in a folder is named relative to that. What can't be moved keeps nothing else from
+    /// being moved.
     ///
     /// # Errors
-    /// When a source can't be found or listed, when two of them would be one object. What came of each file is its own.
+    /// When two sources would be one object, a file would be put onto itself, or memory has no room for a block. What
+    /// came of each file is its own.
     pub fn put_many<'a>(
         self: &'a Arc<Self>,
         from: &'a [PathBuf],
@@ -85,49 +117,68 @@ impl Mover {
         many: &'a Many,
     ) -> BoxFuture<'a, Result<Vec<Outcome>, Error>> {
         Box::pin(async move {
-            let mut named: BTreeMap<String, (PathBuf, u64)> = BTreeMap::new();
-            let is_folder = to.name.is_empty() || to.name.ends_with('/');
-            let prefix = if is_folder { to.name.clone() } else { format!("{}/", to.name) };
+            let (mut pairs, mut named) = (Vec::new(), BTreeMap::new());
             for path in from {
-                let metadata = fs::metadata(path).map_err(Error::file("can't read", path))?;
-                let mut found: Vec<Pair> = Vec::new();
-                if metadata.is_dir() {
-                    let mut take = |name: &str, metadata: &fs::Metadata| {
-                        if many.filter.takes(name) {
-                            found.push((path.join(name), format!("{prefix}{name}"), metadata.len()));
+                for pair in self.pairs_to_put(path, to, many)? {
+                    if pair.failed.is_none() {
+                        let object = to.named(&pair.name);
+                        if let Some(other) = named.insert(pair.name.clone(), pair.path.clone()) {
+                            let (one, other, both) = (pair.path.display(), other.display(), object.shown);
+                            return Err(Error::Request(format!("{other} and {one} would both be {both}")));
                         }
-                    };
-                    let walked = walk(path, "", &mut take);
-                    walked.map_err(|(path, source)| Error::File { what: "can't read", path, source })?;
-                } else {
-                    let name = path.file_name().and_then(|name| name.to_str());
-                    let name = name.ok_or_else(|| Error::Request(format!("{}: no name for it", path.display())))?;
-                    let object = if is_folder { format!("{prefix}{name}") } else { to.name.clone() };
-                    if !metadata.is_file() {
-                        // It is going to be a stream, whose length nobody knows.
-                        self.first_bytes(&to.named(&object))?;
+                        object.other_than(&pair.path)?;
+                        self.has_memory_for(pair.bytes, &object)?;
                     }
-                    found.push((path.clone(), object, metadata.len()));
-                }
-                for (path, name, bytes) in found {
-                    let object = to.named(&name);
-                    object.other_than(&path)?;
-                    self.has_memory_for(bytes, &object)?;
-                    if let Some((other, _)) = named.insert(name.clone(), (path.clone(), bytes)) {
-                        let (one, other, both) = (path.display(), other.display(), object.shown);
-                        return Err(Error::Request(format!("{other} and {one} would both be {both}")));
-                    }
+                    pairs.push(pair);
                 }
             }
-            let pairs = named.into_iter().map(|(name, (path, bytes))| (path, name, bytes)).collect();
-            Ok(self.carry_out(Way::Put, to, pairs, many.dry_run).await)
+            Ok(self.carry_out(Way::Put, to, pairs, (many.dry_run, None)).await)
         })
     }
 
-    /// Gets all objects whose names begin as the place's does into a folder, by the rest of their names.
+    /// What a source that the user named becomes.
+    fn pairs_to_put(&self, path: &Path, to: &Place, many: &Many) -> Result<Vec<Pair>, Error> {
+        let is_folder = to.name.is_empty() || to.name.ends_with('/');
+        let prefix = if is_folder { to.name.clone() } else { format!("{}/", to.name) };
+        let metadata = match fs::metadata(path) {
+            Ok(metadata) => metadata,
+            Err(error) => {
+                let name = format!("{prefix}{}", path.file_name().unwrap_or_default().to_string_lossy());
+                let failed = Some(Error::file("can't read", path)(error));
+                return Ok(vec![Pair { failed, ..Pair::new(path.to_path_buf(), name, 0) }]);
+            }
+        };
+        if metadata.is_dir() {
+            let mut found = Vec::new();
+            let walk = Walk { filter: Some(&many.filter), links: many.links };
+            walk.go(path, "", &mut |entry| {
+                let name = format!("{prefix}{}", entry.name);
+                found.push(Pair::of(entry, name));
+            });
+            return Ok(found);
+        }
+        let object = match path.file_name().and_then(|name| name.to_str()) {
+            _ if !is_folder => to.name.clone(),
+            Some(name) => format!("{prefix}{name}"),
+            None => {
+                let name = format!("{prefix}{}", path.file_name().unwrap_or_default().to_string_lossy());
+                let entry = Entry { name: String::new(), path: path.to_path_buf(), of: Err(LeftOut::NotUnicode) };
+                return Ok(vec![Pair::of(entry, name)]);
+            }
+        };
+        if !metadata.is_file() {
+            // It is going to be a stream, whose length nobody knows.
+            self.first_bytes(&to.named(&object))?;
+        }
+        Ok(vec![Pair::new(path.to_path_buf(), object, metadata.len())])
+    }
+
+    /// Gets all objects whose names begin as the place's does into a folder, by the rest of their names. One whose name
+    /// can't be that of a file below the folder keeps no other from being got.
     ///
     /// # Errors
-    /// When they can't be listed, or the names of some can't be those of files below the folder: then nothing is moved.
+    /// When they can't be listed, the folder can't be made, or a file would be got onto itself. What came of each file
+    /// is its own.
     pub fn get_many<'a>(
         self: &'a Arc<Self>,
         from: &'a Place,
@@ -136,33 +187,62 @@ impl Mover {
     ) -> BoxFuture<'a, Result<Vec<Outcome>, Error>> {
         Box::pin(async move {
             self.has_memory(0, from)?;
-            let request = || async {
-                let mut seen = Attempt::default();
-                (from.store.list(&from.name, &mut seen).await, seen)
-            };
-            // It is many requests, one behind the other, and nobody knows how many.
-            let (found, _) = tokio::select! {
-                asked = self.patience.ask(MANY_BYTES, Kind::Transient(None), request) => asked?,
-                () = self.stop.asked() => return Err(Error::Stopped),
-            };
             let mut pairs: Vec<Pair> = Vec::new();
-            let mut taken = BTreeSet::new();
-            for meta in found {
-                let rest = meta.name.strip_prefix(&from.name).unwrap_or(&meta.name).trim_start_matches('/');
-                // An empty object of that name stands for a folder in some tools.
-                let is_marker = (rest.is_empty() || rest.ends_with('/')) && meta.bytes == 0;
-                if !is_marker && many.filter.takes(rest) {
-                    let path = beneath(folder, rest)?;
-                    from.named(&meta.name).other_than(&path)?;
-                    // As `dir/x` and `dir//x`, below `dir`.
-                    if !taken.insert(path.clone()) {
-                        return Err(Error::Request(format!("two objects would both be {}", path.display())));
+            for (name, listed) in self.listed(from, many).await? {
+                let rest = name.strip_prefix(&from.name).unwrap_or(&name).trim_start_matches('/').to_string();
+                pairs.push(match listed {
+                    Ok(bytes) => match beneath(folder, &rest) {
+                        Ok(path) => Pair { below: rest, ..Pair::new(path, name, bytes) },
+                        Err(error) => Pair { failed: Some(error), ..Pair::new(folder.to_path_buf(), name, bytes) },
+                    },
+                    Err((path, why)) => {
+                        let failed = Some(Error::LeftOut { path, why });
+                        Pair { failed, ..Pair::new(folder.join(&rest), name, 0) }
                     }
-                    pairs.push((path, meta.name, meta.bytes));
+                });
+            }
+            let mut taken = BTreeSet::new();
+            for pair in pairs.iter_mut().filter(|pair| pair.failed.is_none()) {
+                from.named(&pair.name).other_than(&pair.path)?;
+                // As `dir/x` and `dir//x`, below `dir`.
+                if !taken.insert(pair.path.clone()) {
+                    pair.failed = Some(Error::Request(format!("another object is {} already", pair.path.display())));
                 }
             }
-            Ok(self.carry_out(Way::Get, from, pairs, many.dry_run).await)
+            let is_to_be_made = !many.dry_run && pairs.iter().any(|pair| pair.failed.is_none());
+            let root = if is_to_be_made { Some(Arc::new(Root::make(folder)?)) } else { None };
+            Ok(self.carry_out(Way::Get, from, pairs, (many.dry_run, root)).await)
         })
+    }
+
+    /// The names that begin as the place's does and are meant, each with its size, or with the path of what is left out
+    /// and the reason.
+    async fn listed(&self, from: &Place, many: &Many) -> Result<Vec<Listed>, Error> {
+        if let Some(folder) = from.store.file(from.name.trim_end_matches('/')) {
+            let mut listed = Vec::new();
+            let walk = Walk { filter: Some(&many.filter), links: many.links };
+            walk.go(&folder, "", &mut |Entry { name, path, of }| {
+                let of = of.map(|metadata| metadata.len()).map_err(|why| (path, why));
+                listed.push((format!("{}{name}", from.name), of));
+            });
+            return Ok(listed);
+        }
+        let request = || async {
+            let mut seen = Attempt::default();
+            (from.store.list(&from.name, &mut seen).await, seen)
+        };
+        // It is many requests, one behind the other, and nobody knows how many.
+        let (found, _) = tokio::select! {
+            asked = self.patience.ask(MANY_BYTES, Kind::Transient(None), request) => asked?,
+            () = self.stop.asked() => return Err(Error::Stopped),
+        };
+        let is_meant = |meta: &Meta| {
+            let rest = meta.name.strip_prefix(&from.name).unwrap_or(&meta.name).trim_start_matches('/');
+            // An empty object of that name stands for a folder in some tools.
+            let is_marker = (rest.is_empty() || rest.ends_with('/')) && meta.bytes == 0;
+            !is_marker && many.filter.takes(rest)
+        };
+        Ok(found.into_iter().filter(is_meant).map(|meta| (meta.name, Ok(meta.bytes))).collect())
     }
 
     /// What would come of a file, or a stream, of so many bytes, of what is said only.
@@ -199,12 +279,22 @@ impl Mover {
         }
     }
 
-    async fn carry_out(self: &Arc<Self>, way: Way, place: &Place, pairs: Vec<Pair>, dry_run: bool) -> Vec<Outcome> {
+    async fn carry_out(
+        self: &Arc<Self>,
+        way: Way,
+        place: &Place,
+        pairs: Vec<Pair>,
+        (dry_run, root): (bool, Option<Arc<Root>>),
+    ) -> Vec<Outcome> {
+        let (pairs, refused): (Vec<Pair>, Vec<Pair>) = pairs.into_iter().partition(|pair| pair.failed.is_none());
         let overall = Arc::new(Overall::new(&pairs, Arc::clone(&self.observer)));
         let mover = Arc::new(Self { observer: Arc::clone(&overall) as Arc<dyn Observer>, ..(**self).clone() });
         let (large, small): (Vec<Pair>, Vec<Pair>) =
-            pairs.into_iter().partition(|(.., bytes)| *bytes >= LARGE_BYTES && !dry_run);
-        let mut outcomes = Vec::new();
+            pairs.into_iter().partition(|pair| pair.bytes >= LARGE_BYTES && !dry_run);
+        let failed = refused.into_iter().filter_map(|Pair { path, name, bytes, failed, .. }| {
+            Some(Outcome { path, name, bytes, done: Done::Failed(failed?) })
+        });
+        let mut outcomes: Vec<Outcome> = failed.collect();
         for (pairs, at_once) in [(large, 1), (small, self.terms.max_concurrency)] {
             let mut tasks = JoinSet::new();
             for pair in pairs {
@@ -212,9 +302,10 @@ impl Mover {
                     outcomes.extend(tasks.join_next().await.and_then(Result::ok));
                 }
                 let (mover, overall, place) = (Arc::clone(&mover), Arc::clone(&overall), place.clone());
+                let root = root.clone();
                 tasks.spawn(async move {
-                    let (.., listed_bytes) = pair;
-                    let outcome = mover.one(way, place, pair, dry_run).await;
+                    let listed_bytes = pair.bytes;
+                    let outcome = mover.one(way, place, pair, (dry_run, root.as_deref())).await;
                     overall.done(&outcome, listed_bytes);
                     outcome
                 });
@@ -227,12 +318,14 @@ impl Mover {
         outcomes
     }
 
-    async fn one(&self, way: Way, place: Place, (path, name, bytes): Pair, dry_run: bool) -> Outcome {
+    async fn one(&self, way: Way, place: Place, pair: Pair, (dry_run, root): (bool, Option<&Root>)) -> Outcome {
+        let Pair { path, name, below, bytes, .. } = pair;
         let place = place.named(&name);
-        let done = match way {
+        let done = match (way, root) {
             _ if dry_run => self.dry(way, &path, &place, bytes).await,
-            Way::Put => self.put_file(&path, &place).await.map(Done::from),
-            Way::Get => self.get_file(&place, &path).await.map(Done::from),
+            (Way::Get, Some(root)) => self.get_beneath(&place, root, &below).await.map(Done::from),
+            (Way::Get, None) => self.get_file(&place, &path).await.map(Done::from),
+            (Way::Put, _) => self.put_file(&path, &place).await.map(Done::from),
         };
         let done = done.unwrap_or_else(Done::Failed);
         // A pipe has none before it is read, and a file may grow.
@@ -261,7 +354,7 @@ struct State {
 
 impl Overall {
     fn new(pairs: &[Pair], observer: Arc<dyn Observer>) -> Self {
-        let bytes = pairs.iter().map(|(.., bytes)| bytes).sum();
+        let bytes = pairs.iter().map(|pair| pair.bytes).sum();
         let state = State { done_files: 0, done_bytes: 0, bytes, under_way: BTreeMap::new() };
         Self { observer, began: Instant::now(), files: pairs.len() as u64, state: Mutex::new(state) }
     }

@@ -32,6 +32,7 @@ use crate::journal::{self, Begun, Journal, Side};
 use crate::model::{self, Plan, Room};
 use crate::store::{Attempt, Failure, Found, Kind, Limits, Meta, PutOptions, Store, Upload};
 use gentle::{Gentle, slice_s};
+pub(crate) use get::Spot;
 pub(crate) use pace::Pace;
 use patience::{Patience, Went};
 use put::side_of;
@@ -61,8 +62,8 @@ pub struct Terms {
     /// Where uploads without a journal are noted while they go, so that they can be given up if we are killed. Where
     /// that can't be done they go without.
     pub notes: Option<PathBuf>,
-    /// What a journal says is given up, and the move begun anew.
-    pub fresh: bool,
+    /// What becomes of a move that was broken off and has a journal.
+    pub resume: Resume,
     /// How often anything may be tried again.
     pub retries: u64,
     /// What the first wait before trying again is about; the next ones are longer.
@@ -86,13 +87,25 @@ impl Default for Terms {
             content_type: None,
             journals: None,
             notes: None,
-            fresh: false,
+            resume: Resume::default(),
             retries: 1000,
             back_off: Duration::from_millis(100),
             timeout: Duration::from_secs(60),
             seed: 0,
         }
     }
+}
+
+/// What becomes of a move that was broken off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Resume {
+    /// It is gone on with if both sides are the same as then, and else begun anew; [`Moved::begun_anew`] says why.
+    #[default]
+    IfSame,
+    /// It is gone on with, or refused.
+    Only,
+    /// It is given up, and begun anew.
+    Never,
 }
 
 /// What came of a move.
@@ -116,6 +129,8 @@ pub struct Moved {
     pub requests: Requests,
     /// Why nothing was moved, if nothing was.
     pub skipped: Option<Skipped>,
+    /// Why an earlier move that was broken off was not gone on with.
+    pub begun_anew: Option<String>,
 }
 
 /// Why something was left alone.
@@ -380,7 +395,7 @@ impl Mover {
     fn note(&self, source: Side, to: &Place, before: Option<&Meta>, upload: &Upload) -> Option<Journal> {
         let folder = self.terms.notes.as_ref()?;
         let (destination, id, reached) = (side_of(to, before), upload.id.clone(), to.store.reached());
-        let begun = Begun { version: journal::VERSION, source, destination, upload: id, reached };
+        let begun = Begun { version: journal::VERSION, source, destination, upload: id, reached, temporary: None };
         Journal::note(folder, begun).ok()
     }
 

@@ -12,7 +12,7 @@ use super::flow::{Flow, Work};
 use super::patience::Went;
 use super::requests::{Log, Requests};
 use super::source::{self, Source};
-use super::{Gate, Moved, Mover, Place, Skipped, forget};
+use super::{Gate, Moved, Mover, Place, Resume, Skipped, forget};
 use crate::BoxFuture;
 use crate::crc64::crc64_of_blocks;
 use crate::error::Error;
@@ -77,7 +77,14 @@ impl Mover {
                 drop(permit);
                 (Moved { bytes: sum.bytes, blocks: 1, crc64: Some(sum.crc64), requests, ..Moved::default() }, meta)
             } else {
-                self.put_blocks(&source, to, before.as_ref(), (began, latency_s)).await?
+                let put = |resume| self.put_blocks(&source, to, before.as_ref(), (began, latency_s), resume);
+                match put(self.terms.resume).await {
+                    Err(Error::CantResume { what }) if self.terms.resume == Resume::IfSame => {
+                        let (moved, meta) = put(Resume::Never).await?;
+                        (Moved { begun_anew: Some(what), ..moved }, meta)
+                    }
+                    put => put?,
+                }
             };
             moved.elapsed_s = began.elapsed().as_secs_f64();
             self.verify(to, &meta, &mut moved, PUT).await?;
@@ -217,10 +224,11 @@ impl Mover {
         to: &Place,
         before: Option<&Meta>,
         (began, latency_s): (Instant, f64),
+        resume: Resume,
     ) -> Result<(Moved, Meta), Error> {
         let options = self.put_options(&to.name);
         let begin = Instant::now();
-        let (mut work, again, next, is_resumed) = match self.open_put(source, to, before, &options).await? {
+        let (mut work, again, next, is_resumed) = match self.open_put(source, to, before, (&options, resume)).await? {
             Opened::Going { put, again, next, is_resumed } => (*put, again, next, is_resumed),
             Opened::Stored(meta, crc64) => {
                 let (bytes, resumed_bytes, crc64) = (source.bytes, source.bytes, Some(crc64));
@@ -280,17 +288,17 @@ impl Mover {
         source: &Source,
         to: &Place,
         before: Option<&Meta>,
-        options: &PutOptions,
+        (options, resume): (&PutOptions, Resume),
     ) -> Result<Opened, Error> {
         let place = to.clone();
         let destination = side_of(to, before);
         let from = source.side();
         let mut opened = match &self.terms.journals {
-            Some(folder) => Some(Journal::open(folder, &from.place, &to.shown, self.terms.fresh)?),
+            Some(folder) => Some(Journal::open(folder, &from.place, &to.shown, resume == Resume::Never)?),
             None => None,
         };
         let named = |id: String| Upload { name: to.name.clone(), id };
-        if self.terms.fresh
+        if resume == Resume::Never
             && let Some((journal, recorded)) = &mut opened
         {
             if let Some(begun) = std::mem::take(recorded).begun {
@@ -329,7 +337,8 @@ impl Mover {
         let note = match &mut journal {
             Some(journal) => {
                 let (id, reached) = (upload.id.clone(), to.store.reached());
-                let begun = Begun { version: journal::VERSION, source: from, destination, upload: id, reached };
+                let (source, temporary) = (from, None);
+                let begun = Begun { version: journal::VERSION, source, destination, upload: id, reached, temporary };
                 if let Err(error) = journal.begin(begun) {
                     // Nobody would remember it.
                     let _ = self.abort(to, &upload).await;

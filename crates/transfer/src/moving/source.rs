@@ -93,16 +93,16 @@ impl Source {
     /// Whether it is what it was.
     pub fn check(&self) -> Result<(), Error> {
         let now = self.file.metadata().map_err(Error::file("can't read", &self.path))?;
-        match now.len() {
-            len if len > self.bytes => return self.changed("has become longer"),
-            len if len < self.bytes => return self.changed("has become shorter"),
-            _ if version(&now) != self.version => return self.changed("was written to"),
-            _ => {}
-        }
         match fs::metadata(&self.path) {
-            Ok(there) if version(&there) == self.version => Ok(()),
-            Ok(_) => self.changed("was replaced"),
-            Err(_) => self.changed("was removed"),
+            Ok(there) if (there.dev(), there.ino()) == (now.dev(), now.ino()) => {}
+            Ok(_) => return self.changed("was replaced"),
+            Err(_) => return self.changed("was removed"),
+        }
+        match now.len() {
+            len if len > self.bytes => self.changed("has become longer"),
+            len if len < self.bytes => self.changed("has become shorter"),
+            _ if version(&now) != self.version => self.changed("was written to"),
+            _ => Ok(()),
         }
     }
 
@@ -112,6 +112,8 @@ impl Source {
 }
 
 fn version(metadata: &Metadata) -> String {
-    let (seconds, ns) = (metadata.mtime(), metadata.mtime_nsec());
-    format!("{:x}-{:x}-{:x}-{seconds}.{ns:09}", metadata.dev(), metadata.ino(), metadata.len())
+    // The time of the last change too, which nobody can set back.
+    let times = [(metadata.mtime(), metadata.mtime_nsec()), (metadata.ctime(), metadata.ctime_nsec())];
+    let [modified, changed] = times.map(|(seconds, ns)| format!("{seconds}.{ns:09}"));
+    format!("{:x}-{:x}-{:x}-{modified}-{changed}", metadata.dev(), metadata.ino(), metadata.len())
 }

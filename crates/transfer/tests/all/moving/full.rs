@@ -119,7 +119,7 @@ fn what_a_journal_needs() {
     let small_blocks = Limits { max_block_bytes: 64 << 10, ..ANY };
     let (store, filler) = (Memory::new(small_blocks), fill(&folder));
     let error = put(&store).unwrap_err();
-    assert!(matches!(error, Error::Journal { .. }) && error.to_string().contains("--no-journal"), "{error}");
+    assert!(matches!(error, Error::Journal { .. }), "{error}");
     assert_eq!((store.count(|call| *call == Call::Begin), store.count(|call| *call == Call::Abort)), (1, 1));
     assert!(names(&journals).is_empty() && store.lock().uploads.is_empty());
     fs::remove_file(&filler).unwrap();

@@ -2,6 +2,7 @@
 
 mod faults;
 mod full;
+mod links;
 mod many;
 mod memory;
 mod paths;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ascertain_transfer::{Error, Kind, Local, Mover, Observer, Place, Progress, Stop, Terms};
+use ascertain_transfer::{Error, Kind, Local, Mover, Observer, Place, Progress, Resume, Stop, Terms};
 
 use super::memory::{ANY, Call, Fault, Memory};
 use super::{file, mover, names, run, terms};
@@ -116,14 +116,16 @@ fn what_nothing_identifies_is_got_from_the_beginning() {
 }
 
 #[test]
-fn a_side_that_changed_is_refused_until_it_is_begun_anew() {
+fn a_side_that_changed_is_begun_anew_or_refused() {
     let (folder, path, _) = file(3_000_000);
-    let again = |store: &Memory| run(mover(journalled(folder.path())).put_file(&path, &store.place("a")));
+    let again = |store: &Memory, resume| {
+        run(mover(Terms { resume, ..journalled(folder.path()) }).put_file(&path, &store.place("a")))
+    };
     let refused = |store: &Memory| {
-        let said = again(store).unwrap_err().to_string();
-        assert!(said.contains("has changed since") && said.contains("--fresh"), "{said}");
-        let fresh = Terms { fresh: true, ..journalled(folder.path()) };
-        run(mover(fresh).put_file(&path, &store.place("a"))).unwrap();
+        let said = again(store, Resume::Only).unwrap_err().to_string();
+        assert!(said.contains("has changed since"), "{said}");
+        let anew = again(store, Resume::IfSame).unwrap();
+        assert!(anew.begun_anew.is_some_and(|why| why.contains("has changed since")) && anew.resumed_bytes == 0);
         assert!(store.lock().uploads.is_empty(), "the old one is given up");
         assert_eq!(store.bytes("a").unwrap(), fs::read(&path).unwrap());
     };
@@ -211,19 +213,19 @@ fn a_failure_is_gone_on_with_like_a_stop() {
     assert_eq!(store.bytes("a").unwrap(), content);
 }
 
-/// Nothing of it had arrived, and the store has given it up: the way out is said.
+/// Nothing of it had arrived, and the store has given it up.
 #[test]
-fn an_upload_that_is_gone_before_anything_arrived_is_begun_anew_if_asked() {
+fn an_upload_that_is_gone_is_begun_anew_or_refused() {
     let (folder, path, content) = file(3_000_000);
     let store = Memory::new(ANY);
     store.script(|call, _| matches!(call, Call::Block(_)).then_some(Fault::Fails(Kind::Full)));
     run(mover(journalled(folder.path())).put_file(&path, &store.place("a"))).unwrap_err();
     store.script(|_, _| None);
     store.lock().uploads.clear();
-    let error = run(mover(journalled(folder.path())).put_file(&path, &store.place("a"))).unwrap_err();
-    assert!(matches!(error, Error::CantResume { .. }) && error.to_string().contains("--fresh"), "{error}");
-    let fresh = Terms { fresh: true, ..journalled(folder.path()) };
-    run(mover(fresh).put_file(&path, &store.place("a"))).unwrap();
+    let again = |resume| run(mover(Terms { resume, ..journalled(folder.path()) }).put_file(&path, &store.place("a")));
+    let error = again(Resume::Only).unwrap_err();
+    assert!(matches!(error, Error::CantResume { .. }), "{error}");
+    assert!(again(Resume::IfSame).unwrap().begun_anew.is_some());
     assert_eq!(store.bytes("a").unwrap(), content);
 }
 

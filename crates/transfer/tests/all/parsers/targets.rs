@@ -6,12 +6,13 @@
 pub mod web;
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use ascertain_transfer::{
     Attempt, Block, Environment, Error, Failure, Filling, Integrity, Limits, Meta, Mover, Options, Place, PutOptions,
-    Stop, Store, Terms, Upload, crc64, open,
+    Resume, Stop, Store, Terms, Upload, crc64, open,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -95,36 +96,41 @@ impl Download {
         Self { folder, target, journal, place, content, runtime: runtime() }
     }
 
-    fn get(&self, fresh: bool) -> Result<(), Error> {
+    fn get(&self, resume: Resume) -> Result<(), Error> {
         let journals = Some(self.folder.path().into());
-        let mover = Mover::new(Terms { journals, fresh, ..Terms::default() }, Stop::default(), Box::new(()));
+        let mover = Mover::new(Terms { journals, resume, ..Terms::default() }, Stop::default(), Box::new(()));
         self.runtime.block_on(mover.get_file(&self.place, &self.target)).map(drop)
     }
 }
 
 /// Whatever a journal says, what is got is right, or it is refused and begun anew if that is asked for. `TARGET` is
-/// where it goes.
+/// where it goes. The first upload without a name is a download, half of which is there.
 pub fn journals(bytes: &[u8]) {
     thread_local!(static DOWNLOAD: Download = Download::new());
     DOWNLOAD.with(|download| {
+        let part = download.target.with_file_name(".target.part");
+        fs::write(&part, &download.content[..50]).unwrap();
+        let there = fs::metadata(&part).unwrap();
+        let name = format!(r#"{{"Unix":{:?}}}"#, b".target.part");
+        let of = format!(r#"{{"name":{name},"device":{},"inode":{}}}"#, there.dev(), there.ino());
         let text: Vec<u8> = match std::str::from_utf8(bytes) {
-            Ok(text) => text.replace("TARGET", download.target.to_str().unwrap()).into(),
+            Ok(text) => {
+                let text = text.replace("TARGET", download.target.to_str().unwrap());
+                text.replacen(r#""upload":"""#, &format!(r#""upload":"","temporary":{of}"#), 1).into()
+            }
             Err(_) => bytes.into(),
         };
-        let part = download
-            .target
-            .with_file_name(format!(".target.{}.part", download.journal.file_stem().unwrap().to_str().unwrap()));
-        // Half of it is there.
-        fs::write(&part, &download.content[..50]).unwrap();
         fs::write(&download.journal, &text).unwrap();
-        if let Err(error) = download.get(false) {
+        if let Err(error) = download.get(Resume::Only) {
             assert!(matches!(error, Error::CantResume { .. }), "{error}");
-            assert!(error.to_string().contains("--fresh") && !download.target.exists(), "{error}");
-            download.get(true).unwrap();
+            assert!(!download.target.exists(), "{error}");
+            download.get(Resume::Never).unwrap();
         }
         assert_eq!(fs::read(&download.target).unwrap(), download.content);
-        assert!(!download.journal.exists() && !part.exists());
+        assert!(!download.journal.exists());
         fs::remove_file(&download.target).unwrap();
+        // Of a journal that does not name it, nobody knows of it.
+        let _ = fs::remove_file(&part);
     });
 }
 
