@@ -287,6 +287,7 @@ mod tests {
 
     fn moved() -> FileMove {
         FileMove {
+            begun_anew: None,
             path: "a b".into(),
             name: "n".into(),
             bytes: 1_000_000_000,
@@ -304,6 +305,7 @@ mod tests {
 
     fn not_moved(done: Done) -> FileMove {
         FileMove {
+            begun_anew: None,
             bytes: 1,
             done,
             resumed_bytes: None,
