@@ -55,7 +55,7 @@ struct Place {
     is_kept: bool,
 }
 
-/// How long a file lasts that has just got its name.
+/// Whether a published file must survive a crash of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lasting {
     /// A crash of the machine soon after may lose it.
@@ -128,16 +128,10 @@ impl Draft {
         Ok(Draft { file, place: Some(place) })
     }
 
-    /// The file, open for reading and writing; for writing alone if it is [direct](Self::is_direct).
+    /// The file, open for reading and writing; a device or a pipe is open for writing alone.
     #[must_use]
     pub fn file(&self) -> &File {
         &self.file
-    }
-
-    /// Whether it is a device or a pipe, which is written to without a name of its own.
-    #[must_use]
-    pub fn is_direct(&self) -> bool {
-        self.place.is_none()
     }
 
     /// The temporary name, and what identifies the file, for whoever takes it up again.
@@ -548,7 +542,7 @@ mod tests {
         // For reading and writing, which waits for nobody.
         let mut open = OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let draft = Draft::create(&path).unwrap();
-        assert!(draft.is_direct());
+        assert_eq!(names(folder.path()), ["pipe"], "it has no temporary name");
         drop(draft);
         write(&path, "text").unwrap();
         let mut text = [0; 4];

@@ -306,8 +306,8 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a file of which so many bytes are there can get so many in all, as far as can be known before. Nothing is reserved: file systems that compress
-/// would not do that for what is, and some write all of it for that.
+/// Refuses a file that would get `bytes` in all, of which `there_bytes` are on the disk already, if the disk has no room
+/// for it. Nothing is reserved: file systems that compress would not do that, and some write all of it for that.
 pub(crate) fn check_room(path: &Path, there_bytes: u64, bytes: u64) -> io::Result<()> {
     if let Some(most) = getrlimit(Resource::Fsize).current.filter(|most| *most < bytes) {
         let said = format!("it will have {bytes} bytes, and files may have {most} at most (ulimit -f)");

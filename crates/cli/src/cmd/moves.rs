@@ -115,7 +115,7 @@ struct Moving {
     /// Begin anew what was broken off, also if both sides are still the same
     #[arg(long, conflicts_with = "resume", help_heading = "How")]
     fresh: bool,
-    /// What becomes of what was broken off
+    /// How to treat an earlier attempt that was broken off
     #[arg(long, value_name = "WHEN", value_parser = one_of(RESUME), default_value = "same", help_heading = "How")]
     resume: Resume,
     /// Of folders of this machine, follow links to folders too

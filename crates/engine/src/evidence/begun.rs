@@ -4,7 +4,7 @@
 //! It begins with pages of words, in the byte order of the machine: a mark, how many lanes there are, and a word for
 //! each lane. A lane's word counts the trials that this process has begun there, above 16 bits that say which arms
 //! those trials had. A trial is noted by one store through a mapping, which costs a few nanoseconds and outlives the
-//! process. Behind the pages is what the words mean, as JSON.
+//! process. Behind the pages is a description of the lanes, as JSON.
 //!
 //! The pages are mapped: where the disk is full and the file system writes elsewhere what is written over (copy on
 //! write), a store to them may end the process.
@@ -43,10 +43,10 @@ const MOST_BYTES: u64 = 1 << 30;
 #[derive(Default)]
 pub(super) struct Begun(#[cfg(target_os = "linux")] Option<Journal>);
 
-/// What the words mean.
+/// The lanes that the words belong to.
 #[derive(Serialize, Deserialize)]
 struct Meaning {
-    /// How many trials had been recorded before this process began its first.
+    /// The number of trials recorded before this process began its first one.
     recorded: usize,
     lanes: Vec<BegunLane>,
 }

@@ -1,5 +1,5 @@
-//! What this user's state folder knows of the runs that were recorded on this machine: a file for each, with the plan
-//! that was carried out and how far the run's own files had come.
+//! Records in this user's state folder of the runs that were recorded on this machine: a file for each run, with its
+//! plan and the size of its evidence.
 //!
 //! A copy of a run's folder that is older than this is not continued: whoever copies a run, watches it, and goes back
 //! to the copy could otherwise choose among its trials. A run that is not known here came from elsewhere, and so may
@@ -41,7 +41,7 @@ pub(super) struct Known {
     _locked: LockedFile,
 }
 
-/// How far a run had come when it was last measured here.
+/// The size of a run's evidence when the run was last measured here.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Progress {
     /// The bytes of its rows.

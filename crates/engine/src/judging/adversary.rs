@@ -1,5 +1,5 @@
-//! Somebody who wants a false verdict, sees the outcome of each trial before it ends, and may interrupt the run and
-//! continue it as often as they like. They must not succeed more often than chance alone may.
+//! An adversary wants a false verdict, sees the outcome of each trial before it ends, and may interrupt and continue the
+//! run at any time. They must not succeed more often than the stated error allows.
 
 use ascertain_sys::machine::Machine;
 use rand::{RngExt, SeedableRng};
@@ -91,8 +91,8 @@ fn claim(question: Question) -> Claim {
     }
 }
 
-/// How a trial would end: whether the claim's test is true of it, the candidate's and the baseline's time, and whether
-/// the candidate's call succeeds.
+/// The outcome that a trial has if nothing cuts it off: the result of the claim's test, the times of the candidate and
+/// the baseline, and the success of the candidate's call.
 struct Fate {
     is_true: bool,
     times: [f64; 2],
@@ -120,8 +120,7 @@ fn fate(question: Question, aim: Aim, rng: &mut Xoshiro256PlusPlus) -> Fate {
     Fate { is_true, times: [1.0, ratio], is_call_fine: true }
 }
 
-/// What comes of a trial that is cut off in the arm at a place of its order, after that share of the arm's time; or
-/// whole.
+/// The record of a trial: whole, or cut off in the arm at a place of its order after a share of that arm's time.
 fn record(block: Block, judge: &RunJudge, fate: &Fate, cut: Option<(usize, f64)>, is_swapped: bool) -> TrialRecord {
     let lane = &judge.lanes[block.lane];
     let mut slots: Vec<usize> = block.arms.iter().collect();
@@ -154,7 +153,7 @@ fn record(block: Block, judge: &RunJudge, fate: &Fate, cut: Option<(usize, f64)>
     record
 }
 
-/// Where they interrupt a trial with this fate, if they do.
+/// The place and moment at which the adversary cuts off a trial; `None` if they let it end.
 fn cut(
     interrupts: Interrupts,
     is_against: bool,
@@ -193,7 +192,7 @@ fn simulate(
         while under_way.len() < workers && judge.wants_more(0) {
             under_way.push((judge.issue(0, None), fate(question, aim, &mut rng)));
         }
-        // What speaks for the aim comes first.
+        // Outcomes that favour the aim are returned first.
         under_way.sort_by_key(|(_, fate)| fate.is_true != (aim == Aim::Holds));
         for (block, fate) in under_way {
             let is_against = fate.is_true != (aim == Aim::Holds);
@@ -210,7 +209,7 @@ fn simulate(
     judge.results().remove(0)
 }
 
-/// In how many of 2,000 runs they have their way.
+/// The number of runs, of 2,000, that end with the verdict that the adversary wants.
 fn successes(question: Question, aim: Aim, interrupts: Interrupts, workers: usize) -> u64 {
     let metrics = vec![Metric::time("wall", ""), Metric::new("exit", "", Unit::One, Better::Lower)];
     let experiment = MadeUp(Spec { id: "made-up".into(), metrics, ..Spec::default() });

@@ -88,7 +88,7 @@ fn folders() -> (TempDir, PathBuf, PathBuf) {
     (folder, runs, known)
 }
 
-/// Whoever copies a run and goes back to the copy could choose among its trials.
+/// A user who copies a run, continues it, and goes back to the copy could otherwise choose among its trials.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_older_copy_is_not_continued() {
@@ -137,7 +137,7 @@ fn a_run_from_elsewhere_is_not_known() {
     evidence_is_private(&run);
     super::super::forget(&known, RUN_ID);
     assert!(!is_known(&known, &header));
-    // Whoever agrees to go on with it has seen what it does.
+    // A user who continues the run has agreed to its plan.
     drop(Writer::resume(&run, Some(&known)).unwrap());
     assert!(is_known(&known, &header));
 }
