@@ -8,6 +8,9 @@ pub enum Error {
     /// The run could not be planned, or could not go on.
     #[error(transparent)]
     Engine(#[from] ascertain_engine::Error),
+    /// An environment variable that is to have an address is not set.
+    #[error(transparent)]
+    Address(#[from] ascertain_engine::experiment::Unset),
     /// A command line is none.
     #[cfg(feature = "commands")]
     #[error(transparent)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ascertain_engine::experiment::Experiment;
+use ascertain_engine::experiment::{Accepts, Experiment};
 use ascertain_engine::plan::{Plan, Registry};
 use ascertain_engine::run::{Observer, Recording, Run};
 use ascertain_sys::clock;
@@ -92,11 +92,25 @@ pub(crate) fn go(
     let commands = commands(&plan)?;
     let mut all: Vec<&dyn Experiment> = registry.to_vec();
     all.extend(commands.iter().map(Box::as_ref));
+    check_addresses(&plan, &all)?;
     let start_ns = clock::now_ns();
     let run = ascertain_engine::run::run(&plan, &all, recording, stop, observer)?;
     let elapsed = Duration::from_nanos(clock::now_ns().saturating_sub(start_ns));
     let cleanup_failures = all.iter().flat_map(|experiment| experiment.cleanup_failures()).collect();
     Ok(Done { request, plan, run, elapsed, recorded_trials, cleanup_failures })
+}
+
+/// Looks up the addresses that environment variables have, before anything is measured.
+fn check_addresses(plan: &Plan, registry: &Registry) -> Result<(), Error> {
+    for (id, arm) in plan.arms() {
+        let experiment = registry.iter().find(|experiment| experiment.spec().id == id);
+        for factor in experiment.iter().flat_map(|experiment| &experiment.spec().factors) {
+            if let Accepts::Address { none, from_variable: true, .. } = &factor.accepts {
+                arm.address(&factor.name, none)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The plan's own commands.

@@ -376,6 +376,21 @@ pub enum Remark {
         /// How often the others were.
         interval_ns: u64,
     },
+    /// In how many flights a page came: a server waits for an acknowledgement between them.
+    Flights {
+        /// The page without its head.
+        body_bytes: u64,
+        /// How it is compressed, if it is.
+        compression: Option<String>,
+        /// How many flights there were.
+        flights: u64,
+        /// Segments of the first.
+        first_segments: u64,
+        /// Segments that it was expected to have.
+        expected_segments: u64,
+        /// Bytes of the last; 0 of a single one.
+        trim_bytes: u64,
+    },
     /// Behind a server there may be replicas that were not seen: few ports stand behind the count.
     FewPorts {
         /// The server of which this is the most likely.

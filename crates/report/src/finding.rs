@@ -220,6 +220,23 @@ pub(crate) fn remark(remark: &Remark) -> String {
             replicas + 1,
             significant(chance * 100.0)
         ),
+        Remark::Flights { body_bytes, compression, flights, first_segments, expected_segments, trim_bytes } => {
+            let body = counted(*body_bytes, "byte");
+            let compressed = compression.as_ref().map_or_else(String::new, |by| format!(" (compressed by {by})"));
+            let first = counted(*first_segments, "segment");
+            if *flights < 2 {
+                return format!("the page's {body}{compressed} came in one flight of {first}");
+            }
+            let differs = match expected_segments {
+                expected if expected == first_segments => String::new(),
+                expected => format!(", where {expected} were expected"),
+            };
+            format!(
+                "trim {} of the page's {body}{compressed} to save a round trip: they came in {flights} flights, the \
+                 first of {first}{differs}",
+                counted(*trim_bytes, "byte")
+            )
+        }
         Remark::NoAddress { servers } => {
             let have = if servers.len() == 1 { "has" } else { "have" };
             format!("{} {have} no address that could be asked", servers.join(", "))

@@ -71,6 +71,11 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     // What an experiment leaves out by itself is not what this run is about.
     claims.retain(|claim| !args.variants.is_empty() || tables.iter().all(|table| has_variants(table, claim)));
     let mut said = args.leave_out(&mut tables, &mut claims);
+    if !args.no_claims {
+        for Table { experiment, arms } in &tables {
+            claims.extend(find(experiment)?.claims_about(arms));
+        }
+    }
     said.extend(beyond(&tables, &claims));
     if !args.common.display.quiet {
         said.iter().for_each(|sentence| output::note(sentence));

@@ -7,6 +7,7 @@ use ascertain_sys::machine::Machine;
 use serde::{Deserialize, Serialize};
 
 use super::{Arm, Level, Point, Spec};
+use crate::claim::Claim;
 use crate::finding::{Reason, Unavailable};
 use crate::now::Now;
 use crate::values::Bounds;
@@ -69,6 +70,12 @@ pub trait Experiment {
     /// What is missing, or can't be together, for people: that is asked before anything is measured.
     fn chosen(&self, arms: Vec<Arm>, _are_named: bool) -> Result<Vec<Arm>, String> {
         Ok(arms)
+    }
+
+    /// Claims about these arms that no file could have, because they speak of something that only the user knows, such as
+    /// a server that `arms` name. `run` judges them besides the shipped claims.
+    fn claims_about(&self, _arms: &[Arm]) -> Vec<Claim> {
+        Vec::new()
     }
 
     /// Whether what this arm measures happens once, so that a table of such arms has one trial unless somebody says

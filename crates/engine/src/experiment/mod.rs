@@ -1,12 +1,14 @@
 //! What can be measured: experiments, their variants, factors and metrics, and the sessions that
 //! measure them.
 
+mod address;
 #[cfg(feature = "commands")]
 mod compiled;
 mod contract;
 mod spec;
 
 pub use crate::finding::Unavailable;
+pub use address::{Address, Unset};
 #[cfg(feature = "commands")]
 pub use compiled::compiled_function;
 pub use contract::{ArmId, Experiment, Sample, Samples, Session, Setup, Status, TargetError, Trial};

@@ -253,6 +253,15 @@ pub struct Arm {
 }
 
 impl Arm {
+    /// The address that a factor names; none where its level is `none`, or it has none.
+    ///
+    /// # Errors
+    /// [`Unset`](super::Unset), if it names an environment variable that is not set.
+    pub fn address(&self, factor: &str, none: &str) -> Result<Option<super::Address>, super::Unset> {
+        let level = self.point.get(factor).filter(|level| level.to_string() != none);
+        level.map(super::Address::of).transpose()
+    }
+
     /// The level of a factor that has whole numbers.
     ///
     /// # Errors
@@ -332,6 +341,10 @@ pub enum Accepts {
         none: String,
         /// As `s3://`.
         schemes: Vec<String>,
+        /// Whether the level may also be the name of an environment variable that has the address: `$NAME`, read by
+        /// [`Arm::address`].
+        #[serde(default)]
+        from_variable: bool,
     },
 }
 
@@ -342,10 +355,11 @@ impl Accepts {
             Accepts::Integers { min, max } => level.integer().is_some_and(|value| (*min..=*max).contains(&value)),
             Accepts::OneOf(levels) => levels.contains(level),
             Accepts::Anything | Accepts::List => true,
-            Accepts::Address { none, schemes } => {
+            Accepts::Address { none, schemes, from_variable } => {
                 let text = level.to_string();
                 let is_one = schemes.iter().any(|scheme| text.starts_with(scheme.as_str()));
-                text == *none || is_one && !text.contains(['@', '?', '#'])
+                let is_variable = *from_variable && super::address::variable(&text).is_some();
+                text == *none || is_variable || is_one && !text.contains(['@', '?', '#'])
             }
         }
     }
@@ -359,8 +373,14 @@ impl fmt::Display for Accepts {
             Accepts::OneOf(levels) => f.write_str(&levels.iter().map(Level::to_string).collect::<Vec<_>>().join(", ")),
             Accepts::Anything => f.write_str("whole numbers and strings"),
             Accepts::List => f.write_str("a list of strings, with commas between them"),
-            Accepts::Address { none, schemes } => {
-                write!(f, "{none}, or what begins with {}, without a user or a signature", schemes.join(" or "))
+            Accepts::Address { none, schemes, from_variable } => {
+                let begins = schemes.join(" or ");
+                write!(f, "{none}, or an address that begins with {begins} and has no user, query or fragment")?;
+                f.write_str(if *from_variable {
+                    ", or '$NAME', the name of an environment variable that has it"
+                } else {
+                    ""
+                })
             }
         }
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use std::{env, fs, io};
 
-use ascertain_engine::experiment::{Arm, Level};
+use ascertain_engine::experiment::{Accepts, Address, Arm, Level};
 use ascertain_netlab::Error;
 use ascertain_netlab::http::{Tls, TlsVersion, trusting};
 
@@ -20,43 +20,67 @@ const ROOTS: [&str; 4] = [
     "/etc/ssl/cert.pem",
 ];
 
-/// `http://…` or `https://…`.
+/// `http://…` or `https://…`. It is printed as it was written down: as `$NAME`, if a variable has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
     pub is_secure: bool,
     /// As it is written: with a port where that is not the usual one.
     pub host: String,
     pub path: String,
+    written: String,
 }
 
 impl Url {
+    /// The levels of a factor that names one.
+    pub fn accepted() -> Accepts {
+        let schemes = ["http://", "https://"].map(String::from).into();
+        Accepts::Address { none: OURS.into(), schemes, from_variable: true }
+    }
+
+    /// The page with this path at a server of ours, which talks in the open.
+    pub fn ours(address: SocketAddr, path: &str) -> Self {
+        let host = address.to_string();
+        Self { is_secure: false, written: format!("http://{host}{path}"), host, path: path.into() }
+    }
+
     /// The one that a factor names; none where it is ours.
     ///
     /// # Errors
     /// Why it is none, for people.
     pub fn of(arm: &Arm, factor: &str) -> Result<Option<Self>, String> {
-        let level = arm.point.get(factor).map(Level::to_string).filter(|level| level != OURS);
-        level.map(|level| Self::parse(&level)).transpose()
+        let address = arm.address(factor, OURS).map_err(|error| error.to_string())?;
+        address.as_ref().map(Self::parse).transpose()
     }
 
+    /// Whether a level is ours, or an address.
+    ///
     /// # Errors
-    /// Why it is none, for people.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// Why it is neither, for people.
+    pub fn check(level: &Level) -> Result<(), String> {
+        if *level == OURS.into() {
+            return Ok(());
+        }
+        let address = Address::of(level).map_err(|error| error.to_string())?;
+        Self::parse(&address).map(drop)
+    }
+
+    fn parse(address: &Address) -> Result<Self, String> {
         let schemes = [("http://", false), ("https://", true)];
+        let text = &*address.secret;
         let found = schemes.iter().find_map(|(scheme, is_secure)| Some((text.strip_prefix(scheme)?, *is_secure)));
-        let (rest, is_secure) = found.ok_or_else(|| format!("`{text}` begins with neither http:// nor https://"))?;
+        let (rest, is_secure) = found.ok_or_else(|| format!("`{address}` begins with neither http:// nor https://"))?;
         let rest = rest.split('#').next().unwrap_or_default();
         let (host, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
         if host.is_empty() || host.contains('@') {
-            return Err(format!("`{text}` has no host, or a user before it"));
+            return Err(format!("`{address}` has no host, or a user before it"));
         }
         // Behind the brackets of an address of IPv6.
         let behind = host.rsplit_once(']').map_or(host, |(_, behind)| behind);
         if behind.split_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_err()) {
-            return Err(format!("`{text}` has a port that is none"));
+            return Err(format!("`{address}` has a port that is not a number up to 65535"));
         }
         let path = if path.starts_with('/') { path.into() } else { format!("/{path}") };
-        Ok(Self { is_secure, host: host.into(), path })
+        Ok(Self { is_secure, host: host.into(), path, written: address.to_string() })
     }
 
     /// A connection to it, by the first of its addresses that takes one.
@@ -81,7 +105,7 @@ impl Url {
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "http{}://{}{}", if self.is_secure { "s" } else { "" }, self.host, self.path)
+        f.write_str(&self.written)
     }
 }
 
@@ -89,22 +113,27 @@ impl fmt::Display for Url {
 ///
 /// # Errors
 /// Where there is no such file, or it is none.
-pub fn trusted_here(version: TlsVersion) -> Result<Tls, String> {
+pub fn trusted_here(versions: &[TlsVersion]) -> Result<Tls, String> {
     let named = env::var_os("SSL_CERT_FILE").map(PathBuf::from);
     let usual = || ROOTS.iter().map(PathBuf::from).find(|path| path.is_file());
     let path =
         named.or_else(usual).ok_or("this system has no file of trusted certificates: name one in SSL_CERT_FILE")?;
     let pem = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    trusting(&pem, &[version]).map_err(|error: Error| format!("{}: {error}", path.display()))
+    trusting(&pem, versions).map_err(|error: Error| format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]
 mod tests {
+    use ascertain_sys::testing;
+
     use super::*;
 
     #[test]
     fn addresses_are_read_or_said_to_be_none() {
-        let url = |text| Url::parse(text).map(|url| (url.is_secure, url.host, url.path));
+        let url = |text: &str| {
+            let address = Address::of(&text.into()).unwrap();
+            Url::parse(&address).map(|url| (url.is_secure, url.host, url.path))
+        };
         let is = |is_secure, host: &str, path: &str| Ok((is_secure, host.to_string(), path.to_string()));
         assert_eq!(url("http://example.com"), is(false, "example.com", "/"));
         assert_eq!(url("https://example.com:8443/a/b?c=d#e"), is(true, "example.com:8443", "/a/b?c=d"));
@@ -122,6 +151,27 @@ mod tests {
             "http://h:x/",
         ] {
             assert!(url(text).is_err(), "{text}");
+            assert!(text == "none" || Url::check(&text.into()).is_err(), "{text}");
         }
+    }
+
+    /// Levels are written down, and so is what went wrong.
+    #[test]
+    fn a_secret_stands_in_a_variable_and_is_never_printed() {
+        let url = Url::accepted();
+        for text in ["https://u:SECRET@host/", "https://host/?token=SECRET", "https://host/#SECRET", "ftp://host", "x"]
+        {
+            assert!(!url.admits(&text.into()), "{text}");
+        }
+        for text in ["none", "http://host", "https://host:8443/a/b", "$PAGE"] {
+            assert!(url.admits(&text.into()), "{text}");
+        }
+        testing::alone_with(&[("PAGE", "https://host/?token=SECRET"), ("WRONG", "ftp://SECRET@host")], || {
+            let of = |name: &str| Url::parse(&Address::of(&name.into()).unwrap());
+            let page = of("$PAGE").unwrap();
+            assert_eq!((&*page.host, &*page.path, page.to_string()), ("host", "/?token=SECRET", "$PAGE".into()));
+            let error = of("$WRONG").unwrap_err();
+            assert!(error.contains("$WRONG") && !error.contains("SECRET"), "{error}");
+        });
     }
 }

@@ -7,15 +7,16 @@ use std::time::Duration;
 use ascertain_sys::clock::now_ns;
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
-use hyper::header::{HOST, HeaderValue};
+use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, HOST, HeaderValue};
 use hyper::{Method, Response, Uri, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::runtime::Runtime;
+use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
-use tokio_rustls::{TlsConnector, rustls};
 
 use super::filling::{Filling, length_bytes};
-use super::watched::{Seen, Watched};
+use super::tls::disagreement;
+use super::watched::{Arrival, Seen, Watched};
 use super::{Protocol, Session, Stream, Tls};
 use crate::{Error, Phase, Phases};
 
@@ -40,6 +41,10 @@ impl Offer {
     }
 }
 
+/// How far a request had come, in [`Error::Broken`], if nothing of its answer arrived. A server that ends a connection
+/// after an answer makes the next request on it end so.
+pub const BEFORE_AN_ANSWER: &str = "before there was an answer";
+
 /// What is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -47,19 +52,25 @@ pub struct Request {
     pub path: String,
     /// How much is sent, by PUT; without, it is a GET.
     pub upload_bytes: Option<u64>,
+    /// Whether the client takes an answer that is compressed in a way that browsers know. Nothing is ever unpacked: the
+    /// answer's length is that of the compressed body.
+    pub takes_compressed: bool,
 }
+
+/// The compressions that browsers ask for.
+const COMPRESSIONS: HeaderValue = HeaderValue::from_static("gzip, deflate, br, zstd");
 
 impl Request {
     /// A GET.
     #[must_use]
     pub fn get(path: &str) -> Self {
-        Self { path: path.into(), upload_bytes: None }
+        Self { path: path.into(), upload_bytes: None, takes_compressed: false }
     }
 
     /// A PUT of as many bytes.
     #[must_use]
     pub fn put(path: &str, bytes: u64) -> Self {
-        Self { path: path.into(), upload_bytes: Some(bytes) }
+        Self { path: path.into(), upload_bytes: Some(bytes), takes_compressed: false }
     }
 }
 
@@ -74,6 +85,8 @@ pub struct Answer {
     pub body_bytes: u64,
     /// All that arrived, with the head and HTTP/2's frames, but without what TLS adds.
     pub received_bytes: u64,
+    /// How the body is compressed, as the answer says; none if it is not.
+    pub compression: Option<String>,
 }
 
 /// An open connection. It does something only while a request is under way.
@@ -86,6 +99,8 @@ pub struct Connection {
     offer: Offer,
     session: Option<Session>,
     seen: Arc<Seen>,
+    /// The same below TLS.
+    wire: Arc<Seen>,
 }
 
 #[derive(Debug)]
@@ -105,18 +120,15 @@ impl Connection {
         stream.set_nodelay(true).and_then(|()| stream.set_nonblocking(true)).map_err(broken)?;
         let socket = stream.try_clone().map_err(broken)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(broken)?;
-        let seen = Arc::new(Seen::default());
+        let [seen, wire] = [(); 2].map(|()| Arc::new(Seen::default()));
         let opening = async {
-            let stream = tokio::net::TcpStream::from_std(stream).map_err(broken)?;
+            let stream = Watched::new(tokio::net::TcpStream::from_std(stream).map_err(broken)?, wire.clone());
             let Some(tls) = &offer.tls else {
                 return Ok((shake_hands(Box::new(stream), offer.protocol, &seen).await?, None));
             };
             let name = ServerName::try_from(name(&offer.host).to_string()).map_err(Error::tls)?;
             let connector = TlsConnector::from(tls.asking_for(offer.protocol));
-            let stream = connector.connect(name, stream).await.map_err(|error| match error.get_ref() {
-                Some(inner) if inner.is::<rustls::Error>() => Error::tls(error),
-                _ => Error::broken("while keys were agreed upon", error),
-            })?;
+            let stream = connector.connect(name, stream).await.map_err(disagreement)?;
             phases.end(Phase::Tls, now_ns());
             let state = stream.get_ref().1;
             match state.alpn_protocol() {
@@ -129,7 +141,7 @@ impl Connection {
             Ok((shake_hands(Box::new(stream), offer.protocol, &seen).await?, session))
         };
         let (sender, session) = within(&runtime, offer.limit, opening)?;
-        Ok(Self { sender, runtime, socket, offer: offer.clone(), session, seen })
+        Ok(Self { sender, runtime, socket, offer: offer.clone(), session, seen, wire })
     }
 
     /// Sends a request and reads the answer to its end. [`Phase::Sent`], [`Phase::FirstByte`] and [`Phase::LastByte`]
@@ -143,17 +155,19 @@ impl Connection {
         let message = message(request, &self.offer)?;
         let (sender, seen) = (&mut self.sender, &self.seen);
         seen.forget();
+        self.wire.forget();
         let mut sent_ns = None;
         let sending = async {
-            let answer =
-                sender.send(message).await.map_err(|error| Error::broken("before there was an answer", error))?;
+            let answer = sender.send(message).await.map_err(|error| Error::broken(BEFORE_AN_ANSWER, error))?;
             phases.end(Phase::FirstByte, now_ns());
             sent_ns = seen.last_sent_ns();
             let (status, version) = (answer.status().as_u16(), version(&answer));
+            let compression = answer.headers().get(CONTENT_ENCODING);
+            let compression = compression.and_then(|name| Some(name.to_str().ok()?.to_string()));
             let body_bytes = length_bytes(answer.into_body()).await;
             let body_bytes = body_bytes.map_err(|error| Error::broken("in the middle of the answer", error))?;
             phases.end(Phase::LastByte, now_ns());
-            Ok(Answer { status, version, body_bytes, received_bytes: seen.received_bytes() })
+            Ok(Answer { status, version, body_bytes, received_bytes: seen.received_bytes(), compression })
         };
         let answer = within(&self.runtime, self.offer.limit, sending);
         // What has no body is gone with the first write; HTTP/2 then writes what it has to acknowledge.
@@ -167,6 +181,12 @@ impl Connection {
     /// From now on it waits for so long at the most.
     pub fn set_limit(&mut self, limit: Duration) {
         self.offer.limit = limit;
+    }
+
+    /// When how much arrived since the last request was sent, with all that TLS adds.
+    #[must_use]
+    pub fn arrivals(&self) -> Vec<Arrival> {
+        self.wire.arrivals()
     }
 
     /// What both sides agreed upon, where there is TLS.
@@ -224,6 +244,9 @@ fn message(request: &Request, offer: &Offer) -> Result<hyper::Request<Filling>, 
     let uri = Uri::builder().scheme(scheme).authority(&*offer.host).path_and_query(&*request.path).build();
     let uri = uri.ok().filter(|_| request.path.starts_with('/')).ok_or_else(path)?;
     *message.method_mut() = method;
+    if request.takes_compressed {
+        message.headers_mut().insert(ACCEPT_ENCODING, COMPRESSIONS);
+    }
     if offer.protocol == Protocol::Http1 {
         message.headers_mut().insert(HOST, HeaderValue::from_str(&offer.host).map_err(|_| path())?);
         *message.uri_mut() = uri.path_and_query().cloned().map(Uri::from).ok_or_else(path)?;

@@ -38,7 +38,7 @@ mod watched;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-pub use client::{Answer, Connection, Offer, Request};
+pub use client::{Answer, BEFORE_AN_ANSWER, Connection, Offer, Request};
 #[cfg(target_os = "linux")]
 pub use kernel_tls::kernel_has_tls;
 pub use misbehaviour::Misbehaviour;
@@ -48,6 +48,7 @@ pub use server::{Served, Server};
 #[cfg(feature = "stores")]
 pub(crate) use tls::serving;
 pub use tls::{CERTIFICATE_PEM, KEY_PEM, Session, Tls, TlsVersion, trusting, trusting_ours};
+pub use watched::Arrival;
 
 /// Both directions of a connection. HTTP works on a boxed stream, so that its code is compiled once and not for every
 /// kind of connection.

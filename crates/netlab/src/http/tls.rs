@@ -1,12 +1,17 @@
 //! TLS with a certificate of ours, or with those that a caller trusts.
 
+use std::io;
 use std::sync::Arc;
 
+use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use tokio_rustls::rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use tokio_rustls::rustls::server::ParsedCertificate;
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{
-    CipherSuite, ClientConfig, CommonState, ProtocolVersion, RootCertStore, ServerConfig, SupportedProtocolVersion,
+    self, AlertDescription, CertificateError, CipherSuite, ClientConfig, CommonState, DigitallySignedStruct,
+    HandshakeKind, ProtocolVersion, RootCertStore, ServerConfig, SignatureScheme, SupportedProtocolVersion,
     crypto::ring,
 };
 
@@ -36,12 +41,15 @@ pub struct Session {
     pub version: TlsVersion,
     /// What encrypts, by its official name: `TLS13_AES_256_GCM_SHA384`.
     pub cipher: String,
+    /// Whether the session goes on from an earlier connection's.
+    pub is_resumed: bool,
 }
 
-/// Whom a client trusts, and which versions of TLS it speaks.
+/// The certificates that a client trusts, and which versions of TLS it speaks. Each connection has a session of its own
+/// unless the client [remembers them](Self::resuming).
 #[derive(Clone, Debug)]
 pub struct Tls {
-    roots: Arc<RootCertStore>,
+    trusted: Vec<CertificateDer<'static>>,
     versions: Vec<TlsVersion>,
     config: Arc<ClientConfig>,
 }
@@ -62,20 +70,43 @@ impl Session {
             ProtocolVersion::TLSv1_3 => TlsVersion::V1_3,
             _ => return None,
         };
-        Some(Self { version, cipher: name(state.negotiated_cipher_suite()?.suite()) })
+        let is_resumed = state.handshake_kind() == Some(HandshakeKind::Resumed);
+        Some(Self { version, cipher: name(state.negotiated_cipher_suite()?.suite()), is_resumed })
     }
 }
 
 impl Tls {
-    fn new(roots: Arc<RootCertStore>, versions: Vec<TlsVersion>, cipher: Option<&str>) -> Result<Self, Error> {
+    fn new(
+        trusted: Vec<CertificateDer<'static>>,
+        versions: Vec<TlsVersion>,
+        cipher: Option<&str>,
+    ) -> Result<Self, Error> {
         let mut provider = ring::default_provider();
         provider.cipher_suites.retain(|suite| cipher.is_none_or(|cipher| name(suite.suite()) == cipher));
-        let config = ClientConfig::builder_with_provider(provider.into())
+        let mut roots = RootCertStore::empty();
+        for certificate in &trusted {
+            roots.add(certificate.clone()).map_err(Error::tls)?;
+        }
+        let provider = Arc::new(provider);
+        let verifier = WebPkiServerVerifier::builder_with_provider(roots.into(), provider.clone()).build();
+        let verifier = Verifier { by_authority: verifier.map_err(Error::tls)?, trusted: trusted.clone() };
+        let mut config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&supported(&versions))
             .map_err(Error::tls)?
-            .with_root_certificates(roots.clone())
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth();
-        Ok(Self { roots, versions, config: config.into() })
+        config.resumption = Resumption::disabled();
+        Ok(Self { trusted, versions, config: config.into() })
+    }
+
+    /// The same, but it remembers sessions: a connection goes on from the session of an earlier one to the same server,
+    /// where the server allows it, as a browser does for a visitor who returns. Clones share what they remember.
+    #[must_use]
+    pub fn resuming(self) -> Self {
+        let mut config = ClientConfig::clone(&self.config);
+        config.resumption = Resumption::in_memory_sessions(256);
+        Self { config: config.into(), ..self }
     }
 
     /// The same, but with this cipher alone, by its name in a [`Session`].
@@ -83,7 +114,7 @@ impl Tls {
     /// # Errors
     /// [`Error::Tls`] where there is none of that name in these versions.
     pub fn with_cipher(self, cipher: &str) -> Result<Self, Error> {
-        Self::new(self.roots, self.versions, Some(cipher))
+        Self::new(self.trusted, self.versions, Some(cipher))
     }
 
     /// What a client says that wants this protocol and no other.
@@ -109,13 +140,90 @@ pub fn trusting_ours(versions: &[TlsVersion]) -> Result<Tls, Error> {
 /// A client that trusts these certificates (PEM), and those that were signed with them.
 ///
 /// # Errors
-/// [`Error::Tls`] for what is no certificate, and without a version.
+/// [`Error::Tls`] for what is no certificate, and without a certificate or a version.
 pub fn trusting(certificates_pem: &[u8], versions: &[TlsVersion]) -> Result<Tls, Error> {
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(certificates_pem) {
-        roots.add(certificate.map_err(Error::tls)?).map_err(Error::tls)?;
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificates_pem).collect();
+    Tls::new(certificates.map_err(Error::tls)?, versions.into(), None)
+}
+
+/// Trusts servers whose certificate an authority signed, and those whose certificate is itself one of the trusted ones.
+///
+/// rustls refuses the second kind if the certificate says that it is an authority, which each one does that
+/// `openssl req -x509` makes. Its name, its time and the signature of the handshake are checked all the same.
+#[derive(Debug)]
+struct Verifier {
+    by_authority: Arc<WebPkiServerVerifier>,
+    trusted: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let by_authority =
+            self.by_authority.verify_server_cert(certificate, intermediates, server_name, ocsp_response, now);
+        match by_authority {
+            // rustls looks at the time first, and then at what the certificate is for.
+            Err(error) if is_authority(&error) && self.trusted.iter().any(|trusted| trusted == certificate) => {
+                verify_server_name(&ParsedCertificate::try_from(certificate)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            other => other,
+        }
     }
-    Tls::new(roots.into(), versions.into(), None)
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.by_authority.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.by_authority.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.by_authority.supported_verify_schemes()
+    }
+}
+
+/// Whether a certificate was refused because it is an authority's and not a server's. rustls has no variant for it.
+fn is_authority(error: &rustls::Error) -> bool {
+    let rustls::Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
+    format!("{other:?}").contains("CaUsedAsEndEntity")
+}
+
+/// Returns why two sides did not agree upon keys, in words, where rustls has only the name of a variant.
+pub(super) fn disagreement(error: io::Error) -> Error {
+    let Some(of_rustls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
+        return Error::broken("while keys were agreed upon", error);
+    };
+    let words = match of_rustls {
+        rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+            "nobody that is trusted here signed the server's certificate"
+        }
+        rustls::Error::InvalidCertificate(CertificateError::Expired) => "the server's certificate has expired",
+        error if is_authority(error) => "the server's certificate is an authority's, and is not itself trusted here",
+        rustls::Error::AlertReceived(AlertDescription::ProtocolVersion) => {
+            "the server does not speak the version that was asked for"
+        }
+        rustls::Error::InvalidMessage(_) => "the server answers with something that is not TLS",
+        _ => return Error::tls(error),
+    };
+    Error::tls(words)
 }
 
 /// Our servers' side: HTTP/2 and HTTP/1.1, as the client likes.
@@ -136,4 +244,90 @@ pub(crate) fn serving(versions: &[TlsVersion]) -> Result<Arc<ServerConfig>, Erro
 
 fn supported(versions: &[TlsVersion]) -> Vec<&'static SupportedProtocolVersion> {
     versions.iter().map(|version| version.supported()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio_rustls::rustls::{ClientConnection, ServerConnection};
+
+    use super::*;
+
+    /// As `openssl req -x509` makes them: each says that it is an authority.
+    const AUTHORITY_PEM: &str = include_str!("testing/authority.pem");
+    const EXPIRED_PEM: &str = include_str!("testing/expired.pem");
+    /// The key of both.
+    const AUTHORITY_KEY_PEM: &str = include_str!("testing/authority-key.pem");
+
+    fn server(certificate_pem: &str) -> Arc<ServerConfig> {
+        let certificate = CertificateDer::from_pem_slice(certificate_pem.as_bytes()).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(AUTHORITY_KEY_PEM.as_bytes()).unwrap();
+        let config = ServerConfig::builder_with_provider(ring::default_provider().into());
+        let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+        Arc::new(config.with_single_cert(vec![certificate], key).unwrap())
+    }
+
+    /// Carries the handshake from one side to the other, in memory. Returns the client's session, or its error.
+    fn shake_hands(client: &Tls, server: &Arc<ServerConfig>, host: &'static str) -> Result<Session, String> {
+        let name = ServerName::try_from(host).unwrap();
+        let mut client = ClientConnection::new(client.asking_for(Protocol::Http1), name).unwrap();
+        let mut server = ServerConnection::new(server.clone()).unwrap();
+        for _ in 0..10 {
+            let mut bytes = Vec::new();
+            while client.wants_write() {
+                client.write_tls(&mut bytes).unwrap();
+            }
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                server.read_tls(&mut rest).unwrap();
+                // The client has refused, which it says itself below.
+                let _ = server.process_new_packets();
+            }
+            bytes.clear();
+            while server.wants_write() {
+                server.write_tls(&mut bytes).unwrap();
+            }
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                client.read_tls(&mut rest).unwrap();
+                let processed = client.process_new_packets();
+                processed.map_err(|error| disagreement(io::Error::other(error)).to_string())?;
+            }
+        }
+        Ok(Session::of(&client).unwrap())
+    }
+
+    #[test]
+    fn a_certificate_of_openssl_is_trusted_where_it_is_named() {
+        let named = |pem: &str| trusting(pem.as_bytes(), &[TlsVersion::V1_2, TlsVersion::V1_3]).unwrap();
+        let client = named(AUTHORITY_PEM);
+        let session = shake_hands(&client, &server(AUTHORITY_PEM), "localhost").unwrap();
+        assert_eq!((session.version, session.is_resumed), (TlsVersion::V1_3, false));
+        let older = trusting(AUTHORITY_PEM.as_bytes(), &[TlsVersion::V1_2]).unwrap();
+        assert!(shake_hands(&older, &server(AUTHORITY_PEM), "localhost").is_ok());
+
+        for (client, server_pem, host, says) in [
+            (&client, AUTHORITY_PEM, "example.com", "example.com"),
+            (&client, EXPIRED_PEM, "localhost", "expired"),
+            (&named(EXPIRED_PEM), EXPIRED_PEM, "localhost", "expired"),
+            (&named(CERTIFICATE_PEM), AUTHORITY_PEM, "localhost", "authority's, and is not itself trusted"),
+        ] {
+            let error = shake_hands(client, &server(server_pem), host).unwrap_err();
+            assert!(error.contains(says) && !error.contains("Other("), "{host}: {error}");
+        }
+    }
+
+    /// What is measured is a first visit, unless a visitor who returns is asked for.
+    #[test]
+    fn a_session_is_resumed_only_by_who_asks_for_it() {
+        let server = server(AUTHORITY_PEM);
+        for version in [TlsVersion::V1_2, TlsVersion::V1_3] {
+            let client = trusting(AUTHORITY_PEM.as_bytes(), &[version]).unwrap();
+            let resumed =
+                |client: &Tls| [(); 3].map(|()| shake_hands(client, &server, "localhost").unwrap().is_resumed);
+            assert_eq!(resumed(&client), [false; 3], "{version:?}");
+            let returning = client.resuming();
+            assert_eq!(resumed(&returning), [false, true, true], "{version:?}");
+            assert_eq!(resumed(&returning.clone())[0], true, "clones share what they remember: {version:?}");
+        }
+    }
 }

@@ -2,14 +2,27 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use ascertain_sys::clock;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// What was seen since it was last forgotten. One thread does all of it; atomics are for the compiler's sake.
+/// Bytes that arrived, at a moment of [`now_ns`](crate::now_ns).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When they were read.
+    pub at_ns: u64,
+    /// How many they were.
+    pub bytes: u64,
+}
+
+/// Only so many arrivals are kept: more than the first flights of any page have.
+const MOST_ARRIVALS: usize = 1 << 14;
+
+/// What was seen since it was last forgotten. One thread does all of it; atomics and the lock are for the compiler's
+/// sake.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     received_bytes: AtomicU64,
@@ -17,10 +30,12 @@ pub(super) struct Seen {
     first_sent_ns: AtomicU64,
     /// When something was last written; 0 if nothing was.
     last_sent_ns: AtomicU64,
+    arrivals: Mutex<Vec<Arrival>>,
 }
 
 impl Seen {
     pub fn forget(&self) {
+        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner).clear();
         for seen in [&self.received_bytes, &self.first_sent_ns, &self.last_sent_ns] {
             seen.store(0, Ordering::Relaxed);
         }
@@ -36,6 +51,18 @@ impl Seen {
 
     pub fn last_sent_ns(&self) -> Option<u64> {
         Some(self.last_sent_ns.load(Ordering::Relaxed)).filter(|ns| *ns > 0)
+    }
+
+    pub fn arrivals(&self) -> Vec<Arrival> {
+        self.arrivals.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn read(&self, bytes: u64) {
+        self.received_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let mut arrivals = self.arrivals.lock().unwrap_or_else(PoisonError::into_inner);
+        if bytes > 0 && arrivals.len() < MOST_ARRIVALS {
+            arrivals.push(Arrival { at_ns: clock::now_ns(), bytes });
+        }
     }
 
     fn write(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
@@ -67,7 +94,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Watched<T> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
-        self.seen.received_bytes.fetch_add((buffer.filled().len() - before) as u64, Ordering::Relaxed);
+        self.seen.read((buffer.filled().len() - before) as u64);
         read
     }
 }

@@ -182,7 +182,11 @@ fn factors() -> Vec<Factor> {
             "endpoint",
             "where the provider's interface is: http[s]://HOST[:PORT]; credentials are looked up elsewhere",
             OURS,
-            Accepts::Address { none: OURS.into(), schemes: ["http://", "https://"].map(String::from).into() },
+            Accepts::Address {
+                none: OURS.into(),
+                schemes: ["http://", "https://"].map(String::from).into(),
+                from_variable: false,
+            },
         ),
         Factor::new(
             "exec",

@@ -8,8 +8,9 @@ mod places;
 
 use std::sync::LazyLock;
 
+use ascertain_engine::claim::{Bound, Claim, Effect, Judging, Test};
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Emulates, Experiment, Factor, Metric, Session, Setup, Spec, TargetError, Unavailable,
+    Accepts, Arm, Better, Emulates, Experiment, Factor, Level, Metric, Session, Setup, Spec, TargetError, Unavailable,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
@@ -17,6 +18,7 @@ use ascertain_sys::machine::Machine;
 #[cfg(not(target_os = "linux"))]
 use crate::links::elsewhere::{is_available, open};
 use crate::links::{self, OURS};
+use crate::url::Url;
 #[cfg(target_os = "linux")]
 use {flows::open, places::is_available};
 
@@ -71,11 +73,11 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Factor::new("measured_ms", "of it, behind that", 120, Accepts::Integers { min: 10, max: 60_000 }),
         Factor::new(
             "url",
-            "a file to download instead of ours, large enough for all of that: http://… or https://…",
+            "a file to download instead of ours, through your own provider: http://… or https://…",
             OURS,
-            Accepts::Anything,
+            Url::accepted(),
         ),
-        Factor::new("speedtest", "the same of a speed test, where there is a url", OURS, Accepts::Anything),
+        Factor::new("speedtest", "the same of a speed test, where there is a url", OURS, Url::accepted()),
     ],
     metrics: [
         Metric::new("throughput", "of one's own download", Unit::BytePerSecond, Better::Higher),
@@ -87,6 +89,11 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     ..Spec::new("favouritism", include_str!("README.md"))
 });
 
+/// Whether both files are somebody's.
+fn is_elsewhere(arm: &Arm) -> bool {
+    arm.point.get("url").is_some_and(|url| *url != OURS.into())
+}
+
 impl Experiment for Favouritism {
     fn spec(&self) -> &Spec {
         &SPEC
@@ -96,6 +103,47 @@ impl Experiment for Favouritism {
     fn table_arms(&self) -> Vec<Arm> {
         let arm = |variant: &str, link| Arm { variant: variant.into(), point: SPEC.default_point().with("link", link) };
         [FAIR, CHEATING].into_iter().flat_map(|link| [ALONE, BESIDE_TEST].map(|variant| arm(variant, link))).collect()
+    }
+
+    /// The emulated link has no part in a download from elsewhere.
+    fn has(&self, arm: &Arm, factor: &str) -> bool {
+        !["link", "rate_mbit_s", "throttled_mbit_s", "rtt_ms"].contains(&factor) || !is_elsewhere(arm)
+    }
+
+    fn settled(&self, factor: &str, level: Level) -> Result<Level, String> {
+        if ["url", "speedtest"].contains(&factor) {
+            Url::check(&level)?;
+        }
+        Ok(level)
+    }
+
+    /// Whether the user's own provider favours speed tests.
+    fn claims_about(&self, arms: &[Arm]) -> Vec<Claim> {
+        let beside = arms.iter().filter(|arm| arm.variant == BESIDE_TEST && is_elsewhere(arm));
+        let claim = |beside: &Arm| {
+            let alone = arms.iter().find(|arm| arm.variant == ALONE && arm.point == beside.point)?;
+            Some(Claim {
+                id: "favouritism.your-provider".into(),
+                says:
+                    "A download is at least 1.2 times as fast while a speed test runs beside it: the provider favours \
+                       speed tests"
+                        .into(),
+                restated:
+                    "In at least half of the trials. Without favour the speed test takes a part of the line, and \
+                           the download is slower."
+                        .into(),
+                tests: vec![Test::Versus {
+                    metric: THROUGHPUT,
+                    candidate: beside.clone(),
+                    baseline: alone.clone(),
+                    scale: Effect::Ratio,
+                    bound: Bound::AtLeast(1.2),
+                }],
+                judging: Judging::Rate,
+                ..Claim::order(&SPEC.id, beside, alone)
+            })
+        };
+        beside.filter_map(claim).collect()
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {

@@ -1,9 +1,11 @@
 //! Downloads beside each other, and how much of each arrives in a while.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::net::{Shutdown, TcpStream};
 use std::rc::Rc;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{iter, thread};
 
@@ -52,7 +54,8 @@ impl Target {
         };
         places.insert(arm.point.clone(), place.clone());
         let streams = if arm.variant == BESIDE_TEST { arm.integer("streams")? as usize } else { 0 };
-        Ok(Self { place, streams, pause: time("pause_ms")? + 2 * time("rtt_ms")?, left_out, measured })
+        let rtt = if place.link.is_some() { time("rtt_ms")? } else { Duration::ZERO };
+        Ok(Self { place, streams, pause: time("pause_ms")? + 2 * rtt, left_out, measured })
     }
 
     /// Bytes a second of one's own download, and of the speed test.
@@ -60,25 +63,24 @@ impl Target {
         let Place { own, test, link } = &*self.place;
         wait(self.pause, stop)?;
         let sources = iter::once(own).chain(iter::repeat_n(test, self.streams));
+        let flows: Vec<Flow> = sources.clone().map(|_| Flow::default()).collect();
         thread::scope(|scope| {
             let (opened, opening) = channel();
             let downloads: Vec<_> = sources
-                .enumerate()
-                .map(|(index, source)| {
+                .zip(&flows)
+                .map(|(source, flow)| {
                     let opened = opened.clone();
-                    scope.spawn(move || download(source, link.as_ref(), index, opened))
+                    scope.spawn(move || flow.download(source, link.as_ref(), opened))
                 })
                 .collect();
             drop(opened);
             // It ends when each has a connection, or none.
-            let mut sockets: Vec<_> = opening.iter().collect();
-            sockets.sort_unstable_by_key(|(index, _)| *index);
-            let are_open = sockets.len() == downloads.len();
-            let seen = if are_open { self.watch(&sockets, stop) } else { Err(failed("no connection")) };
-            // What never began, or ended before it was told to, says why.
-            let is_open = |index| sockets.iter().any(|(of, _)| *of == index);
-            let has_failed = (0..downloads.len()).find(|index| !is_open(*index) || downloads[*index].is_finished());
-            sockets.iter().for_each(|(_, socket)| _ = socket.shutdown(Shutdown::Both));
+            let are_open = opening.iter().count() == downloads.len();
+            let seen = if are_open { self.watch(&flows, stop) } else { Err(failed("no connection")) };
+            // A download that never began, or ended before it was told to, says why.
+            let is_open = |index: usize| flows[index].state().socket.is_some() && !downloads[index].is_finished();
+            let has_failed = (0..downloads.len()).find(|&index| !is_open(index));
+            flows.iter().for_each(Flow::end);
             let mut ends = downloads.into_iter().map(|download| download.join());
             match has_failed.and_then(|index| ends.nth(index)) {
                 Some(Ok(error)) => Err(error),
@@ -88,12 +90,12 @@ impl Target {
         })
     }
 
-    /// What arrives by these connections in the time that counts, a second. The first one is one's own.
-    fn watch(&self, sockets: &[(usize, TcpStream)], stop: &Stop) -> Result<[f64; 2], TargetError> {
+    /// Bytes a second that arrive by these downloads in the time that counts. The first one is one's own.
+    fn watch(&self, flows: &[Flow], stop: &Stop) -> Result<[f64; 2], TargetError> {
         wait(self.left_out, stop)?;
-        let (start_ns, before) = (now_ns(), received_bytes(sockets)?);
+        let (start_ns, before) = (now_ns(), received_bytes(flows)?);
         wait(self.measured, stop)?;
-        let (end_ns, after) = (now_ns(), received_bytes(sockets)?);
+        let (end_ns, after) = (now_ns(), received_bytes(flows)?);
         let throughputs = [0, 1].map(|of| (after[of] - before[of]) as f64 * 1e9 / (end_ns - start_ns) as f64);
         if throughputs[0] == 0.0 {
             return Err(self.place.own.failed("nothing arrived while it was measured: give it more `measured_ms`"));
@@ -102,36 +104,76 @@ impl Target {
     }
 }
 
-/// Opens a connection, hands out its socket, and downloads until that fails, or the socket is shut down.
-fn download(
-    source: &Source,
-    link: Option<&RunningLink>,
-    index: usize,
-    opened: Sender<(usize, TcpStream)>,
-) -> TargetError {
-    let opening = || {
-        let connection = source.open(link)?;
-        let socket = connection.socket().try_clone().map_err(failed)?;
-        Ok((connection, socket))
-    };
-    match opening() {
-        Ok((connection, socket)) => {
-            // Whoever waits for it is there until this ends.
-            _ = opened.send((index, socket));
-            drop(opened);
+/// A download, which goes on over another connection when the server ends one.
+#[derive(Default)]
+struct Flow(Mutex<FlowState>);
+
+#[derive(Default)]
+struct FlowState {
+    /// The connection that is open.
+    socket: Option<TcpStream>,
+    /// Bytes that arrived by those before it.
+    earlier_bytes: u64,
+    is_over: bool,
+}
+
+impl Flow {
+    fn state(&self) -> MutexGuard<'_, FlowState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Downloads until that fails, or until [`end`](Self::end) is called; says when it has its first connection.
+    fn download(&self, source: &Source, link: Option<&RunningLink>, opened: Sender<()>) -> TargetError {
+        let mut opened = Some(opened);
+        let mut download_once = || {
+            let connection = source.open(link)?;
+            self.go_on_with(connection.socket().try_clone().map_err(failed)?)?;
+            // Who waits for it is there until this ends.
+            opened.take().iter().for_each(|opened| _ = opened.send(()));
             source.download(connection)
+        };
+        loop {
+            if let Err(error) = download_once() {
+                return error;
+            }
         }
-        Err(error) => error,
+    }
+
+    /// Takes another connection.
+    fn go_on_with(&self, socket: TcpStream) -> Result<(), TargetError> {
+        let mut state = self.state();
+        if state.is_over {
+            return Err(failed("it was ended"));
+        }
+        if let Some(before) = mem::replace(&mut state.socket, Some(socket)) {
+            state.earlier_bytes += received_bytes_of(&before)?;
+        }
+        Ok(())
+    }
+
+    /// What arrived so far.
+    fn received_bytes(&self) -> Result<u64, TargetError> {
+        let state = self.state();
+        Ok(state.earlier_bytes + state.socket.as_ref().map_or(Ok(0), received_bytes_of)?)
+    }
+
+    fn end(&self) {
+        let mut state = self.state();
+        state.is_over = true;
+        state.socket.iter().for_each(|socket| _ = socket.shutdown(Shutdown::Both));
     }
 }
 
-/// What has arrived by the first connection, and by the others.
-fn received_bytes(sockets: &[(usize, TcpStream)]) -> Result<[u64; 2], TargetError> {
+fn received_bytes_of(socket: &TcpStream) -> Result<u64, TargetError> {
+    let bytes = tcp::info(socket).map_err(failed)?.received_bytes;
+    bytes.ok_or_else(|| failed("this kernel counts no bytes (before Linux 4.1)"))
+}
+
+/// What has arrived by the first download, and by the others.
+fn received_bytes(flows: &[Flow]) -> Result<[u64; 2], TargetError> {
     let mut received_bytes = [0; 2];
-    for (index, socket) in sockets {
-        let bytes = tcp::info(socket).map_err(failed)?.received_bytes;
-        received_bytes[usize::from(*index > 0)] +=
-            bytes.ok_or_else(|| failed("this kernel counts no bytes (before Linux 4.1)"))?;
+    for (index, flow) in flows.iter().enumerate() {
+        received_bytes[usize::from(index > 0)] += flow.received_bytes()?;
     }
     Ok(received_bytes)
 }

@@ -4,9 +4,9 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use ascertain_engine::experiment::{Arm, TargetError, Unavailable};
-use ascertain_netlab::http::{Connection, Offer, Request, Server, TlsVersion};
+use ascertain_netlab::http::{BEFORE_AN_ANSWER, Connection, Offer, Request, Server, TlsVersion};
 use ascertain_netlab::model::{Conditions, Favoured, Throttle, TokenBucket};
-use ascertain_netlab::{Link, Phases, RunningLink, now_ns};
+use ascertain_netlab::{Error, Link, Phases, RunningLink, now_ns};
 
 use super::CHEATING;
 use crate::links::{self, failed};
@@ -79,12 +79,13 @@ impl Source {
     fn ours(link: &RunningLink, port: u16, limit: Duration) -> Result<Self, TargetError> {
         let listener = link.far().listen((link.far().address(), port)).map_err(failed)?;
         let server = Server::start(listener, None).map_err(failed)?;
-        let url = Url { is_secure: false, host: server.address().to_string(), path: PATH.into() };
+        let url = Url::ours(server.address(), PATH);
         Ok(Self { offer: Offer::plain(&url.host, limit), url, server: Some(server) })
     }
 
     fn elsewhere(url: Url, limit: Duration) -> Result<Self, TargetError> {
-        let tls = url.is_secure.then(|| trusted_here(TlsVersion::V1_3)).transpose().map_err(TargetError::Failed)?;
+        let versions = [TlsVersion::V1_2, TlsVersion::V1_3];
+        let tls = url.is_secure.then(|| trusted_here(&versions)).transpose().map_err(TargetError::Failed)?;
         Ok(Self { offer: Offer { tls, ..Offer::plain(&url.host, limit) }, url, server: None })
     }
 
@@ -98,13 +99,16 @@ impl Source {
         Connection::open(stream, &self.offer, &mut Phases::begin(now_ns())).map_err(|error| self.failed(error))
     }
 
-    /// Downloads it, again and again, until that fails.
-    pub fn download(&self, mut connection: Connection) -> TargetError {
+    /// Downloads it, again and again, until that fails. `Ok` means that the server ended the connection after a whole
+    /// answer, as servers do after one answer or after a thousand: the download goes on over another connection.
+    pub fn download(&self, mut connection: Connection) -> Result<(), TargetError> {
+        let mut answers = 0;
         loop {
             match connection.send(&Request::get(&self.url.path), &mut Phases::begin(now_ns())) {
-                Ok(answer) if answer.status == 200 => {}
-                Ok(answer) => return self.failed(format!("status {} instead of 200", answer.status)),
-                Err(error) => return self.failed(error),
+                Ok(answer) if answer.status == 200 => answers += 1,
+                Ok(answer) => return Err(self.failed(format!("status {} instead of 200", answer.status))),
+                Err(Error::Broken { when: BEFORE_AN_ANSWER, .. }) if answers > 0 => return Ok(()),
+                Err(error) => return Err(self.failed(error)),
             }
         }
     }

@@ -1,6 +1,9 @@
 //! Downloads over links and from elsewhere, end to end.
 
+use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ascertain_engine::experiment::{Experiment, Level};
 use ascertain_netlab::http::{Misbehaviour, Server};
@@ -107,6 +110,54 @@ fn somebodys_files_are_downloaded_or_said_not_to_be() {
         let why = is_available(&arm(ALONE, &at(url, test))).unwrap_err().to_string();
         assert!(why.contains(says), "{url} {test}: {why}");
     }
+}
+
+/// Some servers end a connection after each answer, others after a thousand.
+#[test]
+fn a_download_goes_on_over_another_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let counted = accepted.clone();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            counted.fetch_add(1, Ordering::Relaxed);
+            thread::spawn(move || {
+                let mut request = [0; 1 << 12];
+                let head = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nConnection: close\r\n\r\n";
+                // Whoever has been told to end goes away.
+                let _ = stream.read(&mut request);
+                let _ = stream.write_all(&[head.as_bytes(), &[7; 1_000]].concat());
+            });
+        }
+    });
+    let arm = arm(BESIDE_TEST, &[("url", (&*url).into()), ("speedtest", (&*url).into())]);
+    wait_until("each flow has had several connections", || {
+        let seen = retry_until_measured(|| measured(std::slice::from_ref(&arm), 0)).unwrap();
+        assert!(seen.iter().all(|sample| sample.value > 0.0));
+        accepted.load(Ordering::Relaxed) > 20
+    });
+}
+
+/// `--at url` leaves the emulated link out, and asks a question about the user's own provider.
+#[test]
+fn somebodys_provider_is_one_arm_each_and_has_a_claim() {
+    let urls = [("url", Level::from("http://a.example/")), ("speedtest", Level::from("http://b.example/"))];
+    let arms = Favouritism.table_arms().into_iter().map(|arm| {
+        let point = urls.iter().fold(arm.point, |point, (factor, level)| point.with(factor, level.clone()));
+        Favouritism.trimmed(&Arm { point, ..arm })
+    });
+    let mut arms: Vec<Arm> = arms.collect();
+    arms.dedup();
+    arms.sort();
+    arms.dedup();
+    assert_eq!(arms.len(), 2, "{arms:?}");
+    assert!(arms.iter().all(|arm| arm.point.get("rtt_ms").is_none() && arm.point.get("link").is_none()));
+    let claims = Favouritism.claims_about(&arms);
+    assert_eq!(claims.len(), 1);
+    assert_eq!(claims[0].arms(), arms.iter().collect::<Vec<_>>());
+    assert!(Favouritism.claims_about(&Favouritism.table_arms()).is_empty(), "a link of ours is nobody's provider");
 }
 
 #[test]

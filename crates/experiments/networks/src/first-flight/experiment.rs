@@ -3,16 +3,20 @@
 
 mod cliff;
 #[cfg(target_os = "linux")]
+mod flights;
+#[cfg(target_os = "linux")]
 mod pages;
 #[cfg(target_os = "linux")]
 mod places;
 
 use std::sync::LazyLock;
 
+use ascertain_engine::claim::{Claim, Judging, Test};
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Emulates, Experiment, Factor, Metric, Plot, Reduce, Session, Setup, Spec, TargetError,
+    Accepts, Arm, Better, Emulates, Experiment, Factor, Level, Metric, Plot, Reduce, Session, Setup, Spec, TargetError,
     Unavailable,
 };
+use ascertain_engine::predicate::{Comparison, Predicate, Relation};
 use ascertain_engine::unit::Unit;
 use ascertain_netlab::http::Protocol::{self, Http1, Http2};
 use ascertain_netlab::http::TlsVersion::{self, V1_2, V1_3};
@@ -21,6 +25,7 @@ use ascertain_sys::machine::Machine;
 #[cfg(not(target_os = "linux"))]
 use crate::links::elsewhere::{is_available, open};
 use crate::links::{self, OURS};
+use crate::url::Url;
 #[cfg(target_os = "linux")]
 use {pages::open, places::is_available};
 
@@ -82,6 +87,14 @@ const WAYS: [Way; 12] = [
 const SEARCH: u64 = 0;
 const KERNEL: &str = "kernel";
 
+const NEW: &str = "new";
+const RESUMED: &str = "resumed";
+
+/// Whether the arm's page is somebody's.
+fn is_elsewhere(arm: &Arm) -> bool {
+    arm.point.get("url").is_some_and(|url| *url != OURS.into())
+}
+
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     title: "Pages and the first flight: how large one may be before it takes another round trip".into(),
     emulates: Some(Emulates::of("a link between two namespaces of this machine").unless(&["url"])),
@@ -116,7 +129,12 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
             "url",
             "somebody's page instead of one through a link: http://… or https://…",
             OURS,
-            Accepts::Anything,
+            Url::accepted(),
+        ),
+        Factor::one_of(
+            "session",
+            "of TLS: new is a first visit, resumed that of a visitor who returns",
+            [NEW, RESUMED],
         ),
     ],
     metrics: [
@@ -129,13 +147,8 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         Metric::time("round_trip", "how long it took to connect"),
         Metric::new("head", "what came with the page: its head, and HTTP/2's frames", Unit::Byte, Better::Lower),
         Metric::new("body", "the page without it", Unit::Byte, Better::Lower),
-        Metric::new(
-            "over",
-            "by how much the page is larger than what should take one round trip",
-            Unit::Byte,
-            Better::Lower,
-        ),
-        Metric::new("trim", "how much less of it should take a round trip less", Unit::Byte, Better::Lower),
+        Metric::new("over", "how much of the page came behind the first flight", Unit::Byte, Better::Lower),
+        Metric::new("trim", "how much of it came with the last of several flights", Unit::Byte, Better::Lower),
         Metric {
             reduce: Reduce::Sum,
             ..Metric::time("request", "the whole of it by phase, with its connection where that is its own")
@@ -157,6 +170,49 @@ impl Experiment for FirstFlight {
     fn table_arms(&self) -> Vec<Arm> {
         let point = SPEC.default_point().with("bytes", SEARCH);
         WAYS.iter().map(|way| Arm { variant: way.name.into(), point: point.clone() }).collect()
+    }
+
+    /// A link has no part in somebody's page, and what is in the open has no session.
+    fn has(&self, arm: &Arm, factor: &str) -> bool {
+        match factor {
+            "session" => WAYS.iter().any(|way| way.name == arm.variant && way.tls.is_some()),
+            "bytes" | "rtt_ms" | "congestion" => !is_elsewhere(arm),
+            _ => true,
+        }
+    }
+
+    fn settled(&self, factor: &str, level: Level) -> Result<Level, String> {
+        if factor == "url" {
+            Url::check(&level)?;
+        }
+        Ok(level)
+    }
+
+    /// Of somebody's page, the ways that the address allows: its server is not ours to choose.
+    fn chosen(&self, mut arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
+        arms.retain(|arm| are_named || !is_elsewhere(arm) || is_available(arm).is_ok());
+        Ok(arms)
+    }
+
+    /// Whether somebody's page comes with the first flight.
+    fn claims_about(&self, arms: &[Arm]) -> Vec<Claim> {
+        let claim = |arm: &Arm| Claim {
+            id: format!("first-flight.your-page-{}", arm.variant),
+            says: format!("The page comes with the server's first flight, by `{}`", arm.variant),
+            restated: "In at least half of the trials nothing of it came behind the first flight.".into(),
+            tests: vec![Test::Predicate {
+                arm: arm.clone(),
+                predicate: Predicate(vec![Comparison {
+                    metric: OVER,
+                    relation: Relation::AtMost,
+                    bound: 0.0,
+                    in_percent: false,
+                }]),
+            }],
+            judging: Judging::Rate,
+            ..Claim::order(&SPEC.id, arm, arm)
+        };
+        arms.iter().filter(|arm| is_elsewhere(arm)).map(claim).collect()
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {

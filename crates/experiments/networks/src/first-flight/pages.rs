@@ -6,15 +6,18 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ascertain_engine::experiment::{Arm, ArmId, Point, Sample, Samples, Session, Setup, Status, TargetError, Trial};
+use ascertain_engine::finding::Remark;
+use ascertain_engine::run::Now;
 use ascertain_netlab::http::{Connection, Offer, Request, trusting_ours};
 use ascertain_netlab::{Phase, Phases, RunningLink, now_ns, tcp};
 use ascertain_sys::interrupt::Stop;
 
 use super::cliff::{Answer, Cliff, Search, Window};
+use super::flights::Flights;
 use super::places::{LinkKey, Places, Serving, way_of};
 use super::{
-    BODY, CLIFF, HEAD, LATE, MISSED, OVER, PREDICTED, REQUEST, REQUESTS, ROUND_TRIP, ROUND_TRIPS, SEARCH, TIME, TRIM,
-    Way,
+    BODY, CLIFF, HEAD, LATE, MISSED, OVER, PREDICTED, REQUEST, REQUESTS, RESUMED, ROUND_TRIP, ROUND_TRIPS, SEARCH,
+    TIME, TRIM, Way,
 };
 use crate::links::{facts, failed, watched};
 use crate::url::{Url, trusted_here};
@@ -31,6 +34,7 @@ const SMALL_BYTES: u64 = 1_000;
 struct Pages {
     targets: Vec<Target>,
     stop: Stop,
+    now: Now,
 }
 
 pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
@@ -41,7 +45,7 @@ impl Pages {
     fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
         let mut places = Places::default();
         let targets = arms.iter().map(|arm| Target::new(arm, &mut places)).collect::<Result<_, _>>()?;
-        Ok(Self { targets, stop: setup.stop.clone() })
+        Ok(Self { targets, stop: setup.stop.clone(), now: setup.now.clone() })
     }
 }
 
@@ -53,10 +57,12 @@ struct Target {
     way: Way,
     offer: Offer,
     bytes: u64,
-    /// The link's.
-    rtt: Duration,
+    /// The link's; none to what is elsewhere, where it is how long it takes to connect.
+    rtt: Option<Duration>,
     idle: Duration,
     window: Window,
+    /// Whether each connection is to go on from the session of the one before it.
+    resumes: bool,
     /// What encrypts, since the first answer.
     cipher: Option<String>,
 }
@@ -74,6 +80,9 @@ struct Page {
     /// All that came after the request, and in how many segments.
     received_bytes: u64,
     segments: u64,
+    flights: Flights,
+    /// How the body is compressed, if it is.
+    compression: Option<String>,
 }
 
 impl Page {
@@ -93,41 +102,47 @@ impl Page {
         }
     }
 
-    /// By how much the body is larger than what comes with the first flight, and than what takes a round trip less:
-    /// the window doubles with each.
-    fn excess_bytes(&self, window: Window) -> (u64, u64) {
-        let apart = self.apart_bytes().div_ceil(window.segment_bytes.max(1));
-        let room = |flights: u32| {
-            let segments = window.segments.saturating_mul((1 << flights) - 1).saturating_sub(apart);
-            segments.saturating_mul(window.segment_bytes).saturating_sub(self.around_bytes + self.records_bytes)
-        };
-        let less = (1..=MOST_ROUND_TRIPS).map(room).take_while(|room| *room < self.body_bytes).last();
-        (self.body_bytes.saturating_sub(room(1)), less.map_or(0, |room| self.body_bytes - room))
+    /// What is said of it.
+    fn remark(&self, window: Window) -> Remark {
+        Remark::Flights {
+            body_bytes: self.body_bytes,
+            compression: self.compression.clone(),
+            flights: self.flights.count,
+            first_segments: self.flights.first_bytes.div_ceil(window.segment_bytes.max(1)),
+            expected_segments: window.segments,
+            trim_bytes: self.flights.trim_bytes(),
+        }
     }
 }
 
 impl Target {
     fn new(arm: &Arm, places: &mut Places) -> Result<Self, TargetError> {
-        let (way, key) = (way_of(arm)?, LinkKey::of(arm)?);
-        let (rtt, idle) = (Duration::from_millis(key.rtt_ms), Duration::from_millis(arm.integer("idle_ms")?));
+        let way = way_of(arm)?;
+        let (idle, bytes) = (Duration::from_millis(arm.integer("idle_ms")?), arm.integer("bytes").unwrap_or(SEARCH));
+        let segments = arm.integer("window")?;
         let url = Url::of(arm, "url").map_err(TargetError::Failed)?;
         let (server, link, host, limit, tls, stream) = if let Some(url) = url {
             let unreached = |error| TargetError::Failed(format!("{url}: {error}"));
             let (address, stream) = url.connect(PATIENCE / 4).map_err(unreached)?;
-            let tls = way.tls.map(trusted_here).transpose().map_err(TargetError::Failed)?;
+            let tls = way.tls.map(|version| trusted_here(&[version])).transpose().map_err(TargetError::Failed)?;
             (Rc::new(Serving::Elsewhere(url.clone(), address)), None, url.host, PATIENCE, tls, stream)
         } else {
+            let key = LinkKey::of(arm)?;
             let link = places.link(&key).map_err(failed)?;
             let server = places.server(&key, way, &link).map_err(failed)?;
             let tls = way.tls.map(|version| trusting_ours(&[version])).transpose().map_err(failed)?;
             let stream = link.near().connect(server.address()).map_err(failed)?;
-            (server, Some(link), "localhost".into(), PATIENCE + MOST_ROUND_TRIPS * rtt, tls, stream)
+            let limit = PATIENCE + MOST_ROUND_TRIPS * Duration::from_millis(key.rtt_ms);
+            (server, Some(link), "localhost".into(), limit, tls, stream)
         };
+        let rtt = if link.is_some() { Some(Duration::from_millis(arm.integer("rtt_ms")?)) } else { None };
+        let resumes = way.tls.is_some() && arm.point.get("session") == Some(&RESUMED.into());
+        let tls = tls.map(|tls| if resumes { tls.resuming() } else { tls });
         let offer = Offer { protocol: way.protocol, tls, ..Offer::plain(&host, limit) };
         // Both ends are taken to be alike: what we may send in a segment, the server may.
         let segment_bytes = tcp::info(&stream).map_err(failed)?.mss_bytes.into();
-        let window = Window { segments: key.window, segment_bytes };
-        Ok(Self { server, link, way, offer, bytes: arm.integer("bytes")?, rtt, idle, window, cipher: None })
+        let window = Window { segments, segment_bytes };
+        Ok(Self { server, link, way, offer, bytes, rtt, idle, window, resumes, cipher: None })
     }
 
     fn connect(&self) -> Result<TcpStream, TargetError> {
@@ -142,7 +157,8 @@ impl Target {
     /// Asks for a page on a new connection. Another protocol than the variant's, or another cipher than before, is an
     /// error.
     fn fetch(&mut self, bytes: u64) -> Result<Page, TargetError> {
-        let request = Request::get(&self.server.page(bytes)?);
+        let takes_compressed = self.link.is_none();
+        let request = Request { takes_compressed, ..Request::get(&self.server.page(bytes)?) };
         let mut phases = Phases::begin(now_ns());
         let stream = self.connect()?;
         phases.end(Phase::Connect, now_ns());
@@ -168,6 +184,7 @@ impl Target {
         let too_old = || TargetError::Failed("this kernel counts no segments (before Linux 4.6)".into());
         let since = |count: fn(&tcp::Info) -> Option<u64>| count(&after)?.checked_sub(count(&before)?);
         let records = answer.received_bytes.div_ceil(RECORD_BYTES);
+        let rtt = self.rtt.unwrap_or(Duration::from_nanos(connect_ns));
         Ok(Page {
             phases,
             connect_ns,
@@ -177,6 +194,8 @@ impl Target {
             records_bytes: records * self.cipher.as_deref().map_or(0, record_bytes),
             received_bytes: since(|info| info.received_bytes).ok_or_else(too_old)?,
             segments: since(|info| info.received_segments.map(u64::from)).ok_or_else(too_old)?,
+            flights: Flights::of(&connection.arrivals(), rtt),
+            compression: answer.compression,
         })
     }
 
@@ -189,6 +208,11 @@ impl Target {
         }
         if let Some(before) = self.cipher.as_deref().filter(|before| *before != said) {
             return Err(TargetError::Failed(format!("{said} was agreed upon, and before it was {before}")));
+        }
+        // The first connection has no session to go on from.
+        let is_resumed = session.is_some_and(|session| session.is_resumed);
+        if self.resumes && self.cipher.is_some() && !is_resumed {
+            return Err(TargetError::Failed("the server does not let a session be resumed".into()));
         }
         self.cipher = cipher;
         Ok(())
@@ -210,7 +234,7 @@ impl Target {
                 shared_bytes: page.received_bytes.saturating_sub(apart_bytes + bytes),
                 segments: page.segments,
                 // The link is late at times, and never early: what takes another round trip can't be here before.
-                is_fast: page.time_ns < 2 * self.rtt.as_nanos() as u64,
+                is_fast: self.rtt.is_some_and(|rtt| page.time_ns < 2 * rtt.as_nanos() as u64),
             });
         }
         search.cliff().ok_or_else(|| failed("there is no largest page that takes one round trip"))
@@ -243,7 +267,7 @@ impl Session for Pages {
     }
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let target = &mut self.targets[arm];
+        let (target, now) = (&mut self.targets[arm], &self.now);
         watched(target.link.clone().as_deref(), LATE, out, |out| {
             if target.bytes == SEARCH && target.link.is_some() {
                 let cliff = target.cliff(trial.seed, &self.stop)?;
@@ -253,15 +277,15 @@ impl Session for Pages {
                 out.push(REQUESTS, cliff.requests as f64);
             } else {
                 let page = target.fetch(target.bytes)?;
-                let rtt_ns = if target.link.is_some() { target.rtt.as_nanos() as u64 } else { page.connect_ns.max(1) };
-                let (over_bytes, trim_bytes) = page.excess_bytes(target.window);
+                let rtt_ns = target.rtt.map_or(page.connect_ns.max(1), |rtt| rtt.as_nanos() as u64);
+                now.remark(page.remark(target.window));
                 out.push(TIME, page.time_ns as f64);
                 out.push(ROUND_TRIPS, page.time_ns as f64 / rtt_ns as f64);
                 out.push(ROUND_TRIP, page.connect_ns as f64);
                 out.push(HEAD, page.around_bytes as f64);
                 out.push(BODY, page.body_bytes as f64);
-                out.push(OVER, over_bytes as f64);
-                out.push(TRIM, trim_bytes as f64);
+                out.push(OVER, page.flights.over_bytes() as f64);
+                out.push(TRIM, page.flights.trim_bytes() as f64);
                 page.push_phases(out);
             }
             Ok(())

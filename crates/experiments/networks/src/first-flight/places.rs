@@ -64,7 +64,7 @@ impl Way {
 
 /// Whether there is such a link, and the server.
 pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
-    let (way, key) = (way_of(arm).map_err(Unavailable::other)?, LinkKey::of(arm).map_err(Unavailable::other)?);
+    let way = way_of(arm).map_err(Unavailable::other)?;
     match Url::of(arm, "url") {
         Ok(Some(url)) if way.host != Host::Own => return Err(Unavailable::levels(format!("{url} has its own server"))),
         Ok(Some(url)) if way.tls.is_some() != url.is_secure => {
@@ -77,7 +77,7 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
     if let Some(program) = way.program(([127, 0, 0, 1], FIRST_PORT).into()) {
         program.is_installed().map_err(Unavailable::other)?;
     }
-    links::is_available(&key.link())
+    links::is_available(&LinkKey::of(arm).map_err(Unavailable::other)?.link())
 }
 
 /// A server, at the far side of a link or elsewhere.

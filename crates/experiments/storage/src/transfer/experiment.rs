@@ -126,7 +126,7 @@ fn factors() -> Vec<Factor> {
             "where somebody's store takes it, instead of ours behind a link: s3://BUCKET/PREFIX; credentials are looked \
              up as `ascertain put` does",
             OURS,
-            Accepts::Address { none: OURS.into(), schemes },
+            Accepts::Address { none: OURS.into(), schemes, from_variable: false },
         ),
     ]
 }
