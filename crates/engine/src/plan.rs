@@ -287,7 +287,7 @@ fn best_lane<'a, 'l>(lanes: &'l mut Vec<Lane<'a>>, experiment: &'a dyn Experimen
     &mut lanes[index]
 }
 
-/// Marks the arm where it is already, or adds it where there is room.
+/// Marks the arm where it is already, or adds it to a lane of the table's own.
 fn add_table_arm<'a>(
     lanes: &mut Vec<Lane<'a>>,
     experiment: &'a dyn Experiment,
@@ -312,7 +312,9 @@ fn add_table_arm<'a>(
     if found {
         return;
     }
-    let room = lanes.iter().position(|lane| of_experiment(lane) && lane.arms.len() < MAX_ARMS);
+    // Trials of claims hold nothing else, so that claims are decided as soon as they can be.
+    let has_room = |lane: &Lane| of_experiment(lane) && lane.claims.is_empty() && lane.arms.len() < MAX_ARMS;
+    let room = lanes.iter().position(has_room);
     let index = room.unwrap_or_else(|| {
         lanes.push(Lane::new(experiment));
         lanes.len() - 1

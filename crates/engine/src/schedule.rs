@@ -26,8 +26,9 @@ const PROGRESS_NS: u64 = 100_000_000;
 /// Nobody waits for trials that are quicker, once there were a few.
 const SLOW_NS: f64 = 1e8;
 const FEW: u64 = 64;
-/// What a table has at the least before claims that need other trials have every other slice.
-const FIRST_TABLE_TRIALS: u64 = 16;
+/// Tables wait while claims are open, but not in the last fourth of the time: then each has every other slice, lest a
+/// claim that can't be decided leaves a table without a figure.
+const CLAIMS_SHARE: f64 = 0.75;
 /// What a comparison is given, by what it takes at the least: a pair may be lost, and the next ones be slower.
 const ROOM: f64 = 1.25;
 /// Pilots have the first fourth of the time; later no more than half of what has gone by.
@@ -105,6 +106,8 @@ impl<'r, 'a> Schedule<'r, 'a> {
     /// Measures until nobody wants more, the time is up, or somebody interrupts.
     pub fn go(&mut self) -> Result<(), Interrupted> {
         loop {
+            let gone_ns = self.now_ns().saturating_sub(self.time_ns.start) as f64;
+            self.judge.tables_too = gone_ns >= self.max_time().as_nanos() as f64 * CLAIMS_SHARE;
             if self.is_pilots_turn() {
                 self.pilot_next()?;
                 continue;
@@ -142,7 +145,24 @@ impl<'r, 'a> Schedule<'r, 'a> {
         let gone_ns = self.now_ns().saturating_sub(self.time_ns.start);
         let all_ns = self.time_ns.end.saturating_sub(self.time_ns.start);
         let share_ns = (all_ns / PILOTS_SHARE).max(gone_ns / 2);
-        self.piloted < self.is_open.len() && (self.judge.is_comparison() || self.pilots_ns < share_ns)
+        let is_table_that_waits = || self.is_only_table(self.piloted) && self.tables_wait();
+        self.piloted < self.is_open.len()
+            && !is_table_that_waits()
+            && (self.judge.is_comparison() || self.pilots_ns < share_ns)
+    }
+
+    /// Whether nothing but a table wants trials of the lane.
+    fn is_only_table(&self, lane: usize) -> bool {
+        self.judge.open_claims(lane).next().is_none()
+    }
+
+    /// Whether tables wait for claims that are open.
+    fn tables_wait(&self) -> bool {
+        let are_claims_open = (0..self.is_open.len()).any(|lane| {
+            let may_be_measured = self.is_open[lane] || lane >= self.piloted;
+            may_be_measured && !self.is_only_table(lane) && self.judge.wants_more(lane)
+        });
+        are_claims_open && !self.judge.tables_too
     }
 
     /// Opens the next lane, learns what a trial of it costs, and defers what is known not to fit.
@@ -150,6 +170,8 @@ impl<'r, 'a> Schedule<'r, 'a> {
         let (lane, start_ns) = (self.piloted, self.now_ns());
         let pilots = match self.is_open.len() {
             1 => self.judge.config.warmup_trials,
+            // Nothing depends on what a trial of a table costs.
+            _ if self.is_only_table(lane) => self.judge.config.warmup_trials,
             _ => self.judge.config.warmup_trials.max(1),
         };
         self.piloted += 1;
@@ -325,36 +347,32 @@ impl<'r, 'a> Schedule<'r, 'a> {
         Duration::from_nanos(self.time_ns.end.saturating_sub(self.time_ns.start))
     }
 
-    /// The lane that is to have the next slice: tables come first, and when they have enough to be read, take turns
-    /// with whichever expects most log-evidence a second. The choice looks only at the past, so it does not touch
-    /// validity.
+    /// The lane that is to have the next slice: of those with claims the one that expects most log-evidence a second,
+    /// then the table that has fewest trials. The choice looks only at the past, so it does not touch validity.
     fn choose(&mut self) -> Option<usize> {
         if self.time_left_ns() == 0 || self.stop.is_asked() {
             return None;
         }
-        let mut best = None;
-        for number in 0..self.is_open.len() {
-            if !self.is_open[number] {
-                continue;
-            }
-            if !self.judge.wants_more(number) {
-                self.close(number);
-                continue;
-            }
-            let lane = &self.judge.lanes[number];
-            let growth: f64 = self.judge.open_claims(number).map(ClaimJudge::expected_growth).sum();
-            let promise = growth / lane.cost_ns.max(1.0);
-            let is_tables_turn = lane.trials < FIRST_TABLE_TRIALS || self.slices.is_multiple_of(2);
-            let score = match lane.table_waits(&self.judge.config) {
-                true if is_tables_turn => f64::MAX / (lane.trials as f64 + 2.0),
-                true => promise.max(f64::MIN_POSITIVE),
-                false => promise,
-            };
-            if best.is_none_or(|(_, most)| score > most) {
-                best = Some((number, score));
+        for lane in 0..self.is_open.len() {
+            if self.is_open[lane] && !self.judge.wants_more(lane) {
+                self.close(lane);
             }
         }
-        best.map(|(number, _)| number)
+        let tables_wait = self.tables_wait();
+        let is_tables_turn = !tables_wait && self.slices.is_multiple_of(2);
+        let score = |lane: usize| {
+            let table = 1.0 / (self.judge.lanes[lane].table_trials as f64 + 2.0);
+            if self.is_only_table(lane) {
+                // Behind every claim, or before all of them.
+                return (!tables_wait).then_some(if is_tables_turn { f64::MAX * table } else { -1.0 / table });
+            }
+            let growth: f64 = self.judge.open_claims(lane).map(ClaimJudge::expected_growth).sum();
+            Some(growth / self.judge.lanes[lane].cost_ns.max(1.0))
+        };
+        let open = (0..self.is_open.len()).filter(|&lane| self.is_open[lane]);
+        let scored = open.filter_map(|lane| Some((lane, score(lane)?)));
+        // Of several that are equal, the first.
+        scored.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(lane, _)| lane)
     }
 
     fn slice(&mut self, lane: usize) -> Result<(), Interrupted> {

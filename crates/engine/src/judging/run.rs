@@ -22,6 +22,8 @@ pub(crate) struct RunJudge<'a> {
     pub claims: Vec<ClaimJudge>,
     pub observations: Observations,
     pub config: Config,
+    /// Whether tables are measured although claims are open: late in a run, lest it ends without them.
+    pub tables_too: bool,
     /// Blocks that are not judged yet, in the order in which they were given out, with the record where it has come: it
     /// waits for those before it, since a verdict from what came first could leave out what is slow.
     issued: VecDeque<(Block, Option<TrialRecord>)>,
@@ -43,6 +45,8 @@ pub(crate) struct Lane<'a> {
     pub table: Slots,
     /// Trials that counted.
     pub trials: u64,
+    /// Those of them that held all arms of the table.
+    pub table_trials: u64,
     /// The cost of a trial, from the pilot on.
     pub cost_ns: f64,
 }
@@ -50,7 +54,8 @@ pub(crate) struct Lane<'a> {
 impl<'a> Lane<'a> {
     pub fn new(experiment: &'a dyn Experiment) -> Lane<'a> {
         let (arms, observations, evidence, claims) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Lane { experiment, arms, observations, evidence, claims, table: Slots::default(), trials: 0, cost_ns: 0.0 }
+        let (table, trials, table_trials) = (Slots::default(), 0, 0);
+        Lane { experiment, arms, observations, evidence, claims, table, trials, table_trials, cost_ns: 0.0 }
     }
 
     /// The arm's slot, added when it is new.
@@ -70,7 +75,7 @@ impl<'a> Lane<'a> {
 
     /// Whether a table still waits for trials of this lane.
     pub fn table_waits(&self, config: &Config) -> bool {
-        config.table_trials.is_some_and(|wanted| self.trials < wanted) && !self.table.is_empty()
+        config.table_trials.is_some_and(|wanted| self.table_trials < wanted) && !self.table.is_empty()
     }
 }
 
@@ -82,6 +87,7 @@ impl<'a> RunJudge<'a> {
             claims,
             observations,
             config,
+            tables_too: false,
             issued: VecDeque::new(),
             values: Vec::new(),
             scratch: Values::default(),
@@ -114,7 +120,11 @@ impl<'a> RunJudge<'a> {
         let with_table = match (self.config.exact_trials, self.config.table_trials) {
             // Also where a claim was closed because one of its arms failed: the others go on.
             (Some(_), _) => true,
-            (None, Some(_)) => lane.table_waits(&self.config),
+            // Claims come first; the table of a comparison is what it compares.
+            (None, Some(_)) => {
+                let is_its_turn = claims.is_empty() || self.tables_too || self.is_comparison();
+                is_its_turn && lane.table_waits(&self.config)
+            }
             (None, None) => !claims.is_empty(),
         };
         if with_table { claims.union(lane.table) } else { claims }
@@ -203,6 +213,8 @@ impl<'a> RunJudge<'a> {
         let lane = &mut self.lanes[lane];
         let metrics = &lane.experiment.spec().metrics;
         lane.trials += 1;
+        let held: Slots = record.measured.iter().map(|arm| arm.slot).collect();
+        lane.table_trials += u64::from(held.contains(lane.table));
         self.values.clear();
         self.values.resize(lane.arms.len() * metrics.len(), Bounds::NONE);
         let mut is_interrupted = false;
@@ -223,7 +235,7 @@ impl<'a> RunJudge<'a> {
             number,
             values: &self.values,
             metrics: metrics.len(),
-            held: record.measured.iter().map(|arm| arm.slot).collect(),
+            held,
             last: record.measured.last().map(|arm| arm.slot),
             is_interrupted,
             whole_ns: record.whole_ns(),

@@ -11,7 +11,7 @@ use crate::claim::{Bound, Claim, Effect, Judging, Test};
 use crate::experiment::{Arm, Experiment, Level, Metric, Point, Samples, Session, Setup, Spec, TargetError};
 use crate::finding::Unavailable;
 use crate::outcome::{ClaimResult, Verdict};
-use crate::plan::{self, Config, Grouping, Plan};
+use crate::plan::{self, Config, Grouping, Plan, Table};
 use crate::predicate::{Comparison, Predicate, Relation};
 use crate::run::Silent;
 
@@ -125,17 +125,29 @@ fn results(
     now: Now,
 ) -> Vec<ClaimResult> {
     let plan = Plan { claims, tables: vec![], commands: vec![], config };
+    carried_out(remote, &plan, executor, time, now).0
+}
+
+/// What comes of a plan on an experiment: results of the claims, and how many trials each lane had for its table.
+fn carried_out(
+    remote: &Remote,
+    plan: &Plan,
+    executor: &mut dyn Executor,
+    time: (Range<u64>, &dyn Clock),
+    now: Now,
+) -> (Vec<ClaimResult>, Vec<u64>) {
     let registry: [&dyn Experiment; 1] = [remote];
     let machine = Machine::default();
     let lack = |experiment: &dyn Experiment, arm: &Arm| experiment.available(arm, &machine).err();
-    let (mut judge, _) = plan::lanes(&plan, &registry, &machine, Grouping::ByPlan, &lack).unwrap();
+    let (mut judge, _) = plan::lanes(plan, &registry, &machine, Grouping::ByPlan, &lack).unwrap();
     let facts =
         RunFacts { registry: &registry, machine: &machine, cpu_times: None, commands: &[], run_id: "", seed: 0 };
     let (stop, mut silent) = (Stop::default(), Silent);
     let mut schedule = Schedule::new(executor, &mut judge, None, &facts, (&stop, &mut silent), time, now);
     assert!(schedule.go().is_ok());
     judge.lose_the_rest(None);
-    judge.results()
+    let of_tables = judge.lanes.iter().map(|lane| lane.table_trials).collect();
+    (judge.results(), of_tables)
 }
 
 /// Whether the candidate is 1.5 times as fast as the baseline in half of the pairs, whether it takes at most 1.5 ns
@@ -217,11 +229,14 @@ fn records_that_never_come_count_against_both() {
     assert!(right.iter().filter(|claims| **claims == 3).count() > 8, "{right:?}");
 }
 
-/// What each opening and each trial takes, by a clock that nothing else moves. The first arm wins them all.
+/// The time that each opening takes, each trial, and each arm of a trial, by a clock that nothing else moves. The first
+/// arm wins: every time, or every other time.
 struct Costly<'c> {
     now_ns: &'c Cell<u64>,
     opening_ns: u64,
     trial_ns: u64,
+    arm_ns: u64,
+    always_wins: bool,
 }
 
 impl Executor for Costly<'_> {
@@ -233,15 +248,16 @@ impl Executor for Costly<'_> {
     fn close(&mut self, _: usize) {}
 
     fn run(&mut self, block: Block, record: &mut TrialRecord) {
-        self.now_ns.update(|now_ns| now_ns + self.trial_ns);
+        let elapsed_ns = self.trial_ns + self.arm_ns * block.arms.iter().count() as u64;
+        self.now_ns.update(|now_ns| now_ns + elapsed_ns);
         let mut samples = Samples::default();
+        let wins = self.always_wins || block.trial.is_multiple_of(2);
         let measured = block.arms.iter().enumerate().map(|(index, slot)| {
-            samples.push(0, if slot == 0 { 1.0 } else { 2.0 });
+            samples.push(0, if (slot == 0) == wins { 1.0 } else { 2.0 });
             MeasuredArm { slot, start_ns: 1, samples: index..index + 1 }
         });
         let measured = measured.collect();
-        *record =
-            TrialRecord { block: Some(block), measured, samples, elapsed_ns: self.trial_ns, ..TrialRecord::default() };
+        *record = TrialRecord { block: Some(block), measured, samples, elapsed_ns, ..TrialRecord::default() };
     }
 }
 
@@ -256,7 +272,7 @@ fn judged_within(seconds: u64, claims: u64, opening_ns: u64, trial_ns: u64) -> V
     };
     let claims: Vec<Claim> = (0..claims).map(claim).collect();
     let (config, now_ns) = (Config { error: 0.01, ..Config::default() }, Cell::new(0));
-    let mut executor = Costly { now_ns: &now_ns, opening_ns, trial_ns };
+    let mut executor = Costly { now_ns: &now_ns, opening_ns, trial_ns, arm_ns: 0, always_wins: true };
     results(&remote, claims, config, &mut executor, (0..seconds * 1_000_000_000, &now_ns), Now::default())
 }
 
@@ -294,4 +310,33 @@ fn no_error_is_advised_that_takes_too_long_as_well() {
     assert_eq!(none, None);
     let (_, at_error) = too_long(trials);
     assert!(at_error.is_some_and(|at| at.trials < trials), "{at_error:?} of {trials}");
+}
+
+/// Twelve servers that are installed, and three claims about two of them each. A trial of all of them takes 6 s, of
+/// which 14 would be needed.
+#[test]
+fn a_wide_table_keeps_no_claim_from_its_verdict() {
+    const ARM_NS: u64 = 500_000_000;
+    let remote = Remote(Spec { id: "remote".into(), metrics: vec![Metric::time("time", "")], ..Spec::default() });
+    let arm = |number: u64| Arm { variant: format!("server-{number}"), point: Point::default() };
+    let run = |always_wins| {
+        let claim = |number: u64| {
+            let claim = Claim::order(&format!("claim-{number}"), &arm(2 * number), &arm(2 * number + 1));
+            Claim { experiment: "remote".into(), judging: Judging::Rate, rate: 0.5, ..claim }
+        };
+        let tables = vec![Table { experiment: "remote".into(), arms: (0..12).map(arm).collect() }];
+        let config = Config { error: 0.001, table_trials: Some(100), ..Config::default() };
+        let plan = Plan { claims: (0..3).map(claim).collect(), tables, commands: vec![], config };
+        let now_ns = Cell::new(0);
+        let mut executor = Costly { now_ns: &now_ns, opening_ns: 0, trial_ns: 0, arm_ns: ARM_NS, always_wins };
+        carried_out(&remote, &plan, &mut executor, (0..80 * 1_000_000_000, &now_ns), Now::default())
+    };
+    let (results, of_tables) = run(true);
+    assert!(results.iter().all(|claim| claim.verdict != Verdict::Undecided), "{results:?}");
+    assert!(results.iter().all(|claim| claim.verdict != Verdict::Deferred), "{results:?}");
+    assert!(of_tables.iter().all(|trials| *trials > 0), "the table has the time that is left: {of_tables:?}");
+    // Claims that can't be decided leave the last fourth of the time to the table, which then has all of its arms.
+    let (results, of_tables) = run(false);
+    assert!(results.iter().all(|claim| claim.verdict == Verdict::Undecided), "{results:?}");
+    assert!(of_tables.iter().all(|trials| *trials > 0), "{of_tables:?}");
 }

@@ -189,27 +189,6 @@ fn a_table_and_a_claim_take_turns() {
     assert!(outcome.interrupted, "the table goes on");
 }
 
-/// Tables come first; this one never has a few trials.
-#[test]
-fn a_claim_whose_turn_never_came_says_so() {
-    fn slow(_: &str, _: &Trial) -> Result<f64, TargetError> {
-        take(Duration::from_millis(20));
-        Ok(1.0)
-    }
-    let mut table = Scripted::new(&["slow"], slow);
-    table.spec.id = "table".into();
-    let quick = Scripted::new(&["quick"], noisy);
-    let claims = vec![quick.predicate("quick", "quick", "time <= 2 ns", 0.5)];
-    let tables = vec![Table { experiment: "table".into(), arms: vec![arm("slow")] }];
-    let config = Config { max_time: Duration::from_millis(200), table_trials: Some(1_000_000), ..Config::default() };
-    let registry: [&dyn Experiment; 2] = [&table, &quick];
-    let ran =
-        run(&Plan { tables, ..plan(claims, config) }, &registry, Recording::None, &Default::default(), &mut Silent);
-    let outcome = ran.unwrap().outcome;
-    assert_eq!((outcome.claims[0].verdict, outcome.claims[0].trials), (Verdict::Deferred, 0));
-    assert_eq!(outcome.claims[0].reasons, [Reason::TimeUp { was_tried: true, all_tried_ns: None }]);
-}
-
 #[test]
 fn errors_are_shared_and_kept_to() {
     let claims = || {

@@ -109,7 +109,8 @@ fn curves_and_matrices_come_back_from_both_files() {
     // A claim of the trial's one number: the median of what all servers had.
     let claim = Scripted::new(&[], |_, _| Ok(0.0)).predicate("fast", "a", "time > 0 ns", 0.5);
     let predicate = Predicate::parse("rate >= 1 B/s", &swept.0.metrics).unwrap();
-    let tests = vec![ascertain_engine::claim::Test::Predicate { arm: arm("a"), predicate }];
+    let of_arm = |variant| ascertain_engine::claim::Test::Predicate { arm: arm(variant), predicate: predicate.clone() };
+    let tests = vec![of_arm("a"), of_arm("b")];
     let claim = ascertain_engine::claim::Claim { experiment: "swept".into(), tests, ..claim };
     let config = Config { exact_trials: Some(TRIALS), ..Config::default() };
     let ran = record(&[&swept], &Plan { tables, ..plan(vec![claim], config) });

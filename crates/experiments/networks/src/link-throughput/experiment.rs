@@ -10,8 +10,9 @@ mod throughputs;
 
 use std::sync::LazyLock;
 
+use ascertain_engine::claim::{Bound, Claim, Effect, Judging, Test};
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Emulates, Experiment, Factor, Metric, Plot, Reduce, Session, Setup, Spec, TargetError,
+    Accepts, Arm, Better, Emulates, Experiment, Factor, Level, Metric, Plot, Reduce, Session, Setup, Spec, TargetError,
     Unavailable,
 };
 use ascertain_engine::unit::Unit;
@@ -122,6 +123,11 @@ fn metrics() -> Vec<Metric> {
     own.into_iter().chain(links::metrics()).collect()
 }
 
+/// Whether the arm's network is somebody's.
+fn is_elsewhere(arm: &Arm) -> bool {
+    arm.point.get("listener").is_some_and(|listener| *listener != OURS.into())
+}
+
 impl Experiment for LinkThroughput {
     fn spec(&self) -> &Spec {
         &SPEC
@@ -136,6 +142,39 @@ impl Experiment for LinkThroughput {
         let credit = credit.into_iter().fold(point.clone(), |point, (factor, level)| point.with(factor, level));
         let arms = ways.iter().flat_map(|point| [OWN, IPERF3].map(|variant| arm(variant, point.clone())));
         arms.chain([arm(OWN, credit)]).collect()
+    }
+
+    /// A network that is real has its own rate, round trip and credit.
+    fn has(&self, arm: &Arm, factor: &str) -> bool {
+        !["rate_mbit_s", "rtt_ms", "burst_kb", "refill_mbit_s"].contains(&factor) || !is_elsewhere(arm)
+    }
+
+    /// Whether one connection fills the user's own network.
+    fn claims_about(&self, arms: &[Arm]) -> Vec<Claim> {
+        let is_one = |arm: &&Arm| is_elsewhere(arm) && arm.point.get("streams") == Some(&1.into());
+        let claim = |one: &Arm| {
+            let four = Arm { point: one.point.clone().with("streams", 4), ..one.clone() };
+            let way = one.point.get("direction").map(Level::to_string).unwrap_or_default();
+            Claim {
+                id: format!("link-throughput.your-network-{way}"),
+                says: format!(
+                    "One connection ({way}) carries at least 0.9 times as much as four: it fills the network"
+                ),
+                restated: "In at least half of the trials.".into(),
+                tests: vec![Test::Versus {
+                    metric: THROUGHPUT,
+                    candidate: one.clone(),
+                    baseline: four.clone(),
+                    scale: Effect::Ratio,
+                    bound: Bound::AtLeast(0.9),
+                }],
+                judging: Judging::Rate,
+                ..Claim::order(&SPEC.id, one, &four)
+            }
+        };
+        let mut claims: Vec<Claim> = arms.iter().filter(is_one).map(claim).collect();
+        claims.dedup_by(|one, other| one.id == other.id);
+        claims
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {

@@ -83,6 +83,9 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
 
 /// What a full bucket lets through at once, where the arm has one.
 pub fn bucket_of(arm: &Arm) -> Result<Option<TokenBucket>, TargetError> {
+    if listener_of(arm).is_some() {
+        return Ok(None);
+    }
     let burst_bytes = arm.integer("burst_kb")? * 1_000;
     let rate_bits_per_s = arm.integer("refill_mbit_s")? * 1_000_000;
     Ok((burst_bytes > 0).then_some(TokenBucket { burst_bytes, rate_bits_per_s }))

@@ -114,7 +114,8 @@ impl Throughputs {
             let ms = |factor| arm.integer(factor).map(Duration::from_millis);
             // What came before is to have arrived, and the credit to be whole again.
             let fill_s = bucket_of(arm)?.map(|bucket| bucket.burst_bytes as f64 * 8.0 / bucket.rate_bits_per_s as f64);
-            let pause = ms("pause_ms")? + 2 * ms("rtt_ms")? + Duration::from_secs_f64(fill_s.unwrap_or(0.0));
+            let rtt = if place.link.is_some() { ms("rtt_ms")? } else { Duration::ZERO };
+            let pause = ms("pause_ms")? + 2 * rtt + Duration::from_secs_f64(fill_s.unwrap_or(0.0));
             targets.push(Target { place, plan: plan_of(arm)?, is_iperf3: arm.variant == IPERF3, pause });
         }
         Ok(Self { targets, stop: setup.stop.clone() })
