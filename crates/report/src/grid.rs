@@ -100,13 +100,33 @@ impl Grid {
     pub fn without_empty_columns(mut self) -> Grid {
         let empty = |index: usize| self.rows.iter().all(|row| row[index].text().is_empty());
         let kept: Vec<bool> = (0..self.columns.len()).map(|index| !empty(index)).collect();
+        self.keep(&kept);
+        self
+    }
+
+    /// Takes away those of the columns that `may_go` that are the same in each of several rows. Returns them as
+    /// headings with their one value: "exit 0".
+    pub fn without_constant_columns(&mut self, may_go: impl Fn(usize, &str) -> bool) -> Vec<String> {
+        let Some((first, others @ [_, ..])) = self.rows.split_first() else { return Vec::new() };
+        let is_constant = |index: usize| others.iter().all(|row| row[index] == first[index]);
+        let goes = |index: usize| {
+            let heading = &self.columns[index].heading;
+            may_go(index, heading) && is_constant(index) && !first[index].text().is_empty()
+        };
+        let kept: Vec<bool> = (0..self.columns.len()).map(|index| !goes(index)).collect();
+        let said = kept.iter().enumerate().filter(|(_, is_kept)| !**is_kept);
+        let said = said.map(|(index, _)| format!("{} {}", self.columns[index].heading, first[index].text())).collect();
+        self.keep(&kept);
+        said
+    }
+
+    fn keep(&mut self, kept: &[bool]) {
         let mut flags = kept.iter().cycle();
         self.columns.retain(|_| *flags.next().unwrap_or(&true));
         for row in &mut self.rows {
             let mut flags = kept.iter();
             row.retain(|_| *flags.next().unwrap_or(&true));
         }
-        self
     }
 }
 

@@ -13,6 +13,12 @@ pub enum Error {
         /// The rate that was given.
         rate: f64,
     },
+    /// A rate so close to 0 that no number of trials that a computer can count says anything of it.
+    #[error("the rate {rate:e} is too small to be judged: the smallest that can be is {LEAST_RATE:e}")]
+    RateTooSmall {
+        /// The rate that was given.
+        rate: f64,
+    },
     /// An error probability that is not strictly between 0 and 1: no verdict is free of error.
     #[error(
         "the error must lie strictly between 0 and 1, but is {error}: a smaller error needs more trials, 0.001 is usual"
@@ -63,9 +69,17 @@ fn is_inside(value: f64) -> bool {
     value > 0.0 && value < 1.0
 }
 
+/// Below this rate the searches for a boundary would leave the range of a double. Even a rate of 2^-64 would take more
+/// trials than can be counted.
+const LEAST_RATE: f64 = 1e-100;
+
 /// The rate, if it lies within (0, 1).
 pub(crate) fn check_rate(rate: f64) -> Result<f64, Error> {
-    if is_inside(rate) { Ok(rate) } else { Err(Error::Rate { rate }) }
+    match rate {
+        rate if !is_inside(rate) => Err(Error::Rate { rate }),
+        rate if rate < LEAST_RATE => Err(Error::RateTooSmall { rate }),
+        rate => Ok(rate),
+    }
 }
 
 /// The error probability, if it lies within (0, 1).

@@ -1,5 +1,6 @@
 //! Options that `compare` and `slo` share: how a command is started and what goes around it.
 
+use clap::ValueHint;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -43,11 +44,12 @@ pub struct Starting {
     pub no_shell: bool,
     /// Standard input of each command: a file, or `null` for none [default: null]
     #[arg(long, value_name = "WHERE", value_parser = input, hide_default_value = true, default_value = "null",
-          help_heading = "Commands")]
+          value_hint = ValueHint::FilePath, help_heading = "Commands")]
     pub input: Input,
     /// Where the output goes: `null`, `pipe` (read and thrown away), `inherit` (shown here, in place of the line of
     /// progress), or a file (once for all commands, or one for each) [default: null]
-    #[arg(long, value_name = "WHERE", value_parser = output, help_heading = "Commands")]
+    #[arg(long, value_name = "WHERE", value_parser = output, value_hint = ValueHint::FilePath,
+          help_heading = "Commands")]
     output: Vec<Output>,
     /// Show what the commands print: the same as --output inherit
     #[arg(long, conflicts_with = "output", help_heading = "Commands")]

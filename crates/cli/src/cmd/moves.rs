@@ -19,6 +19,7 @@ use ascertain_engine::unit::{Unit, parse_quantity};
 use ascertain_report::moving::{Moves, sentence, share};
 use ascertain_report::progress::Line;
 use ascertain_sys::interrupt;
+use clap::ValueHint;
 
 use crate::options::{Display, Format, Word, duration, one_of};
 use crate::output;
@@ -41,11 +42,11 @@ const CREDENTIALS: &str = "Credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_
 #[command(after_long_help = CREDENTIALS)]
 pub struct Put {
     /// Files and folders; `-` is standard input; a pipe is read to its end, as that is
-    #[arg(value_name = "SOURCE", required = true)]
+    #[arg(value_name = "SOURCE", required = true, value_hint = ValueHint::AnyPath)]
     from: Vec<OsString>,
     /// s3://BUCKET/NAME, gs://BUCKET/NAME, az://CONTAINER/NAME, https://ACCOUNT.blob.core.windows.net/CONTAINER/NAME or
     /// a path; with a slash at its end files keep their names behind it
-    #[arg(value_name = "DEST")]
+    #[arg(value_name = "DEST", value_hint = ValueHint::AnyPath)]
     to: OsString,
     /// The media type, instead of what the name's ending says
     #[arg(long, value_name = "TYPE")]
@@ -65,10 +66,10 @@ pub struct Put {
 pub struct Get {
     /// s3://BUCKET/NAME, gs://BUCKET/NAME, az://CONTAINER/NAME, https://… or a path; with a slash at its end everything
     /// whose name begins so
-    #[arg(value_name = "SOURCE")]
+    #[arg(value_name = "SOURCE", value_hint = ValueHint::AnyPath)]
     from: OsString,
     /// A file or a folder; `-` is standard output
-    #[arg(value_name = "DEST")]
+    #[arg(value_name = "DEST", value_hint = ValueHint::AnyPath)]
     to: OsString,
     #[command(flatten)]
     moving: Moving,

@@ -15,6 +15,7 @@ mod continuing;
 #[cfg(target_os = "linux")]
 mod dns;
 mod documents;
+mod every_option;
 mod exports;
 mod history;
 mod hyperfine;

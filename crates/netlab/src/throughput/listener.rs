@@ -1,11 +1,11 @@
 //! The far side: waits for clients, and does what they ask for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, PipeReader, PipeWriter, Read};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,8 @@ use crate::Error;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// So many may be about to say who they are, or be a flow.
 const MOST_CONNECTIONS: usize = 2 * MOST_STREAMS as usize + 64;
+/// So many from one address may be about to say who they are: all flows of a client, and a few more.
+const MOST_WAITING: usize = 2 * MOST_STREAMS as usize + 8;
 
 /// What a listener does at the most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,17 +159,22 @@ impl Drop for Listener {
 /// Until the other end of the pipe is closed.
 fn accept(listener: &TcpListener, woken: &PipeReader, shared: &Arc<Shared>) {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
+    let mut waiting = Waiting::default();
     while !shared.is_over() {
         let _ = poll(&mut [PollFd::new(listener, PollFlags::IN), PollFd::new(woken, PollFlags::IN)], None);
         threads.retain(|thread| !thread.is_finished());
         match listener.accept() {
-            Ok((stream, _)) if shared.connections.load(Ordering::Relaxed) < MOST_CONNECTIONS => {
+            Ok((stream, peer)) => {
+                let stream = Arc::new(stream);
+                let is_full = shared.connections.load(Ordering::Relaxed) >= MOST_CONNECTIONS;
+                if !waiting.admit(&stream, peer.ip(), is_full) {
+                    continue;
+                }
                 let connection = Connection::new(shared.clone());
                 let name = thread::Builder::new().name("netlab-throughput".into());
                 // Where there is no thread left it is hung up on.
                 threads.extend(name.spawn(move || _ = connection.serve(stream)));
             }
-            Ok(_) => {}
             Err(error) if is_nothing_yet(&error) => {}
             // No descriptors left, perhaps: others must end first.
             Err(_) => thread::sleep(LOOK),
@@ -175,6 +182,31 @@ fn accept(listener: &TcpListener, woken: &PipeReader, shared: &Arc<Shared>) {
     }
     for thread in threads {
         let _ = thread.join();
+    }
+}
+
+/// The connections that have not said the token yet, the oldest first.
+#[derive(Default)]
+struct Waiting(VecDeque<(IpAddr, Weak<TcpStream>)>);
+
+impl Waiting {
+    /// Whether one more may wait. Where there are too many, from its address or in all, the one that has waited longest
+    /// is hung up on for it: whoever has the token says so at once, and strangers who say nothing keep nobody out.
+    fn admit(&mut self, stream: &Arc<TcpStream>, peer: IpAddr, is_full: bool) -> bool {
+        self.0.retain(|(_, stream)| stream.strong_count() > 0);
+        let of_peer = self.0.iter().filter(|(of, _)| *of == peer).count();
+        let must_go = match (of_peer >= MOST_WAITING, is_full) {
+            (true, _) => self.0.iter().position(|(of, _)| *of == peer),
+            (false, true) => Some(0),
+            (false, false) => None,
+        };
+        if let Some(index) = must_go {
+            // None is left where all of them have the token.
+            let Some((_, oldest)) = self.0.remove(index) else { return false };
+            oldest.upgrade().iter().for_each(|oldest| _ = oldest.shutdown(Shutdown::Both));
+        }
+        self.0.push_back((peer, Arc::downgrade(stream)));
+        true
     }
 }
 
@@ -188,7 +220,7 @@ impl Connection {
     }
 
     /// What goes wrong with a connection is its client's to see.
-    fn serve(&self, stream: TcpStream) -> io::Result<()> {
+    fn serve(&self, stream: Arc<TcpStream>) -> io::Result<()> {
         let shared = &*self.0;
         stream.set_nonblocking(false)?;
         let peer = stream.peer_addr()?.ip();
@@ -196,6 +228,8 @@ impl Connection {
             shared.refused.fetch_add(1, Ordering::Relaxed);
             return Ok(());
         };
+        // It waits no longer. The thread that accepts may look at it just now.
+        let stream = Arc::try_unwrap(stream).or_else(|stream| stream.try_clone())?;
         if hello.session != 0 {
             // What is nobody's flow is hung up on, and so is one more than there may be.
             if let Some((number, flows)) = &*shared.session()

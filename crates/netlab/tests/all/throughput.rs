@@ -170,6 +170,16 @@ fn another_version_is_told_which_one_it_is() {
     assert_eq!(said, Message::Refused(Refusal::Version { speaks: 1 }));
 }
 
+/// Connections that say nothing are hung up on for the owner's, long before their time is over.
+#[test]
+fn idle_strangers_keep_nobody_out() {
+    let listener = listener();
+    let idle: Vec<TcpStream> = (0..320).map(|_| TcpStream::connect(listener.address()).unwrap()).collect();
+    let measured = measured_in_the_end(&listener, &plan(Transport::Tcp, Direction::Both));
+    assert!(received_bytes(&measured).all(|bytes| bytes > 0));
+    drop(idle);
+}
+
 #[test]
 fn what_is_no_listener_is_said_to_be_none() {
     let is_garbage = |garbage: &'static [u8]| {

@@ -1,7 +1,7 @@
 //! A table for each experiment: what was measured of its arms, and of the keys by which it tells something.
 
 use ascertain_engine::experiment::Point;
-use ascertain_engine::outcome::{Outcome, PointSummary};
+use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary, TestSpec};
 
 use super::{Cell, ColumnKind, Grid, censored, over};
 use crate::figure::Figure;
@@ -17,7 +17,7 @@ const INTERVAL: &str = "95 % interval";
 /// [`Metric::name`]: ascertain_engine::experiment::Metric::name
 pub(crate) fn points(outcome: &Outcome) -> Vec<(String, Grid)> {
     let tables = gathered(in_tables(outcome).map(|point| (point.experiment.as_str(), point)));
-    tables.iter().map(|(experiment, points)| experiment_table(experiment, points)).collect()
+    tables.iter().map(|(experiment, points)| experiment_table(experiment, points, &outcome.claims)).collect()
 }
 
 /// A table for each experiment of what it tells by key, a row for each key of an arm, with the median of each such
@@ -66,7 +66,9 @@ pub(crate) fn in_tables(outcome: &Outcome) -> impl Iterator<Item = &PointSummary
     outcome.points.iter().filter(move |point| point.n > 0 || !said.contains(&key(point)))
 }
 
-pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (String, Grid) {
+/// A table of one experiment, as in [`points`]. What the claims speak of comes before the other metrics, and a metric that
+/// is the same in every row is said in the heading instead, unless a claim speaks of it.
+pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary], claims: &[ClaimResult]) -> (String, Grid) {
     let shared = shared_levels(points.iter().map(|point| &point.at));
     let heading = headed(experiment, &shared);
     let mut metrics: Vec<&str> = Vec::new();
@@ -77,6 +79,9 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (S
         }
     }
     let banded = quantiles_first(&mut metrics);
+    let claims = claims.iter().filter(|claim| claim.experiment == experiment);
+    let claimed: Vec<&str> = claims.flat_map(|claim| &claim.asked.tests).flat_map(metrics_of).collect();
+    metrics[banded..].sort_by_key(|metric| !claimed.contains(metric));
     let variant = if metrics[0] == "wall" { "Command" } else { "Variant" };
     let mut columns = vec![(variant, ColumnKind::Prose), ("At", ColumnKind::Prose), ("Trials", ColumnKind::Number)];
     let of_metrics = metrics.iter().enumerate().flat_map(|(index, metric)| match index {
@@ -115,9 +120,23 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary]) -> (S
         }
         grid.rows.push(row);
     }
+    let first_other = grid.columns.len() - (metrics.len() - banded);
+    let constant = grid.without_constant_columns(|index, heading| index >= first_other && !claimed.contains(&heading));
+    let heading = match constant.as_slice() {
+        [] => heading,
+        constant => format!("{heading}; in each row {}", constant.join(", ")),
+    };
     let has_shares = points.iter().any(|point| point.is_share && point.n > 0 && point.metric != metrics[0]);
     let heading = if has_shares { format!("{heading}; shares are means") } else { heading };
     (heading, grid.without_empty_columns())
+}
+
+/// The names of the metrics that a test speaks of.
+fn metrics_of(test: &TestSpec) -> Vec<&str> {
+    match test {
+        TestSpec::Versus { measure, .. } => vec![&measure.metric],
+        TestSpec::Predicate { conditions, .. } => conditions.iter().map(|one| one.measure.metric.as_str()).collect(),
+    }
 }
 
 /// Where the first metric is a quantile by its name, puts the other quantiles of the same thing behind it, the lowest

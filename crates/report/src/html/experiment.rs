@@ -129,7 +129,7 @@ fn table(run: &RecordedRun, spec: &Spec) -> Option<TableView> {
     if points.is_empty() {
         return None;
     }
-    let (shared, grid) = grid::experiment_table(&spec.id, &points);
+    let (shared, grid) = grid::experiment_table(&spec.id, &points, &outcome.claims);
     TableView::of(&shared, &grid)
 }
 

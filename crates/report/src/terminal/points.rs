@@ -27,7 +27,7 @@ pub fn points_screen(outcome: &Outcome, style: &Style) -> String {
         let kept = kept(experiment, &points, outcome);
         let of_kept: Vec<&PointSummary> = points.iter().copied().filter(|point| kept.contains(&key(point))).collect();
         let more = gathered(points.iter().map(|point| (key(point), ()))).len() - kept.len();
-        drawn(&grid::experiment_table(experiment, &of_kept), style) + &and_more(more, style)
+        drawn(&grid::experiment_table(experiment, &of_kept, &outcome.claims), style) + &and_more(more, style)
     });
     let by_key = grid::by_key(outcome).into_iter().map(|(heading, mut grid)| {
         let more = grid.rows.len().saturating_sub(MOST_ROWS);

@@ -161,7 +161,8 @@ fn factors() -> Vec<Factor> {
         ),
         Factor::new(
             "limit_s",
-            "how long a change is waited for, also beyond --max-time",
+            "how long a change is waited for, also beyond --max-time; a second or more before it is for a look at the \
+             servers",
             120,
             Accepts::Integers { min: 1, max: 86_400 },
         ),

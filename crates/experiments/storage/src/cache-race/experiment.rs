@@ -36,6 +36,9 @@ const AFTER: &str = "after";
 const PERCENTILE: &str = "percentile";
 const THROTTLED: &str = "throttled";
 
+const DRAWN: &str = "drawn";
+const RECORDED: &str = "recorded";
+
 /// Levels of `trace` that are no files.
 const LIVE: &str = "live";
 const FIREFOX: &str = "firefox";
@@ -83,6 +86,11 @@ fn factors() -> Vec<Factor> {
             "live is a disk and a link; firefox and stalls are made up, see `explain`; else a file of recorded times",
             LIVE,
             Accepts::Anything,
+        ),
+        Factor::one_of(
+            "order",
+            "of a file or firefox: each trial draws blocks of neighbours from it, or has it as it was recorded",
+            [DRAWN, RECORDED],
         ),
         Factor::integer("quantile_permille", "the quantile of a trial's requests that `time` is", 990, 1..=999),
         Factor::integer("delay_us", "`after`: when the origin is asked too", 2_000, 0..=60_000_000),
@@ -173,6 +181,7 @@ impl Experiment for CacheRace {
             "percentile" | "budget_permille" => is_of(PERCENTILE),
             "at_once" => is_of(THROTTLED),
             "stalls_permille" => trace == STALLS,
+            "order" => trace != STALLS && trace != LIVE,
             _ => trace == LIVE,
         }
     }

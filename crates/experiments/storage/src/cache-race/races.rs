@@ -15,8 +15,8 @@ use tokio::task::LocalSet;
 
 use super::live::{self, Live, Place, within};
 use super::{
-    AFTER, ALWAYS, EXTRA, FIREFOX, GAIN, LIVE, NEVER, OURS, PERCENTILE, RACED, REQUESTS, STALLS, THROTTLED, TIME,
-    WITHHELD, WON, disk, origin, text, traces,
+    AFTER, ALWAYS, EXTRA, FIREFOX, GAIN, LIVE, NEVER, OURS, PERCENTILE, RACED, RECORDED, REQUESTS, STALLS, THROTTLED,
+    TIME, WITHHELD, WON, disk, origin, text, traces,
 };
 
 /// Servers listen from this port on.
@@ -72,7 +72,9 @@ struct Replay {
 
 enum Trace {
     /// Drawn from these.
-    Of(Rc<[Times]>),
+    Drawn(Rc<[Times]>),
+    /// These, in their order.
+    Recorded(Rc<[Times]>),
     /// Made up for each trial; so many of a thousand stall.
     Stalls(u64),
 }
@@ -80,7 +82,8 @@ enum Trace {
 impl Replay {
     fn times(&self, seed: u64) -> Vec<Times> {
         match &self.trace {
-            Trace::Of(times) => traces::drawn(times, seed),
+            Trace::Drawn(times) => traces::drawn(times, seed),
+            Trace::Recorded(times) => times.to_vec(),
             Trace::Stalls(permille) => traces::stalls(*permille, seed),
         }
     }
@@ -189,7 +192,8 @@ impl Races {
                     return Live::new(arm, place, setup).map(|live| Target::Live(Rc::new(live)));
                 }
                 STALLS => Trace::Stalls(arm.integer("stalls_permille")?),
-                named => Trace::Of(shared.times(named)?),
+                named if text(arm, "order") == RECORDED => Trace::Recorded(shared.times(named)?),
+                named => Trace::Drawn(shared.times(named)?),
             };
             let (policy, permille) = (policy_of(arm)?, arm.integer("quantile_permille")?);
             Ok(Target::Replayed(Replay { trace, policy, permille }))

@@ -178,6 +178,25 @@ fn what_is_recorded_of_the_disk_does_not_wait_for_the_origin() {
     assert_eq!((live.racer.counts().requests, path.exists()), (40, false));
 }
 
+/// A trace is drawn anew for each trial, or replayed as it is.
+#[test]
+fn a_recorded_trace_is_replayed_as_it_is_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.csv");
+    let ms = Duration::from_millis;
+    // One request of two is slower than the origin; a draw with replacement hardly ever has just as many.
+    let times: Vec<Times> = (0..1_000).map(|index| Times { cache: ms(1 + index % 2 * 99), origin: ms(10) }).collect();
+    traces::append(&path, &times).unwrap();
+    let seen = |order: &str, seed| {
+        let levels = [("trace", Level::from(path.to_str().unwrap())), ("order", order.into())];
+        measure(arm(ALWAYS, &levels), seed).unwrap()[WON].unwrap()
+    };
+    assert_eq!([1, 2, 3].map(|seed| seen(RECORDED, seed)), [0.5; 3]);
+    let other: Vec<Times> = times.iter().copied().take(500).chain(vec![times[0]; 500]).collect();
+    traces::append(&path, &other).unwrap();
+    assert!((0..20).any(|seed| seen(DRAWN, seed) != seen(RECORDED, seed)));
+}
+
 #[test]
 fn files_that_are_no_traces_say_where() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,0 +1,358 @@
+//! Every option that takes a path, with everything that a path can lead to; and every level, with a secret in it. The
+//! options are those of the program's own definition, so that a new one is tried without anybody remembering it.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
+
+use crate::common::{Ran, ascertain, command, ran, runs};
+
+/// Each subcommand with arguments that make it end soon: those before the option, and those behind it. `RUN` is a run
+/// that is recorded, `CLAIMS` a file of claims, `OLD` a file that is there, and `NEW` one that is not.
+const BASES: &[(&str, &[&str], &[&str])] = &[
+    ("compare", &["compare", "--max-trials", "1"], &["true", "true"]),
+    ("slo", &["slo", "--at-least", "50%", "--max-trials", "1"], &["--", "true"]),
+    ("check", &["check", "--max-trials", "1"], &["CLAIMS"]),
+    ("run", &["run", "sum", "--no-claims", "--variants=naive", "--at=elements=1", "--trials=1"], &[]),
+    ("continue", &["continue", "--max-trials", "2"], &["RUN"]),
+    ("report", &["report"], &["RUN"]),
+    ("power", &["power", "--at-least", "90%", "--max-trials", "20"], &[]),
+    ("man", &["man"], &[]),
+    ("history", &["history"], &[]),
+    ("history list", &["history", "list"], &[]),
+    ("history trend", &["history", "trend", "true"], &[]),
+    ("history compare", &["history", "compare"], &["RUN", "RUN"]),
+    ("history prune", &["history", "prune", "--keep", "9"], &[]),
+    ("put", &["put"], &["OLD", "NEW"]),
+    ("get", &["get"], &["OLD", "NEW"]),
+    ("permute", &["permute"], &["OLD", "OLD"]),
+    ("clean", &["clean", "--dry-run"], &[]),
+];
+
+/// Subcommands without an end, and those whose options have tests of their own.
+const LEFT_OUT: &[&str] = &["barrierd", "calibrate-here", "listen", "help"];
+
+/// Arguments of subcommands that are paths, in the place of `PATH`.
+const ARGUMENTS: &[(&str, &[&str])] = &[
+    ("check", &["check", "--max-trials", "1", "PATH"]),
+    ("continue", &["continue", "--max-trials", "2", "PATH"]),
+    ("report", &["report", "PATH"]),
+    ("history compare", &["history", "compare", "PATH", "latest"]),
+    ("put", &["put", "PATH", "NEW"]),
+    ("put", &["put", "OLD", "PATH"]),
+    ("get", &["get", "PATH", "NEW"]),
+    ("get", &["get", "OLD", "PATH"]),
+    ("permute", &["permute", "PATH", "OLD"]),
+    ("clean", &["clean", "--dry-run", "PATH"]),
+];
+
+/// Arguments of subcommands that are no paths.
+const NO_PATHS: &[&str] = &["COMMAND", "CMD", "EXPERIMENT", "ID", "S/N", "METRIC", "SHELL"];
+
+/// What a path can lead to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    File,
+    Link,
+    BrokenLink,
+    Pipe,
+    Folder,
+    Missing,
+    NoPermission,
+    NotUnicode,
+}
+
+use Kind::{BrokenLink, Folder, Link, Missing, NoPermission, NotUnicode, Pipe};
+
+const KINDS: [Kind; 8] = [Kind::File, Link, BrokenLink, Pipe, Folder, Missing, NoPermission, NotUnicode];
+
+/// What stands in files that are there.
+const PRECIOUS: &str = "1\n2\n3\n";
+
+impl Kind {
+    /// Makes it in a folder of its own. Returns the path.
+    fn make(self, below: &Path) -> PathBuf {
+        let folder = below.join("at");
+        fs::create_dir(&folder).unwrap();
+        let path = match self {
+            NotUnicode => folder.join(OsStr::from_bytes(b"x\xff")),
+            _ => folder.join("x"),
+        };
+        let precious = below.join("precious");
+        match self {
+            Kind::File | NoPermission | NotUnicode => fs::write(&path, PRECIOUS).unwrap(),
+            Link => {
+                fs::write(&precious, PRECIOUS).unwrap();
+                symlink(&precious, &path).unwrap();
+            }
+            BrokenLink => symlink(below.join("nowhere/at/all"), &path).unwrap(),
+            Pipe => mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap(),
+            Folder => {
+                fs::create_dir(&path).unwrap();
+                fs::write(path.join("inside"), PRECIOUS).unwrap();
+            }
+            Missing => {}
+        }
+        if self == NoPermission {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+        }
+        path
+    }
+
+    /// Sees to it that nothing has become something else, and that nothing half-written is left.
+    fn check(self, path: &Path, said: &str) {
+        let kind = fs::symlink_metadata(path).map(|metadata| metadata.file_type());
+        match self {
+            Link | BrokenLink => assert!(kind.unwrap().is_symlink(), "the link is gone: {said}"),
+            Pipe => assert!(kind.unwrap().is_fifo(), "the pipe is gone: {said}"),
+            Folder => assert_eq!(fs::read_to_string(path.join("inside")).unwrap(), PRECIOUS, "{said}"),
+            Kind::File | NoPermission | NotUnicode => assert!(kind.unwrap().is_file(), "{said}"),
+            Missing => {}
+        }
+        let names = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name());
+        let others: Vec<OsString> = names.filter(|name| Some(name.as_os_str()) != path.file_name()).collect();
+        assert!(others.is_empty(), "{others:?} was left beside the path: {said}");
+    }
+}
+
+/// Takes what is written to a pipe, and gives its readers nothing but the end.
+fn serve(pipe: &Path, is_over: &AtomicBool) {
+    let open = |options: &mut OpenOptions| options.custom_flags(OFlags::NONBLOCK.bits() as i32).open(pipe);
+    let mut reader: File = open(OpenOptions::new().read(true)).unwrap();
+    let mut bytes = vec![0; 1 << 16];
+    while !is_over.load(Ordering::Relaxed) {
+        let _ = reader.read(&mut bytes);
+        drop(open(OpenOptions::new().write(true)));
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A folder with everything that `BASES` name.
+struct Stand {
+    folder: tempfile::TempDir,
+    run: PathBuf,
+}
+
+impl Stand {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let recorded = ascertain(folder.path(), &["compare", "--max-trials", "1", "true", "true"]);
+        assert_eq!(recorded.code, Some(0), "{}", recorded.stderr);
+        fs::write(folder.path().join("old"), PRECIOUS).unwrap();
+        let claims = "[[claim]]\nid = \"a\"\ncommand = \"true\"\npredicate = \"exit == 0\"\nrate = 0.5\n";
+        fs::write(folder.path().join("claims.toml"), claims).unwrap();
+        let run = runs(folder.path()).pop().unwrap();
+        Self { folder, run }
+    }
+
+    /// Runs a command with a path of this kind in the place of `PATH`, and sees to it that it ends as it should.
+    fn try_path(&self, arguments: &[&str], kind: Kind) {
+        let below = tempfile::tempdir_in(self.folder.path()).unwrap();
+        let path = kind.make(below.path());
+        let fill = |argument: &&str| -> OsString {
+            let place = |name| below.path().join(name).into_os_string();
+            match *argument {
+                "PATH" => path.clone().into(),
+                "RUN" => self.run.clone().into(),
+                "CLAIMS" => self.folder.path().join("claims.toml").into(),
+                "OLD" => self.folder.path().join("old").into(),
+                "NEW" => place("new"),
+                other => match other.split_once("=PATH") {
+                    Some((option, "")) => [OsStr::new(option), OsStr::new("="), path.as_os_str()].into_iter().collect(),
+                    _ => other.into(),
+                },
+            }
+        };
+        let filled: Vec<OsString> = arguments.iter().map(fill).collect();
+        let is_over = AtomicBool::new(false);
+        let said = thread::scope(|scope| {
+            if kind == Pipe {
+                scope.spawn(|| serve(&path, &is_over));
+            }
+            // What hangs is ended, and fails the test.
+            let mut limited = Command::new("timeout");
+            limited.args(["--signal=KILL", "120"]).arg(env!("CARGO_BIN_EXE_ascertain")).args(&filled);
+            limited.env("XDG_STATE_HOME", self.folder.path()).env("NO_COLOR", "1").current_dir(below.path());
+            let ran = ran(limited.stdin(Stdio::null()).output().unwrap());
+            is_over.store(true, Ordering::Relaxed);
+            let Ran { code, stdout, stderr } = ran;
+            let said = format!("{kind:?}: {arguments:?} ended with {code:?}: {stdout}{stderr}");
+            assert!(code.is_some_and(|code| (0..=5).contains(&code)), "{said}");
+            assert!(!stderr.contains("panicked"), "{said}");
+            assert!(code != Some(2) || !stderr.is_empty(), "bad input is explained: {said}");
+            said
+        });
+        kind.check(&path, &said);
+    }
+}
+
+/// An option of a subcommand that takes a path: `("history prune", "--evidence")`.
+type PathOption = (String, String);
+
+/// The options that take paths, as the program's completions for fish have them.
+fn path_options() -> Vec<PathOption> {
+    let state = tempfile::tempdir().unwrap();
+    let completions = ascertain(state.path(), &["completions", "fish"]).stdout;
+    let option = |line: &str| {
+        let (_, rest) = line.split_once("__fish_ascertain_using_subcommand ")?;
+        let (condition, rest) = rest.split_once('"')?;
+        let subcommand = match condition.split_once("; and __fish_seen_subcommand_from ") {
+            Some((subcommand, nested)) => format!("{subcommand} {nested}"),
+            None => condition.split(';').next().unwrap_or_default().to_string(),
+        };
+        let is_path = rest.ends_with(" -r -F") || rest.contains("__fish_complete_directories");
+        let name = rest.split_once(" -l ")?.1.split(' ').next()?;
+        is_path.then(|| (subcommand, format!("--{name}")))
+    };
+    completions.lines().filter_map(option).collect()
+}
+
+fn is_left_out(subcommand: &str) -> bool {
+    LEFT_OUT.iter().any(|name| subcommand.split(' ').next() == Some(name))
+}
+
+#[test]
+fn every_option_with_a_path_takes_whatever_the_path_leads_to() {
+    let options = path_options();
+    let names: BTreeSet<&str> = options.iter().map(|(_, option)| option.as_str()).collect();
+    assert!(["--evidence", "--export-junit", "--recorded"].iter().all(|name| names.contains(name)), "{names:?}");
+    let tries = options.iter().filter(|(subcommand, _)| !is_left_out(subcommand)).flat_map(|(subcommand, option)| {
+        let base = BASES.iter().find(|(name, ..)| name == subcommand);
+        let (_, before, behind) = base.unwrap_or_else(|| panic!("`{subcommand}` has {option}: add it to BASES"));
+        let given = format!("{option}=PATH");
+        let all = [before, &[&*given][..], behind].concat();
+        let all: Vec<String> = all.into_iter().map(String::from).collect();
+        KINDS.map(|kind| (all.clone(), kind))
+    });
+    try_all(&tries.collect::<Vec<_>>());
+}
+
+#[test]
+fn every_argument_that_is_a_path_takes_whatever_the_path_leads_to() {
+    let arguments = ARGUMENTS.iter().map(|(_, arguments)| arguments.iter().map(ToString::to_string).collect());
+    let tries = arguments.flat_map(|arguments: Vec<String>| KINDS.map(|kind| (arguments.clone(), kind)));
+    try_all(&tries.collect::<Vec<_>>());
+}
+
+/// Two at once, which is what the machine of a test has.
+fn try_all(tries: &[(Vec<String>, Kind)]) {
+    thread::scope(|scope| {
+        for half in tries.chunks(tries.len().div_ceil(2)) {
+            scope.spawn(move || {
+                let stand = Stand::new();
+                for (arguments, kind) in half {
+                    stand.try_path(&arguments.iter().map(String::as_str).collect::<Vec<_>>(), *kind);
+                }
+            });
+        }
+    });
+}
+
+/// A new argument is to be among those that are tried, or among those that are no paths.
+#[test]
+fn no_argument_is_forgotten() {
+    let state = tempfile::tempdir().unwrap();
+    let help = |arguments: &[&str]| ascertain(state.path(), arguments).stdout;
+    let all = help(&["--help"]);
+    let (_, commands) = all.split_once("Commands:\n").unwrap();
+    let names = commands.lines().take_while(|line| line.starts_with("  ") || line.is_empty());
+    let names = names.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names: Vec<&str> = names.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.contains(&"compare") && names.contains(&"put"), "{names:?}");
+    let nested = ["list", "trend", "compare", "prune"].map(|name| format!("history {name}"));
+    for subcommand in names.into_iter().map(String::from).chain(nested) {
+        if is_left_out(&subcommand) {
+            continue;
+        }
+        let words: Vec<&str> = subcommand.split(' ').chain(["--help"]).collect();
+        let said = help(&words);
+        let arguments = said.split_once("\nArguments:\n").map_or("", |(_, rest)| rest);
+        let arguments = arguments.lines().take_while(|line| line.is_empty() || line.starts_with(' '));
+        for line in arguments.filter(|line| line.starts_with("  [") || line.starts_with("  <")) {
+            let is_path =
+                !NO_PATHS.iter().any(|name| line.contains(&format!("{name}>")) || line.contains(&format!("{name}]")));
+            let is_tried = ARGUMENTS.iter().any(|(name, _)| *name == subcommand);
+            assert!(!is_path || is_tried, "`{subcommand}` has {}: add it to ARGUMENTS or NO_PATHS", line.trim());
+        }
+    }
+}
+
+/// All that is in files below a folder, names included.
+fn all_files(folder: &Path) -> Vec<u8> {
+    let mut all = folder.as_os_str().as_bytes().to_vec();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        match entry.file_type().unwrap() {
+            kind if kind.is_dir() => all.extend(all_files(&entry.path())),
+            kind if kind.is_file() => all.extend(fs::read(entry.path()).unwrap()),
+            _ => {}
+        }
+    }
+    all
+}
+
+/// Levels are written down, and a report is shared. A secret in an address never reaches a file, whichever factor it was
+/// given to; and of a factor that is an address, it is not printed either.
+#[test]
+fn no_level_with_a_secret_is_written_down() {
+    let state = tempfile::tempdir().unwrap();
+    let list = ascertain(state.path(), &["list", "--format", "json"]).json();
+    let mut addresses = 0;
+    for experiment in list["experiments"].as_array().unwrap() {
+        let id = experiment["id"].as_str().unwrap();
+        for factor in experiment["factors"].as_array().unwrap() {
+            let Some(schemes) = factor["accepts"]["address"]["schemes"].as_array() else { continue };
+            addresses += 1;
+            let (name, scheme) = (factor["name"].as_str().unwrap(), schemes[0].as_str().unwrap());
+            for secret in ["user:PLANTED@host/", "host/?token=PLANTED", "host/a#PLANTED", "PLANTED@host:x/"] {
+                let at = format!("{name}={scheme}{secret}");
+                let asked = ["run", id, "--at", &at, "--max-time", "1s", "--max-trials", "1"];
+                let ran = ascertain(state.path(), &asked);
+                let said = format!("{}{}", ran.stdout, ran.stderr);
+                assert_eq!(ran.code, Some(2), "{id} {at}: {said}");
+                assert!(!said.contains("PLANTED"), "{id} {at}: {said}");
+            }
+        }
+    }
+    assert!(addresses >= 4, "{addresses}");
+    let written = all_files(state.path());
+    assert!(!written.windows(7).any(|window| window == b"PLANTED"));
+}
+
+/// The address itself is in a variable: neither it nor what went wrong with it is written down or printed, and whoever
+/// continues the run has to give it again.
+#[test]
+fn an_address_in_a_variable_stays_there() {
+    let state = tempfile::tempdir().unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let page = format!("http://{}/?token=PLANTED", listener.local_addr().unwrap());
+    // Whatever is asked for breaks off, so that there is an error with the address.
+    thread::spawn(move || listener.incoming().for_each(drop));
+    let mut first = command(
+        state.path(),
+        &["run", "first-flight", "--variants=http", "--at=url=$PAGE", "--trials=2", "--max-time=5s", "--format=json"],
+    );
+    let measured = ran(first.env("PAGE", &page).output().unwrap());
+    assert!(matches!(measured.code, Some(4 | 5)), "{:?} {}{}", measured.code, measured.stdout, measured.stderr);
+    let said = format!("{}{}", measured.stdout, measured.stderr);
+    assert!(said.contains("$PAGE") && !said.contains("PLANTED"), "{said}");
+    let run = runs(state.path()).pop().unwrap();
+    let report = ran(command(state.path(), &["report", run.to_str().unwrap()]).output().unwrap());
+    assert!(!report.stderr.contains("PLANTED"), "{}", report.stderr);
+    let written = all_files(state.path());
+    assert!(written.windows(5).any(|window| window == b"$PAGE"));
+    assert!(!written.windows(7).any(|window| window == b"PLANTED"));
+
+    let without = ascertain(state.path(), &["continue", run.to_str().unwrap()]);
+    let says = "the environment variable PAGE is not set";
+    assert!(without.code == Some(2) && without.stderr.contains(says), "{:?} {}", without.code, without.stderr);
+}
