@@ -138,7 +138,7 @@ impl Move {
                     return Err(Error::Request("standard output is closed".into()));
                 }
                 if self.many.dry_run {
-                    let bytes = mover.size(&from).await?;
+                    let bytes = mover.size(&from).await?.unwrap_or(0);
                     return Ok(vec![outcome(to, &from, bytes, Done::Said)]);
                 }
                 let moved = mover.get_stream(&from, &mut io::stdout()).await?;
@@ -157,7 +157,7 @@ impl Move {
             let path = if is_folder { to.join(last) } else { to.to_path_buf() };
             if self.many.dry_run {
                 from.other_than(&path)?;
-                let bytes = mover.size(&from).await?;
+                let bytes = mover.size(&from).await?.unwrap_or(0);
                 let done = mover.dry(Way::Get, &path, &from, bytes).await?;
                 return Ok(vec![outcome(&path, &from, bytes, done)]);
             }

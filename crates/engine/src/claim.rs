@@ -207,22 +207,24 @@ impl Claim {
     /// That a candidate is faster than a baseline by the experiment's first metric: what `compare` asks.
     pub fn order(experiment: &str, candidate: &Arm, baseline: &Arm) -> Claim {
         let (scale, bound) = (Effect::Ratio, Bound::AtLeast(1.0));
+        let says = format!("{candidate} is faster than {baseline}");
+        let test = Test::Versus { metric: 0, candidate: candidate.clone(), baseline: baseline.clone(), scale, bound };
+        let judging = Judging::Order;
+        Claim { restated: String::new(), judging, ..Claim::in_half(experiment, candidate.to_string(), says, test) }
+    }
+
+    /// That a test is true in at least half of the trials, of something that only the user has.
+    pub fn in_half(experiment: &str, id: String, says: String, test: Test) -> Claim {
         Claim {
-            id: candidate.to_string(),
-            says: format!("{candidate} is faster than {baseline}"),
+            id,
+            says,
             source: String::new(),
             source_value: String::new(),
             analysis: String::new(),
-            restated: String::new(),
+            restated: "In at least half of the trials.".into(),
             experiment: experiment.to_string(),
-            tests: vec![Test::Versus {
-                metric: 0,
-                candidate: candidate.clone(),
-                baseline: baseline.clone(),
-                scale,
-                bound,
-            }],
-            judging: Judging::Order,
+            tests: vec![test],
+            judging: Judging::Rate,
             rate: 0.5,
             margin: None,
             error: None,

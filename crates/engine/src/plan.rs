@@ -241,7 +241,8 @@ pub(crate) fn lanes<'a>(
         for arm in &table.arms {
             let missing = availability.lack(experiment, arm);
             if missing.is_none() || grouping == Grouping::ByPlan {
-                add_table_arm(&mut lanes, experiment, arm, missing.is_none(), &mut observations);
+                let place = TableArm { experiment, arm, is_available: missing.is_none(), grouping };
+                place.add_to(&mut lanes, &mut observations);
             }
             if let Some(lack) = missing {
                 let place = observations.arm(experiment.spec(), arm);
@@ -287,39 +288,44 @@ fn best_lane<'a, 'l>(lanes: &'l mut Vec<Lane<'a>>, experiment: &'a dyn Experimen
     &mut lanes[index]
 }
 
-/// Marks the arm where it is already, or adds it to a lane of the table's own.
-fn add_table_arm<'a>(
-    lanes: &mut Vec<Lane<'a>>,
+/// An arm that a table asks for.
+struct TableArm<'a, 'p> {
     experiment: &'a dyn Experiment,
-    arm: &Arm,
+    arm: &'p Arm,
     is_available: bool,
-    observations: &mut Observations,
-) {
-    let spec = experiment.spec();
-    let mut add = |lane: &mut Lane| {
-        let slot = lane.slot(arm);
-        if is_available {
-            lane.table = lane.table.with(slot);
-            lane.observations[slot] = Some(observations.arm(spec, arm));
+    grouping: Grouping,
+}
+
+impl<'a> TableArm<'a, '_> {
+    /// Marks the arm where it is already, or adds it to a lane of the table's own: trials of claims hold nothing else, so
+    /// that claims are decided as soon as they can be. Lanes by the machine held both.
+    fn add_to(&self, lanes: &mut Vec<Lane<'a>>, observations: &mut Observations) {
+        let spec = self.experiment.spec();
+        let mut add = |lane: &mut Lane| {
+            let slot = lane.slot(self.arm);
+            if self.is_available {
+                lane.table = lane.table.with(slot);
+                lane.observations[slot] = Some(observations.arm(spec, self.arm));
+            }
+        };
+        let of_experiment = |lane: &Lane| lane.experiment.spec().id == spec.id;
+        let mut found = false;
+        for lane in lanes.iter_mut().filter(|lane| of_experiment(lane) && lane.arms.contains(self.arm)) {
+            add(lane);
+            found = true;
         }
-    };
-    let of_experiment = |lane: &Lane| lane.experiment.spec().id == spec.id;
-    let mut found = false;
-    for lane in lanes.iter_mut().filter(|lane| of_experiment(lane) && lane.arms.contains(arm)) {
-        add(lane);
-        found = true;
+        if found {
+            return;
+        }
+        let may_share = |lane: &Lane| lane.claims.is_empty() || self.grouping == Grouping::ByMachine;
+        let has_room = |lane: &Lane| of_experiment(lane) && may_share(lane) && lane.arms.len() < MAX_ARMS;
+        let room = lanes.iter().position(has_room);
+        let index = room.unwrap_or_else(|| {
+            lanes.push(Lane::new(self.experiment));
+            lanes.len() - 1
+        });
+        add(&mut lanes[index]);
     }
-    if found {
-        return;
-    }
-    // Trials of claims hold nothing else, so that claims are decided as soon as they can be.
-    let has_room = |lane: &Lane| of_experiment(lane) && lane.claims.is_empty() && lane.arms.len() < MAX_ARMS;
-    let room = lanes.iter().position(has_room);
-    let index = room.unwrap_or_else(|| {
-        lanes.push(Lane::new(experiment));
-        lanes.len() - 1
-    });
-    add(&mut lanes[index]);
 }
 
 /// Why an arm can't be measured, where it can't.

@@ -93,6 +93,11 @@ pub enum PredicateError {
 }
 
 impl Predicate {
+    /// That a metric is at most a value, in the metric's unit.
+    pub fn at_most(metric: usize, bound: f64) -> Predicate {
+        Predicate(vec![Comparison { metric, relation: Relation::AtMost, bound, in_percent: false }])
+    }
+
     /// Reads comparisons joined by `and`.
     ///
     /// # Errors

@@ -42,6 +42,8 @@ pub use {
     },
     names::{Filter, content_type, matches, shown},
     remote::{Environment, Options, Reply, Service, Sockets, open},
-    store::{Attempt, Block, Failure, Found, Integrity, Kind, Limits, Meta, PutOptions, Reached, Store, Upload},
+    store::{
+        Attempt, Block, Failure, Found, Integrity, Kind, Limits, Meta, Pieces, PutOptions, Reached, Store, Upload,
+    },
     unfinished::{BrokenOff, GivenUp, broken_off, unfinished},
 };

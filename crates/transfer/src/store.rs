@@ -50,6 +50,11 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// would write over what the next attempt has put right.
     async fn get_into(&self, of: &Meta, into: Filling, seen: &mut Attempt) -> Result<Filling, Failure>;
 
+    /// All of an object whose length is known only at its end ([`Kind::Unsized`]), by one request, and what it is.
+    async fn get_pieces(&self, name: &str, _seen: &mut Attempt) -> Result<(Meta, Box<dyn Pieces>), Failure> {
+        Err(Failure { kind: Kind::Fatal, said: format!("{name}: objects here have a length that is known") })
+    }
+
     /// Whether parts of this object can only be asked for in their order, one at a time: some servers of HTTP know no
     /// ranges. Another order works, but begins at the front each time.
     fn in_order(&self, _of: &Meta) -> bool {
@@ -96,6 +101,13 @@ pub trait Store: fmt::Debug + Send + Sync {
 
     /// Everything whose name begins like this, in the order of names; a page at a time behind the scenes.
     async fn list(&self, prefix: &str, seen: &mut Attempt) -> Result<Vec<Meta>, Failure>;
+}
+
+/// An object's bytes as they come, from the first to the last.
+#[async_trait]
+pub trait Pieces: Send {
+    /// The next of them; none at the end, which is known to be the end.
+    async fn next(&mut self, seen: &mut Attempt) -> Result<Option<Bytes>, Failure>;
 }
 
 /// What a store takes.
@@ -148,6 +160,13 @@ pub struct Meta {
     pub crc64: Option<u64>,
     /// The CRC-32C of all of it, where that is the sum that the store knows.
     pub crc32c: Option<u32>,
+}
+
+impl Meta {
+    /// Of an object of which nothing is known but the name: it is as long as no object is.
+    pub(crate) fn unsized_of(name: &str) -> Self {
+        Self { name: name.into(), bytes: u64::MAX, etag: None, modified: None, crc64: None, crc32c: None }
+    }
 }
 
 /// What an object is put with.
@@ -235,6 +254,8 @@ pub enum Kind {
     Denied,
     /// There is no room left.
     Full,
+    /// The store tells how long the object is only at its end: see [`Store::get_pieces`].
+    Unsized,
     /// Anything that trying again does not mend.
     Fatal,
 }

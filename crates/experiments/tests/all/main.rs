@@ -1,6 +1,8 @@
 //! What every experiment keeps to, and what each of ours measures at small sizes.
 #![allow(missing_docs)]
 
+mod default_time;
+
 use std::time::Duration;
 
 use ascertain_engine::claim::Test;

@@ -1,7 +1,7 @@
 //! Every format against a file in `golden/`; `BLESS=1` writes the files anew.
 
 use ascertain_engine::finding::Reason;
-use ascertain_engine::outcome::{Absence, LeftOut, PointSummary, Verdict};
+use ascertain_engine::outcome::{Absence, LeftOut, PointSummary, TestSpec, Verdict};
 use ascertain_engine::unit::Unit;
 use ascertain_report::alphabet::Alphabet;
 use ascertain_report::layout::{Order, TableLayout, TimeUnit};
@@ -176,7 +176,7 @@ fn tables_of_many_rows_do_without_what_they_have_no_room_for() {
     };
     let points = |rows| {
         let metrics = ["time", "throughput", "error", "instructions"];
-        let points = (0..rows).flat_map(|row| metrics.map(|metric| of(row, metric, 12.5)));
+        let points = (0..rows).flat_map(|row| metrics.map(|metric| of(row, metric, 12.5 + row as f64)));
         terminal::points_table(&common::outcome(points.collect(), Vec::new()), &Style { color: false, width: 80 })
     };
     let many = points(12);
@@ -186,6 +186,39 @@ fn tables_of_many_rows_do_without_what_they_have_no_room_for() {
     assert!(!many.lines().next_back().unwrap().contains("time"), "{many}");
     let few = points(3);
     assert!(few.contains("instructions") && !few.contains("No room"), "{few}");
+}
+
+/// What claims speak of comes first and stays; what is the same in every row is said once, above.
+#[test]
+fn columns_of_claims_come_first_and_constant_ones_go() {
+    let mut check = common::check();
+    let point = check.points[0].clone();
+    let of = |variant: &str, metric: &str, value: f64| {
+        let mut point = PointSummary { variant: variant.into(), metric: metric.into(), ..point.clone() };
+        (point.median, point.p99) = (Some(value), Some(value));
+        point
+    };
+    let rows = |number: usize| {
+        let value = number as f64;
+        let metrics = [("time", 1.0 + value), ("exit", 0.0), ("late", 7.0 + value), ("error", 0.5)];
+        metrics.map(|(metric, value)| of(&format!("variant-{number}"), metric, value))
+    };
+    check.points = [rows(0), rows(1)].concat();
+    // The check's claims speak of the error.
+    let is_about = |test: &TestSpec| matches!(test, TestSpec::Versus { measure, .. } if measure.metric == "error");
+    for claim in &mut check.claims {
+        for test in &mut claim.asked.tests {
+            if let TestSpec::Versus { measure, .. } = test {
+                measure.metric = "error".into();
+            }
+        }
+    }
+    assert!(check.claims.iter().flat_map(|claim| &claim.asked.tests).any(is_about));
+    let table = terminal::points_table(&check, &Style { color: false, width: 120 });
+    let heading = table.lines().find(|line| line.starts_with("Variant")).unwrap();
+    let places = ["time", "error", "late"].map(|metric| heading.find(metric).unwrap());
+    assert!(places.is_sorted() && !heading.contains("exit"), "{table}");
+    assert!(table.lines().next().unwrap().contains("in each row exit"), "{table}");
 }
 
 /// Quantiles of one thing stand together in their order, each with its interval; shares, by their means, come after.

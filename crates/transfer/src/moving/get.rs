@@ -49,7 +49,7 @@ impl Mover {
             if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
                 // What is missing of it is made once it is known that there is something to get.
                 if !folder.exists() {
-                    self.existing(from).await?;
+                    self.size(from).await?;
                     fs::create_dir_all(folder).map_err(Error::file("can't make", folder))?;
                 }
             }
@@ -91,7 +91,10 @@ impl Mover {
     async fn get_once(&self, from: &Place, spot: &Spot, resume: Resume) -> Result<Moved, Error> {
         let began = Instant::now();
         self.has_memory(0, from)?;
-        let (meta, latency_s) = self.existing(from).await?;
+        let (meta, latency_s) = match self.existing(from).await {
+            Err(Error::Store(Failure { kind: Kind::Unsized, .. })) => return self.get_unsized(from, spot).await,
+            existing => existing?,
+        };
         let elapsed_s = || began.elapsed().as_secs_f64();
         if let Some(skipped) = self.is_there(&meta, &spot.path).await? {
             let skipped = Some(skipped);
@@ -144,12 +147,17 @@ impl Mover {
         Ok(moved)
     }
 
-    /// How many bytes an object has.
+    /// How many bytes an object has; none if the store tells only at its end.
     ///
     /// # Errors
     /// When there is no such object, or it can't be read.
-    pub fn size<'a>(&'a self, from: &'a Place) -> BoxFuture<'a, Result<u64, Error>> {
-        Box::pin(async move { Ok(self.existing(from).await?.0.bytes) })
+    pub fn size<'a>(&'a self, from: &'a Place) -> BoxFuture<'a, Result<Option<u64>, Error>> {
+        Box::pin(async move {
+            match self.existing(from).await {
+                Err(Error::Store(Failure { kind: Kind::Unsized, .. })) => Ok(None),
+                existing => Ok(Some(existing?.0.bytes)),
+            }
+        })
     }
 
     /// Gets an object into a stream: ranges in parallel, handed on in their order.
@@ -164,7 +172,10 @@ impl Mover {
         Box::pin(async move {
             let began = Instant::now();
             self.has_memory(0, from)?;
-            let (meta, latency_s) = self.existing(from).await?;
+            let (meta, latency_s) = match self.existing(from).await {
+                Err(Error::Store(Failure { kind: Kind::Unsized, .. })) => return self.stream_unsized(from, out).await,
+                existing => existing?,
+            };
             let sink = Sink::InOrder { out, next: 0, waiting: BTreeMap::new() };
             let mut get = Get::new(from, &meta, sink, self.gate());
             let pilot = self.pilot(from, &meta, meta.bytes, latency_s);
@@ -340,9 +351,9 @@ impl Root {
 /// Where a file is made: an open folder and a name there. The path says the same, and is not followed.
 #[derive(Debug)]
 pub(crate) struct Spot {
-    folder: OwnedFd,
-    name: OsString,
-    path: PathBuf,
+    pub folder: OwnedFd,
+    pub name: OsString,
+    pub path: PathBuf,
 }
 
 impl Spot {
@@ -362,7 +373,7 @@ impl Spot {
 }
 
 /// Gives the file its time and its name.
-fn publish(draft: Draft, path: &Path, meta: &Meta, no_clobber: bool) -> Result<(), Error> {
+pub(super) fn publish(draft: Draft, path: &Path, meta: &Meta, no_clobber: bool) -> Result<(), Error> {
     let last = || {
         if let Some(modified) = meta.modified {
             draft.file().set_modified(modified)?;

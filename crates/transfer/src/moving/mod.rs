@@ -11,6 +11,7 @@ mod requests;
 mod source;
 mod stop;
 mod stream;
+mod unsized_get;
 
 use std::fmt;
 use std::fs;

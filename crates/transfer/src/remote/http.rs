@@ -15,7 +15,7 @@ use super::client::{Answer, Client};
 use super::connect::{Place, fatal};
 use super::refusal::{Asked, refused};
 use super::site::{meta, same};
-use crate::{Attempt, Block, Failure, Filling, Integrity, Kind, Limits, Meta, PutOptions, Store, Upload};
+use crate::{Attempt, Block, Failure, Filling, Integrity, Kind, Limits, Meta, Pieces, PutOptions, Store, Upload};
 
 /// How often an address may lead to another.
 const REDIRECTS: usize = 10;
@@ -148,6 +148,21 @@ impl Web {
     }
 }
 
+/// An answer that is read to its end: chunks have an end of their own, and of what has none it is where the server closes
+/// the connection.
+struct AsTheyCome {
+    answer: Answer,
+    shown: String,
+}
+
+#[async_trait]
+impl Pieces for AsTheyCome {
+    async fn next(&mut self, seen: &mut Attempt) -> Result<Option<Bytes>, Failure> {
+        let next = self.answer.chunk(seen).await;
+        next.map_err(|Failure { kind, said }| Failure { kind, said: format!("{}: {said}", self.shown) })
+    }
+}
+
 /// That it be the object it was. A weak ETag promises too little for this; `same` compares it.
 fn conditions(of: &Meta) -> Vec<(HeaderName, String)> {
     match (&of.etag, of.modified) {
@@ -190,7 +205,7 @@ impl Store for Web {
             404 | 410 => return Ok(None),
             _ => return Err(self.refused(answer, seen).await),
         };
-        let bytes = bytes.ok_or_else(|| self.failure(Kind::Fatal, "the server doesn't say how long it is"))?;
+        let bytes = bytes.ok_or_else(|| self.failure(Kind::Unsized, "the server doesn't say how long it is"))?;
         self.whole_only.store(answer.status == 200, Ordering::Relaxed);
         let meta = meta(name, bytes, &answer);
         if answer.status != 200 {
@@ -230,6 +245,15 @@ impl Store for Web {
             }
             _ => Err(self.refused(answer, seen).await),
         }
+    }
+
+    async fn get_pieces(&self, name: &str, seen: &mut Attempt) -> Result<(Meta, Box<dyn Pieces>), Failure> {
+        let answer = self.ask(&[], seen).await?;
+        if answer.status != 200 {
+            return Err(self.refused(answer, seen).await);
+        }
+        let meta = meta(name, 0, &answer);
+        Ok((meta, Box::new(AsTheyCome { answer, shown: self.shown.clone() })))
     }
 
     fn in_order(&self, _of: &Meta) -> bool {

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use crate::common::web::{Web, answer, file, header};
 use crate::common::{block, bytes, run};
-use ascertain_transfer::{Attempt, Environment, Found, Kind, Meta, Mover, Options, PutOptions, Stop, Terms, open};
+use ascertain_transfer::{
+    Attempt, Environment, Found, Kind, Meta, Mover, Options, Place, PutOptions, Stop, Terms, open,
+};
 
 const IDENTITY: &str = "ETag: \"one\"\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
 
@@ -168,7 +170,92 @@ fn a_server_that_lies_is_not_believed() {
     let web = Web::start(|_, _| unknown.to_vec());
     let found = found(&web, "/");
     let failure = run(found.store.head("", &mut Attempt::default())).unwrap_err();
-    assert!(failure.kind == Kind::Fatal && failure.said.contains("how long"), "{failure}");
+    assert!(failure.kind == Kind::Unsized && failure.said.contains("how long"), "{failure}");
+}
+
+/// An answer in chunks of 1,000 bytes, as far as `sent` has them; one that is whole has an end.
+fn in_chunks(content: &[u8], sent: usize) -> Vec<u8> {
+    let mut answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n".to_vec();
+    for chunk in content[..sent].chunks(1_000) {
+        answer.extend(format!("{:x}\r\n", chunk.len()).as_bytes());
+        answer.extend([chunk, b"\r\n"].concat());
+    }
+    if sent == content.len() {
+        answer.extend(b"0\r\n\r\n");
+    }
+    answer
+}
+
+/// Archives that are made on the fly come in chunks, or until the connection is closed.
+#[test]
+fn what_has_no_length_is_got_to_its_end() {
+    let content = bytes(100_000);
+    let until_closed = |content: &[u8]| {
+        let head = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
+        [&head[..], content].concat()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    for answered in [in_chunks(&content, content.len()), until_closed(&content), in_chunks(b"", 0)] {
+        let expected = if answered.len() > 1_000 { &content[..] } else { b"" };
+        let served = answered.clone();
+        let web = Web::start(move |_, _| served.clone());
+        let place = Place::from(found(&web, "/a.tar"));
+        let mover = Mover::new(Terms { verify: true, ..Terms::default() }, Stop::default(), Box::new(()));
+        assert_eq!(run(mover.size(&place)).unwrap(), None);
+        let path = folder.path().join("a.tar");
+        let moved = run(mover.get_file(&place, &path)).unwrap();
+        assert_eq!((moved.bytes, moved.verified), (expected.len() as u64, true));
+        assert_eq!(std::fs::read(&path).unwrap(), expected);
+        let mut out = Vec::new();
+        assert_eq!(run(mover.get_stream(&place, &mut out)).unwrap().crc64, moved.crc64);
+        assert_eq!(out, expected);
+    }
+}
+
+/// A chunked answer that breaks off is no file, and is asked for again from its beginning.
+#[test]
+fn what_has_no_length_and_breaks_off_is_got_anew_or_not_at_all() {
+    let content = bytes(50_000);
+    for fails in [2, usize::MAX] {
+        let (served, asked) = (content.clone(), AtomicUsize::new(0));
+        let web = Web::start(move |head, _| {
+            let is_look = header(head, "range").is_some();
+            let breaks = !is_look && asked.fetch_add(1, Ordering::Relaxed) < fails;
+            in_chunks(&served, if breaks { 20_000 } else { served.len() })
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.tar");
+        let terms = Terms { back_off: Duration::from_millis(1), ..Terms::default() };
+        let mover = Mover::new(terms, Stop::default(), Box::new(()));
+        let got = run(mover.get_file(&Place::from(found(&web, "/a.tar")), &path));
+        match fails {
+            2 => {
+                assert_eq!(got.unwrap().requests.retried.broken, 2);
+                assert_eq!(std::fs::read(&path).unwrap(), content);
+            }
+            _ => {
+                assert!(got.unwrap_err().to_string().contains("tried 8 times"));
+                assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "a part was left");
+            }
+        }
+    }
+}
+
+/// Two readings that differ are no copy that was verified.
+#[test]
+fn what_has_no_length_is_verified_by_reading_it_twice() {
+    let asked = AtomicUsize::new(0);
+    let web = Web::start(move |_, _| {
+        let number = asked.fetch_add(1, Ordering::Relaxed);
+        let content = format!("as it is at request {number}");
+        in_chunks(content.as_bytes(), content.len())
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.tar");
+    let mover = Mover::new(Terms { verify: true, ..Terms::default() }, Stop::default(), Box::new(()));
+    let error = run(mover.get_file(&Place::from(found(&web, "/a.tar")), &path)).unwrap_err();
+    assert!(error.to_string().contains("when it was read again"), "{error}");
+    assert!(!path.exists());
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod places;
 
 use std::sync::LazyLock;
 
-use ascertain_engine::claim::{Bound, Claim, Effect, Judging, Test};
+use ascertain_engine::claim::{Bound, Claim, Effect, Test};
 use ascertain_engine::experiment::{
     Accepts, Arm, Better, Emulates, Experiment, Factor, Level, Metric, Session, Setup, Spec, TargetError, Unavailable,
 };
@@ -27,6 +27,7 @@ pub struct Favouritism;
 
 const ALONE: &str = "alone";
 const BESIDE_TEST: &str = "beside-test";
+const DISGUISED: &str = "disguised";
 
 const THROUGHPUT: usize = 0;
 const TEST_THROUGHPUT: usize = 1;
@@ -41,6 +42,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     variants: vec![
         (ALONE, "a download of one's own, and nothing else").into(),
         (BESIDE_TEST, "the same while a speed test downloads from somebody else, in several streams").into(),
+        (DISGUISED, "a download from the speed test's server, so that the provider takes it for a speed test").into(),
     ],
     factors: vec![
         Factor::new(
@@ -99,10 +101,13 @@ impl Experiment for Favouritism {
         &SPEC
     }
 
-    /// Both variants through both links.
+    /// All variants through both links.
     fn table_arms(&self) -> Vec<Arm> {
         let arm = |variant: &str, link| Arm { variant: variant.into(), point: SPEC.default_point().with("link", link) };
-        [FAIR, CHEATING].into_iter().flat_map(|link| [ALONE, BESIDE_TEST].map(|variant| arm(variant, link))).collect()
+        [FAIR, CHEATING]
+            .into_iter()
+            .flat_map(|link| [ALONE, BESIDE_TEST, DISGUISED].map(|variant| arm(variant, link)))
+            .collect()
     }
 
     /// The emulated link has no part in a download from elsewhere.
@@ -122,26 +127,16 @@ impl Experiment for Favouritism {
         let beside = arms.iter().filter(|arm| arm.variant == BESIDE_TEST && is_elsewhere(arm));
         let claim = |beside: &Arm| {
             let alone = arms.iter().find(|arm| arm.variant == ALONE && arm.point == beside.point)?;
-            Some(Claim {
-                id: "favouritism.your-provider".into(),
-                says:
-                    "A download is at least 1.2 times as fast while a speed test runs beside it: the provider favours \
-                       speed tests"
-                        .into(),
-                restated:
-                    "In at least half of the trials. Without favour the speed test takes a part of the line, and \
-                           the download is slower."
-                        .into(),
-                tests: vec![Test::Versus {
-                    metric: THROUGHPUT,
-                    candidate: beside.clone(),
-                    baseline: alone.clone(),
-                    scale: Effect::Ratio,
-                    bound: Bound::AtLeast(1.2),
-                }],
-                judging: Judging::Rate,
-                ..Claim::order(&SPEC.id, beside, alone)
-            })
+            let test = Test::Versus {
+                metric: THROUGHPUT,
+                candidate: beside.clone(),
+                baseline: alone.clone(),
+                scale: Effect::Ratio,
+                bound: Bound::AtLeast(1.2),
+            };
+            let says = "A download is at least 1.2 times as fast while a speed test runs beside it: the provider \
+                        favours speed tests";
+            Some(Claim::in_half(&SPEC.id, "favouritism.your-provider".into(), says.into(), test))
         };
         beside.filter_map(claim).collect()
     }

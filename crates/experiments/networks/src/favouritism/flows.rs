@@ -14,7 +14,7 @@ use ascertain_netlab::{RunningLink, now_ns, tcp};
 use ascertain_sys::interrupt::Stop;
 
 use super::places::{Place, Source};
-use super::{BESIDE_TEST, LATE, TEST_THROUGHPUT, THROUGHPUT};
+use super::{BESIDE_TEST, DISGUISED, LATE, TEST_THROUGHPUT, THROUGHPUT};
 use crate::links::{facts, failed, wait, watched};
 
 struct Flows {
@@ -24,6 +24,8 @@ struct Flows {
 
 struct Target {
     place: Rc<Place>,
+    /// Whether one's own download comes from the speed test's server.
+    is_disguised: bool,
     /// Connections of the speed test beside one's own download.
     streams: usize,
     pause: Duration,
@@ -55,12 +57,14 @@ impl Target {
         places.insert(arm.point.clone(), place.clone());
         let streams = if arm.variant == BESIDE_TEST { arm.integer("streams")? as usize } else { 0 };
         let rtt = if place.link.is_some() { time("rtt_ms")? } else { Duration::ZERO };
-        Ok(Self { place, streams, pause: time("pause_ms")? + 2 * rtt, left_out, measured })
+        let is_disguised = arm.variant == DISGUISED;
+        Ok(Self { place, is_disguised, streams, pause: time("pause_ms")? + 2 * rtt, left_out, measured })
     }
 
     /// Bytes a second of one's own download, and of the speed test.
     fn throughputs(&self, stop: &Stop) -> Result<[f64; 2], TargetError> {
         let Place { own, test, link } = &*self.place;
+        let own = if self.is_disguised { test } else { own };
         wait(self.pause, stop)?;
         let sources = iter::once(own).chain(iter::repeat_n(test, self.streams));
         let flows: Vec<Flow> = sources.clone().map(|_| Flow::default()).collect();

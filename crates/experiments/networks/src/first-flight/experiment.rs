@@ -11,12 +11,12 @@ mod places;
 
 use std::sync::LazyLock;
 
-use ascertain_engine::claim::{Claim, Judging, Test};
+use ascertain_engine::claim::{Claim, Test};
 use ascertain_engine::experiment::{
     Accepts, Arm, Better, Emulates, Experiment, Factor, Level, Metric, Plot, Reduce, Session, Setup, Spec, TargetError,
     Unavailable,
 };
-use ascertain_engine::predicate::{Comparison, Predicate, Relation};
+use ascertain_engine::predicate::Predicate;
 use ascertain_engine::unit::Unit;
 use ascertain_netlab::http::Protocol::{self, Http1, Http2};
 use ascertain_netlab::http::TlsVersion::{self, V1_2, V1_3};
@@ -196,21 +196,11 @@ impl Experiment for FirstFlight {
 
     /// Whether somebody's page comes with the first flight.
     fn claims_about(&self, arms: &[Arm]) -> Vec<Claim> {
-        let claim = |arm: &Arm| Claim {
-            id: format!("first-flight.your-page-{}", arm.variant),
-            says: format!("The page comes with the server's first flight, by `{}`", arm.variant),
-            restated: "In at least half of the trials nothing of it came behind the first flight.".into(),
-            tests: vec![Test::Predicate {
-                arm: arm.clone(),
-                predicate: Predicate(vec![Comparison {
-                    metric: OVER,
-                    relation: Relation::AtMost,
-                    bound: 0.0,
-                    in_percent: false,
-                }]),
-            }],
-            judging: Judging::Rate,
-            ..Claim::order(&SPEC.id, arm, arm)
+        let claim = |arm: &Arm| {
+            let id = format!("first-flight.your-page-{}", arm.variant);
+            let says = format!("The page comes with the server's first flight, by `{}`", arm.variant);
+            let test = Test::Predicate { arm: arm.clone(), predicate: Predicate::at_most(OVER, 0.0) };
+            Claim::in_half(&SPEC.id, id, says, test)
         };
         arms.iter().filter(|arm| is_elsewhere(arm)).map(claim).collect()
     }

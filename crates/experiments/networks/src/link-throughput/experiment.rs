@@ -10,7 +10,7 @@ mod throughputs;
 
 use std::sync::LazyLock;
 
-use ascertain_engine::claim::{Bound, Claim, Effect, Judging, Test};
+use ascertain_engine::claim::{Bound, Claim, Effect, Test};
 use ascertain_engine::experiment::{
     Accepts, Arm, Better, Emulates, Experiment, Factor, Level, Metric, Plot, Reduce, Session, Setup, Spec, TargetError,
     Unavailable,
@@ -149,30 +149,26 @@ impl Experiment for LinkThroughput {
         !["rate_mbit_s", "rtt_ms", "burst_kb", "refill_mbit_s"].contains(&factor) || !is_elsewhere(arm)
     }
 
+    /// iperf3 does not speak with `ascertain listen`.
+    fn chosen(&self, mut arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
+        arms.retain(|arm| are_named || arm.variant == OWN || !is_elsewhere(arm));
+        Ok(arms)
+    }
+
     /// Whether one connection fills the user's own network.
     fn claims_about(&self, arms: &[Arm]) -> Vec<Claim> {
         let is_one = |arm: &&Arm| is_elsewhere(arm) && arm.point.get("streams") == Some(&1.into());
         let claim = |one: &Arm| {
             let four = Arm { point: one.point.clone().with("streams", 4), ..one.clone() };
             let way = one.point.get("direction").map(Level::to_string).unwrap_or_default();
-            Claim {
-                id: format!("link-throughput.your-network-{way}"),
-                says: format!(
-                    "One connection ({way}) carries at least 0.9 times as much as four: it fills the network"
-                ),
-                restated: "In at least half of the trials.".into(),
-                tests: vec![Test::Versus {
-                    metric: THROUGHPUT,
-                    candidate: one.clone(),
-                    baseline: four.clone(),
-                    scale: Effect::Ratio,
-                    bound: Bound::AtLeast(0.9),
-                }],
-                judging: Judging::Rate,
-                ..Claim::order(&SPEC.id, one, &four)
-            }
+            let id = format!("link-throughput.your-network-{way}");
+            let says =
+                format!("One connection ({way}) carries at least 0.9 times as much as four: it fills the network");
+            let (candidate, baseline, scale, bound) = (one.clone(), four, Effect::Ratio, Bound::AtLeast(0.9));
+            Claim::in_half(&SPEC.id, id, says, Test::Versus { metric: THROUGHPUT, candidate, baseline, scale, bound })
         };
         let mut claims: Vec<Claim> = arms.iter().filter(is_one).map(claim).collect();
+        claims.sort_by(|one, other| one.id.cmp(&other.id));
         claims.dedup_by(|one, other| one.id == other.id);
         claims
     }

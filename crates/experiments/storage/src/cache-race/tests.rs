@@ -8,7 +8,7 @@ use ascertain_sys::testing::or_left_out;
 use ascertain_transfer::race::Side;
 
 use super::super::origin::{Origin, Serving};
-use super::super::{CacheRace, LATE, RESIDENT, SERVERS, WARM};
+use super::super::{CacheRace, DRAWN, LATE, RESIDENT, SERVERS, WARM};
 use super::*;
 
 const POLICIES: [&str; 5] = [NEVER, ALWAYS, AFTER, PERCENTILE, THROTTLED];

@@ -1,0 +1,114 @@
+//! Whether the time that `run` takes by default is enough for the shipped claims, with every peer installed: by the time
+//! that each arm takes, and a clock that nothing but that moves.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use ascertain_engine::claim::Judging;
+use ascertain_engine::experiment::{Arm, ArmId, Experiment, Samples, Session, Setup, Spec, TargetError, Trial};
+use ascertain_engine::outcome::Verdict;
+use ascertain_engine::plan::{Config, Plan, Registry, Table};
+use ascertain_engine::run::{Clock, Recording, Silent, run_by_clock};
+use ascertain_experiments::{registry, shipped_claims};
+
+/// What `run` takes for one experiment by default.
+const DEFAULT_TIME: Duration = Duration::from_secs(45);
+
+/// The time that one measurement of an arm takes, rounded up, where it is more than the 10 ms of others: as seen on a
+/// Zen 5 with two CPUs.
+const COSTS_MS: &[(&str, u64)] = &[];
+
+/// Verdicts take so many trials at the least: few where a high rate is refuted.
+const FEWEST_TRIALS: usize = 3;
+
+struct SimulatedClock(Rc<Cell<u64>>);
+
+impl Clock for SimulatedClock {
+    fn now_ns(&self) -> u64 {
+        self.0.get()
+    }
+
+    fn sleep(&self, duration: Duration) {
+        self.0.update(|now_ns| now_ns + duration.as_nanos() as u64);
+    }
+}
+
+/// An experiment all of whose arms can be measured, take their time, and have the value 1 of each metric.
+struct Simulated {
+    real: &'static dyn Experiment,
+    now_ns: Rc<Cell<u64>>,
+    measured: Rc<RefCell<Vec<Arm>>>,
+}
+
+struct SimulatedSession {
+    arms: Vec<Arm>,
+    metrics: usize,
+    cost_ns: u64,
+    now_ns: Rc<Cell<u64>>,
+    measured: Rc<RefCell<Vec<Arm>>>,
+}
+
+impl Experiment for Simulated {
+    fn spec(&self) -> &Spec {
+        self.real.spec()
+    }
+
+    fn has(&self, arm: &Arm, factor: &str) -> bool {
+        self.real.has(arm, factor)
+    }
+
+    fn open(&self, arms: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
+        let id = &self.spec().id;
+        let cost_ms = COSTS_MS.iter().find(|(of, _)| of == id).map_or(10, |(_, ms)| *ms);
+        let (now_ns, measured) = (self.now_ns.clone(), self.measured.clone());
+        let metrics = self.spec().metrics.len();
+        Ok(Box::new(SimulatedSession { arms: arms.to_vec(), metrics, cost_ns: cost_ms * 1_000_000, now_ns, measured }))
+    }
+}
+
+impl Session for SimulatedSession {
+    fn verify(&mut self, _: ArmId) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        self.now_ns.update(|now_ns| now_ns + self.cost_ns);
+        self.measured.borrow_mut().push(self.arms[arm].clone());
+        (0..self.metrics).for_each(|metric| out.push(metric, 1.0));
+        Ok(())
+    }
+}
+
+/// Claims come first, with the arms that they need, and the table has the time that is left.
+#[test]
+fn the_default_time_decides_every_claim_with_all_peers_installed() {
+    let shipped = shipped_claims().unwrap().claims;
+    for &real in registry() {
+        let id = &real.spec().id;
+        let now_ns = Rc::new(Cell::new(0));
+        let simulated = Simulated { real, now_ns: now_ns.clone(), measured: Rc::default() };
+        let claims: Vec<_> = shipped.iter().filter(|claim| claim.experiment == *id).cloned().collect();
+        let arms: Vec<Arm> = real.table_arms().iter().map(|arm| real.trimmed(arm)).collect();
+        let of_claims: Vec<Arm> = claims.iter().flat_map(|claim| claim.arms()).cloned().collect();
+        let tables = vec![Table { experiment: id.clone(), arms: arms.clone() }];
+        let config = Config { max_time: DEFAULT_TIME, table_trials: Some(1), ..Config::default() };
+        let plan = Plan { claims, tables, commands: Vec::new(), config };
+        let (registry, clock): ([&dyn Experiment; 1], _) = ([&simulated], SimulatedClock(now_ns));
+        let registry: &Registry = &registry;
+        let ran = run_by_clock(&plan, registry, Recording::None, &Default::default(), &mut Silent, &clock);
+        for claim in ran.unwrap().outcome.claims {
+            let is_decided = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted);
+            assert!(is_decided, "{}: {:?} {:?} after {}", claim.id, claim.verdict, claim.reasons, claim.trials);
+        }
+        let measured = simulated.measured.borrow();
+        let first_of_table = measured.iter().position(|arm| !of_claims.contains(arm)).unwrap_or(measured.len());
+        // A metric without chance is judged once.
+        let by_rate = shipped.iter().filter(|claim| claim.experiment == *id && claim.judging == Judging::Rate);
+        for arm in by_rate.flat_map(|claim| claim.arms()) {
+            let before = measured[..first_of_table].iter().filter(|other| *other == arm).count();
+            assert!(before >= FEWEST_TRIALS, "{id}: {arm} has {before} trials before an arm that no claim needs");
+        }
+        assert!(arms.iter().all(|arm| measured.contains(arm)), "{id}: the table has the time that is left");
+    }
+}
