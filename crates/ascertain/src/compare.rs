@@ -103,6 +103,7 @@ impl Compare {
                 self.precision.is_some(),
                 "--precision is that of a ratio, which needs a second command; --min-runs 100 narrows a median",
             ),
+            (self.margin.is_some(), "--margin is that of a ratio, which needs a second command"),
             (metric != WALL, "--metric is what commands are compared by, which needs a second one"),
         ];
         if let Some((_, reason)) = needs_another.iter().find(|(is_asked, _)| *is_asked && table.arms.len() < 2) {

@@ -77,6 +77,12 @@ impl Move {
         if is_read_only(&to) {
             return Err(Error::Request(format!("{}: HTTP can only be read from", to.shown)));
         }
+        if self.terms.content_type.is_some() && to.store.file(&to.name).is_some() {
+            return Err(Error::Request(format!("{}: a file has no media type", to.shown)));
+        }
+        if let [path] = &*self.from {
+            self.check_filter(path != STANDARD && Path::new(path).is_dir(), &path.to_string_lossy())?;
+        }
         let (mover, runtime) = self.begin(context)?;
         let put = async {
             if self.from == [STANDARD] {
@@ -125,6 +131,7 @@ impl Move {
         if is_read_only(&from) && is_folder(&from.name) {
             return Err(Error::Request(format!("{}: HTTP has no folders; give the address of a file", from.shown)));
         }
+        self.check_filter(is_folder(&from.name), &from.shown)?;
         let target = match self.to.to_str() {
             Some(text) => Path::new(local_path(text)?),
             None => Path::new(&self.to),
@@ -167,6 +174,15 @@ impl Move {
         let done = runtime.block_on(get);
         runtime.shutdown_background();
         done
+    }
+
+    /// Patterns choose among many.
+    fn check_filter(&self, are_many: bool, source: &str) -> Result<(), Error> {
+        let Filter { include, exclude } = &self.many.filter;
+        if are_many || include.is_empty() && exclude.is_empty() {
+            return Ok(());
+        }
+        Err(Error::Request(format!("{source}: patterns choose among many files, and this is one")))
     }
 
     fn begin(&self, context: MoveContext) -> Result<(Arc<Mover>, Runtime), Error> {

@@ -5,7 +5,7 @@ use ascertain_engine::outcome::{ClaimResult, Decision};
 use ascertain_engine::unit::{Unit, significant};
 
 use crate::outlook;
-use crate::text::{counted, escape_controls, sorted};
+use crate::text::{counted, escape_controls, grouped, sorted};
 
 /// Less than that nobody would be short of: it was ended by something else than the time.
 const SLOW_NS: f64 = 2e9;
@@ -221,7 +221,8 @@ pub(crate) fn remark(remark: &Remark) -> String {
             significant(chance * 100.0)
         ),
         Remark::Flights { body_bytes, compression, flights, first_segments, expected_segments, trim_bytes } => {
-            let body = counted(*body_bytes, "byte");
+            let bytes = |count: u64| format!("{} {}", grouped(count), if count == 1 { "byte" } else { "bytes" });
+            let body = bytes(*body_bytes);
             let compressed = compression.as_ref().map_or_else(String::new, |by| format!(" (compressed by {by})"));
             let first = counted(*first_segments, "segment");
             if *flights < 2 {
@@ -234,7 +235,7 @@ pub(crate) fn remark(remark: &Remark) -> String {
             format!(
                 "trim {} of the page's {body}{compressed} to save a round trip: they came in {flights} flights, the \
                  first of {first}{differs}",
-                counted(*trim_bytes, "byte")
+                bytes(*trim_bytes)
             )
         }
         Remark::NoAddress { servers } => {
@@ -386,5 +387,23 @@ mod tests {
         assert_eq!(said(999.0, 0.0, 1), "the system refused to send 1 request");
         // Also of a version that did not note why.
         assert_eq!(said(500.0, 0.0, 0), "only 500.0 of 1000 requests a second were sent");
+    }
+
+    /// The sentence names exact bytes, and says where the server's window was another than expected.
+    #[test]
+    fn a_page_is_told_what_to_trim() {
+        let page = |body_bytes, flights, first_segments, trim_bytes, compression: Option<&str>| {
+            let compression = compression.map(String::from);
+            let expected_segments = 10;
+            let page =
+                Remark::Flights { body_bytes, compression, flights, first_segments, expected_segments, trim_bytes };
+            remark(&page)
+        };
+        let one = page(11_238, 1, 8, 0, None);
+        assert_eq!(one, "the page's 11,238 bytes came in one flight of 8 segments");
+        let trim = "trim 362 bytes of the page's 11,600 bytes (compressed by br) to save a round trip: they came in 2 \
+                    flights, the first of 10 segments";
+        assert_eq!(page(11_600, 2, 10, 362, Some("br")), trim);
+        assert!(page(40_000, 3, 20, 1, None).ends_with("the first of 20 segments, where 10 were expected"));
     }
 }

@@ -22,6 +22,11 @@ const CASES: &[(&[&str], i32, &str)] = &[
     (&["compare", "-P", "n", "1", "2", "echo {m}"], 2, "there is `{m}`"),
     (&["compare", "--fail-if", "slower", "true"], 2, "second command"),
     (&["compare", "--precision", "1%", "true"], 2, "second command"),
+    (&["compare", "--margin", "1%", "true"], 2, "second command"),
+    // An option that would have no effect is refused.
+    (&["put", "/etc/passwd", "b", "--content-type", "text/plain"], 2, "a file has no media type"),
+    (&["put", "/etc/passwd", "b", "--exclude", "passwd"], 2, "/etc/passwd: patterns choose among many files"),
+    (&["get", "/etc/passwd", "b", "--include", "*.x"], 2, "patterns choose among many files, and this is one"),
     (&["compare", "--min-runs", "3", "--runs", "5", "true", "true"], 2, "--runs"),
     (&["compare", "--shell", "bash -e", "true"], 2, "write '--shell=bash -e'"),
     (&["compare", "-n", "a", "-n", "b", "true"], 2, "2 names for 1 commands"),

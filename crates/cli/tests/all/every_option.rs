@@ -104,7 +104,7 @@ impl Kind {
             Missing => {}
         }
         if self == NoPermission {
-            fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
         }
         path
     }

@@ -52,6 +52,9 @@ pub fn check_table(outcome: &Outcome, style: &Style) -> String {
 
 /// "3 claims: 2 hold, 1 refuted."
 fn counts(claims: &[ClaimResult]) -> String {
+    if claims.is_empty() {
+        return "There are no such claims.".into();
+    }
     let said: Vec<String> = tally(claims.iter()).iter().map(Count::words).collect();
     format!("{}: {}.", counted(claims.len(), "claim"), said.join(", "))
 }

@@ -27,7 +27,7 @@ impl Mover {
             return Ok(Moved { skipped: Some(skipped), ..Moved::default() });
         }
         let draft = Draft::create_in(&spot.folder, &spot.name).map_err(Error::file("can't write", &spot.path))?;
-        let ((meta, crc64), went) = self.into_file(from, draft.file(), &spot.path).await?;
+        let ((meta, crc64), went) = self.fill_file(from, draft.file(), &spot.path).await?;
         let mut moved = moved(&meta, crc64, Some(&went), began);
         self.read_again(from, &mut moved).await?;
         publish(draft, &spot.path, &meta, self.terms.no_clobber)?;
@@ -47,7 +47,7 @@ impl Mover {
     }
 
     /// Gets it into a file, from the beginning each time that it breaks off.
-    async fn into_file(&self, from: &Place, file: &File, path: &Path) -> Result<((Meta, u64), Went), Error> {
+    async fn fill_file(&self, from: &Place, file: &File, path: &Path) -> Result<((Meta, u64), Went), Error> {
         let request = || async {
             let (mut seen, mut out) = (Attempt::default(), file);
             let empty =

@@ -1,7 +1,6 @@
 //! Downloads beside each other, and how much of each arrives in a while.
 
 use std::collections::BTreeMap;
-use std::mem;
 use std::net::{Shutdown, TcpStream};
 use std::rc::Rc;
 use std::sync::mpsc::{Sender, channel};
@@ -149,7 +148,7 @@ impl Flow {
         if state.is_over {
             return Err(failed("it was ended"));
         }
-        if let Some(before) = mem::replace(&mut state.socket, Some(socket)) {
+        if let Some(before) = state.socket.replace(socket) {
             state.earlier_bytes += received_bytes_of(&before)?;
         }
         Ok(())
