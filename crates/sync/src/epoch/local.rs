@@ -87,14 +87,28 @@ fn pin_first() -> Guard<'static> {
 
 #[cfg(all(test, not(any(model = "loom", model = "tso"))))]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
+
     use super::*;
 
-    /// Miri finds it where one reads what the other has made before that is there.
+    /// Nothing but the collector's own pointer orders the two: with a weaker ordering there, Miri always reports that one
+    /// thread reads what the other has made before that is there.
     #[test]
     fn all_threads_have_the_same_collector() {
         let look = || (default_collector().epoch(), ptr::from_ref(default_collector()).addr());
-        let other = std::thread::spawn(look);
-        let here = look();
-        assert_eq!(other.join().unwrap(), here);
+        let is_made = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                let found = look();
+                is_made.store(true, Ordering::Relaxed);
+                found
+            });
+            while !is_made.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+            let here = look();
+            assert_eq!(other.join().unwrap(), here);
+        });
     }
 }
