@@ -339,11 +339,7 @@ fn cargo(tree: &Path, kind: Kind, options: &str, only_builds: bool) -> anyhow::R
         Kind::Native => ("", &["test"]),
         Kind::Loom => ("RUSTFLAGS=--cfg model=\"loom\"", &["test", "--release"]),
         Kind::Tso => ("RUSTFLAGS=--cfg model=\"tso\"", &["test", "--release"]),
-        // A thread that gets memory which another one has freed would be ordered behind it, by chance.
-        Kind::Miri => (
-            "MIRIFLAGS=-Zmiri-disable-isolation -Zmiri-address-reuse-cross-thread-rate=0",
-            &["+nightly", "miri", "test"],
-        ),
+        Kind::Miri => ("MIRIFLAGS=-Zmiri-disable-isolation", &["+nightly", "miri", "test"]),
     };
     let (cargo, harness) = options.split_once(" -- ").unwrap_or((options, ""));
     let is_named = cargo.contains("--package");
