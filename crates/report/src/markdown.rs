@@ -9,7 +9,7 @@ use crate::finding;
 use crate::grid::{self, Cell, ColumnKind, Grid};
 use crate::judgement::Judgement;
 use crate::layout::TableLayout;
-use crate::sentence::{left_out, marked, undiagnosed};
+use crate::sentence::{left_out, marked, undiagnosed, undiagnosed_claims};
 use crate::text::{NAME_END, NAME_START, escape_controls, parted, quoted, with_names};
 
 /// A run: the commands that were compared, or else the claims and the points of each experiment; where it has no room
@@ -32,7 +32,8 @@ pub fn outcome(outcome: &Outcome, layout: &TableLayout) -> String {
     }
     let warnings = outcome.claims.iter().filter_map(|claim| Some((&claim.id, marked::warning(claim)?)));
     parts.extend(warnings.map(|(id, warning)| paragraph(&format!("{}: {warning}", quoted(id)))));
-    parts.extend(undiagnosed(&outcome.claims).iter().map(|sentence| paragraph(sentence)));
+    let few = undiagnosed(&outcome.claims).into_iter().chain(undiagnosed_claims(&outcome.claims));
+    parts.extend(few.map(|sentence| paragraph(&sentence)));
     parts.extend(left_out::unsaid(outcome).iter().map(|sentence| paragraph(sentence)));
     let careful = |threat: &Threat| paragraph(&with_names(&format!("Careful: {}", finding::threat_sentence(threat))));
     parts.extend(outcome.threats.iter().map(careful));

@@ -100,6 +100,19 @@ pub fn undiagnosed(claims: &[ClaimResult]) -> Option<String> {
     ))
 }
 
+/// In how many claims a verdict came from too few trials to see whether they are alike; `None` where there are none.
+pub(crate) fn undiagnosed_claims(claims: &[ClaimResult]) -> Option<String> {
+    let decided = claims.iter().filter(|claim| matches!(claim.verdict, Verdict::Holds | Verdict::Refuted));
+    let few = decided.filter(|claim| claim.undiagnosed && claim.asked.judging == Judging::Rate).count();
+    let of_claims = match few {
+        0 => return None,
+        1 if claims.len() == 1 => "The trials are".to_string(),
+        1 => "Of 1 claim the trials are".to_string(),
+        few => format!("Of {few} claims the trials are"),
+    };
+    Some(format!("{of_claims} too few to see whether they are alike, which takes 40."))
+}
+
 /// What a claim that must hold at this rate tests, a line each: the sentence that must be true, its metric and its
 /// arms, and how often it must be true.
 ///

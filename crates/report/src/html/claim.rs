@@ -17,7 +17,7 @@ use crate::clause::{
 use crate::figure::{Figure, brief_odds, exact_percent};
 use crate::grid;
 use crate::pictures;
-use crate::sentence::{marked, undiagnosed};
+use crate::sentence::{marked, undiagnosed, undiagnosed_claims};
 use crate::standing::furthest_first;
 use crate::text::{capitalised, escape_controls, grouped, quoted};
 
@@ -100,6 +100,7 @@ pub(super) fn claims(run: &RecordedRun, prefix: &str, axis: SharedAxis, pack: &m
             warnings: marked::warning(claim)
                 .into_iter()
                 .chain(undiagnosed(std::slice::from_ref(claim)))
+                .chain(undiagnosed_claims(std::slice::from_ref(claim)))
                 .chain(missing)
                 .map(|warning| Html::sentence(&warning))
                 .collect(),

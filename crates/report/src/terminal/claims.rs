@@ -6,6 +6,7 @@ use unicode_width::UnicodeWidthStr;
 use super::{NARROW, Style, sentences, threats};
 use crate::clause::claimed;
 use crate::layout::Shown;
+use crate::sentence::undiagnosed_claims;
 use crate::standing::{Count, distance, tally};
 use crate::text::{counted, cut, escape_controls, gathered, parted, sorted};
 use crate::{finding, grid};
@@ -28,7 +29,8 @@ pub fn checked(outcome: &Outcome, shown: &Shown, report: Option<&str>, style: &S
     }
     let asked = Outcome { claims: asked, ..outcome.clone() };
     let end = if shown.all { check_table(&asked, style) } else { style.paragraph(&counts(&outcome.claims)) };
-    parted([sentences(&asked, style), deferred_table(&asked, style), threats(outcome, style), end])
+    let few = undiagnosed_claims(&asked.claims).map_or_else(String::new, |sentence| style.paragraph(&sentence));
+    parted([sentences(&asked, style), deferred_table(&asked, style), few, threats(outcome, style), end])
 }
 
 /// What came of a run in a few lines: few claims as sentences, many counted by their verdicts.
@@ -105,6 +107,7 @@ fn screen(outcome: &Outcome, report: Option<&str>, style: &Style) -> String {
             style.paragraph(&format!("{}.", reason_line("Trials were not alike, so they say less of others", &unlike))),
         );
     }
+    parts.extend(undiagnosed_claims(claims).map(|sentence| style.paragraph(&sentence)));
     parts.push(threats(outcome, style));
     parts.extend(report.map(|report| {
         style.paragraph(&format!("`{report} --all` prints each verdict as a sentence, `--only refuted` those alone."))

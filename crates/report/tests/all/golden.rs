@@ -188,6 +188,24 @@ fn tables_of_many_rows_do_without_what_they_have_no_room_for() {
     assert!(few.contains("instructions") && !few.contains("No room"), "{few}");
 }
 
+/// A verdict from few trials says that nobody could see whether they are alike, wherever it is read.
+#[test]
+fn claims_with_too_few_trials_to_see_whether_they_are_alike_say_so() {
+    let mut check = common::check();
+    let says = "too few to see whether they are alike, which takes 40.";
+    let style = Style { color: false, width: 200 };
+    let said = |check: &_| {
+        [terminal::checked(check, &Shown::default(), None, &style), markdown::outcome(check, &TableLayout::default())]
+            .map(|text| text.contains(says))
+    };
+    assert_eq!(said(&check), [false, false]);
+    check.claims.iter_mut().for_each(|claim| claim.undiagnosed = true);
+    assert_eq!(said(&check), [true, true]);
+    // Where nothing was decided there is nothing to doubt.
+    check.claims.iter_mut().for_each(|claim| claim.verdict = Verdict::Undecided);
+    assert_eq!(said(&check), [false, false]);
+}
+
 /// What claims speak of comes first and stays; what is the same in every row is said once, above.
 #[test]
 fn columns_of_claims_come_first_and_constant_ones_go() {

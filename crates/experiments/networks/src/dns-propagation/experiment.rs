@@ -161,8 +161,8 @@ fn factors() -> Vec<Factor> {
         ),
         Factor::new(
             "limit_s",
-            "how long a change is waited for, also beyond --max-time; a second or more before it is for a look at the \
-             servers",
+            "how long a change is waited for, also beyond --max-time; looking at the servers before it and waiting for \
+             the last answers behind it take some seconds more",
             120,
             Accepts::Integers { min: 1, max: 86_400 },
         ),
