@@ -81,7 +81,8 @@ impl Move {
             return Err(Error::Request(format!("{}: a file has no media type", to.shown)));
         }
         if let [path] = &*self.from {
-            self.check_filter(path != STANDARD && Path::new(path).is_dir(), &path.to_string_lossy())?;
+            let is_one = path == STANDARD || Path::new(path).exists() && !Path::new(path).is_dir();
+            self.check_filter(!is_one, &path.to_string_lossy())?;
         }
         let (mover, runtime) = self.begin(context)?;
         let put = async {
@@ -176,13 +177,15 @@ impl Move {
         done
     }
 
-    /// Patterns choose among many.
+    /// Refuses patterns for a single file.
     fn check_filter(&self, are_many: bool, source: &str) -> Result<(), Error> {
         let Filter { include, exclude } = &self.many.filter;
         if are_many || include.is_empty() && exclude.is_empty() {
             return Ok(());
         }
-        Err(Error::Request(format!("{source}: patterns choose among many files, and this is one")))
+        Err(Error::Request(format!(
+            "{source}: patterns that include or exclude need a folder, and this is a single file"
+        )))
     }
 
     fn begin(&self, context: MoveContext) -> Result<(Arc<Mover>, Runtime), Error> {

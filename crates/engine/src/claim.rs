@@ -213,7 +213,7 @@ impl Claim {
         Claim { restated: String::new(), judging, ..Claim::in_half(experiment, candidate.to_string(), says, test) }
     }
 
-    /// That a test is true in at least half of the trials, of something that only the user has.
+    /// Returns a claim that a test is true in at least half of the trials.
     pub fn in_half(experiment: &str, id: String, says: String, test: Test) -> Claim {
         Claim {
             id,

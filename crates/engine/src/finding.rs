@@ -376,13 +376,13 @@ pub enum Remark {
         /// How often the others were.
         interval_ns: u64,
     },
-    /// In how many flights a page came: a server waits for an acknowledgement between them.
+    /// The flights in which a page arrived: a server waits for an acknowledgement between them.
     Flights {
         /// The page without its head.
         body_bytes: u64,
-        /// How it is compressed, if it is.
+        /// The compression of the body, if any.
         compression: Option<String>,
-        /// How many flights there were.
+        /// The number of flights.
         flights: u64,
         /// Segments of the first.
         first_segments: u64,

@@ -297,8 +297,8 @@ struct TableArm<'a, 'p> {
 }
 
 impl<'a> TableArm<'a, '_> {
-    /// Marks the arm where it is already, or adds it to a lane of the table's own: trials of claims hold nothing else, so
-    /// that claims are decided as soon as they can be. Lanes by the machine held both.
+    /// Marks the arm in the lanes that have it, or adds it to a lane of the table's own: trials of claims hold nothing
+    /// else, so that claims are decided as soon as they can be. Grouping by machine used shared lanes.
     fn add_to(&self, lanes: &mut Vec<Lane<'a>>, observations: &mut Observations) {
         let spec = self.experiment.spec();
         let mut add = |lane: &mut Lane| {

@@ -93,7 +93,7 @@ pub enum PredicateError {
 }
 
 impl Predicate {
-    /// That a metric is at most a value, in the metric's unit.
+    /// Returns the predicate that a metric is at most `bound`, in the metric's unit.
     pub fn at_most(metric: usize, bound: f64) -> Predicate {
         Predicate(vec![Comparison { metric, relation: Relation::AtMost, bound, in_percent: false }])
     }

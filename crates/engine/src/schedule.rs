@@ -26,8 +26,8 @@ const PROGRESS_NS: u64 = 100_000_000;
 /// Nobody waits for trials that are quicker, once there were a few.
 const SLOW_NS: f64 = 1e8;
 const FEW: u64 = 64;
-/// Tables wait while claims are open, but not in the last fourth of the time: then each has every other slice, lest a
-/// claim that can't be decided leaves a table without a figure.
+/// Tables wait while claims are open. In the last fourth of the time tables get every other slice, so that a claim that
+/// can't be decided does not leave a table empty.
 const CLAIMS_SHARE: f64 = 0.75;
 /// What a comparison is given, by what it takes at the least: a pair may be lost, and the next ones be slower.
 const ROOM: f64 = 1.25;
@@ -145,18 +145,19 @@ impl<'r, 'a> Schedule<'r, 'a> {
         let gone_ns = self.now_ns().saturating_sub(self.time_ns.start);
         let all_ns = self.time_ns.end.saturating_sub(self.time_ns.start);
         let share_ns = (all_ns / PILOTS_SHARE).max(gone_ns / 2);
-        let is_table_that_waits = || self.is_only_table(self.piloted) && self.tables_wait();
+        let only_tables_are_left = || (self.piloted..self.is_open.len()).all(|lane| self.is_only_table(lane));
+        let is_table_that_waits = || only_tables_are_left() && self.tables_wait();
         self.piloted < self.is_open.len()
             && !is_table_that_waits()
             && (self.judge.is_comparison() || self.pilots_ns < share_ns)
     }
 
-    /// Whether nothing but a table wants trials of the lane.
+    /// Returns whether no open claim needs the lane.
     fn is_only_table(&self, lane: usize) -> bool {
         self.judge.open_claims(lane).next().is_none()
     }
 
-    /// Whether tables wait for claims that are open.
+    /// Returns whether tables wait for claims that are open.
     fn tables_wait(&self) -> bool {
         let are_claims_open = (0..self.is_open.len()).any(|lane| {
             let may_be_measured = self.is_open[lane] || lane >= self.piloted;
@@ -170,7 +171,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
         let (lane, start_ns) = (self.piloted, self.now_ns());
         let pilots = match self.is_open.len() {
             1 => self.judge.config.warmup_trials,
-            // Nothing depends on what a trial of a table costs.
+            // A table needs no estimate of its cost.
             _ if self.is_only_table(lane) => self.judge.config.warmup_trials,
             _ => self.judge.config.warmup_trials.max(1),
         };
@@ -347,8 +348,8 @@ impl<'r, 'a> Schedule<'r, 'a> {
         Duration::from_nanos(self.time_ns.end.saturating_sub(self.time_ns.start))
     }
 
-    /// The lane that is to have the next slice: of those with claims the one that expects most log-evidence a second,
-    /// then the table that has fewest trials. The choice looks only at the past, so it does not touch validity.
+    /// Chooses the lane for the next slice: the one with claims that expects most log-evidence a second, or else the table
+    /// with the fewest trials. The choice looks only at the past, so it does not touch validity.
     fn choose(&mut self) -> Option<usize> {
         if self.time_left_ns() == 0 || self.stop.is_asked() {
             return None;
@@ -363,7 +364,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
         let score = |lane: usize| {
             let table = 1.0 / (self.judge.lanes[lane].table_trials as f64 + 2.0);
             if self.is_only_table(lane) {
-                // Behind every claim, or before all of them.
+                // After all claims, or before them if it is the tables' turn.
                 return (!tables_wait).then_some(if is_tables_turn { f64::MAX * table } else { -1.0 / table });
             }
             let growth: f64 = self.judge.open_claims(lane).map(ClaimJudge::expected_growth).sum();

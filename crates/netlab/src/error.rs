@@ -120,7 +120,7 @@ pub enum Error {
     #[error("there is no measurement: {0}")]
     Refused(crate::throughput::Refusal),
     /// Something else listens there, or the token is another.
-    #[error("who listens there does not take the token, has too many connections, or is no listener of ours")]
+    #[error("the listener does not take the token, has too many connections, or is none of ours")]
     NoListener,
     /// Somebody asked for the end.
     #[error("stopped")]

@@ -106,11 +106,11 @@ pub(crate) fn undiagnosed_claims(claims: &[ClaimResult]) -> Option<String> {
     let few = decided.filter(|claim| claim.undiagnosed && claim.asked.judging == Judging::Rate).count();
     let of_claims = match few {
         0 => return None,
-        1 if claims.len() == 1 => "The trials are".to_string(),
-        1 => "Of 1 claim the trials are".to_string(),
-        few => format!("Of {few} claims the trials are"),
+        1 if claims.len() == 1 => "There were".to_string(),
+        1 => "For 1 claim there were".to_string(),
+        few => format!("For {few} claims there were"),
     };
-    Some(format!("{of_claims} too few to see whether they are alike, which takes 40."))
+    Some(format!("{of_claims} too few trials to see whether they are alike; this takes 40."))
 }
 
 /// What a claim that must hold at this rate tests, a line each: the sentence that must be true, its metric and its

@@ -106,7 +106,8 @@ pub trait Store: fmt::Debug + Send + Sync {
 /// An object's bytes as they come, from the first to the last.
 #[async_trait]
 pub trait Pieces: Send {
-    /// The next of them; none at the end, which is known to be the end.
+    /// The next of them; none at the end. Without chunks that is when the server closes the connection, so that an answer
+    /// that was cut short can't be told from a whole one.
     async fn next(&mut self, seen: &mut Attempt) -> Result<Option<Bytes>, Failure>;
 }
 
@@ -163,7 +164,7 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// Of an object of which nothing is known but the name: it is as long as no object is.
+    /// Metadata of an object of which only the name is known; the length is one that no object has.
     pub(crate) fn unsized_of(name: &str) -> Self {
         Self { name: name.into(), bytes: u64::MAX, etag: None, modified: None, crc64: None, crc32c: None }
     }

@@ -9,7 +9,7 @@ pub use ascertain::experiments::USE_CASE;
 use ascertain::names::among;
 use ascertain::{Done, Ending, GatedVerdict, Request};
 use ascertain_engine::claim::Claim;
-use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Level};
+use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Level, Point};
 use ascertain_engine::memory::{self, Shortage};
 use ascertain_engine::outcome::Outcome;
 use ascertain_engine::plan::Table;
@@ -73,7 +73,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let mut said = args.leave_out(&mut tables, &mut claims);
     if !args.no_claims {
         for Table { experiment, arms } in &tables {
-            claims.extend(find(experiment)?.claims_about(arms));
+            claims.extend(told_apart(find(experiment)?.claims_about(arms)));
         }
     }
     said.extend(beyond(&tables, &claims));
@@ -188,6 +188,21 @@ fn is_within(claim: &Claim, table: &Table, at: &[String]) -> bool {
     claim.experiment != table.experiment || asked.into_iter().all(is_at)
 }
 
+/// Claims of one id about several arms have the levels in it by which these differ: `id[idle_ms=100]`.
+fn told_apart(mut claims: Vec<Claim>) -> Vec<Claim> {
+    let firsts: Vec<(String, Point)> =
+        claims.iter().filter_map(|claim| Some((claim.id.clone(), claim.arms().first()?.point.clone()))).collect();
+    for (claim, (id, point)) in claims.iter_mut().zip(&firsts) {
+        let others = || firsts.iter().filter(|(other, _)| other == id);
+        let differs = |factor: &String, level: &Level| others().any(|(_, other)| other.get(factor) != Some(level));
+        let own = point.only(differs);
+        if !own.0.is_empty() {
+            claim.id = format!("{id}[{own}]");
+        }
+    }
+    claims
+}
+
 /// What the claims add to the tables that were asked for.
 fn beyond(tables: &[Table], claims: &[Claim]) -> Option<String> {
     let of_table = |claim: &Claim, arm: &Arm| {
@@ -260,7 +275,11 @@ fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
 fn settled(experiment: &dyn Experiment, factor: &Factor, text: &str, is_quiet: bool) -> anyhow::Result<Level> {
     let asked = level(factor, text)?;
     let settled = experiment.settled(&factor.name, asked.clone());
-    let settled = settled.map_err(|why| anyhow!("--at {}={text}: {why}", factor.name))?;
+    let settled = settled.map_err(|why| match &factor.accepts {
+        // A comma may have cut a secret in two.
+        Accepts::Address { .. } => anyhow!("--at {}: {why}", factor.name),
+        _ => anyhow!("--at {}={text}: {why}", factor.name),
+    })?;
     if settled != asked && !is_quiet {
         output::note(&format!("--at {}={text} is {settled}", factor.name));
     }

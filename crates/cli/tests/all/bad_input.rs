@@ -25,8 +25,12 @@ const CASES: &[(&[&str], i32, &str)] = &[
     (&["compare", "--margin", "1%", "true"], 2, "second command"),
     // An option that would have no effect is refused.
     (&["put", "/etc/passwd", "b", "--content-type", "text/plain"], 2, "a file has no media type"),
-    (&["put", "/etc/passwd", "b", "--exclude", "passwd"], 2, "/etc/passwd: patterns choose among many files"),
-    (&["get", "/etc/passwd", "b", "--include", "*.x"], 2, "patterns choose among many files, and this is one"),
+    (
+        &["put", "/etc/passwd", "b", "--exclude", "passwd"],
+        2,
+        "/etc/passwd: patterns that include or exclude need a folder",
+    ),
+    (&["get", "/etc/passwd", "b", "--include", "*.x"], 2, "need a folder, and this is a single file"),
     (&["compare", "--min-runs", "3", "--runs", "5", "true", "true"], 2, "--runs"),
     (&["compare", "--shell", "bash -e", "true"], 2, "write '--shell=bash -e'"),
     (&["compare", "-n", "a", "-n", "b", "true"], 2, "2 names for 1 commands"),

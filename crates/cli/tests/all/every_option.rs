@@ -59,7 +59,7 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
 /// Arguments of subcommands that are no paths.
 const NO_PATHS: &[&str] = &["COMMAND", "CMD", "EXPERIMENT", "ID", "S/N", "METRIC", "SHELL"];
 
-/// What a path can lead to.
+/// The kinds of thing that a path can lead to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     File,
@@ -76,7 +76,7 @@ use Kind::{BrokenLink, Folder, Link, Missing, NoPermission, NotUnicode, Pipe};
 
 const KINDS: [Kind; 8] = [Kind::File, Link, BrokenLink, Pipe, Folder, Missing, NoPermission, NotUnicode];
 
-/// What stands in files that are there.
+/// The contents of existing files.
 const PRECIOUS: &str = "1\n2\n3\n";
 
 impl Kind {
@@ -109,7 +109,7 @@ impl Kind {
         path
     }
 
-    /// Sees to it that nothing has become something else, and that nothing half-written is left.
+    /// Checks that the path kept its kind and that no half-written file is left.
     fn check(self, path: &Path, said: &str) {
         let kind = fs::symlink_metadata(path).map(|metadata| metadata.file_type());
         match self {
@@ -125,7 +125,7 @@ impl Kind {
     }
 }
 
-/// Takes what is written to a pipe, and gives its readers nothing but the end.
+/// Drains a pipe, and gives its readers only the end of the file.
 fn serve(pipe: &Path, is_over: &AtomicBool) {
     let open = |options: &mut OpenOptions| options.custom_flags(OFlags::NONBLOCK.bits() as i32).open(pipe);
     let mut reader: File = open(OpenOptions::new().read(true)).unwrap();
@@ -179,7 +179,7 @@ impl Stand {
             if kind == Pipe {
                 scope.spawn(|| serve(&path, &is_over));
             }
-            // What hangs is ended, and fails the test.
+            // A command that hangs is killed, and the test fails.
             let mut limited = Command::new("timeout");
             limited.args(["--signal=KILL", "120"]).arg(env!("CARGO_BIN_EXE_ascertain")).args(&filled);
             limited.env("XDG_STATE_HOME", self.folder.path()).env("NO_COLOR", "1").current_dir(below.path());
@@ -244,7 +244,7 @@ fn every_argument_that_is_a_path_takes_whatever_the_path_leads_to() {
     try_all(&tries.collect::<Vec<_>>());
 }
 
-/// Two at once, which is what the machine of a test has.
+/// Runs two at once.
 fn try_all(tries: &[(Vec<String>, Kind)]) {
     thread::scope(|scope| {
         for half in tries.chunks(tries.len().div_ceil(2)) {
@@ -328,14 +328,13 @@ fn no_level_with_a_secret_is_written_down() {
     assert!(!written.windows(7).any(|window| window == b"PLANTED"));
 }
 
-/// The address itself is in a variable: neither it nor what went wrong with it is written down or printed, and whoever
-/// continues the run has to give it again.
+/// The address is in a variable: neither it nor an error about it is recorded or printed, and `continue` needs it again.
 #[test]
 fn an_address_in_a_variable_stays_there() {
     let state = tempfile::tempdir().unwrap();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let page = format!("http://{}/?token=PLANTED", listener.local_addr().unwrap());
-    // Whatever is asked for breaks off, so that there is an error with the address.
+    // Every request breaks off, so that there is an error about the address.
     thread::spawn(move || listener.incoming().for_each(drop));
     let mut first = command(
         state.path(),
@@ -351,6 +350,14 @@ fn an_address_in_a_variable_stays_there() {
     let written = all_files(state.path());
     assert!(written.windows(5).any(|window| window == b"$PAGE"));
     assert!(!written.windows(7).any(|window| window == b"PLANTED"));
+
+    // Errors of the libraries below name paths and hosts.
+    for page in ["http://127.0.0.1:1/a b?token=PLANTED", "http://PLANTED.invalid/x", "https://PLANTED.invalid:1/"] {
+        let asked = ["run", "first-flight", "--at=url=$PAGE", "--trials=1", "--max-time=2s"];
+        let ran = ran(command(state.path(), &asked).env("PAGE", page).output().unwrap());
+        assert!(!format!("{}{}", ran.stdout, ran.stderr).contains("PLANTED"), "{page}: {}{}", ran.stdout, ran.stderr);
+    }
+    assert!(!all_files(state.path()).windows(7).any(|window| window == b"PLANTED"));
 
     let without = ascertain(state.path(), &["continue", run.to_str().unwrap()]);
     let says = "the environment variable PAGE is not set";

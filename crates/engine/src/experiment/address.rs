@@ -5,20 +5,20 @@ use std::fmt;
 
 use super::Level;
 
-/// Where something is: as it was written down, and what that stands for.
+/// A place on the network: the text as written, and the address that it stands for.
 ///
 /// An address that contains a secret is put into an environment variable, and its level is the variable's name with `$`
 /// before it. Only the name is recorded and printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     written: String,
-    /// The address itself, which may contain a secret: nothing prints it.
+    /// The address itself, which may contain a secret: print [`Address`] instead.
     pub secret: String,
 }
 
 /// The environment variable that a level names is not set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the environment variable {name} is not set: it is to have the address")]
+#[error("the environment variable {name} is not set; set it to the address")]
 pub struct Unset {
     /// The variable's name.
     pub name: String,

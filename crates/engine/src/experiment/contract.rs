@@ -72,8 +72,8 @@ pub trait Experiment {
         Ok(arms)
     }
 
-    /// Claims about these arms that no file could have, because they speak of something that only the user knows, such as
-    /// a server that `arms` name. `run` judges them besides the shipped claims.
+    /// Returns claims that no shipped file can contain, because only the user knows what they are about, such as a server
+    /// in `arms`. `run` judges them in addition to the shipped ones.
     fn claims_about(&self, _arms: &[Arm]) -> Vec<Claim> {
         Vec::new()
     }

@@ -253,7 +253,7 @@ pub struct Arm {
 }
 
 impl Arm {
-    /// The address that a factor names; none where its level is `none`, or it has none.
+    /// Returns the address in a factor's level; none if the level is `none` or missing.
     ///
     /// # Errors
     /// [`Unset`](super::Unset), if it names an environment variable that is not set.
@@ -341,7 +341,7 @@ pub enum Accepts {
         none: String,
         /// As `s3://`.
         schemes: Vec<String>,
-        /// Whether the level may also be the name of an environment variable that has the address: `$NAME`, read by
+        /// `true` if the level may also be the name of an environment variable that has the address: `$NAME`, read by
         /// [`Arm::address`].
         #[serde(default)]
         from_variable: bool,

@@ -22,7 +22,7 @@ pub(crate) struct RunJudge<'a> {
     pub claims: Vec<ClaimJudge>,
     pub observations: Observations,
     pub config: Config,
-    /// Whether tables are measured although claims are open: late in a run, lest it ends without them.
+    /// `true` late in a run: tables are then measured although claims are open.
     pub tables_too: bool,
     /// Blocks that are not judged yet, in the order in which they were given out, with the record where it has come: it
     /// waits for those before it, since a verdict from what came first could leave out what is slow.
@@ -120,7 +120,7 @@ impl<'a> RunJudge<'a> {
         let with_table = match (self.config.exact_trials, self.config.table_trials) {
             // Also where a claim was closed because one of its arms failed: the others go on.
             (Some(_), _) => true,
-            // Claims come first; the table of a comparison is what it compares.
+            // Claims come first; but the table of a comparison holds the arms that it compares.
             (None, Some(_)) => {
                 let is_its_turn = claims.is_empty() || self.tables_too || self.is_comparison();
                 is_its_turn && lane.table_waits(&self.config)

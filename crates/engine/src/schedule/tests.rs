@@ -128,7 +128,7 @@ fn results(
     carried_out(remote, &plan, executor, time, now).0
 }
 
-/// What comes of a plan on an experiment: results of the claims, and how many trials each lane had for its table.
+/// Carries out a plan. Returns the claims' results, and each lane's trials for its table.
 fn carried_out(
     remote: &Remote,
     plan: &Plan,
@@ -229,8 +229,8 @@ fn records_that_never_come_count_against_both() {
     assert!(right.iter().filter(|claims| **claims == 3).count() > 8, "{right:?}");
 }
 
-/// The time that each opening takes, each trial, and each arm of a trial, by a clock that nothing else moves. The first
-/// arm wins: every time, or every other time.
+/// The costs of an opening, of a trial and of each of its arms, in simulated time. The first arm wins always, or every
+/// other time.
 struct Costly<'c> {
     now_ns: &'c Cell<u64>,
     opening_ns: u64,
@@ -312,8 +312,33 @@ fn no_error_is_advised_that_takes_too_long_as_well() {
     assert!(at_error.is_some_and(|at| at.trials < trials), "{at_error:?} of {trials}");
 }
 
-/// Twelve servers that are installed, and three claims about two of them each. A trial of all of them takes 6 s, of
-/// which 14 would be needed.
+/// A claim that can't be decided, one that nobody can measure, and one that is decided soon: the lane in the middle keeps
+/// nobody waiting.
+#[test]
+fn a_lane_without_an_open_claim_stops_no_other() {
+    let remote = Remote(Spec { id: "remote".into(), metrics: vec![Metric::time("time", "")], ..Spec::default() });
+    let claim = |number: u64, bound| {
+        let arm = |variant: &str| Arm { variant: variant.into(), point: Point::default().with("number", number) };
+        let (candidate, baseline) = (arm("candidate"), arm("baseline"));
+        let test = Test::Versus { metric: 0, candidate, baseline, scale: Effect::Ratio, bound: Bound::AtLeast(bound) };
+        Claim::in_half("remote", format!("claim-{number}"), String::new(), test)
+    };
+    // The first wins every other time; of the third everything is true.
+    let claims = vec![claim(0, 1.0), claim(AVAILABLE, 1.0), claim(1, 0.1)];
+    let now_ns = Cell::new(0);
+    let mut executor = Costly { now_ns: &now_ns, opening_ns: 0, trial_ns: 100_000_000, arm_ns: 0, always_wins: false };
+    let config = Config { error: 0.01, ..Config::default() };
+    let time = 0..100 * 1_000_000_000;
+    let results = results(&remote, claims, config, &mut executor, (time, &now_ns), Now::default());
+    let decided_after = results[2].decided.map(|decided| decided.trials);
+    assert_eq!((results[0].verdict, results[2].verdict), (Verdict::Undecided, Verdict::Holds), "{results:?}");
+    assert!(decided_after.is_some_and(|trials| trials < 20), "{results:?}");
+    // Decided early, so that the other had nearly all of the 1,000 trials that there was time for.
+    assert!(results[0].trials > 900, "{}", results[0].trials);
+}
+
+/// Twelve servers that are installed, and three claims about two of them each. A trial of all twelve takes 6 s, and a
+/// verdict needs 14 trials.
 #[test]
 fn a_wide_table_keeps_no_claim_from_its_verdict() {
     const ARM_NS: u64 = 500_000_000;

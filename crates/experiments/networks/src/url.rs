@@ -21,7 +21,7 @@ const ROOTS: [&str; 4] = [
 ];
 
 /// `http://…` or `https://…`. It is printed as it was written down: as `$NAME`, if a variable has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Url {
     pub is_secure: bool,
     /// As it is written: with a port where that is not the usual one.
@@ -52,7 +52,7 @@ impl Url {
         address.as_ref().map(Self::parse).transpose()
     }
 
-    /// Whether a level is ours, or an address.
+    /// Checks that a level is ours, or an address.
     ///
     /// # Errors
     /// Why it is neither, for people.
@@ -69,6 +69,10 @@ impl Url {
         let text = &*address.secret;
         let found = schemes.iter().find_map(|(scheme, is_secure)| Some((text.strip_prefix(scheme)?, *is_secure)));
         let (rest, is_secure) = found.ok_or_else(|| format!("`{address}` begins with neither http:// nor https://"))?;
+        let is_allowed = |byte: u8| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte);
+        if !rest.bytes().all(is_allowed) {
+            return Err(format!("`{address}` has a character that an address can't have"));
+        }
         let rest = rest.split('#').next().unwrap_or_default();
         let (host, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
         if host.is_empty() || host.contains('@') {
@@ -81,6 +85,17 @@ impl Url {
         }
         let path = if path.starts_with('/') { path.into() } else { format!("/{path}") };
         Ok(Self { is_secure, host: host.into(), path, written: address.to_string() })
+    }
+
+    /// Returns the text with this address's host and path replaced by the name of the variable that has them.
+    pub fn without_secret(&self, text: &str) -> String {
+        if !self.written.starts_with('$') {
+            return text.to_string();
+        }
+        // Without its port, as certificates and resolvers name it.
+        let name = self.host.rsplit_once(':').map_or(&*self.host, |(name, _)| name);
+        let secrets = [&*self.path, &*self.host, name].into_iter().filter(|part| part.len() > 1);
+        secrets.fold(text.to_string(), |text, part| text.replace(part, &self.written))
     }
 
     /// A connection to it, by the first of its addresses that takes one.
@@ -100,6 +115,12 @@ impl Url {
             }
         }
         Err(error)
+    }
+}
+
+impl fmt::Debug for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Url({:?})", self.written)
     }
 }
 
@@ -149,6 +170,8 @@ mod tests {
             "http://u@h/",
             "http://u:p@h/",
             "http://h:x/",
+            "http://h/a b",
+            "http://h/\u{7f}",
         ] {
             assert!(url(text).is_err(), "{text}");
             assert!(text == "none" || Url::check(&text.into()).is_err(), "{text}");
@@ -170,6 +193,9 @@ mod tests {
             let of = |name: &str| Url::parse(&Address::of(&name.into()).unwrap());
             let page = of("$PAGE").unwrap();
             assert_eq!((&*page.host, &*page.path, page.to_string()), ("host", "/?token=SECRET", "$PAGE".into()));
+            assert_eq!(format!("{page:?}"), "Url(\"$PAGE\")");
+            let said = page.without_secret("certificate not valid for name \"host\"; at /?token=SECRET of host");
+            assert!(!said.contains("SECRET") && !said.contains("host"), "{said}");
             let error = of("$WRONG").unwrap_err();
             assert!(error.contains("$WRONG") && !error.contains("SECRET"), "{error}");
         });

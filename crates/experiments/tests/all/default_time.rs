@@ -1,5 +1,5 @@
-//! Whether the time that `run` takes by default is enough for the shipped claims, with every peer installed: by the time
-//! that each arm takes, and a clock that nothing but that moves.
+//! Checks that the default time of `run` is enough for the shipped claims if all peers are installed, with simulated costs
+//! and a simulated clock.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use ascertain_engine::plan::{Config, Plan, Registry, Table};
 use ascertain_engine::run::{Clock, Recording, Silent, run_by_clock};
 use ascertain_experiments::{registry, shipped_claims};
 
-/// What `run` takes for one experiment by default.
+/// The default time of `run` for one experiment.
 const DEFAULT_TIME: Duration = Duration::from_secs(45);
 
 /// The time that one measurement of an arm takes, about, where it is more than the 10 ms of others: of an experiment
@@ -42,7 +42,7 @@ const COSTS_MS: &[(&str, &str, u64)] = &[
 /// Verdicts take so many trials at the least: few where a high rate is refuted.
 const FEWEST_TRIALS: usize = 3;
 
-/// What Route 53 takes is not for a default to know.
+/// The time that Route 53 takes is not ours to predict.
 const LEFT_OUT: &[&str] = &["dns-propagation.insync-within-60-s"];
 
 struct SimulatedClock(Rc<Cell<u64>>);

@@ -41,8 +41,8 @@ impl Offer {
     }
 }
 
-/// How far a request had come, in [`Error::Broken`], if nothing of its answer arrived. A server that ends a connection
-/// after an answer makes the next request on it end so.
+/// The stage in [`Error::Broken`] if no byte of the answer arrived, for example because the server closed the connection
+/// after the answer before.
 pub const BEFORE_AN_ANSWER: &str = "before there was an answer";
 
 /// What is asked for.
@@ -52,8 +52,8 @@ pub struct Request {
     pub path: String,
     /// How much is sent, by PUT; without, it is a GET.
     pub upload_bytes: Option<u64>,
-    /// Whether the client takes an answer that is compressed in a way that browsers know. Nothing is ever unpacked: the
-    /// answer's length is that of the compressed body.
+    /// `true` to accept an answer that is compressed in a way that browsers know. The body is never unpacked, so its length
+    /// is the compressed one.
     pub takes_compressed: bool,
 }
 
@@ -85,7 +85,7 @@ pub struct Answer {
     pub body_bytes: u64,
     /// All that arrived, with the head and HTTP/2's frames, but without what TLS adds.
     pub received_bytes: u64,
-    /// How the body is compressed, as the answer says; none if it is not.
+    /// The body's Content-Encoding, if any.
     pub compression: Option<String>,
 }
 
@@ -120,7 +120,7 @@ impl Connection {
         stream.set_nodelay(true).and_then(|()| stream.set_nonblocking(true)).map_err(broken)?;
         let socket = stream.try_clone().map_err(broken)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(broken)?;
-        let [seen, wire] = [(); 2].map(|()| Arc::new(Seen::default()));
+        let [seen, wire] = [Seen::default(), Seen::with_arrivals()].map(Arc::new);
         let opening = async {
             let stream = Watched::new(tokio::net::TcpStream::from_std(stream).map_err(broken)?, wire.clone());
             let Some(tls) = &offer.tls else {
@@ -183,7 +183,7 @@ impl Connection {
         self.offer.limit = limit;
     }
 
-    /// When how much arrived since the last request was sent, with all that TLS adds.
+    /// Returns what arrived since the last request was sent, and when, with all that TLS adds.
     #[must_use]
     pub fn arrivals(&self) -> Vec<Arrival> {
         self.wire.arrivals()

@@ -41,7 +41,7 @@ pub struct Session {
     pub version: TlsVersion,
     /// What encrypts, by its official name: `TLS13_AES_256_GCM_SHA384`.
     pub cipher: String,
-    /// Whether the session goes on from an earlier connection's.
+    /// `true` if the session goes on from an earlier connection's.
     pub is_resumed: bool,
 }
 
@@ -148,8 +148,8 @@ pub fn trusting(certificates_pem: &[u8], versions: &[TlsVersion]) -> Result<Tls,
 
 /// Trusts servers whose certificate an authority signed, and those whose certificate is itself one of the trusted ones.
 ///
-/// rustls refuses the second kind if the certificate says that it is an authority, which each one does that
-/// `openssl req -x509` makes. Its name, its time and the signature of the handshake are checked all the same.
+/// rustls refuses the second kind if it is marked as an authority, as all certificates from `openssl req -x509` are. Its
+/// name, its time and the signature of the handshake are still checked.
 #[derive(Debug)]
 struct Verifier {
     by_authority: Arc<WebPkiServerVerifier>,
@@ -200,7 +200,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Whether a certificate was refused because it is an authority's and not a server's. rustls has no variant for it.
+/// Returns whether a certificate was refused because it is an authority's and not a server's. rustls has no variant for it.
 fn is_authority(error: &rustls::Error) -> bool {
     let rustls::Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
     format!("{other:?}").contains("CaUsedAsEndEntity")
@@ -213,10 +213,12 @@ pub(super) fn disagreement(error: io::Error) -> Error {
     };
     let words = match of_rustls {
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
-            "nobody that is trusted here signed the server's certificate"
+            "no authority that is trusted here signed the server's certificate"
         }
-        rustls::Error::InvalidCertificate(CertificateError::Expired) => "the server's certificate has expired",
-        error if is_authority(error) => "the server's certificate is an authority's, and is not itself trusted here",
+        rustls::Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
+            "the server's certificate has expired"
+        }
+        error if is_authority(error) => "the server sent an authority's certificate that is not among the trusted ones",
         rustls::Error::AlertReceived(AlertDescription::ProtocolVersion) => {
             "the server does not speak the version that was asked for"
         }
@@ -307,16 +309,16 @@ mod tests {
 
         for (client, server_pem, host, says) in [
             (&client, AUTHORITY_PEM, "example.com", "example.com"),
-            (&client, EXPIRED_PEM, "localhost", "expired"),
+            (&client, EXPIRED_PEM, "localhost", "TLS: the server's certificate has expired"),
             (&named(EXPIRED_PEM), EXPIRED_PEM, "localhost", "expired"),
-            (&named(CERTIFICATE_PEM), AUTHORITY_PEM, "localhost", "authority's, and is not itself trusted"),
+            (&named(CERTIFICATE_PEM), AUTHORITY_PEM, "localhost", "that is not among the trusted ones"),
         ] {
             let error = shake_hands(client, &server(server_pem), host).unwrap_err();
             assert!(error.contains(says) && !error.contains("Other("), "{host}: {error}");
         }
     }
 
-    /// What is measured is a first visit, unless a visitor who returns is asked for.
+    /// Sessions are new unless the caller asks for resumption.
     #[test]
     fn a_session_is_resumed_only_by_who_asks_for_it() {
         let server = server(AUTHORITY_PEM);

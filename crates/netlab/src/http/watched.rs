@@ -14,11 +14,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub struct Arrival {
     /// When they were read.
     pub at_ns: u64,
-    /// How many they were.
+    /// Their number.
     pub bytes: u64,
 }
 
-/// Only so many arrivals are kept: more than the first flights of any page have.
+/// The most arrivals that are kept: more than the first flights of any page have.
 const MOST_ARRIVALS: usize = 1 << 14;
 
 /// What was seen since it was last forgotten. One thread does all of it; atomics and the lock are for the compiler's
@@ -30,10 +30,16 @@ pub(super) struct Seen {
     first_sent_ns: AtomicU64,
     /// When something was last written; 0 if nothing was.
     last_sent_ns: AtomicU64,
+    keeps_arrivals: bool,
     arrivals: Mutex<Vec<Arrival>>,
 }
 
 impl Seen {
+    /// One that keeps when how much arrived.
+    pub fn with_arrivals() -> Self {
+        Self { keeps_arrivals: true, ..Self::default() }
+    }
+
     pub fn forget(&self) {
         self.arrivals.lock().unwrap_or_else(PoisonError::into_inner).clear();
         for seen in [&self.received_bytes, &self.first_sent_ns, &self.last_sent_ns] {
@@ -59,9 +65,11 @@ impl Seen {
 
     fn read(&self, bytes: u64) {
         self.received_bytes.fetch_add(bytes, Ordering::Relaxed);
-        let mut arrivals = self.arrivals.lock().unwrap_or_else(PoisonError::into_inner);
-        if bytes > 0 && arrivals.len() < MOST_ARRIVALS {
-            arrivals.push(Arrival { at_ns: clock::now_ns(), bytes });
+        if bytes > 0 && self.keeps_arrivals {
+            let mut arrivals = self.arrivals.lock().unwrap_or_else(PoisonError::into_inner);
+            if arrivals.len() < MOST_ARRIVALS {
+                arrivals.push(Arrival { at_ns: clock::now_ns(), bytes });
+            }
         }
     }
 

@@ -25,7 +25,7 @@ use crate::Error;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// So many may be about to say who they are, or be a flow.
 const MOST_CONNECTIONS: usize = 2 * MOST_STREAMS as usize + 64;
-/// So many from one address may be about to say who they are: all flows of a client, and a few more.
+/// The most connections from one address that have not sent the token: all flows of a client, and a few more.
 const MOST_WAITING: usize = 2 * MOST_STREAMS as usize + 8;
 
 /// What a listener does at the most.
@@ -190,8 +190,8 @@ fn accept(listener: &TcpListener, woken: &PipeReader, shared: &Arc<Shared>) {
 struct Waiting(VecDeque<(IpAddr, Weak<TcpStream>)>);
 
 impl Waiting {
-    /// Whether one more may wait. Where there are too many, from its address or in all, the one that has waited longest
-    /// is hung up on for it: whoever has the token says so at once, and strangers who say nothing keep nobody out.
+    /// Returns whether the connection may wait. If there are too many, from its address or in all, the one that has waited
+    /// longest is closed: whoever has the token says so at once, and strangers who say nothing keep nobody out.
     fn admit(&mut self, stream: &Arc<TcpStream>, peer: IpAddr, is_full: bool) -> bool {
         self.0.retain(|(_, stream)| stream.strong_count() > 0);
         let of_peer = self.0.iter().filter(|(of, _)| *of == peer).count();

@@ -125,7 +125,7 @@ fn who_does_not_agree_is_told_what_about() {
     assert!(name.starts_with("TLS: ") && name.contains("elsewhere.example"), "{name}");
     let other = Offer { tls: Some(trusting(AUTHORITY_PEM.as_bytes(), &[V1_3]).unwrap()), ..offer(Http1, None) };
     let untrusted = refused(server.address(), &other);
-    assert_eq!(untrusted, "TLS: nobody that is trusted here signed the server's certificate");
+    assert_eq!(untrusted, "TLS: no authority that is trusted here signed the server's certificate");
     for host in ["127.0.0.1", "127.0.0.1:443", "[::1]", "[::1]:443", "::1", "localhost:443"] {
         let offer = Offer { host: host.into(), ..offer(Http1, Some(V1_3)) };
         assert!(open(server.address(), &offer).0.is_ok(), "{host}");

@@ -170,7 +170,7 @@ fn another_version_is_told_which_one_it_is() {
     assert_eq!(said, Message::Refused(Refusal::Version { speaks: 1 }));
 }
 
-/// Connections that say nothing are hung up on for the owner's, long before their time is over.
+/// Idle connections are closed when the owner connects.
 #[test]
 fn idle_strangers_keep_nobody_out() {
     let listener = listener();

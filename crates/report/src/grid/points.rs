@@ -66,8 +66,8 @@ pub(crate) fn in_tables(outcome: &Outcome) -> impl Iterator<Item = &PointSummary
     outcome.points.iter().filter(move |point| point.n > 0 || !said.contains(&key(point)))
 }
 
-/// A table of one experiment, as in [`points`]. What the claims speak of comes before the other metrics, and a metric that
-/// is the same in every row is said in the heading instead, unless a claim speaks of it.
+/// A table of one experiment, as in [`points`]. Metrics of claims come before the others. A metric with the same value in
+/// every row is printed in the heading instead, unless a claim uses it.
 pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary], claims: &[ClaimResult]) -> (String, Grid) {
     let shared = shared_levels(points.iter().map(|point| &point.at));
     let heading = headed(experiment, &shared);

@@ -192,7 +192,7 @@ fn tables_of_many_rows_do_without_what_they_have_no_room_for() {
 #[test]
 fn claims_with_too_few_trials_to_see_whether_they_are_alike_say_so() {
     let mut check = common::check();
-    let says = "too few to see whether they are alike, which takes 40.";
+    let says = "too few trials to see whether they are alike; this takes 40.";
     let style = Style { color: false, width: 200 };
     let said = |check: &_| {
         [terminal::checked(check, &Shown::default(), None, &style), markdown::outcome(check, &TableLayout::default())]
@@ -206,7 +206,7 @@ fn claims_with_too_few_trials_to_see_whether_they_are_alike_say_so() {
     assert_eq!(said(&check), [false, false]);
 }
 
-/// What claims speak of comes first and stays; what is the same in every row is said once, above.
+/// Metrics of claims come first. A metric with the same value in every row is printed in the heading instead.
 #[test]
 fn columns_of_claims_come_first_and_constant_ones_go() {
     let mut check = common::check();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::{Mover, Place};
-use crate::store::Attempt;
+use crate::store::{Attempt, Kind};
 
 /// What it begins with: a path that is slower than that has a queue before anything can be known of it.
 const FIRST_BYTES_PER_S: f64 = 250e3;
@@ -172,7 +172,12 @@ impl Mover {
             let (mut seen, at, sent_bytes) = (Attempt::default(), Instant::now(), self.pace.sent_bytes());
             let asked = place.store.head(&place.name, &mut seen).await;
             // Then each answer brings all of the object, over a connection of its own.
-            if matches!(&asked, Ok(Some(meta)) if place.store.in_order(meta)) {
+            let is_whole = match &asked {
+                Ok(Some(meta)) => place.store.in_order(meta),
+                Ok(None) => false,
+                Err(failure) => failure.kind == Kind::Unsized,
+            };
+            if is_whole {
                 return;
             }
             // How long a new connection takes is another matter.

@@ -16,7 +16,7 @@ use crate::BoxFuture;
 use crate::error::{Error, LeftOut};
 use crate::local::{Entry, Links, Walk};
 use crate::names::{Filter, beneath};
-use crate::store::{Attempt, Kind, Meta};
+use crate::store::{Attempt, Failure, Kind, Meta};
 
 /// Files of at least so many bytes go one after the other, each with many blocks at once; smaller ones together.
 const LARGE_BYTES: u64 = 8 << 20;
@@ -275,7 +275,13 @@ impl Mover {
                 }
                 Ok((there.is_some() && self.terms.no_clobber).then_some(Skipped::Exists))
             }
-            Way::Get => self.is_there(&self.existing(place).await?.0, path).await,
+            Way::Get => {
+                let meta = match self.existing(place).await {
+                    Err(Error::Store(Failure { kind: Kind::Unsized, .. })) => Meta::unsized_of(&place.name),
+                    existing => existing?.0,
+                };
+                self.is_there(&meta, path).await
+            }
         }
     }
 

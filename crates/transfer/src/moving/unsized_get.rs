@@ -1,5 +1,5 @@
-//! An object whose length is known only at its end, as archives are that a server makes on the fly: one answer, from
-//! front to back. It has no ranges that could be asked for again, so that nothing of it is gone on with later.
+//! Downloads of objects whose length is known only at the end, such as archives made on the fly: one answer, from front
+//! to back. They have no ranges, so they can't be resumed.
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -16,7 +16,7 @@ use crate::crc64::digest;
 use crate::error::{Error, failure};
 use crate::store::{Attempt, Failure, Kind, Meta};
 
-/// A request for as many bytes is never too slow in all; the client notices when nothing moves any more.
+/// Large enough that the total time is never limited; the client notices when nothing moves any more.
 const ANY_BYTES: u64 = 1 << 50;
 
 impl Mover {
@@ -34,7 +34,7 @@ impl Mover {
         Ok(moved)
     }
 
-    /// Gets such an object into a stream. What was written can't be taken back, so that nothing is tried again.
+    /// Streams such an object. Output can't be taken back, so nothing is tried again.
     pub(super) async fn stream_unsized(&self, from: &Place, out: &mut (dyn Write + Send)) -> Result<Moved, Error> {
         let (began, mut seen) = (Instant::now(), Attempt::default());
         let (meta, crc64) = tokio::select! {
@@ -91,12 +91,21 @@ impl Mover {
         if !self.terms.verify {
             return Ok(());
         }
-        let mut seen = Attempt::default();
-        let (again, crc64) =
-            self.stream_once(from, &mut io::sink(), Path::new("nothing"), &mut seen).await.map_err(Error::from)?;
+        let request = || async {
+            let mut seen = Attempt::default();
+            (self.stream_once(from, &mut io::sink(), Path::new("nothing"), &mut seen).await, seen)
+        };
+        let asked = self.patience.ask(ANY_BYTES, Kind::Transient(None), request);
+        let ((again, crc64), _) = tokio::select! {
+            asked = self.gently(from, asked) => asked?,
+            () = self.stop.asked() => return Err(Error::Stopped),
+        };
         if (again.bytes, Some(crc64)) != (moved.bytes, moved.crc64) {
             let (first, second) = (moved.bytes, again.bytes);
-            let what = format!("{}: {second} bytes came when it was read again, and not the same {first}", from.shown);
+            let what = format!(
+                "{}: two downloads differ: {first} bytes came first, and {second} when it was read again",
+                from.shown
+            );
             return Err(Error::Corrupted { what });
         }
         moved.verified = true;

@@ -148,8 +148,7 @@ impl Web {
     }
 }
 
-/// An answer that is read to its end: chunks have an end of their own, and of what has none it is where the server closes
-/// the connection.
+/// An answer that is read to its end: the last chunk, or the closing of the connection.
 struct AsTheyCome {
     answer: Answer,
     shown: String,

@@ -161,8 +161,8 @@ fn factors() -> Vec<Factor> {
         ),
         Factor::new(
             "limit_s",
-            "how long a change is waited for, also beyond --max-time; looking at the servers before it and waiting for \
-             the last answers behind it take some seconds more",
+            "time limit of a change, also beyond --max-time; a look at the servers before it and the last answers after it \
+             take some seconds more",
             120,
             Accepts::Integers { min: 1, max: 86_400 },
         ),

@@ -91,7 +91,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     ..Spec::new("favouritism", include_str!("README.md"))
 });
 
-/// Whether both files are somebody's.
+/// Returns whether the file comes from a user's address.
 fn is_elsewhere(arm: &Arm) -> bool {
     arm.point.get("url").is_some_and(|url| *url != OURS.into())
 }
@@ -122,7 +122,7 @@ impl Experiment for Favouritism {
         Ok(level)
     }
 
-    /// Whether the user's own provider favours speed tests.
+    /// Asks whether the user's own provider favours speed tests.
     fn claims_about(&self, arms: &[Arm]) -> Vec<Claim> {
         let beside = arms.iter().filter(|arm| arm.variant == BESIDE_TEST && is_elsewhere(arm));
         let claim = |beside: &Arm| {

@@ -23,7 +23,7 @@ struct Flows {
 
 struct Target {
     place: Rc<Place>,
-    /// Whether one's own download comes from the speed test's server.
+    /// `true` if one's own download comes from the speed test's server.
     is_disguised: bool,
     /// Connections of the speed test beside one's own download.
     streams: usize,
@@ -101,7 +101,8 @@ impl Target {
         let (end_ns, after) = (now_ns(), received_bytes(flows)?);
         let throughputs = [0, 1].map(|of| (after[of] - before[of]) as f64 * 1e9 / (end_ns - start_ns) as f64);
         if throughputs[0] == 0.0 {
-            return Err(self.place.own.failed("nothing arrived while it was measured: give it more `measured_ms`"));
+            let own = if self.is_disguised { &self.place.test } else { &self.place.own };
+            return Err(own.failed("nothing arrived while it was measured: give it more `measured_ms`"));
         }
         Ok(throughputs)
     }
@@ -129,9 +130,12 @@ impl Flow {
     fn download(&self, source: &Source, link: Option<&RunningLink>, opened: Sender<()>) -> TargetError {
         let mut opened = Some(opened);
         let mut download_once = || {
+            if self.state().is_over {
+                return Err(failed("it was ended"));
+            }
             let connection = source.open(link)?;
             self.go_on_with(connection.socket().try_clone().map_err(failed)?)?;
-            // Who waits for it is there until this ends.
+            // The receiver lives until this ends.
             opened.take().iter().for_each(|opened| _ = opened.send(()));
             source.download(connection)
         };
@@ -154,7 +158,7 @@ impl Flow {
         Ok(())
     }
 
-    /// What arrived so far.
+    /// Returns the bytes received so far.
     fn received_bytes(&self) -> Result<u64, TargetError> {
         let state = self.state();
         Ok(state.earlier_bytes + state.socket.as_ref().map_or(Ok(0), received_bytes_of)?)
@@ -172,7 +176,7 @@ fn received_bytes_of(socket: &TcpStream) -> Result<u64, TargetError> {
     bytes.ok_or_else(|| failed("this kernel counts no bytes (before Linux 4.1)"))
 }
 
-/// What has arrived by the first download, and by the others.
+/// Returns the bytes received by the first download, and by the others.
 fn received_bytes(flows: &[Flow]) -> Result<[u64; 2], TargetError> {
     let mut received_bytes = [0; 2];
     for (index, flow) in flows.iter().enumerate() {

@@ -115,7 +115,7 @@ impl Source {
 
     /// What happened to it.
     pub fn failed(&self, error: impl Display) -> TargetError {
-        TargetError::Failed(format!("{}: {error}", self.url))
+        TargetError::Failed(format!("{}: {}", self.url, self.url.without_secret(&error.to_string())))
     }
 }
 

@@ -90,7 +90,7 @@ const KERNEL: &str = "kernel";
 const NEW: &str = "new";
 const RESUMED: &str = "resumed";
 
-/// Whether the arm's page is somebody's.
+/// Returns whether the arm's page comes from a user's address.
 fn is_elsewhere(arm: &Arm) -> bool {
     arm.point.get("url").is_some_and(|url| *url != OURS.into())
 }
@@ -131,11 +131,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
             OURS,
             Url::accepted(),
         ),
-        Factor::one_of(
-            "session",
-            "of TLS: new is a first visit, resumed that of a visitor who returns",
-            [NEW, RESUMED],
-        ),
+        Factor::one_of("session", "of TLS: new is a first visit, resumed a returning visitor's", [NEW, RESUMED]),
     ],
     metrics: [
         Metric::time("time", "from the request to the last byte of the answer, without connecting"),
@@ -194,11 +190,11 @@ impl Experiment for FirstFlight {
         Ok(arms)
     }
 
-    /// Whether somebody's page comes with the first flight.
+    /// Asks whether the user's page comes with the first flight.
     fn claims_about(&self, arms: &[Arm]) -> Vec<Claim> {
         let claim = |arm: &Arm| {
             let id = format!("first-flight.your-page-{}", arm.variant);
-            let says = format!("The page comes with the server's first flight, by `{}`", arm.variant);
+            let says = format!("The whole page arrives in the server's first flight, by `{}`", arm.variant);
             let test = Test::Predicate { arm: arm.clone(), predicate: Predicate::at_most(OVER, 0.0) };
             Claim::in_half(&SPEC.id, id, says, test)
         };

@@ -5,10 +5,14 @@ use std::time::Duration;
 
 use ascertain_netlab::http::Arrival;
 
+/// A server that waits before it has sent so many full segments does not wait for its window: no window is smaller. It
+/// has sent tickets of TLS, settings of HTTP/2 or its head, and thinks about the page.
+const LEAST_SEGMENTS: u64 = 2;
+
 /// The flights of one answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flights {
-    /// How many there were.
+    /// The number of flights.
     pub count: u64,
     /// Bytes of the first, with all that TLS adds.
     pub first_bytes: u64,
@@ -19,13 +23,15 @@ pub struct Flights {
 }
 
 impl Flights {
-    /// Groups arrivals: what comes half a round trip or more after what came before begins a flight.
-    pub fn of(arrivals: &[Arrival], rtt: Duration) -> Self {
+    /// Groups arrivals: bytes that arrive half a round trip or more after those before them begin a flight. A server that
+    /// pauses in the middle of a page for a reason of its own looks the same.
+    pub fn of(arrivals: &[Arrival], rtt: Duration, segment_bytes: u64) -> Self {
         let pause_ns = (rtt.as_nanos() / 2) as u64;
         let mut flights = Self::default();
         let mut before_ns = None;
         for Arrival { at_ns, bytes } in arrivals {
-            if before_ns.is_none_or(|before_ns| at_ns - before_ns >= pause_ns) {
+            let has_begun = flights.all_bytes >= LEAST_SEGMENTS * segment_bytes;
+            if before_ns.is_none_or(|before_ns| has_begun && at_ns - before_ns >= pause_ns) {
                 flights.count += 1;
                 flights.last_bytes = 0;
             }
@@ -39,12 +45,12 @@ impl Flights {
         flights
     }
 
-    /// How many bytes came behind the first flight.
+    /// Bytes after the first flight.
     pub fn over_bytes(&self) -> u64 {
         self.all_bytes - self.first_bytes
     }
 
-    /// How many bytes less would take a round trip less: those of the last flight. None of a single one.
+    /// Bytes to remove to save a round trip: those of the last flight; 0 of a single one.
     pub fn trim_bytes(&self) -> u64 {
         if self.count > 1 { self.last_bytes } else { 0 }
     }
@@ -60,7 +66,16 @@ mod tests {
     fn flights(arrivals: &[(u64, u64)]) -> Flights {
         let arrivals: Vec<_> =
             arrivals.iter().map(|&(at_ms, bytes)| Arrival { at_ns: at_ms * 1_000_000, bytes }).collect();
-        Flights::of(&arrivals, RTT)
+        Flights::of(&arrivals, RTT, 1_448)
+    }
+
+    /// Tickets and settings may come a round trip before the page, and a server may think.
+    #[test]
+    fn bytes_before_the_page_are_no_flight_of_their_own() {
+        assert_eq!(flights(&[(0, 500), (20, 11_000)]).count, 1);
+        assert_eq!(flights(&[(20, 40), (50, 14_000)]).count, 1);
+        let late = flights(&[(0, 500), (40, 11_000), (60, 90)]);
+        assert_eq!((late.count, late.trim_bytes()), (2, 90));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use ascertain_engine::experiment::{Arm, ArmId, Point, Sample, Samples, Session, 
 use ascertain_engine::finding::Remark;
 use ascertain_engine::run::Now;
 use ascertain_netlab::http::{Connection, Offer, Request, trusting_ours};
-use ascertain_netlab::{Phase, Phases, RunningLink, now_ns, tcp};
+use ascertain_netlab::{Error, Phase, Phases, RunningLink, now_ns, tcp};
 use ascertain_sys::interrupt::Stop;
 
 use super::cliff::{Answer, Cliff, Search, Window};
@@ -57,7 +57,7 @@ struct Target {
     way: Way,
     offer: Offer,
     bytes: u64,
-    /// The link's; none to what is elsewhere, where it is how long it takes to connect.
+    /// The round trip of the emulated link; none of a remote page, where connecting gives it.
     rtt: Option<Duration>,
     idle: Duration,
     window: Window,
@@ -102,7 +102,7 @@ impl Page {
         }
     }
 
-    /// What is said of it.
+    /// The remark about this page.
     fn remark(&self, window: Window) -> Remark {
         Remark::Flights {
             body_bytes: self.body_bytes,
@@ -151,7 +151,19 @@ impl Target {
             Some(link) => link.near().connect(address),
             None => TcpStream::connect_timeout(&address, PATIENCE / 4),
         };
-        connected.map_err(|error| TargetError::Failed(format!("no connection to {address}: {error}")))
+        connected.map_err(|error| match &*self.server {
+            // Its address may be a secret.
+            Serving::Elsewhere(url, _) => TargetError::Failed(format!("no connection to {url}: {error}")),
+            _ => TargetError::Failed(format!("no connection to {address}: {error}")),
+        })
+    }
+
+    /// What went wrong, without an address that is a secret.
+    fn failed(&self, error: Error) -> TargetError {
+        match &*self.server {
+            Serving::Elsewhere(url, _) => TargetError::Failed(url.without_secret(&error.to_string())),
+            _ => failed(error),
+        }
     }
 
     /// Asks for a page on a new connection. Another protocol than the variant's, or another cipher than before, is an
@@ -163,17 +175,17 @@ impl Target {
         let stream = self.connect()?;
         phases.end(Phase::Connect, now_ns());
         let connect_ns = phases.total_ns();
-        let mut connection = Connection::open(stream, &self.offer, &mut phases).map_err(failed)?;
+        let mut connection = Connection::open(stream, &self.offer, &mut phases).map_err(|error| self.failed(error))?;
         self.check(&connection)?;
         if !self.idle.is_zero() {
-            connection.send(&request, &mut phases).map_err(failed)?;
+            connection.send(&request, &mut phases).map_err(|error| self.failed(error))?;
             sleep(self.idle);
             phases = Phases::begin(now_ns());
         }
         let before = tcp::info(connection.socket()).map_err(failed)?;
         // Before it is written, so that who is stopped in the middle of it never has less time on the clock.
         let start_ns = now_ns();
-        let answer = connection.send(&request, &mut phases).map_err(failed)?;
+        let answer = connection.send(&request, &mut phases).map_err(|error| self.failed(error))?;
         let end_ns = phases.end_ns(Phase::LastByte).unwrap_or_else(now_ns);
         let after = tcp::info(connection.socket()).map_err(failed)?;
         let expected_bytes = if self.link.is_some() { bytes } else { answer.body_bytes };
@@ -194,7 +206,7 @@ impl Target {
             records_bytes: records * self.cipher.as_deref().map_or(0, record_bytes),
             received_bytes: since(|info| info.received_bytes).ok_or_else(too_old)?,
             segments: since(|info| info.received_segments.map(u64::from)).ok_or_else(too_old)?,
-            flights: Flights::of(&connection.arrivals(), rtt),
+            flights: Flights::of(&connection.arrivals(), rtt, self.window.segment_bytes),
             compression: answer.compression,
         })
     }

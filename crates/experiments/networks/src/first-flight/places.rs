@@ -70,7 +70,7 @@ pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
         Ok(Some(url)) if way.tls.is_some() != url.is_secure => {
             return Err(Unavailable::levels(format!("{url} is for {}", if url.is_secure { "TLS" } else { "`http`" })));
         }
-        // What is no address fails when it is measured.
+        // An address that cannot be read is reported when the run begins.
         Ok(Some(_)) | Err(_) => return Ok(()),
         Ok(None) => {}
     }

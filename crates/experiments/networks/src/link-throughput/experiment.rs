@@ -123,7 +123,7 @@ fn metrics() -> Vec<Metric> {
     own.into_iter().chain(links::metrics()).collect()
 }
 
-/// Whether the arm's network is somebody's.
+/// Returns whether the arm's network is a user's.
 fn is_elsewhere(arm: &Arm) -> bool {
     arm.point.get("listener").is_some_and(|listener| *listener != OURS.into())
 }
@@ -155,9 +155,12 @@ impl Experiment for LinkThroughput {
         Ok(arms)
     }
 
-    /// Whether one connection fills the user's own network.
+    /// Asks whether one connection fills the user's own network.
     fn claims_about(&self, arms: &[Arm]) -> Vec<Claim> {
-        let is_one = |arm: &&Arm| is_elsewhere(arm) && arm.point.get("streams") == Some(&1.into());
+        let is_one = |arm: &&Arm| {
+            let is_at = |factor, level: Level| arm.point.get(factor) == Some(&level);
+            is_elsewhere(arm) && is_at("streams", 1.into()) && is_at("protocol", TCP.into())
+        };
         let claim = |one: &Arm| {
             let four = Arm { point: one.point.clone().with("streams", 4), ..one.clone() };
             let way = one.point.get("direction").map(Level::to_string).unwrap_or_default();
@@ -167,10 +170,7 @@ impl Experiment for LinkThroughput {
             let (candidate, baseline, scale, bound) = (one.clone(), four, Effect::Ratio, Bound::AtLeast(0.9));
             Claim::in_half(&SPEC.id, id, says, Test::Versus { metric: THROUGHPUT, candidate, baseline, scale, bound })
         };
-        let mut claims: Vec<Claim> = arms.iter().filter(is_one).map(claim).collect();
-        claims.sort_by(|one, other| one.id.cmp(&other.id));
-        claims.dedup_by(|one, other| one.id == other.id);
-        claims
+        arms.iter().filter(is_one).map(claim).collect()
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {

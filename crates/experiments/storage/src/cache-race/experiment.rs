@@ -89,7 +89,7 @@ fn factors() -> Vec<Factor> {
         ),
         Factor::one_of(
             "order",
-            "of a file or firefox: each trial draws blocks of neighbours from it, or has it as it was recorded",
+            "of a file or firefox: drawn draws blocks of neighbours for each trial, recorded has all requests in order",
             [DRAWN, RECORDED],
         ),
         Factor::integer("quantile_permille", "the quantile of a trial's requests that `time` is", 990, 1..=999),
