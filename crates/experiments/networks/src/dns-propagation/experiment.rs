@@ -161,8 +161,8 @@ fn factors() -> Vec<Factor> {
         ),
         Factor::new(
             "limit_s",
-            "time limit of a change, also beyond --max-time; a look at the servers before it and the last answers after it \
-             take some seconds more",
+            "time limit of a change, also beyond --max-time; for a record that somebody else changes it includes a first \
+             look at the servers",
             120,
             Accepts::Integers { min: 1, max: 86_400 },
         ),

@@ -174,6 +174,26 @@ fn a_record_is_waited_for_until_all_servers_have_it() {
     assert!(error.contains("after 1s ") && error.contains("are still not as expected"), "{error}");
 }
 
+/// The first look and the last answers are part of the time that the user allows.
+#[test]
+fn a_watch_ends_by_its_limit() {
+    let (_zone, addresses) = served(&[1]);
+    let notes = tempfile::tempdir().unwrap();
+    for limit_s in [1, 4, 120] {
+        let arm = told(WATCH, &[("record", "a.example."), ("expect", "x"), ("addresses", &addresses)]);
+        let arm = Arm { point: arm.point.with("limit_s", limit_s), ..arm };
+        let mut updates = opened(&arm, notes.path()).unwrap();
+        let (target, limit) = (&mut updates.targets[0], Duration::from_secs(limit_s));
+        assert!(target.most_beside() + target.patience() <= limit / 2, "the first look leaves half of {limit:?}");
+        let patience_ns = target.patience().as_nanos() as u64;
+        let limit_ns = limit.as_nanos() as u64;
+        // A later trial has its own limit.
+        assert_eq!(target.last_question_ns(7) + patience_ns, 7 + limit_ns);
+        target.watch_end_ns = Some(limit_ns);
+        assert_eq!(target.last_question_ns(limit_ns / 2) + patience_ns, limit_ns);
+    }
+}
+
 #[test]
 fn a_zone_of_ones_own_is_changed_and_left_as_it_was() {
     let (zone, addresses) = served(&[1, 400]);

@@ -52,6 +52,9 @@ struct Target {
     least_patience: Duration,
     /// The time for which servers that are not simulated are queried before anything is changed.
     first_look: Duration,
+    /// The end of the first wait for a change of somebody else. It is set when the first look begins, because the user
+    /// wants to hear by `limit_s`.
+    watch_end_ns: Option<u64>,
     now: Now,
     /// What was seen so far.
     changes: Vec<Change>,
@@ -92,7 +95,24 @@ impl Target {
         let rhythm = Rhythm { servers: place.servers.len(), flows, interval };
         let (slowed, limit) = (vec![1; rhythm.servers], Duration::from_secs(arm.integer("limit_s")?));
         let (least_patience, first_look) = (LEAST_PATIENCE, FIRST_LOOK);
-        Ok(Self { place, rhythm, slowed, limit, least_patience, first_look, now, changes: Vec::new() })
+        let (watch_end_ns, changes) = (None, Vec::new());
+        Ok(Self { place, rhythm, slowed, limit, least_patience, first_look, watch_end_ns, now, changes })
+    }
+
+    /// The longest time for the first look, and for the last answers. When somebody else makes the change, both are part
+    /// of the time limit.
+    fn most_beside(&self) -> Duration {
+        if self.place.is_watched() { self.limit / 4 } else { Duration::MAX }
+    }
+
+    /// The time after which a wait for a change of somebody else sends no more questions.
+    fn last_question_ns(&self, start_ns: u64) -> u64 {
+        if !self.place.is_watched() {
+            return u64::MAX;
+        }
+        let end_ns = self.watch_end_ns.unwrap_or(start_ns + self.limit.as_nanos() as u64);
+        let last_ns = end_ns.saturating_sub(self.patience().as_nanos() as u64);
+        last_ns.max(start_ns + self.most_beside().as_nanos() as u64)
     }
 
     /// New ones for each change: from other ports routers may lead to other replicas.
@@ -111,7 +131,7 @@ impl Target {
 
     /// For how long an answer is waited for.
     fn patience(&self) -> Duration {
-        (10 * self.interval()).min(MOST_PATIENCE).max(self.least_patience)
+        (10 * self.interval()).min(MOST_PATIENCE).max(self.least_patience).min(self.most_beside())
     }
 
     fn wanted(&self, number: u64) -> Result<Wanted, TargetError> {
@@ -148,11 +168,13 @@ impl Target {
 
     /// Asks for a while, to see who answers, and less often who has a limit.
     fn pace(&mut self, stop: &Stop) -> Result<(), TargetError> {
+        self.watch_end_ns = Some(now_ns() + self.limit.as_nanos() as u64);
         loop {
             let Wanted { question, is_new, .. } = self.wanted(u64::MAX)?;
             let mut probing = self.probing(question, is_new);
             let a_while = if self.place.link.is_none() { self.first_look } else { Duration::ZERO };
-            let end_ns = now_ns() + (2 * self.interval()).max(a_while).as_nanos() as u64;
+            let a_while = (2 * self.interval()).max(a_while).min(self.most_beside());
+            let end_ns = now_ns() + a_while.as_nanos() as u64;
             let is_over = |_: &Probing, now_ns| now_ns > end_ns || stop.is_asked();
             probe(&mut probing, self.rhythm, &self.sockets()?, is_over).map_err(failed)?;
             if stop.is_asked() {
@@ -182,13 +204,14 @@ impl Target {
         let mut probing = self.probing(question, is_new);
         let (call_ns, is_failed) = (AtomicU64::new(u64::MAX), AtomicBool::new(false));
         let mut said_ns = now_ns();
+        let last_question_ns = self.last_question_ns(said_ns);
         let is_over = |probing: &Probing, now_ns: u64| {
             if record.is_none() && now_ns > said_ns + SAY_NS {
                 self.say(probing, now_ns.saturating_sub(call_ns.load(Ordering::Relaxed)));
                 said_ns = now_ns;
             }
             let is_learned = self.is_learned(probing, now_ns, call_ns.load(Ordering::Relaxed));
-            is_learned || is_failed.load(Ordering::Relaxed) || stop.is_asked()
+            is_learned || now_ns > last_question_ns || is_failed.load(Ordering::Relaxed) || stop.is_asked()
         };
         let by_us = match (&self.place.changed_by, &record) {
             (ChangedBy::Us(provider), Some(record)) => Some((provider, record)),
@@ -474,6 +497,7 @@ impl Session for Updates {
         watched(link.as_deref(), LATE, out, |out| {
             // A zone may remember what it was asked for: no two changes of it, of whichever arms, are about one record.
             let seen = target.observe(rand::random(), &self.stop)?;
+            target.watch_end_ns = None;
             target.samples(&seen, out)?.into_iter().for_each(|remark| target.now.remark(remark));
             Ok(())
         })
