@@ -305,7 +305,7 @@ fn a_page_begins_with_the_answer() {
             let of = |is_it: &dyn Fn(&Node) -> bool| hero.descendants().find(is_it).map(words).unwrap();
             let title = page.descendants().find(|node| node.has_tag_name("title")).map(words).unwrap();
             let lead = of(&|node| node.attribute("class") == Some("lead")).replace('\u{a0}', " ");
-            (of(&|node| node.has_tag_name("h1")), lead, title)
+            (of(&|node| node.has_tag_name("h1")).replace('\u{a0}', " "), lead, title.replace('\u{a0}', " "))
         })
     };
     let (headline, lead, title) = hero(&check());
