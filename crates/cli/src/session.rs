@@ -160,7 +160,7 @@ fn price(outcome: &Outcome) -> String {
         return String::new();
     };
     let noun = if claim.asked.judging == Judging::Order { "pair" } else { "trial" };
-    format!(", and takes a few {noun}s more: the one that was cut off counts against either answer")
+    format!(". The interrupted {noun} counts against either answer, so a few more {noun}s are needed")
 }
 
 /// The command that measures further; of a run that was to have so many trials, with twice as many.

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 pub use ascertain::compare::USE_CASE;
-use ascertain::compare::{Compare, points};
+use ascertain::compare::{Compare, GATE_MARGIN, points};
 use ascertain::{Done, Ending, Request};
 use ascertain_engine::command::{self, CommandSet, NamedCommand, OnFailure};
 use ascertain_engine::experiment::Point;
@@ -133,6 +133,12 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     output::note_undrawn(args.plot, display);
     let asked = args.request()?;
     note_uncounted(&asked.1);
+    if args.fail_if.is_some() && args.margin.is_none() && !display.quiet {
+        let margin = GATE_MARGIN * 100.0;
+        output::note(&format!(
+            "--fail-if without --margin: differences of up to {margin} % pass; --margin 0 allows none"
+        ));
+    }
     session::carry_out(asked, &common)
 }
 

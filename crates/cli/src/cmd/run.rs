@@ -211,10 +211,11 @@ fn beyond(tables: &[Table], claims: &[Claim]) -> Option<String> {
     let adds = |claim: &&Claim| claim.arms().iter().any(|arm| !of_table(claim, arm));
     let of = match (claims.iter().filter(adds).count(), claims.len()) {
         (0, _) => return None,
-        (1, 1) => "the claim".to_string(),
-        (count, all) => format!("{count} of {all} claims"),
+        (1, 1) => "the claim needs".to_string(),
+        (1, all) => format!("1 of {all} claims needs"),
+        (count, all) => format!("{count} of {all} claims need"),
     };
-    Some(format!("for {of} more is measured than the table has; --no-claims leaves that out"))
+    Some(format!("{of} levels that are not in the table and are measured too; --no-claims leaves them out"))
 }
 
 /// The experiment with this id.
