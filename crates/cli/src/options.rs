@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use ascertain::arguments::{count, duration, margin, positive_share, share};
+pub use ascertain::arguments::{count, duration, label, margin, positive_share, share};
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
@@ -34,6 +34,9 @@ pub struct Common {
     /// Folder of runs to put this run's folder in, instead of ~/.local/state/ascertain/runs
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub evidence: Option<PathBuf>,
+    /// Label of this run: `history` shows it, and `report LABEL` and `continue LABEL` find the run by it
+    #[arg(long, value_name = "LABEL", value_parser = label, conflicts_with = "no_evidence", help_heading = "Output")]
+    pub label: Option<String>,
     /// Keep no evidence
     #[arg(long, conflicts_with = "evidence", help_heading = "Output")]
     pub no_evidence: bool,

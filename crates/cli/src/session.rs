@@ -37,7 +37,7 @@ pub fn carry_out((request, plan): (Request, Plan), common: &Common) -> anyhow::R
     let evidence = (!common.no_evidence).then(|| common.evidence.clone().unwrap_or_else(evidence::runs_folder));
     let carry_out = |observer: &mut dyn Observer| {
         let registry = ascertain_experiments::registry();
-        let context = RunContext { registry, evidence, ..RunContext::new(observer) };
+        let context = RunContext { registry, evidence, label: common.label.clone(), ..RunContext::new(observer) };
         Ok(ascertain::carry_out(request, plan, context)?)
     };
     let shown = (&common.display, common.explain);

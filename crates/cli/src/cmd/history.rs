@@ -88,7 +88,7 @@ struct TrendArgs {
 /// Nothing is concluded of the difference: trials are paired within a run, not between runs.
 #[derive(clap::Args)]
 struct CompareArgs {
-    /// A run's folder, its name, a beginning or end that only its name has, or `latest`
+    /// A run's folder, its name, a beginning or end that only its name has, its label, or `latest`
     #[arg(value_name = "RUN1")]
     first: PathBuf,
     /// The run to hold against it

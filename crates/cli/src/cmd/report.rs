@@ -34,7 +34,7 @@ const FEW: usize = 12;
 /// still going on.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Runs: a run's folder, its name, or a beginning or end that only its name has; without one, the latest
+    /// Runs: a run's folder, its name, a beginning or end that only its name has, or its label; without one, the latest
     #[arg(value_name = "RUN")]
     runs: Vec<PathBuf>,
     /// File to write, or `-` for standard output [default: report.html in the run's folder; of several runs:

@@ -3,6 +3,7 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -105,6 +106,12 @@ pub struct Header {
     /// What was asked for beside the plan, by the use case: null in runs of the first versions and of benches.
     #[serde(default)]
     pub request: serde_json::Value,
+    /// The label that the user gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The git revision of the folder in which it was started, if that is in a repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<Revision>,
     /// Where it ran.
     pub machine: Machine,
     /// The experiments as plain data, so that a report needs no code of theirs.
@@ -127,6 +134,24 @@ pub struct Header {
     /// The checksum of `trials.parquet`, without which that file is not read: `None` until there is one.
     #[serde(default)]
     pub parquet_checksum: Option<String>,
+}
+
+/// The git revision of a working tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revision {
+    /// The commit that is checked out, in hexadecimal digits.
+    pub commit: String,
+    /// Whether tracked files differ from that commit; `None` if git did not answer in time.
+    pub dirty: Option<bool>,
+}
+
+impl fmt::Display for Revision {
+    /// As `git describe --always --dirty` prints it: `a0e851a7c4-dirty`.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let short = self.commit.get(..10).unwrap_or(&self.commit);
+        f.write_str(short)?;
+        if self.dirty == Some(true) { f.write_str("-dirty") } else { Ok(()) }
+    }
 }
 
 /// `trials.jsonl` as it was when the outcome was written.

@@ -72,7 +72,7 @@ mod tests;
 
 pub use error::Error;
 pub(crate) use folder::LinesThen;
-pub use folder::{Header, SCHEMA, is_readable, is_run_id, known_folder, new_run_id, runs_folder};
+pub use folder::{Header, Revision, SCHEMA, is_readable, is_run_id, known_folder, new_run_id, runs_folder};
 pub use known::{forget, is_known};
 pub use moment::rfc3339;
 #[cfg(feature = "recorded")]

@@ -22,6 +22,8 @@ fn begin(folder: &Path, experiment: &Scripted, claims: Vec<Claim>, trials: u64) 
         runs: folder.into(),
         command_line: vec!["test".into()],
         request: Default::default(),
+        label: None,
+        revision: None,
         known: None,
     };
     run(&plan(claims, config), &[experiment], recording, &Default::default(), &mut Silent).unwrap()
@@ -62,6 +64,8 @@ fn continuing_is_as_good_as_going_on() {
         runs: folder.path().into(),
         command_line: vec!["test".into()],
         request: Default::default(),
+        label: None,
+        revision: None,
         known: None,
     };
 

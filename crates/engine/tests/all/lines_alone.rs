@@ -16,8 +16,14 @@ fn a_run_is_lines_alone() {
     let claim = versus("faster", "fast", "slow", Bound::AtLeast(1.5), Judging::Rate);
     let plan = plan(vec![claim], Config { max_trials: Some(10), ..Config::default() });
     let runs = tempfile::tempdir().unwrap();
-    let recording =
-        Recording::New { runs: runs.path().into(), command_line: Vec::new(), request: Default::default(), known: None };
+    let recording = Recording::New {
+        runs: runs.path().into(),
+        command_line: Vec::new(),
+        request: Default::default(),
+        label: None,
+        revision: None,
+        known: None,
+    };
     let done = run(&plan, &[&experiment], recording, &Default::default(), &mut Silent).unwrap();
     let folder = done.folder.unwrap();
     let parquet = folder.join("trials.parquet");

@@ -59,6 +59,8 @@ fn header() -> Header {
         ascertain_version: "0.1.0".into(),
         command_line: vec!["ascertain".into(), "run".into(), "sum".into()],
         request: Default::default(),
+        label: None,
+        revision: None,
         machine,
         experiments: vec![spec()],
         plan: Plan { claims: vec![], tables: vec![table], commands: vec![], config: Config::default() },

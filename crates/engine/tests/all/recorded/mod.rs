@@ -67,6 +67,8 @@ fn record(registry: &[&dyn Experiment], plan: &Plan) -> Ran {
         runs: runs.path().into(),
         command_line: vec!["test".into()],
         request: Default::default(),
+        label: None,
+        revision: None,
         known: None,
     };
     Ran { run: run(plan, registry, recording, &Default::default(), &mut Silent).unwrap(), _runs: runs }
