@@ -161,6 +161,12 @@ pub(crate) fn listed(below: &Path) -> Result<Vec<PathBuf>, Error> {
     if all.is_empty() { Err(Error::NoRun { folder: below.into() }) } else { Ok(all) }
 }
 
+/// The bytes of all runs in a folder of runs.
+#[must_use]
+pub fn total_bytes(runs: &Path) -> u64 {
+    all(runs).iter().map(|folder| size_bytes(folder)).sum()
+}
+
 /// The bytes of all files in a run's folder; a file that is gone by now has none.
 pub(crate) fn size_bytes(folder: &Path) -> u64 {
     let files = fs::read_dir(folder).into_iter().flatten().flatten();

@@ -49,7 +49,7 @@ const FILES: &[(&str, &str)] = &[
         "the evidence of every run, a folder each; below XDG_STATE_HOME where that is set",
     ),
     ("run.json", "in a run's folder: machine, plan, seed and outcome"),
-    ("trials.jsonl", "every observation, written while the run goes on"),
+    ("trials.jsonl", "every observation, written while the run goes on; emptied when trials.parquet has all of them"),
     ("trials.parquet", "the same at its end"),
 ];
 

@@ -151,7 +151,7 @@ fn a_run_that_was_killed_while_it_was_continued_is_known() {
     let runs = Runs::new();
     let folder = &runs.folders()[2];
     let path = folder.join("trials.jsonl");
-    let lines = fs::read_to_string(&path).unwrap();
+    let lines = common::restored_lines(folder);
     let next: String = lines
         .lines()
         .filter(|line| line.contains("\"trial\":11,"))
@@ -204,6 +204,24 @@ fn the_oldest_are_deleted_and_nothing_else() {
 }
 
 #[test]
+fn much_evidence_is_noted_and_never_deleted() {
+    let state = tempfile::tempdir().unwrap();
+    let compare = |quiet: &[&str]| {
+        ascertain(state.path(), &[&["compare", "-r", "1", "true", "true"], quiet].concat()).stderr.replace('\n', " ")
+    };
+    assert!(!compare(&[]).contains("prune"));
+    let run = &common::runs(state.path())[0];
+    // A file without contents takes no space on the disk.
+    File::create(run.join("large")).unwrap().set_len(1_000_000_001).unwrap();
+    let noted = compare(&[]);
+    assert!(noted.contains(" GB; to delete old ones: ascertain history prune --keep 50"), "{noted}");
+    assert!(!compare(&["-q"]).contains("prune"));
+    assert_eq!(common::runs(state.path()).len(), 3);
+    let elsewhere = compare(&["--evidence", "elsewhere"]);
+    assert!(!elsewhere.contains("prune"), "{elsewhere}");
+}
+
+#[test]
 fn medians_and_ratios_go_from_run_to_run() {
     let runs = Runs::new();
     let ids = runs.ids();
@@ -236,6 +254,7 @@ fn runs_without_an_outcome_have_their_place_in_a_trend() {
     let runs = Runs::new();
     let folders = runs.folders();
     let whole = runs.json(&["trend", "compare"]);
+    common::restored_lines(&folders[2]);
     change(&folders[2], |header| header["outcome"] = Value::Null);
     fs::remove_file(folders[2].join("trials.parquet")).unwrap();
     fs::write(folders[1].join("run.json"), "{").unwrap();

@@ -38,8 +38,16 @@ fn a_run_is_lines_alone() {
     writer.finish(done.outcome).unwrap();
     assert!(!parquet.exists());
 
-    fs::remove_file(folder.join("trials.jsonl")).unwrap();
+    // A program that has Parquet leaves an empty file of lines.
+    fs::write(folder.join("trials.jsonl"), "").unwrap();
     fs::write(&parquet, "PAR1").unwrap();
-    let error = read(&folder).unwrap_err().to_string();
-    assert!(error.contains("built without Parquet") && !error.contains("damaged"), "{error}");
+    let refused = || {
+        let errors = [read(&folder).unwrap_err().to_string(), Writer::resume(&folder, None).err().unwrap().to_string()];
+        for error in errors {
+            assert!(error.contains("built without Parquet") && !error.contains("damaged"), "{error}");
+        }
+    };
+    refused();
+    fs::remove_file(folder.join("trials.jsonl")).unwrap();
+    refused();
 }

@@ -1,6 +1,8 @@
 mod begun;
 mod broken;
 mod killed;
+#[cfg(feature = "parquet")]
+mod removed;
 mod round_trip;
 
 use std::path::Path;
@@ -104,4 +106,9 @@ fn record_trial(writer: &mut Writer, arm: usize, trial: u64) {
 
 fn rows(run: &Path) -> Vec<Row> {
     read_rows(run).unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+/// Restores the JSON lines of a run that has ended, as a continuation does.
+fn restore_lines(run: &Path) {
+    drop(Writer::resume(run, None).unwrap());
 }
