@@ -91,6 +91,9 @@ pub struct Config {
     pub seed: u64,
     /// Go on until each ratio's interval is this narrow: half of its width by its middle.
     pub precision: Option<f64>,
+    /// Go on for the precision no longer than this, counted from the start of the run. `None`: until the time is up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision_time: Option<Duration>,
     /// `compare`: answer from the ratio's interval against [1/(1+m), 1+m].
     pub margin: Option<f64>,
     /// What comparisons fail for, where somebody gates on it: with a margin they end as soon as that is settled.
@@ -117,6 +120,7 @@ impl Default for Config {
             warmup_trials: 0,
             seed: 0,
             precision: None,
+            precision_time: None,
             margin: None,
             gate: None,
             gap: None,

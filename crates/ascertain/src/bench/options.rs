@@ -323,7 +323,7 @@ mod tests {
             ),
             (&["-x"], "`-x`"),
             (&["--format", "xml"], "table, json, csv or markdown"),
-            (&["--margin", "-1%"], "not above 0"),
+            (&["--margin", "-1%"], "is below 0"),
             (&["--error", "1"], "strictly between 0 and 1"),
             (&["--max-time", "0s"], "give one such as 30s"),
             (&["--max-time", "5"], "write it in ns"),

@@ -317,6 +317,11 @@ impl ClaimJudge {
         self.to_the_end || self.answer.is_none() || !precise
     }
 
+    /// Ends the wait for a narrow interval: an answer is enough from now on.
+    pub fn forgo_precision(&mut self) {
+        self.precision = None;
+    }
+
     /// Closes the claim, unless it is closed already. An answer stands.
     pub fn close(&mut self, why: Closed) {
         self.closed.get_or_insert(why);
@@ -401,6 +406,13 @@ fn direction_error(claim: &Claim, error: f64) -> f64 {
     if claim.judging == Judging::Order { error / 2.0 } else { error }
 }
 
+/// The share by which a ratio in this interval differs from 1 at most. `None` if the interval excludes 1, or a ratio of
+/// 1.5 or more is possible: then nobody would call it small.
+fn difference_below(low: f64, high: f64) -> Option<f64> {
+    let most = high.max(low.recip()) - 1.0;
+    (low <= 1.0 && high >= 1.0 && most < 0.5).then_some(most)
+}
+
 /// The quantile of the paired statistic, and its interval as far as it is known.
 struct PairedEstimate {
     value: Option<f64>,
@@ -446,6 +458,11 @@ impl ClaimJudge {
         let estimate = self.estimate();
         let (log_e_holds, log_e_refuted) = self.rule.log_e().unzip();
         let (verdict, reasons) = self.verdict();
+        let decision = (self.claim.judging == Judging::Order).then(|| self.decision());
+        let (ratio_min, ratio_max) = self.paired.as_ref().and_then(Paired::extremes).unzip();
+        let unlike = self.unlike(rate_strays, estimate.strays);
+        let is_decided = matches!(verdict, Verdict::Holds | Verdict::Refuted);
+        let drifts = |sign: &Unlike| matches!(sign, Unlike::Drifts { .. });
         ClaimResult {
             id: self.claim.id.clone(),
             says: self.claim.says.clone(),
@@ -456,7 +473,7 @@ impl ClaimJudge {
             asked: self.asked.clone(),
             verdict,
             reasons,
-            decision: (self.claim.judging == Judging::Order).then(|| self.decision()),
+            decision,
             trials: known.trials + unknown + self.ties,
             successes: known.successes,
             ties: self.ties,
@@ -474,9 +491,15 @@ impl ClaimJudge {
             ratio: estimate.value,
             ratio_low: estimate.low,
             ratio_high: estimate.high,
+            ratio_min,
+            ratio_max,
+            difference_below: decision
+                .filter(|decision| *decision == Decision::Undecided)
+                .and_then(|_| difference_below(estimate.low?, estimate.high?)),
             log_e_holds,
             log_e_refuted,
-            unlike: self.unlike(rate_strays, estimate.strays),
+            drifted: is_decided && self.claim.judging == Judging::Rate && unlike.iter().any(drifts),
+            unlike,
             median: None,
             broken: self.broken(),
             // What failed is not compared by anything else either.
