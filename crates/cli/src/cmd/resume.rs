@@ -19,11 +19,19 @@ use crate::exports::Exports;
 use crate::options::{Display, count, duration, one_of};
 use crate::{output, session};
 
+const EXAMPLES: &str = "\
+Examples:
+  ascertain continue
+      Resume the latest run
+  ascertain continue --max-time 5min v1.2
+      Measure for five more minutes in the run with the label v1.2";
+
 /// Go on with a run from its evidence: what is undecided is measured further
 ///
 /// The run's error budget stays what it was: continuing spends nothing, where starting anew would. Tables, gates
 /// and exit codes are those of the command that started it: `compare --fail-if slower` fails as it would have.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The run's folder, its name, a beginning or end that only its name has, or its label; without one, the latest of
     /// this program's
