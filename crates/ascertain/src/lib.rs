@@ -23,6 +23,7 @@ pub mod power;
 mod request;
 #[cfg(feature = "recorded")]
 mod resume;
+mod revision;
 mod run;
 #[cfg(feature = "recorded")]
 pub mod runs;
