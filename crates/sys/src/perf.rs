@@ -124,24 +124,23 @@ fn open(events: &[Event], pid: Option<Pid>) -> Vec<Result<OwnedFd, Error>> {
             // It lives as long as the vector that it goes to.
             leader.get_or_insert(fd.as_raw_fd());
         }
-        opened.map_err(|source| Error::System { what: refusal(&source), source })
+        opened.map_err(refused)
     };
     events.iter().map(open).collect()
 }
 
 /// What an error of perf_event_open(2) means, and what could be done.
-fn refusal(error: &io::Error) -> &'static str {
-    match error.raw_os_error() {
-        Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::ENXIO) => {
-            "this machine has no such counter; most virtual machines have none"
-        }
+fn refused(source: io::Error) -> Error {
+    let what = match source.raw_os_error() {
+        Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::ENXIO) => return Error::NoCounter,
         Some(libc::EACCES | libc::EPERM) => {
             "perf_event_open is not permitted: CAP_PERFMON or a lower kernel.perf_event_paranoid would do, and in a \
              container a seccomp profile that lets it pass"
         }
         Some(libc::EINVAL | libc::ENOSPC) => "the processor can't count it together with the others",
         _ => "perf_event_open",
-    }
+    };
+    Error::System { what, source }
 }
 
 #[cfg(all(target_os = "linux", target_endian = "little", not(miri)))]
