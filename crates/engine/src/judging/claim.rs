@@ -216,7 +216,7 @@ impl ClaimJudge {
         }
         self.diagnostics.end_trial(self.tests.candidate_is_last(trial));
         if !is_tie {
-            self.judge(success, seen.statistic);
+            self.judge(success, seen);
         }
         if self.look_is_due() {
             self.look();
@@ -236,7 +236,7 @@ impl ClaimJudge {
         }
     }
 
-    fn judge(&mut self, success: Option<bool>, ratio: Option<Bounds>) {
+    fn judge(&mut self, success: Option<bool>, seen: &Seen) {
         match success {
             Some(success) => self.unseen.known.add(success),
             None => self.unseen.unknown += 1,
@@ -244,7 +244,7 @@ impl ClaimJudge {
         if self.unseen.trials() < self.claim.look_every {
             return;
         }
-        let answer = self.rule.observe(std::mem::take(&mut self.unseen), ratio);
+        let answer = self.rule.observe(std::mem::take(&mut self.unseen), seen.statistic, seen.level);
         if let (Some(answer), None) = (answer, self.answer) {
             self.decide(answer);
             self.look();

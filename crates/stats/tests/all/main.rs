@@ -9,6 +9,7 @@ mod intervals;
 mod judge;
 mod order;
 mod order_calibration;
+mod order_programs;
 mod power;
 mod quantile_sequence;
 mod streams;

@@ -1,0 +1,171 @@
+//! Pairs that `OrderJudge` needs for recorded programs, compared with the pairs that signs alone need.
+//!
+//! `tests/data/programs.txt` has 400 pairs of each program and says how they were recorded. `noisy` burns 6.0 or 6.3 ms
+//! times a random factor. One of the two commands of `gzip`, `sort`, `sha256`, `shell`, `awk`, `wc`, `grep`, `find`,
+//! `zstd`, `perl` and `jq` has 3 to 20 % more to do. `python` starts and sums up 1,000 or 40,000 numbers. The two
+//! commands of `same-true`, `same-gzip` and `same-wc` do the same work.
+//!
+//! METHODOLOGY.md has the table that this prints:
+//! `cargo test -p ascertain-stats real_programs -- --nocapture`.
+
+use ascertain_stats::{Judge, OrderJudge, Verdict};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus as Random;
+
+const RECORDED: &str = include_str!("../data/programs.txt");
+
+/// Number of pairs in a row that a stream takes from a recording, at the mean.
+const BLOCK: usize = 40;
+
+/// A stream that is not decided by then counts as decided then.
+const MOST_PAIRS: usize = 3000;
+
+/// Streams are drawn until signs alone have used so many pairs, and at least [`LEAST_STREAMS`].
+const ENOUGH_PAIRS: usize = 6000;
+
+const LEAST_STREAMS: u64 = 8;
+
+/// The error of each of the two answers.
+const ERROR: f64 = 0.0005;
+
+/// The log-ratio of a pair, and its level.
+type Pair = (f64, f64);
+
+/// The recorded pairs of each program, by name and machine.
+fn programs() -> Vec<(&'static str, Vec<Pair>)> {
+    let mut programs: Vec<(&str, Vec<Pair>)> = Vec::new();
+    for line in RECORDED.lines().filter(|line| !line.starts_with('#')) {
+        if let Some(name) = line.strip_prefix("= ") {
+            programs.push((name, Vec::new()));
+            continue;
+        }
+        let (ten_thousandths, thousandths) = line.split_once(' ').unwrap();
+        let pair = (ten_thousandths.parse::<f64>().unwrap() * 1e-4, thousandths.parse::<f64>().unwrap() * 1e-3);
+        programs.last_mut().unwrap().1.push(pair);
+    }
+    programs
+}
+
+/// Blocks of recorded pairs from random places, each in the order of the recording.
+fn stream(pairs: &[Pair], seed: u64) -> impl Iterator<Item = Pair> {
+    let mut random = Random::seed_from_u64(seed);
+    let mut place = random.random_range(0..pairs.len());
+    std::iter::repeat_with(move || {
+        place = match random.random_range(0..BLOCK) {
+            0 => random.random_range(0..pairs.len()),
+            _ => (place + 1) % pairs.len(),
+        };
+        pairs[place]
+    })
+    .filter(|(log_ratio, _)| *log_ratio != 0.0)
+}
+
+/// Pairs of a stream until a verdict.
+fn pairs_until(pairs: &[Pair], seed: u64, decides: impl FnMut(Pair) -> bool) -> usize {
+    stream(pairs, seed).take(MOST_PAIRS).position(decides).map_or(MOST_PAIRS, |place| place + 1)
+}
+
+/// The mean pairs until a verdict of signs alone, of sizes without levels (the judge before levels), and of the judge.
+fn mean_pairs(pairs: &[Pair]) -> [f64; 3] {
+    let (mut sums, mut streams) = ([0, 0, 0], 0);
+    while sums[0] < ENOUGH_PAIRS || streams < LEAST_STREAMS {
+        let mut signs = Judge::new(0.5, ERROR).unwrap();
+        let [mut by_sizes, mut by_all] = [(); 2].map(|()| OrderJudge::new(ERROR, ERROR).unwrap());
+        sums[0] += pairs_until(pairs, streams, |(log_ratio, _)| signs.observe(log_ratio > 0.0).is_some());
+        sums[1] += pairs_until(pairs, streams, |(log_ratio, _)| by_sizes.observe(log_ratio).is_some());
+        sums[2] += pairs_until(pairs, streams, |(log_ratio, level)| by_all.observe_at(log_ratio, level).is_some());
+        streams += 1;
+    }
+    sums.map(|sum| sum as f64 / streams as f64)
+}
+
+/// The evidence per pair of a gambler who knows how often pairs are won.
+fn oracle_of_signs(pairs: &[Pair]) -> f64 {
+    let signs: Vec<bool> = pairs.iter().filter(|pair| pair.0 != 0.0).map(|pair| pair.0 > 0.0).collect();
+    let share = signs.iter().filter(|is_won| **is_won).count() as f64 / signs.len() as f64;
+    [share, 1.0 - share].into_iter().filter(|share| *share > 0.0).map(|share| share * (2.0 * share).ln()).sum()
+}
+
+/// The evidence per pair of a gambler who knows how often pairs are won that are alike in these features.
+///
+/// The chance of a pair comes from pairs that are nearest by the ranks of their features, without the pair itself, from
+/// as many of them as gain most.
+fn oracle(pairs: &[Pair], features: &[fn(&Pair) -> f64]) -> f64 {
+    let pairs: Vec<Pair> = pairs.iter().copied().filter(|pair| pair.0 != 0.0).collect();
+    let mut ranks = vec![Vec::new(); pairs.len()];
+    for feature in features {
+        let mut sorted: Vec<usize> = (0..pairs.len()).collect();
+        sorted.sort_by(|one, other| feature(&pairs[*one]).total_cmp(&feature(&pairs[*other])));
+        sorted.into_iter().enumerate().for_each(|(rank, pair)| ranks[pair].push(rank as f64));
+    }
+    let distance = |one: usize, other: usize| -> f64 {
+        ranks[one].iter().zip(&ranks[other]).map(|(one, other)| (one - other).powi(2)).sum()
+    };
+    let nearest = [15, 30, 60, 120];
+    let mut growths = [0.0; 4];
+    for pair in 0..pairs.len() {
+        let mut others: Vec<usize> = (0..pairs.len()).filter(|other| *other != pair).collect();
+        others.sort_by(|one, other| distance(pair, *one).total_cmp(&distance(pair, *other)));
+        for (growth, count) in growths.iter_mut().zip(nearest) {
+            let alike =
+                others[..count].iter().filter(|other| (pairs[**other].0 > 0.0) == (pairs[pair].0 > 0.0)).count();
+            *growth += (2.0 * (alike as f64 + 1.0) / (count as f64 + 2.0)).ln() / pairs.len() as f64;
+        }
+    }
+    growths.into_iter().fold(f64::MIN, f64::max)
+}
+
+/// The pairs that an oracle needs, or a dash if the recording is too short to know an oracle that gains anything.
+fn oracle_pairs(growth: f64) -> String {
+    if growth > 0.0 { format!("{:.0}", -ERROR.ln() / growth) } else { "–".into() }
+}
+
+#[test]
+#[expect(clippy::print_stdout, reason = "the table of METHODOLOGY.md")]
+fn real_programs_need_at_most_the_pairs_of_signs_alone() {
+    let mut missed = Vec::new();
+    println!("| program | signs alone | old judge | new judge | ratio | oracle of signs | and sizes | and levels |");
+    for (name, pairs) in programs().iter().filter(|(name, _)| !name.starts_with("same")) {
+        let [by_signs, by_sizes, by_all] = mean_pairs(pairs);
+        let signs = oracle_of_signs(pairs);
+        let sizes = oracle(pairs, &[|pair| pair.0.abs()]);
+        let levels = oracle(pairs, &[|pair| pair.0.abs(), |pair| pair.1]);
+        let (share, oracle_share) = (by_all / by_signs, signs / sizes);
+        println!(
+            "| {name} | {by_signs:.0} | {by_sizes:.0} | {by_all:.0} | {share:.2} | {} | {} | {} |",
+            oracle_pairs(signs),
+            oracle_pairs(sizes),
+            oracle_pairs(levels)
+        );
+        let goal = if (0.0..=0.7).contains(&oracle_share) { 0.8 } else { 1.05 };
+        if share > goal {
+            missed.push(format!("{name}: {share:.2} of {by_signs:.0} pairs, goal {goal}, oracle {oracle_share:.2}"));
+        }
+    }
+    assert!(missed.is_empty(), "{missed:?}");
+}
+
+/// A coin decides the sign of each recorded pair, as if the two commands were equal.
+#[test]
+fn false_verdicts_on_recorded_programs() {
+    const RUNS: u64 = 1500;
+    let programs = programs();
+    let mut counts = [0, 0];
+    for run in 0..RUNS {
+        let mut coin = Random::seed_from_u64(1_000_000 + run);
+        let (_, pairs) = &programs[(run % programs.len() as u64) as usize];
+        let pairs: Vec<Pair> =
+            stream(pairs, run).take(32).map(|(d, level)| (if coin.random() { d } else { -d }, level)).collect();
+        let is_decided = |error: f64| {
+            let mut judge = OrderJudge::new(error / 2.0, error / 2.0).unwrap();
+            let verdicts: Vec<Option<Verdict>> = pairs.iter().map(|&(d, level)| judge.observe_at(d, level)).collect();
+            verdicts.last().unwrap().is_some()
+        };
+        if is_decided(0.05) {
+            counts[0] += 1;
+            counts[1] += u64::from(is_decided(0.001));
+        }
+    }
+    // The bound, and three standard deviations; not an empty one.
+    assert!((10..=100).contains(&counts[0]) && counts[1] <= 6, "{counts:?}");
+}
