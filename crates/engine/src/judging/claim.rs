@@ -25,11 +25,16 @@ pub(crate) struct ClaimJudge {
     easier: Option<(f64, f64)>,
     most_trials: Option<u64>,
     precision: Option<f64>,
+    /// As long as the lane is refined: the precision that ends it.
+    refine: Option<f64>,
     tests: BoundTests,
     rule: Rule,
     /// The first answer, which stands, and the trials that gave it.
     answer: Option<(Answer, Decided)>,
     to_the_end: bool,
+    /// Whether trials count that are measured for others, although this claim is answered: a lane that is refined has
+    /// the same trials behind all of its figures.
+    counts_all: bool,
     trials: u64,
     successes: u64,
     ties: u64,
@@ -66,6 +71,9 @@ pub(crate) struct JudgeTerms {
     pub most_trials: Option<u64>,
     pub margin: Option<f64>,
     pub precision: Option<f64>,
+    /// The precision until which trials go on for a while when there is an answer, and until it can be seen whether
+    /// they are alike.
+    pub refine: Option<f64>,
     pub gate: Option<Gate>,
     /// Trials go on when there is an answer.
     pub to_the_end: bool,
@@ -90,8 +98,15 @@ impl ClaimJudge {
         let is_value = matches!((claim.judging, claim.tests.as_slice()), (Judging::Exact, [Test::Predicate { .. }]));
         let quantile = asked.quantile(claim.rate).or(is_value.then_some(0.5));
         // They are told of each of this claim's trials, whatever is decided.
-        let besides =
-            JudgeTerms { easier: None, margin: None, precision: None, gate: None, to_the_end: true, ..*terms };
+        let besides = JudgeTerms {
+            easier: None,
+            margin: None,
+            precision: None,
+            refine: None,
+            gate: None,
+            to_the_end: true,
+            ..*terms
+        };
         let alone = Claim { margin: None, max_time: None, max_trials: None, counters: Vec::new(), ..claim.clone() };
         let counter = |&metric: &usize| ClaimJudge::new(&alone.clone().by(spec, metric), spec, &besides);
         Ok(ClaimJudge {
@@ -111,9 +126,11 @@ impl ClaimJudge {
             easier: terms.easier,
             most_trials: terms.most_trials.into_iter().chain(claim.max_trials).min(),
             precision: terms.precision,
+            refine: terms.refine,
             tests: BoundTests::default(),
             answer: None,
             to_the_end: terms.to_the_end,
+            counts_all: terms.refine.is_some(),
             trials: 0,
             successes: 0,
             ties: 0,
@@ -156,9 +173,10 @@ impl ClaimJudge {
         self.tests.slots
     }
 
-    /// Takes a trial into account, if the claim is open and the trial held all of its arms.
+    /// Takes a trial into account, if the claim is open, or counts all trials, and the trial held all of its arms.
     pub fn observe(&mut self, trial: &TrialValues, elapsed_ns: u64) {
-        if !self.is_open() || !trial.held.contains(self.slots()) {
+        let counts = self.is_open() || (self.counts_all && self.closed.is_none());
+        if !counts || !trial.held.contains(self.slots()) {
             return;
         }
         for counter in self.counters.iter_mut().filter(|counter| counter.closed.is_none()) {
@@ -267,7 +285,8 @@ impl ClaimJudge {
     /// Whether something waits for the paired statistic's interval, which then is brought up to date at every trial of
     /// the first hundred.
     fn awaits_pairs(&self) -> bool {
-        self.trials <= 100 && (self.precision.is_some() || matches!(self.rule, Rule::OrderWithin(..)))
+        let is_awaited = self.precision.or(self.refine).is_some() || matches!(self.rule, Rule::OrderWithin(..));
+        self.trials <= 100 && is_awaited
     }
 
     /// Brings the intervals up to date.
@@ -310,11 +329,17 @@ impl ClaimJudge {
         if self.closed.is_some() {
             return false;
         }
-        let precise = match (&self.paired, self.precision) {
+        let is_precise = |wanted: Option<f64>| match (&self.paired, wanted) {
             (Some(paired), Some(wanted)) => paired.precision() <= wanted,
             _ => true,
         };
-        self.to_the_end || self.answer.is_none() || !precise
+        let is_refined = self.refine.is_none() || (is_precise(self.refine) && !self.diagnostics.has_too_few());
+        self.to_the_end || self.answer.is_none() || !is_precise(self.precision) || !is_refined
+    }
+
+    /// From now on an answer is enough, or the precision that the whole run asks for.
+    pub fn end_refining(&mut self) {
+        self.refine = None;
     }
 
     /// Closes the claim, unless it is closed already. An answer stands.

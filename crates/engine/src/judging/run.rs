@@ -49,13 +49,32 @@ pub(crate) struct Lane<'a> {
     pub table_trials: u64,
     /// The cost of a trial, from the pilot on.
     pub cost_ns: f64,
+    /// How long the trials that counted took.
+    elapsed_ns: u64,
+    /// Whether the run refines, there is time left for it, and the median of an arm of the table is not precise enough.
+    is_coarse: bool,
+    /// The medians are looked at again after so many trials.
+    next_look: u64,
 }
 
 impl<'a> Lane<'a> {
     pub fn new(experiment: &'a dyn Experiment) -> Lane<'a> {
         let (arms, observations, evidence, claims) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (table, trials, table_trials) = (Slots::default(), 0, 0);
-        Lane { experiment, arms, observations, evidence, claims, table, trials, table_trials, cost_ns: 0.0 }
+        Lane {
+            experiment,
+            arms,
+            observations,
+            evidence,
+            claims,
+            table,
+            trials,
+            table_trials,
+            cost_ns: 0.0,
+            elapsed_ns: 0,
+            is_coarse: false,
+            next_look: 1,
+        }
     }
 
     /// The arm's slot, added when it is new.
@@ -75,13 +94,15 @@ impl<'a> Lane<'a> {
 
     /// Whether a table still waits for trials of this lane.
     pub fn table_waits(&self, config: &Config) -> bool {
-        config.table_trials.is_some_and(|wanted| self.table_trials < wanted) && !self.table.is_empty()
+        let has_too_few = config.table_trials.is_some_and(|wanted| self.table_trials < wanted);
+        (has_too_few || self.is_coarse) && !self.table.is_empty()
     }
 }
 
 impl<'a> RunJudge<'a> {
-    pub fn new(lanes: Vec<Lane<'a>>, claims: Vec<ClaimJudge>, observations: Observations, config: &Config) -> Self {
+    pub fn new(mut lanes: Vec<Lane<'a>>, claims: Vec<ClaimJudge>, observations: Observations, config: &Config) -> Self {
         let config = config.clone();
+        lanes.iter_mut().for_each(|lane| lane.is_coarse = config.refine.is_some());
         Self {
             lanes,
             claims,
@@ -125,7 +146,7 @@ impl<'a> RunJudge<'a> {
                 let is_its_turn = claims.is_empty() || self.tables_too || self.is_comparison();
                 is_its_turn && lane.table_waits(&self.config)
             }
-            (None, None) => !claims.is_empty(),
+            (None, None) => !claims.is_empty() || lane.table_waits(&self.config),
         };
         if with_table { claims.union(lane.table) } else { claims }
     }
@@ -242,6 +263,18 @@ impl<'a> RunJudge<'a> {
         };
         for &claim in &lane.claims {
             self.claims[claim].observe(&values, record.elapsed_ns);
+        }
+        lane.elapsed_ns += record.elapsed_ns;
+        if let Some(refine) = self.config.refine {
+            if u128::from(lane.elapsed_ns) >= refine.max_time.as_nanos() {
+                lane.is_coarse = false;
+                lane.claims.iter().for_each(|&claim| self.claims[claim].end_refining());
+            } else if lane.is_coarse && lane.trials >= lane.next_look {
+                lane.next_look = lane.trials + 1 + lane.trials / 20;
+                let mut arms = lane.table.iter().filter_map(|slot| lane.observations[slot]);
+                lane.is_coarse =
+                    arms.any(|arm| self.observations.median_precision(arm).is_none_or(|half| half > refine.precision));
+            }
         }
     }
 

@@ -21,3 +21,4 @@ mod memory;
 mod parsers;
 #[cfg(all(feature = "parquet", feature = "samples"))]
 mod recorded;
+mod refining;

@@ -8,7 +8,7 @@ use ascertain_engine::evidence::Writer;
 use ascertain_engine::experiment::{Better, Metric, TargetError, Trial};
 use ascertain_engine::finding::{Reason, Unavailable};
 use ascertain_engine::outcome::{ClaimResult, Outcome, TestSpec, Verdict};
-use ascertain_engine::plan::{Config, Plan, Table};
+use ascertain_engine::plan::{Config, Plan, Refine, Table};
 use ascertain_engine::recorded::State;
 use ascertain_engine::run::{Recording, Silent, run};
 use ascertain_engine::unit::Unit;
@@ -86,6 +86,10 @@ fn without_cost(claim: &ClaimResult) -> ClaimResult {
     claim
 }
 
+fn refine(max_time_us: u64) -> Refine {
+    Refine { precision: 0.02, max_time: Duration::from_micros(max_time_us) }
+}
+
 #[test]
 fn rows_say_what_the_run_said() {
     let experiment = experiment();
@@ -95,6 +99,9 @@ fn rows_say_what_the_run_said() {
         Config { max_trials: Some(150), ..Config::default() },
         Config { exact_trials: Some(60), error: 0.01, ..Config::default() },
         Config { max_trials: Some(120), precision: Some(0.005), table_trials: Some(30), ..Config::default() },
+        Config { max_trials: Some(150), refine: Some(refine(1_000_000)), ..Config::default() },
+        // Over before some are answered.
+        Config { max_trials: Some(150), refine: Some(refine(1)), ..Config::default() },
     ]
     .into_iter()
     .enumerate()
