@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ascertain_engine::names::nearest;
-use ascertain_engine::plan::Config;
+use ascertain_engine::plan::{Config, Refine};
 use ascertain_engine::unit::{Unit, parse_quantity};
 use ascertain_report::exports::{ExportFormat, FORMATS};
 use lexopt::prelude::*;
 use regex_lite::Regex;
 
+use super::main::Pairs;
 use crate::arguments::{self, count, duration, positive_share, share};
 
 pub(super) const HELP: &str = "\
@@ -23,6 +24,8 @@ without one, all are measured.
 
       --exact           a FILTER is the whole of it
       --skip FILTER     leave out what this filter fits
+      --reference NAME  hold the others of its group against this function, instead of the first
+      --all-pairs       compare every function with every other; the pairs share the error of the group
       --baseline NAME   lay the results beside those recorded under that name: medians, and no verdict, since nothing
                         pairs one run with another
       --save-baseline NAME
@@ -31,6 +34,8 @@ without one, all are measured.
       --margin M        faster or slower beyond this, same inside; 0 counts wins [default: 1%]
       --error E         the chance that any answer for a group is wrong [default: 0.001]
       --precision P     go on until each ratio is known to ± this share of it: 1%
+      --quick           stop at the answers. Without it, a group then goes on until each ratio and each median is known
+                        to ±1%, for at most half a second for each function
       --max-time TIME   for each input of a group: no new trial after that long [default: 10s]
       --max-trials N    for each group: no new trial after that many
       --seed N          the same seed gives the same plan
@@ -52,6 +57,11 @@ Exit codes: 0 done; 2 usage; 4 no function passes the filter; 5 a wrong answer; 
 ";
 
 const SHARED: &str = "an export can't share standard output with what --format asks for: name a file";
+
+/// Intervals of this relative half width are narrower than criterion's on a machine with other work …
+const REFINED: f64 = 0.01;
+/// … and to this time for each function, a group ends in a tenth of criterion's time.
+const REFINING: Duration = Duration::from_millis(500);
 
 /// Functions that are equal to the letter may truly differ by that much: see [`super`].
 const MARGIN: f64 = 0.01;
@@ -82,6 +92,9 @@ pub(super) struct Options {
     skipped: Vec<Filter>,
     /// Only what is ignored is asked for: nothing.
     pub ignored_only: bool,
+    /// The function that is the reference of its group.
+    pub reference: Option<String>,
+    pub all_pairs: bool,
     pub baseline: Option<String>,
     pub save_baseline: Option<String>,
     pub config: Config,
@@ -118,6 +131,10 @@ impl Options {
         is_asked_for && !self.skipped.iter().any(fits) && !self.ignored_only
     }
 
+    pub fn pairs(&self) -> Pairs {
+        if self.all_pairs { Pairs::All } else { Pairs::WithTheFirst }
+    }
+
     /// Reads the arguments, the program's name left out. `seed` is taken where none is given.
     ///
     /// # Errors
@@ -126,7 +143,9 @@ impl Options {
     where
         I: IntoIterator<Item: Into<OsString>>,
     {
-        let config = Config { seed, max_time: Duration::from_secs(10), margin: Some(MARGIN), ..Config::default() };
+        let refine = Some(Refine { precision: REFINED, max_time: REFINING });
+        let max_time = Duration::from_secs(10);
+        let config = Config { seed, max_time, margin: Some(MARGIN), refine, ..Config::default() };
         let mut options = Options {
             task: Task::Measure,
             is_bench: false,
@@ -134,6 +153,8 @@ impl Options {
             is_exact: false,
             skipped: Vec::new(),
             ignored_only: false,
+            reference: None,
+            all_pairs: false,
             baseline: None,
             save_baseline: None,
             config,
@@ -152,6 +173,9 @@ impl Options {
                 Long("test") => task = task.or(Some(Task::Test)),
                 Long("bench") => options.is_bench = true,
                 Long("exact") => options.is_exact = true,
+                Long("reference") => options.reference = Some(parser.value()?.string()?),
+                Long("all-pairs") => options.all_pairs = true,
+                Long("quick") => options.config.refine = None,
                 Long("skip") => options.skipped.push(Filter::new(parser.value()?.string()?)),
                 Long("ignored") => options.ignored_only = true,
                 // What people and test runners pass to all tests at once.
@@ -180,6 +204,9 @@ impl Options {
         options.task = task.unwrap_or(asked);
         if options.no_evidence && (options.baseline.is_some() || options.save_baseline.is_some()) {
             return Err("a baseline is a recorded run: leave --no-evidence out".into());
+        }
+        if options.config.refine.is_none() && options.config.precision.is_some() {
+            return Err("--quick stops at the answers, and --precision goes on: leave one of them out".into());
         }
         if options.baseline.is_some() && options.format == Format::Csv {
             return Err("what --baseline shows is another table, and CSV has one: take json, markdown or table".into());
@@ -354,7 +381,7 @@ mod tests {
             let said = read(&[&format!("--{option}"), "1"]).err().unwrap_or_default();
             assert!(!said.contains("there is no option"), "{said}");
         }
-        assert_eq!(known().count(), 18);
+        assert_eq!(known().count(), 21);
         let kinds = FORMATS.iter().filter_map(|kind| kind.option.strip_prefix("export-"));
         assert!(kinds.into_iter().all(|kind| HELP.contains(kind)));
     }

@@ -26,7 +26,11 @@ impl Ran {
 
 /// The bench, with its evidence below `state`.
 fn bench(state: &Path, arguments: &[&str]) -> Ran {
-    let output = Command::new(example("bench")).args(arguments).env("XDG_STATE_HOME", state).output().unwrap();
+    example_bench("bench", state, arguments)
+}
+
+fn example_bench(name: &str, state: &Path, arguments: &[&str]) -> Ran {
+    let output = Command::new(example(name)).args(arguments).env("XDG_STATE_HOME", state).output().unwrap();
     let [stdout, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
     Ran { code: output.status.code(), stdout, stderr }
 }
@@ -88,15 +92,70 @@ fn filters_are_parts_of_what_is_listed() {
 }
 
 #[test]
-fn a_reference_that_was_not_selected_is_missed() {
+fn a_filter_that_leaves_out_the_reference_is_an_error() {
     let state = tempfile::tempdir().unwrap();
-    let stderr = |arguments: &[&str]| measured(state.path(), &[&["--no-evidence"], arguments].concat()).stderr;
-    let said = "no verdict: `last/maximum`, which the others are compared with, was not selected\n";
-    assert_eq!(stderr(&["last/sorted"]).matches(said).count(), 1, "once a group");
-    for compared in [&["maximum", "sorted"][..], &["last/sorted", "consumed"], &["last/maximum"]] {
-        assert!(!stderr(compared).contains("no verdict"), "{compared:?}");
+    for filters in [&["last/sorted"][..], &["last/sorted", "consumed"], &["last", "--skip", "maximum"]] {
+        let ran = bench(state.path(), &[&["--bench"], filters].concat());
+        assert_eq!((ran.code, &*ran.stdout), (Some(2), ""), "{filters:?}: {}", ran.stderr);
+        let error = "error: the filters leave out `last/maximum (numbers=10)`, the reference of its group: add it to them, \
+                     or choose another with --reference NAME\n";
+        assert_eq!(ran.stderr, error, "{filters:?}");
     }
-    assert!(!bench(state.path(), &["--list", "last/sorted"]).stderr.contains("no verdict"));
+    assert_eq!(bench(state.path(), &["--list", "last/sorted"]).code, Some(0), "nothing is compared");
+    for filters in
+        [&["last/maximum"][..], &["maximum", "sorted"], &["last/sorted", "consumed", "--reference", "sorted"]]
+    {
+        measured(state.path(), &[&["--no-evidence"], filters].concat());
+    }
+    // The function alone, as under a profiler.
+    let alone = ["--no-evidence", "--format", "json", "--exact", "last/sorted (numbers=10)", "--reference", "sorted"];
+    let [outcome] = &measured(state.path(), &alone).json()[..] else { panic!("one group") };
+    assert!(outcome["claims"].as_array().unwrap().is_empty());
+}
+
+/// What each claim says.
+fn says(outcome: &Value) -> Vec<&str> {
+    outcome["claims"].as_array().unwrap().iter().map(|claim| claim["says"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn the_reference_can_be_chosen() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["--no-evidence", "--format", "json", "--reference", "sorted", "numbers=10)", "calls"];
+    let [last, calls] = &measured(state.path(), &arguments).json()[..] else { panic!("two groups") };
+    let than_sorted = |name| format!("{name} (numbers=10) is faster than sorted (numbers=10)");
+    assert_eq!(says(last), ["maximum", "consumed"].map(than_sorted));
+    assert_eq!(says(calls), ["awaited is faster than direct"], "a group without it keeps its own");
+    let listed = bench(state.path(), &["--list", "--reference", "sorted", "last"]).stdout;
+    let names: Vec<&str> = listed.lines().map(|line| line.split([' ', '/']).nth(1).unwrap()).collect();
+    assert_eq!(names, ["sorted", "maximum", "consumed", "sorted", "maximum", "consumed"], "input by input");
+    let unknown = bench(state.path(), &["--bench", "--reference", "sort"]);
+    let error = "error: --reference: there is no function `sort`; did you mean `sorted`?\n";
+    assert_eq!((unknown.code, &*unknown.stderr), (Some(2), error));
+}
+
+#[test]
+fn all_pairs_share_the_error() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["--no-evidence", "--all-pairs", "numbers=10)"];
+    let [outcome] = &measured(state.path(), &[&["--format", "json"], &arguments[..]].concat()).json()[..] else {
+        panic!("one group")
+    };
+    let than = |[one, other]: [&str; 2]| format!("{one} (numbers=10) is faster than {other} (numbers=10)");
+    let pairs = [["sorted", "maximum"], ["consumed", "maximum"], ["consumed", "sorted"]];
+    assert_eq!(says(outcome), pairs.map(than));
+    let claims = outcome["claims"].as_array().unwrap();
+    let mut ids: Vec<&str> = claims.iter().map(|claim| claim["id"].as_str().unwrap()).collect();
+    ids.dedup();
+    assert_eq!(ids.len(), 3, "{ids:?}");
+    for claim in claims {
+        assert!((claim["error"].as_f64().unwrap() * 3.0 / 0.001 - 1.0).abs() < 1e-9, "{claim}");
+    }
+    let text = measured(state.path(), &arguments).stdout;
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = "3 pairs share the error of 0.001: each answer is wrong with a chance of at most 1 in 3,000.";
+    assert!(words.contains(said), "{text}");
+    assert!(!measured(state.path(), &["--no-evidence", "calls", "--all-pairs"]).stdout.contains("share"), "one pair");
 }
 
 #[test]
@@ -104,9 +163,8 @@ fn functions_are_compared_with_the_first_at_their_input() {
     let state = tempfile::tempdir().unwrap();
     let ran = measured(state.path(), &["--format", "json", "last", "--skip", "sorted"]);
     let [outcome] = &ran.json()[..] else { panic!("{}", ran.stdout) };
-    let claims: Vec<&str> = outcome["claims"].as_array().unwrap().iter().map(|c| c["says"].as_str().unwrap()).collect();
     assert_eq!(
-        claims,
+        says(outcome),
         [10, 1_000].map(|n| format!("consumed (numbers={n}) is faster than maximum (numbers={n})")),
         "{}",
         ran.stdout
@@ -129,6 +187,28 @@ fn functions_are_compared_with_the_first_at_their_input() {
     assert!(table.contains("Throughput") && has_rates, "{table}");
     let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("too early to tell") && words.contains("So far `consumed (numbers=10)` won"), "{table}");
+}
+
+/// A list of four words, the words themselves, and no memory for what set-ups allocate.
+#[test]
+fn allocations_are_counted_outside_of_the_time() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["--bench", "--no-evidence", "--max-trials", "5", "--max-time", "5min"];
+    let ran = example_bench("allocations", state.path(), &[&arguments[..], &["--format", "json"]].concat());
+    let [outcome] = &ran.json()[..] else { panic!("{}{}", ran.stdout, ran.stderr) };
+    let of_metric = |name: &str| {
+        let points = outcome["points"].as_array().unwrap().iter().filter(|point| point["metric"] == name);
+        points.map(|point| [&point["min"], &point["max"], &point["n"]].map(|v| v.as_f64().unwrap())).collect::<Vec<_>>()
+    };
+    let bytes = "onetwothreefour".len() as f64;
+    let list = 4.0 * size_of::<String>() as f64;
+    assert_eq!(of_metric("allocations"), [1.0, 5.0, 0.0, 0.0].map(|count| [count, count, 3.0]));
+    assert_eq!(of_metric("allocated_bytes"), [bytes, list + bytes, 0.0, 0.0].map(|bytes| [bytes, bytes, 3.0]));
+    assert_eq!(of_metric("time").len(), 4);
+    let table = example_bench("allocations", state.path(), &arguments).stdout;
+    assert!(table.contains("Allocations") && table.contains("Allocated"), "{table}");
+    // Another allocator counts nothing.
+    assert!(!measured(state.path(), &["--no-evidence", "calls"]).stdout.contains("Allocat"));
 }
 
 #[test]
