@@ -48,11 +48,14 @@ pub fn share(text: &str) -> Result<f64, String> {
 /// # Errors
 /// When it is none; the message says what is probably meant.
 pub fn positive_share(text: &str) -> Result<f64, String> {
-    let value = margin(text)?;
-    if value < 1.0 { Ok(value) } else { Err(format!("`{text}` is not below 100 %")) }
+    match margin(text)? {
+        0.0 => Err(format!("`{text}` is not above 0")),
+        value if value < 1.0 => Ok(value),
+        _ => Err(format!("`{text}` is not below 100 %")),
+    }
 }
 
-/// A margin above 0: by how much a candidate may differ and still count as the same. From 100 % on it must have a
+/// A margin: by how much a candidate may differ and still count as the same; 0 for none. From 100 % on it must have a
 /// percent sign, because `2` is more likely to mean `2%`.
 pub fn margin(text: &str) -> Result<f64, String> {
     let value = parse_quantity(text, Unit::One).map_err(|error| error.to_string())?;
@@ -60,8 +63,8 @@ pub fn margin(text: &str) -> Result<f64, String> {
         v if v >= 1.0 && !text.contains('%') => {
             Err(format!("`{text}` is {v} times as much again; did you mean `{text}%`?"))
         }
-        v if v > 0.0 && v.is_finite() => Ok(v),
-        _ => Err(format!("`{text}` is not above 0")),
+        v if v >= 0.0 && v.is_finite() => Ok(v),
+        _ => Err(format!("`{text}` is below 0")),
     }
 }
 
@@ -72,7 +75,8 @@ mod tests {
     #[test]
     fn a_margin_may_exceed_100_percent_and_a_share_may_not() {
         assert_eq!((margin("3%"), margin("400%")), (Ok(0.03), Ok(4.0)));
-        assert!(margin("0").is_err() && margin("-1%").is_err() && margin("inf").is_err());
+        assert_eq!(margin("0"), Ok(0.0));
+        assert!(positive_share("0").is_err() && margin("-1%").is_err() && margin("inf").is_err());
         assert!(margin("2").unwrap_err().contains("did you mean `2%`?"));
         assert_eq!(positive_share("99%"), Ok(0.99));
         assert!(positive_share("100%").is_err() && positive_share("2").unwrap_err().contains("did you mean `2%`?"));

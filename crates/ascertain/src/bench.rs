@@ -30,8 +30,9 @@
 //! by less than a percent and in earnest: an answer that counts wins would call one of them faster, and be right. Who
 //! benches a change of the code wants to hear *same*. `--margin 0` counts wins.
 //!
-//! After the answers, a group goes on until each ratio and each median is known to ±1 %, for at most half a second for
-//! each function; `--quick` stops at the answers. `--reference NAME` compares with another function than the first, and
+//! After the answers, a group is measured until the interval of each ratio and each median is at most ±1 %, or until it
+//! has taken half a second for each function. `--precision` chooses another width, without that limit, and `--quick`
+//! stops at the answers. `--reference NAME` compares with another function than the first, and
 //! `--all-pairs` compares every function with every other.
 //!
 //! `cargo test --benches` calls each function once, checks its answer, and times nothing; so does `cargo nextest run
@@ -50,7 +51,7 @@
 //!
 //! # Allocations
 //!
-//! With the feature `allocations` and this allocator, each function is called once more in three trials, outside of the
+//! With this allocator (the feature `allocations`, on by default), each function is called once more in three trials, outside of the
 //! time, and `allocations` and `allocated_bytes` of one call are metrics like the time:
 //!
 //! ```

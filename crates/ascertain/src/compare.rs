@@ -19,6 +19,12 @@ pub const USE_CASE: &str = "compare";
 const MAX_TIME: Duration = Duration::from_secs(30);
 /// As long as that where no answer is possible sooner, and nobody said how long it may take.
 const LONGEST_TIME: Duration = Duration::from_secs(300);
+/// The margin of a gate, unless another one is given: a build that changed nothing passes.
+pub const GATE_MARGIN: f64 = 0.03;
+/// The half width of a ratio's interval, relative to its middle, that a comparison goes on for after its answer.
+pub const PRECISION: f64 = 0.1;
+/// The time, from the start of the run, that a comparison goes on for a narrow interval.
+pub const PRECISION_TIME: Duration = Duration::from_secs(3);
 /// One command alone has nothing to be compared with: this many observations describe it.
 const ALONE_TRIALS: u64 = 30;
 
@@ -37,10 +43,14 @@ pub struct Compare {
     pub min_runs: Option<u64>,
     /// Trials that are thrown away first.
     pub warmup: u64,
-    /// Answer from the ratio's interval: faster or slower beyond this margin, same inside.
+    /// Answer from the ratio's interval: faster or slower beyond this margin, same inside. `Some(0.0)` is no margin.
+    /// `None`: [`GATE_MARGIN`] with a gate, and no margin without one.
     pub margin: Option<f64>,
-    /// Go on until each ratio is known to this share of it, which is half of its interval.
+    /// Go on until each ratio is known to this share of it, which is half of its interval. `None`: to [`PRECISION`], but
+    /// for no longer than [`PRECISION_TIME`].
     pub precision: Option<f64>,
+    /// End with the first answer, however wide the ratio's interval is.
+    pub is_quick: bool,
     /// What it fails for.
     pub gate: Option<Gate>,
     /// How its table is laid out.
@@ -63,6 +73,7 @@ impl Compare {
             warmup: 0,
             margin: None,
             precision: None,
+            is_quick: false,
             gate: None,
             layout: TableLayout::default(),
             plot: false,
@@ -103,7 +114,10 @@ impl Compare {
                 self.precision.is_some(),
                 "--precision is that of a ratio, which needs a second command; --min-runs 100 narrows a median",
             ),
-            (self.margin.is_some(), "--margin is that of a ratio, which needs a second command"),
+            (
+                self.margin.is_some_and(|margin| margin > 0.0),
+                "--margin is that of a ratio, which needs a second command",
+            ),
             (metric != WALL, "--metric is what commands are compared by, which needs a second one"),
         ];
         if let Some((_, reason)) = needs_another.iter().find(|(is_asked, _)| *is_asked && table.arms.len() < 2) {
@@ -124,8 +138,9 @@ impl Compare {
             _ => table.with_the_first().into_iter().map(order).collect(),
         };
         let config = Config {
-            margin: self.margin,
-            precision: self.precision,
+            margin: self.margin.or(self.gate.map(|_| GATE_MARGIN)).filter(|margin| *margin > 0.0),
+            precision: self.precision.or((!self.is_quick).then_some(PRECISION)),
+            precision_time: self.precision.is_none().then_some(PRECISION_TIME),
             gate: self.gate,
             exact_trials: self.runs,
             warmup_trials: self.warmup,

@@ -424,11 +424,27 @@ pub enum Remark {
         #[serde(default)]
         refused: u64,
     },
+    /// A command does other work when its output goes to `/dev/null`.
+    RecognisesNull {
+        /// Its work in one trial with the output to `/dev/null`.
+        null: Work,
+        /// Its work in one trial with the output to a device that it does not recognise.
+        neutral: Work,
+    },
     /// A command failed, which is one of its answers.
     Failure {
         /// What it said last.
         said: String,
     },
+}
+
+/// The work of one run of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Work {
+    /// Time on processors.
+    pub cpu_ns: u64,
+    /// Bytes read, if the kernel counts them.
+    pub read_bytes: Option<u64>,
 }
 
 /// A server that says something else than what is waited for.

@@ -276,10 +276,23 @@ pub struct ClaimResult {
     pub ratio_low: Option<f64>,
     /// The upper end of its interval: wrong with a chance of at most the claim's error, for an order half of it.
     pub ratio_high: Option<f64>,
+    /// The least of the trials' own ratios or differences.
+    #[serde(default)]
+    pub ratio_min: Option<f64>,
+    /// The greatest of them.
+    #[serde(default)]
+    pub ratio_max: Option<f64>,
+    /// Of an undecided comparison: if there is a difference, it is below this share, which follows from the ratio's
+    /// interval. 0.028 stands for a ratio between 1/1.028 and 1.028.
+    #[serde(default)]
+    pub difference_below: Option<f64>,
     /// Natural logarithm of the evidence that it holds.
     pub log_e_holds: Option<f64>,
     /// Natural logarithm of the evidence that it does not.
     pub log_e_refuted: Option<f64>,
+    /// `true` if there is a verdict and the rate changed while it was measured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drifted: bool,
     /// Signs that the trials are not alike; empty where there are none.
     #[serde(deserialize_with = "findings")]
     pub unlike: Vec<Unlike>,

@@ -91,9 +91,13 @@ pub struct Config {
     pub seed: u64,
     /// Go on until each ratio's interval is this narrow: half of its width by its middle.
     pub precision: Option<f64>,
-    /// After the answers, narrow the intervals for a while.
+    /// Go on until the interval of the median of each of the tables' arms, by the experiment's first metric, is this
+    /// narrow, and until there are enough trials to see whether they are alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refine: Option<Refine>,
+    pub median_precision: Option<f64>,
+    /// Go on for these precisions no longer than this, counted from the start of the run. `None`: until the time is up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision_time: Option<Duration>,
     /// `compare`: answer from the ratio's interval against [1/(1+m), 1+m].
     pub margin: Option<f64>,
     /// What comparisons fail for, where somebody gates on it: with a margin they end as soon as that is settled.
@@ -109,17 +113,6 @@ pub struct Config {
     pub until_time_is_up: bool,
 }
 
-/// How far a lane goes on after its claims are answered: until there are enough trials to see whether they are alike,
-/// and until its intervals are narrow, but not for long. Answers stand unless later trials contradict them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Refine {
-    /// Each ratio, and the median of each of the tables' arms by the experiment's first metric, is to have an interval
-    /// this narrow: half of its width by its middle.
-    pub precision: f64,
-    /// The time of the lane's trials, from the first on, after which it ends all the same.
-    pub max_time: Duration,
-}
-
 impl Default for Config {
     fn default() -> Self {
         Config {
@@ -131,7 +124,8 @@ impl Default for Config {
             warmup_trials: 0,
             seed: 0,
             precision: None,
-            refine: None,
+            median_precision: None,
+            precision_time: None,
             margin: None,
             gate: None,
             gap: None,
@@ -191,9 +185,9 @@ fn judges(plan: &Plan, registry: &Registry) -> Result<Vec<ClaimJudge>, Error> {
     let judges = plan.claims.iter().zip(errors).enumerate().map(|(index, (claim, error))| {
         let to_the_end = config.exact_trials.is_some() || config.until_time_is_up;
         let (margin, precision, gate) = (config.margin, config.precision, config.gate);
-        let refine = config.refine.map(|refine| refine.precision);
+        let counts_all = config.precision_time.is_some() || config.median_precision.is_some();
         let (easier, most_trials) = (easier.as_ref().map(|errors| (EASIER_ERROR, errors[index])), config.most_trials());
-        let terms = JudgeTerms { error, easier, most_trials, margin, precision, refine, gate, to_the_end };
+        let terms = JudgeTerms { error, easier, most_trials, margin, precision, counts_all, gate, to_the_end };
         ClaimJudge::new(claim, find(registry, &claim.experiment)?.spec(), &terms)
     });
     judges.collect()

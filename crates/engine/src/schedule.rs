@@ -51,6 +51,8 @@ pub(crate) struct Schedule<'r, 'a> {
     time_ns: Range<u64>,
     clock: &'r dyn Clock,
     next_progress_ns: u64,
+    /// The end of the time for narrow intervals.
+    precision_ends_ns: u64,
     now: Now,
     /// Lanes that had their turn for a pilot, which are the first so many; those that were opened; and how long all
     /// that took.
@@ -80,6 +82,9 @@ impl<'r, 'a> Schedule<'r, 'a> {
         now: Now,
     ) -> Self {
         Schedule {
+            precision_ends_ns: judge.config.precision_time.map_or(u64::MAX, |time| {
+                time_ns.start.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+            }),
             is_open: vec![false; judge.lanes.len()],
             to_try: (0..judge.lanes.len()).filter(|&lane| judge.wants_more(lane)).count(),
             goes_on: judge.lanes.iter().map(|lane| lane.trials > 0).collect(),
@@ -108,6 +113,10 @@ impl<'r, 'a> Schedule<'r, 'a> {
         loop {
             let gone_ns = self.now_ns().saturating_sub(self.time_ns.start) as f64;
             self.judge.tables_too = gone_ns >= self.max_time().as_nanos() as f64 * CLAIMS_SHARE;
+            if self.now_ns() >= self.precision_ends_ns {
+                self.judge.forgo_precision();
+                self.precision_ends_ns = u64::MAX;
+            }
             if self.is_pilots_turn() {
                 self.pilot_next()?;
                 continue;
@@ -378,7 +387,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
 
     fn slice(&mut self, lane: usize) -> Result<(), Interrupted> {
         self.slices += 1;
-        let slice_ends_ns = self.time_ns.end.min(self.now_ns().saturating_add(SLICE_NS));
+        let slice_ends_ns = self.now_ns().saturating_add(SLICE_NS).min(self.time_ns.end).min(self.precision_ends_ns);
         loop {
             if !self.wait_for_gap(lane) {
                 return Ok(());

@@ -260,6 +260,11 @@ impl Sorted {
         &self.0.highs
     }
 
+    /// The least of them, or 0 where something below all others was cut off.
+    pub(crate) fn least(&self) -> Option<f64> {
+        self.0.lows().first().copied()
+    }
+
     /// What the one is that has rank ⌈q n⌉; none where there are no values.
     pub(crate) fn nearest_rank(&self, q: f64) -> Option<Bounds> {
         let n = self.as_slice().len();

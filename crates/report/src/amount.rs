@@ -8,7 +8,7 @@ use ascertain_engine::experiment::Better;
 use ascertain_engine::outcome::{ClaimResult, Decision, Measure};
 
 use crate::clause;
-use crate::figure::Figure;
+use crate::figure::{Figure, percent};
 
 /// What sentences call a metric that a comparison is by.
 pub(crate) struct Amount {
@@ -69,26 +69,6 @@ impl Amount {
     /// "as much", "as many".
     pub fn as_much(&self) -> &'static str {
         if self.is_counted { "as many" } else { "as much" }
-    }
-
-    /// "uses 0.98 times as much memory as `b` (0.96 to 1.01)"; none where nothing bounds it.
-    pub fn times(&self, claim: &ClaimResult, baseline: &str, marks: &[f64]) -> Option<String> {
-        let word = format!(" times {} {} as {baseline}", self.as_much(), self.noun);
-        clause::times(&inverse(claim), &word, marks).map(|times| format!("{} {times}", self.verbs.0))
-    }
-
-    /// "12 % less (11 to 13 %)"; from twice as much on, and where its interval has no difference in it as well, "2.1
-    /// times as much (1.9 to 2.2)".
-    fn change(&self, claim: &ClaimResult, marks: &[f64]) -> Option<Figure> {
-        let inverse = inverse(claim);
-        let in_percent = match [inverse.ratio, inverse.ratio_low, inverse.ratio_high] {
-            [Some(value), Some(low), Some(high)] => percent_off([value, low, high], marks),
-            _ => None,
-        };
-        let said = in_percent.map(|(Figure { value, range, .. }, is_less)| {
-            Figure::said(format!("{value} % {}", self.word(is_less)), format!("{range} %"))
-        });
-        said.or_else(|| clause::times_apart(&inverse, &format!(" times {}", self.as_much()), marks))
     }
 
     /// What the ratio in pictures is, which is above 1 where the command has less of it.
@@ -163,72 +143,133 @@ impl Wording {
     }
 }
 
-/// How far apart the two sides are: "1.052 times as fast" and "1.047 to 1.058", "12 % less" and "11 to 13 %".
-pub(crate) fn apart(claim: &ClaimResult, measure: &Measure, marks: &[f64]) -> Option<Figure> {
-    match Amount::of(measure) {
-        Some(amount) => amount.change(claim, marks),
-        None => clause::times_apart(claim, &format!(" times as {}", clause::adjective(measure).0), marks),
+/// From this ratio on a difference is said in times, below it in percent.
+const TIMES: f64 = 1.5;
+
+/// A way to say a ratio in words.
+struct Words {
+    before: String,
+    /// The number for a ratio.
+    number: fn(f64) -> f64,
+    is_share: bool,
+    after: String,
+}
+
+impl Words {
+    /// For ratios like this one of how many times better a command is.
+    fn of(measure: &Measure, ratio: f64) -> Words {
+        let words = |before: &str, number, is_share, after: &str| Words {
+            before: before.into(),
+            number,
+            is_share,
+            after: after.into(),
+        };
+        if is_time(measure) {
+            return match ratio {
+                TIMES.. => words("it was ", |ratio| ratio, false, " times as fast"),
+                1.0.. => words("it took ", |ratio| 1.0 - 1.0 / ratio, true, " less time"),
+                _ if ratio > 1.0 / TIMES => words("it took ", |ratio| 1.0 / ratio - 1.0, true, " longer"),
+                _ => words("it took ", |ratio| 1.0 / ratio, false, " times as long"),
+            };
+        }
+        let amount = Amount::of(measure);
+        let its = amount.as_ref().map_or_else(|| format!("its {} was ", clause::named(measure)), |_| String::new());
+        let [times, more, less] = match &amount {
+            Some(amount) => [format!(" times {}", amount.as_much()), " more".into(), format!(" {}", amount.word(true))],
+            None => [" times as high", " higher", " lower"].map(String::from),
+        };
+        // Of the metric, the command's by the reference's: so many times, more by a part, less by a part.
+        let [share, more_by, less_by]: [fn(f64) -> f64; 3] = match measure.better {
+            Better::Lower => [|ratio| 1.0 / ratio, |ratio| 1.0 / ratio - 1.0, |ratio| 1.0 - 1.0 / ratio],
+            Better::Higher => [|ratio| ratio, |ratio| ratio - 1.0, |ratio| 1.0 - ratio],
+        };
+        let of_ratio = share(ratio);
+        match of_ratio {
+            TIMES.. => words(&its, share, false, &times),
+            1.0.. => words(&its, more_by, true, &more),
+            _ => words(&its, less_by, true, &less),
+        }
     }
+
+    fn figure(&self, value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Figure {
+        if self.is_share { Figure::of_share(value, low, high, 0.0) } else { Figure::new(value, low, high, &[1.0]) }
+    }
+
+    fn written(&self, number: &str) -> String {
+        match number {
+            "0 %" | "-0 %" if self.before.ends_with("took ") => "it took the same time".into(),
+            _ => format!("{}{number}{}", self.before, self.after),
+        }
+    }
+}
+
+/// How far apart the two sides are: "it took 9.3 % longer" and "8.1 to 15 %; single pairs 3 to 31 %", "it was 2.5 times
+/// as fast", "12 % less". `None` if nothing bounds the ratio.
+pub(crate) fn size(claim: &ClaimResult, measure: &Measure) -> Option<Figure> {
+    let Some(ratio) = claim.ratio.filter(|ratio| *ratio > 0.0 && ratio.is_finite()) else {
+        return bounded(claim, measure);
+    };
+    let words = Words::of(measure, ratio);
+    let between = |low: Option<f64>, high: Option<f64>| {
+        let [low, high] = [low, high].map(|end| end.filter(|end| *end > 0.0 && end.is_finite()).map(words.number));
+        let is_turned = (words.number)(1.0) > (words.number)(2.0);
+        if is_turned { (high, low) } else { (low, high) }
+    };
+    let (low, high) = between(claim.ratio_low, claim.ratio_high);
+    let figure = match (low, high) {
+        (None, None) if claim.asked.judging != Judging::Exact && !words.is_share => {
+            Figure::unbounded(Some((words.number)(ratio)))
+        }
+        _ => words.figure(Some((words.number)(ratio)), low, high),
+    };
+    let is_known = (low, high) != (None, None);
+    let range = match () {
+        () if claim.has_lost_interval(false) => clause::NOT_ALIKE.into(),
+        () if words.is_share && low.is_some_and(|low| low < 0.0) && high.is_some_and(|high| high > 0.0) => {
+            let ends = [claim.ratio_low, claim.ratio_high].map(|end| end.map(|ratio| one_size(measure, ratio)));
+            ends.into_iter().flatten().collect::<Vec<_>>().join(" to ")
+        }
+        () if is_known => figure.range.clone(),
+        // Two time-outs, or zeros on either side.
+        () if claim.ratio_low == Some(0.0) && Amount::of(measure).is_some() => "open: zeros or time-outs".into(),
+        () if claim.ratio_low == Some(0.0) => "open: time-outs".into(),
+        () => String::new(),
+    };
+    let is_several = claim.trials > 1 && claim.ratio_min < claim.ratio_max;
+    let pairs = between(claim.ratio_min.filter(|_| is_several), claim.ratio_max.filter(|_| is_several));
+    let pairs = match pairs {
+        (Some(low), Some(high)) => format!("single pairs {}", words.figure(None, Some(low), Some(high)).range),
+        _ => String::new(),
+    };
+    let said: Vec<String> = [range, pairs].into_iter().filter(|part| !part.is_empty()).collect();
+    Some(Figure::said(words.written(&figure.value), said.join("; ")))
+}
+
+/// The size where times were cut off, so that only a bound is known: "it was at least 3.1 times as fast".
+fn bounded(claim: &ClaimResult, measure: &Measure) -> Option<Figure> {
+    let is_slow = is_time(measure) && claim.ratio_high.is_some_and(|high| high < 1.0);
+    let (it, figure) = match Amount::of(measure) {
+        Some(amount) => ("", clause::times_apart(&inverse(claim), &format!(" times {}", amount.as_much()), &[1.0])?),
+        None if is_slow => ("it took ", clause::times_apart(&inverse(claim), " times as long", &[1.0])?),
+        None => {
+            let words = format!(" times as {}", clause::adjective(measure).0);
+            ("it was ", clause::times_apart(claim, &words, &[1.0])?)
+        }
+    };
+    Some(Figure::said(format!("{it}{}", figure.value), figure.range))
+}
+
+/// One ratio in the same words, without "it": "19 % longer", "2.5 times as fast".
+pub(crate) fn one_size(measure: &Measure, ratio: f64) -> String {
+    let words = Words::of(measure, ratio);
+    let number = (words.number)(ratio);
+    let number = if words.is_share { percent(number) } else { Figure::unbounded(Some(number)).value };
+    format!("{number}{}", words.after)
 }
 
 /// Whether less of it is a shorter time.
 pub(crate) fn is_time(measure: &Measure) -> bool {
     clause::named(measure) == "time" && measure.better == Better::Lower
-}
-
-/// How many times as long as its reference a command takes, where that is more than twice: "59 times as long" and
-/// "55 to 63". A lower end of 0 is that of time-outs, of which more is not known.
-pub(crate) fn times_as_long(claim: &ClaimResult, measure: &Measure, word: &str) -> Option<Figure> {
-    let is_clear = is_time(measure) && claim.ratio_low != Some(0.0);
-    let is_long = claim.ratio.is_some_and(|ratio| ratio > 0.0 && ratio < 0.5);
-    if is_clear && is_long { clause::times_apart(&inverse(claim), word, &[1.0]) } else { None }
-}
-
-/// By how many percent an amount is off the reference's, where all of it is on one side, and whether it is less.
-fn percent_off([value, low, high]: [f64; 3], marks: &[f64]) -> Option<(Figure, bool)> {
-    let is_less = value < 1.0 && high < 1.0;
-    let is_more = low > 1.0 && value < 2.0;
-    let off = |amount: f64| 100.0 * if is_less { 1.0 - amount } else { amount - 1.0 };
-    let [low, high] = if is_less { [off(high), off(low)] } else { [off(low), off(high)] };
-    let marks: Vec<f64> = marks.iter().map(|mark| off(*mark)).collect();
-    (is_less || is_more).then(|| (Figure::new(Some(off(value)), Some(low), Some(high), &marks), is_less))
-}
-
-/// Whose metric a ratio divides by whose, as what follows "it" or stands for it: "it takes 8.3 times as long as `b`",
-/// "it takes 9 % longer than `b`", "its `error` is 12 % of that of `b`". None where there is no ratio, or it may be
-/// that of equals.
-pub(crate) fn against(claim: &ClaimResult, measure: &Measure, other: &str) -> Option<String> {
-    let of_it = match measure.better {
-        Better::Lower => inverse(claim),
-        Better::Higher => claim.clone(),
-    };
-    let ends = of_it.ratio_low.zip(of_it.ratio_high).filter(|(low, high)| *low > 0.0 && high.is_finite());
-    let is_apart = ends.is_none_or(|(low, high)| low >= 1.0 || high <= 1.0);
-    let share = of_it.ratio.filter(|share| *share > 0.0 && share.is_finite() && *share != 1.0 && is_apart)?;
-    // How far it is off.
-    let off = |sign: f64| {
-        let change = |share: f64| sign * (share - 1.0);
-        let ends = ends.map(|(low, high)| (change(low).min(change(high)), change(low).max(change(high))));
-        let (low, high) = ends.filter(|(low, _)| *low > 0.0).unzip();
-        Figure::of_share(Some(change(share)), low, high, 0.0).value
-    };
-    let (low, high) = ends.unzip();
-    let whole = || Figure::of_share(Some(share), low, high, 0.0).value;
-    let times = || match ends {
-        None if claim.asked.judging != Judging::Exact => Figure::unbounded(Some(share)).value,
-        _ => Figure::new(Some(share), low, high, &[1.0]).value,
-    };
-    let its = format!("its {} is", clause::named(measure));
-    Some(match (share, is_time(measure)) {
-        (2.0.., true) => format!("it takes {} times as long as {other}", times()),
-        (2.0.., false) => format!("{its} {} times that of {other}", times()),
-        (1.0.., true) => format!("it takes {} longer than {other}", off(1.0)),
-        (1.0.., false) => format!("{its} {} more than that of {other}", off(1.0)),
-        (0.5.., true) => format!("it takes {} less time than {other}", off(-1.0)),
-        (0.5.., false) => format!("{its} {} less than that of {other}", off(-1.0)),
-        (_, true) => format!("it takes {} of the time of {other}", whole()),
-        (_, false) => format!("{its} {} of that of {other}", whole()),
-    })
 }
 
 /// The claim with the command's amount divided by the reference's.
@@ -242,19 +283,32 @@ pub(crate) fn inverse(claim: &ClaimResult) -> ClaimResult {
 
 #[cfg(test)]
 mod tests {
+    use ascertain_engine::unit::Unit;
+
     use super::*;
 
+    fn measure(metric: &str, better: Better) -> Measure {
+        Measure { metric: metric.into(), unit: Unit::Nanosecond, better }
+    }
+
     #[test]
-    fn off_by_so_many_percent() {
-        let off = |value, low, high| {
-            let (Figure { value, range, .. }, is_less) = percent_off([value, low, high], &[1.0])?;
-            Some(format!("{value} % {} ({range})", if is_less { "less" } else { "more" }))
-        };
-        assert_eq!(off(0.88, 0.87, 0.89).as_deref(), Some("12 % less (11 to 13)"));
-        assert_eq!(off(1.3, 1.25, 1.36).as_deref(), Some("30 % more (25 to 36)"));
-        assert_eq!(off(0.9, 0.8, 0.99996).as_deref(), Some("10.0 % less (0.0040 to 20)"));
-        assert_eq!(off(0.98, 0.9, 1.1), None, "either way");
-        assert_eq!(off(2.5, 2.4, 2.6), None, "times are plainer");
-        assert_eq!(off(1.0, 1.0, 1.0), None);
+    fn a_ratio_is_said_in_percent_below_one_and_a_half() {
+        let said = |metric: &str, better, ratio| one_size(&measure(metric, better), ratio);
+        for (ratio, words) in [
+            (2.5, "2.5 times as fast"),
+            (1.5, "1.5 times as fast"),
+            (1.25, "20 % less time"),
+            (1.0 / 1.09, "9 % longer"),
+            (1.0 / 1.5, "1.5 times as long"),
+            (0.1, "10 times as long"),
+        ] {
+            assert_eq!(said("wall", Better::Lower, ratio), words);
+        }
+        assert_eq!(said("memory_peak", Better::Lower, 1.25), "20 % less");
+        assert_eq!(said("memory_peak", Better::Lower, 0.5), "2.0 times as much");
+        assert_eq!(said("page_faults", Better::Lower, 4.0), "75 % fewer");
+        assert_eq!(said("error", Better::Lower, 0.5), "2.0 times as high");
+        assert_eq!(said("throughput", Better::Higher, 1.25), "25 % higher");
+        assert_eq!(said("throughput", Better::Higher, 0.75), "25 % lower");
     }
 }

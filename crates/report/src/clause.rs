@@ -200,10 +200,7 @@ impl ClaimFigure {
                     None => (claim, format!(" as {}", adjective(measure).0)),
                 };
                 let figure = |word: &str| times_apart(claim, &format!("{word}{as_good}"), &landmarks(*bound));
-                let words = figure(" times")?;
-                let long = amount::times_as_long(claim, measure, "x as long")
-                    .filter(|_| claim.asked.judging == Judging::Order);
-                let figure = long.or_else(|| figure("x"))?;
+                let (words, figure) = (figure(" times")?, figure("x")?);
                 ClaimFigure { clause: format!("{lead}{}", joined(&words)), figure }
             }
             TestSpec::Versus { measure, scale: Effect::Difference, .. } => {

@@ -346,6 +346,19 @@ pub fn odds(error: f64) -> String {
     }
 }
 
+/// An error in a sentence: `0.1 %`, or its odds if it has too many zeros: `1 in 34,000`. Neither is less than the error.
+pub(crate) fn error_in_words(error: f64) -> String {
+    match one_in(error) {
+        Some(_) if error >= LEAST_SHARE => below(error),
+        _ => brief_odds(error),
+    }
+}
+
+/// A share in percent with two digits, rounded up: nothing above it is left out.
+pub(crate) fn below(share: f64) -> String {
+    format!("{} %", chance(share * 100.0))
+}
+
 /// The same where there is no room for both: `0.001`, `1 in 34,000`.
 pub(crate) fn brief_odds(error: f64) -> String {
     one_in(error).filter(|_| error < LEAST_SHARE).unwrap_or_else(|| chance(error))

@@ -263,6 +263,18 @@ pub(crate) fn remark(remark: &Remark) -> String {
                 reasons.join(", and ")
             )
         }
+        Remark::RecognisesNull { null, neutral } => {
+            let work = match (null.read_bytes, neutral.read_bytes) {
+                (Some(null), Some(neutral)) if null < neutral => {
+                    format!("it read {} bytes instead of {}", grouped(null), grouped(neutral))
+                }
+                _ => {
+                    let span = |ns: u64| outlook::span(ns as f64 / 1e9);
+                    format!("it took {} of CPU time instead of {}", span(null.cpu_ns), span(neutral.cpu_ns))
+                }
+            };
+            format!("with its output to /dev/null it does less work: in one trial {work}; leave out --output null")
+        }
         Remark::Failure { said } => format!("when it failed first, it said `{said}`"),
     }
 }

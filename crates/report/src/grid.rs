@@ -9,7 +9,7 @@ use ascertain_engine::unit::{Unit, significant};
 
 use crate::amount::{self, Amount};
 use crate::clause::{ClaimFigure, arm_label, ordered, rate_figure, ratio_figure};
-use crate::figure::{Figure, percent};
+use crate::figure::{Figure, below, percent};
 use crate::finding;
 use crate::layout::{Order, TableLayout};
 use crate::text::{gathered, sorted};
@@ -243,8 +243,15 @@ pub(crate) fn answer(claim: &ClaimResult) -> &'static str {
             "equal"
         }
         Some(decision) => Amount::of_order(claim).map_or(decision.word(), |amount| amount.answer(decision)),
+        None if claim.drifted && claim.verdict == Verdict::Holds => "holds, but changed",
+        None if claim.drifted => "refuted, but changed",
         None => claim.verdict.word(),
     }
+}
+
+/// The kind of answer that colours and shapes go by: the verdict, or `changed` if that changed while it was measured.
+pub(crate) fn class(claim: &ClaimResult) -> &'static str {
+    if claim.drifted { "changed" } else { claim.verdict.word() }
 }
 
 /// Whether its trials were judged, with or without a result.
@@ -431,7 +438,11 @@ pub(crate) fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
                 Some(_) => ratio_figure(&amount::inverse(claim), &[1.0]),
                 None => ratio_figure(claim, &[1.0]),
             };
-            [figure.value, figure.range, answer(claim).into()]
+            let answer = match claim.difference_below {
+                Some(most) => format!("{}, below {}", answer(claim), below(most)),
+                None => answer(claim).to_string(),
+            };
+            [figure.value, figure.range, answer]
         }
     }
 }

@@ -16,7 +16,8 @@ use crate::text::{NAME_END, NAME_START, escape_controls, parted, quoted, with_na
 /// in a table, the sentence of each claim; then what to be careful about.
 pub fn outcome(outcome: &Outcome, layout: &TableLayout) -> String {
     let mut parts = Vec::new();
-    let sentences = outcome.claims.iter().map(|claim| paragraph(&marked::claim(claim)));
+    let (texts, shared) = marked::claims(&outcome.claims);
+    let sentences = texts.into_iter().chain(shared).map(|text| paragraph(&text));
     let sentences = sentences.filter(|_| has_sentences(outcome));
     if compares(outcome) {
         parts.push(table(&grid::compared(outcome, layout, "Interval")));

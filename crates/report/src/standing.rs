@@ -7,9 +7,9 @@ use crate::grid;
 
 /// How many claims came to an answer.
 pub(crate) struct Count {
-    /// The verdict that it stands for.
+    /// The [class](grid::class) of its claims.
     #[cfg_attr(not(feature = "html"), allow(dead_code))]
-    pub verdict: &'static str,
+    pub class: &'static str,
     pub answer: &'static str,
     pub count: usize,
 }
@@ -29,7 +29,7 @@ pub(crate) fn tally<'a>(claims: impl Iterator<Item = &'a ClaimResult> + Clone) -
             let answer = grid::answer(claim);
             match counts.iter_mut().find(|count| count.answer == answer) {
                 Some(count) => count.count += 1,
-                None => counts.push(Count { verdict: verdict.word(), answer, count: 1 }),
+                None => counts.push(Count { class: grid::class(claim), answer, count: 1 }),
             }
         }
     }
@@ -38,7 +38,11 @@ pub(crate) fn tally<'a>(claims: impl Iterator<Item = &'a ClaimResult> + Clone) -
 
 /// The word for an answer on so many claims: "1 holds", "2 hold".
 pub(crate) fn of_so_many(count: usize, answer: &str) -> &str {
-    if count != 1 && answer == Verdict::Holds.word() { "hold" } else { answer }
+    match answer {
+        "holds" if count != 1 => "hold",
+        "holds, but changed" if count != 1 => "hold, but changed",
+        answer => answer,
+    }
 }
 
 /// What was measured by what was claimed: 1 just as claimed, above 1 the claim is kept with something to spare. Of a

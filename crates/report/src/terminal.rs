@@ -135,7 +135,8 @@ fn color_of(word: &str) -> Option<&'static str> {
     match word.to_ascii_lowercase().as_str() {
         "holds" | "faster" | "less" | "fewer" => Some("1;34"),
         "refuted" | "slower" | "more" | "failed" => Some("1;31"),
-        "undecided" => Some("33"),
+        "holds, but changed" | "refuted, but changed" => Some("1;35"),
+        word if word.starts_with("undecided") => Some("33"),
         "unavailable" | "deferred" | "reference" => Some("2"),
         _ => None,
     }
@@ -164,13 +165,15 @@ pub fn left_out(outcome: &Outcome, style: &Style) -> String {
 /// has its name before it, unless it says itself which commands it is about.
 pub fn sentences(outcome: &Outcome, style: &Style) -> String {
     let is_named = |claim: &ClaimResult| outcome.claims.len() > 1 && claim.decision.is_none();
-    let paragraphs = outcome.claims.iter().map(|claim| {
+    let (texts, shared) = marked::claims(&outcome.claims);
+    let paragraphs = outcome.claims.iter().zip(&texts).map(|(claim, text)| {
         let name = if is_named(claim) { style.paragraph(&claim.id) } else { String::new() };
         let warning = sentence::warning(claim).map_or_else(String::new, |warning| style.paragraph(&warning));
-        name + &brief(claim, style) + &warning
+        name + &brief(claim, text, style) + &warning
     });
-    let few = sentence::undiagnosed(&outcome.claims).map(|sentence| style.paragraph(&sentence));
-    paragraphs.chain(few).collect::<Vec<_>>().join("\n")
+    let few = sentence::undiagnosed(&outcome.claims);
+    let below = shared.into_iter().chain(few).map(|sentence| style.paragraph(&sentence));
+    paragraphs.chain(below).collect::<Vec<_>>().join("\n")
 }
 
 /// What the answers rest on, a paragraph each; empty where there is none.
@@ -181,9 +184,9 @@ pub fn explained(outcome: &Outcome, style: &Style) -> String {
 }
 
 /// The sentence, with long names shortened where it takes more than two lines, but for conditions.
-fn brief(claim: &ClaimResult, style: &Style) -> String {
-    let (sentence, opening) = (marked::claim(claim), marked::opening(claim));
-    let whole = style.sentence(&plain(&sentence), opening);
+fn brief(claim: &ClaimResult, sentence: &str, style: &Style) -> String {
+    let opening = marked::opening(claim);
+    let whole = style.sentence(&plain(sentence), opening);
     if whole.lines().count() <= 2 {
         return whole;
     }
@@ -191,7 +194,7 @@ fn brief(claim: &ClaimResult, style: &Style) -> String {
         TestSpec::Predicate { predicate, .. } => Some(predicate.as_str()),
         TestSpec::Versus { .. } => None,
     });
-    style.sentence(&plain(&shortened(&sentence, &conditions.collect::<Vec<_>>())), opening)
+    style.sentence(&plain(&shortened(sentence, &conditions.collect::<Vec<_>>())), opening)
 }
 
 /// What threatens a run's results, in a line or two; empty when nothing does. What follows from each, the report

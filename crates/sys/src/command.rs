@@ -21,8 +21,12 @@ pub enum Input {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Output {
-    /// Nowhere.
+    /// To a device that discards it and that programs do not recognise: `/dev/zero`, or a pipe that is drained if there
+    /// is no such device.
     #[default]
+    Discard,
+    /// To `/dev/null`. Some programs recognise it and leave their work undone: GNU grep stops at its first match, and
+    /// GNU tar does not read the files.
     Null,
     /// Into a pipe that is read and thrown away. Both outputs share one if both are pipes.
     Pipe,
@@ -109,6 +113,9 @@ pub struct Usage {
     ///
     /// [`memory_floor_bytes`]: crate::process::memory_floor_bytes
     pub memory_peak_bytes: u64,
+    /// Bytes that the command and its descendants read by system calls. `None` unless it was
+    /// [requested](crate::process::Prepared::counting_reads), and on systems without `/proc/PID/io`.
+    pub read_bytes: Option<u64>,
     /// What was counted. Page faults and context switches are as the times above; the rest is none unless it was
     /// [asked for](crate::process::Prepared::counting), and of all descendants.
     pub counts: Counts,

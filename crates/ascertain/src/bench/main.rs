@@ -8,7 +8,7 @@ use ascertain_engine::evidence;
 use ascertain_engine::experiment::{Arm, Experiment};
 use ascertain_engine::function::Group;
 use ascertain_engine::outcome::Outcome;
-use ascertain_engine::plan::{Config, Plan, Refine, Table};
+use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_engine::run::Run;
 use ascertain_report::allocations;
 use ascertain_report::alphabet::Alphabet;
@@ -103,7 +103,8 @@ pub enum Pairs {
 }
 
 /// Functions of a group to be compared, at each input with the first one there or with all others; without another
-/// there they are described. The time is for each input, and that of [`Refine`] for each function there.
+/// there they are described. `max_time` is for each input, and `precision_time` for each function there, up to half of
+/// all the time: answers come first.
 #[must_use]
 pub fn plan(group: &Group, pairs: Pairs, config: &Config) -> Plan {
     let id = &group.spec().id;
@@ -120,10 +121,9 @@ pub fn plan(group: &Group, pairs: Pairs, config: &Config) -> Plan {
     }
     let max_time = config.max_time.saturating_mul(inputs);
     let table_trials = claims.is_empty().then_some(ALONE_BATCHES);
-    let functions = table.arms.iter().map(|arm| table.arms.iter().filter(|other| other.point == arm.point).count());
-    let most = u32::try_from(functions.max().unwrap_or(0)).unwrap_or(u32::MAX);
-    let of_all = |refine: Refine| Refine { max_time: refine.max_time.saturating_mul(most), ..refine };
-    let config = Config { table_trials, max_time, refine: config.refine.map(of_all), ..config.clone() };
+    let functions = u32::try_from(table.arms.len()).unwrap_or(u32::MAX);
+    let precision_time = config.precision_time.map(|of_each| of_each.saturating_mul(functions).min(max_time / 2));
+    let config = Config { table_trials, max_time, precision_time, ..config.clone() };
     Plan { claims, tables: vec![table], commands: Vec::new(), config }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ascertain_engine::names::nearest;
-use ascertain_engine::plan::{Config, Refine};
+use ascertain_engine::plan::Config;
 use ascertain_engine::unit::{Unit, parse_quantity};
 use ascertain_report::exports::{ExportFormat, FORMATS};
 use lexopt::prelude::*;
@@ -33,9 +33,9 @@ without one, all are measured.
                         need the feature `recorded` of `ascertain`
       --margin M        faster or slower beyond this, same inside; 0 counts wins [default: 1%]
       --error E         the chance that any answer for a group is wrong [default: 0.001]
-      --precision P     go on until each ratio is known to ± this share of it: 1%
-      --quick           stop at the answers. Without it, a group then goes on until each ratio and each median is known
-                        to ±1%, for at most half a second for each function
+      --precision P     measure until the interval of each ratio and of each median is at most ± this share of it
+                        [default: 1%, but for no longer than half a second for each function]
+      --quick           stop at the answers, even if the intervals are wide
       --max-time TIME   for each input of a group: no new trial after that long [default: 10s]
       --max-trials N    for each group: no new trial after that many
       --seed N          the same seed gives the same plan
@@ -58,10 +58,12 @@ Exit codes: 0 done; 2 usage; 4 no function passes the filter; 5 a wrong answer; 
 
 const SHARED: &str = "an export can't share standard output with what --format asks for: name a file";
 
-/// Intervals of this relative half width are narrower than criterion's on a machine with other work …
-const REFINED: f64 = 0.01;
-/// … and to this time for each function, a group ends in a tenth of criterion's time.
-const REFINING: Duration = Duration::from_millis(500);
+/// The half width of the intervals of ratios and medians, relative to their middle, that a group goes on for after its
+/// answers.
+const PRECISION: f64 = 0.01;
+/// The time for each function, from the start of its group, that the group goes on for narrow intervals: a tenth of the
+/// time that criterion takes for a function.
+const PRECISION_TIME: Duration = Duration::from_millis(500);
 
 /// Functions that are equal to the letter may truly differ by that much: see [`super`].
 const MARGIN: f64 = 0.01;
@@ -143,9 +145,8 @@ impl Options {
     where
         I: IntoIterator<Item: Into<OsString>>,
     {
-        let refine = Some(Refine { precision: REFINED, max_time: REFINING });
         let max_time = Duration::from_secs(10);
-        let config = Config { seed, max_time, margin: Some(MARGIN), refine, ..Config::default() };
+        let config = Config { seed, max_time, margin: Some(MARGIN), ..Config::default() };
         let mut options = Options {
             task: Task::Measure,
             is_bench: false,
@@ -163,7 +164,7 @@ impl Options {
             no_evidence: false,
             exports: Vec::new(),
         };
-        let mut task = None;
+        let (mut task, mut is_quick) = (None, false);
         let mut parser = lexopt::Parser::from_args(arguments);
         while let Some(argument) = parser.next()? {
             match argument {
@@ -175,7 +176,7 @@ impl Options {
                 Long("exact") => options.is_exact = true,
                 Long("reference") => options.reference = Some(parser.value()?.string()?),
                 Long("all-pairs") => options.all_pairs = true,
-                Long("quick") => options.config.refine = None,
+                Long("quick") => is_quick = true,
                 Long("skip") => options.skipped.push(Filter::new(parser.value()?.string()?)),
                 Long("ignored") => options.ignored_only = true,
                 // What people and test runners pass to all tests at once.
@@ -205,9 +206,15 @@ impl Options {
         if options.no_evidence && (options.baseline.is_some() || options.save_baseline.is_some()) {
             return Err("a baseline is a recorded run: leave --no-evidence out".into());
         }
-        if options.config.refine.is_none() && options.config.precision.is_some() {
-            return Err("--quick stops at the answers, and --precision goes on: leave one of them out".into());
+        let config = &mut options.config;
+        match config.precision {
+            Some(_) if is_quick => {
+                return Err("--quick stops at the answers, and --precision goes on: leave one of them out".into());
+            }
+            None if !is_quick => (config.precision, config.precision_time) = (Some(PRECISION), Some(PRECISION_TIME)),
+            _ => {}
         }
+        config.median_precision = config.precision;
         if options.baseline.is_some() && options.format == Format::Csv {
             return Err("what --baseline shows is another table, and CSV has one: take json, markdown or table".into());
         }
@@ -307,6 +314,20 @@ mod tests {
     }
 
     #[test]
+    fn intervals_are_narrowed_for_a_while_unless_another_precision_is_given() {
+        let precisions = |arguments: &[&str]| {
+            let config = read(arguments).unwrap().config;
+            (config.precision, config.median_precision, config.precision_time)
+        };
+        assert_eq!(precisions(&[]), (Some(0.01), Some(0.01), Some(Duration::from_millis(500))));
+        assert_eq!(precisions(&["--precision", "5%"]), (Some(0.05), Some(0.05), None));
+        assert_eq!(precisions(&["--quick"]), (None, None, None));
+        for both in [["--quick", "--precision=2%"], ["--precision=2%", "--quick"]] {
+            assert!(read(&both).unwrap_err().contains("leave one of them out"));
+        }
+    }
+
+    #[test]
     fn functions_pass_a_filter_by_a_part_of_their_path() {
         let options = read(&["sums/l", "other"]).unwrap();
         assert!(options.wants("sums", "loop") && options.wants("other", "x") && !options.wants("sums", "chunks"));
@@ -350,7 +371,7 @@ mod tests {
             ),
             (&["-x"], "`-x`"),
             (&["--format", "xml"], "table, json, csv or markdown"),
-            (&["--margin", "-1%"], "not above 0"),
+            (&["--margin", "-1%"], "is below 0"),
             (&["--error", "1"], "strictly between 0 and 1"),
             (&["--max-time", "0s"], "give one such as 30s"),
             (&["--max-time", "5"], "write it in ns"),

@@ -186,7 +186,7 @@ fn functions_are_compared_with_the_first_at_their_input() {
     let has_rates = [" G/s", " M/s", " k/s"].iter().any(|unit| table.contains(unit));
     assert!(table.contains("Throughput") && has_rates, "{table}");
     let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("too early to tell") && words.contains("So far `consumed (numbers=10)` won"), "{table}");
+    assert!(words.contains("Too early to tell") && words.contains("So far `consumed (numbers=10)` won"), "{table}");
 }
 
 /// A list of four words, the words themselves, and no memory for what set-ups allocate.

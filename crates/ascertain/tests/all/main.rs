@@ -4,4 +4,5 @@
 mod bench;
 mod common;
 mod examples;
+#[cfg(feature = "commands")]
 mod stop;

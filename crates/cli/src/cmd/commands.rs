@@ -46,8 +46,9 @@ pub struct Starting {
     #[arg(long, value_name = "WHERE", value_parser = input, hide_default_value = true, default_value = "null",
           value_hint = ValueHint::FilePath, help_heading = "Commands")]
     pub input: Input,
-    /// Where the output goes: `null`, `pipe` (read and thrown away), `inherit` (shown here, in place of the line of
-    /// progress), or a file (once for all commands, or one for each) [default: null]
+    /// Where the output goes: `discard` (to a device that programs do not recognise), `null` (to /dev/null, where some
+    /// programs leave work undone), `pipe` (read and thrown away), `inherit` (shown here, in place of the line of
+    /// progress), or a file (once for all commands, or one for each) [default: discard]
     #[arg(long, value_name = "WHERE", value_parser = output, value_hint = ValueHint::FilePath,
           help_heading = "Commands")]
     output: Vec<Output>,
@@ -93,7 +94,7 @@ impl Starting {
         match self.output.as_slice() {
             _ if self.show_output => Output::Inherit,
             [one] => one.clone(),
-            _ => Output::Null,
+            _ => Output::Discard,
         }
     }
 
@@ -185,10 +186,11 @@ fn input(text: &str) -> Result<Input, String> {
 
 fn output(text: &str) -> Result<Output, String> {
     match text {
+        "discard" => Ok(Output::Discard),
         "null" => Ok(Output::Null),
         "pipe" => Ok(Output::Pipe),
         "inherit" => Ok(Output::Inherit),
-        "" => Err("write null, pipe, inherit or the name of a file".into()),
+        "" => Err("write discard, null, pipe, inherit or the name of a file".into()),
         file => Ok(Output::File(PathBuf::from(file))),
     }
 }

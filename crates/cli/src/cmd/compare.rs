@@ -58,13 +58,18 @@ pub struct Args {
     #[arg(short, long, value_name = "N", value_parser = count, conflicts_with = "runs",
           help_heading = "Judging")]
     min_runs: Option<u64>,
-    /// Answer from the ratio's interval: faster or slower beyond this margin, same inside
+    /// Smallest difference that matters, such as `5%`: the answer is faster or slower if the whole interval of the ratio
+    /// is beyond it, and same if it is inside; 0 for no margin [default: 3% with --fail-if, else 0]
     #[arg(long, value_name = "M", value_parser = margin, help_heading = "Judging")]
     margin: Option<f64>,
-    /// Go on until each ratio is known to ± this share of it, which is half of its interval: `1%`
+    /// Measure until the interval of each ratio is at most ± this share of it: `1%` [default: 10%, but no longer than 3 s]
     #[arg(long, value_name = "P", value_parser = positive_share, help_heading = "Judging")]
     precision: Option<f64>,
-    /// Exit with 1 when a command is proven to be so, with 3 when that can't be excluded
+    /// Stop at the first answer, even if the interval of the ratio is wide
+    #[arg(long, conflicts_with = "precision", help_heading = "Judging")]
+    quick: bool,
+    /// Exit with 1 if a command is shown to be slower (or faster) than the reference, and with 3 if the run ended
+    /// undecided
     #[arg(long, value_parser = one_of(GATES), value_name = "WHAT", help_heading = "Judging")]
     pub fail_if: Option<Gate>,
     /// In which order tables have the commands, also exported ones
@@ -195,6 +200,7 @@ impl Args {
             warmup: self.starting.warmup,
             margin: self.margin,
             precision: self.precision,
+            is_quick: self.quick,
             gate: self.fail_if,
             layout: self.layout(),
             plot: self.plot,

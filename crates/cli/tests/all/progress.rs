@@ -132,8 +132,7 @@ fn a_line_moves_while_one_observation_lasts_and_says_what_it_will_take() {
         assert!(said.contains("`--max-time ") && said.ends_with(", or `--error 0.05` (7 pairs)"), "{said}");
         assert!(seen.ends_with("\r\x1b[K"), "nothing of it stays: {seen:?}");
         let printed_words = printed.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-        let answer = printed_words.split_once("Undecided: ").unwrap().1;
-        assert!(answer.starts_with("too early to tell which is faster: at least 13 pairs"), "{answer}");
+        assert!(printed_words.contains("Too early to tell which is faster: at least 13 pairs"), "{printed_words}");
     }
 }
 

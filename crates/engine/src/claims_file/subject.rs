@@ -135,7 +135,7 @@ fn command_set(fields: &Fields<'_>, lines: &[&str], parameters: Vec<Factor>) -> 
         parameters,
         shell: fields.flag("shell").then(|| "sh".to_string()),
         input: Input::Null,
-        output: Output::Null,
+        output: Output::default(),
         time_limit: fields.duration("time_limit"),
         on_failure: if fields.is_predicate() { OnFailure::Observe } else { OnFailure::Stop },
         requests: None,

@@ -19,7 +19,7 @@ use crate::block::Block;
 use crate::experiment::{
     Arm, ArmId, Experiment, Point, Samples, Session, Setup, Spec, Status, TargetError, Trial, Unavailable,
 };
-use crate::finding::Remark;
+use crate::finding::{Remark, Work};
 use crate::now::Now;
 
 /// A set of commands that can be measured.
@@ -166,9 +166,26 @@ impl Session for CommandSession<'_> {
         target.warm_ups += u64::from(trial.number == Block::WARM_UP);
         // What fails at all fails at once, as a rule. Later runs don't pay for keeping what they write.
         let is_heard = !std::mem::replace(&mut target.has_run, true);
+        let request = self.requests.as_mut().map(|requests| requests.of(trial.number).to_owned());
+        let request = request.as_deref();
+        let occasion = Occasion { request, iteration: Some(&iteration), is_heard, is_neutral: false };
+        let target = &self.targets[arm];
+        let usage = self.run(target, occasion, out)?;
+        if is_heard && target.line.discards_to_null() {
+            let neutral = self.run(target, Occasion { is_neutral: true, ..occasion }, &mut Samples::default())?;
+            let [null, neutral] = [work(&usage), work(&neutral)];
+            if is_other_work(null, neutral) {
+                self.now.remark(Remark::RecognisesNull { null, neutral });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl CommandSession<'_> {
+    /// Runs a command once, with its preparation and conclusion.
+    fn run(&self, target: &Target, occasion: Occasion, out: &mut Samples) -> Result<Usage, TargetError> {
         let Target { line, prepare, conclude, .. } = target;
-        let request = self.requests.as_mut().map(|requests| requests.of(trial.number));
-        let occasion = Occasion { request, iteration: Some(&iteration), is_heard };
         if let Some(prepare) = prepare {
             run_untimed(prepare, occasion, &self.stop)?;
         }
@@ -180,7 +197,7 @@ impl Session for CommandSession<'_> {
             {
                 self.now.remark(Remark::Failure { said });
             }
-            Ok(())
+            Ok(usage)
         });
         // What was prepared is to be undone, whatever came of the command.
         let Some(conclude) = conclude else { return observed };
@@ -188,8 +205,24 @@ impl Session for CommandSession<'_> {
             self.hooks.run_regardless(conclude, occasion);
             return observed;
         }
-        observed.and(run_untimed(conclude, occasion, &self.stop))
+        let concluded = run_untimed(conclude, occasion, &self.stop);
+        observed.and_then(|usage| concluded.map(|()| usage))
     }
+}
+
+fn work(usage: &Usage) -> Work {
+    Work { cpu_ns: usage.user_ns + usage.system_ns, read_bytes: usage.read_bytes }
+}
+
+/// CPU times of short commands vary by more than a fifth from run to run, but hardly by more than this.
+const CPU_NOISE_NS: u64 = 5_000_000;
+
+/// Returns whether a command did less with its output to `/dev/null`: by more than a fifth of the bytes that it read, or
+/// of its CPU time.
+fn is_other_work(null: Work, neutral: Work) -> bool {
+    let is_less = |less: u64, more: u64| (less as f64) < 0.8 * more as f64;
+    let reads_less = null.read_bytes.zip(neutral.read_bytes).is_some_and(|(null, neutral)| is_less(null, neutral));
+    reads_less || is_less(null.cpu_ns + CPU_NOISE_NS, neutral.cpu_ns)
 }
 
 /// Between [`WALL`] and [`EXIT`].

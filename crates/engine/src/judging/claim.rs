@@ -25,15 +25,14 @@ pub(crate) struct ClaimJudge {
     easier: Option<(f64, f64)>,
     most_trials: Option<u64>,
     precision: Option<f64>,
-    /// As long as the lane is refined: the precision that ends it.
-    refine: Option<f64>,
+    /// Whether the claim stays open for the precision. When its interval is looked at does not depend on it: recorded
+    /// trials give the same interval.
+    is_precision_awaited: bool,
     tests: BoundTests,
     rule: Rule,
     /// The first answer, which stands, and the trials that gave it.
     answer: Option<(Answer, Decided)>,
     to_the_end: bool,
-    /// Whether trials count that are measured for others, although this claim is answered: a lane that is refined has
-    /// the same trials behind all of its figures.
     counts_all: bool,
     trials: u64,
     successes: u64,
@@ -71,9 +70,9 @@ pub(crate) struct JudgeTerms {
     pub most_trials: Option<u64>,
     pub margin: Option<f64>,
     pub precision: Option<f64>,
-    /// The precision until which trials go on for a while when there is an answer, and until it can be seen whether
-    /// they are alike.
-    pub refine: Option<f64>,
+    /// An answered claim counts trials that are measured for other claims or for a table. Otherwise it would depend on
+    /// the clock how many it counts, if the time for its precision ends, and recorded trials have no clock.
+    pub counts_all: bool,
     pub gate: Option<Gate>,
     /// Trials go on when there is an answer.
     pub to_the_end: bool,
@@ -98,15 +97,8 @@ impl ClaimJudge {
         let is_value = matches!((claim.judging, claim.tests.as_slice()), (Judging::Exact, [Test::Predicate { .. }]));
         let quantile = asked.quantile(claim.rate).or(is_value.then_some(0.5));
         // They are told of each of this claim's trials, whatever is decided.
-        let besides = JudgeTerms {
-            easier: None,
-            margin: None,
-            precision: None,
-            refine: None,
-            gate: None,
-            to_the_end: true,
-            ..*terms
-        };
+        let besides =
+            JudgeTerms { easier: None, margin: None, precision: None, gate: None, to_the_end: true, ..*terms };
         let alone = Claim { margin: None, max_time: None, max_trials: None, counters: Vec::new(), ..claim.clone() };
         let counter = |&metric: &usize| ClaimJudge::new(&alone.clone().by(spec, metric), spec, &besides);
         Ok(ClaimJudge {
@@ -126,11 +118,11 @@ impl ClaimJudge {
             easier: terms.easier,
             most_trials: terms.most_trials.into_iter().chain(claim.max_trials).min(),
             precision: terms.precision,
-            refine: terms.refine,
+            is_precision_awaited: terms.precision.is_some(),
             tests: BoundTests::default(),
             answer: None,
             to_the_end: terms.to_the_end,
-            counts_all: terms.refine.is_some(),
+            counts_all: terms.counts_all,
             trials: 0,
             successes: 0,
             ties: 0,
@@ -173,9 +165,9 @@ impl ClaimJudge {
         self.tests.slots
     }
 
-    /// Takes a trial into account, if the claim is open, or counts all trials, and the trial held all of its arms.
+    /// Takes a trial into account, if the trial held all of the claim's arms, and the claim is open or counts all.
     pub fn observe(&mut self, trial: &TrialValues, elapsed_ns: u64) {
-        let counts = self.is_open() || (self.counts_all && self.closed.is_none());
+        let counts = if self.counts_all { self.closed.is_none() } else { self.is_open() };
         if !counts || !trial.held.contains(self.slots()) {
             return;
         }
@@ -285,8 +277,7 @@ impl ClaimJudge {
     /// Whether something waits for the paired statistic's interval, which then is brought up to date at every trial of
     /// the first hundred.
     fn awaits_pairs(&self) -> bool {
-        let is_awaited = self.precision.or(self.refine).is_some() || matches!(self.rule, Rule::OrderWithin(..));
-        self.trials <= 100 && is_awaited
+        self.trials <= 100 && (self.precision.is_some() || matches!(self.rule, Rule::OrderWithin(..)))
     }
 
     /// Brings the intervals up to date.
@@ -329,17 +320,21 @@ impl ClaimJudge {
         if self.closed.is_some() {
             return false;
         }
-        let is_precise = |wanted: Option<f64>| match (&self.paired, wanted) {
-            (Some(paired), Some(wanted)) => paired.precision() <= wanted,
+        let precise = match (&self.paired, self.precision) {
+            (Some(paired), Some(wanted)) if self.is_precision_awaited => paired.precision() <= wanted,
             _ => true,
         };
-        let is_refined = self.refine.is_none() || (is_precise(self.refine) && !self.diagnostics.has_too_few());
-        self.to_the_end || self.answer.is_none() || !is_precise(self.precision) || !is_refined
+        self.to_the_end || self.answer.is_none() || !precise
     }
 
-    /// From now on an answer is enough, or the precision that the whole run asks for.
-    pub fn end_refining(&mut self) {
-        self.refine = None;
+    /// Returns whether the claim was closed by something else than its answer.
+    pub fn is_closed(&self) -> bool {
+        self.closed.is_some()
+    }
+
+    /// Ends the wait for a narrow interval: an answer is enough from now on.
+    pub fn forgo_precision(&mut self) {
+        self.is_precision_awaited = false;
     }
 
     /// Closes the claim, unless it is closed already. An answer stands.
@@ -426,6 +421,13 @@ fn direction_error(claim: &Claim, error: f64) -> f64 {
     if claim.judging == Judging::Order { error / 2.0 } else { error }
 }
 
+/// The share by which a ratio in this interval differs from 1 at most. `None` if the interval excludes 1, or a ratio of
+/// 1.5 or more is possible: then nobody would call it small.
+fn difference_below(low: f64, high: f64) -> Option<f64> {
+    let most = high.max(low.recip()) - 1.0;
+    (low <= 1.0 && high >= 1.0 && most < 0.5).then_some(most)
+}
+
 /// The quantile of the paired statistic, and its interval as far as it is known.
 struct PairedEstimate {
     value: Option<f64>,
@@ -471,6 +473,11 @@ impl ClaimJudge {
         let estimate = self.estimate();
         let (log_e_holds, log_e_refuted) = self.rule.log_e().unzip();
         let (verdict, reasons) = self.verdict();
+        let decision = (self.claim.judging == Judging::Order).then(|| self.decision());
+        let (ratio_min, ratio_max) = self.paired.as_ref().and_then(Paired::extremes).unzip();
+        let unlike = self.unlike(rate_strays, estimate.strays);
+        let is_decided = matches!(verdict, Verdict::Holds | Verdict::Refuted);
+        let drifts = |sign: &Unlike| matches!(sign, Unlike::Drifts { .. });
         ClaimResult {
             id: self.claim.id.clone(),
             says: self.claim.says.clone(),
@@ -481,7 +488,7 @@ impl ClaimJudge {
             asked: self.asked.clone(),
             verdict,
             reasons,
-            decision: (self.claim.judging == Judging::Order).then(|| self.decision()),
+            decision,
             trials: known.trials + unknown + self.ties,
             successes: known.successes,
             ties: self.ties,
@@ -499,9 +506,15 @@ impl ClaimJudge {
             ratio: estimate.value,
             ratio_low: estimate.low,
             ratio_high: estimate.high,
+            ratio_min,
+            ratio_max,
+            difference_below: decision
+                .filter(|decision| *decision == Decision::Undecided)
+                .and_then(|_| difference_below(estimate.low?, estimate.high?)),
             log_e_holds,
             log_e_refuted,
-            unlike: self.unlike(rate_strays, estimate.strays),
+            drifted: is_decided && self.claim.judging == Judging::Rate && unlike.iter().any(drifts),
+            unlike,
             median: None,
             broken: self.broken(),
             // What failed is not compared by anything else either.

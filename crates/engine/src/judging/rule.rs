@@ -236,6 +236,12 @@ impl Paired {
         self.values.quantile(self.quantile)
     }
 
+    /// The least and the greatest value at the last look; `None` without values, and if one of them is not known.
+    pub fn extremes(&self) -> Option<(f64, f64)> {
+        let (least, most) = (self.values.least()?, *self.values.as_slice().last()?);
+        (least.is_finite() && most.is_finite()).then_some((least, most))
+    }
+
     /// Half of the interval's width by its middle: `0.01` is "to 1 %".
     pub fn precision(&self) -> f64 {
         let half_width = (self.high - self.low) / 2.0;

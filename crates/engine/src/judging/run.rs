@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use ascertain_sys::clock;
 
 use super::bound::TrialValues;
+use super::diagnostics::FEWEST;
 use super::{ClaimJudge, Closed};
 use crate::block::{Block, End, Slots, TrialRecord};
 use crate::claim::Judging;
@@ -49,9 +50,7 @@ pub(crate) struct Lane<'a> {
     pub table_trials: u64,
     /// The cost of a trial, from the pilot on.
     pub cost_ns: f64,
-    /// How long the trials that counted took.
-    elapsed_ns: u64,
-    /// Whether the run refines, there is time left for it, and the median of an arm of the table is not precise enough.
+    /// Whether the run waits for precise medians, and this lane's are not.
     is_coarse: bool,
     /// The medians are looked at again after so many trials.
     next_look: u64,
@@ -71,7 +70,6 @@ impl<'a> Lane<'a> {
             trials,
             table_trials,
             cost_ns: 0.0,
-            elapsed_ns: 0,
             is_coarse: false,
             next_look: 1,
         }
@@ -102,7 +100,7 @@ impl<'a> Lane<'a> {
 impl<'a> RunJudge<'a> {
     pub fn new(mut lanes: Vec<Lane<'a>>, claims: Vec<ClaimJudge>, observations: Observations, config: &Config) -> Self {
         let config = config.clone();
-        lanes.iter_mut().for_each(|lane| lane.is_coarse = config.refine.is_some());
+        lanes.iter_mut().for_each(|lane| lane.is_coarse = config.median_precision.is_some());
         Self {
             lanes,
             claims,
@@ -123,9 +121,17 @@ impl<'a> RunJudge<'a> {
         }
     }
 
-    /// The lane's claims that are open.
+    /// The lane's claims that are open, or that could go on while the lane's medians are not precise.
     pub fn open_claims(&self, lane: usize) -> impl Iterator<Item = &ClaimJudge> {
-        self.lanes[lane].claims.iter().map(|&claim| &self.claims[claim]).filter(|judge| judge.is_open())
+        let lane = &self.lanes[lane];
+        let claims = lane.claims.iter().map(|&claim| &self.claims[claim]);
+        claims.filter(|judge| judge.is_open() || (lane.is_coarse && !judge.is_closed()))
+    }
+
+    /// Ends the wait for narrow intervals: answers are enough from now on.
+    pub fn forgo_precision(&mut self) {
+        self.claims.iter_mut().for_each(ClaimJudge::forgo_precision);
+        self.lanes.iter_mut().for_each(|lane| lane.is_coarse = false);
     }
 
     /// Whether it is comparisons that are judged, whose trials are pairs.
@@ -264,17 +270,11 @@ impl<'a> RunJudge<'a> {
         for &claim in &lane.claims {
             self.claims[claim].observe(&values, record.elapsed_ns);
         }
-        lane.elapsed_ns += record.elapsed_ns;
-        if let Some(refine) = self.config.refine {
-            if u128::from(lane.elapsed_ns) >= refine.max_time.as_nanos() {
-                lane.is_coarse = false;
-                lane.claims.iter().for_each(|&claim| self.claims[claim].end_refining());
-            } else if lane.is_coarse && lane.trials >= lane.next_look {
-                lane.next_look = lane.trials + 1 + lane.trials / 20;
-                let mut arms = lane.table.iter().filter_map(|slot| lane.observations[slot]);
-                lane.is_coarse =
-                    arms.any(|arm| self.observations.median_precision(arm).is_none_or(|half| half > refine.precision));
-            }
+        if let Some(wanted) = self.config.median_precision.filter(|_| lane.is_coarse && lane.trials >= lane.next_look) {
+            lane.next_look = lane.trials + 1 + lane.trials / 20;
+            let mut medians = lane.table.iter().filter_map(|slot| lane.observations[slot]);
+            lane.is_coarse = (!lane.claims.is_empty() && lane.trials < FEWEST as u64)
+                || medians.any(|arm| self.observations.median_precision(arm).is_none_or(|half| half > wanted));
         }
     }
 

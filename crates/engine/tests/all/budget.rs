@@ -69,6 +69,32 @@ fn order() -> Vec<Claim> {
     vec![versus("order", "fast", "slow", Bound::AtLeast(1.0), Judging::Order)]
 }
 
+/// A pair takes 10 ms, and the candidate wins all of them by far, by more or less.
+fn quickly(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
+    take(Duration::from_millis(5));
+    Ok(if variant == "fast" { 1.0 } else { 2.0 + (trial.number % 7) as f64 })
+}
+
+#[test]
+fn a_comparison_goes_on_for_a_narrow_interval_while_there_is_time_for_it() {
+    let trials = |precision: Option<f64>, precision_time: Option<Duration>| {
+        let experiment = Scripted::new(&["fast", "slow"], quickly);
+        let config = Config { precision, precision_time, max_time: Duration::from_secs(30), ..Config::default() };
+        let outcome = outcome(&experiment, &plan(order(), config));
+        assert_eq!(outcome.claims[0].verdict, Verdict::Holds);
+        assert_eq!(outcome.claims[0].decided.map(|decided| decided.trials), Some(14), "the verdict is the same");
+        (outcome.claims[0].trials, outcome.claims[0].ratio_low.is_some())
+    };
+    let second = Some(Duration::from_secs(1));
+    assert_eq!(trials(None, second).0, 14, "the first answer ends it");
+    // The values are so far apart that no interval is that narrow for a long time.
+    assert_eq!(trials(Some(1e-9), second), (100, true), "the time ends it");
+    let (wide, has_interval) = trials(Some(0.9), second);
+    assert!((15..100).contains(&wide) && has_interval, "{wide}");
+    // An answer that comes later than that ends it at once.
+    assert_eq!(trials(Some(1e-9), Some(Duration::from_millis(50))).0, 14);
+}
+
 #[test]
 fn a_single_claim_that_can_not_fit_is_deferred_after_one_trial() {
     let experiment = Scripted::new(&["fast", "slow"], slowly);

@@ -80,7 +80,7 @@ pub(super) fn claims(run: &RecordedRun, prefix: &str, axis: SharedAxis, pack: &m
         let (here, range) = here(claim);
         ClaimView {
             anchor,
-            verdict: claim.verdict.word(),
+            verdict: grid::class(claim),
             answer: grid::answer(claim),
             heading: heading(claim),
             is_emulated: claim.emulated.is_some(),

@@ -9,10 +9,10 @@ use ascertain_engine::recorded::{ClaimPath, RecordedRun};
 
 use super::claim::{anchors, heading, sentence};
 use super::markup::Html;
-use crate::amount::{self, Wording, apart};
+use crate::amount::{self, Wording};
 use crate::clause::{self, ClaimFigure, Clause, compared_names, joined, ordered};
 use crate::fastest;
-use crate::figure::{brief_odds, exact_percent, one_in};
+use crate::figure::{below, brief_odds, exact_percent, one_in};
 use crate::grid::{self, left_open};
 use crate::sentence::marked::{self, of_whose};
 use crate::standing::furthest_first;
@@ -63,10 +63,10 @@ impl Answer {
                 )
             }
             (_, [one]) => {
-                let verdict = one.verdict.word();
+                let (class, verdict) = (grid::class(one), grid::answer(one));
                 Answer {
                     headline: Html(format!(
-                        "<span class=\"{verdict}\">{}:</span> {}",
+                        "<span class=\"{class}\">{}:</span> {}",
                         capitalised(verdict),
                         heading(one)
                     )),
@@ -74,7 +74,7 @@ impl Answer {
                 }
             }
             (_, all) => {
-                let hold = all.iter().filter(|claim| claim.verdict == Verdict::Holds).count();
+                let hold = all.iter().filter(|claim| claim.verdict == Verdict::Holds && !claim.drifted).count();
                 let rest =
                     format!("of {} claims {} on this machine", all.len(), if hold == 1 { "holds" } else { "hold" });
                 Answer {
@@ -171,11 +171,10 @@ fn of_two(compared: &Compared, outcome: &Outcome) -> (String, String) {
     let sure = format!("the chance that this is wrong is at most {}", chance(claim.error));
     let differs = |word: &str, faster: bool| {
         let headline = format!("{one} {word} {other}");
-        let times = apart(claim, measure, &[1.0]).filter(|_| marked::agrees(claim, faster));
-        let Some(times) = times else { return (headline, format!("{medians}; {sure}.")) };
-        let long = amount::times_as_long(claim, measure, " times as long").filter(|_| !faster);
-        let by = long.map_or_else(|| times.value.clone(), |long| format!("it takes {}", long.value));
-        (format!("{headline}: {by}"), format!("{medians}, {}; {sure}.", joined(&times)))
+        let size = amount::size(claim, measure).filter(|_| marked::agrees(claim, faster));
+        let Some(size) = size else { return (headline, format!("{medians}; {sure}.")) };
+        let range = if size.range.is_empty() { String::new() } else { format!(" ({})", size.range) };
+        (format!("{headline}: {}", size.value), format!("{medians}{range}; {sure}."))
     };
     let by_margin =
         |words: &str| claim.asked.margin.map_or_else(String::new, |margin| format!("{words}{}", exact_percent(margin)));
@@ -189,6 +188,10 @@ fn of_two(compared: &Compared, outcome: &Outcome) -> (String, String) {
             let is_not = if *decision == Decision::NotSlower { &wording.not_worse } else { &wording.not_better };
             (format!("{one} {is_not} {other}{}", by_margin(" by more than ")), format!("{medians}; {sure}."))
         }
+        Some(Decision::Undecided) if let Some(most) = claim.difference_below => (
+            format!("No difference found between {one} and {other}: if there is one, it is below {}", below(most)),
+            format!("{medians}; {sure}."),
+        ),
         Some(Decision::Undecided) => (
             format!("Undecided whether {one} or {other} {}", wording.is_better),
             format!("Median {of_one} against {of_other}. {}", marked::claim(claim)),
@@ -287,7 +290,8 @@ fn best_median(compared: &[Compared], measure: &Measure, reference: &Arm, outcom
 /// "62 are refuted; for 7 the evidence did not suffice; 6 can't be measured here. The chance …".
 fn of_claims(claims: &[ClaimResult], error: &str) -> String {
     let said = |verdict, one: &str, many: &str| {
-        let count = claims.iter().filter(|claim| claim.verdict == verdict).count();
+        let is_it = |claim: &&ClaimResult| claim.verdict == verdict && !claim.drifted;
+        let count = claims.iter().filter(is_it).count();
         (count > 0).then(|| if count == 1 { format!("1 {one}") } else { format!("{count} {many}") })
     };
     let parts = [
@@ -301,7 +305,12 @@ fn of_claims(claims: &[ClaimResult], error: &str) -> String {
         said(Verdict::Failed, "failed while it was measured", "failed while they were measured"),
         said(Verdict::Deferred, "would not have fitted in the time given", "would not have fitted in the time given"),
     ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let changed = match claims.iter().filter(|claim| claim.drifted).count() {
+        0 => None,
+        1 => Some("1 has a verdict for these trials, but changed while it was measured".to_string()),
+        count => Some(format!("{count} have a verdict for these trials, but changed while they were measured")),
+    };
+    let parts: Vec<String> = parts.into_iter().chain([changed]).flatten().collect();
     let rest = if parts.is_empty() { String::new() } else { format!("{}. ", parts.join("; ")) };
     let unlike = match claims.iter().filter(|claim| !claim.unlike.is_empty()).count() {
         0 => String::new(),

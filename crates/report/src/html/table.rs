@@ -144,7 +144,7 @@ pub(super) fn aligned(runs: &[RecordedRun]) -> Aligned {
         let found = &run.outcome.claims[place];
         let (figure, range) = here(found);
         let figure = if range.is_empty() { figure } else { format!("{figure} ({range})") };
-        let (verdict, answer) = (found.verdict.word(), grid::answer(found));
+        let (verdict, answer) = (grid::class(found), grid::answer(found));
         // What was checked once has no interval; lost intervals bound nothing.
         let has_interval = found.asked.judging != Judging::Exact && found.unlike.is_empty();
         let standing = Standing::of(found).filter(|_| has_interval && found.trials > 0);

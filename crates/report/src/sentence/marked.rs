@@ -2,24 +2,74 @@
 
 use ascertain_engine::claim::{Effect, Judging};
 use ascertain_engine::finding::Reason;
-use ascertain_engine::outcome::{Basis, Broken, ClaimResult, Decided, Decision, Measure, TestSpec, Verdict};
+use ascertain_engine::outcome::{Broken, ClaimResult, Decided, Decision, Measure, TestSpec, Verdict};
 
-use crate::amount::{self, Amount, Wording, apart, is_time};
+use crate::amount::{self, Amount, Wording};
 use crate::clause::{self, ClaimFigure, Clause, adjective, compared_names, in_metric, joined, named, rate_figure};
-use crate::figure::{Figure, brief_odds, exact_percent, odds};
+use crate::figure::{below, brief_odds, error_in_words, exact_percent};
 use crate::finding;
 use crate::grid;
 use crate::text::{capitalised, counted, ended, escape_controls, quoted, with_names};
 
 /// The verdict and the reason, and what was not real.
 pub fn claim(claim: &ClaimResult) -> String {
-    let said = beside_verdict(claim);
+    written(claim, beside_verdict(claim))
+}
+
+/// The sentences of several claims, and one for the certainty that all their answers share. Without a shared one, each
+/// sentence has its own.
+pub fn claims(claims: &[ClaimResult]) -> (Vec<String>, Option<String>) {
+    let sentences: Vec<Sentence> = claims.iter().map(sentence).collect();
+    let mut certainties = sentences.iter().filter_map(|sentence| sentence.certainty.as_deref());
+    let shared = certainties.next().map(str::to_string);
+    let (mut answers, mut is_shared) = (1, true);
+    for other in certainties {
+        (answers, is_shared) = (answers + 1, is_shared && Some(other) == shared.as_deref());
+    }
+    let shared = shared.filter(|_| is_shared && answers > 1);
+    let text = |(claim, mut sentence): (&ClaimResult, Sentence)| {
+        sentence.certainty = sentence.certainty.filter(|_| shared.is_none());
+        written(claim, sentence.text())
+    };
+    let texts = claims.iter().zip(sentences).map(text).collect();
+    (texts, shared.map(|shared| format!("Each answer: {shared}.")))
+}
+
+fn written(claim: &ClaimResult, said: String) -> String {
     let said = match opening(claim) {
         Some(opening) if said.is_empty() => format!("{opening}."),
         Some(opening) => format!("{opening}: {said}"),
-        None => said,
+        None => capitalised(&said),
     };
     emulated(claim).map_or_else(|| said.clone(), |emulated| format!("{said} {emulated}"))
+}
+
+/// The parts of what is said of a claim.
+#[derive(Default)]
+struct Sentence {
+    /// The finding, without a full stop unless nothing else follows.
+    finding: String,
+    /// How sure it is: "error at most 0.1 %".
+    certainty: Option<String>,
+    /// Sentences behind it, each with a space before it.
+    more: String,
+}
+
+impl Sentence {
+    /// A finding that no chance is in.
+    fn plain(finding: String) -> Sentence {
+        Sentence { finding, ..Sentence::default() }
+    }
+
+    fn text(&self) -> String {
+        let certainty = match &self.certainty {
+            None => String::new(),
+            Some(certainty) if self.finding.ends_with(')') => format!("; {certainty}"),
+            Some(certainty) => format!(" ({certainty})"),
+        };
+        let end = if self.finding.ends_with('.') && certainty.is_empty() { "" } else { "." };
+        if self.finding.is_empty() { String::new() } else { format!("{}{certainty}{end}{}", self.finding, self.more) }
+    }
 }
 
 /// That what was measured stands in for the real thing.
@@ -30,14 +80,15 @@ pub fn emulated(claim: &ClaimResult) -> Option<String> {
 
 /// The word that the sentence begins with: the verdict, unless what follows is the answer to a comparison.
 pub fn opening(claim: &ClaimResult) -> Option<&'static str> {
-    let is_open = claim.decision.is_none_or(|decision| decision == Decision::Undecided) && sides(claim).is_some();
     match claim.verdict {
         Verdict::Unavailable => Some("Unavailable"),
         Verdict::Failed => Some("Failed"),
         Verdict::Deferred => Some("Deferred"),
         Verdict::Undecided if claim.trials == 0 => Some("Undecided"),
-        _ if claim.asked.judging == Judging::Order => is_open.then_some("Undecided"),
+        _ if claim.asked.judging == Judging::Order => None,
         Verdict::Undecided => Some("Undecided"),
+        Verdict::Holds if claim.drifted => Some("Holds for these trials, but it changed while it was measured"),
+        Verdict::Refuted if claim.drifted => Some("Refuted for these trials, but it changed while it was measured"),
         Verdict::Holds => Some("Holds"),
         Verdict::Refuted => Some("Refuted"),
     }
@@ -45,22 +96,30 @@ pub fn opening(claim: &ClaimResult) -> Option<&'static str> {
 
 /// The sentence where the verdict stands beside it.
 pub fn beside_verdict(claim: &ClaimResult) -> String {
+    sentence(claim).text()
+}
+
+fn sentence(claim: &ClaimResult) -> Sentence {
     let [early, reasons] = finding::early_and_others(claim);
-    let sentence = match (claim.verdict, claim.asked.judging) {
-        (Verdict::Unavailable, _) => return with_reason("this machine can't measure it", reasons),
-        (Verdict::Failed, _) => return reasons.map_or_else(String::new, |reason| ended(&reason)),
-        (Verdict::Deferred, _) => return deferred(claim, reasons),
-        (Verdict::Undecided, _) if claim.trials == 0 => return with_reason("no trial was finished", reasons),
-        (Verdict::Undecided, _) if let Some(early) = early => too_early(claim, &early),
+    let with_reason = |fact: &str| match &reasons {
+        Some(reason) => Sentence::plain(format!("{fact}: {}", ended(reason))),
+        None => Sentence::plain(fact.into()),
+    };
+    let mut sentence = match (claim.verdict, claim.asked.judging) {
+        (Verdict::Unavailable, _) => return with_reason("this machine can't measure it"),
+        (Verdict::Failed, _) => return Sentence::plain(reasons.map_or_else(String::new, |reason| ended(&reason))),
+        (Verdict::Deferred, _) => return Sentence::plain(deferred(claim, reasons)),
+        (Verdict::Undecided, _) if claim.trials == 0 => return with_reason("no trial was finished"),
+        (Verdict::Undecided, _) if let Some(early) = early => Sentence::plain(too_early(claim, &early)),
         (_, Judging::Order) => order(claim),
         (Verdict::Undecided, _) => undecided(claim),
-        (_, Judging::Exact) => exact(claim),
+        (_, Judging::Exact) => Sentence::plain(exact(claim)),
         (_, Judging::Rate) => judged(claim),
     };
-    match reasons {
-        Some(reason) => format!("{sentence} {}", ended(&capitalised(&reason))),
-        None => sentence,
+    if let Some(reason) = reasons {
+        sentence.more += &format!(" {}", ended(&capitalised(&reason)));
     }
+    sentence
 }
 
 /// What speaks against the trials being alike.
@@ -79,22 +138,18 @@ pub fn warning(claim: &ClaimResult) -> Option<String> {
     (!signs.is_empty()).then(|| format!("Careful: {}. {so}", signs.join("; ")))
 }
 
-fn with_reason(fact: &str, reasons: Option<String>) -> String {
-    match reasons {
-        Some(reason) => format!("{fact}: {}", ended(&reason)),
-        None => format!("{fact}."),
-    }
-}
-
-fn judged(claim: &ClaimResult) -> String {
+fn judged(claim: &ClaimResult) -> Sentence {
     let Clause { subject, complement } = Clause::of(&claim.asked);
     let holds = claim.verdict == Verdict::Holds;
     let only = if holds { "" } else { "only " };
     let seen = in_trials(claim, claim.decisive(), only);
     let so = if at_median(claim).is_some() { String::new() } else { format!(", so {}", time_share(claim, holds)) };
     let broken = if holds { String::new() } else { broken(claim) };
-    let (figure, wrong) = (figure_clause(claim), wrong(claim));
-    format!("{subject} was {complement} {seen}{figure}{so}; {wrong}.{broken}{}", median(claim))
+    Sentence {
+        finding: format!("{subject} was {complement} {seen}{}{so}", figure_clause(claim)),
+        certainty: Some(certainty(claim)),
+        more: format!("{broken}{}", median(claim)),
+    }
 }
 
 /// " What failed: `exit == 0` in 2 of 9 trials, `wall <= 20 ms` in 5." Where a predicate has one condition alone, that
@@ -120,7 +175,7 @@ fn median(claim: &ClaimResult) -> String {
     grid::median(claim).map_or_else(String::new, |median| format!(" Its median {} was {median}.", named(measure)))
 }
 
-fn undecided(claim: &ClaimResult) -> String {
+fn undecided(claim: &ClaimResult) -> Sentence {
     let Clause { subject, complement } = Clause::of(&claim.asked);
     let seen = in_trials(claim, claim.judged(), "");
     let question = match at_median(claim) {
@@ -132,14 +187,17 @@ fn undecided(claim: &ClaimResult) -> String {
         Some(_) => String::new(),
         None => format!(": too little to tell at error {}{question}", brief_odds(claim.error)),
     };
-    let (figure, broken) = (figure_clause(claim), broken(claim));
-    format!("{subject} was {complement} {seen}{figure}{why}.{broken}{}", median(claim))
+    Sentence {
+        finding: format!("{subject} was {complement} {seen}{}{why}", figure_clause(claim)),
+        certainty: None,
+        more: format!("{}{}", broken(claim), median(claim)),
+    }
 }
 
 /// What it would take, and what was seen of it meanwhile.
 fn deferred(claim: &ClaimResult, reasons: Option<String>) -> String {
     let why = reasons.map_or_else(String::new, |reason| with_names(&ended(&reason)));
-    if claim.trials > 0 { format!("{why} So far {}.", so_far(claim)) } else { why }
+    if claim.trials > 0 { format!("{why} So far {}", so_far(claim)) } else { why }
 }
 
 /// "`b` was at least twice as fast as `a` in the only trial, at the median 1.3 times as fast".
@@ -154,7 +212,7 @@ fn too_early(claim: &ClaimResult, early: &str) -> String {
         (Judging::Order, Some(sides)) => (format!(" {}", question(claim, &sides)), order_so_far(claim, &sides)),
         _ => (String::new(), so_far(claim)),
     };
-    format!("too early to tell{question}: {}. So far {so_far}.", with_names(early.trim_end_matches('.')))
+    format!("too early to tell{question}: {}. So far {so_far}", with_names(early.trim_end_matches('.')))
 }
 
 fn exact(claim: &ClaimResult) -> String {
@@ -162,7 +220,7 @@ fn exact(claim: &ClaimResult) -> String {
     let is = if claim.verdict == Verdict::Holds { "is" } else { "is not" };
     let figure =
         ClaimFigure::of(claim).map_or_else(String::new, |figure| format!(" ({}{})", figure.clause, of_whose(claim)));
-    format!("{subject} {is} {complement}{figure}; it is the same in every trial, so it was checked once.")
+    format!("{subject} {is} {complement}{figure}; it is the same in every trial, so it was checked once")
 }
 
 /// "in 17 of 18 trials", "in all 18 trials", "in none of 18 trials", "in 17 of the first 18 trials".
@@ -214,18 +272,22 @@ fn figure_clause(claim: &ClaimResult) -> String {
     }
 }
 
-/// Which side of a ratio is how much of the other, since "0.12 times" alone does not say it.
+/// A ratio below 1 the other way round, since "0.12 times as fast" alone is hard to grasp: ", so it took 8.3 times as
+/// long".
 pub(crate) fn of_whose(claim: &ClaimResult) -> String {
-    let [TestSpec::Versus { measure, candidate, baseline, scale: Effect::Ratio, .. }] = claim.asked.tests.as_slice()
-    else {
+    let [TestSpec::Versus { measure, scale: Effect::Ratio, .. }] = claim.asked.tests.as_slice() else {
         return String::new();
     };
-    let baseline = quoted(&clause::arm_names(candidate, baseline).1);
-    amount::against(claim, measure, &baseline).map_or_else(String::new, |against| format!(", so {against}"))
+    let is_less = |ratio: f64| ratio > 0.0 && ratio < 1.0;
+    if !claim.ratio.is_some_and(is_less) {
+        return String::new();
+    }
+    amount::size(claim, measure).map_or_else(String::new, |size| format!(", so {}", size.value))
 }
 
-fn wrong(claim: &ClaimResult) -> String {
-    format!("wrong with a chance of at most {}", odds(claim.error))
+/// How sure an answer is.
+fn certainty(claim: &ClaimResult) -> String {
+    format!("error at most {}", error_in_words(claim.error))
 }
 
 /// The two sides of a comparison, with their names ready to print.
@@ -236,16 +298,17 @@ struct Sides<'a> {
 }
 
 /// Whether `compare`'s command is faster than its reference.
-fn order(claim: &ClaimResult) -> String {
-    let Some(sides) = sides(claim) else { return format!("{}.", counts_of(claim, claim.judged(), "won")) };
+fn order(claim: &ClaimResult) -> Sentence {
+    let Some(sides) = sides(claim) else { return Sentence::plain(counts_of(claim, claim.judged(), "won")) };
     let decision = claim.decision.unwrap_or(Decision::Undecided);
-    match (decision, claim.asked.margin) {
-        (Decision::Undecided, _) => undecided_order(claim, &sides),
-        (Decision::Same, margin) => same(claim, &sides, margin),
-        (Decision::NotSlower, margin) => not_beyond(claim, &sides, false, margin),
-        (Decision::NotFaster, margin) => not_beyond(claim, &sides, true, margin),
-        (Decision::Faster, margin) => different(claim, &sides, true, margin),
-        (Decision::Slower, margin) => different(claim, &sides, false, margin),
+    let margin = claim.asked.margin;
+    match decision {
+        Decision::Undecided => undecided_order(claim, &sides),
+        Decision::Same => within(claim, &sides, margin),
+        Decision::NotSlower => not_beyond(claim, &sides, false, margin),
+        Decision::NotFaster => not_beyond(claim, &sides, true, margin),
+        Decision::Faster => different(claim, &sides, true, margin),
+        Decision::Slower => different(claim, &sides, false, margin),
     }
 }
 
@@ -255,36 +318,42 @@ fn sides(claim: &ClaimResult) -> Option<Sides<'_>> {
     Some(Sides { measure, candidate: quoted(&candidate), baseline: quoted(&baseline) })
 }
 
-fn different(claim: &ClaimResult, sides: &Sides, faster: bool, margin: Option<f64>) -> String {
-    let counts = counts_of(claim, claim.decisive(), if faster { "won" } else { "lost" });
-    let how = match (margin, times(claim, sides).filter(|_| agrees(claim, faster))) {
-        (None, Some(times)) => {
-            format!("{times}{}, having {counts}; {}", in_time(claim, sides, faster), judged_by(claim))
-        }
-        (None, None) => format!("it {counts}; {}", judged_by(claim)),
-        (Some(_), Some(times)) => format!("{times}{}; {}", in_time(claim, sides, faster), by_interval(claim)),
-        (Some(_), None) => format!("it {counts}; {}", by_interval(claim)),
-    };
+fn different(claim: &ClaimResult, sides: &Sides, faster: bool, margin: Option<f64>) -> Sentence {
+    let counts = margin.is_none().then(|| counts_of(claim, claim.decisive(), if faster { "won" } else { "lost" }));
+    // An interval that does not agree is said of behind it.
+    let agrees_wholly = claim.ratio_low.is_none_or(|low| low >= 1.0) || claim.ratio_high.is_none_or(|high| high <= 1.0);
+    let mut known = claim.clone();
+    if !agrees_wholly {
+        (known.ratio_low, known.ratio_high) = (None, None);
+    }
+    let size = amount::size(&known, sides.measure).filter(|_| agrees(claim, faster));
     let beyond = margin.map_or_else(String::new, |margin| format!(" by more than {}", exact_percent(margin)));
-    format!("{}{beyond}: {how}.{}", plainly(sides, faster), if margin.is_none() { how_much(claim) } else { "" })
-}
-
-/// An interval on both sides of 1 beside an answer looks like a contradiction, and is none.
-fn how_much(claim: &ClaimResult) -> &'static str {
-    match (claim.ratio, claim.ratio_low, claim.ratio_high) {
-        (Some(_), Some(low), Some(high)) if low < 1.0 && high > 1.0 => {
-            " That it is so is sure by now; by how much takes more pairs."
-        }
-        _ => "",
+    let found = match (size.as_ref().map(joined), counts) {
+        (Some(size), Some(counts)) if size.starts_with("it ") => format!("{size} and {counts}"),
+        (Some(size), Some(counts)) => format!("{size}; it {counts}"),
+        (Some(size), None) => size,
+        (None, counts) => format!("it {}", counts.unwrap_or_else(|| counts_of(claim, claim.decisive(), "won"))),
+    };
+    Sentence {
+        finding: format!("{}{beyond}: {found}", plainly(sides, faster)),
+        certainty: Some(if margin.is_some() { if_alike(claim) } else { certainty(claim) }),
+        more: if margin.is_none() { how_much(claim, sides, faster) } else { String::new() },
     }
 }
 
-/// What else than the count decided it, where it did, and how sure that is.
-fn judged_by(claim: &ClaimResult) -> String {
-    match claim.basis {
-        Some(Basis::Magnitudes) => format!("judged by who won and by how much, {}", wrong(claim)),
-        _ => wrong(claim),
+/// An interval on both sides of 1 beside an answer looks like a contradiction, and is none: " How much slower is not
+/// settled yet (19 % longer to 17 % less time); add `--precision 5%`."
+fn how_much(claim: &ClaimResult, Sides { measure, .. }: &Sides, faster: bool) -> String {
+    let (Some(_), Some(low), Some(high)) = (claim.ratio, claim.ratio_low, claim.ratio_high) else {
+        return String::new();
+    };
+    if low >= 1.0 || high <= 1.0 {
+        return String::new();
     }
+    let end = |ratio: f64| amount::one_size(measure, ratio);
+    let [near, far] = if faster { [low, high] } else { [high, low] };
+    let better = if faster { adjective(measure).1 } else { clause::worse(measure) };
+    format!(" How much {better} is not settled yet ({} to {}); add `--precision 5%`.", end(near), end(far))
 }
 
 /// Whether the ratio says so as well. Ties and skewed ratios can leave the median on the other side of 1: then only who
@@ -294,39 +363,9 @@ pub(crate) fn agrees(claim: &ClaimResult, faster: bool) -> bool {
     known.is_some_and(|ratio| if faster { ratio > 1.0 } else { ratio < 1.0 })
 }
 
-/// What sets an answer from an interval apart.
-fn by_interval(claim: &ClaimResult) -> String {
-    format!("{}, if trials are alike", wrong(claim))
-}
-
-/// ", so it takes 9 % longer (8 to 15 %)": the ratio as what it adds to the reference's time or leaves of it, where
-/// that is a part of it, and ", so it takes 59 times as long (55 to 63)" where it is more. Where the interval is not
-/// beyond 1, or there is none, that goes without it.
-fn in_time(claim: &ClaimResult, Sides { measure, .. }: &Sides, faster: bool) -> String {
-    if let Some(Figure { value, range, .. }) = amount::times_as_long(claim, measure, " times as long") {
-        let is_beyond = claim.ratio_low.is_some() && claim.ratio_high.is_some_and(|high| high <= 1.0);
-        return format!(", so it takes {value}{}", if is_beyond { format!(" ({range})") } else { String::new() });
-    }
-    // A lower end of 0 is that of time-outs, of which more is not known. Much faster says it by itself.
-    let is_clear = |ratio: &f64| is_time(measure) && (0.5..2.0).contains(ratio) && claim.ratio_low != Some(0.0);
-    let Some(ratio) = claim.ratio.filter(is_clear) else { return String::new() };
-    let change = |ratio: f64| if faster { 1.0 - 1.0 / ratio } else { 1.0 / ratio - 1.0 };
-    let [least, most] = if faster { [claim.ratio_low, claim.ratio_high] } else { [claim.ratio_high, claim.ratio_low] };
-    let ends = least.map(change).zip(most.map(change)).filter(|(least, most)| *least > 0.0 && most.is_finite());
-    let (least, most) = ends.unzip();
-    let Figure { value, range, .. } = Figure::of_share(Some(change(ratio)), least, most, 0.0);
-    let range = least.map_or_else(String::new, |_| format!(" ({range})"));
-    format!(", so it takes {value} {}{range}", if faster { "less time" } else { "longer" })
-}
-
-/// "1.052 times as fast (1.047 to 1.058)".
-fn times(claim: &ClaimResult, Sides { measure, .. }: &Sides) -> Option<String> {
-    apart(claim, measure, &marks(claim)).as_ref().map(joined)
-}
-
-/// The ratios that separate the answers.
-fn marks(claim: &ClaimResult) -> Vec<f64> {
-    claim.asked.margin.map_or_else(|| vec![1.0], |margin| vec![1.0 / (1.0 + margin), 1.0, 1.0 + margin])
+/// An answer from an interval needs more.
+fn if_alike(claim: &ClaimResult) -> String {
+    format!("{}, if trials are alike", certainty(claim))
 }
 
 fn plainly(Sides { measure, candidate, baseline }: &Sides, faster: bool) -> String {
@@ -334,39 +373,44 @@ fn plainly(Sides { measure, candidate, baseline }: &Sides, faster: bool) -> Stri
     format!("{candidate} {} {baseline}{in_metric}", if faster { better } else { worse })
 }
 
-fn same(claim: &ClaimResult, sides: &Sides, margin: Option<f64>) -> String {
+fn within(claim: &ClaimResult, sides: &Sides, margin: Option<f64>) -> Sentence {
     let Sides { measure, candidate, baseline } = sides;
     let Wording { equal, in_metric, .. } = Wording::of(measure);
     let within = margin.map_or_else(String::new, |margin| format!(" within {}", exact_percent(margin)));
-    let times = times(claim, sides).map_or_else(String::new, |times| format!("{times}; "));
-    format!("{candidate} {equal} {baseline}{in_metric}{within}: {times}{}.", by_interval(claim))
+    by_interval(claim, sides, format!("{candidate} {equal} {baseline}{in_metric}{within}"))
 }
 
 /// A gate asked no more than that.
-fn not_beyond(claim: &ClaimResult, sides: &Sides, faster: bool, margin: Option<f64>) -> String {
+fn not_beyond(claim: &ClaimResult, sides: &Sides, faster: bool, margin: Option<f64>) -> Sentence {
     let Sides { measure, candidate, baseline } = sides;
     let Wording { not_better, not_worse, in_metric, .. } = Wording::of(measure);
     let is_not = if faster { not_better } else { not_worse };
     let by_more = margin.map_or_else(String::new, |margin| format!(" by more than {}", exact_percent(margin)));
-    let times = times(claim, sides).map_or_else(String::new, |times| format!("{times}; "));
-    format!("{candidate} {is_not} {baseline}{in_metric}{by_more}: {times}{}.", by_interval(claim))
+    by_interval(claim, sides, format!("{candidate} {is_not} {baseline}{in_metric}{by_more}"))
+}
+
+/// An answer that was read from the interval, with that.
+fn by_interval(claim: &ClaimResult, Sides { measure, .. }: &Sides, answer: String) -> Sentence {
+    let size = amount::size(claim, measure);
+    let size = size.map_or_else(String::new, |size| format!(": {}", joined(&size)));
+    Sentence { finding: format!("{answer}{size}"), certainty: Some(if_alike(claim)), more: String::new() }
 }
 
 /// What a comparison asks.
 fn question(claim: &ClaimResult, Sides { measure, .. }: &Sides) -> String {
     match claim.asked.margin {
-        Some(margin) => format!("how they compare within {}", exact_percent(margin)),
+        Some(margin) => format!("whether they differ by more than {}", exact_percent(margin)),
         None => format!("which {}", Wording::of(measure).is_better),
     }
 }
 
-/// "`b` won 3 of 3 pairs against `a`, and is 1.1 times as fast (too few trials for an interval)".
+/// "`b` won 3 of 3 pairs against `a`: it took 9 % less time (single pairs 8 to 12 %)".
 fn order_so_far(claim: &ClaimResult, sides: &Sides) -> String {
     let Sides { measure, candidate, baseline } = sides;
     let counts = counts_of(claim, claim.judged(), "won");
-    let is = if Amount::of(measure).is_some() { "with" } else { "and is" };
-    let times = times(claim, sides).map_or_else(String::new, |times| format!(", {is} {times}"));
-    format!("{candidate} {counts} against {baseline}{}{times}", by_metric(measure))
+    let size = amount::size(claim, measure);
+    let size = size.map_or_else(String::new, |size| format!(": {}", joined(&size)));
+    format!("{candidate} {counts} against {baseline}{}{size}", by_metric(measure))
 }
 
 /// What the pairs were won in, where it is not the time.
@@ -374,26 +418,30 @@ fn by_metric(measure: &Measure) -> String {
     Amount::of(measure).map_or_else(|| in_metric(measure), |amount| format!(" in {}", amount.noun()))
 }
 
-fn undecided_order(claim: &ClaimResult, sides: &Sides) -> String {
+fn undecided_order(claim: &ClaimResult, sides: &Sides) -> Sentence {
     let Sides { measure, candidate, baseline } = sides;
-    let question = question(claim, sides);
-    let times = match Amount::of(measure) {
-        Some(amount) => amount.times(claim, baseline, &marks(claim)),
-        None => {
-            let as_fast = format!(" times as {} as {baseline}{}", adjective(measure).0, in_metric(measure));
-            clause::times(claim, &as_fast, &marks(claim)).map(|times| format!("is {times}"))
-        }
-    };
-    let (is, won) = match times {
-        Some(times) => (format!("{candidate} {times},"), "having won"),
-        None => (format!("against {baseline}{}, {candidate}", by_metric(measure)), "won"),
-    };
-    let counts = counts_of(claim, claim.judged(), won);
-    match claim.decided {
-        // The reason that follows says why the answer was withdrawn.
-        Some(_) => format!("{is} {counts}."),
-        None => format!("{is} {counts}: too little to tell at error {} {question}.", brief_odds(claim.error)),
+    let counts = counts_of(claim, claim.judged(), "won");
+    if claim.ties > 0 && claim.ties == claim.trials {
+        let pairs = counted(claim.ties, "pair");
+        let found = format!("no difference found between {candidate} and {baseline}{}", by_metric(measure));
+        return Sentence::plain(format!("{found}: {pairs}, and each was a tie"));
     }
+    if let (None, Some(most)) = (claim.asked.margin, claim.difference_below) {
+        let metric = by_metric(measure);
+        let finding = format!(
+            "no difference found between {candidate} and {baseline}{metric}: if there is one, it is below {}; \
+             {candidate} {counts}",
+            below(most)
+        );
+        return Sentence { finding, certainty: Some(certainty(claim)), more: String::new() };
+    }
+    let so_far = order_so_far(claim, sides);
+    let finding = match claim.decided {
+        // The reason that follows says why the answer was withdrawn.
+        Some(_) => so_far,
+        None => format!("not yet clear {}: {so_far}", question(claim, sides)),
+    };
+    Sentence::plain(finding)
 }
 
 /// "won 41 of 43 pairs, 1 tie"; "won 20 of the first 20 pairs", where more were measured after the verdict. A pair that
@@ -407,6 +455,10 @@ fn counts_of(claim: &ClaimResult, of: Decided, won_or_lost: &str) -> String {
     // Also those after the verdict.
     let unknown = claim.unknown - cut_off;
     let unknown = if unknown > 0 { format!(", {unknown} left open") } else { String::new() };
-    let pairs = counted(of.trials.saturating_sub(cut_off), "pair");
-    format!("{won_or_lost} {number} of {first}{pairs}{ties}{unknown}")
+    let pairs = of.trials.saturating_sub(cut_off);
+    if number == pairs && pairs > 1 {
+        let first = if first.is_empty() { "" } else { "of the first " };
+        return format!("{won_or_lost} all {first}{pairs} pairs{unknown}");
+    }
+    format!("{won_or_lost} {number} of {first}{}{ties}{unknown}", counted(pairs, "pair"))
 }

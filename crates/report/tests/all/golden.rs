@@ -355,5 +355,5 @@ fn what_is_asked_for_is_said_in_whole() {
     assert!(refuted.contains(&format!("{} claims:", many.claims.len())), "how many others there are: {refuted}");
     let few = common::outcome(Vec::new(), many.claims[..2].to_vec());
     let few = terminal::checked(&few, &Shown::default(), None, &style);
-    assert!(few.contains("wrong with a chance of") && few.contains("2 claims:"), "{few}");
+    assert!(few.contains("error at most ") && few.contains("2 claims:"), "{few}");
 }

@@ -1,9 +1,9 @@
 //! What a command's standard streams are connected to.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, PipeReader, Seek, Write};
+use std::io::{self, PipeReader, Read, Seek, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 #[cfg(target_os = "linux")]
@@ -12,8 +12,14 @@ use rustix::fs::SealFlags;
 use super::{Command, Input, Output};
 use crate::Error;
 
+const NULL: &str = "/dev/null";
+/// Discards what is written to it, as `/dev/null` does and at the same cost. No program is known to recognise it.
+const DISCARD: &str = "/dev/zero";
+
 /// The streams of a command, with what can be made once.
 pub(super) struct Redirections {
+    /// The device that discards output.
+    pub(super) discard: PathBuf,
     stdin: Source,
     stdout: Output,
     stderr: Output,
@@ -31,11 +37,34 @@ pub(super) type Streams = [Option<OwnedFd>; 3];
 /// What one run is connected to.
 pub(super) struct Opened {
     pub streams: Streams,
-    /// Where the command's output can be read, if any stream is a pipe.
-    pub reader: Option<PipeReader>,
+    /// The other end of the streams that are pipes.
+    pub reader: Option<Reader>,
     /// What keeps it, if any stream goes to memory.
     pub memory: Option<File>,
 }
+
+/// The end of a pipe that output comes out of.
+pub(super) struct Reader {
+    pub pipe: PipeReader,
+    /// The device that the output is moved to without copying it. Without one the output is read.
+    pub moves_to: Option<OwnedFd>,
+}
+
+impl Reader {
+    /// Takes out what is there, and returns the number of bytes; 0 at the end.
+    pub fn drain(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        #[cfg(target_os = "linux")]
+        if let Some(device) = &self.moves_to {
+            let flags = rustix::pipe::SpliceFlags::MOVE;
+            return Ok(rustix::pipe::splice(&self.pipe, None, device, None, SPLICE_BYTES, flags)?);
+        }
+        self.pipe.read(buffer)
+    }
+}
+
+/// The largest number of bytes that is moved out of a pipe at once.
+#[cfg(target_os = "linux")]
+const SPLICE_BYTES: usize = 1 << 20;
 
 /// So much is given of what was kept, and was written last.
 const END_BYTES: u64 = 1024;
@@ -63,7 +92,7 @@ impl Redirections {
                 Source::Bytes(input_in_memory(bytes).map_err(Error::system("no file in memory for the input"))?)
             }
         };
-        Ok(Self { stdin, stdout: command.stdout.clone(), stderr: command.stderr.clone() })
+        Ok(Self { discard: DISCARD.into(), stdin, stdout: command.stdout.clone(), stderr: command.stderr.clone() })
     }
 
     /// Everything that a run needs, so that nothing is left to do within its time.
@@ -75,10 +104,11 @@ impl Redirections {
         };
         let (mut reader, mut memory) = (None, None);
         let stdout = match &self.stdout {
+            Output::Discard => Some(discard(&self.discard, &mut reader)?),
             Output::Null => Some(null()?),
             Output::Inherit => None,
             Output::File(path) => Some(output_file(path)?),
-            Output::Pipe => Some(pipe(&mut reader)?),
+            Output::Pipe => Some(pipe(&mut reader, None)?),
             Output::Memory => Some(kept(&mut memory)?),
         };
         let stderr = match (&self.stderr, &stdout) {
@@ -87,9 +117,10 @@ impl Redirections {
             (same, Some(stdout)) if *same == self.stdout => {
                 Some(stdout.try_clone().map_err(Error::system("no copy of the output"))?)
             }
+            (Output::Discard, _) => Some(discard(&self.discard, &mut reader)?),
             (Output::Null, _) => Some(null()?),
             (Output::File(path), _) => Some(output_file(path)?),
-            (Output::Pipe, _) => Some(pipe(&mut reader)?),
+            (Output::Pipe, _) => Some(pipe(&mut reader, None)?),
             (Output::Memory, _) => Some(kept(&mut memory)?),
         };
         Ok(Opened { streams: [Some(stdin), stdout, stderr], reader, memory })
@@ -97,7 +128,7 @@ impl Redirections {
 }
 
 fn null() -> Result<OwnedFd, Error> {
-    let file = OpenOptions::new().read(true).write(true).open("/dev/null");
+    let file = OpenOptions::new().read(true).write(true).open(NULL);
     file.map(OwnedFd::from).map_err(Error::system("/dev/null could not be opened"))
 }
 
@@ -114,10 +145,25 @@ fn output_file(path: &Path) -> Result<OwnedFd, Error> {
     made.map_err(|source| Error::OutputFile { path: path.to_owned(), source })
 }
 
-fn pipe(reader: &mut Option<PipeReader>) -> Result<OwnedFd, Error> {
-    let (read, write) = io::pipe().map_err(Error::system("no pipe for the output"))?;
-    *reader = Some(read);
+fn pipe(reader: &mut Option<Reader>, moves_to: Option<OwnedFd>) -> Result<OwnedFd, Error> {
+    let (pipe, write) = io::pipe().map_err(Error::system("no pipe for the output"))?;
+    *reader = Some(Reader { pipe, moves_to });
     Ok(write.into())
+}
+
+/// Opens the device that discards output. A container may lack the device, or have a file of that name, which would
+/// grow: then the output goes through a pipe to `/dev/null`.
+fn discard(device: &Path, reader: &mut Option<Reader>) -> Result<OwnedFd, Error> {
+    // `/dev/null` and `/dev/zero` are devices of one driver.
+    let driver = |path: &Path| {
+        let metadata = std::fs::metadata(path).ok().filter(|metadata| metadata.file_type().is_char_device())?;
+        Some(rustix::fs::major(metadata.rdev()))
+    };
+    let is_there = driver(device).is_some_and(|number| driver(Path::new(NULL)) == Some(number));
+    match is_there.then(|| OpenOptions::new().read(true).write(true).open(device)) {
+        Some(Ok(opened)) => Ok(opened.into()),
+        _ => pipe(reader, Some(null()?)),
+    }
 }
 
 fn kept(memory: &mut Option<File>) -> Result<OwnedFd, Error> {

@@ -1,7 +1,7 @@
 //! Waiting for a command's end, with a time limit, an ear for signals, and its output drained.
 
 use std::fs;
-use std::io::{self, PipeReader, Read};
+use std::io;
 use std::mem;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, geteuid, kill_process_group, test_kill_process};
 
+use super::stdio::Reader;
 use super::{Exit, Usage};
 use crate::interrupt::Stop;
 use crate::perf::{Counter, Counts};
@@ -31,7 +32,9 @@ pub(super) struct Running {
     /// Readable when it has ended: see [`exit_descriptor`].
     pub end: Option<OwnedFd>,
     /// Its output, to be thrown away.
-    pub reader: Option<PipeReader>,
+    pub reader: Option<Reader>,
+    /// Whether the bytes that it reads are counted.
+    pub counts_reads: bool,
 }
 
 /// What a process left behind when it was waited for.
@@ -56,10 +59,11 @@ pub(super) fn wait(
 ) -> Result<Usage, Error> {
     let limit_ns = time_limit.and_then(|limit| u64::try_from(limit.as_nanos()).ok());
     let deadline_ns = limit_ns.and_then(|limit_ns| running.start_ns.checked_add(limit_ns));
-    let mut killed = None;
+    let (mut killed, mut read_bytes) = (None, None);
     let (remains, end_ns) = loop {
         let signals = stop.wake_fd().filter(|_| killed.is_none());
-        let descriptors = [running.end.as_ref().map(AsFd::as_fd), signals, running.reader.as_ref().map(AsFd::as_fd)];
+        let descriptors =
+            [running.end.as_ref().map(AsFd::as_fd), signals, running.reader.as_ref().map(|reader| reader.pipe.as_fd())];
         let there = descriptors.iter().flatten();
         let mut events: Vec<_> = there.map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
         let deadline_ns = deadline_ns.filter(|_| killed.is_none());
@@ -70,6 +74,9 @@ pub(super) fn wait(
         let mut events = events.iter();
         let [has_ended, is_interrupted, has_output] = descriptors
             .map(|descriptor| descriptor.is_some() && events.next().is_some_and(|event| !event.revents().is_empty()));
+        if has_ended && running.counts_reads {
+            read_bytes = bytes_read(running.pid);
+        }
         if (has_ended || running.end.is_none())
             && let Some(remains) = reap(running.pid, libc::WNOHANG)?
         {
@@ -89,7 +96,7 @@ pub(super) fn wait(
             running.reader = None;
         }
     };
-    Ok(usage(&remains, killed, end_ns, running.start_ns))
+    Ok(Usage { read_bytes, ..usage(&remains, killed, end_ns, running.start_ns) })
 }
 
 /// Kills a child that leads a group of its own, and whoever is in that. Nobody has waited for it yet, so that the number
@@ -169,12 +176,18 @@ fn timeout(deadline_ns: Option<u64>, end_wakes: bool) -> Option<Duration> {
 }
 
 /// Reads once; false when nothing more will come.
-fn drain(reader: &mut Option<PipeReader>, buffer: &mut [u8]) -> bool {
-    match reader.as_mut().map(|reader| reader.read(buffer)) {
+fn drain(reader: &mut Option<Reader>, buffer: &mut [u8]) -> bool {
+    match reader.as_mut().map(|reader| reader.drain(buffer)) {
         Some(Ok(bytes)) => bytes > 0,
         Some(Err(error)) => error.kind() == io::ErrorKind::Interrupted,
         None => false,
     }
+}
+
+/// Bytes that a process which has ended, and its descendants, read by system calls.
+fn bytes_read(pid: Pid) -> Option<u64> {
+    let io = fs::read_to_string(format!("/proc/{}/io", pid.as_raw_pid())).ok()?;
+    io.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse().ok())
 }
 
 fn usage(remains: &Remains, killed: Option<(Killed, u64)>, end_ns: u64, start_ns: u64) -> Usage {
@@ -192,6 +205,7 @@ fn usage(remains: &Remains, killed: Option<(Killed, u64)>, end_ns: u64, start_ns
         user_ns: nanoseconds(usage.ru_utime),
         system_ns: nanoseconds(usage.ru_stime),
         memory_peak_bytes: memory_peak_bytes(usage),
+        read_bytes: None,
         counts: accounted(usage),
     }
 }
@@ -216,6 +230,7 @@ pub(super) fn memory_peak_bytes(usage: &libc::rusage) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::os::unix::process::CommandExt;
     use std::process::Command;
 
@@ -225,7 +240,7 @@ mod tests {
     fn start(line: &str) -> Running {
         let start_ns = clock::now_ns();
         let child = Command::new("sh").args(["-c", line]).process_group(0).spawn().unwrap();
-        Running { pid: Pid::from_child(&child), start_ns, end: None, reader: None }
+        Running { pid: Pid::from_child(&child), start_ns, end: None, reader: None, counts_reads: false }
     }
 
     #[test]

@@ -213,6 +213,30 @@ fn output_goes_to_a_file_that_each_run_empties() {
 }
 
 #[test]
+fn output_is_discarded_by_a_device_that_is_not_dev_null() {
+    let is_neutral = |stream: &str| {
+        format!("test -c {stream} && test -w {stream} && ! test {stream} -ef /dev/null && ! test -t {stream} && ")
+    };
+    let script =
+        ["/dev/stdout", "/dev/stderr"].map(is_neutral).concat() + "head -c 10000000 /dev/zero | tee /dev/stderr";
+    assert_eq!(run(&shell(&script)).exit, Exit::Code(0));
+    let script = "test /dev/stdout -ef /dev/null && test /dev/stderr -ef /dev/null";
+    let command = Command { stdout: Output::Null, stderr: Output::Null, ..shell(script) };
+    assert_eq!(run(&command).exit, Exit::Code(0));
+}
+
+/// Reads of descendants count, too.
+#[test]
+#[cfg(target_os = "linux")]
+fn bytes_read_are_counted_on_request() {
+    let command = shell("head -c 3000000 /dev/zero; true");
+    assert_eq!(run(&command).read_bytes, None);
+    let counted = Prepared::new(&command).unwrap().counting_reads().run(None).unwrap();
+    let read_bytes = counted.read_bytes.expect("this kernel counts them");
+    assert!((3_000_000..4_000_000).contains(&read_bytes), "{read_bytes}");
+}
+
+#[test]
 fn a_pipe_is_drained() {
     for outputs in ["head -c 10000000 /dev/zero", "head -c 10000000 /dev/zero >&2"] {
         let mut command = shell(outputs);

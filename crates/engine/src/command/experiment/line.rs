@@ -33,6 +33,8 @@ pub(super) struct Occasion<'t> {
     pub iteration: Option<&'t str>,
     /// Whether its last words are kept, where they would go nowhere.
     pub is_heard: bool,
+    /// Whether the output is discarded by a device that is not recognised, in place of `/dev/null`.
+    pub is_neutral: bool,
 }
 
 /// A command line at one point.
@@ -111,12 +113,20 @@ impl CommandLine {
         self.request == Some(RequestPlace::StandardInput)
     }
 
+    /// Returns whether output goes to `/dev/null`, which programs may recognise.
+    pub fn discards_to_null(&self) -> bool {
+        self.command.stdout == Output::Null
+    }
+
     /// The command in a trial.
-    pub fn command(&self, Occasion { request, iteration, is_heard }: Occasion) -> Command {
+    pub fn command(&self, Occasion { request, iteration, is_heard, is_neutral }: Occasion) -> Command {
         let mut command = self.command.clone();
         let variable = |iteration: &str| ITERATION.map(|name| (name.into(), iteration.into()));
         command.env.extend(iteration.map(variable).into_iter().flatten());
-        if is_heard && command.stderr == Output::Null {
+        if is_neutral && self.discards_to_null() {
+            (command.stdout, command.stderr) = (Output::Discard, Output::Discard);
+        }
+        if is_heard && [Output::Null, Output::Discard].contains(&command.stderr) {
             command.stderr = Output::Memory;
         }
         match (self.request, request) {
@@ -168,6 +178,7 @@ impl CommandLine {
     ) -> Result<(Usage, LastWords), TargetError> {
         let prepared = self.prepare(occasion).map_err(|error| self.failed(error.to_string()))?;
         let prepared = if self.is_counted { prepared.counting() } else { prepared };
+        let prepared = if self.discards_to_null() { prepared.counting_reads() } else { prepared };
         let prepared = prepared.stopping_with(stop);
         let usage = prepared.run(time_limit).map_err(|error| match error {
             ascertain_sys::Error::Interrupted => TargetError::Interrupted,

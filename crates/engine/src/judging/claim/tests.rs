@@ -19,7 +19,7 @@ const TERMS: JudgeTerms = JudgeTerms {
     most_trials: None,
     margin: None,
     precision: None,
-    refine: None,
+    counts_all: false,
     gate: None,
     to_the_end: false,
 };
@@ -173,6 +173,32 @@ fn a_difference_is_said_as_one() {
     let (estimate, unlike) = said(Effect::Ratio, Bound::AtLeast(2.0));
     assert_eq!(estimate, (Some(3.0), true));
     assert!(unlike.contains(&Unlike::NoneFits { of: Estimated::Ratio }), "{unlike:?}");
+}
+
+/// A rate that fell from 54 % to 15 % is no rate of the claim's.
+#[test]
+fn a_verdict_on_a_rate_that_changed_says_so() {
+    let refuted = |late: u64| {
+        let mut judge = judge(0.9, None, 1);
+        judge.to_the_end = true;
+        for number in 0..400 {
+            let share = if number < 200 { 54 } else { late };
+            let time = if number * 37 % 100 < share { 0.0 } else { 2.0 };
+            judge.observe(&trial(&[Bounds::exact(time)]), 0);
+        }
+        let result = judge.result();
+        assert_eq!(result.verdict, Verdict::Refuted);
+        result.drifted
+    };
+    assert_eq!([refuted(15), refuted(54)], [true, false]);
+}
+
+#[test]
+fn a_small_difference_is_excluded_and_a_large_one_is_not_called_small() {
+    assert_eq!(difference_below(1.0 / 1.25, 1.125), Some(0.25));
+    assert_eq!(difference_below(0.99, 1.125), Some(0.125));
+    assert_eq!(difference_below(0.5, 1.01), None, "it may take twice as long");
+    assert_eq!(difference_below(1.01, 1.02), None, "there is a difference");
 }
 
 /// An interval that all looks so far allow does not have to hold what drifts away from it.

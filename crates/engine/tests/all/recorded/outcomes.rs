@@ -8,7 +8,7 @@ use ascertain_engine::evidence::Writer;
 use ascertain_engine::experiment::{Better, Metric, TargetError, Trial};
 use ascertain_engine::finding::{Reason, Unavailable};
 use ascertain_engine::outcome::{ClaimResult, Outcome, TestSpec, Verdict};
-use ascertain_engine::plan::{Config, Plan, Refine, Table};
+use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_engine::recorded::State;
 use ascertain_engine::run::{Recording, Silent, run};
 use ascertain_engine::unit::Unit;
@@ -86,8 +86,10 @@ fn without_cost(claim: &ClaimResult) -> ClaimResult {
     claim
 }
 
-fn refine(max_time_us: u64) -> Refine {
-    Refine { precision: 0.02, max_time: Duration::from_micros(max_time_us) }
+/// Goes on for narrow intervals, for so long.
+fn precise_for(precision_time: Duration) -> Config {
+    let (precision, median_precision, precision_time) = (Some(0.02), Some(0.02), Some(precision_time));
+    Config { max_trials: Some(150), precision, median_precision, precision_time, ..Config::default() }
 }
 
 #[test]
@@ -99,9 +101,10 @@ fn rows_say_what_the_run_said() {
         Config { max_trials: Some(150), ..Config::default() },
         Config { exact_trials: Some(60), error: 0.01, ..Config::default() },
         Config { max_trials: Some(120), precision: Some(0.005), table_trials: Some(30), ..Config::default() },
-        Config { max_trials: Some(150), refine: Some(refine(1_000_000)), ..Config::default() },
+        precise_for(Duration::from_secs(1000)),
         // Over before some are answered.
-        Config { max_trials: Some(150), refine: Some(refine(1)), ..Config::default() },
+        precise_for(Duration::from_nanos(1)),
+        Config { median_precision: None, ..precise_for(Duration::from_nanos(1)) },
     ]
     .into_iter()
     .enumerate()

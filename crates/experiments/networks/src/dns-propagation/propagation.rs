@@ -30,6 +30,13 @@ impl Moment {
         self.high_ns.unwrap_or(u64::MAX)
     }
 
+    /// Whether both may have been at the same moment. Both may have been before the call if nothing is known that is
+    /// later than the call.
+    fn may_equal(self, other: Self) -> bool {
+        let begins_before_end = |one: Self, other: Self| one.low_ns < other.until_ns().max(1);
+        begins_before_end(self, other) && begins_before_end(other, self)
+    }
+
     /// How likely it has come by then, if it may be anywhere in what is known of it.
     pub fn share_at(self, time_ns: u64) -> f64 {
         match self.high_ns {
@@ -209,9 +216,7 @@ fn fewest(strands: Vec<Replica>) -> Vec<Replica> {
     let mut replicas = with_common_moments(sure);
     let mut others = Vec::new();
     for strand in unsure {
-        let fits =
-            |one: &&mut Replica| strand.had.low_ns < one.had.until_ns() && one.had.low_ns < strand.had.until_ns();
-        match replicas.iter_mut().find(fits) {
+        match replicas.iter_mut().find(|one| one.had.may_equal(strand.had)) {
             Some(one) => one.share += strand.share,
             None => others.push(strand),
         }
@@ -227,7 +232,7 @@ fn with_common_moments(mut strands: Vec<Replica>) -> Vec<Replica> {
     for strand in strands {
         match replicas.last_mut() {
             // Those before end no later: what begins before the last one ends has its end in common with it.
-            Some(one) if strand.had.low_ns < one.had.until_ns() => {
+            Some(one) if strand.had.may_equal(one.had) => {
                 one.had.low_ns = one.had.low_ns.max(strand.had.low_ns);
                 one.share += strand.share;
             }

@@ -230,6 +230,20 @@ fn replicas_with_one_name_are_counted_by_their_moments_and_not_by_ports() {
     assert!(moments.iter().all(|(_, share, nsid)| (share - 0.5).abs() < 1e-9 && *nsid == Some(0)), "{moments:?}");
 }
 
+/// A port that was asked only before the call, and one that was first asked after it, may have asked the same replica.
+#[test]
+fn a_replica_that_had_it_before_the_call_is_one() {
+    let of_flow = |(flow, sent_ns): (usize, u64)| {
+        let answer = Some(Answered { received_ns: sent_ns + MS, says: Says::New, serial: None, nsid: None });
+        Asked { server: 0, flow, sent_ns, is_by_tcp: false, answer }
+    };
+    let asked = [(0, CALL_NS - 10 * MS), (1, CALL_NS + 10 * MS)].map(of_flow);
+    let [server] = &servers(&asked, 1, CALL_NS)[..] else { panic!("one") };
+    let [replica] = &server.replicas[..] else { panic!("{server:?}") };
+    assert_eq!(replica.had, Moment { low_ns: 0, high_ns: Some(0) });
+    assert!((replica.share - 1.0).abs() < 1e-9, "{replica:?}");
+}
+
 /// The curve is the share of replicas that have it, by flow, and as fine as the server is asked.
 #[test]
 fn the_curve_goes_up_by_steps() {

@@ -7,7 +7,9 @@ use ascertain_sys::testing;
 
 use super::*;
 use crate::command::{Input, OnFailure, Output, counters, metrics};
-use crate::experiment::{Accepts, Factor, Level, Status};
+use crate::experiment::{Accepts, Arm, Factor, Level, Point, Setup, Status};
+use crate::finding::{Remark, Work};
+use crate::now::Now;
 
 fn around(log: &Log, name: &str) -> NamedCommand {
     let note = |what: &str| Some(log.note(&format!("{what}-{name}")));
@@ -290,7 +292,7 @@ fn later_runs_are_as_they_were() {
     let experiment = CommandExperiment::new(shell(vec![command(&script.replace('\'', "\""))])).unwrap();
     let mut session = open(&experiment).unwrap();
     (0..3).for_each(|trial| drop(measure(&mut *session, 0, trial).unwrap()));
-    assert_eq!(log.read(), ["/memfd:out", "/dev/null", "/dev/null"]);
+    assert_eq!(log.read(), ["/memfd:out", "/dev/zero", "/dev/zero"]);
 
     let (path, go) = (log.path("left behind"), log.path("go"));
     let wait = format!("until test -e '{go}'; do sleep 0.01; done");
@@ -346,6 +348,47 @@ fn input_and_output_are_connected() {
     for trial in 0..2 {
         measure(&mut *session, 0, trial).unwrap();
         assert_eq!(fs::read_to_string(&to).unwrap(), "one\ntwo\n");
+    }
+}
+
+/// Stands for GNU grep and tar.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_command_that_recognises_dev_null_is_found_out() {
+    let line = "test /dev/stdout -ef /dev/null || head -c 1000000 /dev/zero >&2";
+    let remarks_with = |output: Output, line: &str| {
+        let experiment = CommandExperiment::new(CommandSet { output, ..shell(vec![command(line)]) }).unwrap();
+        let now = Now::new(vec![vec!["arm".into()]]);
+        let setup = Setup { now: now.clone(), ..Setup::default() };
+        let arm = Arm { variant: line.into(), point: Point::default() };
+        let mut session = experiment.open(&[arm], &setup).unwrap();
+        now.measures(0, 0, 0);
+        for trial in 0..2 {
+            measure(&mut *session, 0, trial).unwrap();
+        }
+        now.all_remarks()
+    };
+    let remarks = remarks_with(Output::Null, line);
+    let [(_, Remark::RecognisesNull { null, neutral })] = &remarks[..] else { panic!("{remarks:?}") };
+    assert!(neutral.read_bytes > null.read_bytes.map(|bytes| bytes + 900_000), "{remarks:?}");
+    assert_eq!(remarks_with(Output::Discard, line), []);
+    assert_eq!(remarks_with(Output::Null, "head -c 1000000 /dev/zero"), []);
+}
+
+#[test]
+fn less_work_is_told_from_noise() {
+    let work = |cpu_ms: u64, read_bytes| Work { cpu_ns: cpu_ms * 1_000_000, read_bytes };
+    for (null, neutral, is_other) in [
+        (work(1, Some(79)), work(1, Some(100)), true),
+        (work(1, Some(81)), work(1, Some(100)), false),
+        // More is read by chance, such as a configuration that the first run wrote.
+        (work(1, Some(100)), work(1, Some(50)), false),
+        // The CPU time of a short command varies.
+        (work(1, Some(100)), work(5, Some(100)), false),
+        (work(10, None), work(100, None), true),
+        (work(90, None), work(100, None), false),
+    ] {
+        assert_eq!(crate::command::experiment::is_other_work(null, neutral), is_other, "{null:?} {neutral:?}");
     }
 }
 
