@@ -1,6 +1,8 @@
 //! A bench, the examples, and runs that are stopped, in one test program.
 #![allow(missing_docs)]
 
+#[cfg(feature = "recorded")]
+mod baselines;
 mod bench;
 mod common;
 mod examples;
