@@ -145,7 +145,10 @@ fn page() -> anyhow::Result<()> {
         let (runs, page) = (format!("{folder}/{name}"), format!("{folder}/{name}.html"));
         tools::output_of(tools::release_binary()?, &[&arguments[..], &["-q", "--evidence", &runs]].concat())?;
         let run = fs::read_dir(&runs)?.next().context("the run left nothing")??.path();
-        let rows = fs::read_to_string(run.join("trials.jsonl"))?.lines().count();
+        let text = fs::read(run.join("run.json"))?;
+        let header: serde_json::Value = serde_json::from_slice(&text)?;
+        let points = header["outcome"]["points"].as_array().context("the run has no points")?;
+        let rows: u64 = points.iter().filter_map(|point| point["n"].as_u64()).sum();
         ensure!(rows >= least_rows, "{rows} rows are too few: `ascertain {}`", arguments.join(" "));
         let begun = Instant::now();
         tools::output_of(tools::release_binary()?, &["report", &run.to_string_lossy(), "-o", &page])?;

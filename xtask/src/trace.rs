@@ -1,10 +1,9 @@
 //! The recorded pairs of times of a busy machine that `bench power` replays.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use serde_json::Value;
 
 use crate::load::{Load, spin};
@@ -21,15 +20,16 @@ pub fn record() -> anyhow::Result<()> {
 fn record_under(about: &str, load: fn() -> Load, file: &str) -> anyhow::Result<()> {
     tools::release_binary()?;
     let (folder, command) = (tools::new_folder("xtask-trace")?, spin(1_000_000));
-    let options = ["compare", "-w", "10", "-r", PAIRS, "--evidence", &folder, "-n", "a", "-n", "b"];
+    let times = format!("{folder}/times.json");
+    let options =
+        ["compare", "-w", "10", "-r", PAIRS, "--no-evidence", "--export-json-1", &times, "-n", "a", "-n", "b"];
     let load = load();
     tools::output_of(tools::release_binary()?, &[&options[..], &[&command, &command]].concat())?;
     drop(load);
-    let run = fs::read_dir(&folder)?.next().context("no run was recorded")??;
-    let rows = fs::read_to_string(run.path().join("trials.jsonl"))?;
+    let times: Value = serde_json::from_slice(&fs::read(&times)?)?;
     let mut text =
         format!("# {}\n# wall time in ns of `spin 1000000` and of the same again: a pair a line\n", origin(about)?);
-    for [one, other] in pairs(&rows)? {
+    for [one, other] in pairs(&times)? {
         writeln!(text, "{one} {other}")?;
     }
     let path = tools::in_root(&format!("crates/stats/tests/data/{file}"));
@@ -48,17 +48,13 @@ fn origin(about: &str) -> anyhow::Result<String> {
 }
 
 /// The wall times of each trial in the order of the commands, whatever the order in which they were measured.
-fn pairs(rows: &str) -> anyhow::Result<Vec<[u64; 2]>> {
-    let mut trials: BTreeMap<u64, [Option<u64>; 2]> = BTreeMap::new();
-    for line in rows.lines() {
-        let row: Value = serde_json::from_str(line)?;
-        if row["metric"] != "wall" {
-            continue;
-        }
-        let trial = row["trial"].as_u64().context("no trial")?;
-        let wall_ns = row["value"].as_f64().context("no wall time")? as u64;
-        trials.entry(trial).or_default()[usize::from(row["variant"] == "b")] = Some(wall_ns);
-    }
-    let whole = trials.into_values().filter_map(|[one, other]| Some([one?, other?]));
-    Ok(whole.collect())
+fn pairs(exported: &Value) -> anyhow::Result<Vec<[u64; 2]>> {
+    let of_command = |index: usize| -> anyhow::Result<Vec<u64>> {
+        let times = exported["results"][index]["times"].as_array().context("no times")?;
+        let wall_ns = |time: &Value| Some((time.as_f64()? * 1e9).round() as u64);
+        times.iter().map(|time| wall_ns(time).context("no wall time")).collect()
+    };
+    let (one, other) = (of_command(0)?, of_command(1)?);
+    ensure!(one.len() == other.len(), "{} and {} times are not pairs", one.len(), other.len());
+    Ok(one.into_iter().zip(other).map(|(one, other)| [one, other]).collect())
 }

@@ -27,6 +27,21 @@ pub fn count(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A label of a run: a text of one line that is not the word for the latest run.
+///
+/// # Errors
+/// If it is another text.
+pub fn label(text: &str) -> Result<String, String> {
+    const LONGEST: usize = 100;
+    match text.trim() {
+        "" => Err("a label has at least one character".into()),
+        "latest" => Err(format!("`{text}` stands for the latest run; choose another label")),
+        label if label.contains(char::is_control) => Err("a label has no line breaks or control characters".into()),
+        label if label.chars().count() > LONGEST => Err(format!("a label has at most {LONGEST} characters")),
+        label => Ok(label.to_string()),
+    }
+}
+
 /// A share strictly between 0 and 1 that something has: `0.99`, `99%`, `1e-6`.
 ///
 /// # Errors

@@ -25,6 +25,7 @@ pub mod power;
 mod request;
 #[cfg(feature = "recorded")]
 mod resume;
+mod revision;
 mod run;
 #[cfg(feature = "recorded")]
 pub mod runs;

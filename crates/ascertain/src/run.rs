@@ -1,6 +1,6 @@
 //! From a plan and a request to a run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ascertain_engine::experiment::{Accepts, Experiment};
@@ -11,6 +11,7 @@ use ascertain_sys::interrupt::Stop;
 
 use crate::error::Error;
 use crate::request::{Ending, Request};
+use crate::revision;
 
 /// Where a run happens: what it may measure besides commands, where its evidence goes, and who hears of it.
 pub struct RunContext<'a> {
@@ -20,6 +21,8 @@ pub struct RunContext<'a> {
     pub evidence: Option<PathBuf>,
     /// The command line that `run.json` shows to readers. Bytes that are not UTF-8 are replaced.
     pub command_line: Vec<String>,
+    /// The label that `run.json` gets.
+    pub label: Option<String>,
     /// Ends it in order when somebody asks; by default signals do, where the program has them caught.
     pub stop: Stop,
     /// Hears of it between trials.
@@ -31,7 +34,7 @@ impl<'a> RunContext<'a> {
     pub fn new(observer: &'a mut dyn Observer) -> RunContext<'a> {
         let evidence = Some(ascertain_engine::evidence::runs_folder());
         let command_line = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-        RunContext { registry: &[], evidence, command_line, stop: Stop::default(), observer }
+        RunContext { registry: &[], evidence, command_line, label: None, stop: Stop::default(), observer }
     }
 }
 
@@ -65,7 +68,8 @@ impl Done {
     }
 }
 
-/// Carries out a plan with the context's experiments and the plan's own commands.
+/// Carries out a plan with the context's experiments and the plan's own commands. If evidence is kept, it has the git
+/// revision of the working directory, which is looked up before anything is measured.
 ///
 /// # Errors
 /// When the plan can't be carried out, or evidence can't be begun.
@@ -76,6 +80,8 @@ pub fn carry_out(request: Request, plan: Plan, context: RunContext) -> Result<Do
             runs,
             command_line: context.command_line,
             request: serde_json::to_value(&request).unwrap_or_default(),
+            label: context.label,
+            revision: revision::of_folder(Path::new(".")),
             known: Some(ascertain_engine::evidence::known_folder()),
         },
     };

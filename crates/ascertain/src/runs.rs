@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ascertain_engine::evidence::{self, Header};
+use ascertain_engine::evidence::{self, Header, Revision};
 use ascertain_engine::names::suggestion;
 use ascertain_engine::outcome::{Decision, Outcome, Verdict};
 use ascertain_engine::recorded::{self, State};
@@ -14,10 +14,11 @@ use serde::Deserialize;
 use crate::error::{Error, refused};
 
 /// The folder of a run: of the one that is named by its folder, a file of it, its name, or a beginning or end that
-/// only its name has; without a name, or as `latest`, of the latest. `runs` is the folder of runs.
+/// only its name has, or a label that only this run has; without a name, or as `latest`, of the latest. `runs` is the
+/// folder of runs.
 ///
 /// # Errors
-/// When there is no such run, or several fit the name.
+/// When there is no such run, or several fit the name or have the label.
 pub fn find(run: Option<&Path>, runs: &Path) -> Result<PathBuf, Error> {
     let all = all(runs);
     let Some(run) = run.filter(|run| *run != Path::new("latest")) else {
@@ -36,19 +37,42 @@ pub fn find(run: Option<&Path>, runs: &Path) -> Result<PathBuf, Error> {
     }
     let fits = |folder: &&PathBuf| name(folder).starts_with(&*asked) || name(folder).ends_with(&*asked);
     let fitting: Vec<&PathBuf> = all.iter().filter(fits).collect();
-    match fitting.as_slice() {
-        [one] => Ok((*one).clone()),
-        [] => {
+    if let [one] = fitting.as_slice() {
+        return Ok((*one).clone());
+    }
+    // Last, because this reads the `run.json` of every run.
+    let labelled: Vec<&PathBuf> = all.iter().filter(|folder| label(folder).as_deref() == Some(&*asked)).collect();
+    let newest_of = |several: &[&PathBuf]| {
+        let names: Vec<String> = several.iter().rev().take(5).map(|folder| name(folder)).collect();
+        names.join(", ")
+    };
+    match (labelled.as_slice(), fitting.as_slice()) {
+        ([one], _) => Ok((*one).clone()),
+        ([_, ..], _) => {
+            let (count, names) = (labelled.len(), newest_of(&labelled));
+            refused(format!("`{asked}` is the label of {count} runs: {names}; give the name of one"))
+        }
+        ([], []) => {
             let names: Vec<String> = all.iter().map(|folder| name(folder)).collect();
             let latest = || names.last().map(|latest| format!("; the latest is `{latest}`"));
             let hint = suggestion(&asked, names.iter().map(String::as_str)).or_else(latest).unwrap_or_default();
             refused(format!("there is no run `{asked}` in {}{hint}", runs.display()))
         }
-        several => {
-            let names: Vec<String> = several.iter().rev().take(5).map(|folder| name(folder)).collect();
-            refused(format!("`{asked}` fits {} runs: {}; give more of the name", several.len(), names.join(", ")))
+        ([], several) => {
+            let (count, names) = (several.len(), newest_of(several));
+            refused(format!("`{asked}` fits {count} runs: {names}; give more of the name"))
         }
     }
+}
+
+/// The label of a run, if it has one.
+fn label(folder: &Path) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Labelled {
+        label: Option<String>,
+    }
+    let text = files::read_regular(&folder.join("run.json"), u64::MAX).ok()?;
+    serde_json::from_slice::<Labelled>(&text).ok()?.label
 }
 
 /// The folders of all runs, the oldest first, and before them those that have been given names of their own.
@@ -74,6 +98,8 @@ pub(crate) struct Brief {
     schema: String,
     pub(crate) started: String,
     pub(crate) command_line: Vec<String>,
+    pub(crate) label: Option<String>,
+    pub(crate) revision: Option<Revision>,
     #[cfg(feature = "plot")]
     pub(crate) experiments: Vec<ExperimentBrief>,
     pub(crate) outcome: Option<OutcomeBrief>,
@@ -133,6 +159,12 @@ pub(crate) fn listed(below: &Path) -> Result<Vec<PathBuf>, Error> {
     }
     let all = all(below);
     if all.is_empty() { Err(Error::NoRun { folder: below.into() }) } else { Ok(all) }
+}
+
+/// The bytes of all runs in a folder of runs.
+#[must_use]
+pub fn total_bytes(runs: &Path) -> u64 {
+    all(runs).iter().map(|folder| size_bytes(folder)).sum()
 }
 
 /// The bytes of all files in a run's folder; a file that is gone by now has none.
@@ -203,6 +235,19 @@ mod tests {
         assert_eq!(find(folder.to_str()).unwrap(), folder, "a folder is taken as it is; reading it says what is wrong");
         let named = runs.path().join("named");
         assert_eq!(find(named.join("run.json").to_str()).unwrap(), named, "a file of a run is as good");
+        for (id, label) in [("aaaa", "v1.2"), ("cccc", "2026")] {
+            let text = format!("{{\"label\": \"{label}\"}}");
+            let run = super::find(Some(Path::new(id)), runs.path()).unwrap();
+            std::fs::write(run.join("run.json"), text).unwrap();
+        }
+        assert!(name(&find(Some("v1.2")).unwrap()).ends_with("aaaa"));
+        assert!(name(&find(Some("2026")).unwrap()).ends_with("cccc"), "the names of three runs begin so");
+        std::fs::copy(find(Some("aaaa")).unwrap().join("run.json"), named.join("run.json")).unwrap();
+        assert!(
+            message("v1.2").contains("is the label of 2 runs: 20261121T093000000Z-aaaa, named; give"),
+            "{}",
+            message("v1.2")
+        );
         assert!(super::find(None, &folder).unwrap_err().to_string().contains("there is no run in"));
     }
 }

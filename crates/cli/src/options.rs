@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use ascertain::arguments::{count, duration, margin, positive_share, share};
-use clap::ValueEnum;
+pub use ascertain::arguments::{count, duration, label, margin, positive_share, share};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Arg, ValueEnum};
 
 use crate::exports::Exports;
 
@@ -15,8 +15,7 @@ pub struct Common {
     /// The chance that any verdict of the run is wrong
     #[arg(long, value_name = "E", default_value = "0.001", value_parser = share, help_heading = "Judging")]
     pub error: f64,
-    /// Start no new trial after that long: `30s`, `2min` [default: 30 s, or where compare can't be decided
-    /// in that as long as it takes, up to 5 min; check: 165 s; run: 45 s for each experiment; calibrate-here: 10 s]
+    /// Start no new trial after this time: `30s`, `2min`
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Judging")]
     pub max_time: Option<Duration>,
     /// Start no new trial after that many
@@ -34,11 +33,20 @@ pub struct Common {
     /// Folder of runs to put this run's folder in, instead of ~/.local/state/ascertain/runs
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub evidence: Option<PathBuf>,
+    /// Label of this run: `history` shows it, and `report LABEL` and `continue LABEL` find the run by it
+    #[arg(long, value_name = "LABEL", value_parser = label, conflicts_with = "no_evidence", help_heading = "Output")]
+    pub label: Option<String>,
     /// Keep no evidence
     #[arg(long, conflicts_with = "evidence", help_heading = "Output")]
     pub no_evidence: bool,
     #[command(flatten)]
     pub exports: Exports,
+}
+
+/// Adds the command's own default to the help of an option that several commands have.
+pub fn with_default(arg: Arg, default: &str) -> Arg {
+    let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    arg.help(format!("{help} [default: {default}]"))
 }
 
 /// Options of every command that prints.

@@ -1,7 +1,9 @@
 //! From a request to what is printed: where evidence goes, Ctrl-C, progress.
 
+use std::path::Path;
+
 use anyhow::{Context, anyhow};
-use ascertain::{Done, Ending, Request, RunContext, Terms};
+use ascertain::{Done, Ending, Request, RunContext, Terms, runs};
 use ascertain_engine::claim::Judging;
 use ascertain_engine::command::Output;
 use ascertain_engine::evidence;
@@ -9,6 +11,7 @@ use ascertain_engine::finding::Reason;
 use ascertain_engine::outcome::{ClaimResult, Outcome, Verdict};
 use ascertain_engine::plan::{Config, Plan};
 use ascertain_engine::run::{Observer, Run};
+use ascertain_engine::unit::Unit;
 use ascertain_report::exports::{self, Purpose, Results};
 use ascertain_report::progress::{Line, Watching};
 use ascertain_report::terminal::Style;
@@ -37,7 +40,7 @@ pub fn carry_out((request, plan): (Request, Plan), common: &Common) -> anyhow::R
     let evidence = (!common.no_evidence).then(|| common.evidence.clone().unwrap_or_else(evidence::runs_folder));
     let carry_out = |observer: &mut dyn Observer| {
         let registry = ascertain_experiments::registry();
-        let context = RunContext { registry, evidence, ..RunContext::new(observer) };
+        let context = RunContext { registry, evidence, label: common.label.clone(), ..RunContext::new(observer) };
         Ok(ascertain::carry_out(request, plan, context)?)
     };
     let shown = (&common.display, common.explain);
@@ -129,6 +132,7 @@ pub fn with_observer(
     let run = &done.run;
     if let (Some(folder), false) = (&run.folder, quiet) {
         output::note(&format!("evidence: {}", folder.display()));
+        note_many_bytes(folder.parent().unwrap_or(folder));
     }
     for failure in &done.cleanup_failures {
         output::note(&format!("error: {failure}"));
@@ -153,6 +157,21 @@ pub fn with_observer(
     unexported.map_or_else(|| Ok(done.ending()), |unexported| Err(anyhow!(unexported)))
 }
 
+/// Names the command that deletes old runs if those in this folder take much space: nothing deletes them by itself.
+fn note_many_bytes(below: &Path) {
+    const MUCH: u64 = 1_000_000_000;
+    let bytes = runs::total_bytes(below);
+    if bytes > MUCH {
+        let mut words = vec!["ascertain", "history", "prune", "--keep", "50"];
+        let folder = below.to_string_lossy();
+        if below != evidence::runs_folder() {
+            words.extend(["--evidence", &folder]);
+        }
+        let size = Unit::Byte.human(bytes as f64);
+        output::note(&format!("the runs in {folder} take {size}; to delete old ones: {}", process::join(&words)));
+    }
+}
+
 /// What the interruption costs: what it cut off is kept, so that nobody can drop the slow ones.
 fn price(outcome: &Outcome) -> String {
     let is_cut_off = |reason: &Reason| matches!(reason, Reason::LeftOpen { has_met_limit: false, .. });
@@ -160,7 +179,7 @@ fn price(outcome: &Outcome) -> String {
         return String::new();
     };
     let noun = if claim.asked.judging == Judging::Order { "pair" } else { "trial" };
-    format!(", and takes a few {noun}s more: the one that was cut off counts against either answer")
+    format!(". The interrupted {noun} counts against either answer, so a few more {noun}s are needed")
 }
 
 /// The command that measures further; of a run that was to have so many trials, with twice as many.

@@ -118,6 +118,8 @@ fn header(run_id: &str, machine: &Machine) -> Header {
         ascertain_version: env!("CARGO_PKG_VERSION").into(),
         command_line: env::args().collect(),
         request: Default::default(),
+        label: None,
+        revision: None,
         machine: machine.clone(),
         experiments: vec![spec()],
         plan: Plan {

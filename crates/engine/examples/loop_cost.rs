@@ -71,7 +71,14 @@ fn main() {
         ("without evidence", Recording::None),
         (
             "with evidence",
-            Recording::New { runs: folder.clone(), command_line: Vec::new(), request: Default::default(), known: None },
+            Recording::New {
+                runs: folder.clone(),
+                command_line: Vec::new(),
+                request: Default::default(),
+                label: None,
+                revision: None,
+                known: None,
+            },
         ),
     ] {
         GAPS.with_borrow_mut(|(gaps, ended_ns)| (gaps.clear(), *ended_ns = 0).1);

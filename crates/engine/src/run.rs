@@ -52,6 +52,10 @@ pub enum Recording {
         command_line: Vec<String>,
         /// What was asked for beside the plan, for whoever goes on with it.
         request: serde_json::Value,
+        /// The label that the user gave it.
+        label: Option<String>,
+        /// The git revision of the folder in which it is started.
+        revision: Option<evidence::Revision>,
         /// The folder of what this user's state knows of runs, if it is to know of this one.
         known: Option<PathBuf>,
     },
@@ -325,7 +329,7 @@ fn open_evidence(
             let run_id = recorded.header.run_id.clone();
             Opened { writer: Some(writer), recorded: Some(recorded), run_id, unkept: None }
         }
-        Recording::New { runs, command_line, request, known } => {
+        Recording::New { runs, command_line, request, label, revision, known } => {
             let named = |id: &str| {
                 plan.claims.iter().any(|claim| claim.experiment == id)
                     || plan.tables.iter().any(|table| table.experiment == id)
@@ -339,6 +343,8 @@ fn open_evidence(
                 ascertain_version: env!("CARGO_PKG_VERSION").to_string(),
                 command_line: command_line.into_iter().map(|word| without_values(word, &hidden)).collect(),
                 request,
+                label,
+                revision,
                 machine: machine.clone(),
                 experiments: specs.filter(|spec| named(&spec.id)).cloned().collect(),
                 plan: recorded_plan,

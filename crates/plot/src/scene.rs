@@ -49,7 +49,7 @@ impl Scene {
         let x = Ruler::new(&plot.x, &plot.layers, Which::X, None);
         let mut y = Ruler::new(&plot.y, &plot.layers, Which::Y, clip.as_ref());
         if y.is_cut() && !y.axis.label.is_empty() {
-            y.axis.label += " (not from 0)";
+            y.axis.label += " (not starting at 0)";
         }
         Scene { plot, x, y }
     }

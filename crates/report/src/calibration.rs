@@ -87,8 +87,8 @@ impl Calibration {
             true => {
                 let seconds = *calculated_pairs as f64 / (*pairs as f64 / elapsed_s);
                 format!(
-                    "In {calculated_pairs} pairs, which take {seconds:.1} s (it is not calculated for more; a minute \
-                     has {minute_pairs} and shows smaller ones)"
+                    "In {calculated_pairs} pairs ({seconds:.1} s; a minute has {minute_pairs} pairs, which detect smaller \
+                     differences)"
                 )
             }
             false => format!("In a minute of pairs ({minute_pairs})"),
@@ -96,10 +96,10 @@ impl Calibration {
         let often = format!("{:.0} of 10 times, error {}", self.seen_share * 10.0, brief_odds(self.error));
         match self.seen_difference {
             Some(difference) => {
-                format!("{pairs_said}, a difference of {} would be seen ({often}).", percent(difference))
+                format!("{pairs_said}, a difference of {} is detected ({often}).", percent(difference))
             }
             None => format!(
-                "{pairs_said}, what would be seen ({often}) is a difference of more than {}, if any.",
+                "{pairs_said}, no difference of up to {} is detected ({often}).",
                 exact_percent(self.seen_difference_limit)
             ),
         }
@@ -156,7 +156,7 @@ mod tests {
                 "Two runs of the same command differ by ±2.1 % typically (median), by more than ±31 % in 1 of 20 \
                  pairs.",
                 "Neither was called faster than the other, which is right.",
-                "In a minute of pairs (3000), a difference of 0.46 % would be seen (8 of 10 times, error 0.001).",
+                "In a minute of pairs (3000), a difference of 0.46 % is detected (8 of 10 times, error 0.001).",
             ]
         );
     }
@@ -165,9 +165,9 @@ mod tests {
     fn what_is_wrong_not_calculated_or_not_seen_is_said() {
         let last = |calibration: Calibration| calibration.sentences().pop().unwrap();
         let capped = last(Calibration { minute_pairs: 3000, calculated_pairs: 2000, ..calibration() });
-        assert!(capped.starts_with("In 2000 pairs, which take 40.0 s (it is not calculated for more; "), "{capped}");
+        assert!(capped.starts_with("In 2000 pairs (40.0 s; a minute has 3000 pairs, "), "{capped}");
         let unseen = last(Calibration { seen_difference: None, ..calibration() });
-        assert!(unseen.contains("more than 100 %"), "{unseen}");
+        assert!(unseen.contains("no difference of up to 100 % is detected"), "{unseen}");
         let wrong = Calibration { decision: Some(Decision::Slower), ..calibration() }.sentences()[2].clone();
         assert!(wrong.contains("called slower, which is wrong") && wrong.contains("0.1 %"), "{wrong}");
         let one = Calibration { pairs: 1, ..calibration() }.sentences()[0].clone();

@@ -90,7 +90,7 @@ pub(crate) fn reason(reason: &Reason) -> String {
         Reason::Withdrawn { verdict, decision, trials } => {
             let said = decision.map_or_else(|| verdict.word(), Decision::word);
             format!(
-                "trials are not alike: after {trials} of them the answer was \u{201c}{said}\u{201d}, which later ones \
+                "it changed during the run: after {trials} trials the answer was \u{201c}{said}\u{201d}, which later ones \
                  contradict, so it is withdrawn"
             )
         }
@@ -145,9 +145,9 @@ fn all<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Option<String> {
 pub(crate) fn unlike(sign: &Unlike) -> String {
     let percent = |share: &f64| share * 100.0;
     match sign {
-        Unlike::NoneFits { of } => format!("trials are not alike: no one {} fits all of them", estimated(*of)),
+        Unlike::NoneFits { of } => format!("it changed during the run: no one {} fits all trials", estimated(*of)),
         Unlike::Left { of } => {
-            format!("trials are not alike: their {} left the interval that earlier trials allow", estimated(*of))
+            format!("it changed during the run: the {} left the interval that earlier trials allow", estimated(*of))
         }
         Unlike::Interferes { after_candidate, after_baseline } => format!(
             "what a trial ended with shows in the next one ({:.0} % won after a trial that ended with itself, {:.0} % \
@@ -157,10 +157,10 @@ pub(crate) fn unlike(sign: &Unlike) -> String {
         ),
         Unlike::Neighbours { correlation } => {
             let how = if *correlation > 0.0 { "alike" } else { "opposite" };
-            format!("neighbouring trials tend to come out {how} (lag-1 correlation {correlation:.2})")
+            format!("neighbouring trials tend to be {how} (lag-1 correlation {correlation:.2})")
         }
         Unlike::Drifts { early, late } => format!(
-            "it drifts: {:.1} % of the first half of the trials, {:.1} % of the second",
+            "it changed during the run: {:.1} % of the first half of the trials, {:.1} % of the second",
             percent(early),
             percent(late)
         ),

@@ -69,7 +69,8 @@ impl Judgement {
                 format!("Refuted: {seen}, so the rate is below {claimed}; wrong with a chance of at most {error}.")
             }
             _ => format!(
-                "Undecided: {seen}, too little to tell at error {} whether the rate is at least {claimed}.",
+                "Undecided: {seen}. That is too little to tell whether the rate is at least {claimed} with an error of at \
+                 most {}.",
                 brief_odds(self.error)
             ),
         }

@@ -131,15 +131,16 @@ impl Permutation {
         // What is as the null hypothesis has it is what most reshuffles do.
         let but = if self.observed == self.expected { "and" } else { "but" };
         let chance_or_null = if self.is_plain() { "chance" } else { "the null hypothesis" };
+        let by = if self.is_plain() { "By chance" } else { "Under the null hypothesis" };
         match (self.decision, self.error) {
-            (Decision::Different, None) => format!(
-                "Different: {seen}, and {reshuffles}, so {chance_or_null} is no explanation, wrong with a chance of \
-                 at most {}.",
-                odds(self.alpha)
-            ),
+            (Decision::Different, None) => {
+                format!(
+                    "Different: {seen}, and {reshuffles}. {by}, that has a probability of at most {}.",
+                    odds(self.alpha)
+                )
+            }
             (Decision::Different, Some(error)) => format!(
-                "Different: {seen}, and {reshuffles}, so the p-value is below {alpha}, wrong with a chance of at most \
-                 {}.",
+                "Different: {seen}, and {reshuffles}, so the p-value is below {alpha}; error at most {}.",
                 odds(error)
             ),
             (Decision::NotShown, None) => format!(
@@ -147,8 +148,8 @@ impl Permutation {
                  is no proof that it does."
             ),
             (Decision::NotShown, Some(error)) => format!(
-                "Not shown: {seen}, {but} {reshuffles}, so the p-value is above {alpha}, wrong with a chance of at \
-                 most {}; that is no proof that {chance_or_null} explains it.",
+                "Not shown: {seen}, {but} {reshuffles}, so the p-value is above {alpha} (error at most {}); that is \
+                 no proof that {chance_or_null} explains it.",
                 odds(error)
             ),
             (Decision::Undecided, _) => {
@@ -157,7 +158,7 @@ impl Permutation {
                     End::MaxTime => "the time was over",
                     End::MaxShuffles | End::Decided => "no more were to be made",
                 };
-                format!("Undecided: {seen}; {reshuffles} when {why}, too little to tell at the level {alpha}.")
+                format!("Undecided: {seen}; {reshuffles} when {why}. That is too little to tell at the level {alpha}.")
             }
         }
     }
@@ -178,7 +179,8 @@ impl Permutation {
             }
         };
         let p = match (self.p_anytime, self.error) {
-            (Some(p), _) => format!("at most {}, at whatever moment one stops (by betting)", brief_odds(p)),
+            (Some(p), _) if p >= 1.0 => "1, no evidence against the null hypothesis".into(),
+            (Some(p), _) => format!("at most {}, valid at any time of stopping (by betting)", brief_odds(p)),
             (None, Some(error)) => {
                 let of = |p, low| Figure::new(p, low, self.p_high, &[0.0, 1.0, self.alpha]);
                 let p = match self.exceedances {

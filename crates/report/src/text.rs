@@ -140,6 +140,17 @@ pub(crate) fn cut_middle(text: &str, columns: usize, ellipsis: char) -> String {
     format!("{start}{ellipsis}{}", end.chars().rev().collect::<String>())
 }
 
+/// The text in so many columns, cut behind a word, or within the first word if that alone is longer.
+pub(crate) fn cut_behind_word(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_string();
+    }
+    let kept = within(text.chars(), columns.saturating_sub(" …".width()));
+    let is_whole = text[kept.len()..].starts_with(' ');
+    let end = if is_whole { kept.len() } else { kept.rfind(' ').unwrap_or(kept.len()) };
+    format!("{} …", kept[..end].trim_end())
+}
+
 /// As many of the characters as fit into so many columns.
 fn within(chars: impl Iterator<Item = char>, columns: usize) -> String {
     let mut left = columns;
@@ -248,6 +259,10 @@ mod tests {
         assert_eq!(cut("naively", 5, '~'), "naiv~");
         assert_eq!(cut("a 数数数", 5, '…'), "a 数…");
         assert_eq!(cut("", 0, '…'), "");
+        assert_eq!(cut_behind_word("sort -n 'big file'", 18), "sort -n 'big file'");
+        assert_eq!(cut_behind_word("sort -n 'big file'", 17), "sort -n 'big …");
+        assert_eq!(cut_behind_word("sort -n 'big file'", 9), "sort -n …");
+        assert_eq!(cut_behind_word("/a/long/path", 5), "/a/ …");
     }
 
     #[test]

@@ -133,7 +133,7 @@ fn open(events: &[Event], pid: Option<Pid>) -> Vec<Result<OwnedFd, Error>> {
 fn refusal(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::ENXIO) => {
-            "this machine does not show such a counter, as most virtual machines do not"
+            "this machine has no such counter; most virtual machines have none"
         }
         Some(libc::EACCES | libc::EPERM) => {
             "perf_event_open is not permitted: CAP_PERFMON or a lower kernel.perf_event_paranoid would do, and in a \

@@ -37,6 +37,8 @@ fn compared(runs: [&Loaded; 2]) -> RunComparison {
             started: run.header.started.clone(),
             state: run.state,
             command_line: run.header.command_line.clone(),
+            label: run.header.label.clone(),
+            revision: run.header.revision.clone(),
         }),
         differences,
         points: points.into_iter().map(compared_point).collect(),

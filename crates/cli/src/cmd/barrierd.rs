@@ -17,12 +17,20 @@ use serde_json::{Value, json};
 use crate::options::{Display, Format};
 use crate::output;
 
+const EXAMPLES: &str = "\
+Examples:
+  sudo ascertain barrierd
+      Start the daemon
+  ascertain barrierd --status
+      Print what the running daemon knows";
+
 /// Tell programs when each CPU was last interrupted: a daemon, to be started by root
 ///
 /// It is the slow side of an asymmetric memory barrier (`ascertain_sync::barrierd`): whoever waits until each CPU has
 /// been interrupted, or is idle, needs no fence on the fast side. While nobody waits it sleeps. It runs until SIGTERM
 /// or Ctrl-C, as `nobody` with CAP_BPF alone. Exit code 4: this machine or user can't, or none is running.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The socket that programs connect to
     #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH)]

@@ -9,14 +9,22 @@ use ascertain_report::{calibration, sentence, terminal};
 
 use super::commands::command_line;
 use super::compare;
-use crate::options::{Common, Display, Format};
+use crate::options::{Common, Display, Format, with_default};
 use crate::{output, session};
+
+const EXAMPLES: &str = "\
+Examples:
+  ascertain calibrate-here
+      Measure the noise of starting a process
+  ascertain calibrate-here --max-time 1min -- gzip -kc big.txt
+      Measure the noise of a command of your own";
 
 /// How noisy this machine is, and what difference can be seen on it in a minute
 ///
 /// Compares a command with itself, which tells nothing of the command but what two runs of it differ by here. What a
 /// minute shows is found by judging minutes that are made up of these pairs and of a difference.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES, mut_arg("max_time", |arg| with_default(arg, "10 s")))]
 pub struct Args {
     #[command(flatten)]
     common: Common,

@@ -10,15 +10,23 @@ use ascertain_report::terminal::{self, Shown};
 
 use super::report;
 use crate::exit::{FAIL_ON, fail_on};
-use crate::options::{Common, Display, one_of};
+use crate::options::{Common, Display, one_of, with_default};
 use crate::output;
 use crate::session::{self, Printed};
+
+const EXAMPLES: &str = "\
+Examples:
+  ascertain check claims.toml
+      Judge the claims of a file
+  ascertain check --only sum. --max-time 2min
+      Judge the shipped claims whose id contains `sum.`";
 
 /// Judge a file of claims; without one, the shipped claims that this machine can run
 ///
 /// The sources' claims do not gate: that one is refuted here is a finding. A file of your own does:
 /// exit code 1 when a claim is refuted, 3 when one is undecided.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES, mut_arg("max_time", |arg| with_default(arg, "165 s")))]
 pub struct Args {
     /// Files of claims
     #[arg(value_name = "FILE")]

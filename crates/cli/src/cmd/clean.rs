@@ -18,6 +18,13 @@ use crate::output;
 /// What is in use is written to more often.
 const AT_REST: Duration = Duration::from_secs(60 * 60);
 
+const EXAMPLES: &str = "\
+Examples:
+  ascertain clean
+      Remove what is left among temporary files and in your zones
+  ascertain clean --give-up 48h ~/backups
+      Also abort transfers in this folder that stopped more than two days ago";
+
 /// Take away what commands that were killed have left: records in zones of yours, folders, files that are not whole
 ///
 /// Before `run dns-propagation` adds a record to a zone it notes so. What was noted by runs that are over is removed,
@@ -36,6 +43,7 @@ const AT_REST: Duration = Duration::from_secs(60 * 60);
 /// while its process holds the lock of its journal or note, which are in your state folder here; some network file
 /// systems do not tell other machines of locks.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Look in these for folders of runs, and through all below them for what `put` and `get` left, instead of where
     /// temporary files are

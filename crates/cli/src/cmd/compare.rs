@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 pub use ascertain::compare::USE_CASE;
-use ascertain::compare::{Compare, points};
+use ascertain::compare::{Compare, GATE_MARGIN, points};
 use ascertain::{Done, Ending, Request};
 use ascertain_engine::command::{self, CommandSet, NamedCommand, OnFailure};
 use ascertain_engine::experiment::Point;
@@ -14,15 +14,25 @@ use ascertain_sys::perf::Counter;
 
 use super::commands::Starting;
 use super::parameters::{self, Parameters};
-use crate::options::{Color, Common, Display, Word, count, margin, one_of, positive_share};
+use crate::options::{Color, Common, Display, Word, count, margin, one_of, positive_share, with_default};
 use crate::output;
 use crate::session::{self, Printed};
+
+const EXAMPLES: &str = "\
+Examples:
+  ascertain compare 'sort big.txt' 'sort --parallel=4 big.txt'
+      Compare two commands; the first one is the reference
+  ascertain compare --fail-if slower --margin 3% './main input' './branch input'
+      Exit with 1 if the second command is more than 3 % slower
+  ascertain compare -L threads 1,2,4 'sort --parallel={threads} big.txt'
+      Compare the values of a parameter";
 
 /// Which command is faster, and by how much
 ///
 /// The first command is the reference. All are measured in every trial, in a fresh random order, until
 /// each is decided: faster, slower, or undecided when the time is up.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES, mut_arg("max_time", |arg| with_default(arg, "30 s, or up to 5 min if a verdict needs that")))]
 pub struct Args {
     /// The commands
     #[arg(required = true, value_name = "COMMAND")]
@@ -133,6 +143,12 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     output::note_undrawn(args.plot, display);
     let asked = args.request()?;
     note_uncounted(&asked.1);
+    if args.fail_if.is_some() && args.margin.is_none() && !display.quiet {
+        let margin = GATE_MARGIN * 100.0;
+        output::note(&format!(
+            "--fail-if without --margin: differences of up to {margin} % pass; --margin 0 allows none"
+        ));
+    }
     session::carry_out(asked, &common)
 }
 

@@ -6,8 +6,18 @@ use clap::builder::PossibleValuesParser;
 
 use crate::output;
 
+const EXAMPLES: &str = "\
+Examples:
+  ascertain completions bash >>~/.bash_completion
+      Install completions for bash
+  ascertain completions zsh >~/.zfunc/_ascertain
+      Install completions for zsh, if ~/.zfunc is in its fpath
+  ascertain completions fish >~/.config/fish/completions/ascertain.fish
+      Install completions for fish";
+
 /// Print a completion script for a shell; in bash and zsh it knows experiments and claims too
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The shell
     shell: clap_complete::Shell,

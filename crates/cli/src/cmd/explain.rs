@@ -17,8 +17,16 @@ use crate::output;
 /// The name and version of the schema of `explain --format json`, which has an `experiment` or a `claim`.
 const SCHEMA: &str = "ascertain.explanation/1";
 
+const EXAMPLES: &str = "\
+Examples:
+  ascertain explain sum
+      Explain an experiment: its question, its method and its claims
+  ascertain explain sum.kahan-avx512-8x-naive
+      Explain a claim: its source, and how it is tested";
+
 /// Explain an experiment or a claim
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The id of an experiment or a claim
     id: String,

@@ -12,10 +12,18 @@ use ascertain_report::history::{comparison, list, prune, trend};
 use crate::options::{Display, count, duration};
 use crate::{exports, output};
 
+const EXAMPLES: &str = "\
+Examples:
+  ascertain history
+      List the latest runs
+  ascertain history prune --keep 50 --dry-run
+      List the runs that would be deleted, all but the latest 50";
+
 /// The runs there are; how a figure went from run to run; two runs side by side; which to delete
 ///
 /// Without a subcommand: the latest runs.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
     #[command(subcommand)]
@@ -43,8 +51,14 @@ struct Shared {
     display: Display,
 }
 
+const LIST_EXAMPLES: &str = "\
+Examples:
+  ascertain history list --runs 5
+      List the latest five runs";
+
 /// The group has a name of its own, as that of the subcommands' options is taken.
 #[derive(clap::Args)]
+#[command(after_help = LIST_EXAMPLES)]
 #[group(id = "list")]
 struct ListArgs {
     /// So many runs, the latest
@@ -54,8 +68,16 @@ struct ListArgs {
     shared: Shared,
 }
 
+const TREND_EXAMPLES: &str = "\
+Examples:
+  ascertain history trend compare --ratio 'sleep 0.011/sleep 0.010'
+      Follow the ratio of two commands over the runs
+  ascertain history trend sum --variant kahan --at elements=187500
+      Follow the median of a variant of an experiment";
+
 /// How a figure went from run to run: a metric's median, or the ratio of two variants within each run
 #[derive(clap::Args)]
+#[command(after_help = TREND_EXAMPLES)]
 struct TrendArgs {
     /// The experiment; runs of commands are `compare` and `slo`
     #[arg(value_name = "EXPERIMENT")]
@@ -83,12 +105,18 @@ struct TrendArgs {
     shared: Shared,
 }
 
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  ascertain history compare v1.1 v1.2
+      Compare the runs with these labels";
+
 /// Two runs side by side: medians, verdicts, and what differs in machine, version and options
 ///
 /// Nothing is concluded of the difference: trials are paired within a run, not between runs.
 #[derive(clap::Args)]
+#[command(after_help = COMPARE_EXAMPLES)]
 struct CompareArgs {
-    /// A run's folder, its name, a beginning or end that only its name has, or `latest`
+    /// A run's folder, its name, a beginning or end that only its name has, its label, or `latest`
     #[arg(value_name = "RUN1")]
     first: PathBuf,
     /// The run to hold against it
@@ -98,11 +126,19 @@ struct CompareArgs {
     shared: Shared,
 }
 
+const PRUNE_EXAMPLES: &str = "\
+Examples:
+  ascertain history prune --keep 50 --dry-run
+      List the runs that would be deleted, all but the latest 50
+  ascertain history prune --older-than 30d
+      Delete the runs that are older than 30 days";
+
 /// Delete old runs
 ///
 /// Whole folders, and only such as have the name that a run is given and a `run.json`: a folder that you have
 /// renamed stays. So does a run that is being written.
 #[derive(clap::Args)]
+#[command(after_help = PRUNE_EXAMPLES)]
 #[group(id = "which", required = true, multiple = true, args = ["keep", "older_than"])]
 struct PruneArgs {
     /// Keep the latest N

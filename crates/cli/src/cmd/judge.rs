@@ -10,11 +10,17 @@ use crate::exit::FAIL_ON;
 use crate::options::{Display, Word, one_of, share};
 use crate::output;
 
+const EXAMPLES: &str = "\
+Examples:
+  ascertain judge 3972/4000 --at-least 98%
+      Judge a count of 3,972 successes in 4,000 trials";
+
 /// Judge a count of successes that exists: `ascertain judge 3972/4000 --at-least 98%`
 ///
 /// Call it as often as you like while a count grows: a verdict is wrong with at most the stated error,
 /// however often one looks. Exit code 0: holds; 1: refuted; 3: undecided, go on counting.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Successes and trials, S/N
     #[arg(value_name = "S/N", value_parser = tally)]

@@ -20,8 +20,16 @@ use crate::output;
 /// The name and version of the schema of `list --format json`.
 const SCHEMA: &str = "ascertain.list/1";
 
+const EXAMPLES: &str = "\
+Examples:
+  ascertain list
+      List all experiments, in a line or two each
+  ascertain list sum
+      List the variants and the levels of one experiment";
+
 /// What there is: experiments, their variants, what each needs, and whether this machine can
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The experiments to list in whole, with their variants and levels; without one, all in a line or two
     #[arg(value_name = "EXPERIMENT")]

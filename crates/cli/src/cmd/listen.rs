@@ -18,11 +18,19 @@ const TOKEN: &str = "ASCERTAIN_LISTEN_TOKEN";
 /// Where nobody says another one.
 const PORT: u16 = 5200;
 
+const EXAMPLES: &str = "\
+Examples:
+  ascertain listen --on 192.0.2.1
+      Listen on one address of this machine
+  ascertain listen --on '[2001:db8::1]:5300' --max-bytes 10GB
+      Listen on another port, and limit the traffic";
+
 /// Be the far side of `run link-throughput`, on the machine to which a network is measured
 ///
 /// It prints the command for the other machine, and serves who knows the token, one at a time, until SIGTERM or Ctrl-C;
 /// then it prints what it served. Whoever can read the line on the way can read the token.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Where to listen: an address of this machine, with a port if that is not to be 5200. `0.0.0.0` and `::` are all
     /// that it has, where one is to be named for UDP if there are several; port 0 is one that nobody uses

@@ -12,10 +12,16 @@ use clap_mangen::roff::{Roff, bold, roman};
 use crate::exit::meanings;
 use crate::output;
 
+const EXAMPLES: &str = "\
+Examples:
+  ascertain man | man -l -
+      Show the manual page
+  ascertain man --dir ~/.local/share/man/man1
+      Install the pages of all commands";
+
 /// Print the manual page, or write one for each subcommand
-///
-/// `ascertain man | man -l -` shows it; `ascertain man --dir ~/.local/share/man/man1` installs all of them.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Write ascertain.1, and ascertain-SUBCOMMAND.1 for each subcommand, to this folder
     #[arg(long, value_name = "DIR")]
@@ -49,7 +55,7 @@ const FILES: &[(&str, &str)] = &[
         "the evidence of every run, a folder each; below XDG_STATE_HOME where that is set",
     ),
     ("run.json", "in a run's folder: machine, plan, seed and outcome"),
-    ("trials.jsonl", "every observation, written while the run goes on"),
+    ("trials.jsonl", "every observation, written while the run goes on; emptied when trials.parquet has all of them"),
     ("trials.parquet", "the same at its end"),
 ];
 
@@ -79,6 +85,16 @@ fn page(command: &Command) -> anyhow::Result<String> {
     man.render_options_section(&mut page)?;
     if command.has_subcommands() {
         man.render_subcommands_section(&mut page)?;
+    }
+    let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    if let Some(examples) = help.strip_prefix("Examples:\n") {
+        // Without filling: a line of an example is a line of the page.
+        let mut roff = Roff::new();
+        roff.control("SH", ["EXAMPLES"]).control("nf", []);
+        for line in examples.lines() {
+            roff.text([roman(line)]);
+        }
+        roff.control("fi", []).to_writer(&mut page)?;
     }
     let codes = meanings().map(|(code, meaning)| (code.to_string(), meaning));
     section("EXIT STATUS", codes.iter().map(|(code, meaning)| (code.as_str(), *meaning))).to_writer(&mut page)?;

@@ -30,6 +30,20 @@ const CREDENTIALS: &str = "Credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_
     AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT with AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN; \
     GOOGLE_APPLICATION_CREDENTIALS or gcloud's login. The guide has all of them.";
 
+const PUT_EXAMPLES: &str = "\
+Examples:
+  ascertain put backup.tar s3://bucket/backups/
+      Upload a file, under its own name
+  ascertain put --dry-run --exclude '*.tmp' photos s3://bucket/photos
+      List the files of a folder that would be uploaded";
+
+const GET_EXAMPLES: &str = "\
+Examples:
+  ascertain get s3://bucket/backups/backup.tar .
+      Download a file into this folder
+  ascertain get --skip-unchanged s3://bucket/photos/ photos
+      Download everything that is new or has changed";
+
 /// Put files into a store, in blocks, as fast as the link and the store go
 ///
 /// A few of the first blocks find out what the link is like; what is planned then is said, followed, and planned again
@@ -39,7 +53,7 @@ const CREDENTIALS: &str = "Credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_
 /// `put a.txt s3://b/p` makes `p`, and `put a.txt s3://b/p/` makes `p/a.txt`. `put dir s3://b/p` makes `p/x` of
 /// `dir/x`, with slashes or without.
 #[derive(clap::Args)]
-#[command(after_long_help = CREDENTIALS)]
+#[command(after_help = PUT_EXAMPLES, after_long_help = format!("{PUT_EXAMPLES}\n\n{CREDENTIALS}"))]
 pub struct Put {
     /// Files and folders; `-` is standard input; a pipe is read to its end, as that is
     #[arg(value_name = "SOURCE", required = true, value_hint = ValueHint::AnyPath)]
@@ -62,7 +76,7 @@ pub struct Put {
 ///
 /// `get s3://b/p to` makes `to`, or `to/p` where `to` is a folder. `get s3://b/p/ to` makes `to/x` of each `p/x`.
 #[derive(clap::Args)]
-#[command(after_long_help = CREDENTIALS)]
+#[command(after_help = GET_EXAMPLES, after_long_help = format!("{GET_EXAMPLES}\n\n{CREDENTIALS}"))]
 pub struct Get {
     /// s3://BUCKET/NAME, gs://BUCKET/NAME, az://CONTAINER/NAME, https://… or a path; with a slash at its end everything
     /// whose name begins so

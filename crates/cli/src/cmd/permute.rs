@@ -25,6 +25,13 @@ use ascertain_sys::standard;
 use crate::options::{Display, Word, count, duration, one_of, share};
 use crate::{output, session};
 
+const EXAMPLES: &str = "\
+Examples:
+  ascertain permute before.csv after.csv
+      Test whether the means of two files of numbers differ
+  ascertain permute --statistic p99 --column time before.csv after.csv
+      Compare the 99th percentiles of a column";
+
 /// Test whether samples that exist already differ by more than chance: `ascertain permute A.csv B.csv`
 ///
 /// Deals the values out anew, again and again, and counts how often the samples then differ as much as they do: exact
@@ -34,6 +41,7 @@ use crate::{output, session};
 /// RUN or RUN:ARM, where RUN is a run's folder or its name below the folder of runs. Differences are the second
 /// sample's less the first's.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The samples, two or more: files, `FILE:COLUMN` for a column of one, or with --metric arms of runs
     #[arg(value_name = "SAMPLE", required = true, num_args = 2..)]

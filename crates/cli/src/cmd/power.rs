@@ -10,11 +10,19 @@ use ascertain_report::progress::Line;
 use crate::options::{Display, positive_share, share};
 use crate::{exports, output};
 
+const EXAMPLES: &str = "\
+Examples:
+  ascertain power --at-least 98% --true 99%
+      Predict how many trials a claim needs if the true rate is 99 %
+  ascertain power --compare --true 75%
+      Predict how many pairs `compare` needs if one command wins 75 % of them";
+
 /// How many trials it will take: the chance of each verdict, by the true rate, exactly
 ///
 /// Nothing is measured. `ascertain power --at-least 98%` asks of a claim, `--compare` of two commands: how many
 /// pairs does it take to see that one is faster, when it wins so many of them?
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 #[group(id = "question", required = true, multiple = false, args = ["at_least", "compare"])]
 pub struct Args {
     /// The claim: the rate of success is at least this

@@ -28,13 +28,23 @@ const SEVERAL: &str = "ascertain-report.html";
 /// So many plots are named to whoever asks for one that is not there.
 const FEW: usize = 12;
 
+const EXAMPLES: &str = "\
+Examples:
+  ascertain report
+      Make the page of the latest run, in the run's folder
+  ascertain report v1.1 v1.2 --output both.html
+      Put two runs side by side on one page
+  ascertain report latest --only refuted
+      Print the refuted claims of the latest run as sentences";
+
 /// Make the HTML report of a run, or of several side by side; or print a run's verdicts
 ///
 /// One file that opens offline. It is made from the run's evidence alone, also of a run that was killed or is
 /// still going on.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Runs: a run's folder, its name, or a beginning or end that only its name has; without one, the latest
+    /// Runs: a run's folder, its name, a beginning or end that only its name has, or its label; without one, the latest
     #[arg(value_name = "RUN")]
     runs: Vec<PathBuf>,
     /// File to write, or `-` for standard output [default: report.html in the run's folder; of several runs:

@@ -11,7 +11,6 @@ use ascertain_engine::evidence::{self, Header};
 use ascertain_engine::outcome::Gate;
 use ascertain_engine::run::Observer;
 use ascertain_report::terminal::escape_controls;
-use ascertain_sys::interrupt::Stop;
 
 use super::commands::{Variables, variables};
 use super::{check, compare, run, slo};
@@ -20,13 +19,21 @@ use crate::exports::Exports;
 use crate::options::{Display, count, duration, one_of};
 use crate::{output, session};
 
+const EXAMPLES: &str = "\
+Examples:
+  ascertain continue
+      Resume the latest run
+  ascertain continue --max-time 5min v1.2
+      Measure for five more minutes in the run with the label v1.2";
+
 /// Go on with a run from its evidence: what is undecided is measured further
 ///
 /// The run's error budget stays what it was: continuing spends nothing, where starting anew would. Tables, gates
 /// and exit codes are those of the command that started it: `compare --fail-if slower` fails as it would have.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The run's folder, or its name, or a beginning or end that only its name has; without one, the latest of
+    /// The run's folder, its name, a beginning or end that only its name has, or its label; without one, the latest of
     /// this program's
     run: Option<PathBuf>,
     /// Time for the continuation; without it, as much as the run had
@@ -75,8 +82,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let purpose = request.purpose(&plan);
     let carry_out = |observer: &mut dyn Observer| {
         let registry = ascertain_experiments::registry();
-        let context =
-            RunContext { registry, evidence: None, command_line: Vec::new(), stop: Stop::default(), observer };
+        let context = RunContext { registry, evidence: None, ..RunContext::new(observer) };
         going_on.carry_out(request, context).map_err(|error| match error {
             Error::Command(CommandError::MissingValue(name)) => {
                 anyhow!("the run did not record the value of {name}: give it again with --env {name}=VALUE")

@@ -21,15 +21,23 @@ use ascertain_sys::machine::{self, Machine};
 
 use super::report;
 use crate::exit::{FAIL_ON, fail_on};
-use crate::options::{Common, Display, count, one_of};
+use crate::options::{Common, Display, count, one_of, with_default};
 use crate::output;
 use crate::session::{self, Printed};
 
 /// Enough for medians with narrow intervals on a noisy machine.
 const TABLE_TRIALS: u64 = 100;
 
+const EXAMPLES: &str = "\
+Examples:
+  ascertain run sum
+      Measure an experiment and judge the shipped claims about it
+  ascertain run sum --at elements=1Ki,64Ki --variants naive,kahan
+      Measure two of its variants at two sizes";
+
 /// Run experiments: their tables, and the shipped claims about them
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES, mut_arg("max_time", |arg| with_default(arg, "45 s for each experiment")))]
 pub struct Args {
     /// The experiments; `ascertain list` names them
     #[arg(required = true, value_name = "EXPERIMENT")]
@@ -211,10 +219,11 @@ fn beyond(tables: &[Table], claims: &[Claim]) -> Option<String> {
     let adds = |claim: &&Claim| claim.arms().iter().any(|arm| !of_table(claim, arm));
     let of = match (claims.iter().filter(adds).count(), claims.len()) {
         (0, _) => return None,
-        (1, 1) => "the claim".to_string(),
-        (count, all) => format!("{count} of {all} claims"),
+        (1, 1) => "the claim needs".to_string(),
+        (1, all) => format!("1 of {all} claims needs"),
+        (count, all) => format!("{count} of {all} claims need"),
     };
-    Some(format!("for {of} more is measured than the table has; --no-claims leaves that out"))
+    Some(format!("{of} levels that are not in the table and are measured too; --no-claims leaves them out"))
 }
 
 /// The experiment with this id.

@@ -15,15 +15,23 @@ use ascertain_sys::process;
 
 use super::commands::{Starting, command_line, is_shell};
 use crate::exit::{FAIL_ON, fail_on};
-use crate::options::{Common, Display, duration, one_of, share};
+use crate::options::{Common, Display, duration, one_of, share, with_default};
 use crate::output;
 use crate::session::{self, Printed};
+
+const EXAMPLES: &str = "\
+Examples:
+  ascertain slo --at-least 99% --within 50ms -- curl -fsS localhost:8080
+      Check that at least 99 % of requests succeed within 50 ms
+  ascertain slo --at-least 95% --require 'memory_peak <= 50 MB' -- ./app input
+      Set a limit on something other than the time";
 
 /// Does a command succeed, and in time, often enough
 ///
 /// A success is an exit with 0 that keeps to every bound. The verdict is about the share of successes
 /// while it was measured: exit code 0: it is at least what is asked; 1: it is not; 3: the time was up.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES, mut_arg("max_time", |arg| with_default(arg, "30 s, plus four times --spread")))]
 pub struct Args {
     /// The share of observations that must succeed: `99%`
     #[arg(long, value_name = "SHARE", value_parser = share)]

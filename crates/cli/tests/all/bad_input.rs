@@ -95,6 +95,8 @@ const CASES: &[(&[&str], i32, &str)] = &[
     (&["explain", "sum.two"], 2, "`; `ascertain list sum` has all"),
     (&["explain", "zebra"], 2, "`ascertain list sum` the claims about one"),
     (&["slo", "--at-least", "95%", "curl", "-fsS"], 2, "tip: put `--` before the command"),
+    (&["bench"], 2, "tip: `cargo bench` runs"),
+    (&["compare", "true", "true", "--export-html", "x.html"], 2, "tip: `ascertain report` makes"),
     (&["check", "no-such-file.toml"], 2, "no-such-file.toml"),
     (&["permute", "no-such-file.csv", "b.csv"], 2, "`no-such-file.csv` can't be opened"),
     (&["permute", "--metric", "wall", "no-such-run", "x"], 2, "no-such-run"),

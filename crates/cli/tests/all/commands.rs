@@ -282,7 +282,7 @@ fn levels_that_are_asked_for_are_all_that_is_measured() {
     assert_eq!(here.json()["claims"].as_array().unwrap().len(), 2, "{}", here.stdout);
     let all = at(&[]);
     assert_eq!(all.json()["claims"].as_array().unwrap().len(), 3);
-    let more = "for 1 of 3 claims more is measured than the table has; --no-claims leaves that out";
+    let more = "1 of 3 claims needs levels that are not in the table and are measured too; --no-claims leaves them out";
     assert!(all.stderr.contains(more), "{}", all.stderr);
 }
 

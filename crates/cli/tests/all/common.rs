@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use ascertain_engine::evidence::Writer;
 use serde_json::Value;
 
 /// The result of one run of the binary.
@@ -70,4 +71,10 @@ pub fn write_script(path: &Path, text: &str) {
     let mut child = shell.spawn().unwrap();
     child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     assert!(child.wait().unwrap().success(), "{path:?}");
+}
+
+/// The JSON lines of a run that has ended, which are in its folder again from now on, as while it is continued.
+pub fn restored_lines(run: &Path) -> String {
+    drop(Writer::resume(run, None).unwrap());
+    std::fs::read_to_string(run.join("trials.jsonl")).unwrap()
 }

@@ -1,5 +1,6 @@
 //! `ascertain compare` on real programs.
 
+use ascertain_sys::testing::left_out;
 use serde_json::Value;
 
 use crate::common::{MANY_FAULTS, ascertain, runs};
@@ -55,6 +56,20 @@ fn gates_have_their_exit_codes() {
     assert_eq!(gate(&["--fail-if", "slower", "--margin", "5%", MANY_FAULTS, "true"]), Some(0));
     assert_eq!(gate(&["--fail-if", "slower", "--max-trials", "3", "true", MANY_FAULTS]), Some(3));
     assert_eq!(gate(&["-i", "-r", "3", "true", "false"]), Some(0));
+}
+
+/// A change that changes nothing passes by the gate's own margin, and not if any difference matters.
+#[test]
+fn a_gate_has_a_margin_of_its_own() {
+    let state = tempfile::tempdir().unwrap();
+    let common = ["compare", "--no-evidence", "--metric", "memory_peak", "--max-trials", "100", "--fail-if", "slower"];
+    let gate = |arguments: &[&str]| ascertain(state.path(), &[&common, arguments, &["true", "true"]].concat());
+    let passed = gate(&[]);
+    assert_eq!(passed.code, Some(0), "{}", passed.stdout);
+    assert!(passed.stderr.contains("differences of up to 3 % pass; --margin 0 allows none"), "{}", passed.stderr);
+    let strict = gate(&["--margin", "0"]);
+    assert_eq!(strict.code, Some(3), "{}", strict.stdout);
+    assert!(!strict.stderr.contains("--margin"), "{}", strict.stderr);
 }
 
 #[test]
@@ -230,6 +245,29 @@ fn output_that_fills_a_pipe_and_input_from_a_file() {
         assert_eq!(ran.code, Some(0), "{output}: {}", ran.stderr);
     }
     assert_eq!(std::fs::metadata(state.path().join("out")).unwrap().len(), 1 << 20);
+}
+
+/// GNU grep stops at its first match if its output is `/dev/null`.
+#[test]
+#[cfg(target_os = "linux")]
+fn grep_does_its_work_unless_its_output_is_dev_null() {
+    let version = std::process::Command::new("grep").arg("--version").output();
+    if !version.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains("GNU grep")) {
+        return left_out("this is not GNU grep");
+    }
+    let state = tempfile::tempdir().unwrap();
+    std::fs::write(state.path().join("lines"), "line\n".repeat(1 << 20)).unwrap();
+    let remarks = |output: &[&str]| {
+        let arguments = ["compare", "--no-evidence", "--format", "json", "-r", "2"];
+        let commands = ["grep -c '' lines", "wc -l lines"];
+        ascertain(state.path(), &[&arguments[..], output, &commands].concat()).json()["remarks"].clone()
+    };
+    assert_eq!(remarks(&[]), Value::Null);
+    let remarks = remarks(&["--output", "null"]);
+    let [remark] = &remarks.as_array().unwrap()[..] else { panic!("{remarks}") };
+    assert_eq!(remark["variant"], "grep -c '' lines");
+    let (null, neutral) = (&remark["remark_code"]["null"], &remark["remark_code"]["neutral"]);
+    assert!(null["read_bytes"].as_u64() < neutral["read_bytes"].as_u64(), "{remark}");
 }
 
 #[test]

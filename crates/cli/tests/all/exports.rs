@@ -302,7 +302,11 @@ fn manual_pages_name_every_option_and_code() {
     for kind in ALL {
         assert!(compare.contains(&format!("\\-\\-export\\-{}", kind.replace('-', "\\-"))), "{kind}: {compare}");
     }
-    assert!(read(state.path(), "ascertain-judge.1").contains("EXIT STATUS"));
+    let judge = read(state.path(), "ascertain-judge.1");
+    assert!(
+        judge.contains("EXIT STATUS") && judge.contains(".SH EXAMPLES\n.nf\n  ascertain judge 3972/4000"),
+        "{judge}"
+    );
     let wrong = ascertain(state.path(), &["man", "--dir", "ascertain.1/folder"]);
     assert!(wrong.code == Some(2) && wrong.stderr.contains("ascertain.1/folder"), "{}", wrong.stderr);
 }

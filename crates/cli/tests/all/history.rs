@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -100,13 +101,57 @@ fn the_list_has_every_run_whatever_became_of_it() {
     assert_eq!(runs.history(&["--format", "markdown"]).stdout.lines().count(), 7);
 }
 
+#[test]
+fn a_run_has_its_label_and_the_revision_of_its_folder() {
+    let state = tempfile::tempdir().unwrap();
+    let git = |arguments: &[&str]| {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]);
+        git.args(arguments).current_dir(state.path()).output().is_ok_and(|ran| ran.status.success())
+    };
+    let compare = |label: &[&str]| {
+        let measured = ascertain(state.path(), &[&["compare", "-q", "-r", "2", "true", "true"], label].concat());
+        assert_eq!((measured.code, measured.stderr.contains("git")), (Some(0), false), "{}", measured.stderr);
+    };
+    compare(&["--label", " v1.1 "]);
+    let has_git = git(&["init", "--quiet"]);
+    fs::write(state.path().join("tracked"), "1").unwrap();
+    let has_git = has_git && git(&["add", "tracked"]) && git(&["commit", "--quiet", "-m", "first"]);
+    fs::write(state.path().join("tracked"), "2").unwrap();
+    compare(&["--label", "v1.2"]);
+    compare(&[]);
+    let runs = ascertain(state.path(), &["history", "--format", "json"]).json()["runs"].clone();
+    let labels: Vec<&Value> = (0..3).map(|index| &runs[index]["label"]).collect();
+    assert_eq!(labels, [&Value::Null, &"v1.2".into(), &"v1.1".into()]);
+    assert_eq!(runs[2]["revision"], Value::Null, "the folder was in no repository");
+    if has_git {
+        assert_eq!(runs[0]["revision"]["dirty"], true);
+        let commit = runs[0]["revision"]["commit"].as_str().unwrap();
+        let text = ascertain(state.path(), &["history"]).stdout;
+        assert!(text.contains(&format!("{}-dirty", &commit[..10])) && text.contains("v1.2"), "{text}");
+    }
+    let path = ascertain(state.path(), &["report", "-q", "v1.2"]).stdout;
+    assert!(path.contains(runs[1]["id"].as_str().unwrap()), "{path}");
+    let continued = ascertain(state.path(), &["continue", "-q", "--max-trials", "3", "v1.2"]);
+    assert_eq!(continued.code, Some(0), "{}", continued.stderr);
+    let compared = ascertain(state.path(), &["history", "compare", "v1.1", "v1.2", "--format", "json"]).json();
+    assert_eq!((&compared["runs"][0]["label"], &compared["runs"][1]["label"]), (&"v1.1".into(), &"v1.2".into()));
+    compare(&["--label", "v1.1"]);
+    let several = ascertain(state.path(), &["report", "v1.1"]);
+    assert!(several.code == Some(2) && several.stderr.contains("label of 2 runs"), "{}", several.stderr);
+    for (label, message) in [("", "at least one"), ("latest", "the latest run"), ("a\nb", "line breaks")] {
+        let refused = ascertain(state.path(), &["compare", "true", "true", "--label", label]);
+        assert!(refused.code == Some(2) && refused.stderr.contains(message), "{}", refused.stderr);
+    }
+}
+
 /// A run that ended, was continued, and was killed before it wrote another outcome.
 #[test]
 fn a_run_that_was_killed_while_it_was_continued_is_known() {
     let runs = Runs::new();
     let folder = &runs.folders()[2];
     let path = folder.join("trials.jsonl");
-    let lines = fs::read_to_string(&path).unwrap();
+    let lines = common::restored_lines(folder);
     let next: String = lines
         .lines()
         .filter(|line| line.contains("\"trial\":11,"))
@@ -159,6 +204,24 @@ fn the_oldest_are_deleted_and_nothing_else() {
 }
 
 #[test]
+fn much_evidence_is_noted_and_never_deleted() {
+    let state = tempfile::tempdir().unwrap();
+    let compare = |quiet: &[&str]| {
+        ascertain(state.path(), &[&["compare", "-r", "1", "true", "true"], quiet].concat()).stderr.replace('\n', " ")
+    };
+    assert!(!compare(&[]).contains("prune"));
+    let run = &common::runs(state.path())[0];
+    // A file without contents takes no space on the disk.
+    File::create(run.join("large")).unwrap().set_len(1_000_000_001).unwrap();
+    let noted = compare(&[]);
+    assert!(noted.contains(" GB; to delete old ones: ascertain history prune --keep 50"), "{noted}");
+    assert!(!compare(&["-q"]).contains("prune"));
+    assert_eq!(common::runs(state.path()).len(), 3);
+    let elsewhere = compare(&["--evidence", "elsewhere"]);
+    assert!(!elsewhere.contains("prune"), "{elsewhere}");
+}
+
+#[test]
 fn medians_and_ratios_go_from_run_to_run() {
     let runs = Runs::new();
     let ids = runs.ids();
@@ -191,6 +254,7 @@ fn runs_without_an_outcome_have_their_place_in_a_trend() {
     let runs = Runs::new();
     let folders = runs.folders();
     let whole = runs.json(&["trend", "compare"]);
+    common::restored_lines(&folders[2]);
     change(&folders[2], |header| header["outcome"] = Value::Null);
     fs::remove_file(folders[2].join("trials.parquet")).unwrap();
     fs::write(folders[1].join("run.json"), "{").unwrap();

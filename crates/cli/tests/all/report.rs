@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{MANY_FAULTS, ascertain, runs};
+use crate::common::{MANY_FAULTS, ascertain, restored_lines, runs};
 
 /// A comparison of two commands, quickly.
 fn compare(state: &Path) {
@@ -25,7 +25,7 @@ fn the_report_is_in_the_runs_folder() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(ran.stdout.trim_end(), run.join("report.html").to_string_lossy());
     // What came of it is said beside that, as `compare` says it, and not where only the page is wanted.
-    assert!(ran.stderr.starts_with("Too early to tell ") && ran.stderr.contains("all 5 pairs"), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("Too early to tell ") && ran.stderr.contains(" 5 pairs"), "{}", ran.stderr);
     assert_eq!(ascertain(state.path(), &["report", "-q"]).stderr, "");
     let page = fs::read_to_string(run.join("report.html")).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));
@@ -82,8 +82,8 @@ fn a_run_that_lost_rows_is_reported_with_a_warning() {
     let state = tempfile::tempdir().unwrap();
     compare(state.path());
     let run = runs(state.path()).pop().unwrap();
+    let lines = restored_lines(&run);
     fs::remove_file(run.join("trials.parquet")).unwrap();
-    let lines = fs::read_to_string(run.join("trials.jsonl")).unwrap();
     let kept: String = lines.lines().take(lines.lines().count() / 2).map(|line| format!("{line}\n")).collect();
     fs::write(run.join("trials.jsonl"), kept).unwrap();
     let ran = ascertain(state.path(), &["report"]);
@@ -101,7 +101,7 @@ fn a_damaged_file_is_named() {
     let run = runs(state.path()).pop().unwrap();
     let whole = ascertain(state.path(), &["report", "-o", "-"]);
     assert_eq!(whole.stderr, "");
-    let lines = fs::read_to_string(run.join("trials.jsonl")).unwrap();
+    let lines = restored_lines(&run);
     fs::write(run.join("trials.jsonl"), lines.clone() + "\n").unwrap();
     let blank = ascertain(state.path(), &["report", "-o", "-"]);
     assert_eq!((blank.stdout == whole.stdout, &*blank.stderr), (true, ""));

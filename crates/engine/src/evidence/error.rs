@@ -69,9 +69,9 @@ pub enum Error {
         /// The file that it should have.
         file: &'static str,
     },
-    /// The folder has a run, but not its `trials.jsonl`.
+    /// The folder has a run, but not its rows.
     #[error(
-        "the run in {} has no trials.jsonl: bring it back from where the run was copied from; {WITHOUT_LINES}",
+        "the run in {} has no rows in trials.jsonl: bring it back from where the run was copied from; {WITHOUT_LINES}",
         .run.display()
     )]
     NoRows {

@@ -3,6 +3,7 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -41,7 +42,7 @@ pub fn known_folder() -> PathBuf {
 }
 
 /// How long a run's `trials.jsonl` is: `None` where it is not there.
-pub(super) fn lines_bytes(run: &Path) -> Option<u64> {
+pub(crate) fn lines_bytes(run: &Path) -> Option<u64> {
     fs::symlink_metadata(run.join(LINES)).ok().filter(fs::Metadata::is_file).map(|file| file.len())
 }
 
@@ -105,6 +106,12 @@ pub struct Header {
     /// What was asked for beside the plan, by the use case: null in runs of the first versions and of benches.
     #[serde(default)]
     pub request: serde_json::Value,
+    /// The label that the user gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The git revision of the folder in which it was started, if that is in a repository.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<Revision>,
     /// Where it ran.
     pub machine: Machine,
     /// The experiments as plain data, so that a report needs no code of theirs.
@@ -127,6 +134,24 @@ pub struct Header {
     /// The checksum of `trials.parquet`, without which that file is not read: `None` until there is one.
     #[serde(default)]
     pub parquet_checksum: Option<String>,
+}
+
+/// The git revision of a working tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revision {
+    /// The commit that is checked out, in hexadecimal digits.
+    pub commit: String,
+    /// Whether tracked files differ from that commit; `None` if git did not answer in time.
+    pub dirty: Option<bool>,
+}
+
+impl fmt::Display for Revision {
+    /// As `git describe --always --dirty` prints it: `a0e851a7c4-dirty`.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let short = self.commit.get(..10).unwrap_or(&self.commit);
+        f.write_str(short)?;
+        if self.dirty == Some(true) { f.write_str("-dirty") } else { Ok(()) }
+    }
 }
 
 /// `trials.jsonl` as it was when the outcome was written.
@@ -188,6 +213,35 @@ pub(super) fn write_header(run: &Path, header: &Header) -> Result<(), Error> {
 const START: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
+/// The length and the checksum of bytes that are written to it.
+pub(super) struct Checksum {
+    pub bytes: u64,
+    sum: u64,
+}
+
+impl Checksum {
+    pub fn new() -> Checksum {
+        Checksum { bytes: 0, sum: START }
+    }
+
+    /// The checksum as `run.json` has it.
+    pub fn text(&self) -> String {
+        format!("fnv1a64:{:016x}", self.sum)
+    }
+}
+
+impl Write for Checksum {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.sum = bytes.iter().fold(self.sum, |sum, &byte| (sum ^ u64::from(byte)).wrapping_mul(PRIME));
+        self.bytes += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// A file's checksum as `run.json` has it: `fnv1a64:` and 16 hexadecimal digits. One wrong byte always
 /// changes it, since each step can be undone; more do but for one chance in 2^64.
 pub(super) fn checksum_of_file(path: &Path) -> io::Result<String> {
@@ -198,11 +252,11 @@ pub(super) fn checksum_of_file(path: &Path) -> io::Result<String> {
 pub(super) fn checksum_of_start(path: &Path, bytes: u64) -> io::Result<String> {
     let mut file = files::open_regular(path)?.take(bytes);
     let mut block = vec![0; 1 << 16];
-    let mut sum = START;
+    let mut checksum = Checksum::new();
     loop {
         match file.read(&mut block)? {
-            0 => return Ok(format!("fnv1a64:{sum:016x}")),
-            length => sum = block[..length].iter().fold(sum, |sum, &byte| (sum ^ u64::from(byte)).wrapping_mul(PRIME)),
+            0 => return Ok(checksum.text()),
+            length => checksum.write_all(&block[..length])?,
         }
     }
 }

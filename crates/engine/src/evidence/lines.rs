@@ -1,7 +1,6 @@
 //! `trials.jsonl`: rows as they are written between trials, and as they are read back line by line.
 
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Take, Write};
 use std::path::{Path, PathBuf};
 
@@ -130,6 +129,9 @@ const CAPACITY: usize = 1 << 20;
 pub(super) struct RowBuffer {
     bytes: Vec<u8>,
     arms: Vec<ArmText>,
+    experiments: Vec<String>,
+    /// The experiment and the number of the last row's trial.
+    trial: Option<(usize, u64)>,
     run_id: String,
     /// What makes a reading of the clock a time since the run started, modulo 2^64.
     clock_shift_ns: u64,
@@ -139,6 +141,8 @@ pub(super) struct RowBuffer {
 struct ArmText {
     /// Up to the trial's number.
     head: Vec<u8>,
+    /// Index into the experiments.
+    experiment: usize,
     /// By metric.
     metrics: Vec<MetricText>,
 }
@@ -155,7 +159,7 @@ impl RowBuffer {
         // Written to once, so that no page of it has to be found while trials run.
         let mut bytes = vec![b' '; CAPACITY];
         bytes.clear();
-        RowBuffer { bytes, arms: Vec::new(), run_id, clock_shift_ns }
+        RowBuffer { bytes, arms: Vec::new(), experiments: Vec::new(), trial: None, run_id, clock_shift_ns }
     }
 
     pub fn add_arm(&mut self, spec: &Spec, lane: usize, arm: &Arm) -> usize {
@@ -167,14 +171,25 @@ impl RowBuffer {
             name: format!(",\"metric\":{},\"key\":", json_text(&metric.name)).into_bytes(),
             unit: format!(",\"unit\":{},\"status\":\"", json_text(&metric.unit)).into_bytes(),
         });
-        self.arms.push(ArmText { head, metrics: metrics.collect() });
+        let known = self.experiments.iter().position(|id| *id == spec.id);
+        let experiment = known.unwrap_or_else(|| {
+            self.experiments.push(spec.id.clone());
+            self.experiments.len() - 1
+        });
+        self.arms.push(ArmText { head, experiment, metrics: metrics.collect() });
         self.arms.len() - 1
     }
 
     pub fn record(&mut self, arm: usize, trial: u64, position: u32, start_ns: u64, samples: &[Sample]) {
+        let of_trial = Some((self.arms[arm].experiment, trial));
+        if self.trial != of_trial && !samples.is_empty() {
+            self.mark_end_of_trial();
+            self.trial = of_trial;
+        }
         let text = &self.arms[arm];
         let bytes = &mut self.bytes;
-        let start_ns = start_ns.wrapping_add(self.clock_shift_ns);
+        // No measurement begins before its run: a negative time is one of another clock.
+        let start_ns = start_ns.wrapping_add(self.clock_shift_ns).cast_signed().max(0).cast_unsigned();
         for sample in samples {
             let metric = &text.metrics[sample.metric];
             // An infinite value was not seen: it was cut off.
@@ -197,6 +212,14 @@ impl RowBuffer {
         }
     }
 
+    /// Marks the last row as the last of its trial.
+    fn mark_end_of_trial(&mut self) {
+        if self.bytes.ends_with(b"}\n") {
+            self.bytes.pop();
+            self.bytes.extend_from_slice(b" \n");
+        }
+    }
+
     pub fn is_half_full(&self) -> bool {
         self.bytes.len() >= CAPACITY / 2
     }
@@ -204,10 +227,7 @@ impl RowBuffer {
     /// Writes everything; call it between trials only, since it marks where it stops as a trial's end.
     /// On an error what is not written yet stays, so that a later call goes on exactly there.
     pub fn write_to(&mut self, sink: &mut impl Write) -> io::Result<()> {
-        if self.bytes.ends_with(b"}\n") {
-            self.bytes.pop();
-            self.bytes.extend_from_slice(b" \n");
-        }
+        self.mark_end_of_trial();
         let mut written = 0;
         let result = loop {
             if written == self.bytes.len() {
@@ -225,6 +245,104 @@ impl RowBuffer {
     }
 }
 
+/// A row as `trials.parquet` has it: its texts, and its numbers.
+#[cfg(feature = "parquet")]
+pub(super) struct StoredRow<'a> {
+    pub run_id: &'a str,
+    pub experiment: &'a str,
+    pub lane: Option<u32>,
+    pub variant: &'a str,
+    pub point: &'a str,
+    pub trial: i64,
+    pub position: i64,
+    pub metric: &'a str,
+    pub key: &'a str,
+    pub offset_ns: i64,
+    pub value: f64,
+    pub unit: &'a str,
+    pub status: &'a str,
+    pub start_ns: i64,
+    pub worker: &'a str,
+}
+
+/// Writes stored rows as the lines that [`RowBuffer`] made of them, byte by byte.
+#[cfg(feature = "parquet")]
+pub(super) struct LineWriter<W> {
+    bytes: Vec<u8>,
+    /// The experiment and the number of the last row's trial.
+    trial: Option<(String, i64)>,
+    sink: W,
+}
+
+#[cfg(feature = "parquet")]
+impl<W: Write> LineWriter<W> {
+    pub fn new(sink: W) -> LineWriter<W> {
+        LineWriter { bytes: Vec::new(), trial: None, sink }
+    }
+
+    pub fn write(&mut self, row: &StoredRow) -> io::Result<()> {
+        match &self.trial {
+            Some((experiment, trial)) if (experiment.as_str(), *trial) == (row.experiment, row.trial) => {
+                self.bytes.push(b'\n');
+            }
+            last => {
+                if last.is_some() {
+                    self.bytes.extend_from_slice(b" \n");
+                }
+                self.trial = Some((row.experiment.to_string(), row.trial));
+            }
+        }
+        if self.bytes.len() >= CAPACITY {
+            self.sink.write_all(&self.bytes)?;
+            self.bytes.clear();
+        }
+        let bytes = &mut self.bytes;
+        for (name, text) in [("{\"run_id\":", row.run_id), (",\"experiment\":", row.experiment)] {
+            bytes.extend_from_slice(name.as_bytes());
+            put(bytes, text);
+        }
+        if let Some(lane) = row.lane {
+            bytes.extend_from_slice(b",\"lane\":");
+            put(bytes, &lane);
+        }
+        for (name, text) in [(",\"variant\":", row.variant), (",\"point\":", row.point)] {
+            bytes.extend_from_slice(name.as_bytes());
+            put(bytes, text);
+        }
+        bytes.extend_from_slice(b",\"trial\":");
+        put(bytes, &row.trial);
+        bytes.extend_from_slice(b",\"position\":");
+        put(bytes, &row.position);
+        for (name, text) in [(",\"metric\":", row.metric), (",\"key\":", row.key)] {
+            bytes.extend_from_slice(name.as_bytes());
+            put(bytes, text);
+        }
+        bytes.extend_from_slice(b",\"offset_ns\":");
+        put(bytes, &row.offset_ns);
+        bytes.extend_from_slice(b",\"value\":");
+        put(bytes, &row.value);
+        for (name, text) in [(",\"unit\":", row.unit), (",\"status\":", row.status)] {
+            bytes.extend_from_slice(name.as_bytes());
+            put(bytes, text);
+        }
+        bytes.extend_from_slice(b",\"start_ns\":");
+        put(bytes, &row.start_ns);
+        bytes.extend_from_slice(b",\"worker\":");
+        put(bytes, row.worker);
+        bytes.push(b'}');
+        Ok(())
+    }
+
+    /// Ends the last line and writes what is left.
+    pub fn finish(mut self) -> io::Result<()> {
+        if self.trial.is_some() {
+            self.bytes.extend_from_slice(b" \n");
+        }
+        self.sink.write_all(&self.bytes)?;
+        self.sink.flush()
+    }
+}
+
 /// Writes a text or a real number; one that is not finite as `null`.
 fn put<T: Serialize + ?Sized>(bytes: &mut Vec<u8>, value: &T) {
     serde_json::to_writer(bytes, value).expect("a Vec takes every byte");
@@ -235,10 +353,9 @@ fn json_text<T: Serialize + ?Sized>(value: &T) -> String {
 }
 
 /// The whole lines of `trials.jsonl`.
-#[derive(Debug)]
 pub(super) struct Lines {
     path: PathBuf,
-    input: BufReader<Take<File>>,
+    input: BufReader<Take<Box<dyn Read>>>,
     line: Vec<u8>,
     number: u64,
     /// Where the line ends in the file.
@@ -252,10 +369,16 @@ impl Lines {
             let file = files::open_regular(&path)?;
             // What is appended from now on is not read.
             let length = file.metadata()?.len();
-            Ok(BufReader::with_capacity(1 << 16, file.take(length)))
+            Ok((Box::new(file) as Box<dyn Read>, length))
         };
-        let input = open().map_err(Error::read(&path, LINES))?;
-        Ok(Lines { path, input, line: Vec::with_capacity(512), number: 0, end: 0 })
+        let (file, length) = open().map_err(Error::read(&path, LINES))?;
+        Ok(Lines::of(path, file, length))
+    }
+
+    /// The lines in a text of so many bytes; `path` is for errors.
+    pub fn of(path: PathBuf, text: Box<dyn Read>, bytes: u64) -> Lines {
+        let input = BufReader::with_capacity(1 << 16, text.take(bytes));
+        Lines { path, input, line: Vec::with_capacity(512), number: 0, end: 0 }
     }
 
     /// The lines within the file's first `bytes`, before any is read.

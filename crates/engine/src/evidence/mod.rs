@@ -3,9 +3,16 @@
 //! | file | what | when |
 //! |---|---|---|
 //! | `run.json` | [`Header`]: machine, versions, plan, experiments as data, and at last the outcome | from the start; anew when the run ends |
-//! | `trials.jsonl` | a row for each observation, as JSON lines | after each trial, of fast ones ten times a second; only ever appended to |
+//! | `trials.jsonl` | a row for each observation, as JSON lines | after each trial, of fast ones ten times a second; only ever appended to, and emptied when `trials.parquet` has every row |
 //! | `trials.parquet` | the same rows | when the run ends, with the feature `parquet` |
 //! | `begun` | which trials have been begun | while the run goes on |
+//!
+//! JSON lines take thirty times the space of the Parquet file. When a run ends, the Parquet file is read back and turned
+//! into lines again; if these have the checksum of `trials.jsonl`, that file is emptied. It stays as an empty file,
+//! because its lock tells whether the run is going on. A continuation first restores the lines, byte by byte, so that
+//! it appends to them as it would have done before, and a kill at any moment leaves one file with every row: the
+//! Parquet file until all lines are there again, and the lines from the first new trial on. Without the feature
+//! `parquet` the lines stay.
 //!
 //! `run.json` and `trials.parquet` appear by renaming, so they are never seen half-written. A run that
 //! is killed loses at most its last tenth of a second, and of trials that take longer than 0.1 ms only the last. A
@@ -71,8 +78,8 @@ mod writer;
 mod tests;
 
 pub use error::Error;
-pub(crate) use folder::LinesThen;
-pub use folder::{Header, SCHEMA, is_readable, is_run_id, known_folder, new_run_id, runs_folder};
+pub use folder::{Header, Revision, SCHEMA, is_readable, is_run_id, known_folder, new_run_id, runs_folder};
+pub(crate) use folder::{LinesThen, lines_bytes};
 pub use known::{forget, is_known};
 pub use moment::rfc3339;
 #[cfg(feature = "recorded")]

@@ -1,7 +1,7 @@
 //! Reads `trials.parquet` by its columns.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 use ascertain_sys::files;
@@ -11,8 +11,8 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
 use super::error::Error;
-use super::folder::{PARQUET, checksum_of_file};
-use super::lines::status_word;
+use super::folder::{LINES, PARQUET, checksum_of_file};
+use super::lines::{LineWriter, StoredRow, status_word};
 use super::parquet::NO_LANE;
 use super::trials::{Gathering, NumberedRow, SeriesKey, Trials};
 use crate::experiment::Status;
@@ -20,16 +20,38 @@ use crate::experiment::Status;
 /// Rows that are decoded at once.
 const BATCH: usize = 1 << 12;
 
-/// Reads the file, unless it is not there. One with another checksum than is given is not looked at: some
-/// wrong bytes pass for data, and others make the library panic.
+/// Reads the file, unless it is not there.
 pub(super) fn read(path: &Path, checksum: Option<&str>) -> Result<Option<Trials>, Error> {
+    let Some(reader) = open(path, checksum)? else { return Ok(None) };
+    read_groups(&reader).map(Some).map_err(broken(path))
+}
+
+/// Writes the lines of `trials.jsonl` that the file was made of: byte by byte, if this version wrote them. `false` if
+/// the file is not there.
+pub(super) fn write_lines(path: &Path, checksum: Option<&str>, sink: impl Write) -> Result<bool, Error> {
+    let Some(reader) = open(path, checksum)? else { return Ok(false) };
+    let mut lines = LineWriter::new(sink);
+    for index in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(index).map_err(broken(path))?;
+        write_group(&*group, &mut lines).map_err(broken(path))?;
+    }
+    lines.finish().map(|()| true).map_err(Error::write(&path.with_file_name(LINES)))
+}
+
+/// For `map_err`: the file is not what Ascertain writes.
+fn broken(path: &Path) -> impl Fn(ParquetError) -> Error {
+    |reason| Error::Parquet { path: path.to_path_buf(), reason: reason.to_string() }
+}
+
+/// Opens the file, unless it is not there. One with another checksum than is given is not looked at: some wrong bytes
+/// pass for data, and others make the library panic.
+fn open(path: &Path, checksum: Option<&str>) -> Result<Option<SerializedFileReader<File>>, Error> {
     let file = match files::open_regular(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::read(path, PARQUET)(error)),
     };
     let wrong = |reason: &str| Error::Parquet { path: path.to_path_buf(), reason: reason.to_string() };
-    let broken = |reason: ParquetError| wrong(&reason.to_string());
     match checksum {
         None => return Err(wrong("run.json has no checksum of it")),
         Some(sum) if sum != checksum_of_file(path).map_err(Error::read(path, PARQUET))? => {
@@ -37,8 +59,7 @@ pub(super) fn read(path: &Path, checksum: Option<&str>) -> Result<Option<Trials>
         }
         Some(_) => {}
     }
-    let reader = SerializedFileReader::new(file).map_err(broken)?;
-    read_groups(&reader).map(Some).map_err(broken)
+    SerializedFileReader::new(file).map(Some).map_err(broken(path))
 }
 
 fn read_groups(reader: &SerializedFileReader<File>) -> Result<Trials, ParquetError> {
@@ -85,6 +106,49 @@ fn read_group(group: &dyn RowGroupReader, gathering: &mut Gathering) -> Result<(
                 offset_ns: u64::try_from(offsets_ns.values[row])?,
                 value: status(&statuses.values[row])?.bounds(values.values[row]),
             });
+        }
+    }
+    Ok(())
+}
+
+fn write_group(group: &dyn RowGroupReader, lines: &mut LineWriter<impl Write>) -> Result<(), ParquetError> {
+    let mut texts = Vec::new();
+    for name in ["run_id", "experiment", "variant", "point", "metric", "key", "unit", "status", "worker"] {
+        texts.push(Column::<ByteArrayType>::open(group, name)?);
+    }
+    let mut lanes = Column::<Int64Type>::open(group, "lane").ok();
+    let mut integers = Vec::new();
+    for name in ["trial", "position", "offset_ns", "start_ns"] {
+        integers.push(Column::<Int64Type>::open(group, name)?);
+    }
+    let mut values = Column::<DoubleType>::open(group, "value")?;
+    let mut left = usize::try_from(group.metadata().num_rows())?;
+    while left > 0 {
+        let rows = left.min(BATCH);
+        left -= rows;
+        texts.iter_mut().try_for_each(|column| column.read(rows))?;
+        lanes.iter_mut().chain(&mut integers).try_for_each(|column| column.read(rows))?;
+        values.read(rows)?;
+        for row in 0..rows {
+            let text = |column: usize| texts[column].values[row].as_utf8();
+            let integer = |column: usize| integers[column].values[row];
+            lines.write(&StoredRow {
+                run_id: text(0)?,
+                experiment: text(1)?,
+                lane: lanes.as_ref().and_then(|lanes| lane(lanes.values[row])),
+                variant: text(2)?,
+                point: text(3)?,
+                trial: integer(0),
+                position: integer(1),
+                metric: text(4)?,
+                key: text(5)?,
+                offset_ns: integer(2),
+                value: values.values[row],
+                unit: text(6)?,
+                status: text(7)?,
+                start_ns: integer(3),
+                worker: text(8)?,
+            })?;
         }
     }
     Ok(())

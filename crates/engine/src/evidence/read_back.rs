@@ -1,12 +1,12 @@
 //! Reads a run's rows back, from whichever of its two files is as the run left it.
 
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use ascertain_sys::files;
 
 use super::error::Error;
-use super::folder::{Header, LINES, LinesThen, PARQUET, checksum_of_start, lines_bytes};
+use super::folder::{Header, LINES, LinesThen, PARQUET, checksum_of_start, lines_bytes, read_header};
 use super::lines::{Lines, Row};
 use super::parquet;
 use super::trials::Trials;
@@ -18,12 +18,26 @@ use crate::plan::Grouping;
 /// # Errors
 /// When the run has no rows' file. The iterator gives an error, and then ends, at a line that is not
 /// what Ascertain writes.
+///
+/// # Memory
+/// The rows of a run that has ended are held as text, some 250 bytes each.
 pub fn read_rows(run: &Path) -> Result<Rows, Error> {
-    Ok(Rows { lines: Some(Lines::open(run)?) })
+    let lines = Lines::open(run)?;
+    if lines_bytes(run) > Some(0) {
+        return Ok(Rows { lines: Some(lines) });
+    }
+    let header = read_header(run)?;
+    let mut text = Vec::new();
+    if header.lines_then().is_some_and(|then| then.bytes > 0)
+        && !parquet::write_lines(&run.join(PARQUET), header.parquet_checksum.as_deref(), &mut text)?
+    {
+        return Err(Error::NoRows { run: run.into() });
+    }
+    let bytes = text.len() as u64;
+    Ok(Rows { lines: Some(Lines::of(run.join(LINES), Box::new(Cursor::new(text)), bytes)) })
 }
 
 /// A run's rows, read as they are asked for. From [`read_rows`].
-#[derive(Debug)]
 pub struct Rows {
     /// None behind the last row and behind an error.
     lines: Option<Lines>,
@@ -59,24 +73,31 @@ pub(crate) struct ReadBack {
 /// # Errors
 /// When there are no rows' files, or what there is was changed since the run ended, or is not what Ascertain writes.
 pub(crate) fn read_trials(run: &Path, header: &Header) -> Result<ReadBack, Error> {
-    let (then, length) = (header.lines_then(), lines_bytes(run));
+    let then = header.lines_then();
+    // An empty file has its rows in the other one.
+    let length = lines_bytes(run).filter(|&length| length > 0 || then.is_none_or(|then| then.bytes == 0));
     let mut faults = Vec::new();
     // A run that has not ended has no other file, and one that was continued has more lines than that.
     if length.is_none() || then.is_some_and(|then| !went_on(run, then)) {
         match parquet::read(&run.join(PARQUET), header.parquet_checksum.as_deref()) {
             Ok(Some(mut trials)) => {
                 adapt(&mut trials, header);
-                faults.extend(differs(run, then).map(|how| format!("{how}; the rows are those of {PARQUET}")));
+                let how = length.and_then(|length| differs(run, then, length));
+                faults.extend(how.map(|how| format!("{how}; the rows are those of {PARQUET}")));
                 return Ok(ReadBack { trials, faults, lost: None });
             }
             Err(error) if length.is_none() => return Err(error),
+            Ok(None) if lines_bytes(run).is_some() && length.is_none() => {
+                return Err(Error::NoRows { run: run.to_path_buf() });
+            }
             Err(Error::Parquet { reason, .. }) if header.parquet_checksum.is_some() => {
                 faults.push(format!("{PARQUET} is damaged ({reason}); the rows are those of {LINES}"));
             }
             Ok(None) | Err(_) => {}
         }
     }
-    faults.extend(differs(run, then).map(|how| format!("{how}; what it had then is read as far as it is there")));
+    let how = length.and_then(|length| differs(run, then, length));
+    faults.extend(how.map(|how| format!("{how}; what it had then is read as far as it is there")));
     let (mut trials, _, lost) = read_lines(run, header)?;
     adapt(&mut trials, header);
     Ok(ReadBack { trials, faults, lost })
@@ -140,8 +161,8 @@ pub(crate) fn went_on(run: &Path, then: LinesThen) -> bool {
 }
 
 /// How `trials.jsonl` differs from the one that the run left, as far as its length tells.
-fn differs(run: &Path, then: Option<LinesThen>) -> Option<String> {
-    let (then, length) = (then?, lines_bytes(run)?);
+fn differs(run: &Path, then: Option<LinesThen>, length: u64) -> Option<String> {
+    let then = then?;
     let how = match length {
         _ if length < then.bytes => "shorter",
         _ if length == then.bytes || went_on(run, then) || is_blank_from(run, then.bytes, length) => return None,

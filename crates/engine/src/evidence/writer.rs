@@ -12,7 +12,7 @@ use ascertain_sys::{clock, files};
 
 use super::begun::{self, Begun, BegunLane, LostTrials};
 use super::error::Error;
-use super::folder::{Header, LINES, checksum_of_file, read_header, write_header};
+use super::folder::{Checksum, Header, LINES, PARQUET, checksum_of_file, read_header, write_header};
 use super::known::Known;
 use super::lines::{Lines, RowBuffer};
 use super::moment::unix_ns;
@@ -94,15 +94,21 @@ impl Writer {
     /// # Errors
     /// When another process is writing to the run or to a copy, its files are missing, of another version or not what
     /// Ascertain writes, rows were lost or changed since it ended, or `known`, the folder of what this user's state
-    /// knows of runs, has seen more of it: nothing is changed then.
+    /// knows of runs, has seen more of it: nothing that was recorded is changed then.
     #[cfg(feature = "recorded")]
     pub fn resume(run: &Path, known: Option<&Path>) -> Result<(Writer, Recorded), Error> {
         let path = run.join(LINES);
         // Read first: that a run can't be read is more to the point than that it can't be written.
-        Lines::open(run)?;
-        let lines = File::options().append(true).open(&path).map_err(Error::write(&path))?;
-        let lines = LockedFile::new(lines, run)?;
+        let is_there = match Lines::open(run) {
+            Ok(_) => true,
+            Err(Error::NoRows { .. }) if read_header(run)?.parquet_checksum.is_some() => false,
+            Err(error) => return Err(error),
+        };
+        let mut options = File::options();
+        options.append(true).create_new(!is_there);
+        let lines = LockedFile::new(options.open(&path).map_err(Error::write(&path))?, run)?;
         let header = read_header(run)?;
+        restore_lines(run, &header, &lines)?;
         let (mut trials, whole_end, lost_rows) = read_lines(run, &header)?;
         if let Some(lost_rows) = lost_rows {
             return Err(lost_rows);
@@ -202,8 +208,52 @@ impl Writer {
         self.header.parquet_checksum = parquet_checksum;
         write_header(&self.run, &self.header)?;
         begun::remove(&self.run);
+        self.remove_lines();
         Ok(self.run)
     }
+
+    /// Removes the rows from `trials.jsonl` if `trials.parquet`, read back, gives every byte of them, so that
+    /// [`resume`](Writer::resume) can restore them. The empty file stays: its lock tells whether the run is going on.
+    fn remove_lines(&self) {
+        if restored(&self.run, &self.header).is_ok_and(|lines| is_as_then(&lines, &self.header)) {
+            // Lines that stay do no harm.
+            let _ = self.lines.set_len(0);
+        }
+    }
+}
+
+/// The length and the checksum of the lines that the run's Parquet file gives.
+fn restored(run: &Path, header: &Header) -> Result<Checksum, Error> {
+    let mut lines = Checksum::new();
+    let is_there = parquet::write_lines(&run.join(PARQUET), header.parquet_checksum.as_deref(), &mut lines)?;
+    if is_there { Ok(lines) } else { Err(Error::NoRows { run: run.into() }) }
+}
+
+/// Returns whether these are the lines that the run had when it ended.
+fn is_as_then(lines: &Checksum, header: &Header) -> bool {
+    (header.lines_bytes, header.lines_checksum.as_ref()) == (Some(lines.bytes), Some(&lines.text()))
+}
+
+/// Writes the lines of a run that has ended again, if they were removed: those of the Parquet file, byte by byte.
+///
+/// A kill leaves fewer bytes than there were: the rows are read from the Parquet file then, and written again here.
+#[cfg(feature = "recorded")]
+fn restore_lines(run: &Path, header: &Header, lines: &LockedFile) -> Result<(), Error> {
+    let Some(then) = header.lines_then() else { return Ok(()) };
+    let path = run.join(LINES);
+    let length = lines.metadata().map_err(Error::write(&path))?.len();
+    if length >= then.bytes {
+        return Ok(());
+    }
+    match restored(run, header) {
+        Ok(found) if is_as_then(&found, header) => {}
+        Err(error) if length == 0 => return Err(error),
+        // It is for the reader of the lines that are there to tell what is wrong with them.
+        Ok(_) | Err(_) => return Ok(()),
+    }
+    lines.set_len(0).map_err(Error::write(&path))?;
+    parquet::write_lines(&run.join(PARQUET), header.parquet_checksum.as_deref(), &lines.0)?;
+    lines.sync_data().map_err(Error::write(&path))
 }
 
 /// Records the trials that a run had begun and not recorded: that they were begun is all that is known of them.

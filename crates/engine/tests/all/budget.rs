@@ -256,8 +256,14 @@ fn a_plan_that_can_not_be_carried_out_leaves_nothing_behind() {
         (Claim { experiment: "absent".into(), ..claim("lost") }, "no experiment `absent`"),
     ];
     for (claim, message) in bad {
-        let recording =
-            Recording::New { runs: runs.clone(), command_line: Vec::new(), request: Default::default(), known: None };
+        let recording = Recording::New {
+            runs: runs.clone(),
+            command_line: Vec::new(),
+            request: Default::default(),
+            label: None,
+            revision: None,
+            known: None,
+        };
         let registry: [&dyn Experiment; 1] = [&experiment];
         let error = run(&plan(vec![claim], Config::default()), &registry, recording, &Default::default(), &mut Silent)
             .unwrap_err();

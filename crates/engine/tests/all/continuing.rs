@@ -22,6 +22,8 @@ fn begin(folder: &Path, experiment: &Scripted, claims: Vec<Claim>, trials: u64) 
         runs: folder.into(),
         command_line: vec!["test".into()],
         request: Default::default(),
+        label: None,
+        revision: None,
         known: None,
     };
     run(&plan(claims, config), &[experiment], recording, &Default::default(), &mut Silent).unwrap()
@@ -62,6 +64,8 @@ fn continuing_is_as_good_as_going_on() {
         runs: folder.path().into(),
         command_line: vec!["test".into()],
         request: Default::default(),
+        label: None,
+        revision: None,
         known: None,
     };
 
@@ -78,6 +82,32 @@ fn continuing_is_as_good_as_going_on() {
     assert_eq!(second.outcome.points, whole.outcome.points);
     let header = evidence::read_header(second.folder.as_ref().unwrap()).unwrap();
     assert_eq!(header.outcome.unwrap().claims[0].trials, trials);
+}
+
+/// A continuation comes to the same verdicts whether the lines were removed or not.
+#[cfg(feature = "parquet")]
+#[test]
+fn removed_lines_change_no_verdict() {
+    let experiment = Scripted::new(&["slow", "fast"], |variant, trial| {
+        let coin = trial.seed % 10 < 6;
+        Ok(if (variant == "fast") == coin { 100.0 } else { 110.0 })
+    });
+    let outcomes = [false, true].map(|is_restored| {
+        let folder = tempfile::tempdir().unwrap();
+        let claims = vec![versus("order", "fast", "slow", Bound::AtLeast(1.0), Judging::Order)];
+        let first = begin(folder.path(), &experiment, claims, 40);
+        let lines = first.folder.as_ref().unwrap().join("trials.jsonl");
+        assert_eq!(std::fs::metadata(&lines).unwrap().len(), 0);
+        if is_restored {
+            drop(Writer::resume(first.folder.as_ref().unwrap(), None).unwrap());
+            assert!(std::fs::metadata(&lines).unwrap().len() > 0);
+        }
+        go_on(&first, &experiment, Some(400)).unwrap().outcome
+    });
+    let [removed, restored] = &outcomes;
+    assert_eq!(concluded(&removed.claims), concluded(&restored.claims));
+    assert_eq!(removed.points, restored.points);
+    assert!(removed.claims[0].trials > 40);
 }
 
 /// What was found of an arm stays true of what was measured then.

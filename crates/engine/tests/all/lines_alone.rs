@@ -16,8 +16,14 @@ fn a_run_is_lines_alone() {
     let claim = versus("faster", "fast", "slow", Bound::AtLeast(1.5), Judging::Rate);
     let plan = plan(vec![claim], Config { max_trials: Some(10), ..Config::default() });
     let runs = tempfile::tempdir().unwrap();
-    let recording =
-        Recording::New { runs: runs.path().into(), command_line: Vec::new(), request: Default::default(), known: None };
+    let recording = Recording::New {
+        runs: runs.path().into(),
+        command_line: Vec::new(),
+        request: Default::default(),
+        label: None,
+        revision: None,
+        known: None,
+    };
     let done = run(&plan, &[&experiment], recording, &Default::default(), &mut Silent).unwrap();
     let folder = done.folder.unwrap();
     let parquet = folder.join("trials.parquet");
@@ -32,8 +38,16 @@ fn a_run_is_lines_alone() {
     writer.finish(done.outcome).unwrap();
     assert!(!parquet.exists());
 
-    fs::remove_file(folder.join("trials.jsonl")).unwrap();
+    // A program that has Parquet leaves an empty file of lines.
+    fs::write(folder.join("trials.jsonl"), "").unwrap();
     fs::write(&parquet, "PAR1").unwrap();
-    let error = read(&folder).unwrap_err().to_string();
-    assert!(error.contains("built without Parquet") && !error.contains("damaged"), "{error}");
+    let refused = || {
+        let errors = [read(&folder).unwrap_err().to_string(), Writer::resume(&folder, None).err().unwrap().to_string()];
+        for error in errors {
+            assert!(error.contains("built without Parquet") && !error.contains("damaged"), "{error}");
+        }
+    };
+    refused();
+    fs::remove_file(folder.join("trials.jsonl")).unwrap();
+    refused();
 }

@@ -81,7 +81,14 @@ fn what_can_not_be_measured_is_recorded_before_the_first_trial() {
     let claim = versus("claim", "even", "slow", Bound::AtLeast(1.0), Judging::Rate);
     let plan = Plan { claims: vec![claim], ..tabled(&["slow", "fast"]) };
     let runs = RUNS.path().to_owned();
-    let recording = Recording::New { runs, command_line: Vec::new(), request: serde_json::Value::Null, known: None };
+    let recording = Recording::New {
+        runs,
+        command_line: Vec::new(),
+        request: serde_json::Value::Null,
+        label: None,
+        revision: None,
+        known: None,
+    };
     run(&plan, &[&experiment as &dyn Experiment], recording, &Default::default(), &mut Silent).unwrap();
     let recorded: Vec<_> = RECORDED.get().unwrap().iter().map(|arm| (&*arm.variant, &arm.reason)).collect();
     let lacks = Reason::Unavailable { arm: None, lack: Unavailable::other("needs a unicorn") };

@@ -263,7 +263,7 @@ fn outliers_do_not_hide_the_others_and_are_counted() {
 #[test]
 fn an_axis_that_is_cut_says_so() {
     let labels = |plot: &Plot| texts(&svg::render(plot, Size::Narrow));
-    assert!(labels(&strip_with(&[])).contains(&"time (not from 0)".to_string()));
+    assert!(labels(&strip_with(&[])).contains(&"time (not starting at 0)".to_string()));
     let whole = Plot { y: Axis::new("time", Scale::Linear, TIME).showing(0.0, 0.0), ..strip_with(&[]) };
     assert!(labels(&whole).contains(&"time".to_string()) && labels(&whole).contains(&"0".to_string()));
 }

@@ -1,12 +1,13 @@
 //! Two runs side by side.
 
+use ascertain_engine::evidence::Revision;
 use ascertain_engine::experiment::{Better, Point};
 use ascertain_engine::outcome::{ClaimResult, PointSummary};
 use ascertain_engine::unit::{Unit, significant};
 use serde::Serialize;
 
 use super::list::RunState;
-use super::words::{minute, of_place};
+use super::words::{minute, of_place, revision};
 use crate::clause::{ClaimFigure, arm_label, joined};
 use crate::csv::{Field, record};
 use crate::figure::Figure;
@@ -49,6 +50,10 @@ pub struct ComparedRun {
     pub state: RunState,
     /// What asked for it.
     pub command_line: Vec<String>,
+    /// The label that the user gave it.
+    pub label: Option<String>,
+    /// The git revision of the folder in which it was started.
+    pub revision: Option<Revision>,
 }
 
 /// A fact that differs.
@@ -181,10 +186,14 @@ const NO_VERDICT: &str = "Trials are paired within a run, not between runs: what
 impl RunComparison {
     fn opening(&self) -> Vec<String> {
         let run = |(index, run): (usize, &ComparedRun)| {
+            let label = run.label.as_ref().map(|label| format!(", label {}", quoted(label)));
+            let at = run.revision.as_ref().map(|at| format!(", revision {}", revision(Some(at))));
             format!(
-                "Run {}: {}, {} UTC, {}: {}.",
+                "Run {}: {}{}{}, {} UTC, {}: {}.",
                 index + 1,
                 quoted(&run.id),
+                label.unwrap_or_default(),
+                at.unwrap_or_default(),
                 minute(&run.started),
                 run.state.word(),
                 quoted(&command_line(&run.command_line))

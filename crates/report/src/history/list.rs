@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use ascertain_engine::evidence::Revision;
 use ascertain_engine::recorded::State;
 use ascertain_engine::unit::Unit;
 use serde::Serialize;
 
-use super::words::minute;
+use super::words::{minute, revision};
 use crate::csv::record;
 use crate::grid::{Cell, ColumnKind, Grid};
 use crate::standing::of_so_many;
 use crate::terminal::Style;
-use crate::text::{command_line, counted, cut_middle, escape_controls};
+use crate::text::{command_line, counted, cut_behind_word, escape_controls};
 use crate::{json, markdown};
 
 /// The name and version of the schema of [`RunList`] in JSON.
@@ -39,6 +40,10 @@ pub struct ListedRun {
     pub started: Option<String>,
     /// What asked for it.
     pub command_line: Vec<String>,
+    /// The label that the user gave it.
+    pub label: Option<String>,
+    /// The git revision of the folder in which it was started.
+    pub revision: Option<Revision>,
     /// How it ended, if it did.
     pub state: RunState,
     /// Why it can't be read.
@@ -90,8 +95,8 @@ impl RunState {
     }
 }
 
-/// More columns of a command line than this are left out.
-const COMMAND_COLUMNS: usize = 60;
+/// The columns of a command line that are shown, in as many lines as they need.
+const COMMAND_COLUMNS: usize = 240;
 
 /// The answers in the order in which they are told.
 const ANSWERS: [&str; 11] = [
@@ -124,22 +129,26 @@ impl RunList {
         let mut grid = Grid::new(&[
             ("Run", ColumnKind::Word),
             ("Started (UTC)", ColumnKind::Word),
+            ("Label", ColumnKind::Prose),
+            ("Revision", ColumnKind::Word),
             ("Command", ColumnKind::Prose),
             ("State", ColumnKind::Prose),
             ("Claims", ColumnKind::Prose),
             ("Size", ColumnKind::Number),
         ])
-        .stacking(&["Started (UTC)", "Claims"]);
+        .stacking(&["Started (UTC)", "Label", "Revision", "Claims"]);
         for run in &self.runs {
             let said = match &run.reason {
                 Some(reason) => Cell::Text(reason.clone()),
                 None => {
-                    Cell::Code(cut_middle(&escape_controls(&command_line(&run.command_line)), COMMAND_COLUMNS, '…'))
+                    Cell::Code(cut_behind_word(&escape_controls(&command_line(&run.command_line)), COMMAND_COLUMNS))
                 }
             };
             grid.rows.push(vec![
                 Cell::Code(run.id.clone()),
                 run.started.as_deref().map(minute).unwrap_or_default().into(),
+                Cell::Code(escape_controls(run.label.as_deref().unwrap_or_default())),
+                revision(run.revision.as_ref()).into(),
                 said,
                 run.state.word().into(),
                 run.claims().into(),
@@ -176,7 +185,7 @@ pub fn json(list: &RunList) -> String {
 
 /// A line a run; the command line's words between spaces.
 pub fn csv(list: &RunList) -> String {
-    let mut lines = String::from("id,started,command_line,state,reason,claims,bytes\n");
+    let mut lines = String::from("id,started,command_line,state,reason,claims,bytes,label,revision\n");
     for run in &list.runs {
         lines += &record(&[
             &run.id,
@@ -186,6 +195,8 @@ pub fn csv(list: &RunList) -> String {
             &run.reason,
             &run.claims(),
             &run.bytes,
+            &run.label,
+            &revision(run.revision.as_ref()),
         ]);
     }
     lines

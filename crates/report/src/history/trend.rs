@@ -86,7 +86,7 @@ impl Trend {
         let at =
             if shared.0.is_empty() { String::new() } else { format!(" at {}", escape_controls(&shared.to_string())) };
         match self.ratio {
-            Some(_) => format!("{experiment}: times better in {metric}{at}, median of the paired ratios"),
+            Some(_) => format!("{experiment}: {metric}{at}, median of the paired ratios, by run (above 1 is better)"),
             None => format!("{experiment}: median of {metric}{at}"),
         }
     }

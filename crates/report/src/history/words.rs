@@ -1,11 +1,20 @@
 //! Pieces of text that several tables of the history have.
 
+use ascertain_engine::evidence::Revision;
+
+use crate::text::escape_controls;
+
 /// `2026-11-21T09:30:12.000Z` to the minute: `2026-11-21 09:30`.
 pub(super) fn minute(rfc3339: &str) -> String {
     match (rfc3339.get(..10), rfc3339.get(11..16)) {
         (Some(date), Some(time)) => format!("{date} {time}"),
         _ => rfc3339.to_string(),
     }
+}
+
+/// `a0e851a7c4-dirty`; nothing for a run without a revision.
+pub(super) fn revision(revision: Option<&Revision>) -> String {
+    revision.map(|revision| escape_controls(&revision.to_string())).unwrap_or_default()
 }
 
 /// A fact's place in a run's header in words: `commands.0.commands.1.line` as "command 2: line".

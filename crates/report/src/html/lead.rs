@@ -314,8 +314,8 @@ fn of_claims(claims: &[ClaimResult], error: &str) -> String {
     let rest = if parts.is_empty() { String::new() } else { format!("{}. ", parts.join("; ")) };
     let unlike = match claims.iter().filter(|claim| !claim.unlike.is_empty()).count() {
         0 => String::new(),
-        1 => " In one claim the trials were not alike: it says less of others.".into(),
-        count => format!(" In {count} claims the trials were not alike: they say less of others."),
+        1 => " In one claim the trials were not alike, so its sizes are less reliable.".into(),
+        count => format!(" In {count} claims the trials were not alike, so their sizes are less reliable."),
     };
     format!("{rest}The chance that even one of these verdicts is wrong about its trials is at most {error}.{unlike}")
 }

@@ -185,7 +185,7 @@ fn undecided(claim: &ClaimResult) -> Sentence {
     let why = match claim.decided {
         // The reason that follows says why the answer was withdrawn.
         Some(_) => String::new(),
-        None => format!(": too little to tell at error {}{question}", brief_odds(claim.error)),
+        None => format!(". That is too little to tell{question} with an error of at most {}", brief_odds(claim.error)),
     };
     Sentence {
         finding: format!("{subject} was {complement} {seen}{}{why}", figure_clause(claim)),

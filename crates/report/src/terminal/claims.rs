@@ -103,9 +103,8 @@ fn screen(outcome: &Outcome, report: Option<&str>, style: &Style) -> String {
     }
     let unlike: Vec<&str> = claims.iter().filter(|claim| !claim.unlike.is_empty()).map(|claim| &*claim.id).collect();
     if !unlike.is_empty() {
-        parts.push(
-            style.paragraph(&format!("{}.", reason_line("Trials were not alike, so they say less of others", &unlike))),
-        );
+        let reason = "Not all trials were alike, so sizes are less reliable";
+        parts.push(style.paragraph(&format!("{}.", reason_line(reason, &unlike))));
     }
     parts.extend(undiagnosed_claims(claims).map(|sentence| style.paragraph(&sentence)));
     parts.push(threats(outcome, style));

@@ -6,7 +6,7 @@ use super::{Style, escape_controls, wrapped};
 use crate::grid::{Column, ColumnKind, Grid};
 
 impl Style {
-    /// The table, each line ended; below it, which columns it has no room for.
+    /// The table, each line ended; below it, the columns that the terminal has no room for.
     pub(crate) fn table(self, grid: &Grid) -> String {
         if grid.is_empty() {
             return String::new();
@@ -14,7 +14,10 @@ impl Style {
         let (sheet, left_out) = self.narrowed(Sheet::of(grid));
         let left_out = match left_out.as_slice() {
             [] => String::new(),
-            columns => self.paragraph(&format!("No room for {}: see the report, or --format csv.", columns.join(", "))),
+            columns => self.paragraph(&format!(
+                "Left out, because the terminal is too narrow: {}. The report and --format csv have all columns.",
+                columns.join(", ")
+            )),
         };
         self.drawn(&sheet) + &left_out
     }

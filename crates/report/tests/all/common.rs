@@ -321,7 +321,7 @@ pub fn counted_commands(metric: &str, unit: Unit) -> Outcome {
         decided(fewer, Decision::Faster, 41, 43, 0)
     };
     let mut missing = counted(by("cycles", Unit::One), Verdict::Unavailable, 0, 0);
-    missing.reasons = vec!["this machine does not show such a counter".to_string().into()];
+    missing.reasons = vec!["this machine has no such counter".to_string().into()];
     let equal = decided(by("context_switches", Unit::One), Decision::Undecided, 0, 43, 43);
     let counters = vec![fewer("instructions"), missing, fewer("page_faults"), equal];
     let less = with_ratio(by(metric, unit), 1.0 / 0.88, 1.0 / 0.89, 1.0 / 0.865);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ascertain_engine::evidence::Revision;
 use ascertain_engine::experiment::{Better, Point};
 use ascertain_engine::outcome::{Decision, Verdict};
 use ascertain_engine::unit::Unit;
@@ -35,11 +36,17 @@ fn listed(id: &str, state: RunState, command: &[&str], claims: &[(&str, u64)]) -
             &time[4..]
         )),
         command_line: command.iter().map(|word| word.to_string()).collect(),
+        label: None,
+        revision: None,
         state,
         reason: None,
         claims: claims.iter().map(|(word, count)| (word.to_string(), *count)).collect(),
         bytes: 45_678,
     }
+}
+
+fn revision(dirty: Option<bool>) -> Option<Revision> {
+    Some(Revision { commit: "a0e851a7c4d3b2e1f00918273645546372819aab".into(), dirty })
 }
 
 fn run_list() -> RunList {
@@ -56,9 +63,16 @@ fn run_list() -> RunList {
         folder: "/home/u/.local/state/ascertain/runs".into(),
         count: 2117,
         runs: vec![
-            listed(IDS[0], RunState::Finished, &check, &[("holds", 7), ("refuted", 3)]),
+            ListedRun {
+                label: Some("v1.2 \x1b[31m".into()),
+                revision: revision(Some(true)),
+                ..listed(IDS[0], RunState::Finished, &check, &[("holds", 7), ("refuted", 3)])
+            },
             listed(IDS[1], RunState::Interrupted, &long, &[("faster", 1)]),
-            listed(IDS[2], RunState::Killed, &["ascertain", "run", "sum"], &[]),
+            ListedRun {
+                revision: revision(None),
+                ..listed(IDS[2], RunState::Killed, &["ascertain", "run", "sum"], &[])
+            },
             unreadable,
         ],
     }
@@ -120,7 +134,12 @@ fn ratios() -> Trend {
 fn run_comparison() -> RunComparison {
     let run = |index: usize, state| {
         let run = listed(IDS[index], state, &["ascertain", "compare", "bin/a", "bin/b x"], &[]);
-        ComparedRun { id: run.id, started: run.started.unwrap(), state, command_line: run.command_line }
+        let ListedRun { id, started, command_line, .. } = run;
+        let (label, revision) = match index {
+            1 => (Some("v1.1".into()), revision(Some(false))),
+            _ => (None, revision(Some(true))),
+        };
+        ComparedRun { id, started: started.unwrap(), state, command_line, label, revision }
     };
     let point = |metric: &str, unit, medians: [f64; 2]| ComparedPoint {
         experiment: "compare".into(),

@@ -34,6 +34,8 @@ fn run(outcome: Outcome, experiments: &[&str]) -> RecordedRun {
         ascertain_version: "0.1.0".into(),
         command_line: ["/usr/bin/ascertain", "check", "it's mine.toml"].map(String::from).into(),
         request: Default::default(),
+        label: None,
+        revision: None,
         machine: outcome.machine.clone(),
         experiments: experiments.iter().map(spec).collect(),
         plan: Plan { claims: Vec::new(), tables: Vec::new(), commands: Vec::new(), config: Config::default() },

@@ -47,10 +47,10 @@ before.csv   10000  22.20 ms
 after.csv    10000  23.40 ms
 
 Different: the mean of `after.csv` is 1.200 ms above that of `before.csv` (23.40 ms against
-22.20 ms), and 1 of 84 reshuffles differed as much, so chance is no explanation, wrong with a chance
-of at most 0.05 (1 in 20).
-p-value: at most 0.05, at whatever moment one stops (by betting). Null hypothesis: one distribution.
-Seed: 42.
+22.20 ms), and 1 of 84 reshuffles differed as much. By chance, that has a probability of at most
+0.05 (1 in 20).
+p-value: at most 0.05, valid at any time of stopping (by betting). Null hypothesis: one
+distribution. Seed: 42.
 "
     );
 }
@@ -98,7 +98,7 @@ fn every_decision_has_its_sentence() {
     };
     let said = csm.sentence();
     assert!(
-        said.contains("none of 2967 reshuffles differed as much, so the p-value is below 0.01, wrong with"),
+        said.contains("none of 2967 reshuffles differed as much, so the p-value is below 0.01; error at most"),
         "{said}"
     );
     let shown = terminal(&csm, &Style { color: false, width: 500 });
@@ -119,7 +119,9 @@ fn every_decision_has_its_sentence() {
     let undecided = |end| Permutation { decision: Decision::Undecided, end, ..permutation() }.sentence();
     assert!(undecided(End::MaxShuffles).contains("1 of 84 reshuffles differed as much when no more were to be made"));
     assert!(undecided(End::MaxTime).contains("when the time was over"));
-    assert!(undecided(End::Interrupted).contains("when it was interrupted, too little to tell at the level 0.05"));
+    assert!(
+        undecided(End::Interrupted).contains("when it was interrupted. That is too little to tell at the level 0.05")
+    );
 }
 
 #[test]
@@ -137,7 +139,7 @@ fn values_have_the_digits_that_tell_them_apart() {
 fn the_null_hypothesis_and_the_side_are_said() {
     let shown = |permutation: &Permutation| terminal(permutation, &Style { color: false, width: 500 });
     let shifted = shown(&Permutation { shift: 1e6, ..permutation() });
-    assert!(shifted.contains("came out as far from the null hypothesis, so the null hypothesis is no explanation"));
+    assert!(shifted.contains("came out as far from the null hypothesis. Under the null hypothesis, that has a"));
     assert!(shifted.contains("Null hypothesis: `after.csv` is `before.csv` plus 1 ms."), "{shifted}");
     let scaled = shown(&Permutation { scale: 1.5, ..permutation() });
     assert!(scaled.contains("`after.csv` is 1.5 times `before.csv`."), "{scaled}");

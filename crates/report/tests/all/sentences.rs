@@ -132,7 +132,7 @@ fn what_was_not_judged_says_why() {
     let undecided = counted(with_rate(at_least_8("x", ""), 0.5, 0.31, 0.79), Verdict::Undecided, 10, 18);
     assert!(
         says(&undecided)
-            .ends_with("56 % (31 to 79 %): too little to tell at error 0.001 whether at least half of the time.")
+            .ends_with("56 % (31 to 79 %). That is too little to tell whether at least half of the time with an error of at most 0.001.")
     );
 }
 

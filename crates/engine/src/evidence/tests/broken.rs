@@ -18,6 +18,7 @@ fn finished_run() -> (TempDir, PathBuf) {
     let arm = writer.add_arm(&spec(), 0, &arm());
     record_trial(&mut writer, arm, 0);
     let run = writer.finish(outcome()).unwrap();
+    restore_lines(&run);
     (runs, run)
 }
 

@@ -1,6 +1,8 @@
 mod begun;
 mod broken;
 mod killed;
+#[cfg(feature = "parquet")]
+mod removed;
 mod round_trip;
 
 use std::path::Path;
@@ -59,6 +61,8 @@ fn header() -> Header {
         ascertain_version: "0.1.0".into(),
         command_line: vec!["ascertain".into(), "run".into(), "sum".into()],
         request: Default::default(),
+        label: None,
+        revision: None,
         machine,
         experiments: vec![spec()],
         plan: Plan { claims: vec![], tables: vec![table], commands: vec![], config: Config::default() },
@@ -102,4 +106,9 @@ fn record_trial(writer: &mut Writer, arm: usize, trial: u64) {
 
 fn rows(run: &Path) -> Vec<Row> {
     read_rows(run).unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+/// Restores the JSON lines of a run that has ended, as a continuation does.
+fn restore_lines(run: &Path) {
+    drop(Writer::resume(run, None).unwrap());
 }

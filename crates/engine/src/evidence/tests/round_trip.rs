@@ -81,6 +81,7 @@ fn parquet_has_the_columns_of_the_lines() {
     let arm = writer.add_arm(&spec(), 0, &arm());
     record_trial(&mut writer, arm, 0);
     let run = writer.finish(outcome()).unwrap();
+    restore_lines(&run);
     let text = std::fs::read_to_string(run.join(LINES)).unwrap();
     let line = text.lines().next().unwrap();
     let file = SerializedFileReader::new(File::open(run.join(PARQUET)).unwrap()).unwrap();
@@ -227,7 +228,9 @@ proptest! {
         for ((row, parquet), (of, sample)) in rows.iter().zip(&parquet).zip(all) {
             assert_row(row, parquet, of, sample);
         }
+        prop_assert_eq!(std::fs::metadata(run.join(LINES)).unwrap().len(), 0, "the Parquet file gives every byte");
         let from_parquet = read_trials(&run, &read_header(&run).unwrap()).unwrap().trials;
+        restore_lines(&run);
         let (from_lines, whole_end) = Trials::of_lines(Lines::open(&run).unwrap()).unwrap();
         prop_assert_eq!(format!("{from_parquet:?}"), format!("{from_lines:?}"));
         prop_assert_eq!(whole_end, std::fs::metadata(run.join(LINES)).unwrap().len());

@@ -9,7 +9,7 @@ mod states;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ascertain_engine::evidence::Header;
+use ascertain_engine::evidence::{Header, Writer};
 use ascertain_engine::experiment::Experiment;
 use ascertain_engine::outcome::Outcome;
 use ascertain_engine::plan::Plan;
@@ -67,9 +67,14 @@ fn record(registry: &[&dyn Experiment], plan: &Plan) -> Ran {
         runs: runs.path().into(),
         command_line: vec!["test".into()],
         request: Default::default(),
+        label: None,
+        revision: None,
         known: None,
     };
-    Ran { run: run(plan, registry, recording, &Default::default(), &mut Silent).unwrap(), _runs: runs }
+    let run = run(plan, registry, recording, &Default::default(), &mut Silent).unwrap();
+    // With its rows in both files: a continuation restores the lines that the run's end removed.
+    drop(Writer::resume(run.folder.as_ref().unwrap(), None).unwrap());
+    Ran { run, _runs: runs }
 }
 
 fn record_one(experiment: &Scripted, plan: &Plan) -> Ran {

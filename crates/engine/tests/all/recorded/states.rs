@@ -106,6 +106,7 @@ fn a_run_that_lost_lines_is_not_continued() {
     // The fifth trial is not known to be whole: its end is marked where it took long.
     let kept = lines[..8].concat() + &lines[8..10].concat().replace("} \n", "}\n");
     fs::write(ran.file("trials.jsonl"), &kept).unwrap();
+    fs::rename(ran.file("trials.parquet"), ran.file("away")).unwrap();
     let message = Writer::resume(ran.folder(), None).err().unwrap().to_string();
     let counts = [lines[..8].concat().len(), lines.concat().len()].map(|bytes| bytes.to_string());
     for part in [&*ran.folder().to_string_lossy(), "trials.jsonl", &counts[0], &counts[1], "run it anew"] {
@@ -113,8 +114,9 @@ fn a_run_that_lost_lines_is_not_continued() {
     }
     assert_eq!(fs::read_to_string(ran.file("trials.jsonl")).unwrap(), kept, "nothing is changed");
     assert_eq!(fs::read(ran.file("run.json")).unwrap(), header);
-    fs::write(ran.file("trials.jsonl"), lines.concat()).unwrap();
+    fs::rename(ran.file("away"), ran.file("trials.parquet")).unwrap();
     assert!(Writer::resume(ran.folder(), None).is_ok());
+    assert_eq!(ran.lines(), lines, "the Parquet file has them too");
 }
 
 /// Reading takes nothing that a writer needs for longer than a moment, and changes nothing.

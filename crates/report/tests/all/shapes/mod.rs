@@ -161,6 +161,8 @@ impl Shape {
             ascertain_version: "0.1.0".into(),
             command_line: self.command_line.iter().map(|word| word.to_string()).collect(),
             request: Default::default(),
+            label: None,
+            revision: None,
             machine: machine(),
             experiments: vec![self.spec.clone()],
             plan: Plan {

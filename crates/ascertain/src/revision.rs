@@ -1,0 +1,113 @@
+//! The git revision that a run belongs to.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use ascertain_engine::evidence::Revision;
+
+/// A repository whose tracked files take git longer than this is recorded without `dirty`.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// The revision of a folder; `None` if it is in no repository, or there is no git.
+///
+/// Git only reads: it takes no locks, does not refresh its index, looks at tracked files alone, and starts no file
+/// system monitor.
+pub(crate) fn of_folder(folder: &Path) -> Option<Revision> {
+    let head = first_line(folder, &["rev-parse", "--verify", "--quiet", "HEAD"])?;
+    let commit = head.filter(|line| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+    let changes = first_line(folder, &["status", "--porcelain", "--untracked-files=no"]);
+    Some(Revision { commit, dirty: changes.map(|first| first.is_some()) })
+}
+
+/// The first line that git prints; the inner value is `None` if it prints nothing, and the outer one if it fails or
+/// does not end in time.
+fn first_line(folder: &Path, arguments: &[&str]) -> Option<Option<String>> {
+    let mut command = Command::new("git");
+    command.args(["--no-optional-locks", "-c", "core.fsmonitor=false"]).args(arguments).current_dir(folder);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut git = command.spawn().ok()?;
+    let (sender, line) = mpsc::channel();
+    let output = git.stdout.take()?;
+    // A thread of its own, because a read has no time limit.
+    let reading = thread::Builder::new().spawn(move || {
+        let line = BufReader::new(output).lines().next().transpose();
+        // The pipe is closed by now, so that git ends also if it has more to print.
+        let _ = sender.send(line.ok().flatten());
+    });
+    let line = reading.ok().and_then(|_| line.recv_timeout(LONGEST_WAIT).ok());
+    if line.is_none() {
+        let _ = git.kill();
+    }
+    let status = git.wait().ok()?;
+    line.filter(|line| line.is_some() || status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::SystemTime;
+
+    use super::*;
+
+    /// Runs git in a folder; `false` if there is none.
+    fn git(folder: &Path, arguments: &[&str]) -> bool {
+        let mut command = Command::new("git");
+        command.args(["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]);
+        command.args(arguments).current_dir(folder).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    }
+
+    #[test]
+    fn a_folder_outside_of_repositories_has_no_revision() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(of_folder(folder.path()), None);
+        assert_eq!(of_folder(&folder.path().join("missing")), None);
+    }
+
+    #[test]
+    fn a_revision_is_the_commit_and_whether_tracked_files_differ() {
+        let repository = tempfile::tempdir().unwrap();
+        let folder = repository.path();
+        if !git(folder, &["init", "--quiet"]) {
+            return ascertain_sys::testing::left_out("there is no git");
+        }
+        assert_eq!(of_folder(folder), None, "there is no commit yet");
+        fs::create_dir(folder.join("below")).unwrap();
+        fs::write(folder.join("below/file"), "1").unwrap();
+        assert!(git(folder, &["add", "."]) && git(folder, &["commit", "--quiet", "-m", "first"]));
+        fs::write(folder.join("untracked"), "").unwrap();
+        let clean = of_folder(&folder.join("below")).unwrap();
+        assert!(clean.commit.len() >= 40 && clean.dirty == Some(false), "{clean:?}");
+        assert_eq!(clean.to_string(), clean.commit[..10]);
+        fs::write(folder.join("below/file"), "2").unwrap();
+        let dirty = of_folder(folder).unwrap();
+        assert_eq!((&dirty.commit, dirty.dirty), (&clean.commit, Some(true)));
+        assert_eq!(dirty.to_string(), format!("{}-dirty", &clean.commit[..10]));
+        // Many lines of output: git is not waited for beyond the first.
+        (0..3_000).for_each(|number| fs::write(folder.join(format!("{number:0>200}")), "").unwrap());
+        assert!(git(folder, &["add", "."]));
+        assert_eq!(of_folder(folder).unwrap().dirty, Some(true));
+    }
+
+    #[test]
+    fn git_writes_nothing() {
+        let repository = tempfile::tempdir().unwrap();
+        let folder = repository.path();
+        if !git(folder, &["init", "--quiet"]) {
+            return ascertain_sys::testing::left_out("there is no git");
+        }
+        fs::write(folder.join("file"), "1").unwrap();
+        assert!(git(folder, &["add", "."]) && git(folder, &["commit", "--quiet", "-m", "first"]));
+        // The index has another time for the file now, which `git status` would write down.
+        let file = fs::File::options().append(true).open(folder.join("file")).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000)).unwrap();
+        let index = || fs::read(folder.join(".git/index")).unwrap();
+        let before = index();
+        assert_eq!(of_folder(folder).unwrap().dirty, Some(false));
+        assert!(index() == before, "git refreshed its index");
+    }
+}
