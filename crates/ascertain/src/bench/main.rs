@@ -120,7 +120,8 @@ pub fn plan(group: &Group, pairs: Pairs, config: &Config) -> Plan {
         }));
     }
     let max_time = config.max_time.saturating_mul(inputs);
-    let table_trials = claims.is_empty().then_some(ALONE_BATCHES);
+    let is_alone = |arm: &Arm| table.arms.iter().filter(|other| other.point == arm.point).count() == 1;
+    let table_trials = table.arms.iter().any(is_alone).then_some(ALONE_BATCHES);
     let functions = u32::try_from(table.arms.len()).unwrap_or(u32::MAX);
     let precision_time = config.precision_time.map(|of_each| of_each.saturating_mul(functions).min(max_time / 2));
     let config = Config { table_trials, max_time, precision_time, ..config.clone() };

@@ -104,6 +104,16 @@ fn a_filter_that_leaves_out_the_reference_is_an_error() {
     assert!(outcome["claims"].as_array().unwrap().is_empty());
 }
 
+#[test]
+fn a_function_that_is_alone_at_its_input_is_measured_too() {
+    let state = tempfile::tempdir().unwrap();
+    let both = ["last/maximum (numbers=10)", "last/sorted (numbers=10)", "last/maximum (numbers=1000)"];
+    let arguments = ["--no-evidence", "--quick", "--format", "json", "--exact"];
+    let [outcome] = &measured(state.path(), &[&arguments[..], &both].concat()).json()[..] else { panic!("one group") };
+    let times = outcome["points"].as_array().unwrap().iter().filter(|point| point["metric"] == "time");
+    assert_eq!(times.map(|point| point["n"].as_u64().unwrap()).collect::<Vec<_>>(), [3, 3, 3]);
+}
+
 /// What each claim says.
 fn says(outcome: &Value) -> Vec<&str> {
     outcome["claims"].as_array().unwrap().iter().map(|claim| claim["says"].as_str().unwrap()).collect()
