@@ -210,12 +210,20 @@ pub(crate) fn size(claim: &ClaimResult, measure: &Measure) -> Option<Figure> {
         return bounded(claim, measure);
     };
     let words = Words::of(measure, ratio);
+    let is_turned = (words.number)(1.0) > (words.number)(2.0);
     let between = |low: Option<f64>, high: Option<f64>| {
         let [low, high] = [low, high].map(|end| end.filter(|end| *end > 0.0 && end.is_finite()).map(words.number));
-        let is_turned = (words.number)(1.0) > (words.number)(2.0);
         if is_turned { (high, low) } else { (low, high) }
     };
     let (low, high) = between(claim.ratio_low, claim.ratio_high);
+    // Where the unit of the figure in the middle does not suit both ends, each has its own.
+    let in_words = |low: Option<f64>, high: Option<f64>| {
+        let has_other = |end: f64| end != 1.0 && Words::of(measure, end).after != words.after;
+        let known = |end: Option<f64>| end.filter(|end| *end > 0.0 && end.is_finite());
+        let [low, high] = [known(low)?, known(high)?];
+        let ends = if is_turned { [high, low] } else { [low, high] };
+        (words.is_share && ends.into_iter().any(has_other)).then(|| ends.map(|end| one_size(measure, end)).join(" to "))
+    };
     let figure = match (low, high) {
         (None, None) if claim.asked.judging != Judging::Exact && !words.is_share => {
             Figure::unbounded(Some((words.number)(ratio)))
@@ -225,20 +233,17 @@ pub(crate) fn size(claim: &ClaimResult, measure: &Measure) -> Option<Figure> {
     let is_known = (low, high) != (None, None);
     let range = match () {
         () if claim.has_lost_interval(false) => clause::NOT_ALIKE.into(),
-        () if words.is_share && low.is_some_and(|low| low < 0.0) && high.is_some_and(|high| high > 0.0) => {
-            let ends = [claim.ratio_low, claim.ratio_high].map(|end| end.map(|ratio| one_size(measure, ratio)));
-            ends.into_iter().flatten().collect::<Vec<_>>().join(" to ")
-        }
-        () if is_known => figure.range.clone(),
+        () if is_known => in_words(claim.ratio_low, claim.ratio_high).unwrap_or_else(|| figure.range.clone()),
         // Two time-outs, or zeros on either side.
         () if claim.ratio_low == Some(0.0) && Amount::of(measure).is_some() => "open: zeros or time-outs".into(),
         () if claim.ratio_low == Some(0.0) => "open: time-outs".into(),
         () => String::new(),
     };
-    let is_several = claim.trials > 1 && claim.ratio_min < claim.ratio_max;
-    let pairs = between(claim.ratio_min.filter(|_| is_several), claim.ratio_max.filter(|_| is_several));
-    let pairs = match pairs {
-        (Some(low), Some(high)) => format!("single pairs {}", words.figure(None, Some(low), Some(high)).range),
+    let pairs = match between(claim.ratio_min, claim.ratio_max) {
+        (Some(low), Some(high)) if claim.trials > 1 && low < high => {
+            let plain = || words.figure(None, Some(low), Some(high)).range;
+            format!("single pairs {}", in_words(claim.ratio_min, claim.ratio_max).unwrap_or_else(plain))
+        }
         _ => String::new(),
     };
     let said: Vec<String> = [range, pairs].into_iter().filter(|part| !part.is_empty()).collect();

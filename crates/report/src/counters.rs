@@ -59,6 +59,9 @@ fn is_by(claim: &ClaimResult, metric: &str) -> bool {
     ordered(claim).is_some_and(|(measure, ..)| measure.metric == metric)
 }
 
+/// More counters than this that are missing for one reason are a number, not a list.
+const FEW: usize = 3;
+
 /// What was not counted, and why; and how sure the answers are. Names are marked.
 pub(crate) fn notes(outcome: &Outcome) -> Vec<String> {
     let counters = || outcome.claims.iter().flat_map(|claim| &claim.counters);
@@ -70,7 +73,8 @@ pub(crate) fn notes(outcome: &Outcome) -> Vec<String> {
         // Each of several comparisons lacks the same.
         let names = gathered(names.into_iter().map(|name| (name, ())));
         let names: Vec<String> = names.into_iter().map(|(name, _)| name).collect();
-        format!("Not counted here: {} ({why}).", names.join(", "))
+        let names = if names.len() > FEW { format!("{} counters", names.len()) } else { names.join(", ") };
+        format!("Not counted here: {names} ({why}).")
     });
     let beside = counters().find(|counter| counter.trials > 0).map(|counter| {
         format!(

@@ -438,7 +438,7 @@ pub(crate) fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
                 Some(_) => ratio_figure(&amount::inverse(claim), &[1.0]),
                 None => ratio_figure(claim, &[1.0]),
             };
-            let answer = match claim.difference_below {
+            let answer = match claim.difference_below.filter(|most| *most > 0.0) {
                 Some(most) => format!("{}, below {}", answer(claim), below(most)),
                 None => answer(claim).to_string(),
             };

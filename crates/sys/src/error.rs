@@ -124,6 +124,9 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The processor, or the hypervisor, has no such counter.
+    #[error("this machine has no such hardware counter, like most virtual machines")]
+    NoCounter,
     /// A call of the operating system failed that hardly ever does.
     #[error("{what}: {source}")]
     System {

@@ -124,24 +124,23 @@ fn open(events: &[Event], pid: Option<Pid>) -> Vec<Result<OwnedFd, Error>> {
             // It lives as long as the vector that it goes to.
             leader.get_or_insert(fd.as_raw_fd());
         }
-        opened.map_err(|source| Error::System { what: refusal(&source), source })
+        opened.map_err(refused)
     };
     events.iter().map(open).collect()
 }
 
 /// What an error of perf_event_open(2) means, and what could be done.
-fn refusal(error: &io::Error) -> &'static str {
-    match error.raw_os_error() {
-        Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::ENXIO) => {
-            "this machine has no such counter; most virtual machines have none"
-        }
+fn refused(source: io::Error) -> Error {
+    let what = match source.raw_os_error() {
+        Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::ENXIO) => return Error::NoCounter,
         Some(libc::EACCES | libc::EPERM) => {
             "perf_event_open is not permitted: CAP_PERFMON or a lower kernel.perf_event_paranoid would do, and in a \
              container a seccomp profile that lets it pass"
         }
         Some(libc::EINVAL | libc::ENOSPC) => "the processor can't count it together with the others",
         _ => "perf_event_open",
-    }
+    };
+    Error::System { what, source }
 }
 
 #[cfg(all(target_os = "linux", target_endian = "little", not(miri)))]
@@ -242,9 +241,10 @@ mod tests {
 
     #[test]
     fn refusals_say_what_to_do() {
-        let said = |code| refusal(&io::Error::from_raw_os_error(code));
-        assert!(said(libc::ENOENT).contains("virtual machines"));
-        assert_eq!(said(libc::EACCES), said(libc::EPERM));
-        assert!(said(libc::EPERM).contains("perf_event_paranoid") && said(libc::EPERM).contains("seccomp"));
+        let said = |code| refused(io::Error::from_raw_os_error(code)).to_string();
+        assert_eq!(said(libc::ENOENT), "this machine has no such hardware counter, like most virtual machines");
+        for code in [libc::EACCES, libc::EPERM] {
+            assert!(said(code).contains("perf_event_paranoid") && said(code).contains("seccomp"));
+        }
     }
 }

@@ -28,13 +28,15 @@ pub(super) fn summary(results: &Results) -> String {
     let outcome = results.outcome;
     let failed = failed(results);
     let undecided = outcome.claims.iter().filter(|claim| has_no_verdict(claim)).count();
-    let mut text = match (failed.len(), undecided, outcome.claims.len()) {
-        (.., 0) => "## Ascertain\n\n".to_string(),
-        (0, 0, all) => format!("## Ascertain: none of {all} failed\n\n"),
-        (0, open, all) => format!("## Ascertain: {open} of {all} undecided\n\n"),
-        (some, 0, all) => format!("## Ascertain: {some} of {all} failed\n\n"),
-        (some, open, all) => format!("## Ascertain: {some} of {all} failed, {open} undecided\n\n"),
+    let result = match (failed.len(), undecided, outcome.claims.as_slice()) {
+        (.., []) => String::new(),
+        (.., [one]) => format!(": {}", marked::heading(one)),
+        (0, 0, all) => format!(": 0 of {} failed", all.len()),
+        (0, open, all) => format!(": {open} of {} undecided", all.len()),
+        (some, 0, all) => format!(": {some} of {} failed", all.len()),
+        (some, open, all) => format!(": {some} of {} failed, {open} undecided", all.len()),
     };
+    let mut text = format!("## {}\n", markdown::paragraph(&format!("Ascertain{result}")));
     if !results.is_final {
         text += "Not final: the run was still going on when this was written.\n\n";
     }

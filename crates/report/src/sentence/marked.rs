@@ -35,6 +35,11 @@ pub fn claims(claims: &[ClaimResult]) -> (Vec<String>, Option<String>) {
     (texts, shared.map(|shared| format!("Each answer: {shared}.")))
 }
 
+/// The claim's sentence up to its certainty, as a heading has it.
+pub fn heading(claim: &ClaimResult) -> String {
+    written(claim, sentence(claim).finding.trim_end_matches('.').into())
+}
+
 fn written(claim: &ClaimResult, said: String) -> String {
     let said = match opening(claim) {
         Some(opening) if said.is_empty() => format!("{opening}."),

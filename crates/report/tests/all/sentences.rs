@@ -204,6 +204,12 @@ fn what_a_ratio_is_in_time_stands_beside_it() {
     assert!(early.contains(": it took 8.7 % longer and lost all 14 pairs (error"), "{early}");
     let unsettled = " How much slower is not settled yet (9.1 % less time to 25 % longer); add `--precision 5%`.";
     assert!(early.ends_with(unsettled) && !slower.contains("settled"), "{early}");
+    let mut wide = decided(with_ratio(order("B", "A"), 0.8, 0.02, 1.2), Decision::Slower, 3, 20, 0);
+    assert!(says(&wide).contains("not settled yet (17 % less time to 50 times as long)"), "{}", says(&wide));
+    (wide.ratio_low, wide.ratio_high) = (Some(0.7), Some(0.9));
+    (wide.ratio_min, wide.ratio_max) = (Some(0.5), Some(0.95));
+    let pairs = "25 % longer (11 to 43 %; single pairs 5.3 % longer to 2.0 times as long)";
+    assert!(says(&wide).contains(pairs), "{}", says(&wide));
     let mut few = decided(with_ratio(order("B", "A"), 0.27, 0.0, 0.0), Decision::Slower, 0, 15, 0);
     (few.ratio_low, few.ratio_high, few.ratio_min, few.ratio_max) = (None, None, Some(0.2), Some(0.4));
     assert!(
