@@ -80,7 +80,7 @@ fn features() -> anyhow::Result<()> {
 }
 
 pub fn crates_of_a_bench() -> anyhow::Result<()> {
-    let which = ["--package", "ascertain", "--no-default-features", "--edges", "normal,build"];
+    let which = ["--package", "ascertain", "--edges", "normal,build"];
     let shown = ["--prefix", "none", "--format", "{p}", "--no-dedupe"];
     let text = tools::output_of("cargo", &[&["tree"], &which[..], &shown[..]].concat())?;
     let crates: BTreeSet<&str> = text.lines().collect();
@@ -100,7 +100,6 @@ name = \"sums\"
 harness = false
 [workspace]
 [dev-dependencies.ascertain]
-default-features = false
 ";
     let (ascertain, folder) = (tools::in_root("crates/ascertain"), tools::in_target("xtask-own-package"));
     fs::create_dir_all(format!("{folder}/benches"))?;

@@ -1,6 +1,7 @@
 //! Which of two closures is faster: `cargo run --release --example closures`.
 #![allow(clippy::print_stdout)]
 
+use ascertain::bench::Pairs;
 use ascertain::engine::black_box;
 use ascertain::engine::function::Group;
 use ascertain::engine::plan::Config;
@@ -12,7 +13,7 @@ fn main() -> Result<(), ascertain::Error> {
     let group = Group::new("sums")
         .function("loop", || black_box(&data).iter().sum::<f64>())
         .function("chunks", || black_box(&data).chunks(8).map(|chunk| chunk.iter().sum::<f64>()).sum::<f64>());
-    let plan = ascertain::bench::plan(&group, &Config::default());
+    let plan = ascertain::bench::plan(&group, Pairs::WithTheFirst, &Config::default());
     let run = run(&plan, &[&group], Recording::None, &Default::default(), &mut Silent)?;
     run.outcome.claims.iter().for_each(|claim| println!("{}", sentence::claim(claim)));
     Ok(())

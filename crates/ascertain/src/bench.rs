@@ -30,6 +30,11 @@
 //! by less than a percent and in earnest: an answer that counts wins would call one of them faster, and be right. Who
 //! benches a change of the code wants to hear *same*. `--margin 0` counts wins.
 //!
+//! After the answers, a group is measured until the interval of each ratio and each median is at most ±1 %, or until it
+//! has taken half a second for each function. `--precision` chooses another width, without that limit, and `--quick`
+//! stops at the answers. `--reference NAME` compares with another function than the first, and
+//! `--all-pairs` compares every function with every other.
+//!
 //! `cargo test --benches` calls each function once, checks its answer, and times nothing; so does `cargo nextest run
 //! --benches`.
 //!
@@ -43,6 +48,18 @@
 //! | [`function_with_setup_ref`](Group::function_with_setup_ref) | is made for each call, and lent to it | nothing |
 //!
 //! Inputs, functions and checks run on the thread that runs the bench: they may borrow, and need not be `Send`.
+//!
+//! # Allocations
+//!
+//! With this allocator (the feature `allocations`, on by default), each function is called once more in three trials, outside of the
+//! time, and `allocations` and `allocated_bytes` of one call are metrics like the time:
+//!
+//! ```
+//! # #[cfg(feature = "allocations")]
+//! #[global_allocator]
+//! static ALLOCATOR: ascertain::bench::CountingAllocator = ascertain::bench::CountingAllocator::system();
+//! # fn main() {}
+//! ```
 //!
 //! # Functions that await
 //!
@@ -104,7 +121,8 @@
 //! | `to_async(runtime).iter(f)` | | `.function("f", \|\| runtime.block_on(f()))` |
 //! | `throughput(Throughput::Bytes(n))` | `counter(BytesCount::new(n))` | `.throughput(Throughput::Bytes(n))`, for all functions at an input |
 //! | | | `.verify(\|\| …)`: a wrong answer is an error, never a time |
-//! | `measurement_time`, `sample_size` | `max_time`, `sample_count` | `--max-time`, `--max-trials`; it ends when all is decided |
+//! | `measurement_time`, `sample_size` | `max_time`, `sample_count` | `--max-time`, `--max-trials`; it ends when all is decided and intervals are narrow |
+//! | | `AllocProfiler` | [`CountingAllocator`](#allocations) |
 //! | `significance_level`, `noise_threshold` | | `--error`, `--margin` |
 //! | `cargo bench -- FILTER`, a regular expression | the same | the same, or a part of the name as it is; `--exact`, `--skip`, `--list`, `--test` |
 //! | `--save-baseline`, `--baseline`: a change, with its p-value | | the same options: both medians, and no verdict (above) |
@@ -118,5 +136,7 @@ mod options;
 
 pub use ascertain_engine::black_box;
 pub use ascertain_engine::function::{Group, Throughput};
+#[cfg(feature = "allocations")]
+pub use ascertain_sys::allocations::CountingAllocator;
 
-pub use self::main::{plan, run};
+pub use self::main::{Pairs, plan, run};

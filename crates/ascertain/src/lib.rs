@@ -1,4 +1,6 @@
-#![doc = include_str!("../README.md")]
+// The README names items of all features.
+#![cfg_attr(feature = "full", doc = include_str!("../README.md"))]
+#![cfg_attr(not(feature = "full"), doc = "Puts performance claims on trial: see [`bench`](mod@bench).")]
 
 pub mod arguments;
 pub mod bench;

@@ -4,10 +4,14 @@ use std::cell::{OnceCell, RefCell};
 use std::fmt::Display;
 use std::mem;
 
+#[cfg(feature = "allocations")]
+use ascertain_sys::allocations::{self, Allocations};
 use ascertain_sys::clock;
 use ascertain_sys::machine::Machine;
 
 use crate::batch;
+#[cfg(feature = "allocations")]
+use crate::block::Block;
 use crate::experiment::{
     Accepts, Arm, ArmId, Better, Experiment, Factor, Level, Metric, Point, Samples, Session, Setup, Spec, TargetError,
     Trial, Unavailable, Variant,
@@ -70,9 +74,63 @@ struct Input {
     iterations: OnceCell<u64>,
 }
 
-/// What changes is inside of it, so that a group of a longer life may stand beside one of a shorter. Several sessions
-/// may share it: they take turns.
-type Batch<'a> = Box<dyn Fn(u64) -> u64 + 'a>;
+/// A function with what makes its inputs. What changes is inside of it, so that a group of a longer life may stand
+/// beside one of a shorter. Several sessions may share it: they take turns.
+trait Call {
+    /// Calls it so many times, and returns the time in nanoseconds.
+    fn time(&self, iterations: u64) -> u64;
+
+    /// Calls it once, and returns what it allocated.
+    #[cfg(feature = "allocations")]
+    fn count(&self) -> Allocations;
+}
+
+struct Plain<F>(RefCell<F>);
+
+impl<T, F: FnMut() -> T> Call for Plain<F> {
+    fn time(&self, iterations: u64) -> u64 {
+        batch::time_calls(&mut *self.0.borrow_mut(), iterations)
+    }
+
+    #[cfg(feature = "allocations")]
+    fn count(&self) -> Allocations {
+        allocations::count(&mut *self.0.borrow_mut())
+    }
+}
+
+struct WithSetup<S, F>(RefCell<(S, F)>);
+
+impl<I, T, S: FnMut() -> I, F: FnMut(I) -> T> Call for WithSetup<S, F> {
+    fn time(&self, iterations: u64) -> u64 {
+        let (setup, f) = &mut *self.0.borrow_mut();
+        batch::time_calls_with_setup(&clock::now_ns, setup, f, iterations)
+    }
+
+    #[cfg(feature = "allocations")]
+    fn count(&self) -> Allocations {
+        let (setup, f) = &mut *self.0.borrow_mut();
+        let input = setup();
+        allocations::count(|| f(crate::black_box(input)))
+    }
+}
+
+struct WithSetupRef<S, F>(RefCell<(S, F)>);
+
+impl<I, T, S: FnMut() -> I, F: FnMut(&mut I) -> T> Call for WithSetupRef<S, F> {
+    fn time(&self, iterations: u64) -> u64 {
+        let (setup, f) = &mut *self.0.borrow_mut();
+        batch::time_calls_with_setup_ref(&clock::now_ns, setup, f, iterations)
+    }
+
+    #[cfg(feature = "allocations")]
+    fn count(&self) -> Allocations {
+        let (setup, f) = &mut *self.0.borrow_mut();
+        let mut input = setup();
+        allocations::count(|| f(crate::black_box(&mut input)))
+    }
+}
+
+type Batch<'a> = Box<dyn Call + 'a>;
 type Check<'a> = Box<dyn Fn() -> bool + 'a>;
 
 struct Function<'a> {
@@ -133,8 +191,7 @@ impl<'a> Group<'a> {
     /// A name that is taken at this input gets a number: `sort`, `sort (2)`.
     #[must_use]
     pub fn function<T>(self, name: &str, f: impl FnMut() -> T + 'a) -> Self {
-        let f = RefCell::new(f);
-        self.add(name, Box::new(move |iterations| batch::time_calls(&mut *f.borrow_mut(), iterations)))
+        self.add(name, Box::new(Plain(RefCell::new(f))))
     }
 
     /// Adds a function of an input that all calls share. It goes through [`black_box`](crate::black_box), so that no
@@ -161,12 +218,7 @@ impl<'a> Group<'a> {
         setup: impl FnMut() -> I + 'a,
         f: impl FnMut(I) -> T + 'a,
     ) -> Self {
-        let both = RefCell::new((setup, f));
-        let batch = move |iterations| {
-            let (setup, f) = &mut *both.borrow_mut();
-            batch::time_calls_with_setup(&clock::now_ns, setup, f, iterations)
-        };
-        self.add(name, Box::new(batch))
+        self.add(name, Box::new(WithSetup(RefCell::new((setup, f)))))
     }
 
     /// Adds a function that changes a fresh input in each call, which it gets by reference: the input is made
@@ -178,12 +230,7 @@ impl<'a> Group<'a> {
         setup: impl FnMut() -> I + 'a,
         f: impl FnMut(&mut I) -> T + 'a,
     ) -> Self {
-        let both = RefCell::new((setup, f));
-        let batch = move |iterations| {
-            let (setup, f) = &mut *both.borrow_mut();
-            batch::time_calls_with_setup_ref(&clock::now_ns, setup, f, iterations)
-        };
-        self.add(name, Box::new(batch))
+        self.add(name, Box::new(WithSetupRef(RefCell::new((setup, f)))))
     }
 
     /// Adds a check to the function that was added last: whether its answer is right. It is asked
@@ -211,11 +258,22 @@ impl<'a> Group<'a> {
         self.describe();
     }
 
+    /// Makes this function the first at each input that has it, and so the reference there. Returns whether the group
+    /// has it at any.
+    pub fn put_first(&mut self, name: &str) -> bool {
+        let is_known = self.functions.iter().any(|function| function.name == name);
+        if is_known {
+            self.functions.sort_by_key(|function| (function.input, function.name != name));
+            self.describe();
+        }
+        is_known
+    }
+
     /// Calls each function once, untimed, and says of each whether its answer is right: what a test of benches
     /// does. One without a check is right.
     pub fn call_each_once(&self) -> impl Iterator<Item = (Arm, bool)> {
         self.functions.iter().map(|function| {
-            (function.batch)(1);
+            function.batch.time(1);
             (function.arm(&self.inputs), function.is_right())
         })
     }
@@ -255,6 +313,10 @@ impl<'a> Group<'a> {
             }
         }
         *metrics = self::metrics(self.inputs.iter().find_map(|input| input.throughput));
+        #[cfg(feature = "allocations")]
+        if allocations::is_installed() {
+            metrics.extend(counts());
+        }
     }
 
     fn find(&self, arm: &Arm) -> Option<&Function<'a>> {
@@ -265,7 +327,7 @@ impl<'a> Group<'a> {
     fn iterations(&self, input: usize) -> u64 {
         *self.inputs[input].iterations.get_or_init(|| {
             let at_input = self.functions.iter().filter(|function| function.input == input);
-            let mut batches: Vec<&Batch> = at_input.map(|function| &function.batch).collect();
+            let mut batches: Vec<_> = at_input.map(|function| |calls| function.batch.time(calls)).collect();
             batch::iterations(&mut batches)
         })
     }
@@ -296,6 +358,21 @@ fn metrics(throughput: Option<Throughput>) -> Vec<Metric> {
     vec![time, Metric::new("throughput", about, unit, Better::Higher)]
 }
 
+/// What is counted of a call outside of the time.
+#[cfg(feature = "allocations")]
+fn counts() -> [Metric; 2] {
+    let count = |name: &str, about: &str, unit| Metric::new(name, about, unit, Better::Lower);
+    [
+        count("allocations", "how often one call requests memory", Unit::One),
+        count("allocated_bytes", "how much memory one call requests", Unit::Byte),
+    ]
+}
+
+/// In so many trials each function is called once more, and its allocations are counted. Most functions allocate the
+/// same in each call, and three calls show which do not.
+#[cfg(feature = "allocations")]
+const COUNTED_TRIALS: u64 = 3;
+
 impl Experiment for Group<'_> {
     fn spec(&self) -> &Spec {
         &self.spec
@@ -315,19 +392,46 @@ impl Experiment for Group<'_> {
             let missing = || TargetError::Failed(format!("there is no function `{arm}`"));
             let function = self.find(arm).ok_or_else(missing)?;
             let throughput = self.inputs[function.input].throughput;
-            Ok(Call { function, iterations: self.iterations(function.input), throughput })
+            Ok(Measured {
+                function,
+                iterations: self.iterations(function.input),
+                throughput,
+                #[cfg(feature = "allocations")]
+                counted_as: self.spec.metric("allocations"),
+                #[cfg(feature = "allocations")]
+                counted_trials: 0,
+            })
         };
         Ok(Box::new(Calls(arms.iter().map(call).collect::<Result<_, _>>()?)))
     }
 }
 
 /// Functions ready to be timed, in the order of the arms.
-struct Calls<'g, 'a>(Vec<Call<'g, 'a>>);
+struct Calls<'g, 'a>(Vec<Measured<'g, 'a>>);
 
-struct Call<'g, 'a> {
+struct Measured<'g, 'a> {
     function: &'g Function<'a>,
     iterations: u64,
     throughput: Option<Throughput>,
+    /// The index of the metric `allocations`, which `allocated_bytes` follows; `None` if the allocator does not count.
+    #[cfg(feature = "allocations")]
+    counted_as: Option<usize>,
+    #[cfg(feature = "allocations")]
+    counted_trials: u64,
+}
+
+#[cfg(feature = "allocations")]
+impl Measured<'_, '_> {
+    /// Counts the allocations of one more call, in the first trials that count.
+    fn count_allocations(&mut self, trial: &Trial, out: &mut Samples) {
+        let Some(metric) = self.counted_as else { return };
+        if self.counted_trials < COUNTED_TRIALS && trial.number != Block::WARM_UP {
+            self.counted_trials += 1;
+            let Allocations { allocations, bytes } = self.function.batch.count();
+            out.push(metric, allocations as f64);
+            out.push(metric + 1, bytes as f64);
+        }
+    }
 }
 
 impl Session for Calls<'_, '_> {
@@ -338,15 +442,18 @@ impl Session for Calls<'_, '_> {
         }
     }
 
-    fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let Call { function, iterations, throughput } = &self.0[arm];
-        let elapsed_ns = (function.batch)(*iterations);
+    #[cfg_attr(not(feature = "allocations"), allow(unused_variables))]
+    fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
+        let Measured { function, iterations, throughput, .. } = &self.0[arm];
+        let elapsed_ns = function.batch.time(*iterations);
         // A function that was optimised away may take no step of the clock.
         let time_ns = elapsed_ns.max(1) as f64 / *iterations as f64;
         out.push(TIME, time_ns);
         if let Some(Throughput::Bytes(amount) | Throughput::Elements(amount)) = throughput {
             out.push(THROUGHPUT, *amount as f64 / time_ns * 1e9);
         }
+        #[cfg(feature = "allocations")]
+        self.0[arm].count_allocations(trial, out);
         Ok(())
     }
 }

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use ascertain_stats::quantile_ranks;
+
 use crate::claim::paired_ratios;
 use crate::experiment::{Arm, Better, Point, Sample, Spec};
 use crate::finding::Reason;
 use crate::outcome::{Absence, LeftOut};
-use crate::values::{Bounds, Values};
+use crate::values::{Bounds, Sorted, Values};
 
 /// One arm's values, by metric, in the order measured.
 #[derive(Clone, Debug)]
@@ -53,6 +55,15 @@ impl ArmValues {
     }
 }
 
+/// The error of the interval around each median: they are at 95 % each, outside of the run's budget.
+const ERROR: f64 = 0.05;
+
+/// The interval around the median of values; an end that nothing bounds is infinite.
+pub(crate) fn median_interval(sorted: &Sorted) -> (f64, f64) {
+    quantile_ranks(sorted.as_slice().len() as u64, 0.5, ERROR / 2.0, ERROR / 2.0)
+        .map_or((f64::NEG_INFINITY, f64::INFINITY), |ranks| sorted.between(ranks))
+}
+
 /// What a run has seen.
 #[derive(Clone, Debug, Default)]
 pub struct Observations {
@@ -65,6 +76,14 @@ impl Observations {
     /// The arms in the order in which they were named.
     pub fn arms(&self) -> &[ArmValues] {
         &self.arms
+    }
+
+    /// Half of the width of the interval around the arm's median, by its middle, of the experiment's first metric;
+    /// `None` as long as the interval has an open end.
+    pub(crate) fn median_precision(&self, arm: usize) -> Option<f64> {
+        let (low, high) = median_interval(&self.arms[arm].by_metric.first()?.sorted());
+        let half_width = (high - low) / 2.0;
+        half_width.is_finite().then(|| half_width / ((high + low) / 2.0).abs())
     }
 
     /// How many values there are.

@@ -91,7 +91,11 @@ pub struct Config {
     pub seed: u64,
     /// Go on until each ratio's interval is this narrow: half of its width by its middle.
     pub precision: Option<f64>,
-    /// Go on for the precision no longer than this, counted from the start of the run. `None`: until the time is up.
+    /// Go on until the interval of the median of each of the tables' arms, by the experiment's first metric, is this
+    /// narrow, and until there are enough trials to see whether they are alike.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub median_precision: Option<f64>,
+    /// Go on for these precisions no longer than this, counted from the start of the run. `None`: until the time is up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision_time: Option<Duration>,
     /// `compare`: answer from the ratio's interval against [1/(1+m), 1+m].
@@ -120,6 +124,7 @@ impl Default for Config {
             warmup_trials: 0,
             seed: 0,
             precision: None,
+            median_precision: None,
             precision_time: None,
             margin: None,
             gate: None,
@@ -180,8 +185,9 @@ fn judges(plan: &Plan, registry: &Registry) -> Result<Vec<ClaimJudge>, Error> {
     let judges = plan.claims.iter().zip(errors).enumerate().map(|(index, (claim, error))| {
         let to_the_end = config.exact_trials.is_some() || config.until_time_is_up;
         let (margin, precision, gate) = (config.margin, config.precision, config.gate);
+        let counts_all = config.precision_time.is_some() || config.median_precision.is_some();
         let (easier, most_trials) = (easier.as_ref().map(|errors| (EASIER_ERROR, errors[index])), config.most_trials());
-        let terms = JudgeTerms { error, easier, most_trials, margin, precision, gate, to_the_end };
+        let terms = JudgeTerms { error, easier, most_trials, margin, precision, counts_all, gate, to_the_end };
         ClaimJudge::new(claim, find(registry, &claim.experiment)?.spec(), &terms)
     });
     judges.collect()

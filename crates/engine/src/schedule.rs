@@ -114,7 +114,7 @@ impl<'r, 'a> Schedule<'r, 'a> {
             let gone_ns = self.now_ns().saturating_sub(self.time_ns.start) as f64;
             self.judge.tables_too = gone_ns >= self.max_time().as_nanos() as f64 * CLAIMS_SHARE;
             if self.now_ns() >= self.precision_ends_ns {
-                self.judge.claims.iter_mut().for_each(ClaimJudge::forgo_precision);
+                self.judge.forgo_precision();
                 self.precision_ends_ns = u64::MAX;
             }
             if self.is_pilots_turn() {

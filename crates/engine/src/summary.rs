@@ -1,20 +1,16 @@
 //! What came of a run: each metric of each arm in a few numbers, and what threatens them, beside the claims.
 
-use ascertain_numeric::sum::{mean_of, variance_of};
-use ascertain_stats::quantile_ranks;
+use ascertain_stats::Moments;
 use ascertain_sys::machine::{CpuTimes, Machine, cpu_times};
 
 use crate::claim::Judging;
 use crate::command::{CommandSet, EXIT, OnFailure, WALL};
 use crate::experiment::{Arm, Metric, Spec};
 use crate::finding::{Reason, Threat};
-use crate::observations::{ArmValues, Observations};
+use crate::observations::{ArmValues, Observations, median_interval};
 use crate::outcome::{ArmFacts, ClaimResult, Outcome, PointSummary, SCHEMA, TestSpec};
 use crate::plan::Registry;
 use crate::values::{Bounds, Values};
-
-/// The error of each interval in a summary: they are at 95 % each, outside of the run's budget.
-const ERROR: f64 = 0.05;
 
 /// What an outcome says of a run before anything is measured.
 pub(crate) struct RunFacts<'a> {
@@ -94,12 +90,11 @@ fn summarise_by_key(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
 
 fn point(of: &ArmValues, metric: &Metric, key: &str, observed: &Values) -> PointSummary {
     let sorted = observed.sorted();
-    let (low, high) = quantile_ranks(observed.len() as u64, 0.5, ERROR / 2.0, ERROR / 2.0)
-        .map_or((f64::NEG_INFINITY, f64::INFINITY), |ranks| sorted.between(ranks));
+    let (low, high) = median_interval(&sorted);
     let quantile = |q| sorted.quantile(q).and_then(Bounds::estimate).filter(|value| value.is_finite());
     // Where some observations were cut off there is no mean to speak of.
     let finite = sorted.as_slice().last().is_some_and(|last| last.is_finite());
-    let numbers = || observed.iter().copied();
+    let moments: Moments = observed.iter().copied().collect();
     PointSummary {
         experiment: of.experiment.clone(),
         variant: of.arm.variant.clone(),
@@ -115,8 +110,8 @@ fn point(of: &ArmValues, metric: &Metric, key: &str, observed: &Values) -> Point
         median_high: Some(high).filter(|high| high.is_finite()),
         p90: quantile(0.9),
         p99: quantile(0.99),
-        mean: if finite { mean_of(numbers()) } else { None },
-        std: if finite { variance_of(numbers()).map(f64::sqrt) } else { None },
+        mean: moments.mean().filter(|_| finite),
+        std: moments.standard_deviation().filter(|_| finite),
         // Of those that came to their end: half of a run is not the shortest one.
         min: sorted.as_slice().first().copied().filter(|least| least.is_finite()),
         max: quantile(1.0),

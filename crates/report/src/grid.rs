@@ -263,8 +263,15 @@ pub(crate) fn is_judged(claim: &ClaimResult) -> bool {
 pub(crate) type ArmKey<'a> = (&'a str, &'a Point);
 
 /// What is measured of commands and functions beside what they are compared by, and what its column is called.
-const OTHERS: [(&str, &str); 5] =
-    [("wall", "Wall"), ("user", "User"), ("system", "System"), ("memory_peak", "Memory"), ("throughput", "Throughput")];
+const OTHERS: [(&str, &str); 7] = [
+    ("wall", "Wall"),
+    ("user", "User"),
+    ("system", "System"),
+    ("memory_peak", "Memory"),
+    ("throughput", "Throughput"),
+    ("allocations", "Allocations"),
+    ("allocated_bytes", "Allocated"),
+];
 
 /// A row for each command or function: the metric that it is about, its time as a rule, with interval and range, what
 /// else was measured, ratio and decision. `interval` is the heading of the ratio's.
@@ -292,7 +299,9 @@ pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout, interval: &str) 
             let found = point(metric).filter(|point| point.n > 0);
             found.and_then(|point| Some((point.unit, point.median?))).map_or_else(String::new, |(unit, value)| {
                 let (factor, symbol) = layout.prefix(unit, value);
-                format!("{} {symbol}", significant(value / factor))
+                let is_count = factor == 1.0 && unit.is_count(value);
+                let number = if is_count { value.to_string() } else { significant(value / factor) };
+                format!("{number} {symbol}").trim_end().to_string()
             })
         };
         let first = judged.and_then(|measure| point(&measure.metric)).unwrap_or(of_arm[0]);

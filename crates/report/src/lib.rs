@@ -2,12 +2,14 @@
 // What only many claims make use of costs nothing where there are none: it is not compiled to the end.
 #![cfg_attr(not(feature = "claims"), allow(dead_code, unused_imports))]
 
+pub mod allocations;
 pub mod alphabet;
 #[cfg(feature = "commands")]
 pub mod calibration;
 pub mod csv;
 pub mod export;
 pub mod exports;
+pub mod fastest;
 pub mod figure;
 #[cfg(feature = "recorded")]
 pub mod history;

@@ -11,6 +11,7 @@
 //! - [`membarrier`]: memory barriers on other threads' behalf
 //! - [`rseq`]: restartable sequences on a CPU's own data
 //! - [`affinity`]: which CPUs this thread may use
+//! - `allocations`: what a call allocates, with the feature of that name
 //! - [`perf`]: what the processor and the kernel count of a command
 //! - [`page_cache`]: what the kernel has in memory of a file (Linux)
 //! - [`files`]: files that nobody else can redirect, and that have their name once they are whole
@@ -29,6 +30,8 @@
 
 #[cfg(feature = "measuring")]
 pub mod affinity;
+#[cfg(feature = "allocations")]
+pub mod allocations;
 #[cfg(all(feature = "daemon", target_os = "linux"))]
 pub mod bpf;
 pub mod clock;

@@ -7,10 +7,14 @@ use ascertain_engine::claim::Claim;
 use ascertain_engine::evidence;
 use ascertain_engine::experiment::{Arm, Experiment};
 use ascertain_engine::function::Group;
+use ascertain_engine::outcome::Outcome;
 use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_engine::run::Run;
+use ascertain_report::allocations;
 use ascertain_report::alphabet::Alphabet;
 use ascertain_report::exports::{Files, Purpose};
+use ascertain_report::fastest;
+use ascertain_report::figure::odds;
 use ascertain_report::layout::TableLayout;
 use ascertain_report::progress::{Line, Watching};
 use ascertain_report::terminal::{self, Style, escape_controls};
@@ -20,6 +24,7 @@ use ascertain_sys::{clock, interrupt};
 use super::baseline;
 use super::options::{Format, HELP, Options, Task};
 use crate::error::{Error, refused};
+use crate::names;
 use crate::request::Request;
 use crate::run::{RunContext, carry_out};
 
@@ -39,18 +44,10 @@ pub fn run<'a>(groups: impl IntoIterator<Item = Group<'a>>) -> ExitCode {
         print!("{HELP}");
         return ExitCode::SUCCESS;
     }
-    let mut names: Vec<String> = Vec::new();
-    let wanted = groups.into_iter().filter_map(|mut group| {
-        group.rename_if(|name| names.iter().any(|taken| taken == name));
-        names.push(group.spec().id.clone());
-        let (id, all) = (group.spec().id.clone(), group.table_arms());
-        group.retain(|name| options.wants(&id, name));
-        if let (Task::Measure, Some(missing)) = (options.task, missing_reference(&all, &group.table_arms())) {
-            let reference = escape_controls(&format!("{id}/{missing}"));
-            eprintln!("no verdict: `{reference}`, which the others are compared with, was not selected");
-        }
-        (!group.spec().variants.is_empty()).then_some(group)
-    });
+    let wanted = match wanted(groups, &options) {
+        Ok(wanted) => wanted.into_iter(),
+        Err(error) => return fail(&error, 2),
+    };
     match options.task {
         Task::List => list(wanted),
         Task::Test => test(wanted, &options),
@@ -58,26 +55,93 @@ pub fn run<'a>(groups: impl IntoIterator<Item = Group<'a>>) -> ExitCode {
     }
 }
 
-/// Functions of a group to be compared, at each input with the first one there; without another there they are
-/// described. The time is for each input.
+/// The groups with the functions that the options select, and with the reference that they choose.
+fn wanted<'a>(groups: impl IntoIterator<Item = Group<'a>>, options: &Options) -> Result<Vec<Group<'a>>, Error> {
+    let mut wanted: Vec<Group> = Vec::new();
+    let (mut names, mut functions) = (Vec::<String>::new(), Vec::<String>::new());
+    let mut is_reference_known = false;
+    for mut group in groups {
+        group.rename_if(|name| names.iter().any(|taken| taken == name));
+        let id = group.spec().id.clone();
+        names.push(id.clone());
+        functions.extend(group.spec().variants.iter().map(|variant| variant.name.clone()));
+        is_reference_known |= options.reference.as_ref().is_some_and(|reference| group.put_first(reference));
+        let all = group.table_arms();
+        group.retain(|name| options.wants(&id, name));
+        let missing = missing_reference(&all, &group.table_arms()).filter(|_| options.task == Task::Measure);
+        if let Some(reference) = missing.filter(|_| !options.all_pairs) {
+            let name = format!("{id}/{reference}");
+            return refused(format!(
+                "the filters leave out `{}`, the reference of its group: add it to them, or choose another with \
+                 --reference NAME",
+                escape_controls(&name)
+            ));
+        }
+        if !group.spec().variants.is_empty() {
+            wanted.push(group);
+        }
+    }
+    match &options.reference {
+        Some(reference) if !is_reference_known => {
+            functions.sort();
+            functions.dedup();
+            let known = names::among(reference, functions.iter().map(String::as_str));
+            refused(format!("--reference: there is no function `{reference}`{known}"))
+        }
+        _ => Ok(wanted),
+    }
+}
+
+/// Which functions of a group are compared at each input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pairs {
+    /// Each with the first, which is the reference.
+    #[default]
+    WithTheFirst,
+    /// Each with every other.
+    All,
+}
+
+/// Functions of a group to be compared, at each input with the first one there or with all others; without another
+/// there they are described. `max_time` is for each input, and `precision_time` for each function there, up to half of
+/// all the time: answers come first.
 #[must_use]
-pub fn plan(group: &Group, config: &Config) -> Plan {
+pub fn plan(group: &Group, pairs: Pairs, config: &Config) -> Plan {
     let id = &group.spec().id;
     let table = Table { experiment: id.clone(), arms: group.table_arms() };
-    let versus = table.with_the_first().into_iter();
-    let claims: Vec<Claim> = versus.map(|[candidate, reference]| Claim::order(id, candidate, reference)).collect();
+    let order = |[candidate, reference]: [&Arm; 2]| Claim::order(id, candidate, reference);
+    let mut claims: Vec<Claim> = table.with_the_first().into_iter().map(order).collect();
     let inputs = u32::try_from(table.arms.len() - claims.len()).unwrap_or(u32::MAX);
+    if pairs == Pairs::All {
+        claims.extend(pairs_without_the_first(&table).into_iter().map(|[candidate, reference]| Claim {
+            // The candidate alone is the name of its comparison with the first.
+            id: format!("{candidate} against {reference}"),
+            ..order([candidate, reference])
+        }));
+    }
     let max_time = config.max_time.saturating_mul(inputs);
-    let table_trials = claims.is_empty().then_some(ALONE_BATCHES);
-    let config = Config { table_trials, max_time, ..config.clone() };
+    let is_alone = |arm: &Arm| table.arms.iter().filter(|other| other.point == arm.point).count() == 1;
+    let table_trials = table.arms.iter().any(is_alone).then_some(ALONE_BATCHES);
+    let functions = u32::try_from(table.arms.len()).unwrap_or(u32::MAX);
+    let precision_time = config.precision_time.map(|of_each| of_each.saturating_mul(functions).min(max_time / 2));
+    let config = Config { table_trials, max_time, precision_time, ..config.clone() };
     Plan { claims, tables: vec![table], commands: Vec::new(), config }
 }
 
-/// What a function that is measured alone at its input would be compared with.
-fn missing_reference<'a>(all: &'a [Arm], kept: &[Arm]) -> Option<&'a str> {
-    let is_alone = |arm: &&Arm| kept.iter().filter(|other| other.point == arm.point).count() == 1;
-    let reference = |arm: &Arm| all.iter().find(|other| other.point == arm.point).filter(|first| *first != arm);
-    kept.iter().filter(is_alone).find_map(reference).map(|first| first.variant.as_str())
+/// At each input, each function behind the first with each of those between.
+fn pairs_without_the_first(table: &Table) -> Vec<[&Arm; 2]> {
+    let others: Vec<&Arm> = table.with_the_first().into_iter().map(|[other, _]| other).collect();
+    let with_those_before = |(index, candidate): (usize, &&'_ Arm)| {
+        let before = others[..index].iter().filter(|before| before.point == candidate.point);
+        before.map(|before| [others[index], *before]).collect::<Vec<_>>()
+    };
+    others.iter().enumerate().flat_map(with_those_before).collect()
+}
+
+/// The reference at an input of which the filters keep other functions alone.
+fn missing_reference<'a>(all: &'a [Arm], kept: &[Arm]) -> Option<&'a Arm> {
+    let reference = |arm: &Arm| all.iter().find(|other| other.point == arm.point);
+    kept.iter().filter_map(reference).find(|reference| !kept.contains(reference))
 }
 
 fn fail(error: &dyn std::error::Error, code: u8) -> ExitCode {
@@ -185,7 +249,8 @@ impl<'o> Bench<'o> {
         let mut watching = Watching { line: Line::new(true), files: &mut self.exports, is_quiet: false };
         let evidence = (!options.no_evidence).then(|| runs.clone());
         let context = RunContext { registry: &[group], evidence, ..RunContext::new(&mut watching) };
-        let done = carry_out(Request::new("bench"), plan(group, &options.config), context);
+        let plan = plan(group, options.pairs(), &options.config);
+        let done = carry_out(Request::new("bench"), plan, context);
         // The line is gone before anything is printed.
         drop(watching);
         let mut run = done?.run;
@@ -235,11 +300,24 @@ impl<'o> Bench<'o> {
                 let table = terminal::compare_table(outcome, &TableLayout::default(), &self.style);
                 let said = terminal::sentences(outcome, &self.style);
                 let said = if said.is_empty() { terminal::left_out(outcome, &self.style) } else { said };
-                let gap = if said.is_empty() { "" } else { "\n" };
-                let text = format!("{}{heading}\n{table}{gap}{said}", if is_first { "" } else { "\n" });
+                let fastest = fastest::sentences(outcome).into_iter().chain(self.shared_error(outcome));
+                let fastest = fastest.chain(allocations::uneven(outcome));
+                let summary = fastest.map(|sentence| self.style.paragraph(&sentence)).collect::<String>();
+                let said = [summary, said].into_iter().filter(|part| !part.is_empty());
+                let said = said.map(|part| format!("\n{part}")).collect::<String>();
+                let text = format!("{}{heading}\n{table}{said}", if is_first { "" } else { "\n" });
                 Alphabet::of_environment().shown(&text).into_owned()
             }
         }
+    }
+
+    /// How the group's error is shared, where every pair is compared.
+    fn shared_error(&self, outcome: &Outcome) -> Option<String> {
+        let (pairs, error) = (outcome.claims.len(), self.options.config.error);
+        let each = odds(error / pairs as f64);
+        (self.options.all_pairs && pairs > 1).then(|| {
+            format!("{pairs} pairs share the error of {error}: each answer is wrong with a chance of at most {each}.")
+        })
     }
 
     /// Prints what is said once: threats, where the evidence is, and what to do with it.

@@ -11,6 +11,7 @@ use ascertain_report::exports::{ExportFormat, FORMATS};
 use lexopt::prelude::*;
 use regex_lite::Regex;
 
+use super::main::Pairs;
 use crate::arguments::{self, count, duration, positive_share, share};
 
 pub(super) const HELP: &str = "\
@@ -23,6 +24,8 @@ without one, all are measured.
 
       --exact           a FILTER is the whole of it
       --skip FILTER     leave out what this filter fits
+      --reference NAME  hold the others of its group against this function, instead of the first
+      --all-pairs       compare every function with every other; the pairs share the error of the group
       --baseline NAME   lay the results beside those recorded under that name: medians, and no verdict, since nothing
                         pairs one run with another
       --save-baseline NAME
@@ -30,7 +33,9 @@ without one, all are measured.
                         need the feature `recorded` of `ascertain`
       --margin M        faster or slower beyond this, same inside; 0 counts wins [default: 1%]
       --error E         the chance that any answer for a group is wrong [default: 0.001]
-      --precision P     go on until each ratio is known to ± this share of it: 1%
+      --precision P     measure until the interval of each ratio and of each median is at most ± this share of it
+                        [default: 1%, but for no longer than half a second for each function]
+      --quick           stop at the answers, even if the intervals are wide
       --max-time TIME   for each input of a group: no new trial after that long [default: 10s]
       --max-trials N    for each group: no new trial after that many
       --seed N          the same seed gives the same plan
@@ -52,6 +57,13 @@ Exit codes: 0 done; 2 usage; 4 no function passes the filter; 5 a wrong answer; 
 ";
 
 const SHARED: &str = "an export can't share standard output with what --format asks for: name a file";
+
+/// The half width of the intervals of ratios and medians, relative to their middle, that a group goes on for after its
+/// answers.
+const PRECISION: f64 = 0.01;
+/// The time for each function, from the start of its group, that the group goes on for narrow intervals: a tenth of the
+/// time that criterion takes for a function.
+const PRECISION_TIME: Duration = Duration::from_millis(500);
 
 /// Functions that are equal to the letter may truly differ by that much: see [`super`].
 const MARGIN: f64 = 0.01;
@@ -82,6 +94,9 @@ pub(super) struct Options {
     skipped: Vec<Filter>,
     /// Only what is ignored is asked for: nothing.
     pub ignored_only: bool,
+    /// The function that is the reference of its group.
+    pub reference: Option<String>,
+    pub all_pairs: bool,
     pub baseline: Option<String>,
     pub save_baseline: Option<String>,
     pub config: Config,
@@ -118,6 +133,10 @@ impl Options {
         is_asked_for && !self.skipped.iter().any(fits) && !self.ignored_only
     }
 
+    pub fn pairs(&self) -> Pairs {
+        if self.all_pairs { Pairs::All } else { Pairs::WithTheFirst }
+    }
+
     /// Reads the arguments, the program's name left out. `seed` is taken where none is given.
     ///
     /// # Errors
@@ -126,7 +145,8 @@ impl Options {
     where
         I: IntoIterator<Item: Into<OsString>>,
     {
-        let config = Config { seed, max_time: Duration::from_secs(10), margin: Some(MARGIN), ..Config::default() };
+        let max_time = Duration::from_secs(10);
+        let config = Config { seed, max_time, margin: Some(MARGIN), ..Config::default() };
         let mut options = Options {
             task: Task::Measure,
             is_bench: false,
@@ -134,6 +154,8 @@ impl Options {
             is_exact: false,
             skipped: Vec::new(),
             ignored_only: false,
+            reference: None,
+            all_pairs: false,
             baseline: None,
             save_baseline: None,
             config,
@@ -142,7 +164,7 @@ impl Options {
             no_evidence: false,
             exports: Vec::new(),
         };
-        let mut task = None;
+        let (mut task, mut is_quick) = (None, false);
         let mut parser = lexopt::Parser::from_args(arguments);
         while let Some(argument) = parser.next()? {
             match argument {
@@ -152,6 +174,9 @@ impl Options {
                 Long("test") => task = task.or(Some(Task::Test)),
                 Long("bench") => options.is_bench = true,
                 Long("exact") => options.is_exact = true,
+                Long("reference") => options.reference = Some(parser.value()?.string()?),
+                Long("all-pairs") => options.all_pairs = true,
+                Long("quick") => is_quick = true,
                 Long("skip") => options.skipped.push(Filter::new(parser.value()?.string()?)),
                 Long("ignored") => options.ignored_only = true,
                 // What people and test runners pass to all tests at once.
@@ -181,6 +206,15 @@ impl Options {
         if options.no_evidence && (options.baseline.is_some() || options.save_baseline.is_some()) {
             return Err("a baseline is a recorded run: leave --no-evidence out".into());
         }
+        let config = &mut options.config;
+        match config.precision {
+            Some(_) if is_quick => {
+                return Err("--quick stops at the answers, and --precision goes on: leave one of them out".into());
+            }
+            None if !is_quick => (config.precision, config.precision_time) = (Some(PRECISION), Some(PRECISION_TIME)),
+            _ => {}
+        }
+        config.median_precision = config.precision;
         if options.baseline.is_some() && options.format == Format::Csv {
             return Err("what --baseline shows is another table, and CSV has one: take json, markdown or table".into());
         }
@@ -280,6 +314,20 @@ mod tests {
     }
 
     #[test]
+    fn intervals_are_narrowed_for_a_while_unless_another_precision_is_given() {
+        let precisions = |arguments: &[&str]| {
+            let config = read(arguments).unwrap().config;
+            (config.precision, config.median_precision, config.precision_time)
+        };
+        assert_eq!(precisions(&[]), (Some(0.01), Some(0.01), Some(Duration::from_millis(500))));
+        assert_eq!(precisions(&["--precision", "5%"]), (Some(0.05), Some(0.05), None));
+        assert_eq!(precisions(&["--quick"]), (None, None, None));
+        for both in [["--quick", "--precision=2%"], ["--precision=2%", "--quick"]] {
+            assert!(read(&both).unwrap_err().contains("leave one of them out"));
+        }
+    }
+
+    #[test]
     fn functions_pass_a_filter_by_a_part_of_their_path() {
         let options = read(&["sums/l", "other"]).unwrap();
         assert!(options.wants("sums", "loop") && options.wants("other", "x") && !options.wants("sums", "chunks"));
@@ -354,7 +402,7 @@ mod tests {
             let said = read(&[&format!("--{option}"), "1"]).err().unwrap_or_default();
             assert!(!said.contains("there is no option"), "{said}");
         }
-        assert_eq!(known().count(), 18);
+        assert_eq!(known().count(), 21);
         let kinds = FORMATS.iter().filter_map(|kind| kind.option.strip_prefix("export-"));
         assert!(kinds.into_iter().all(|kind| HELP.contains(kind)));
     }

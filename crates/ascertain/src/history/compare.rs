@@ -121,6 +121,7 @@ fn facts(run: &Loaded) -> Value {
         ("config", "seed"),
         ("config", "table_trials"),
         ("config", "longest_time"),
+        ("config", "precision_time"),
     ] {
         facts[part].as_object_mut().map(|part| part.remove(changing));
     }

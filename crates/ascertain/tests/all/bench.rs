@@ -1,48 +1,43 @@
 //! A bench as cargo, a test runner and people start it: `examples/bench.rs`.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use ascertain::engine::evidence::{Header, read_header};
 use serde_json::Value;
 
 use crate::common::example;
 
 /// What a run of the bench left.
-struct Ran {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
 }
 
 impl Ran {
     /// What it printed, as the objects of JSON that it is.
-    fn json(&self) -> Vec<Value> {
+    pub fn json(&self) -> Vec<Value> {
         let objects = serde_json::Deserializer::from_str(&self.stdout).into_iter();
         objects.collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{error}: {}{}", self.stdout, self.stderr))
     }
 }
 
 /// The bench, with its evidence below `state`.
-fn bench(state: &Path, arguments: &[&str]) -> Ran {
-    let output = Command::new(example("bench")).args(arguments).env("XDG_STATE_HOME", state).output().unwrap();
+pub fn bench(state: &Path, arguments: &[&str]) -> Ran {
+    example_bench("bench", state, arguments)
+}
+
+fn example_bench(name: &str, state: &Path, arguments: &[&str]) -> Ran {
+    let output = Command::new(example(name)).args(arguments).env("XDG_STATE_HOME", state).output().unwrap();
     let [stdout, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
     Ran { code: output.status.code(), stdout, stderr }
 }
 
 /// Measures the functions that fit, in three trials.
-fn measured(state: &Path, arguments: &[&str]) -> Ran {
+pub fn measured(state: &Path, arguments: &[&str]) -> Ran {
     let ran = bench(state, &[&["--bench", "--max-trials", "3", "--max-time", "5min"], arguments].concat());
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
     ran
-}
-
-fn runs(state: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(state.join("ascertain/runs")).unwrap();
-    let mut runs: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
-    runs.sort();
-    runs
 }
 
 const ALL: [&str; 8] = [
@@ -88,15 +83,80 @@ fn filters_are_parts_of_what_is_listed() {
 }
 
 #[test]
-fn a_reference_that_was_not_selected_is_missed() {
+fn a_filter_that_leaves_out_the_reference_is_an_error() {
     let state = tempfile::tempdir().unwrap();
-    let stderr = |arguments: &[&str]| measured(state.path(), &[&["--no-evidence"], arguments].concat()).stderr;
-    let said = "no verdict: `last/maximum`, which the others are compared with, was not selected\n";
-    assert_eq!(stderr(&["last/sorted"]).matches(said).count(), 1, "once a group");
-    for compared in [&["maximum", "sorted"][..], &["last/sorted", "consumed"], &["last/maximum"]] {
-        assert!(!stderr(compared).contains("no verdict"), "{compared:?}");
+    for filters in [&["last/sorted"][..], &["last/sorted", "consumed"], &["last", "--skip", "maximum"]] {
+        let ran = bench(state.path(), &[&["--bench"], filters].concat());
+        assert_eq!((ran.code, &*ran.stdout), (Some(2), ""), "{filters:?}: {}", ran.stderr);
+        let error = "error: the filters leave out `last/maximum (numbers=10)`, the reference of its group: add it to them, \
+                     or choose another with --reference NAME\n";
+        assert_eq!(ran.stderr, error, "{filters:?}");
     }
-    assert!(!bench(state.path(), &["--list", "last/sorted"]).stderr.contains("no verdict"));
+    assert_eq!(bench(state.path(), &["--list", "last/sorted"]).code, Some(0), "nothing is compared");
+    for filters in
+        [&["last/maximum"][..], &["maximum", "sorted"], &["last/sorted", "consumed", "--reference", "sorted"]]
+    {
+        measured(state.path(), &[&["--no-evidence"], filters].concat());
+    }
+    // The function alone, as under a profiler.
+    let alone = ["--no-evidence", "--format", "json", "--exact", "last/sorted (numbers=10)", "--reference", "sorted"];
+    let [outcome] = &measured(state.path(), &alone).json()[..] else { panic!("one group") };
+    assert!(outcome["claims"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_function_that_is_alone_at_its_input_is_measured_too() {
+    let state = tempfile::tempdir().unwrap();
+    let both = ["last/maximum (numbers=10)", "last/sorted (numbers=10)", "last/maximum (numbers=1000)"];
+    let arguments = ["--no-evidence", "--quick", "--format", "json", "--exact"];
+    let [outcome] = &measured(state.path(), &[&arguments[..], &both].concat()).json()[..] else { panic!("one group") };
+    let times = outcome["points"].as_array().unwrap().iter().filter(|point| point["metric"] == "time");
+    assert_eq!(times.map(|point| point["n"].as_u64().unwrap()).collect::<Vec<_>>(), [3, 3, 3]);
+}
+
+/// What each claim says.
+fn says(outcome: &Value) -> Vec<&str> {
+    outcome["claims"].as_array().unwrap().iter().map(|claim| claim["says"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn the_reference_can_be_chosen() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["--no-evidence", "--format", "json", "--reference", "sorted", "numbers=10)", "calls"];
+    let [last, calls] = &measured(state.path(), &arguments).json()[..] else { panic!("two groups") };
+    let than_sorted = |name| format!("{name} (numbers=10) is faster than sorted (numbers=10)");
+    assert_eq!(says(last), ["maximum", "consumed"].map(than_sorted));
+    assert_eq!(says(calls), ["awaited is faster than direct"], "a group without it keeps its own");
+    let listed = bench(state.path(), &["--list", "--reference", "sorted", "last"]).stdout;
+    let names: Vec<&str> = listed.lines().map(|line| line.split([' ', '/']).nth(1).unwrap()).collect();
+    assert_eq!(names, ["sorted", "maximum", "consumed", "sorted", "maximum", "consumed"], "input by input");
+    let unknown = bench(state.path(), &["--bench", "--reference", "sort"]);
+    let error = "error: --reference: there is no function `sort`; did you mean `sorted`?\n";
+    assert_eq!((unknown.code, &*unknown.stderr), (Some(2), error));
+}
+
+#[test]
+fn all_pairs_share_the_error() {
+    let state = tempfile::tempdir().unwrap();
+    let arguments = ["--no-evidence", "--all-pairs", "numbers=10)"];
+    let [outcome] = &measured(state.path(), &[&["--format", "json"], &arguments[..]].concat()).json()[..] else {
+        panic!("one group")
+    };
+    let than = |[one, other]: [&str; 2]| format!("{one} (numbers=10) is faster than {other} (numbers=10)");
+    let pairs = [["sorted", "maximum"], ["consumed", "maximum"], ["consumed", "sorted"]];
+    assert_eq!(says(outcome), pairs.map(than));
+    let claims = outcome["claims"].as_array().unwrap();
+    let mut ids: Vec<&str> = claims.iter().map(|claim| claim["id"].as_str().unwrap()).collect();
+    ids.dedup();
+    assert_eq!(ids.len(), 3, "{ids:?}");
+    for claim in claims {
+        assert!((claim["error"].as_f64().unwrap() * 3.0 / 0.001 - 1.0).abs() < 1e-9, "{claim}");
+    }
+    let text = measured(state.path(), &arguments).stdout;
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = "3 pairs share the error of 0.001: each answer is wrong with a chance of at most 1 in 3,000.";
+    assert!(words.contains(said), "{text}");
+    assert!(!measured(state.path(), &["--no-evidence", "calls", "--all-pairs"]).stdout.contains("share"), "one pair");
 }
 
 #[test]
@@ -104,9 +164,8 @@ fn functions_are_compared_with_the_first_at_their_input() {
     let state = tempfile::tempdir().unwrap();
     let ran = measured(state.path(), &["--format", "json", "last", "--skip", "sorted"]);
     let [outcome] = &ran.json()[..] else { panic!("{}", ran.stdout) };
-    let claims: Vec<&str> = outcome["claims"].as_array().unwrap().iter().map(|c| c["says"].as_str().unwrap()).collect();
     assert_eq!(
-        claims,
+        says(outcome),
         [10, 1_000].map(|n| format!("consumed (numbers={n}) is faster than maximum (numbers={n})")),
         "{}",
         ran.stdout
@@ -131,66 +190,24 @@ fn functions_are_compared_with_the_first_at_their_input() {
     assert!(words.contains("Too early to tell") && words.contains("So far `consumed (numbers=10)` won"), "{table}");
 }
 
+/// A list of four words, the words themselves, and no memory for what set-ups allocate.
 #[test]
-fn a_baseline_is_a_run_with_a_name_and_gives_no_verdict() {
+fn allocations_are_counted_outside_of_the_time() {
     let state = tempfile::tempdir().unwrap();
-    measured(state.path(), &["calls", "--save-baseline", "main"]);
-    let folder = state.path().join("ascertain/runs/calls@main");
-    assert_eq!(runs(state.path()), [folder.as_path()]);
-    let Header { run_id: first, request, .. } = read_header(&folder).unwrap();
-    assert_eq!(request["use_case"], "bench");
-
-    let said = measured(state.path(), &["calls", "--baseline", "main"]).stdout;
-    let (verdicts, beside) =
-        said.split_once("Beside the baseline `main`, recorded and not paired with this run:").unwrap();
-    assert!(verdicts.contains("`awaited`"), "{said}");
-    let beside = beside.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(beside.contains("Run 1: `calls@main`") && beside.contains("nothing is concluded of it"), "{said}");
-    assert!(!beside.contains("randomisation"), "{said}");
-    let ran = measured(state.path(), &["calls", "--baseline", "main", "--format", "json"]);
-    let [_, comparison] = &ran.json()[..] else { panic!("{}", ran.stdout) };
-    assert_eq!(comparison["schema"], "ascertain.comparison/1");
-    assert_eq!(comparison["points"].as_array().unwrap().len(), 2);
-    // One that is measured alone has so many trials, which nobody asked for.
-    let alone = measured(state.path(), &["calls/direct", "--baseline", "main", "--format", "json"]);
-    let differences = alone.json()[1]["differences"].to_string();
-    assert!(!differences.contains("config."), "{differences}");
-
-    // It is laid beside the former baseline before it takes its place, and nothing that was recorded is lost.
-    let third = measured(state.path(), &["calls", "--baseline", "main", "--save-baseline", "main"]);
-    assert!(third.stdout.contains("Run 1: `calls@main`"), "{}", third.stdout);
-    assert!(third.stderr.contains("calls@main"), "{}", third.stderr);
-    assert_ne!(read_header(&folder).unwrap().run_id, first);
-    assert_eq!(read_header(&folder.with_file_name(&first)).unwrap().run_id, first);
-    assert_eq!(runs(state.path()).len(), 5);
-}
-
-#[test]
-fn a_baseline_that_is_not_there_says_how_to_keep_one() {
-    let state = tempfile::tempdir().unwrap();
-    let ran = bench(state.path(), &["--bench", "calls", "--baseline", "main"]);
-    assert_eq!(ran.code, Some(2));
-    assert!(ran.stderr.contains("there is no baseline `main` of `calls`"), "{}", ran.stderr);
-    assert!(
-        ran.stderr.contains("--save-baseline main keeps one") && ran.stdout.is_empty(),
-        "{}{}",
-        ran.stderr,
-        ran.stdout
-    );
-}
-
-/// What can't be written is a warning; but who asks for a baseline asks for nothing else.
-#[test]
-fn a_baseline_that_can_not_be_kept_is_an_error() {
-    let state = tempfile::tempdir().unwrap();
-    fs::write(state.path().join("file"), "").unwrap();
-    let folder = state.path().join("file/below").display().to_string();
-    let arguments = ["calls", "--evidence", &folder];
-    let ran = measured(state.path(), &arguments);
-    assert_eq!(ran.stderr.matches("warning: ").count(), 1, "{}", ran.stderr);
-    let save = [&["--bench", "--max-trials", "3"], &arguments[..], &["--save-baseline", "main"]].concat();
-    let ran = bench(state.path(), &save);
-    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    assert!(ran.stderr.contains("`calls` is not kept as `main`"), "{}", ran.stderr);
-    assert!(ran.stdout.contains("`awaited`"), "what was measured is printed: {}", ran.stdout);
+    let arguments = ["--bench", "--no-evidence", "--max-trials", "5", "--max-time", "5min"];
+    let ran = example_bench("allocations", state.path(), &[&arguments[..], &["--format", "json"]].concat());
+    let [outcome] = &ran.json()[..] else { panic!("{}{}", ran.stdout, ran.stderr) };
+    let of_metric = |name: &str| {
+        let points = outcome["points"].as_array().unwrap().iter().filter(|point| point["metric"] == name);
+        points.map(|point| [&point["min"], &point["max"], &point["n"]].map(|v| v.as_f64().unwrap())).collect::<Vec<_>>()
+    };
+    let bytes = "onetwothreefour".len() as f64;
+    let list = 4.0 * size_of::<String>() as f64;
+    assert_eq!(of_metric("allocations"), [1.0, 5.0, 0.0, 0.0].map(|count| [count, count, 3.0]));
+    assert_eq!(of_metric("allocated_bytes"), [bytes, list + bytes, 0.0, 0.0].map(|bytes| [bytes, bytes, 3.0]));
+    assert_eq!(of_metric("time").len(), 4);
+    let table = example_bench("allocations", state.path(), &arguments).stdout;
+    assert!(table.contains("Allocations") && table.contains("Allocated"), "{table}");
+    // Another allocator counts nothing.
+    assert!(!measured(state.path(), &["--no-evidence", "calls"]).stdout.contains("Allocat"));
 }

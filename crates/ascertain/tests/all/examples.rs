@@ -17,12 +17,14 @@ fn two_closures_are_compared() {
     assert!(said.contains("`chunks`") && said.contains("`loop`"), "{said}");
 }
 
+#[cfg(feature = "claims")]
 #[test]
 fn a_claims_file_is_judged() {
     let said = printed("claims");
     assert!(said.starts_with("true.succeeds: Holds"), "{said}");
 }
 
+#[cfg(feature = "commands")]
 #[test]
 fn a_run_is_followed_live() {
     let said = printed("live");
@@ -31,6 +33,7 @@ fn a_run_is_followed_live() {
     assert!(verdict.contains("`sleep 0.03`") && verdict.contains("`sleep 0.01`"), "{said}");
 }
 
+#[cfg(feature = "commands")]
 #[test]
 fn a_url_is_asked() {
     if Command::new("curl").arg("--version").output().is_err() {

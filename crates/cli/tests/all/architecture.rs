@@ -17,7 +17,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ascertain-sync", &["ascertain-sys"]),
     ("ascertain-transfer", &["ascertain-sys"]),
     ("ascertain-tso", &[]),
-    ("ascertain-engine", &["ascertain-stats", "ascertain-sys", "ascertain-numeric"]),
+    ("ascertain-engine", &["ascertain-stats", "ascertain-sys"]),
     ("ascertain-experiments-chance", &["ascertain-engine", "ascertain-permute", "ascertain-sys"]),
     (
         "ascertain-experiments-networks",

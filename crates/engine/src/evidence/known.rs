@@ -16,6 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use ascertain_sys::files::{self, Draft, Lasting};
+use serde_json::Value;
 
 use super::error::Error;
 use super::folder::{Header, is_run_id};
@@ -100,8 +101,8 @@ impl Known {
 /// Whether this user has recorded the run, or continued it, on this machine, with the plan that its folder has now.
 #[must_use]
 pub fn is_known(known: &Path, header: &Header) -> bool {
-    let plan = path(known, &header.run_id).and_then(|path| Some(read(&path)?.1));
-    plan.is_some_and(|plan| text_of_plan(header).is_ok_and(|now| now == plan))
+    let plan = path(known, &header.run_id).and_then(|path| serde_json::from_slice::<Value>(&read(&path)?.1).ok());
+    plan.is_some_and(|plan| plan_of(header).is_ok_and(|now| now == plan))
 }
 
 /// Forgets a run that was deleted.
@@ -118,12 +119,12 @@ fn path(known: &Path, run_id: &str) -> Option<PathBuf> {
 }
 
 /// The plan as it is when `run.json` was read: numbers that were written and read may differ in their last digit.
-fn text_of_plan(header: &Header) -> io::Result<Vec<u8>> {
-    let mut plan = header.plan.clone();
+fn plan_of(header: &Header) -> io::Result<Value> {
+    let mut plan = serde_json::to_value(&header.plan)?;
     for _ in 0..2 {
         plan = serde_json::from_slice(&serde_json::to_vec(&plan)?)?;
     }
-    Ok(serde_json::to_vec(&plan)?)
+    Ok(plan)
 }
 
 fn read(path: &Path) -> Option<(Progress, Vec<u8>)> {
@@ -143,7 +144,7 @@ fn write(known: &Path, header: &Header, progress: Progress) -> io::Result<Known>
     for (offset, word) in [(0, MARK), (BYTES, progress.bytes), (BEGUN, progress.begun)] {
         bytes[offset..offset + WORD_BYTES].copy_from_slice(&word.to_ne_bytes());
     }
-    bytes.extend(text_of_plan(header)?);
+    bytes.extend(serde_json::to_vec(&plan_of(header)?)?);
     let draft = Draft::create_in(files::open_folder(known)?, path.file_name().unwrap_or_default())?;
     draft.file().try_lock()?;
     let mut file = draft.file();

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read, Take, Write};
 use std::path::{Path, PathBuf};
 
-use ascertain_numeric::decimal;
 use ascertain_sys::files;
 use serde::{Deserialize, Serialize};
 
@@ -196,19 +195,19 @@ impl RowBuffer {
             // An infinite value was not seen: it was cut off.
             let status = if sample.value == f64::INFINITY { Status::Censored } else { sample.status };
             bytes.extend_from_slice(&text.head);
-            decimal::append(trial, bytes);
+            put(bytes, &trial);
             bytes.extend_from_slice(b",\"position\":");
-            decimal::append(position, bytes);
+            put(bytes, &position);
             bytes.extend_from_slice(&metric.name);
             put(bytes, &sample.key);
             bytes.extend_from_slice(b",\"offset_ns\":");
-            decimal::append(sample.offset_ns, bytes);
+            put(bytes, &sample.offset_ns);
             bytes.extend_from_slice(b",\"value\":");
             put(bytes, &sample.value);
             bytes.extend_from_slice(&metric.unit);
             bytes.extend_from_slice(status_word(status).as_bytes());
             bytes.extend_from_slice(b"\",\"start_ns\":");
-            decimal::append(start_ns, bytes);
+            put(bytes, &start_ns);
             bytes.extend_from_slice(b",\"worker\":\"\"}\n");
         }
     }
@@ -304,7 +303,7 @@ impl<W: Write> LineWriter<W> {
         }
         if let Some(lane) = row.lane {
             bytes.extend_from_slice(b",\"lane\":");
-            decimal::append(lane, bytes);
+            put(bytes, &lane);
         }
         for (name, text) in [(",\"variant\":", row.variant), (",\"point\":", row.point)] {
             bytes.extend_from_slice(name.as_bytes());

@@ -25,11 +25,15 @@ pub(crate) struct ClaimJudge {
     easier: Option<(f64, f64)>,
     most_trials: Option<u64>,
     precision: Option<f64>,
+    /// Whether the claim stays open for the precision. When its interval is looked at does not depend on it: recorded
+    /// trials give the same interval.
+    is_precision_awaited: bool,
     tests: BoundTests,
     rule: Rule,
     /// The first answer, which stands, and the trials that gave it.
     answer: Option<(Answer, Decided)>,
     to_the_end: bool,
+    counts_all: bool,
     trials: u64,
     successes: u64,
     ties: u64,
@@ -66,6 +70,9 @@ pub(crate) struct JudgeTerms {
     pub most_trials: Option<u64>,
     pub margin: Option<f64>,
     pub precision: Option<f64>,
+    /// An answered claim counts trials that are measured for other claims or for a table. Otherwise it would depend on
+    /// the clock how many it counts, if the time for its precision ends, and recorded trials have no clock.
+    pub counts_all: bool,
     pub gate: Option<Gate>,
     /// Trials go on when there is an answer.
     pub to_the_end: bool,
@@ -111,9 +118,11 @@ impl ClaimJudge {
             easier: terms.easier,
             most_trials: terms.most_trials.into_iter().chain(claim.max_trials).min(),
             precision: terms.precision,
+            is_precision_awaited: terms.precision.is_some(),
             tests: BoundTests::default(),
             answer: None,
             to_the_end: terms.to_the_end,
+            counts_all: terms.counts_all,
             trials: 0,
             successes: 0,
             ties: 0,
@@ -156,9 +165,10 @@ impl ClaimJudge {
         self.tests.slots
     }
 
-    /// Takes a trial into account, if the claim is open and the trial held all of its arms.
+    /// Takes a trial into account, if the trial held all of the claim's arms, and the claim is open or counts all.
     pub fn observe(&mut self, trial: &TrialValues, elapsed_ns: u64) {
-        if !self.is_open() || !trial.held.contains(self.slots()) {
+        let counts = if self.counts_all { self.closed.is_none() } else { self.is_open() };
+        if !counts || !trial.held.contains(self.slots()) {
             return;
         }
         for counter in self.counters.iter_mut().filter(|counter| counter.closed.is_none()) {
@@ -311,15 +321,20 @@ impl ClaimJudge {
             return false;
         }
         let precise = match (&self.paired, self.precision) {
-            (Some(paired), Some(wanted)) => paired.precision() <= wanted,
+            (Some(paired), Some(wanted)) if self.is_precision_awaited => paired.precision() <= wanted,
             _ => true,
         };
         self.to_the_end || self.answer.is_none() || !precise
     }
 
+    /// Returns whether the claim was closed by something else than its answer.
+    pub fn is_closed(&self) -> bool {
+        self.closed.is_some()
+    }
+
     /// Ends the wait for a narrow interval: an answer is enough from now on.
     pub fn forgo_precision(&mut self) {
-        self.precision = None;
+        self.is_precision_awaited = false;
     }
 
     /// Closes the claim, unless it is closed already. An answer stands.

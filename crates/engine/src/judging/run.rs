@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use ascertain_sys::clock;
 
 use super::bound::TrialValues;
+use super::diagnostics::FEWEST;
 use super::{ClaimJudge, Closed};
 use crate::block::{Block, End, Slots, TrialRecord};
 use crate::claim::Judging;
@@ -49,13 +50,29 @@ pub(crate) struct Lane<'a> {
     pub table_trials: u64,
     /// The cost of a trial, from the pilot on.
     pub cost_ns: f64,
+    /// Whether the run waits for precise medians, and this lane's are not.
+    is_coarse: bool,
+    /// The medians are looked at again after so many trials.
+    next_look: u64,
 }
 
 impl<'a> Lane<'a> {
     pub fn new(experiment: &'a dyn Experiment) -> Lane<'a> {
         let (arms, observations, evidence, claims) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (table, trials, table_trials) = (Slots::default(), 0, 0);
-        Lane { experiment, arms, observations, evidence, claims, table, trials, table_trials, cost_ns: 0.0 }
+        Lane {
+            experiment,
+            arms,
+            observations,
+            evidence,
+            claims,
+            table,
+            trials,
+            table_trials,
+            cost_ns: 0.0,
+            is_coarse: false,
+            next_look: 1,
+        }
     }
 
     /// The arm's slot, added when it is new.
@@ -75,13 +92,15 @@ impl<'a> Lane<'a> {
 
     /// Whether a table still waits for trials of this lane.
     pub fn table_waits(&self, config: &Config) -> bool {
-        config.table_trials.is_some_and(|wanted| self.table_trials < wanted) && !self.table.is_empty()
+        let has_too_few = config.table_trials.is_some_and(|wanted| self.table_trials < wanted);
+        (has_too_few || self.is_coarse) && !self.table.is_empty()
     }
 }
 
 impl<'a> RunJudge<'a> {
-    pub fn new(lanes: Vec<Lane<'a>>, claims: Vec<ClaimJudge>, observations: Observations, config: &Config) -> Self {
+    pub fn new(mut lanes: Vec<Lane<'a>>, claims: Vec<ClaimJudge>, observations: Observations, config: &Config) -> Self {
         let config = config.clone();
+        lanes.iter_mut().for_each(|lane| lane.is_coarse = config.median_precision.is_some());
         Self {
             lanes,
             claims,
@@ -102,9 +121,17 @@ impl<'a> RunJudge<'a> {
         }
     }
 
-    /// The lane's claims that are open.
+    /// The lane's claims that are open, or that could go on while the lane's medians are not precise.
     pub fn open_claims(&self, lane: usize) -> impl Iterator<Item = &ClaimJudge> {
-        self.lanes[lane].claims.iter().map(|&claim| &self.claims[claim]).filter(|judge| judge.is_open())
+        let lane = &self.lanes[lane];
+        let claims = lane.claims.iter().map(|&claim| &self.claims[claim]);
+        claims.filter(|judge| judge.is_open() || (lane.is_coarse && !judge.is_closed()))
+    }
+
+    /// Ends the wait for narrow intervals: answers are enough from now on.
+    pub fn forgo_precision(&mut self) {
+        self.claims.iter_mut().for_each(ClaimJudge::forgo_precision);
+        self.lanes.iter_mut().for_each(|lane| lane.is_coarse = false);
     }
 
     /// Whether it is comparisons that are judged, whose trials are pairs.
@@ -125,7 +152,7 @@ impl<'a> RunJudge<'a> {
                 let is_its_turn = claims.is_empty() || self.tables_too || self.is_comparison();
                 is_its_turn && lane.table_waits(&self.config)
             }
-            (None, None) => !claims.is_empty(),
+            (None, None) => !claims.is_empty() || lane.table_waits(&self.config),
         };
         if with_table { claims.union(lane.table) } else { claims }
     }
@@ -242,6 +269,12 @@ impl<'a> RunJudge<'a> {
         };
         for &claim in &lane.claims {
             self.claims[claim].observe(&values, record.elapsed_ns);
+        }
+        if let Some(wanted) = self.config.median_precision.filter(|_| lane.is_coarse && lane.trials >= lane.next_look) {
+            lane.next_look = lane.trials + 1 + lane.trials / 20;
+            let mut medians = lane.table.iter().filter_map(|slot| lane.observations[slot]);
+            lane.is_coarse = (!lane.claims.is_empty() && lane.trials < FEWEST as u64)
+                || medians.any(|arm| self.observations.median_precision(arm).is_none_or(|half| half > wanted));
         }
     }
 

@@ -19,5 +19,6 @@ mod lines_alone;
 mod memory;
 #[cfg(all(feature = "claims", feature = "samples"))]
 mod parsers;
+mod precision;
 #[cfg(all(feature = "parquet", feature = "samples"))]
 mod recorded;

@@ -11,6 +11,7 @@ use super::claim::{anchors, heading, sentence};
 use super::markup::Html;
 use crate::amount::{self, Wording};
 use crate::clause::{self, ClaimFigure, Clause, compared_names, joined, ordered};
+use crate::fastest;
 use crate::figure::{below, brief_odds, exact_percent, one_in};
 use crate::grid::{self, left_open};
 use crate::sentence::marked::{self, of_whose};
@@ -55,7 +56,11 @@ impl Answer {
             }
             ([_, ..], all) if compared.len() == all.len() => {
                 let sure = format!("The chance that any of these answers is wrong is at most {error}.");
-                said(headline_of_several(&compared), format!("{} {sure}", of_several(&compared, outcome)))
+                let headline = fastest::headline(outcome).filter(|_| !is_reference_fastest(&compared));
+                said(
+                    headline.unwrap_or_else(|| headline_of_several(&compared)),
+                    format!("{} {sure}", of_several(&compared, outcome)),
+                )
             }
             (_, [one]) => {
                 let (class, verdict) = (grid::class(one), grid::answer(one));
@@ -195,16 +200,25 @@ fn of_two(compared: &Compared, outcome: &Outcome) -> (String, String) {
     }
 }
 
+fn has_one_reference(compared: &[Compared]) -> bool {
+    compared.iter().all(|one| one.reference == compared[0].reference)
+}
+
+/// Returns whether all were compared with one reference, and are slower.
+fn is_reference_fastest(compared: &[Compared]) -> bool {
+    has_one_reference(compared) && compared.iter().all(|one| one.decision == Some(Decision::Slower))
+}
+
 /// "2 of 3 are faster than `old`"; of those that are all slower, "`old` is faster than the other 3".
 fn headline_of_several(compared: &[Compared]) -> String {
     let [Compared { measure, reference, .. }, ..] = compared else { return String::new() };
-    let is_shared = compared.iter().all(|compared| compared.reference == *reference);
+    let is_shared = has_one_reference(compared);
     let whose = if is_shared { quoted(&reference.to_string()) } else { "their reference".into() };
     let better = compared.iter().filter(|compared| compared.decision == Some(Decision::Faster)).count();
     let Wording { is_better, are_better, .. } = Wording::of(measure);
     let others = compared.len();
     match better {
-        0 if is_shared && compared.iter().all(|compared| compared.decision == Some(Decision::Slower)) => {
+        0 if is_reference_fastest(compared) => {
             format!("{whose} {is_better} than the other {others}")
         }
         0 if others == 2 => format!("Neither {is_better} than {whose}"),
@@ -219,7 +233,7 @@ fn headline_of_several(compared: &[Compared]) -> String {
 fn of_several(compared: &[Compared], outcome: &Outcome) -> String {
     let [Compared { measure, reference, .. }, ..] = compared else { return String::new() };
     let name = |arm: &Arm| quoted(&arm.to_string());
-    let is_shared = compared.iter().all(|compared| compared.reference == *reference);
+    let is_shared = has_one_reference(compared);
     let (opening, whose) = match is_shared {
         true => (best_median(compared, measure, reference, outcome), "the"),
         false => ("Each is compared with the reference at its own parameters.".to_string(), "its"),

@@ -318,7 +318,7 @@ fn a_page_begins_with_the_answer() {
     let (headline, lead, _) = hero(&run(common::slo(), &["slo"]));
     assert!(headline.starts_with("Holds: ") && lead.contains("of the time (error at most "), "{lead}");
     let (headline, lead, _) = hero(&run(common::compare(), &["compare"]));
-    assert!(headline.contains(" faster than sort -n big.txt"), "{headline}");
+    assert_eq!(headline, "sort -n --parallel=2 --buffer-size=50% big.txt is the fastest");
     assert!(lead.contains("has the best median") && lead.contains("aster than the reference: "), "{lead}");
     let mut parameters = common::compare();
     if let TestSpec::Versus { baseline, .. } = &mut parameters.claims[1].asked.tests[0] {
@@ -328,6 +328,25 @@ fn a_page_begins_with_the_answer() {
     assert!(headline.ends_with("than their reference"), "{headline}");
     assert!(lead.starts_with("Each is compared with the reference at its own"), "{lead}");
     assert!(lead.contains("aster than its reference: ") && !lead.contains("best"), "{lead}");
+    // At each of two inputs the reference is the fastest.
+    let mut inputs = common::compare();
+    inputs.claims.retain(|claim| claim.decision.is_some());
+    inputs.claims.truncate(2);
+    for (claim, n) in inputs.claims.iter_mut().zip([10, 1000]) {
+        claim.decision = Some(Decision::Slower);
+        if let TestSpec::Versus { candidate, baseline, .. } = &mut claim.asked.tests[0] {
+            for arm in [candidate, baseline] {
+                arm.point = arm.point.clone().with("n", n);
+            }
+        }
+    }
+    assert_eq!(hero(&run(inputs.clone(), &["compare"])).0, "sort -n big.txt is the fastest");
+    inputs.claims[1].decision = Some(Decision::Faster);
+    let headline = hero(&run(inputs, &["compare"])).0;
+    assert!(
+        headline.starts_with("sort -n big.txt is the fastest at n=10, ") && headline.ends_with(" at n=1000"),
+        "{headline}"
+    );
     let mut slower = common::compare();
     slower.claims.retain(|claim| claim.decision.is_some());
     slower.claims.iter_mut().for_each(|claim| claim.decision = Some(Decision::Slower));

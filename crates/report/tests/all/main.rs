@@ -1,8 +1,10 @@
 //! The output of a run that people and other tools read.
 #![allow(missing_docs)]
 
+mod allocations;
 mod common;
 mod exports;
+mod fastest;
 mod golden;
 mod history;
 mod html;

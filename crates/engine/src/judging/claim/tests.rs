@@ -19,6 +19,7 @@ const TERMS: JudgeTerms = JudgeTerms {
     most_trials: None,
     margin: None,
     precision: None,
+    counts_all: false,
     gate: None,
     to_the_end: false,
 };

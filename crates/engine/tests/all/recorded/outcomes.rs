@@ -86,6 +86,12 @@ fn without_cost(claim: &ClaimResult) -> ClaimResult {
     claim
 }
 
+/// Goes on for narrow intervals, for so long.
+fn precise_for(precision_time: Duration) -> Config {
+    let (precision, median_precision, precision_time) = (Some(0.02), Some(0.02), Some(precision_time));
+    Config { max_trials: Some(150), precision, median_precision, precision_time, ..Config::default() }
+}
+
 #[test]
 fn rows_say_what_the_run_said() {
     let experiment = experiment();
@@ -95,6 +101,10 @@ fn rows_say_what_the_run_said() {
         Config { max_trials: Some(150), ..Config::default() },
         Config { exact_trials: Some(60), error: 0.01, ..Config::default() },
         Config { max_trials: Some(120), precision: Some(0.005), table_trials: Some(30), ..Config::default() },
+        precise_for(Duration::from_secs(1000)),
+        // Over before some are answered.
+        precise_for(Duration::from_nanos(1)),
+        Config { median_precision: None, ..precise_for(Duration::from_nanos(1)) },
     ]
     .into_iter()
     .enumerate()
