@@ -3,12 +3,13 @@
 pub(crate) mod points;
 
 use ascertain_engine::claim::Judging;
+use ascertain_engine::command;
 use ascertain_engine::experiment::{Arm, Point};
 use ascertain_engine::outcome::{ClaimResult, Condition, Decision, Measure, Outcome, PointSummary, TestSpec, Verdict};
 use ascertain_engine::unit::{Unit, significant};
 
 use crate::amount::{self, Amount};
-use crate::clause::{ClaimFigure, arm_label, ordered, rate_figure, ratio_figure};
+use crate::clause::{ClaimFigure, adjective, arm_label, ordered, rate_figure, ratio_figure};
 use crate::figure::{Figure, below, percent};
 use crate::finding;
 use crate::layout::{Order, TableLayout};
@@ -266,6 +267,14 @@ pub(crate) type ArmKey<'a> = (&'a str, &'a Point);
 const OTHERS: [(&str, &str); 5] =
     [("wall", "Wall"), ("user", "User"), ("system", "System"), ("memory_peak", "Memory"), ("throughput", "Throughput")];
 
+/// The metrics of commands that these print, in the order of the points.
+fn printed(outcome: &Outcome) -> Vec<&str> {
+    let (usual, counters) = (command::metrics(), command::counters());
+    let is_ours = |name: &str| usual.iter().chain(&counters).any(|metric| metric.name == name);
+    let names = outcome.points.iter().map(|point| (point.metric.as_str(), ()));
+    gathered(names).into_iter().map(|(name, _)| name).filter(|name| !is_ours(name)).collect()
+}
+
 /// A row for each command or function: the metric that it is about, its time as a rule, with interval and range, what
 /// else was measured, ratio and decision. `interval` is the heading of the ratio's.
 pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout, interval: &str) -> Grid {
@@ -274,10 +283,21 @@ pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout, interval: &str) 
     let amount = judged.and_then(Amount::of);
     // The one that it is about has the first columns.
     let is_first = |metric: &str| judged.map_or("wall", |measure| &measure.metric) == metric;
-    let others: Vec<(&str, &str)> = OTHERS.into_iter().filter(|(metric, _)| !is_first(metric)).collect();
-    let heading = amount.as_ref().map_or_else(|| "Median".into(), |amount| format!("Median {}", amount.noun()));
-    let times_as =
-        amount.as_ref().map_or_else(|| "Times as fast".into(), |amount| format!("Times {}", amount.as_much()));
+    let printed = if are_commands { printed(outcome) } else { Vec::new() };
+    let printed_first = judged.filter(|measure| printed.contains(&measure.metric.as_str()));
+    let beside = OTHERS.into_iter().filter(|(metric, _)| !printed.contains(metric));
+    let beside = printed.iter().map(|metric| (*metric, *metric)).chain(beside);
+    let others: Vec<(&str, &str)> = beside.filter(|(metric, _)| !is_first(metric)).collect();
+    let heading = match (&amount, printed_first) {
+        (Some(amount), _) => format!("Median {}", amount.noun()),
+        (None, Some(measure)) => format!("Median {}", measure.metric),
+        (None, None) => "Median".into(),
+    };
+    let times_as = match (&amount, printed_first) {
+        (Some(amount), _) => format!("Times {}", amount.as_much()),
+        (None, Some(measure)) => format!("Times as {}", adjective(measure).0),
+        (None, None) => "Times as fast".into(),
+    };
     let numbers = [&heading, "95 % interval", "Min to max", "Mean ± σ"].into_iter();
     let numbers = numbers.chain(others.iter().map(|(_, heading)| *heading)).chain(["Trials", &times_as, interval]);
     let mut columns = vec![(if are_commands { "Command" } else { "Function" }, ColumnKind::Prose)];

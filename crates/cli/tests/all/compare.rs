@@ -408,3 +408,110 @@ fn zeros_are_a_tie_that_can_be_reported() {
     let run = runs(state.path()).pop().unwrap();
     assert_eq!(ascertain(state.path(), &["report", run.to_str().unwrap()]).code, Some(0));
 }
+
+/// The first printed figure is compared, with its unit; another one stands beside it.
+#[test]
+fn what_commands_print_is_compared() {
+    let state = tempfile::tempdir().unwrap();
+    let metrics = ["--metric", "throughput=([0-9.]+) MB/s", "--metric", "p99=json:.stats.p99", "--better", "higher"];
+    let print = |throughput: &str| format!("printf 'read: {throughput} MB/s\\n{{\"stats\": {{\"p99\": 7}}}}\\n'");
+    let (slow, fast) = (print("10"), print("12.5"));
+    let exported = ["--export-json", "two.json"];
+    let named = ["-n", "slow", "-n", "fast", &slow, &fast];
+    let ran = ascertain(state.path(), &[&["compare", "--max-time", "10min"], &metrics[..], &exported, &named].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("`fast` is faster than `slow`") && words.contains("`throughput`"), "{words}");
+    assert!(words.starts_with("Command Median throughput p99 Wall"), "{words}");
+    assert!(words.contains("fast 12.50 MB/s 7.000 "), "{words}");
+    let exported: Value = serde_json::from_slice(&std::fs::read(state.path().join("two.json")).unwrap()).unwrap();
+    let measured = &exported["results"][1]["measurements"][0]["throughput"];
+    assert_eq!(*measured, serde_json::json!({"value": 12.5e6, "unit": "byte/second"}));
+
+    let json = ascertain(state.path(), &["report", "--format", "json"]).json();
+    let points = json["points"].as_array().unwrap();
+    let point = points.iter().rfind(|point| point["metric"] == "throughput").unwrap();
+    let seen = ["unit", "better", "median"].map(|key| point[key].clone());
+    assert_eq!(seen, ["B/s".into(), "higher".into(), Value::from(12.5e6)]);
+    let measure = &json["claims"][0]["asked"]["tests"][0]["versus"]["measure"];
+    assert_eq!(*measure, serde_json::json!({"metric": "throughput", "unit": "B/s", "better": "higher"}));
+    assert_eq!(json["claims"][0]["says"], "fast has more throughput than slow");
+    let page = std::fs::read_to_string(state.path().join("report.html"));
+    let written = ascertain(state.path(), &["report", "-o", "report.html"]);
+    let page = page.or_else(|_| std::fs::read_to_string(state.path().join("report.html"))).unwrap();
+    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    assert!(page.contains("12.50 MB/s"), "the page has the figure with its unit");
+    assert!(ascertain(state.path(), &["report", "--plots"]).stdout.contains("compare-throughput-medians"));
+}
+
+#[test]
+fn a_run_with_a_printed_metric_goes_on() {
+    let state = tempfile::tempdir().unwrap();
+    let metric = ["--metric", "json:.[0].items", "--unit", "k/s", "--max-trials", "3"];
+    let begun = ascertain(
+        state.path(),
+        &[&["compare"], &metric[..], &["echo '[{\"items\":1}]'", "echo '[{\"items\":2}]'"]].concat(),
+    );
+    assert_eq!(begun.code, Some(0), "{}", begun.stderr);
+    let json = ascertain(state.path(), &["continue", "--max-trials", "40", "--format", "json"]).json();
+    assert_eq!((&json["claims"][0]["decision"], &json["claims"][0]["ratio"]), (&"faster".into(), &2.0.into()));
+    let median = |arm: usize| {
+        let points = json["points"].as_array().unwrap();
+        let of_arm: Vec<&Value> = points.iter().filter(|point| point["metric"] == "items").collect();
+        (of_arm[arm]["median"].as_f64(), of_arm[arm]["unit"].clone())
+    };
+    assert_eq!([median(0), median(1)], [(Some(1000.0), "1/s".into()), (Some(2000.0), "1/s".into())]);
+}
+
+/// Also where failures are ignored: there is no figure to keep.
+#[test]
+fn a_trial_without_its_figure_has_failed() {
+    let state = tempfile::tempdir().unwrap();
+    let compare = |arguments: &[&str]| {
+        let common = ["compare", "--no-evidence", "-r", "2", "--metric", "rate=([0-9.]+) MB/s"];
+        let ran = ascertain(state.path(), &[&common, arguments].concat());
+        (ran.code, ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ") + &ran.stderr)
+    };
+    let (code, said) = compare(&["echo 5 MB/s", "printf 'one\\ntwo'"]);
+    assert_eq!(code, Some(5), "{said}");
+    let expected =
+        "printed no `rate`: `([0-9.]+) MB/s` matches no line of its output; the output ends with `one / two`";
+    assert!(said.contains(expected), "{said}");
+    let (code, said) = compare(&["-i", "echo 5 MB/s", "false"]);
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("command `false` ended with exit code 1 and printed no `rate`"), "{said}");
+    assert_eq!(compare(&["-i", "-S", "echo 5 MB/s", "echo 5 MB/s; exit 1"]).0, Some(0));
+    // More output than is kept, with the figure before that.
+    let (code, said) = compare(&["-S", "echo 5 MB/s; head -c 2000000 /dev/zero | tr '\\0' '\\n'", "echo 5 MB/s"]);
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("matches no line of the last MiB of its output, which is all that is kept"), "{said}");
+}
+
+#[test]
+fn a_printed_metric_needs_a_direction_and_the_output() {
+    let state = tempfile::tempdir().unwrap();
+    let refused = |arguments: &[&str]| {
+        let ran = ascertain(state.path(), &[&["compare", "--no-evidence"], arguments, &["echo 1", "echo 2"]].concat());
+        assert_eq!(ran.code, Some(2), "{arguments:?}: {}", ran.stdout);
+        ran.stderr
+    };
+    let said = refused(&["--metric", "score=(.)"]);
+    assert!(said.contains("which way is `score` better? Give --better higher or --better lower"), "{said}");
+    let said = refused(&["--metric", "score=(.) s", "--output", "pipe"]);
+    assert!(said.contains("`score` is read from the output of the commands"), "{said}");
+    assert!(refused(&["--unit", "ms"]).contains("--unit is for a metric that the commands print"));
+    assert!(
+        refused(&["--metric", "a=(.) s", "--metric", "user"]).contains("--metric user: commands are compared by a")
+    );
+    let said =
+        refused(&["--metric", "a=(.) s", "--metric", "b=(.) s", "--metric", "c=(.) s", "--unit", "s", "--unit", "s"]);
+    assert!(said.contains("2 times --unit for 3 printed metrics"), "{said}");
+    let alone =
+        ascertain(state.path(), &["compare", "--no-evidence", "-r", "2", "--metric", "n=([0-9]) ms", "echo 5 ms"]);
+    assert!(
+        alone.stdout.contains("5.000 ms"),
+        "one command alone has its figure too: {}{}",
+        alone.stdout,
+        alone.stderr
+    );
+}

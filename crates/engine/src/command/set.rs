@@ -6,6 +6,7 @@ use std::time::Duration;
 use ascertain_sys::command::Counter;
 use serde::{Deserialize, Serialize};
 
+use super::PrintedMetric;
 use crate::experiment::{Better, Factor, Metric, Point, Spec, Variant};
 use crate::names;
 use crate::unit::Unit;
@@ -42,6 +43,10 @@ pub struct CommandSet {
     /// Whether [`counters`] are observed besides.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counters: bool,
+    /// Figures that each command prints, observed after the others. The output of every command is then kept to be
+    /// read, so that [`output`](CommandSet::output) must be left as it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub printed: Vec<PrintedMetric>,
 }
 
 impl CommandSet {
@@ -82,7 +87,14 @@ impl CommandSet {
 
     /// What is observed of its commands.
     pub fn metrics(&self) -> Vec<Metric> {
-        metrics().into_iter().chain(counters().into_iter().filter(|_| self.counters)).collect()
+        let counters = counters().into_iter().filter(|_| self.counters);
+        metrics().into_iter().chain(counters).chain(self.printed.iter().map(PrintedMetric::metric)).collect()
+    }
+
+    /// The place of the first printed figure among the [metrics](CommandSet::metrics).
+    #[cfg(feature = "commands")]
+    pub(super) fn first_printed(&self) -> usize {
+        EXIT + 1 + if self.counters { Counter::ALL.len() } else { 0 }
     }
 
     /// The command with that name.
