@@ -1,6 +1,7 @@
 //! The tables of a run, as cells before they are drawn: the terminal, Markdown and the page show the same.
 
 pub(crate) mod points;
+pub(crate) mod scan;
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::command;
@@ -13,7 +14,7 @@ use crate::clause::{ClaimFigure, adjective, arm_label, ordered, rate_figure, rat
 use crate::figure::{Figure, below, percent};
 use crate::finding;
 use crate::layout::{Order, TableLayout};
-use crate::text::{gathered, sorted};
+use crate::text::{escape_controls, gathered, sorted};
 pub(crate) use points::{by_key, experiment_table, in_tables, points};
 
 /// A table of text.
@@ -239,7 +240,9 @@ pub(crate) fn answer(claim: &ClaimResult) -> &'static str {
     match claim.decision.filter(|_| is_judged(claim)) {
         // Not one pair had a winner.
         Some(Decision::Undecided)
-            if claim.trials > 0 && claim.ties == claim.trials && Amount::of_order(claim).is_some() =>
+            if claim.trials > 0
+                && claim.ties == claim.trials
+                && ordered(claim).is_some_and(|(measure, ..)| !amount::is_time(measure)) =>
         {
             "equal"
         }
@@ -300,7 +303,15 @@ pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout, interval: &str) 
     };
     let numbers = [&heading, "95 % interval", "Min to max", "Mean ± σ"].into_iter();
     let numbers = numbers.chain(others.iter().map(|(_, heading)| *heading)).chain(["Trials", &times_as, interval]);
-    let mut columns = vec![(if are_commands { "Command" } else { "Function" }, ColumnKind::Prose)];
+    let parameters = scan::parameters(&outcome.points);
+    // The levels of a single command tell its rows apart.
+    let has_labels = parameters.is_empty() || outcome.points.iter().any(|p| p.variant != outcome.points[0].variant);
+    let label = (if are_commands { "Command" } else { "Function" }, ColumnKind::Prose);
+    let mut columns: Vec<(&str, ColumnKind)> = has_labels.then_some(label).into_iter().collect();
+    columns.extend(parameters.iter().map(|(parameter, levels)| {
+        let are_numbers = levels.iter().all(|level| scan::number(level).is_some());
+        (*parameter, if are_numbers { ColumnKind::Number } else { ColumnKind::Prose })
+    }));
     columns.extend(numbers.map(|heading| (heading, ColumnKind::Number)));
     columns.push(("Answer", ColumnKind::Word));
     let mut grid = Grid::new(&columns)
@@ -318,8 +329,16 @@ pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout, interval: &str) 
         let first = judged.and_then(|measure| point(&measure.metric)).unwrap_or(of_arm[0]);
         let [value, interval, range] = time_cells(first, layout);
         let mean = if layout.mean { mean(first, layout) } else { String::new() };
-        let mut row: Vec<Cell> =
-            vec![Cell::Code(arm_label(key.0, key.1)), value.into(), interval.into(), range.into(), mean.into()];
+        let (label, beside) = match parameters.is_empty() {
+            true => (key.0.to_string(), key.1.clone()),
+            false => scan::label_beside(key.0, key.1, &parameters),
+        };
+        let label = has_labels.then(|| Cell::Code(arm_label(&label, &beside)));
+        let mut row: Vec<Cell> = label.into_iter().collect();
+        row.extend(parameters.iter().map(|(parameter, _)| {
+            Cell::from(key.1.get(parameter).map_or_else(String::new, |level| escape_controls(&level.to_string())))
+        }));
+        row.extend([value, interval, range, mean].map(Cell::from));
         row.extend(others.iter().map(|(metric, _)| Cell::from(median(metric))));
         row.push(first.n.to_string().into());
         row.extend(comparison_cells(outcome, key).map(Cell::from));

@@ -26,7 +26,9 @@ Examples:
   ascertain compare --fail-if slower --margin 3% './main input' './branch input'
       Exit with 1 if the second command is more than 3 % slower
   ascertain compare -L threads 1,2,4 'sort --parallel={threads} big.txt'
-      Compare the values of a parameter";
+      Compare the values of a parameter
+  ascertain compare --metric 'throughput=([0-9.]+) MB/s' './main input' './branch input'
+      Compare a figure that the commands print";
 
 /// Which command is faster, and by how much
 ///
@@ -99,7 +101,7 @@ pub struct Args {
     /// of each command and all that it starts, and compare them too
     #[arg(long, help_heading = "Output")]
     counters: bool,
-    /// Draw the medians below the table
+    /// Draw the medians below the table; over a parameter whose values are numbers, as a line with its 95 % band
     #[arg(long, help_heading = "Output")]
     plot: bool,
     /// hyperfine's word for --color and -q: basic, nocolor, color, full, none
@@ -188,6 +190,7 @@ pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
             return output::parts(&[sentences, left_out]);
         }
         output::parts(&[
+            terminal::best_levels(outcome, &request.layout, style),
             terminal::compare_table(outcome, &request.layout, style),
             sentences,
             left_out,

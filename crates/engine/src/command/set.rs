@@ -7,7 +7,7 @@ use ascertain_sys::command::Counter;
 use serde::{Deserialize, Serialize};
 
 use super::PrintedMetric;
-use crate::experiment::{Better, Factor, Metric, Point, Spec, Variant};
+use crate::experiment::{Accepts, Better, Factor, Level, Metric, Plot, Point, Spec, Variant};
 use crate::names;
 use crate::unit::Unit;
 
@@ -81,7 +81,7 @@ impl CommandSet {
             variants: named.commands.iter().map(variant).collect(),
             factors: self.parameters.clone(),
             metrics: self.metrics(),
-            plots: Vec::new(),
+            plots: self.sweeps(),
         }
     }
 
@@ -95,6 +95,24 @@ impl CommandSet {
     #[cfg(feature = "commands")]
     pub(super) fn first_printed(&self) -> usize {
         EXIT + 1 + if self.counters { Counter::ALL.len() } else { 0 }
+    }
+
+    /// Each metric but the exit code over each parameter that has numbers for levels.
+    fn sweeps(&self) -> Vec<Plot> {
+        let is_number = |level: &Level| match level {
+            Level::Integer(_) => true,
+            Level::Text(text) => text.parse().is_ok_and(f64::is_finite),
+        };
+        let is_swept = |parameter: &&Factor| match &parameter.accepts {
+            Accepts::OneOf(levels) => levels.len() > 1 && levels.iter().all(is_number),
+            _ => false,
+        };
+        let metrics = self.metrics().into_iter().filter(|metric| metric.name != "exit");
+        let of_metric = |metric: Metric| {
+            let swept = self.parameters.iter().filter(is_swept);
+            swept.map(|parameter| Plot::sweep(&metric.name, &parameter.name)).collect::<Vec<_>>()
+        };
+        metrics.flat_map(of_metric).collect()
     }
 
     /// The command with that name.
@@ -234,3 +252,21 @@ Command lines, each started anew for every observation; several in a fresh rando
 user and system time, peak memory and the exit code come from the kernel's account of the process. A command that was \
 stopped at its time limit took longer than that, and no more is known of it. What is run beforehand (set-up, \
 preparation) and afterwards (clean-up) is not timed.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_with_numbers_for_levels_are_swept() {
+        let parameter = |name: &str, levels: &[&str]| {
+            let levels: Vec<Level> = levels.iter().map(|level| Level::from(*level)).collect();
+            Factor::new(name, "", levels[0].clone(), Accepts::OneOf(levels))
+        };
+        let parameters =
+            vec![parameter("n", &["0.5", "1e3"]), parameter("mode", &["1", "fast"]), parameter("one", &["1"])];
+        let plots = CommandSet { parameters, ..CommandSet::of("compare", ["true"]) }.spec().plots;
+        let swept = ["wall", "user", "system", "memory_peak"].map(|metric| Plot::sweep(metric, "n"));
+        assert_eq!(plots, swept);
+    }
+}
