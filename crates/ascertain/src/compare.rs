@@ -35,7 +35,8 @@ pub struct Compare {
     /// The commands; its `id` is [`USE_CASE`].
     pub commands: CommandSet,
     /// What they are compared by: one of [`command::metrics`] but the exit code, `wall` as a rule, or one of
-    /// [`command::counters`], which are observed then. The others of those that are observed are beside it.
+    /// [`command::counters`], which are observed then, or the name of a [printed](CommandSet::printed) one. The others
+    /// of those that are observed are beside it.
     pub metric: String,
     /// Take exactly so many trials, whatever is decided.
     pub runs: Option<u64>,
@@ -108,6 +109,13 @@ impl Compare {
         };
         let arms = spec.variants.iter().flat_map(|variant| of_variant(&variant.name)).collect();
         let table = Table { experiment: set.id.clone(), arms };
+        let printed = set.printed.iter().find(|printed| printed.name == self.metric);
+        if table.arms.len() > 1 && printed.is_some_and(|printed| printed.better.is_none()) {
+            return refused(format!(
+                "which way is `{}` better? Give --better higher or --better lower, or a --unit that implies it",
+                self.metric
+            ));
+        }
         let needs_another = [
             (self.gate.is_some(), "--fail-if needs a second command to hold against the first"),
             (
@@ -118,7 +126,10 @@ impl Compare {
                 self.margin.is_some_and(|margin| margin > 0.0),
                 "--margin is that of a ratio, which needs a second command",
             ),
-            (metric != WALL, "--metric is what commands are compared by, which needs a second one"),
+            (
+                metric != WALL && printed.is_none(),
+                "--metric is what commands are compared by, which needs a second one",
+            ),
         ];
         if let Some((_, reason)) = needs_another.iter().find(|(is_asked, _)| *is_asked && table.arms.len() < 2) {
             return refused(reason.to_string());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ascertain_engine::claim::{Claim, Judging, Test};
-use ascertain_engine::command::{self, CommandSet};
+use ascertain_engine::command::CommandSet;
 use ascertain_engine::experiment::{Arm, Point};
 use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_engine::predicate::Predicate;
@@ -25,8 +25,8 @@ pub struct Slo {
     pub command: CommandSet,
     /// The share, in (0, 1).
     pub at_least: f64,
-    /// What a success is: comparisons of `wall`, `user`, `system`, `memory_peak` or `exit`, such as `wall <= 200 ms`.
-    /// Unless they speak of the exit, it is 0.
+    /// What a success is: comparisons of `wall`, `user`, `system`, `memory_peak`, `exit` or a
+    /// [printed](CommandSet::printed) metric, such as `wall <= 200 ms`. Unless they speak of the exit, it is 0.
     pub require: Vec<String>,
     /// Spread the fewest trials that can decide over that long.
     pub spread: Option<Duration>,
@@ -64,7 +64,7 @@ impl Slo {
     /// # Errors
     /// When what is required is not a predicate on a command's metrics.
     pub fn plan(self) -> Result<(Request, Plan), Error> {
-        let metrics = command::metrics();
+        let metrics = self.command.metrics();
         let required = self.require.join(" and ");
         let asked = if required.is_empty() { None } else { Some(Predicate::parse(&required, &metrics)?) };
         let exit = metrics.iter().position(|metric| metric.name == "exit");

@@ -241,7 +241,8 @@ impl Claim {
         for test in &mut self.tests {
             if let Test::Versus { metric: by, candidate, baseline, .. } = test {
                 *by = metric;
-                self.says = format!("{candidate} has less {} than {baseline}", spec.metrics[metric].name);
+                let better = if spec.metrics[metric].better == Better::Higher { "more" } else { "less" };
+                self.says = format!("{candidate} has {better} {} than {baseline}", spec.metrics[metric].name);
             }
         }
         self

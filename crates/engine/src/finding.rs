@@ -436,6 +436,11 @@ pub enum Remark {
         /// What it said last.
         said: String,
     },
+    /// A command did not print a figure, which counts as a failed trial.
+    NoFigure {
+        /// Why, as a clause that follows "the command": `printed no …`.
+        how: String,
+    },
 }
 
 /// The work of one run of a command.

@@ -48,6 +48,9 @@ const SPELLINGS: &[(&str, Unit, f64)] = &[
     ("kB/s", Unit::BytePerSecond, 1e3),
     ("MB/s", Unit::BytePerSecond, 1e6),
     ("GB/s", Unit::BytePerSecond, 1e9),
+    ("KiB/s", Unit::BytePerSecond, 1024.0),
+    ("MiB/s", Unit::BytePerSecond, 1_048_576.0),
+    ("GiB/s", Unit::BytePerSecond, 1_073_741_824.0),
     ("Mbit/s", Unit::BytePerSecond, 1e6 / 8.0),
     ("Gbit/s", Unit::BytePerSecond, 1e9 / 8.0),
     ("/s", Unit::PerSecond, 1.0),
@@ -74,6 +77,17 @@ impl Unit {
     /// The unit with this symbol.
     pub(crate) fn of_symbol(symbol: &str) -> Option<Unit> {
         SPELLINGS.iter().map(|(_, unit, _)| *unit).find(|unit| unit.symbol() == symbol)
+    }
+
+    /// The unit with this spelling, and the factor from what is spelled to it: `MB/s` is 1e6 `B/s`.
+    pub fn of_spelling(spelling: &str) -> Option<(Unit, f64)> {
+        let known = SPELLINGS.iter().find(|(known, ..)| *known == spelling && !spelling.is_empty());
+        known.map(|(_, unit, scale)| (*unit, *scale))
+    }
+
+    /// All spellings of units.
+    pub(crate) fn known() -> Vec<&'static str> {
+        SPELLINGS.iter().map(|(spelling, ..)| *spelling).filter(|spelling| !spelling.is_empty()).collect()
     }
 
     /// The spellings people may use for this unit, for error messages.

@@ -21,6 +21,9 @@ pub(crate) fn common(values: &[f64], step: f64, (factor, symbol): (f64, &str)) -
 
 /// The label of a number by itself, with the prefix that fits it: `1 µs`, `200 µs`, `10⁶`.
 pub(crate) fn own(value: f64, unit: Prefixes) -> String {
+    if value == 0.0 {
+        return "0".to_string();
+    }
     // A hundred seconds are not 1.667 minutes.
     let is_power_of_ten = |factor: f64| factor == 10f64.powi(factor.log10().round() as i32);
     let first = unit.iter().position(|(factor, _)| is_power_of_ten(*factor)).unwrap_or(unit.len());
@@ -141,6 +144,9 @@ mod tests {
             (1e7, &[], "10⁷"),
             (0.001, &[], "0.001"),
             (1e-300, &[], "10⁻³⁰⁰"),
+            (0.0, TIME, "0"),
+            (0.0, &[], "0"),
+            (-2.0, &[], "-2"),
             (5e9, RATE, "5 GB/s"),
         ] {
             assert_eq!(own(value, unit), label);

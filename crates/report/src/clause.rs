@@ -154,8 +154,12 @@ pub(crate) fn arm_names(one: &Arm, other: &Arm) -> (String, String) {
 }
 
 /// The same of a comparison, which may be one of several at as many inputs: what neither command line shows of where
-/// both are stands with the candidate, as in its row of the table.
+/// both are stands with the candidate, as in its row of the table. Levels of one command are told apart by these alone:
+/// "size=4096".
 pub(crate) fn compared_names(candidate: &Arm, reference: &Arm) -> (String, String) {
+    if candidate.variant == reference.variant && candidate.point != reference.point {
+        return (candidate.point.to_string(), reference.point.to_string());
+    }
     let point = candidate.point.only(|factor, level| {
         let is_said = reference.shows(factor) && reference.point.get(factor) == Some(level);
         candidate.shows(factor) || !is_said

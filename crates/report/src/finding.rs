@@ -276,6 +276,7 @@ pub(crate) fn remark(remark: &Remark) -> String {
             format!("with its output to /dev/null it does less work: in one trial {work}; leave out --output null")
         }
         Remark::Failure { said } => format!("when it failed first, it said `{said}`"),
+        Remark::NoFigure { how } => format!("in the last trial without the figure, the command {how}"),
     }
 }
 

@@ -1,18 +1,20 @@
 //! The tables of a run, as cells before they are drawn: the terminal, Markdown and the page show the same.
 
 pub(crate) mod points;
+pub(crate) mod scan;
 
 use ascertain_engine::claim::Judging;
+use ascertain_engine::command;
 use ascertain_engine::experiment::{Arm, Point};
 use ascertain_engine::outcome::{ClaimResult, Condition, Decision, Measure, Outcome, PointSummary, TestSpec, Verdict};
 use ascertain_engine::unit::{Unit, significant};
 
 use crate::amount::{self, Amount};
-use crate::clause::{ClaimFigure, arm_label, ordered, rate_figure, ratio_figure};
+use crate::clause::{ClaimFigure, adjective, arm_label, ordered, rate_figure, ratio_figure};
 use crate::figure::{Figure, below, percent};
 use crate::finding;
 use crate::layout::{Order, TableLayout};
-use crate::text::{gathered, sorted};
+use crate::text::{escape_controls, gathered, sorted};
 pub(crate) use points::{by_key, experiment_table, in_tables, points};
 
 /// A table of text.
@@ -238,7 +240,9 @@ pub(crate) fn answer(claim: &ClaimResult) -> &'static str {
     match claim.decision.filter(|_| is_judged(claim)) {
         // Not one pair had a winner.
         Some(Decision::Undecided)
-            if claim.trials > 0 && claim.ties == claim.trials && Amount::of_order(claim).is_some() =>
+            if claim.trials > 0
+                && claim.ties == claim.trials
+                && ordered(claim).is_some_and(|(measure, ..)| !amount::is_time(measure)) =>
         {
             "equal"
         }
@@ -273,6 +277,14 @@ const OTHERS: [(&str, &str); 7] = [
     ("allocated_bytes", "Allocated"),
 ];
 
+/// The metrics of commands that these print, in the order of the points.
+fn printed(outcome: &Outcome) -> Vec<&str> {
+    let (usual, counters) = (command::metrics(), command::counters());
+    let is_ours = |name: &str| usual.iter().chain(&counters).any(|metric| metric.name == name);
+    let names = outcome.points.iter().map(|point| (point.metric.as_str(), ()));
+    gathered(names).into_iter().map(|(name, _)| name).filter(|name| !is_ours(name)).collect()
+}
+
 /// A row for each command or function: the metric that it is about, its time as a rule, with interval and range, what
 /// else was measured, ratio and decision. `interval` is the heading of the ratio's.
 pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout, interval: &str) -> Grid {
@@ -281,13 +293,32 @@ pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout, interval: &str) 
     let amount = judged.and_then(Amount::of);
     // The one that it is about has the first columns.
     let is_first = |metric: &str| judged.map_or("wall", |measure| &measure.metric) == metric;
-    let others: Vec<(&str, &str)> = OTHERS.into_iter().filter(|(metric, _)| !is_first(metric)).collect();
-    let heading = amount.as_ref().map_or_else(|| "Median".into(), |amount| format!("Median {}", amount.noun()));
-    let times_as =
-        amount.as_ref().map_or_else(|| "Times as fast".into(), |amount| format!("Times {}", amount.as_much()));
+    let printed = if are_commands { printed(outcome) } else { Vec::new() };
+    let printed_first = judged.filter(|measure| printed.contains(&measure.metric.as_str()));
+    let beside = OTHERS.into_iter().filter(|(metric, _)| !printed.contains(metric));
+    let beside = printed.iter().map(|metric| (*metric, *metric)).chain(beside);
+    let others: Vec<(&str, &str)> = beside.filter(|(metric, _)| !is_first(metric)).collect();
+    let heading = match (&amount, printed_first) {
+        (Some(amount), _) => format!("Median {}", amount.noun()),
+        (None, Some(measure)) => format!("Median {}", measure.metric),
+        (None, None) => "Median".into(),
+    };
+    let times_as = match (&amount, printed_first) {
+        (Some(amount), _) => format!("Times {}", amount.as_much()),
+        (None, Some(measure)) => format!("Times as {}", adjective(measure).0),
+        (None, None) => "Times as fast".into(),
+    };
     let numbers = [&heading, "95 % interval", "Min to max", "Mean ± σ"].into_iter();
     let numbers = numbers.chain(others.iter().map(|(_, heading)| *heading)).chain(["Trials", &times_as, interval]);
-    let mut columns = vec![(if are_commands { "Command" } else { "Function" }, ColumnKind::Prose)];
+    let parameters = scan::parameters(&outcome.points);
+    // The levels of a single command tell its rows apart.
+    let has_labels = parameters.is_empty() || outcome.points.iter().any(|p| p.variant != outcome.points[0].variant);
+    let label = (if are_commands { "Command" } else { "Function" }, ColumnKind::Prose);
+    let mut columns: Vec<(&str, ColumnKind)> = has_labels.then_some(label).into_iter().collect();
+    columns.extend(parameters.iter().map(|(parameter, levels)| {
+        let are_numbers = levels.iter().all(|level| scan::number(level).is_some());
+        (*parameter, if are_numbers { ColumnKind::Number } else { ColumnKind::Prose })
+    }));
     columns.extend(numbers.map(|heading| (heading, ColumnKind::Number)));
     columns.push(("Answer", ColumnKind::Word));
     let mut grid = Grid::new(&columns)
@@ -307,8 +338,16 @@ pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout, interval: &str) 
         let first = judged.and_then(|measure| point(&measure.metric)).unwrap_or(of_arm[0]);
         let [value, interval, range] = time_cells(first, layout);
         let mean = if layout.mean { mean(first, layout) } else { String::new() };
-        let mut row: Vec<Cell> =
-            vec![Cell::Code(arm_label(key.0, key.1)), value.into(), interval.into(), range.into(), mean.into()];
+        let (label, beside) = match parameters.is_empty() {
+            true => (key.0.to_string(), key.1.clone()),
+            false => scan::label_beside(key.0, key.1, &parameters),
+        };
+        let label = has_labels.then(|| Cell::Code(arm_label(&label, &beside)));
+        let mut row: Vec<Cell> = label.into_iter().collect();
+        row.extend(parameters.iter().map(|(parameter, _)| {
+            Cell::from(key.1.get(parameter).map_or_else(String::new, |level| escape_controls(&level.to_string())))
+        }));
+        row.extend([value, interval, range, mean].map(Cell::from));
         row.extend(others.iter().map(|(metric, _)| Cell::from(median(metric))));
         row.push(first.n.to_string().into());
         row.extend(comparison_cells(outcome, key).map(Cell::from));

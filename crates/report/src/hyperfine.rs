@@ -9,7 +9,8 @@ mod second;
 
 use std::collections::BTreeMap;
 
-use ascertain_engine::command::CommandSet;
+use ascertain_engine::command::{CommandSet, PrintedMetric};
+use ascertain_engine::unit::Unit;
 pub use second::json;
 use serde::Serialize;
 
@@ -41,6 +42,8 @@ pub struct CommandTimes {
     pub memory_bytes: Vec<f64>,
     /// What was counted, by hyperfine's names.
     pub counts: Vec<(&'static str, Vec<f64>)>,
+    /// Figures that the commands print: name, unit and values.
+    pub printed: Vec<(String, Option<&'static str>, Vec<f64>)>,
     /// Exit codes; `None` where a signal ended it.
     pub exit_codes: Vec<Option<i32>>,
 }
@@ -80,9 +83,24 @@ impl CommandTimes {
             system_s: seconds(values("system")),
             memory_bytes: values("memory_peak").to_vec(),
             counts: COUNTERS.map(|(name, theirs)| (theirs, values(name).to_vec())).into(),
+            printed: set.map_or_else(Vec::new, |set| {
+                set.printed.iter().map(|metric| printed(metric, values(&metric.name))).collect()
+            }),
             exit_codes: values("exit").iter().map(|&code| code.is_finite().then_some(code as i32)).collect(),
         })
     }
+}
+
+/// A printed metric with its unit, as hyperfine names and scales those of its own.
+fn printed(metric: &PrintedMetric, values: &[f64]) -> (String, Option<&'static str>, Vec<f64>) {
+    let (unit, scale) = match metric.unit {
+        Unit::Nanosecond => (Some("second"), 1e-9),
+        Unit::Byte => (Some("byte"), 1.0),
+        Unit::BytePerSecond => (Some("byte/second"), 1.0),
+        Unit::PerSecond => (Some("1/second"), 1.0),
+        Unit::One => (None, 1.0),
+    };
+    (metric.name.clone(), unit, values.iter().map(|value| value * scale).collect())
 }
 
 /// One entry of `results`.

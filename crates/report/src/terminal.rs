@@ -149,6 +149,12 @@ pub fn compare_table(outcome: &Outcome, layout: &TableLayout, style: &Style) -> 
     style.table(&grid::compared(outcome, layout, "Interval"))
 }
 
+/// Which level of the parameters is the best for each command, and which come next, a paragraph each; empty where no
+/// parameter has several levels.
+pub fn best_levels(outcome: &Outcome, layout: &TableLayout, style: &Style) -> String {
+    grid::scan::best_levels(outcome, layout).iter().map(|sentences| style.paragraph(&plain(sentences))).collect()
+}
+
 /// What was counted of each command beside that, how it compares with the reference's, and what could not be counted;
 /// empty where nothing was asked for.
 pub fn counters_table(outcome: &Outcome, layout: &TableLayout, style: &Style) -> String {

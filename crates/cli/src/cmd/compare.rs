@@ -4,7 +4,7 @@ use anyhow::bail;
 pub use ascertain::compare::USE_CASE;
 use ascertain::compare::{Compare, GATE_MARGIN, points};
 use ascertain::{Done, Ending, Request};
-use ascertain_engine::command::{self, CommandSet, NamedCommand, OnFailure};
+use ascertain_engine::command::{self, CommandSet, NamedCommand, OnFailure, PrintedMetric};
 use ascertain_engine::experiment::Point;
 use ascertain_engine::outcome::{ClaimResult, Gate, Verdict};
 use ascertain_engine::plan::{Config, Plan};
@@ -14,9 +14,10 @@ use ascertain_sys::perf::Counter;
 
 use super::commands::Starting;
 use super::parameters::{self, Parameters};
+use super::printed::Printed;
 use crate::options::{Color, Common, Display, Word, count, margin, one_of, positive_share, with_default};
 use crate::output;
-use crate::session::{self, Printed};
+use crate::session;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,7 +26,9 @@ Examples:
   ascertain compare --fail-if slower --margin 3% './main input' './branch input'
       Exit with 1 if the second command is more than 3 % slower
   ascertain compare -L threads 1,2,4 'sort --parallel={threads} big.txt'
-      Compare the values of a parameter";
+      Compare the values of a parameter
+  ascertain compare --metric 'throughput=([0-9.]+) MB/s' './main input' './branch input'
+      Compare a figure that the commands print";
 
 /// Which command is faster, and by how much
 ///
@@ -54,10 +57,13 @@ pub struct Args {
     #[arg(short, long, value_name = "CODES", num_args = 0..=1, require_equals = true, value_parser = ignored,
           default_missing_value = "all-non-zero", help_heading = "Commands")]
     ignore_failure: Option<OnFailure>,
-    /// What is compared: `wall`, `user`, `system`, `memory_peak`, or a counter such as `page_faults`; the others stay
-    /// in the table
+    /// What is compared: `wall`, `user`, `system`, `memory_peak`, a counter such as `page_faults`, or a figure that the
+    /// commands print: `throughput=([0-9.]+) MB/s`, `json:.stats.p99`. More than one: the first is compared, and the
+    /// others, which must be printed ones, stay in the table
     #[arg(long, value_name = "METRIC", default_value = "wall", help_heading = "Judging")]
-    metric: String,
+    metric: Vec<String>,
+    #[command(flatten)]
+    printed: Printed,
     /// hyperfine 2.0's word, which is more than one thing here
     #[arg(long, value_name = "LIST", hide = true)]
     metrics: Option<String>,
@@ -95,7 +101,7 @@ pub struct Args {
     /// of each command and all that it starts, and compare them too
     #[arg(long, help_heading = "Output")]
     counters: bool,
-    /// Draw the medians below the table
+    /// Draw the medians below the table; over a parameter whose values are numbers, as a line with its 95 % band
     #[arg(long, help_heading = "Output")]
     plot: bool,
     /// hyperfine's word for --color and -q: basic, nocolor, color, full, none
@@ -174,7 +180,7 @@ pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
     if let (true, Some(wanted)) = (is_short && !display.quiet, wanted) {
         output::note(&format!("{wanted} trials were wanted and {fewest} taken: --max-time allows more"));
     }
-    session::print(done, display, &Printed { asks_verdicts: false, has_report: false }, |_, style| {
+    session::print(done, display, &session::Printed { asks_verdicts: false, has_report: false }, |_, style| {
         // A claim that failed has said why.
         let has_said = |claim: &ClaimResult| !claim.reasons.is_empty() && claim.verdict != Verdict::Undecided;
         let said = outcome.claims.iter().any(has_said);
@@ -184,6 +190,7 @@ pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
             return output::parts(&[sentences, left_out]);
         }
         output::parts(&[
+            terminal::best_levels(outcome, &request.layout, style),
             terminal::compare_table(outcome, &request.layout, style),
             sentences,
             left_out,
@@ -210,7 +217,7 @@ impl Args {
             bail!("--min-runs {fewest} is more than --max-trials {most}");
         }
         let compare = Compare {
-            metric: self.metric.clone(),
+            metric: self.metric()?,
             runs: self.runs,
             min_runs: self.min_runs,
             warmup: self.starting.warmup,
@@ -229,6 +236,18 @@ impl Args {
     /// What a run of the first version was asked for beside its plan.
     pub fn without_plan(&self) -> Request {
         Request { layout: self.layout(), plot: self.plot, ..Request::new(USE_CASE) }
+    }
+
+    /// The name of what is compared.
+    fn metric(&self) -> anyhow::Result<String> {
+        let [first, others @ ..] = self.metric.as_slice() else { bail!("give --metric a metric") };
+        if let Some(other) = others.iter().find(|other| !PrintedMetric::describes(other)) {
+            bail!("--metric {other}: commands are compared by {first}, and {other} is in the table anyway");
+        }
+        Ok(match PrintedMetric::describes(first) {
+            true => PrintedMetric::parse(first)?.name,
+            false => first.clone(),
+        })
     }
 
     fn layout(&self) -> TableLayout {
@@ -276,6 +295,7 @@ fn command_set(args: &Args) -> anyhow::Result<CommandSet> {
         requests: None,
         records_env: starting.record_env,
         counters: args.counters,
+        printed: args.printed.metrics(&args.metric)?,
     })
 }
 

@@ -17,6 +17,7 @@ mod moves;
 mod parameters;
 mod permute;
 mod power;
+mod printed;
 pub mod report;
 mod resume;
 mod run;

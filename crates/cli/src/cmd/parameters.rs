@@ -8,11 +8,12 @@ use ascertain_engine::experiment::{Accepts, Factor, Level};
 /// What stands in braces in command lines.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Parameters {
-    /// A parameter: `{VAR}` in a command is replaced by each of these, comma-separated; `\,` is a comma in one
+    /// A parameter: `{VAR}` in a command is replaced by each of these, comma-separated; `\,` is a comma in one.
+    /// The table has a column for each parameter, and the best value is printed above it
     #[arg(short = 'L', long, num_args = 2, allow_hyphen_values = true, value_names = ["VAR", "VALUES"],
           help_heading = "Commands")]
     parameter_list: Vec<String>,
-    /// A parameter from MIN to MAX
+    /// A parameter from MIN to MAX, in steps of 1 or --parameter-step-size
     #[arg(short = 'P', long, num_args = 3, allow_hyphen_values = true, value_names = ["VAR", "MIN", "MAX"],
           help_heading = "Commands")]
     parameter_scan: Vec<String>,

@@ -14,10 +14,11 @@ use ascertain_report::terminal::{self, Style};
 use ascertain_sys::process;
 
 use super::commands::{Starting, command_line, is_shell};
+use super::printed::Printed;
 use crate::exit::{FAIL_ON, fail_on};
 use crate::options::{Common, Display, duration, one_of, share, with_default};
 use crate::output;
-use crate::session::{self, Printed};
+use crate::session;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,10 +41,16 @@ pub struct Args {
     /// when
     #[arg(long, value_name = "TIME", value_parser = bound)]
     within: Option<String>,
-    /// What else a success is: comparisons of wall, user, system, memory_peak or exit, such as
+    /// What else a success is: comparisons of wall, user, system, memory_peak, exit or a --metric, such as
     /// `memory_peak <= 50 MB and exit == 3`
     #[arg(long, value_name = "PREDICATE")]
     require: Vec<String>,
+    /// A figure that the command prints, for --require: `throughput=([0-9.]+) MB/s`, `json:.stats.p99`. A trial without
+    /// it has failed
+    #[arg(long, value_name = "METRIC")]
+    metric: Vec<String>,
+    #[command(flatten)]
+    printed: Printed,
     /// Spread the fewest trials that can decide over that long: neighbours in time are alike, hours are not. Most
     /// runs need more: --max-time is then 30 s and four times that long, unless it is given
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Judging")]
@@ -80,7 +87,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
 /// The verdict, plots, and what threatens it.
 pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
     let Done { request, run, .. } = done;
-    session::print(done, display, &Printed { asks_verdicts: true, has_report: false }, |_, style| {
+    session::print(done, display, &session::Printed { asks_verdicts: true, has_report: false }, |_, style| {
         let plots = output::plots(run, request.plot, style);
         let threats = terminal::threats(&run.outcome, style);
         output::parts(&[terminal::slo(&run.outcome, style), plots, advice(done, style), threats])
@@ -140,6 +147,7 @@ fn command_set(args: &Args, line: String, requests: Option<Vec<String>>) -> anyh
         requests,
         records_env: starting.record_env,
         counters: false,
+        printed: args.printed.metrics(&args.metric)?,
     })
 }
 

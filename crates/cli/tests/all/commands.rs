@@ -326,3 +326,33 @@ fn completions_name_subcommands_experiments_and_claims() {
         assert!(shell == "fish" || knows("core-latency") && knows("cbrt.tab0-6.7x-ncubic"), "{shell}");
     }
 }
+
+#[test]
+fn slo_and_check_speak_of_what_a_command_prints() {
+    let state = tempfile::tempdir().unwrap();
+    let slo = |line: &str| {
+        let metric = ["--metric", "throughput=([0-9.]+) MB/s", "--require", "throughput >= 100 MB/s"];
+        let common = ["slo", "--no-evidence", "--max-time", "10min", "--at-least", "80%"];
+        let ran = ascertain(state.path(), &[&common[..], &metric, &["--", line]].concat());
+        (ran.code, ran.stdout.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let (code, said) = slo("echo 120 MB/s");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("Its median `throughput` was 120.0 MB/s."), "{said}");
+    assert_eq!(slo("echo 90 MB/s").0, Some(1));
+    let (code, said) = slo("echo 90 GB");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("What failed: `throughput >= 100 MB/s` in 7 of 7 trials"), "{said}");
+    assert!(said.contains("matches no line of its output; the output ends with `90 GB`"), "{said}");
+
+    let claims = "[[claim]]\nid = 'more'\ncandidate = 'echo 12 MB/s'\nbaseline = 'echo 10 MB/s'\n\
+                  metric = 'throughput=([0-9.]+) MB/s'\nat_least = 1.1\n\
+                  [[claim]]\nid = 'none'\ncommand = 'echo 5'\nmetrics = { p99 = 'json:.p99' }\n\
+                  predicate = 'p99 <= 5'\nrate = 0.8\n";
+    std::fs::write(state.path().join("claims.toml"), claims).unwrap();
+    let ran = ascertain(state.path(), &["check", "--max-time", "10min", "claims.toml"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("more Holds: `echo 12 MB/s` ") && words.contains("`throughput`"), "{words}");
+    assert!(words.contains("printed no `p99`: no JSON object or list begins a line of its output"), "{words}");
+}

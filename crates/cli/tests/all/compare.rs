@@ -86,11 +86,20 @@ fn parameters_make_arms_and_the_first_is_the_reference() {
 }
 
 #[test]
-fn parameters_stand_in_the_command_lines() {
+fn levels_of_one_command_tell_its_rows_apart() {
     let state = tempfile::tempdir().unwrap();
-    let ran = ascertain(state.path(), &["compare", "-r", "3", "-L", "time", "0.01,0.001", "sleep {time}"]);
-    let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("So far `sleep 0.001` won ") && !words.contains("{time}"), "{}", ran.stdout);
+    let scan = |commands: &[&str]| {
+        let metric = ["compare", "-r", "2", "-L", "n", "3,4", "--metric", "rate=([0-9]+) MB/s"];
+        let ran = ascertain(state.path(), &[&metric, commands].concat());
+        ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let words = scan(&["echo {n} MB/s"]);
+    assert!(words.starts_with("`echo {n} MB/s`: `n=4` has the best median `rate` of 2 levels: 4.000 MB/s."), "{words}");
+    assert!(words.contains("So far `n=4` won all 2 pairs against `n=3` in `rate`: "), "{words}");
+    assert!(words.contains(" n Median rate ") && !words.contains("Command"), "{words}");
+    let words = scan(&["echo {n} MB/s", "echo 0{n} MB/s"]);
+    assert!(words.contains("`echo 0{n} MB/s`: `n=4` has the best median `rate` of 2 levels: 4.000 MB/s."), "{words}");
+    assert!(words.contains("Command n Median rate ") && words.contains("echo 04 MB/s 4 4.000 MB/s "), "{words}");
 }
 
 #[test]
@@ -407,4 +416,180 @@ fn zeros_are_a_tie_that_can_be_reported() {
     assert!(matches!(ran.code, Some(0 | 4)), "{}", ran.stderr);
     let run = runs(state.path()).pop().unwrap();
     assert_eq!(ascertain(state.path(), &["report", run.to_str().unwrap()]).code, Some(0));
+}
+
+/// The first printed figure is compared, with its unit; another one stands beside it.
+#[test]
+fn printed_figures_are_compared() {
+    let state = tempfile::tempdir().unwrap();
+    let metrics = ["--metric", "throughput=([0-9.]+) MB/s", "--metric", "p99=json:.stats.p99", "--better", "higher"];
+    let print = |throughput: &str| format!("printf 'read: {throughput} MB/s\\n{{\"stats\": {{\"p99\": 7}}}}\\n'");
+    let (slow, fast) = (print("10"), print("12.5"));
+    let exported = ["--export-json", "two.json"];
+    let named = ["-n", "slow", "-n", "fast", &slow, &fast];
+    let ran = ascertain(state.path(), &[&["compare", "--max-time", "10min"], &metrics[..], &exported, &named].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentence = "`fast` is faster than `slow`: its `throughput` was 25.00 % higher";
+    assert!(words.contains(sentence), "{words}");
+    assert!(words.starts_with("Command Median throughput p99 Wall"), "{words}");
+    assert!(words.contains("fast 12.50 MB/s 7.000 "), "{words}");
+    let exported: Value = serde_json::from_slice(&std::fs::read(state.path().join("two.json")).unwrap()).unwrap();
+    let measured = &exported["results"][1]["measurements"][0]["throughput"];
+    assert_eq!(*measured, serde_json::json!({"value": 12.5e6, "unit": "byte/second"}));
+
+    let json = ascertain(state.path(), &["report", "--format", "json"]).json();
+    let points = json["points"].as_array().unwrap();
+    let point = points.iter().rfind(|point| point["metric"] == "throughput").unwrap();
+    let seen = ["unit", "better", "median"].map(|key| point[key].clone());
+    assert_eq!(seen, ["B/s".into(), "higher".into(), Value::from(12.5e6)]);
+    let measure = &json["claims"][0]["asked"]["tests"][0]["versus"]["measure"];
+    assert_eq!(*measure, serde_json::json!({"metric": "throughput", "unit": "B/s", "better": "higher"}));
+    assert_eq!(json["claims"][0]["says"], "fast has more throughput than slow");
+    let page = std::fs::read_to_string(state.path().join("report.html"));
+    let written = ascertain(state.path(), &["report", "-o", "report.html"]);
+    let page = page.or_else(|_| std::fs::read_to_string(state.path().join("report.html"))).unwrap();
+    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    assert!(page.contains("12.50 MB/s"), "the page has the figure with its unit");
+    assert!(page.contains("<code>throughput</code> was 25"), "the page has the answer with the name of the figure");
+    assert!(ascertain(state.path(), &["report", "--plots"]).stdout.contains("compare-throughput-medians"));
+}
+
+#[test]
+fn a_run_with_a_printed_metric_goes_on() {
+    let state = tempfile::tempdir().unwrap();
+    let metric = ["--metric", "json:.[0].items", "--unit", "k/s", "--max-trials", "3"];
+    let begun = ascertain(
+        state.path(),
+        &[&["compare"], &metric[..], &["echo '[{\"items\":1}]'", "echo '[{\"items\":2}]'"]].concat(),
+    );
+    assert_eq!(begun.code, Some(0), "{}", begun.stderr);
+    let json = ascertain(state.path(), &["continue", "--max-trials", "40", "--format", "json"]).json();
+    assert_eq!((&json["claims"][0]["decision"], &json["claims"][0]["ratio"]), (&"faster".into(), &2.0.into()));
+    let median = |arm: usize| {
+        let points = json["points"].as_array().unwrap();
+        let of_arm: Vec<&Value> = points.iter().filter(|point| point["metric"] == "items").collect();
+        (of_arm[arm]["median"].as_f64(), of_arm[arm]["unit"].clone())
+    };
+    assert_eq!([median(0), median(1)], [(Some(1000.0), "1/s".into()), (Some(2000.0), "1/s".into())]);
+}
+
+#[test]
+fn equal_figures_are_reported_as_ties() {
+    let state = tempfile::tempdir().unwrap();
+    let metric = ["compare", "-r", "20", "--metric", "rate=([0-9]+) MB/s"];
+    let ran = ascertain(state.path(), &[&metric[..], &["echo 5 MB/s", "echo 05 MB/s"]].concat());
+    let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentence =
+        "No difference found between `echo 05 MB/s` and `echo 5 MB/s` in `rate`: 20 pairs, and each was a tie.";
+    assert!(words.contains(sentence) && words.contains(" all ties ") && !words.contains("below 0 %"), "{words}");
+    assert_eq!(ascertain(state.path(), &["report", "-o", "page.html"]).code, Some(0));
+    let page = std::fs::read_to_string(state.path().join("page.html")).unwrap();
+    assert!(page.contains("<title>Undecided whether echo 05 MB/s or echo 5 MB/s is faster in rate"), "{page:.2000}");
+}
+
+#[test]
+fn a_gate_fails_for_a_lower_throughput() {
+    let state = tempfile::tempdir().unwrap();
+    let code = |figures: [&str; 2]| {
+        let lines = figures.map(|figure| format!("echo {figure} MB/s"));
+        let metric = ["--metric", "throughput=([0-9.]+) MB/s", "--max-time", "10min"];
+        let common = ["compare", "--no-evidence", "--fail-if", "slower"];
+        ascertain(state.path(), &[&common[..], &metric, &[&*lines[0], &*lines[1]]].concat()).code
+    };
+    assert_eq!([code(["12", "10"]), code(["10", "12"])], [Some(1), Some(0)]);
+}
+
+/// Also where failures are ignored: there is no figure to keep.
+#[test]
+fn a_trial_without_its_figure_has_failed() {
+    let state = tempfile::tempdir().unwrap();
+    let compare = |arguments: &[&str]| {
+        let common = ["compare", "--no-evidence", "-r", "2", "--metric", "rate=([0-9.]+) MB/s"];
+        let ran = ascertain(state.path(), &[&common, arguments].concat());
+        (ran.code, ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ") + &ran.stderr)
+    };
+    let (code, said) = compare(&["echo 5 MB/s", "printf 'one\\ntwo'"]);
+    assert_eq!(code, Some(5), "{said}");
+    let expected =
+        "printed no `rate`: `([0-9.]+) MB/s` matches no line of its output; the output ends with `one / two`";
+    assert!(said.contains(expected), "{said}");
+    let (code, said) = compare(&["-i", "echo 5 MB/s", "false"]);
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("command `false` ended with exit code 1 and printed no `rate`"), "{said}");
+    assert_eq!(compare(&["-i", "-S", "echo 5 MB/s", "echo 5 MB/s; exit 1"]).0, Some(0));
+    // More output than is kept, with the figure before that.
+    let (code, said) = compare(&["-S", "echo 5 MB/s; head -c 2000000 /dev/zero | tr '\\0' '\\n'", "echo 5 MB/s"]);
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("matches no line of the last MiB of its output, which is all that is kept"), "{said}");
+}
+
+#[test]
+fn a_printed_metric_needs_a_direction_and_the_output() {
+    let state = tempfile::tempdir().unwrap();
+    let refused = |arguments: &[&str]| {
+        let ran = ascertain(state.path(), &[&["compare", "--no-evidence"], arguments, &["echo 1", "echo 2"]].concat());
+        assert_eq!(ran.code, Some(2), "{arguments:?}: {}", ran.stdout);
+        ran.stderr
+    };
+    let said = refused(&["--metric", "score=(.)"]);
+    assert!(said.contains("which way is `score` better? Give --better higher or --better lower"), "{said}");
+    let said = refused(&["--metric", "([0-9.]+) MB/s"]);
+    assert!(said.contains("`([0-9.]+) MB/s` is not a printed metric; write NAME=REGEX"), "{said}");
+    let said = refused(&["--metric", "score=([0-9.+) s"]);
+    assert!(said.contains("`([0-9.+) s` is not a regular expression: "), "{said}");
+    let said = refused(&["--metric", "json:stats.p99"]);
+    assert!(said.contains("`stats.p99` is not a path into JSON; write .key"), "{said}");
+    let said = refused(&["--metric", "score=(.) s", "--output", "pipe"]);
+    assert!(said.contains("`score` is read from the output of the commands"), "{said}");
+    assert!(refused(&["--unit", "ms"]).contains("--unit is for a metric that the commands print"));
+    assert!(
+        refused(&["--metric", "a=(.) s", "--metric", "user"]).contains("--metric user: commands are compared by a")
+    );
+    let said =
+        refused(&["--metric", "a=(.) s", "--metric", "b=(.) s", "--metric", "c=(.) s", "--unit", "s", "--unit", "s"]);
+    assert!(said.contains("2 times --unit for 3 printed metrics"), "{said}");
+    // One command alone has its figure too, and needs no direction for that.
+    let alone = |metric: &str| {
+        ascertain(state.path(), &["compare", "--no-evidence", "-r", "2", "--metric", metric, "echo 5 ms"])
+    };
+    for (metric, figure) in [("n=([0-9]) ms", "5.000 ms"), ("n=([0-9])", "5.000 ")] {
+        let ran = alone(metric);
+        assert!(ran.stdout.contains(figure), "{metric}: {}{}", ran.stdout, ran.stderr);
+    }
+}
+
+/// A column for each parameter, the best level first, and the picture in the terminal and as SVG.
+#[test]
+fn a_scan_says_which_level_is_best_and_draws_it() {
+    let state = tempfile::tempdir().unwrap();
+    let scan = ["-P", "n", "0", "1", "-D", "0.5", "-L", "mode", "a,b", "--metric", "rate=([0-9.]+) MB/s"];
+    let common = ["compare", "-r", "20", "--plot"];
+    let ran = ascertain(state.path(), &[&common[..], &scan, &["echo {mode}1{n} MB/s"]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let best = " n=1.0` has the best median `rate` of 6 combinations: 11.00 MB/s";
+    assert!(words.starts_with("`echo {mode}1{n} MB/s`: `mode=") && words.contains(best), "{words}");
+    assert!(words.contains("`mode=a n=0.5` is faster than `mode=a n=0.0`: its `rate` was 5.000 % higher"), "{words}");
+    assert!(words.contains("and 1 other. The intervals of the first two overlap"), "{words}");
+    assert!(words.contains("mode n Median rate"), "{words}");
+    assert!(words.contains(" b 0.5 10.50 MB/s "), "{words}");
+    assert!(words.contains("Rate by n, with 95 % bands") && words.contains("mode=a"), "{words}");
+    assert!(!words.contains("NaN") && words.contains("equal"), "{words}");
+
+    assert!(ascertain(state.path(), &["report", "--plots"]).stdout.contains("compare-rate-n-sweep"));
+    let svg = ascertain(state.path(), &["report", "--svg", "compare-rate-n-sweep"]).stdout;
+    let has_band = svg.contains("Rate by n, with 95 % bands") && svg.contains("<path class=\"band\"");
+    assert!(svg.contains("<svg") && has_band, "{svg}");
+    let markdown = ascertain(state.path(), &["continue", "--format", "markdown"]).stdout;
+    assert!(markdown.starts_with("`echo {mode}1{n} MB/s`: `mode=") && markdown.contains(best), "{markdown}");
+    assert!(markdown.contains("\n| mode | n | Median rate | "), "{markdown}");
+    let written = ascertain(state.path(), &["report", "-o", "page.html"]);
+    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    let page = std::fs::read_to_string(state.path().join("page.html")).unwrap();
+    assert!(page.contains("has the best median <code>rate</code> of 6 combinations"), "the page has the summary too");
+    assert!(page.contains("than echo a10.0 MB/s in rate"), "the title names the reference and the metric");
+    assert!(page.contains("the reference <code>mode=a n=0.0</code> has "), "the lead names the levels");
+    let first = page.find("Rate by n").unwrap();
+    assert!(page.find("Wall time by n").is_none_or(|other| first < other), "what is compared comes first");
 }

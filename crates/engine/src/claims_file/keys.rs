@@ -44,6 +44,8 @@ pub(super) enum Form {
     Pair,
     /// Levels by factor.
     Levels,
+    /// Printed metrics by name.
+    Metrics,
     /// An arm: a variant, or a table with one; or a command line.
     Side,
 }
@@ -88,7 +90,19 @@ pub(super) const KEYS: &[Key] = {
             "Levels by factor; a factor left out takes its default, and one that no arm of the claim has is a mistake.",
         ),
         key("over", OneOf(&["each", "every"]), Anywhere, "For lists in `at`: one claim a point, or one for all."),
-        key("metric", Text, Comparison, "What is compared; the experiment's first metric unless given."),
+        key(
+            "metric",
+            Text,
+            Comparison,
+            "What is compared; the first of `metrics`, else the experiment's first metric, unless given.",
+        ),
+        key(
+            "metrics",
+            Metrics,
+            Commands,
+            "Figures that the commands print, by name: a regular expression with one group, `json:.PATH`, or a table \
+             with `pattern`, `unit` and `better`.",
+        ),
         key("candidate", Side, Anywhere, "What the claim speaks for."),
         key("baseline", Side, Comparison, "What the candidate is held against."),
         key("at_least", Bound, Comparison, "At least so many times better, or better by that."),
@@ -148,7 +162,7 @@ impl Form {
             (Form::Pair, DeValue::Array(both)) => {
                 both.len() == 2 && both.iter().all(|bound| Form::Bound.admits(bound.get_ref()))
             }
-            (Form::Levels, DeValue::Table(_)) => true,
+            (Form::Levels | Form::Metrics, DeValue::Table(_)) => true,
             (Form::Side, DeValue::String(_) | DeValue::Table(_)) => true,
             _ => false,
         }
@@ -167,6 +181,7 @@ impl Form {
             Form::Bound => "a number such as 8.0, or with `difference = true` a quantity such as \"5 ms\"",
             Form::Pair => "two bounds, [low, high]",
             Form::Levels => "a table of levels such as { elements = 1024 }",
+            Form::Metrics => "a table of printed metrics such as { throughput = \"([0-9.]+) MB/s\" }",
             Form::Side => "a name such as \"naive\", or a table such as { variant = \"naive\", elements = 1024 }",
         };
         text.to_string()

@@ -62,13 +62,19 @@
 //! | `at_most` | bound | so many times better the candidate is, or less |
 //! | `within` | `[bound, bound]` | from the first to the second, both included |
 //! | `predicate` | string | comparisons `metric op quantity` with `<=`, `<`, `>=`, `>`, `==`, `!=`, joined by `and` |
-//! | `metric` | a metric's name | what is compared; the first metric unless given, for commands `wall` |
+//! | `metric` | a metric's name, or `NAME=PATTERN` for a printed one | what is compared; unless given the first of `metrics`, else the first metric, for commands `wall` |
+//! | `metrics` | `{ NAME = PATTERN }` | figures that the commands print |
 //! | `difference` | `true`, `false` | by how much better, not how many times |
 //!
 //! A *bound* is a number above zero (how many times better: baseline/candidate where lower is better,
 //! else candidate/baseline), or with `difference = true` a quantity in the metric's unit such as
 //! `"5 ms"`, which may be negative. The metrics of commands are `wall`, `user`, `system`,
-//! `memory_peak` and `exit`.
+//! `memory_peak` and `exit`, and those that they print.
+//!
+//! A *pattern* is a regular expression with one group, such as `([0-9.]+) MB/s`, or a path into JSON, such as
+//! `json:.stats.p99`. A table gives the unit, if it does not follow the group, and which way is better, if the unit does
+//! not imply it: `{ pattern = "json:.stats.score", better = "higher" }`. A trial without the figure has failed: it counts
+//! against a predicate, and ends a comparison.
 //!
 //! # How it is judged
 //!
@@ -99,6 +105,7 @@
 
 mod error;
 mod keys;
+mod printed;
 mod question;
 mod read;
 mod schema;

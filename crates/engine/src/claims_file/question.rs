@@ -7,6 +7,7 @@ use super::keys::{Entry, Fields, entries, number, shown};
 use super::read::{COMPARISON_RATE, Criterion};
 use super::subject::{Points, factor, level};
 use crate::claim::{Bound, Effect, Judging, Test};
+use crate::command::PrintedMetric;
 use crate::experiment::{Arm, Better, Level, Metric, Point, Spec};
 use crate::predicate::Predicate;
 use crate::unit::{Unit, parse_quantity};
@@ -19,10 +20,15 @@ pub(super) enum Question {
 
 impl Question {
     /// Reads what must be true.
-    pub(super) fn read(fields: &Fields<'_>, spec: &Spec, notes: &mut Notes<'_>) -> Option<Question> {
+    pub(super) fn read(
+        fields: &Fields<'_>,
+        spec: &Spec,
+        printed: &[PrintedMetric],
+        notes: &mut Notes<'_>,
+    ) -> Option<Question> {
         let candidate = fields.get("candidate").map(|entry| read_side(entry, spec, notes));
         let baseline = fields.get("baseline").map(|entry| read_side(entry, spec, notes));
-        let metric = read_metric(fields, spec, notes);
+        let metric = read_metric(fields, spec, printed, notes);
         if fields.is_predicate() {
             let first = || spec.variants.first().map(|first| Side { variant: first.name.clone(), levels: Vec::new() });
             let predicate = read_predicate(fields, spec, notes);
@@ -80,15 +86,28 @@ impl Question {
     }
 }
 
-fn read_metric(fields: &Fields<'_>, spec: &Spec, notes: &mut Notes<'_>) -> Option<usize> {
-    if !fields.has("metric") {
-        return (!spec.metrics.is_empty()).then_some(0);
+fn read_metric(fields: &Fields<'_>, spec: &Spec, printed: &[PrintedMetric], notes: &mut Notes<'_>) -> Option<usize> {
+    let (at, name) = match (fields.has("metric"), printed.first()) {
+        (true, _) => {
+            let entry = fields.get("metric")?;
+            let text = entry.value.as_str()?;
+            // One that is described here comes first.
+            let is_described = !printed.is_empty() && PrintedMetric::describes(text);
+            (entry.at, printed.first().filter(|_| is_described).map_or(text, |metric| metric.name.as_str()))
+        }
+        (false, Some(first)) => (fields.get("metrics")?.at, first.name.as_str()),
+        (false, None) => return (!spec.metrics.is_empty()).then_some(0),
+    };
+    if !fields.is_predicate() && printed.iter().any(|metric| metric.name == name && metric.better.is_none()) {
+        let message = format!(
+            "which way is `{name}` better? Write metrics = {{ {name} = {{ pattern = …, better = \"higher\" }} }}, or \
+             \"lower\", or a unit that implies it"
+        );
+        notes.add(at, message);
     }
-    let entry = fields.get("metric")?;
-    let name = entry.value.as_str()?;
     let found = spec.metric(name);
     if found.is_none() {
-        notes.add(entry.at, unknown("metric", name, spec.metrics.iter().map(|metric| metric.name.as_str())));
+        notes.add(at, unknown("metric", name, spec.metrics.iter().map(|metric| metric.name.as_str())));
     }
     found
 }

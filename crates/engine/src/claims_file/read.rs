@@ -157,7 +157,8 @@ fn resolve(fields: &Fields<'_>, registry: &Registry<'_>, notes: &mut Notes<'_>) 
     let criterion = Criterion::read(fields, notes);
     let subject = Subject::read(fields, registry, notes)?;
     let points = Points::read(fields, &subject.spec, notes);
-    let question = Question::read(fields, &subject.spec, notes);
+    let printed = subject.commands.as_ref().map_or(&[][..], |set| &set.printed);
+    let question = Question::read(fields, &subject.spec, printed, notes);
     let parts = Parts { fields, spec: &subject.spec, criterion, question: question?, points: points? };
     let mut claims = parts.claims();
     if let Some(experiment) = registry.iter().find(|experiment| experiment.spec().id == subject.spec.id) {

@@ -63,6 +63,19 @@ fn form(form: Form) -> Value {
         Form::Bound => json!({"type": ["number", "string"]}),
         Form::Pair => json!({"type": "array", "items": {"type": ["number", "string"]}, "minItems": 2, "maxItems": 2}),
         Form::Levels => json!({"type": "object"}),
+        Form::Metrics => json!({"type": "object", "additionalProperties": {"anyOf": [
+            {"type": "string"},
+            {
+                "type": "object",
+                "properties": {
+                    "pattern": {"type": "string"},
+                    "unit": {"type": "string"},
+                    "better": {"enum": ["higher", "lower"]},
+                },
+                "required": ["pattern"],
+                "additionalProperties": false,
+            },
+        ]}}),
         Form::Side => json!({"type": ["string", "object"]}),
     }
 }

@@ -8,7 +8,8 @@ use toml::de::DeValue;
 
 use super::error::{Notes, unknown};
 use super::keys::{Entry, Fields, entries, shown, whole_number};
-use crate::command::{CommandSet, Input, NamedCommand, OnFailure, Output};
+use super::printed::printed_metrics;
+use crate::command::{CommandSet, Input, NamedCommand, OnFailure, Output, PrintedMetric};
 use crate::experiment::{Accepts, Experiment, Factor, Level, Point, Spec};
 use crate::names::suggestion;
 use crate::plan::Registry;
@@ -42,7 +43,7 @@ impl<'a> Subject<'a> {
                 format!("the id {} is an experiment's; choose another for a claim on commands", shown(id.value)),
             );
         }
-        let set = command_set(fields, &lines, parameters);
+        let set = command_set(fields, &lines, parameters, printed_metrics(fields, notes)?);
         let mut spec = set.spec();
         // A parameter's levels are whatever `at` says, as it is written.
         spec.factors.iter_mut().for_each(|parameter| parameter.accepts = Accepts::Anything);
@@ -119,7 +120,12 @@ fn parameters(fields: &Fields<'_>, lines: &[&str], notes: &mut Notes<'_>) -> Opt
     read.into_iter().collect()
 }
 
-fn command_set(fields: &Fields<'_>, lines: &[&str], parameters: Vec<Factor>) -> CommandSet {
+fn command_set(
+    fields: &Fields<'_>,
+    lines: &[&str],
+    parameters: Vec<Factor>,
+    printed: Vec<PrintedMetric>,
+) -> CommandSet {
     let around = |key| fields.text(key).map(str::to_string);
     let command = |line: &&str| NamedCommand {
         name: line.to_string(),
@@ -141,6 +147,7 @@ fn command_set(fields: &Fields<'_>, lines: &[&str], parameters: Vec<Factor>) -> 
         requests: None,
         records_env: false,
         counters: false,
+        printed,
     }
 }
 

@@ -14,6 +14,7 @@ pub use check::CommandError;
 use self::check::check;
 use self::hooks::{Entered, Hooks, run_untimed};
 use self::line::{Around, CommandLine, LastWords, Occasion, Requests};
+use super::printed::Reader;
 use super::{CommandSet, EXIT, OnFailure, WALL};
 use crate::block::Block;
 use crate::experiment::{
@@ -46,6 +47,8 @@ pub struct CommandExperiment {
     set: CommandSet,
     hooks: Hooks,
     spec: Spec,
+    /// The printed figures of the set.
+    readers: Vec<Reader>,
 }
 
 impl CommandExperiment {
@@ -55,8 +58,9 @@ impl CommandExperiment {
     /// Whatever can be known to be wrong beforehand: see [`CommandError`].
     pub fn new(set: CommandSet) -> Result<Self, CommandError> {
         let set = set.with_distinct_names();
+        let readers = Reader::all(&set.printed)?;
         check(&set)?;
-        Ok(CommandExperiment { spec: set.spec(), hooks: Hooks::default(), set })
+        Ok(CommandExperiment { spec: set.spec(), hooks: Hooks::default(), set, readers })
     }
 }
 
@@ -73,7 +77,7 @@ impl Experiment for CommandExperiment {
     }
 
     fn shows(&self, _: &Arm, metric: usize, _: &Machine) -> Result<(), Unavailable> {
-        match counter(metric) {
+        match counter(metric).filter(|_| self.set.counters) {
             Some(counter) => counter.available().map_err(Unavailable::other),
             None => Ok(()),
         }
@@ -92,6 +96,7 @@ impl Experiment for CommandExperiment {
 struct CommandSession<'e> {
     set: &'e CommandSet,
     hooks: &'e Hooks,
+    readers: &'e [Reader],
     targets: Vec<Target>,
     requests: Option<Requests>,
     stop: Stop,
@@ -125,6 +130,7 @@ impl<'e> CommandSession<'e> {
         Ok(CommandSession {
             set,
             hooks,
+            readers: &experiment.readers,
             _entered: entered.collect::<Result<_, _>>()?,
             targets,
             requests: set.requests.clone().map(|texts| Requests::new(texts, setup.seed)),
@@ -191,8 +197,11 @@ impl CommandSession<'_> {
         }
         let ran = line.run(occasion, self.set.time_limit, &self.stop);
         let observed = ran.and_then(|(usage, last_words)| {
-            observe(&usage, &last_words, self.set, line, out)?;
-            if failure(usage.exit).is_some()
+            if let Some(how) = observe(&usage, &last_words, (self.set, self.readers), line, out)? {
+                self.now.remark(Remark::NoFigure { how });
+            }
+            if occasion.is_heard
+                && failure(usage.exit).is_some()
                 && let Some(said) = last_words.said()
             {
                 self.now.remark(Remark::Failure { said });
@@ -235,23 +244,24 @@ fn counter(metric: usize) -> Option<Counter> {
     metric.checked_sub(EXIT + 1).and_then(|index| Counter::ALL.get(index).copied())
 }
 
-/// Notes what was seen of a command that has ended, or was stopped at its time limit.
+/// Notes what was seen of a command that has ended, or was stopped at its time limit. Returns why a figure was not
+/// printed, if that is an observation too.
 ///
 /// # Errors
 /// When it failed, and that is to stop it. `Interrupted` when a signal came: what had been seen by then is noted.
 fn observe(
     usage: &Usage,
     last_words: &LastWords,
-    set: &CommandSet,
+    (set, readers): (&CommandSet, &[Reader]),
     line: &CommandLine,
     out: &mut Samples,
-) -> Result<(), TargetError> {
+) -> Result<Option<String>, TargetError> {
     let failure = failure(usage.exit);
     let is_stopped = matches!(usage.exit, Exit::TimedOut | Exit::Interrupted);
     let status = match failure {
         // A time-out is an observation, whatever failures are; and all that is known of it is what had gone by.
         _ if is_stopped => Status::Censored,
-        Some(reason) if stops(&set.on_failure, usage.exit) => {
+        Some(ref reason) if stops(&set.on_failure, usage.exit) => {
             let (called, said) = (line.called(), last_words.or_advice());
             return Err(line.failed(format!("{called} {reason}{said}; go on all the same with `compare -i`")));
         }
@@ -276,7 +286,24 @@ fn observe(
         // Who knows how it would have ended?
         Exit::Interrupted => return Err(TargetError::Interrupted),
     }
-    Ok(())
+    let mut missing = None;
+    for (index, reader) in readers.iter().enumerate() {
+        let metric = set.first_printed() + index;
+        match reader.read(&last_words.output) {
+            // Its last figure may still have been to come.
+            _ if usage.exit == Exit::TimedOut => out.push_with(metric, f64::NAN, Status::Lost),
+            Ok(value) => out.push_with(metric, value, status),
+            Err(how) => {
+                let ended = failure.as_ref().map_or_else(String::new, |failure| format!("{failure} and "));
+                let how = format!("{ended}{how}{}", last_words.as_end());
+                if set.on_failure != OnFailure::Observe {
+                    return Err(line.failed(format!("{} {how}", line.called())));
+                }
+                missing.get_or_insert(how);
+            }
+        }
+    }
+    Ok(missing)
 }
 
 /// Whether a failure is to stop the command.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use ascertain_sys::command::Counter;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Better, Factor, Metric, Point, Spec, Variant};
+use super::PrintedMetric;
+use crate::experiment::{Accepts, Better, Factor, Level, Metric, Plot, Point, Spec, Variant};
 use crate::names;
 use crate::unit::Unit;
 
@@ -42,6 +43,10 @@ pub struct CommandSet {
     /// Whether [`counters`] are observed besides.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counters: bool,
+    /// Figures that each command prints, observed after the others. The output of every command is then kept to be
+    /// read, so that [`output`](CommandSet::output) must be left as it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub printed: Vec<PrintedMetric>,
 }
 
 impl CommandSet {
@@ -76,13 +81,38 @@ impl CommandSet {
             variants: named.commands.iter().map(variant).collect(),
             factors: self.parameters.clone(),
             metrics: self.metrics(),
-            plots: Vec::new(),
+            plots: self.sweeps(),
         }
     }
 
     /// What is observed of its commands.
     pub fn metrics(&self) -> Vec<Metric> {
-        metrics().into_iter().chain(counters().into_iter().filter(|_| self.counters)).collect()
+        let counters = counters().into_iter().filter(|_| self.counters);
+        metrics().into_iter().chain(counters).chain(self.printed.iter().map(PrintedMetric::metric)).collect()
+    }
+
+    /// The place of the first printed figure among the [metrics](CommandSet::metrics).
+    #[cfg(feature = "commands")]
+    pub(super) fn first_printed(&self) -> usize {
+        EXIT + 1 + if self.counters { Counter::ALL.len() } else { 0 }
+    }
+
+    /// Each metric but the exit code over each parameter that has numbers for levels.
+    fn sweeps(&self) -> Vec<Plot> {
+        let is_number = |level: &Level| match level {
+            Level::Integer(_) => true,
+            Level::Text(text) => text.parse().is_ok_and(f64::is_finite),
+        };
+        let is_swept = |parameter: &&Factor| match &parameter.accepts {
+            Accepts::OneOf(levels) => levels.len() > 1 && levels.iter().all(is_number),
+            _ => false,
+        };
+        let metrics = self.metrics().into_iter().filter(|metric| metric.name != "exit");
+        let of_metric = |metric: Metric| {
+            let swept = self.parameters.iter().filter(is_swept);
+            swept.map(|parameter| Plot::sweep(&metric.name, &parameter.name)).collect::<Vec<_>>()
+        };
+        metrics.flat_map(of_metric).collect()
     }
 
     /// The command with that name.
@@ -222,3 +252,21 @@ Command lines, each started anew for every observation; several in a fresh rando
 user and system time, peak memory and the exit code come from the kernel's account of the process. A command that was \
 stopped at its time limit took longer than that, and no more is known of it. What is run beforehand (set-up, \
 preparation) and afterwards (clean-up) is not timed.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_with_numbers_for_levels_are_swept() {
+        let parameter = |name: &str, levels: &[&str]| {
+            let levels: Vec<Level> = levels.iter().map(|level| Level::from(*level)).collect();
+            Factor::new(name, "", levels[0].clone(), Accepts::OneOf(levels))
+        };
+        let parameters =
+            vec![parameter("n", &["0.5", "1e3"]), parameter("mode", &["1", "fast"]), parameter("one", &["1"])];
+        let plots = CommandSet { parameters, ..CommandSet::of("compare", ["true"]) }.spec().plots;
+        let swept = ["wall", "user", "system", "memory_peak"].map(|metric| Plot::sweep(metric, "n"));
+        assert_eq!(plots, swept);
+    }
+}

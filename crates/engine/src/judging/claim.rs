@@ -421,11 +421,11 @@ fn direction_error(claim: &Claim, error: f64) -> f64 {
     if claim.judging == Judging::Order { error / 2.0 } else { error }
 }
 
-/// The share by which a ratio in this interval differs from 1 at most. `None` if the interval excludes 1, or a ratio of
-/// 1.5 or more is possible: then nobody would call it small.
+/// The share by which a ratio in this interval differs from 1 at most. `None` if the interval excludes 1 or has no width
+/// (ties alone), or a ratio of 1.5 or more is possible: then nobody would call it small.
 fn difference_below(low: f64, high: f64) -> Option<f64> {
     let most = high.max(low.recip()) - 1.0;
-    (low <= 1.0 && high >= 1.0 && most < 0.5).then_some(most)
+    (low <= 1.0 && high >= 1.0 && most > 0.0 && most < 0.5).then_some(most)
 }
 
 /// The quantile of the paired statistic, and its interval as far as it is known.

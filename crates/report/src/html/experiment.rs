@@ -3,7 +3,7 @@
 use ascertain_engine::claim::Judging;
 use ascertain_engine::command::CommandSet;
 use ascertain_engine::experiment::{Arm, Emulates, Metric, Spec};
-use ascertain_engine::outcome::{ClaimResult, PointSummary};
+use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary};
 use ascertain_engine::recorded::RecordedRun;
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
@@ -24,7 +24,7 @@ pub(super) struct ExperimentView {
     /// What it asks, in its own words.
     pub question: Vec<Section>,
     pub pictures: Html,
-    /// What did not vary, and what was found, a sentence each.
+    /// Which level is the best, what did not vary, and what was found, a sentence each.
     pub constants: Vec<Html>,
     /// What the table's rows share, and the table.
     pub table: Option<TableView>,
@@ -53,13 +53,11 @@ pub(super) fn experiment(run: &RecordedRun, index: usize, prefix: &str, pack: &m
     let left_out = left_out::of_outcome_where(&run.outcome, |experiment| experiment == spec.id);
     let is_open = is_what_was_asked(run, spec);
     let pictures = pictures::of_experiment(run, &spec.id);
-    let mut constants = pictures::constants(run, &spec.id);
+    let asked = of_experiment(run, &spec.id);
+    let mut constants = grid::scan::best_levels(&asked, &TableLayout::default());
+    constants.extend(pictures::constants(run, &spec.id));
     constants.extend(pictures::facts(&run.outcome.facts, &spec.id));
     constants.extend(spec.emulates.as_ref().filter(|_| is_emulated(run, spec)).map(emulated));
-    let mut asked = run.outcome.asked_for(&run.header.plan.tables);
-    asked.claims.retain(|claim| claim.experiment == spec.id);
-    asked.points.retain(|point| point.experiment == spec.id);
-    asked.by_key.retain(|point| point.experiment == spec.id);
     let mut others = grid::by_key(&asked);
     others.push(("Counters".into(), counters::grid(&asked, &TableLayout::default())));
     ExperimentView {
@@ -75,6 +73,15 @@ pub(super) fn experiment(run: &RecordedRun, index: usize, prefix: &str, pack: &m
         design,
         is_open,
     }
+}
+
+/// What came of one experiment, of what was asked for.
+fn of_experiment(run: &RecordedRun, id: &str) -> Outcome {
+    let mut asked = run.outcome.asked_for(&run.header.plan.tables);
+    asked.claims.retain(|claim| claim.experiment == id);
+    asked.points.retain(|point| point.experiment == id);
+    asked.by_key.retain(|point| point.experiment == id);
+    asked
 }
 
 /// Whether something stood in for the real thing in any of its arms.

@@ -165,6 +165,7 @@ fn of_two(compared: &Compared, outcome: &Outcome) -> (String, String) {
     let (one, other) = compared_names(candidate, reference);
     let [one, other] = [one, other].map(|name| quoted(&name));
     let wording = Wording::of(measure);
+    let in_metric = &wording.in_metric;
     let medians = [candidate, reference].map(|arm| median(arm, measure, outcome));
     let [of_one, of_other] = medians.map(|median| median.unwrap_or_else(|| "unknown".into()));
     let medians = format!("Median {of_one} against {of_other}");
@@ -172,7 +173,7 @@ fn of_two(compared: &Compared, outcome: &Outcome) -> (String, String) {
     let differs = |word: &str, faster: bool| {
         let headline = format!("{one} {word} {other}");
         let size = amount::size(claim, measure).filter(|_| marked::agrees(claim, faster));
-        let Some(size) = size else { return (headline, format!("{medians}; {sure}.")) };
+        let Some(size) = size else { return (headline + in_metric, format!("{medians}; {sure}.")) };
         let range = if size.range.is_empty() { String::new() } else { format!(" ({})", size.range) };
         (format!("{headline}: {}", size.value), format!("{medians}{range}; {sure}."))
     };
@@ -181,19 +182,24 @@ fn of_two(compared: &Compared, outcome: &Outcome) -> (String, String) {
     match decision {
         Some(Decision::Faster) => differs(&wording.better, true),
         Some(Decision::Slower) => differs(&wording.worse, false),
-        Some(Decision::Same) => {
-            (format!("{one} {} {other}{}", wording.equal, by_margin(" within ")), format!("{medians}; {sure}."))
-        }
+        Some(Decision::Same) => (
+            format!("{one} {} {other}{in_metric}{}", wording.equal, by_margin(" within ")),
+            format!("{medians}; {sure}."),
+        ),
         Some(decision @ (Decision::NotSlower | Decision::NotFaster)) => {
             let is_not = if *decision == Decision::NotSlower { &wording.not_worse } else { &wording.not_better };
-            (format!("{one} {is_not} {other}{}", by_margin(" by more than ")), format!("{medians}; {sure}."))
+            (format!("{one} {is_not} {other}{in_metric}{}", by_margin(" by more than ")), format!("{medians}; {sure}."))
         }
         Some(Decision::Undecided) if let Some(most) = claim.difference_below => (
-            format!("No difference found between {one} and {other}: if there is one, it is below {}", below(most)),
+            format!(
+                "No difference found between {one} and {other}{}: if there is one, it is below {}",
+                marked::by_metric(measure),
+                below(most)
+            ),
             format!("{medians}; {sure}."),
         ),
         Some(Decision::Undecided) => (
-            format!("Undecided whether {one} or {other} {}", wording.is_better),
+            format!("Undecided whether {one} or {other} {}{in_metric}", wording.is_better),
             format!("Median {of_one} against {of_other}. {}", marked::claim(claim)),
         ),
         None => (format!("{one} and {other} were not compared"), marked::claim(claim)),
@@ -215,9 +221,9 @@ fn headline_of_several(compared: &[Compared]) -> String {
     let is_shared = has_one_reference(compared);
     let whose = if is_shared { quoted(&reference.to_string()) } else { "their reference".into() };
     let better = compared.iter().filter(|compared| compared.decision == Some(Decision::Faster)).count();
-    let Wording { is_better, are_better, .. } = Wording::of(measure);
+    let Wording { is_better, are_better, in_metric, .. } = Wording::of(measure);
     let others = compared.len();
-    match better {
+    let headline = match better {
         0 if is_reference_fastest(compared) => {
             format!("{whose} {is_better} than the other {others}")
         }
@@ -225,14 +231,15 @@ fn headline_of_several(compared: &[Compared]) -> String {
         0 => format!("None of {others} {is_better} than {whose}"),
         1 => format!("1 of {others} {is_better} than {whose}"),
         _ => format!("{better} of {others} {are_better} than {whose}"),
-    }
+    };
+    headline + &in_metric
 }
 
 /// The best median, that of the reference, and who was found better or worse than that. Where parameters give each
 /// its own reference, no median is the best.
 fn of_several(compared: &[Compared], outcome: &Outcome) -> String {
     let [Compared { measure, reference, .. }, ..] = compared else { return String::new() };
-    let name = |arm: &Arm| quoted(&arm.to_string());
+    let name = |arm: &Arm| name_among(arm, compared);
     let is_shared = has_one_reference(compared);
     let (opening, whose) = match is_shared {
         true => (best_median(compared, measure, reference, outcome), "the"),
@@ -260,6 +267,12 @@ fn of_several(compared: &[Compared], outcome: &Outcome) -> String {
     format!("{opening} {groups}.")
 }
 
+/// The name of an arm. The levels of a single command are named without it: the headline has the command.
+fn name_among(arm: &Arm, compared: &[Compared]) -> String {
+    let are_levels = compared.iter().all(|compared| compared.candidate.variant == compared.reference.variant);
+    quoted(&if are_levels { arm.point.to_string() } else { arm.to_string() })
+}
+
 /// So many names are said of those with the same answer.
 const MOST_NAMES: usize = 4;
 
@@ -269,7 +282,7 @@ fn best_median(compared: &[Compared], measure: &Measure, reference: &Arm, outcom
     let known = arms.filter_map(|arm| Some((arm, point(arm, measure, outcome)?.median?)));
     let is_better = |one: f64, other: f64| if measure.better == Better::Lower { one < other } else { one > other };
     let best = known.reduce(|best, other| if is_better(other.1, best.1) { other } else { best });
-    let name = |arm: &Arm| quoted(&arm.to_string());
+    let name = |arm: &Arm| name_among(arm, compared);
     let median = |arm: &Arm| median(arm, measure, outcome).unwrap_or_else(|| "unknown".into());
     match best {
         Some((arm, _)) if arm == reference => {

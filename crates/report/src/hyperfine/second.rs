@@ -30,7 +30,7 @@ struct Entry<'a> {
     parameters: BTreeMap<&'a str, Value>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     environment: BTreeMap<&'a str, &'a str>,
-    summary: BTreeMap<&'static str, Summary>,
+    summary: BTreeMap<&'a str, Summary>,
 }
 
 #[derive(Serialize)]
@@ -60,9 +60,9 @@ pub fn json(commands: &[CommandTimes], machine: &Machine) -> String {
 }
 
 /// A metric by hyperfine's name, with its unit where it has one.
-type Metric<'a> = (&'static str, Option<&'static str>, &'a [f64]);
+type Metric<'n, 'v> = (&'n str, Option<&'static str>, &'v [f64]);
 
-fn entry(times: &CommandTimes) -> Entry<'_> {
+fn entry<'n>(times: &'n CommandTimes) -> Entry<'n> {
     let CommandTimes { command, line, environment, parameters, wall_s, user_s, system_s, memory_bytes, .. } = times;
     let cpu_s: Vec<f64> = user_s.iter().zip(system_s).map(|(user, system)| user + system).collect();
     let times_s = [("time_wall_clock", wall_s), ("time_cpu", &cpu_s), ("time_user", user_s), ("time_system", system_s)];
@@ -71,7 +71,8 @@ fn entry(times: &CommandTimes) -> Entry<'_> {
     let counted = times.counts.iter().filter(|(_, values)| values.iter().any(|value| value.is_finite()));
     let counts = counted.map(|(name, values)| (*name, None, &**values));
     let metrics = metrics.chain([("memory_peak_resident", Some("byte"), &**memory_bytes)]).chain(counts);
-    let metrics: Vec<Metric> = metrics.filter(|(.., values)| !values.is_empty()).collect();
+    let printed = times.printed.iter().map(|(name, unit, values)| (name.as_str(), *unit, &**values));
+    let metrics: Vec<Metric> = metrics.chain(printed).filter(|(.., values)| !values.is_empty()).collect();
     let measurement = |run: usize| {
         let value = |&(name, unit, values): &Metric| {
             let value = values.get(run);
@@ -83,7 +84,7 @@ fn entry(times: &CommandTimes) -> Entry<'_> {
         let exit_code = ("exit_code".to_string(), json!(times.exit_codes.get(run).copied().flatten()));
         metrics.iter().map(value).chain([exit_code]).collect()
     };
-    let summary = |&(name, unit, values): &Metric| {
+    let summary = |&(name, unit, values): &Metric<'n, '_>| {
         let (min, max) =
             (values.iter().copied().fold(f64::NAN, f64::min), values.iter().copied().fold(f64::NAN, f64::max));
         let (mean, stddev, median) = (mean(values), deviation(values), median(values));

@@ -14,6 +14,7 @@ use super::sweep::Sweep;
 use super::trials::trials;
 use super::waterfall::waterfalls;
 use super::{Picture, PictureKind, names};
+use crate::clause::ordered;
 use crate::text::{counted, quoted};
 
 /// The pictures of an experiment: of each metric those that the experiment asks for, its quantiles, and its medians
@@ -29,13 +30,20 @@ pub fn of_experiment(run: &RecordedRun, experiment: &str) -> Vec<Picture> {
     let experiment_slug = &names::slugs(specs.iter().map(|spec| spec.id.as_str()))[index];
     let metric_slugs = names::slugs(spec.metrics.iter().map(|metric| metric.name.as_str()));
     let metrics = spec.metrics.iter().zip(metric_slugs).enumerate();
+    let claims = run.outcome.claims.iter().filter(|claim| claim.experiment == spec.id);
+    let compared = claims.filter_map(ordered).map(|(measure, ..)| measure.metric.as_str()).next();
     let pictures = metrics.flat_map(|(place, (metric, slug))| {
-        of_metric(run, spec, metric, place == 0, &format!("{experiment_slug}-{slug}"))
+        let is_compared = compared.is_none_or(|compared| compared == metric.name);
+        let pictures = of_metric(run, spec, metric, place == 0, &format!("{experiment_slug}-{slug}"));
+        pictures.into_iter().map(move |picture| (is_compared, picture))
     });
-    let mut pictures: Vec<Picture> = pictures.collect();
-    // What a factor does is what its experiment is about.
-    pictures.sort_by_key(|picture| picture.kind != PictureKind::Sweep);
-    pictures
+    let mut pictures: Vec<(bool, Picture)> = pictures.collect();
+    // What a factor does is what its experiment is about, and to what is compared above all.
+    pictures.sort_by_key(|(is_compared, picture)| match picture.kind {
+        PictureKind::Sweep => u8::from(!is_compared),
+        _ => 2,
+    });
+    pictures.into_iter().map(|(_, picture)| picture).collect()
 }
 
 fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id: &str) -> Vec<Picture> {

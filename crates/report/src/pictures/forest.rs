@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ascertain_engine::claim::Judging;
 use ascertain_engine::experiment::Arm;
 use ascertain_engine::observations::Observations;
-use ascertain_engine::outcome::{Outcome, PointSummary, TestSpec};
+use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary, TestSpec};
 use ascertain_engine::unit::Unit;
 
 use super::claim::density;
@@ -14,8 +14,10 @@ use super::measured::{ArmRow, Measured, MedianInterval};
 use super::names::{self, Lines};
 use super::paired::of_predicate;
 use super::quantiles::{MOST_LINES, about, cut_off, quantiles};
-use super::sweep::zeros;
+use super::sweep::{Sweep, zeros};
 use super::{Picture, PictureKind, Table};
+use crate::clause::ordered;
+use crate::grid::scan::{number, parameters};
 use crate::plot::{Axis, Interval, Layer, Plot, Scale};
 
 /// The most rows in a plot.
@@ -128,17 +130,37 @@ fn table(measured: &Measured) -> Table {
 /// The number of arms from which on lines lie on top of each other, and rows side by side say more.
 pub(super) const MANY: usize = 4;
 
-/// What a terminal shows after a run that has just ended: for commands or functions that were compared, their medians;
-/// for a rate, where it lies, and the quantiles of the metric that it is about with their bound.
+/// Whether the point is about what the claim compares.
+fn is_compared(claim: &ClaimResult, point: &PointSummary) -> bool {
+    let metric = ordered(claim).map(|(measure, ..)| measure.metric.as_str());
+    point.experiment == claim.experiment && metric.is_none_or(|metric| point.metric == metric)
+}
+
+/// The metric over each parameter of commands that has numbers for levels.
+fn sweeps(outcome: &Outcome, measured: &Measured, experiment: &str) -> Vec<Plot> {
+    let about = about("by level", experiment, measured);
+    let parameters = parameters(&outcome.points).into_iter();
+    let numeric = parameters.filter(|(_, levels)| levels.iter().all(|level| number(level).is_some()));
+    let pictures = numeric.flat_map(|(factor, _)| {
+        let sweep = Sweep { measured, factor, footprints: &[], caches: &[], chosen: None };
+        sweep.pictures("medians", &about)
+    });
+    pictures.map(|picture| picture.plot).collect()
+}
+
+/// The plots of a terminal after a run that has just ended. For commands or functions that were compared: their medians
+/// over each parameter that has numbers for levels, or else side by side. For a rate: its interval, and the quantiles of
+/// the metric that it is about with their bound.
 pub fn for_terminal(outcome: &Outcome, observations: &Observations) -> Vec<Plot> {
     let mut plots = Vec::new();
     let order = outcome.claims.iter().find(|claim| claim.asked.judging == Judging::Order);
-    if let Some(point) =
-        order.and_then(|claim| outcome.points.iter().find(|point| point.experiment == claim.experiment))
-    {
+    if let Some(point) = order.and_then(|claim| outcome.points.iter().find(|point| is_compared(claim, point))) {
         let measured = Measured::observed(point, outcome, observations);
-        let about = about("medians", &point.experiment, &measured);
-        plots.extend(medians(&measured, "medians".into(), &about).map(|picture| picture.plot));
+        plots.extend(sweeps(outcome, &measured, &point.experiment));
+        if plots.is_empty() {
+            let about = about("medians", &point.experiment, &measured);
+            plots.extend(medians(&measured, "medians".into(), &about).map(|picture| picture.plot));
+        }
     }
     for (index, claim) in outcome.claims.iter().filter(|claim| claim.asked.judging == Judging::Rate).enumerate() {
         let [TestSpec::Predicate { arm, measure, conditions, .. }] = claim.asked.tests.as_slice() else { continue };

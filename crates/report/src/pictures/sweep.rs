@@ -10,6 +10,7 @@ use ascertain_sys::machine::Cache;
 use super::measured::{ArmRow, Measured, MedianInterval};
 use super::quantiles::{MOST_LINES, cut_off};
 use super::{Picture, PictureKind, Table, measured, names};
+use crate::grid::scan::number;
 use crate::plot::{Axis, Layer, Plot, Range, Scale, Which};
 use crate::text::counted;
 
@@ -33,12 +34,12 @@ struct Line<'a> {
     arm: Arm,
     bytes_each: Option<f64>,
     /// By level, in ascending order.
-    at: Vec<(u64, &'a ArmRow<'a>, MedianInterval)>,
+    at: Vec<(f64, &'a ArmRow<'a>, MedianInterval)>,
 }
 
 impl<'a> Sweep<'a> {
-    /// The metric over the factor's whole levels, a line a variant with its median and band, with the ends of the
-    /// caches marked. Where there are more lines than colours, or where they touch different amounts of memory,
+    /// The metric over the factor's levels that are numbers, a line a variant with its median and band, with the ends
+    /// of the caches marked. Where there are more lines than colours, or where they touch different amounts of memory,
     /// several plots; none of lines that are all at one value everywhere. A line has two levels at least.
     pub fn pictures(&self, id: &str, about: &str) -> Vec<Picture> {
         let lines = self.lines();
@@ -77,7 +78,7 @@ impl<'a> Sweep<'a> {
     fn lines(&self) -> Vec<Line<'a>> {
         let mut lines: Vec<Line> = Vec::new();
         for row in &self.measured.rows {
-            let Some(level) = row.arm.point.get(self.factor).and_then(|level| level.integer()) else { continue };
+            let Some(level) = row.arm.point.get(self.factor).and_then(number) else { continue };
             let mut arm = row.arm.clone();
             arm.point.0.remove(self.factor);
             let at = (level, row, row.median);
@@ -87,7 +88,7 @@ impl<'a> Sweep<'a> {
             }
         }
         for line in &mut lines {
-            line.at.sort_by_key(|(level, ..)| *level);
+            line.at.sort_by(|(one, ..), (other, ..)| one.total_cmp(other));
         }
         // What was measured at one level only, for a claim, is no line.
         lines.retain(|line| line.at.len() > 1);
@@ -103,12 +104,13 @@ impl<'a> Sweep<'a> {
     /// The axes of all pictures of these lines: the levels that were measured, and one scale with one pair of ends, so
     /// that what stands higher in one is more than what stands lower in another.
     fn axes(&self, lines: &[&Line]) -> Option<[Axis; 2]> {
-        let levels = || lines.iter().flat_map(|line| line.at.iter().map(|(level, ..)| *level as f64));
+        let levels = || lines.iter().flat_map(|line| line.at.iter().map(|(level, ..)| *level));
         let ends = |numbers: &dyn Fn() -> Vec<f64>| {
             let numbers = numbers();
             Some((numbers.iter().copied().reduce(f64::min)?, numbers.iter().copied().reduce(f64::max)?))
         };
-        let scale = if levels().all(|level| level > 0.0) { Scale::Log } else { Scale::Linear };
+        let is_log = levels().all(|level| level > 0.0) && !are_even(levels().collect());
+        let scale = if is_log { Scale::Log } else { Scale::Linear };
         let x = Axis::new(&names::spoken(self.factor), scale, Unit::One).at(levels());
         let medians = || lines.iter().flat_map(|line| line.at.iter().map(|(.., estimate)| *estimate));
         let y = self.measured.axis(medians().map(|median| median.value).filter(|median| *median != 0.0));
@@ -131,7 +133,7 @@ impl<'a> Sweep<'a> {
 
     fn picture(&self, lines: &[&Line], id: String, which: &str, about: &str, [x, y]: [Axis; 2]) -> Option<Picture> {
         let levels = || lines.iter().flat_map(|line| line.at.iter().map(|(level, ..)| *level));
-        let (least, most) = (levels().min()?, levels().max()?);
+        let (least, most) = (levels().reduce(f64::min)?, levels().reduce(f64::max)?);
         let medians = || lines.iter().flat_map(|line| line.at.iter().map(|(.., estimate)| estimate.value));
         if !medians().any(f64::is_finite) {
             return None;
@@ -145,7 +147,7 @@ impl<'a> Sweep<'a> {
         let (places, mut series) = names::series(self.measured.variants, &rows);
         let mut layers: Vec<Layer> = places.iter().zip(lines).map(|(index, line)| line.band(*index)).collect();
         layers.extend(places.iter().zip(lines).flat_map(|(index, line)| line.line(*index)));
-        layers.extend(self.cache_ends(lines, least as f64..=most as f64));
+        layers.extend(self.cache_ends(lines, least..=most));
         let chosen = self.choices();
         if let (Some((row, _)), true) = (chosen.first(), series.len() < MOST_LINES) {
             let points = chosen.iter().map(|(row, level)| [*level, row.median.value]).collect();
@@ -218,14 +220,13 @@ impl Line<'_> {
     /// The intervals that have two ends: what reaches to the edge would hide the other lines and say little.
     fn band(&self, series: usize) -> Layer {
         let bounded = self.at.iter().filter(|(.., estimate)| estimate.is_bounded());
-        let range = |&(level, _, MedianInterval { low, high, .. }): &_| Range { x: level as f64, low, high };
+        let range = |&(level, _, MedianInterval { low, high, .. }): &_| Range { x: level, low, high };
         Layer::Band { series: Some(series), ranges: bounded.map(range).collect() }
     }
 
     /// The line, and the levels that were measured.
     fn line(&self, series: usize) -> [Layer; 2] {
-        let points: Vec<[f64; 2]> =
-            self.at.iter().map(|(level, _, estimate)| [*level as f64, estimate.value]).collect();
+        let points: Vec<[f64; 2]> = self.at.iter().map(|(level, _, estimate)| [*level, estimate.value]).collect();
         let dots = Layer::Dots { series: Some(series), points: points.clone(), hollow: false };
         [Layer::Line { series: Some(series), points, steps: false, dashed: false }, dots]
     }
@@ -233,6 +234,14 @@ impl Line<'_> {
 
 fn choice_of(row: &ArmRow) -> String {
     format!("where {} was by its own choice", row.arm.variant)
+}
+
+/// Whether the levels are steps of one size, three or more, such as those of a scan.
+fn are_even(mut levels: Vec<f64>) -> bool {
+    levels.sort_by(f64::total_cmp);
+    levels.dedup();
+    let steps: Vec<f64> = levels.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    steps.len() > 1 && steps.iter().all(|step| (step / steps[0] - 1.0).abs() < 1e-6)
 }
 
 /// What a title says of medians that have no place on a logarithmic axis.
@@ -269,4 +278,16 @@ fn which(group: &[&Line], all: &[Line], index: usize, count: usize) -> String {
     let part = (count > 1).then(|| format!("{} of {count}", index + 1));
     let which = own.chain(part).collect::<Vec<_>>().join(", ");
     if which.is_empty() { which } else { format!(" ({which})") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_of_one_size_are_even() {
+        let are = |levels: &[f64]| are_even(levels.to_vec());
+        assert!(are(&[1.0, 2.0, 3.0]) && are(&[0.1, 0.2, 0.3, 0.4]) && are(&[3.0, 1.0, 2.0, 1.0]));
+        assert!(!are(&[1.0, 2.0, 4.0]) && !are(&[1.0, 2.0]) && !are(&[]));
+    }
 }

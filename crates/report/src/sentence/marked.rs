@@ -333,6 +333,9 @@ fn different(claim: &ClaimResult, sides: &Sides, faster: bool, margin: Option<f6
     }
     let size = amount::size(&known, sides.measure).filter(|_| agrees(claim, faster));
     let beyond = margin.map_or_else(String::new, |margin| format!(" by more than {}", exact_percent(margin)));
+    let names_metric = size.as_ref().is_some_and(|size| size.value.starts_with("its "));
+    let answer = plainly(sides, faster);
+    let answer = if names_metric { answer } else { answer + &Wording::of(sides.measure).in_metric };
     let found = match (size.as_ref().map(joined), counts) {
         (Some(size), Some(counts)) if size.starts_with("it ") => format!("{size} and {counts}"),
         (Some(size), Some(counts)) => format!("{size}; it {counts}"),
@@ -340,7 +343,7 @@ fn different(claim: &ClaimResult, sides: &Sides, faster: bool, margin: Option<f6
         (None, counts) => format!("it {}", counts.unwrap_or_else(|| counts_of(claim, claim.decisive(), "won"))),
     };
     Sentence {
-        finding: format!("{}{beyond}: {found}", plainly(sides, faster)),
+        finding: format!("{answer}{beyond}: {found}"),
         certainty: Some(if margin.is_some() { if_alike(claim) } else { certainty(claim) }),
         more: if margin.is_none() { how_much(claim, sides, faster) } else { String::new() },
     }
@@ -374,8 +377,8 @@ fn if_alike(claim: &ClaimResult) -> String {
 }
 
 fn plainly(Sides { measure, candidate, baseline }: &Sides, faster: bool) -> String {
-    let Wording { better, worse, in_metric, .. } = Wording::of(measure);
-    format!("{candidate} {} {baseline}{in_metric}", if faster { better } else { worse })
+    let Wording { better, worse, .. } = Wording::of(measure);
+    format!("{candidate} {} {baseline}", if faster { better } else { worse })
 }
 
 fn within(claim: &ClaimResult, sides: &Sides, margin: Option<f64>) -> Sentence {
@@ -419,7 +422,7 @@ fn order_so_far(claim: &ClaimResult, sides: &Sides) -> String {
 }
 
 /// What the pairs were won in, where it is not the time.
-fn by_metric(measure: &Measure) -> String {
+pub(crate) fn by_metric(measure: &Measure) -> String {
     Amount::of(measure).map_or_else(|| in_metric(measure), |amount| format!(" in {}", amount.noun()))
 }
 

@@ -1,9 +1,10 @@
 //! Many claims on one screen: how many hold, which are refuted and by how much, and why others are open.
 
-use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary, TestSpec, Verdict};
+use ascertain_engine::finding::Remark;
+use ascertain_engine::outcome::{ArmRemark, ClaimResult, Outcome, PointSummary, TestSpec, Verdict};
 use unicode_width::UnicodeWidthStr;
 
-use super::{NARROW, Style, sentences, threats};
+use super::{NARROW, Style, left_out, sentences, threats};
 use crate::clause::claimed;
 use crate::layout::Shown;
 use crate::sentence::undiagnosed_claims;
@@ -30,7 +31,15 @@ pub fn checked(outcome: &Outcome, shown: &Shown, report: Option<&str>, style: &S
     let asked = Outcome { claims: asked, ..outcome.clone() };
     let end = if shown.all { check_table(&asked, style) } else { style.paragraph(&counts(&outcome.claims)) };
     let few = undiagnosed_claims(&asked.claims).map_or_else(String::new, |sentence| style.paragraph(&sentence));
-    parted([sentences(&asked, style), deferred_table(&asked, style), few, threats(outcome, style), end])
+    let figures = left_out(&missing_figures(outcome), style);
+    parted([sentences(&asked, style), deferred_table(&asked, style), few, figures, threats(outcome, style), end])
+}
+
+/// The outcome with nothing left out, and no remarks but those about figures that commands did not print.
+fn missing_figures(outcome: &Outcome) -> Outcome {
+    let is_missing = |one: &&ArmRemark| matches!(one.remark, Remark::NoFigure { .. });
+    let remarks = outcome.remarks.iter().filter(is_missing).cloned().collect();
+    Outcome { remarks, left_out: Vec::new(), ..outcome.clone() }
 }
 
 /// What came of a run in a few lines: few claims as sentences, many counted by their verdicts.

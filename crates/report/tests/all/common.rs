@@ -410,6 +410,7 @@ pub fn times() -> Vec<CommandTimes> {
             system_s: vec![0.0006, 0.0007, 0.0006, 0.0007],
             memory_bytes: vec![1_830_912.0; 4],
             counts: vec![("instructions", vec![1e6, 1e6 + 1.0, 1e6, 1e6])],
+            printed: vec![("throughput".into(), Some("byte/second"), vec![2e6, 2e6, 2e6, 3e6])],
             exit_codes: vec![Some(0); 4],
         },
         CommandTimes {
@@ -422,6 +423,7 @@ pub fn times() -> Vec<CommandTimes> {
             system_s: vec![0.0003; 4],
             memory_bytes: Vec::new(),
             counts: Vec::new(),
+            printed: Vec::new(),
             exit_codes: vec![Some(0), Some(1), None, Some(0)],
         },
     ]

@@ -138,8 +138,9 @@ prop_compose! {
     ) -> CommandTimes {
         let (line, environment) = (String::new(), Vec::new());
         let (system_s, counts) = (user_s.clone(), vec![("instructions", user_s.clone())]);
+        let printed = vec![("score".to_string(), None, user_s.clone())];
         CommandTimes {
-            command, line, environment, parameters, system_s, wall_s, user_s, memory_bytes, counts, exit_codes,
+            command, line, environment, parameters, system_s, wall_s, user_s, memory_bytes, counts, printed, exit_codes,
         }
     }
 }

@@ -264,13 +264,13 @@ fn a_failure_is_named_once() {
 }
 
 #[test]
-fn parameters_stand_in_the_command_line() {
+fn levels_of_one_command_are_named_without_it() {
     let mut claim = decided(with_ratio(order("sleep {t}", "sleep {t}"), 0.5, 0.4, 0.6), Decision::Slower, 0, 20, 0);
     let TestSpec::Versus { candidate, baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
     candidate.point = Point::default().with("t", 2).with("beside", 1);
     baseline.point = Point::default().with("t", 1).with("beside", 0);
     let text = says(&claim);
-    assert!(text.starts_with("`sleep 2 (beside=1)` is slower than `sleep 1 (beside=0)`"), "{text}");
+    assert!(text.starts_with("`beside=1 t=2` is slower than `beside=0 t=1`"), "{text}");
 }
 
 #[test]
@@ -285,6 +285,28 @@ fn a_comparison_at_one_of_several_inputs_says_which() {
     baseline.variant = "loop {elements}".into();
     let text = says(&claim);
     assert!(text.starts_with("`chunks` is faster than `loop 100`:"), "{text}");
+}
+
+#[test]
+fn a_printed_metric_is_named_once_with_its_size() {
+    let compared = |metric: &str, unit, better| {
+        let mut claim = decided(with_ratio(order("b", "a"), 1.25, 1.2, 1.3), Decision::Faster, 20, 20, 0);
+        let TestSpec::Versus { measure: by, .. } = &mut claim.asked.tests[0] else { unreachable!() };
+        *by = measure(metric, unit);
+        by.better = better;
+        claim
+    };
+    let claim = compared("throughput", Unit::BytePerSecond, Better::Higher);
+    let expected = "`b` is faster than `a`: its `throughput` was 25 % higher (20 to 30 %); it won all 20 pairs (error at \
+                    most 0.1 %).";
+    assert_eq!(says(&claim), expected);
+    let text = says(&compared("p99", Unit::Nanosecond, Better::Lower));
+    assert!(text.starts_with("`b` is faster than `a`: its `p99` was 20 % lower (17 to 23 %); "), "{text}");
+    let text = says(&compared("score", Unit::One, Better::Higher));
+    assert!(text.starts_with("`b` is better than `a`: its `score` was 25 % higher (20 to 30 %); "), "{text}");
+    // Where the ratio does not agree with the pairs there is no size.
+    let text = says(&with_ratio(compared("score", Unit::One, Better::Higher), 0.99, 0.98, 1.0));
+    assert!(text.starts_with("`b` is better than `a` in `score`: it won all 20 pairs"), "{text}");
 }
 
 /// That it is too early comes before any figure, with what it takes and what would make it do.

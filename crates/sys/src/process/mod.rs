@@ -27,5 +27,6 @@ mod words;
 
 pub use crate::command::{Command, Exit, Input, Output, Usage, shell};
 pub use prepared::{Prepared, memory_floor_bytes};
+pub use stdio::KEPT_BYTES;
 pub use wait::{is_left_behind, kill_group};
 pub use words::{SplitError, join, split};

@@ -147,7 +147,7 @@ impl Prepared {
         })
     }
 
-    /// The last KiB of what the last run wrote into [memory](super::Output::Memory).
+    /// The last MiB ([`KEPT_BYTES`](super::KEPT_BYTES)) of what the last run wrote into [memory](super::Output::Memory).
     ///
     /// ```
     /// use ascertain_sys::process::{Command, Output, Prepared, shell};

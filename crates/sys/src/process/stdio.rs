@@ -66,14 +66,14 @@ impl Reader {
 #[cfg(target_os = "linux")]
 const SPLICE_BYTES: usize = 1 << 20;
 
-/// So much is given of what was kept, and was written last.
-const END_BYTES: u64 = 1024;
+/// Bytes that [`Prepared::said`](super::Prepared::said) gives at most: the end of what went to memory.
+pub const KEPT_BYTES: u64 = 1 << 20;
 
 impl Opened {
     /// The end of what was kept, after the end of the command.
     pub fn said(memory: &File) -> Vec<u8> {
         let length = memory.metadata().map_or(0, |of| of.len());
-        let kept = length.min(END_BYTES);
+        let kept = length.min(KEPT_BYTES);
         let mut end = vec![0; kept as usize];
         if memory.read_exact_at(&mut end, length - kept).is_err() {
             end.clear();

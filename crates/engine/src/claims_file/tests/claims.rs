@@ -9,7 +9,8 @@ use crate::claim::{Bound, Claim, Effect, Judging, Test};
 use crate::claims_file::keys::KEYS;
 use crate::claims_file::{ClaimsFile, json_schema, merge};
 use crate::command::OnFailure;
-use crate::experiment::{Accepts, Arm, Level, Point};
+use crate::experiment::{Accepts, Arm, Better, Level, Point};
+use crate::unit::Unit;
 use crate::values::Bounds;
 
 /// The examples of the design.
@@ -292,4 +293,31 @@ fn the_reference_explains_every_key() {
     for key in KEYS {
         assert!(reference.contains(&format!("//! | `{}` |", key.name)), "{}", key.name);
     }
+}
+
+#[test]
+fn commands_may_print_what_is_compared() {
+    const COMMANDS: &str = "candidate = 'a'\nbaseline = 'b'\nat_least = 2\n";
+    let compared = |keys: &str| {
+        let file = file(&format!("{COMMANDS}{keys}"));
+        let metrics = file.commands[0].metrics();
+        let Test::Versus { metric, .. } = &file.claims[0].tests[0] else { panic!("{keys}") };
+        let says = file.claims[0].says.clone();
+        (metrics[*metric].name.clone(), metrics[*metric].unit, metrics[*metric].better, says)
+    };
+    let (name, unit, better, says) = compared("metric = 'throughput=([0-9.]+) MB/s'");
+    assert_eq!((name.as_str(), unit, better), ("throughput", Unit::BytePerSecond, Better::Higher));
+    assert_eq!(says, "`a` is at least 2 times as fast as `b` in `throughput`");
+    let (name, _, better, _) =
+        compared("metrics = { score = { pattern = 'json:.s', better = 'higher' }, p = '(.) ms' }");
+    assert_eq!((name.as_str(), better), ("score", Better::Higher), "the first of them unless one is named");
+    let (name, unit, better, _) = compared("metric = 'p'\nmetrics = { score = '(.)', p = '(.) ms' }");
+    assert_eq!((name.as_str(), unit, better), ("p", Unit::Nanosecond, Better::Lower));
+    let (name, unit, ..) = compared("metrics = { p = { pattern = 'json:.p', unit = 'GiB/s' } }");
+    assert_eq!((name.as_str(), unit), ("p", Unit::BytePerSecond));
+    assert_eq!(compared("metric = 'wall'\nmetrics = { p = '(.) ms' }").0, "wall");
+
+    let file = file("command = 'a'\nmetrics = { p99 = 'json:.p99' }\npredicate = 'p99 <= 5'\nrate = 0.9");
+    assert_eq!(file.commands[0].printed.len(), 1);
+    assert_eq!(file.claims[0].says, "`a`: p99 <= 5 in at least 90 % of the trials");
 }

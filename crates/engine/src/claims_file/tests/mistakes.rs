@@ -26,7 +26,7 @@ fn check(cases: &[Case]) {
 
 #[test]
 fn an_unknown_key_names_all_keys() {
-    let known = "id, says, source, source_value, analysis, restated, experiment, command, at, over, metric, candidate, \
+    let known = "id, says, source, source_value, analysis, restated, experiment, command, at, over, metric, metrics, candidate, \
                  baseline, at_least, at_most, within, predicate, difference, kind, rate, margin, error, max_time, \
                  max_trials, time_limit, shell, setup, prepare, cleanup";
     let expected = format!("claims.toml:7:1: unknown key `at_lest`; known are {known}; did you mean `at_least`?");
@@ -485,4 +485,57 @@ fn a_level_that_no_arm_has() {
     ]);
     let of_some = format!("{FILL}at = {{ bins = [1, 2], capacity = 9 }}\nover = 'every'");
     assert_eq!(message(&of_some), "no mistake", "some of the claim's arms have it");
+}
+
+#[test]
+fn printed_metrics_that_are_wrong() {
+    const COMMANDS: &str = "[[claim]]\nid = 'x'\ncandidate = 'a'\nbaseline = 'b'\nat_least = 2\n";
+    check(&[
+        (
+            COMMANDS,
+            "metric = 'p=x'",
+            "6:10: `x` has 0 groups; put one pair of parentheses around the figure, and write (?:…) for the others",
+        ),
+        (
+            COMMANDS,
+            "metric = 'p=(x)'",
+            "6:10: which way is `p` better? Write metrics = { p = { pattern = …, better = \"higher\" } }, or \"lower\", \
+             or a unit that implies it",
+        ),
+        (COMMANDS, "metric = 'p=(x) s'\nmetrics = { p = '(x) s' }", "6:10: the metric `p` is given twice"),
+        (COMMANDS, "metrics = { p = { unit = 's' } }", "6:17: `p` has no `pattern`"),
+        (
+            COMMANDS,
+            "metrics = { p = { pattern = '(x)', unit = 'parsec', better = 'up' } }",
+            "6:43: unknown unit `parsec`; known are ns, us, µs, ms, s, min, m, h, B, kB, MB, GB, KiB, MiB, GiB, B/s, kB/s, \
+             MB/s, GB/s, KiB/s, MiB/s, GiB/s, Mbit/s, Gbit/s, /s, 1/s, k/s, M/s, G/s, %",
+        ),
+        (
+            COMMANDS,
+            "metrics = { p = { pattern = '(x)', better = 'up' } }",
+            "6:45: `better` must be \"higher\" or \"lower\", not \"up\"",
+        ),
+        (
+            COMMANDS,
+            "metrics = { p = { pattern = '(x) s', bettr = 'higher' } }",
+            "6:38: unknown key `bettr`; known are pattern, unit, better; did you mean `better`?",
+        ),
+        (COMMANDS, "metrics = { p = { pattern = 5 } }", "6:29: `pattern` must be a string, not 5"),
+        (
+            COMMANDS,
+            "metrics = { p = 5 }",
+            "6:17: `p` must be a pattern such as \"([0-9.]+) MB/s\", or a table such as { pattern = …, unit = \"MB/s\" }, \
+             not 5",
+        ),
+        (
+            COMMANDS,
+            "metrics = 5",
+            "6:11: `metrics` must be a table of printed metrics such as { throughput = \"([0-9.]+) MB/s\" }, not 5",
+        ),
+        (
+            COMPARISON,
+            "at_least = 2\nmetrics = { p = '(x) s' }",
+            "7:1: `metrics` goes with commands; an experiment runs in this program",
+        ),
+    ]);
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use ascertain_sys::process::SplitError;
 
 use super::line::{Around, CommandLine, Occasion, REQUEST, output_of};
-use crate::command::{CommandSet, Input, NamedCommand, Output};
+use crate::command::{CommandSet, Input, NamedCommand, Output, PrintedMetricError};
 use crate::experiment::{Accepts, Factor, Point};
 
 /// Finds what is wrong with the set.
@@ -19,6 +19,12 @@ use crate::experiment::{Accepts, Factor, Point};
 pub(super) fn check(set: &CommandSet) -> Result<(), CommandError> {
     if set.commands.is_empty() {
         return Err(CommandError::NoCommand);
+    }
+    let mut outputs = set.commands.iter().map(|command| output_of(set, command));
+    if let Some(printed) = set.printed.first()
+        && outputs.any(|output| *output != Output::default())
+    {
+        return Err(CommandError::OutputIsRead(printed.name.clone()));
     }
     check_requests(set)?;
     let variables = set.commands.iter().flat_map(|command| &command.env);
@@ -150,6 +156,15 @@ pub enum CommandError {
     /// There is none.
     #[error("there is no command to measure")]
     NoCommand,
+    /// A figure that commands print cannot be read as it is described.
+    #[error(transparent)]
+    Printed(#[from] PrintedMetricError),
+    /// The output goes somewhere else than to the reader of a printed figure.
+    #[error(
+        "`{0}` is read from the output of the commands, which is kept in memory for that; leave out where the output \
+         goes"
+    )]
+    OutputIsRead(String),
     /// A command line can't be cut into a program and its arguments.
     #[error("{what} `{line}`: {reason}")]
     Words {

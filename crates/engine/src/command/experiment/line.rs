@@ -77,7 +77,7 @@ impl CommandLine {
             Input::Null => process::Input::Null,
             Input::File(path) => process::Input::File(path.clone()),
         };
-        command.stdout = output_of(set, named).clone();
+        command.stdout = if set.printed.is_empty() { output_of(set, named).clone() } else { Output::Memory };
         command.stderr = command.stdout.clone();
         Ok(CommandLine { what: "command", text, command, request, is_counted: set.counters })
     }
@@ -184,7 +184,8 @@ impl CommandLine {
             ascertain_sys::Error::Interrupted => TargetError::Interrupted,
             error => self.failed(format!("{}: {error}", self.called())),
         })?;
-        Ok((usage, LastWords::of(&prepared.said(), self.command.stderr == Output::Inherit)))
+        let is_shown = matches!(self.command.stderr, Output::Inherit | Output::Memory);
+        Ok((usage, LastWords::of(prepared.said(), is_shown)))
     }
 
     /// That it failed; `how` calls it by its name.
@@ -225,6 +226,8 @@ impl CommandLine {
 pub(super) struct LastWords {
     said: String,
     is_shown: bool,
+    /// The end of its output, if that was kept.
+    pub output: Vec<u8>,
 }
 
 impl LastWords {
@@ -232,19 +235,30 @@ impl LastWords {
     const LINES: usize = 3;
     /// and so many characters.
     const CHARACTERS: usize = 300;
+    /// of so many bytes.
+    const BYTES: usize = 1024;
 
-    fn of(said: &[u8], is_shown: bool) -> LastWords {
-        let said = String::from_utf8_lossy(said);
+    fn of(output: Vec<u8>, is_shown: bool) -> LastWords {
+        let said = String::from_utf8_lossy(&output[output.len().saturating_sub(Self::BYTES)..]);
         let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let last = lines[lines.len().saturating_sub(Self::LINES)..].join(" / ");
         let surplus = last.chars().count().saturating_sub(Self::CHARACTERS);
         let cut = if surplus > 0 { "…" } else { "" };
-        LastWords { said: cut.to_string() + &last.chars().skip(surplus).collect::<String>(), is_shown }
+        let said = cut.to_string() + &last.chars().skip(surplus).collect::<String>();
+        LastWords { said, is_shown, output }
     }
 
     /// What it said, if it was heard.
     pub fn said(&self) -> Option<String> {
         Some(self.said.clone()).filter(|said| !said.is_empty())
+    }
+
+    /// The end of its output, as messages continue with it.
+    pub fn as_end(&self) -> String {
+        match &*self.said {
+            "" => "; it printed nothing".into(),
+            said => format!("; the output ends with `{said}`"),
+        }
     }
 
     /// How a failure goes on: what it said, or how to hear it, which is the same for a command of a file of claims.

@@ -199,6 +199,7 @@ fn a_small_difference_is_excluded_and_a_large_one_is_not_called_small() {
     assert_eq!(difference_below(0.99, 1.125), Some(0.125));
     assert_eq!(difference_below(0.5, 1.01), None, "it may take twice as long");
     assert_eq!(difference_below(1.01, 1.02), None, "there is a difference");
+    assert_eq!(difference_below(1.0, 1.0), None, "ties exclude nothing");
 }
 
 /// An interval that all looks so far allow does not have to hold what drifts away from it.

@@ -6,7 +6,7 @@ use ascertain_sys::machine::Machine;
 use ascertain_sys::testing;
 
 use super::*;
-use crate::command::{Input, OnFailure, Output, counters, metrics};
+use crate::command::{Input, OnFailure, Output, PrintedMetric, counters, metrics};
 use crate::experiment::{Accepts, Arm, Factor, Level, Point, Setup, Status};
 use crate::finding::{Remark, Work};
 use crate::now::Now;
@@ -486,4 +486,58 @@ fn a_set_up_that_changes_what_another_left_spoils_both() {
     let reason = failed(experiment.open(&arms[2..], &Setup::default()).map(drop));
     assert!(reason.contains("echo 22") && reason.contains("/mine`") && reason.contains("--prepare"), "{reason}");
     assert_eq!(failed(measure(&mut *session, 1, 1)), reason);
+}
+
+fn printing(line: &str, metric: &str, on_failure: OnFailure) -> CommandSet {
+    let printed = vec![PrintedMetric::parse(metric).unwrap()];
+    CommandSet { printed, on_failure, ..shell(vec![command(line)]) }
+}
+
+/// The samples of the first printed metric.
+fn printed(set: &CommandSet) -> Result<Vec<(f64, Status)>, TargetError> {
+    let index = set.metrics().iter().position(|metric| metric.name == set.printed[0].name).unwrap();
+    let samples = measure_once(set.clone())?;
+    Ok(samples.iter().filter(|sample| sample.metric == index).map(|sample| (sample.value, sample.status)).collect())
+}
+
+#[test]
+fn a_printed_figure_follows_the_others_with_counters_and_without() {
+    let set = printing("echo warming up; echo 5 MB/s; echo 12.5 MB/s >&2", "rate=([0-9.]+) MB/s", OnFailure::Stop);
+    assert_eq!(printed(&set), Ok(vec![(12.5e6, Status::Ok)]), "of both outputs the last");
+    let counting = CommandSet { counters: true, ..set };
+    assert_eq!(counting.metrics().last().unwrap().name, "rate");
+    assert_eq!(printed(&counting), Ok(vec![(12.5e6, Status::Ok)]));
+    let arm = Arm { variant: "x".into(), point: Point::default() };
+    for set in [counting.clone(), CommandSet { counters: false, ..counting }] {
+        let experiment = CommandExperiment::new(set.clone()).unwrap();
+        let index = set.metrics().len() - 1;
+        assert_eq!(experiment.shows(&arm, index, &Machine::default()), Ok(()), "no counter has that place");
+    }
+}
+
+#[test]
+fn a_trial_without_the_figure_has_failed() {
+    let metric = "rate=([0-9.]+) MB/s";
+    let error = failed(printed(&printing("echo hello; echo 5 MB", metric, OnFailure::Stop)));
+    let expected = "command `echo hello; echo 5 MB` printed no `rate`: `([0-9.]+) MB/s` matches no line of its output; \
+                    the output ends with `hello / 5 MB`";
+    assert_eq!(error, expected);
+    for ignoring in [OnFailure::Ignore, OnFailure::IgnoreCodes(vec![3])] {
+        let error = failed(printed(&printing("exit 3", metric, ignoring.clone())));
+        assert!(error.contains("command `exit 3` ended with exit code 3 and printed no `rate`: "), "{error}");
+        assert!(error.ends_with("; it printed nothing"), "{error}");
+        let both = printed(&printing("echo 5 MB/s; exit 3", metric, ignoring));
+        assert_eq!(both, Ok(vec![(5e6, Status::Ok)]), "a failure that is ignored keeps its figure");
+    }
+    let error = failed(printed(&printing("echo nan MB/s", "rate=(.*) MB/s", OnFailure::Stop)));
+    assert!(error.contains("printed `nan` as `rate`, which is not a finite number"), "{error}");
+    assert_eq!(printed(&printing("echo hello", metric, OnFailure::Observe)), Ok(Vec::new()), "a predicate is false");
+}
+
+#[test]
+fn a_figure_of_a_command_that_was_stopped_is_not_known() {
+    let set = printing("echo 5 MB/s; sleep 3600", "rate=([0-9.]+) MB/s", OnFailure::Stop);
+    let set = CommandSet { time_limit: Some(Duration::from_millis(20)), ..set };
+    let samples = printed(&set).unwrap();
+    assert!(matches!(samples[..], [(value, Status::Lost)] if value.is_nan()), "{samples:?}");
 }

@@ -1,0 +1,217 @@
+//! Parameters that a comparison of commands goes over: which there are, and which level of them is the best.
+
+use std::collections::BTreeMap;
+
+use ascertain_engine::experiment::{Better, Level, Point};
+use ascertain_engine::outcome::{Measure, Outcome, PointSummary};
+
+use super::median_cells;
+use crate::amount::Amount;
+use crate::clause::ordered;
+use crate::layout::TableLayout;
+use crate::text::{counted, gathered, quoted};
+
+/// The most levels that are named after the best one.
+const MOST_NEXT: usize = 4;
+
+/// The parameters of the commands that have several levels, each with all of these; none of functions.
+pub(crate) fn parameters(points: &[PointSummary]) -> Vec<(&str, Vec<&Level>)> {
+    let mut levels: BTreeMap<&str, Vec<&Level>> = BTreeMap::new();
+    for (factor, level) in points.iter().filter(|point| point.metric == "wall").flat_map(|point| &point.at.0) {
+        let known = levels.entry(factor).or_default();
+        if !known.contains(&level) {
+            known.push(level);
+        }
+    }
+    levels.into_iter().filter(|(_, levels)| levels.len() > 1).collect()
+}
+
+/// The level as a number: those of a scan are texts such as `0.5`.
+pub(crate) fn number(level: &Level) -> Option<f64> {
+    match level {
+        Level::Integer(value) => Some(*value as f64),
+        Level::Text(text) => text.parse().ok().filter(|value: &f64| value.is_finite()),
+    }
+}
+
+/// The level with the best median for each command, and the next ones, with names marked: "`sort --parallel={threads}`:
+/// `threads=4` has the best median time of 4 levels: 12.1 ms (11.9 to 12.3). Next are `threads=8` (12.4 ms) and …"
+pub(crate) fn best_levels(outcome: &Outcome, layout: &TableLayout) -> Vec<String> {
+    best_of_points(&outcome.points, outcome.claims.iter().find_map(ordered).map(|(measure, ..)| measure), layout)
+}
+
+fn best_of_points(points: &[PointSummary], judged: Option<&Measure>, layout: &TableLayout) -> Vec<String> {
+    let parameters = parameters(points);
+    let metric = judged.map_or("wall", |measure| measure.metric.as_str());
+    let noun = judged.map_or_else(|| "time".into(), noun);
+    let measured = points.iter().filter(|point| point.metric == metric && point.median.is_some());
+    let of_commands = gathered(measured.map(|point| (point.variant.as_str(), point)));
+    let best = of_commands.into_iter().filter_map(|(command, mut points)| {
+        points.sort_by(|one, other| one.median.unwrap_or(f64::NAN).total_cmp(&other.median.unwrap_or(f64::NAN)));
+        if points.first()?.better == Better::Higher {
+            points.reverse();
+        }
+        let sentences = best_of(&points, &parameters, &noun, layout)?;
+        Some(format!("{}: {sentences}", quoted(command)))
+    });
+    best.collect()
+}
+
+/// The same of one command, whose points are sorted.
+fn best_of(
+    points: &[&PointSummary],
+    parameters: &[(&str, Vec<&Level>)],
+    noun: &str,
+    layout: &TableLayout,
+) -> Option<String> {
+    let [best, second, ..] = points else { return None };
+    let name = |point: &PointSummary| {
+        let at = point.at.only(|factor, _| parameters.iter().any(|(known, _)| known == factor));
+        quoted(&at.to_string())
+    };
+    let next: Vec<String> = points[1..]
+        .iter()
+        .take(MOST_NEXT)
+        .map(|point| format!("{} ({})", name(point), median_cells(point, layout).value))
+        .collect();
+    let others = points.len() - 1 - next.len();
+    let others = (others > 0).then(|| counted(others, "other"));
+    let next: Vec<String> = next.into_iter().chain(others).collect();
+    let (last, before) = next.split_last()?;
+    let next = match before {
+        [] => format!("Next is {last}"),
+        before => format!("Next are {} and {last}", before.join(", ")),
+    };
+    let order = match (worst_end(best), best_end(second)) {
+        (Some(worst), Some(best)) if worst < best => "",
+        (Some(_), Some(_)) => " The intervals of the first two overlap, so more trials may change their order.",
+        _ => " There are too few trials for intervals, so more trials may change this order.",
+    };
+    let of = if parameters.len() > 1 { "combinations" } else { "levels" };
+    let median = median_cells(best, layout);
+    let median = if best.median_low.is_some() { median.to_string() } else { median.value };
+    let (name, count) = (name(best), points.len());
+    Some(format!("{name} has the best median {noun} of {count} {of}: {median}. {next}.{order}"))
+}
+
+/// The end of a median's interval on the worse side, with the sign that makes less of it better.
+fn worst_end(point: &PointSummary) -> Option<f64> {
+    match point.better {
+        Better::Lower => point.median_high,
+        Better::Higher => point.median_low.map(|low| -low),
+    }
+}
+
+/// The end of a median's interval on the better side, with the sign that makes less of it better.
+fn best_end(point: &PointSummary) -> Option<f64> {
+    match point.better {
+        Better::Lower => point.median_low,
+        Better::Higher => point.median_high.map(|high| -high),
+    }
+}
+
+/// The name of the metric in a sentence.
+fn noun(measure: &Measure) -> String {
+    match Amount::of(measure) {
+        Some(amount) => amount.noun().to_string(),
+        None if measure.metric == "wall" => "time".to_string(),
+        None => quoted(&measure.metric),
+    }
+}
+
+/// A command's name in a table that has columns for its parameters: with their levels filled in, and beside it only the
+/// levels that have no column and stand nowhere in it.
+pub(super) fn label_beside(variant: &str, at: &Point, parameters: &[(&str, Vec<&Level>)]) -> (String, Point) {
+    let is_beside = |factor: &String, _: &Level| {
+        !variant.contains(&format!("{{{factor}}}")) && parameters.iter().all(|(known, _)| known != factor)
+    };
+    (at.fill(variant), at.only(is_beside))
+}
+
+#[cfg(test)]
+mod tests {
+    use ascertain_engine::unit::Unit;
+
+    use super::*;
+    use crate::text::plain;
+
+    /// Points of a metric of commands, each with its level of `n`, its median and the interval of that.
+    fn points(better: Better, command: &str, medians: &[(&str, f64, Option<[f64; 2]>)]) -> Vec<PointSummary> {
+        let point = |&(level, median, interval): &(&str, f64, Option<[f64; 2]>)| PointSummary {
+            experiment: "compare".into(),
+            variant: command.into(),
+            at: Point::default().with("n", level).with("mode", "x"),
+            metric: "wall".into(),
+            key: String::new(),
+            unit: Unit::Nanosecond,
+            better,
+            is_share: false,
+            n: 50,
+            median: Some(median),
+            median_low: interval.map(|[low, _]| low),
+            median_high: interval.map(|[_, high]| high),
+            p90: None,
+            p99: None,
+            mean: None,
+            std: None,
+            min: None,
+            max: None,
+            censored: 0,
+            limit: None,
+            seen: None,
+        };
+        medians.iter().map(point).collect()
+    }
+
+    fn said(points: Vec<PointSummary>) -> Vec<String> {
+        best_of_points(&points, None, &TableLayout::default()).iter().map(|sentences| plain(sentences)).collect()
+    }
+
+    #[test]
+    fn the_best_level_comes_first() {
+        let apart = |median: f64| Some([median - 1.0, median + 1.0]);
+        let medians: Vec<_> =
+            [("1", 90.0), ("2", 50.0), ("4", 30.0)].map(|(level, median)| (level, median, apart(median))).into();
+        assert_eq!(
+            said(points(Better::Lower, "sort -{n}", &medians)),
+            [
+                "`sort -{n}`: `n=4` has the best median time of 3 levels: 30 ns (29 to 31). Next are `n=2` (50 ns) and `n=1` \
+              (90 ns)."
+            ]
+        );
+        let higher = said(points(Better::Higher, "sort -{n}", &medians)).concat();
+        assert!(higher.starts_with("`sort -{n}`: `n=1` has the best median time of 3 levels: 90 ns"), "{higher}");
+        let both = [points(Better::Lower, "a {n}", &medians), points(Better::Lower, "b {n}", &medians[..2])].concat();
+        let both = said(both);
+        assert!(both[0].starts_with("`a {n}`: `n=4` has the best"), "{both:?}");
+        assert!(both[1].starts_with("`b {n}`: `n=2` has the best median time of 2 levels: 50 ns"), "{both:?}");
+        assert!(both[1].contains("Next is `n=1` (90 ns)."), "{both:?}");
+    }
+
+    #[test]
+    fn an_order_that_may_change_is_reported() {
+        let near = [("1", 50.0, Some([49.0, 52.0])), ("2", 51.0, Some([50.0, 53.0]))];
+        let said_of = |medians: &[_]| said(points(Better::Lower, "sort -{n}", medians)).concat();
+        assert!(
+            said_of(&near).ends_with("The intervals of the first two overlap, so more trials may change their order.")
+        );
+        let few = [("1", 50.0, None), ("2", 90.0, None)];
+        assert!(said_of(&few).contains(" of 2 levels: 50.00 ns. Next"), "{}", said_of(&few));
+        assert!(
+            said_of(&few).ends_with("There are too few trials for intervals, so more trials may change this order.")
+        );
+        let many: Vec<_> =
+            ["1", "2", "3", "4", "5", "6", "7"].map(|level| (level, level.parse().unwrap(), None)).into();
+        assert!(said_of(&many).contains(", `n=5` (5.000 ns) and 2 others."), "{}", said_of(&many));
+        assert_eq!(said_of(&near[..1]), "", "one level is no scan");
+    }
+
+    #[test]
+    fn levels_are_numbers_where_they_read_as_such() {
+        assert_eq!(number(&Level::Integer(4)), Some(4.0));
+        assert_eq!(
+            ["0.5", "-1", "1e3", "inf", "4 ms", ""].map(|text| number(&text.into())),
+            [Some(0.5), Some(-1.0), Some(1e3), None, None, None]
+        );
+    }
+}
