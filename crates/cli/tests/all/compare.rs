@@ -433,7 +433,7 @@ fn printed_figures_are_compared() {
     let sentence = "`fast` is faster than `slow`: its `throughput` was 25.00 % higher";
     assert!(words.contains(sentence), "{words}");
     assert!(words.starts_with("Command Median throughput p99 Wall"), "{words}");
-    assert!(words.contains("fast 12.50 MB/s 7.000 "), "{words}");
+    assert!(words.contains("fast 12.50 MB/s 7 "), "{words}");
     let exported: Value = serde_json::from_slice(&std::fs::read(state.path().join("two.json")).unwrap()).unwrap();
     let measured = &exported["results"][1]["measurements"][0]["throughput"];
     assert_eq!(*measured, serde_json::json!({"value": 12.5e6, "unit": "byte/second"}));
@@ -553,7 +553,7 @@ fn a_printed_metric_needs_a_direction_and_the_output() {
     let alone = |metric: &str| {
         ascertain(state.path(), &["compare", "--no-evidence", "-r", "2", "--metric", metric, "echo 5 ms"])
     };
-    for (metric, figure) in [("n=([0-9]) ms", "5.000 ms"), ("n=([0-9])", "5.000 ")] {
+    for (metric, figure) in [("n=([0-9]) ms", "5.000 ms"), ("n=([0-9])", " 5 ")] {
         let ran = alone(metric);
         assert!(ran.stdout.contains(figure), "{metric}: {}{}", ran.stdout, ran.stderr);
     }
