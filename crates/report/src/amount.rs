@@ -242,12 +242,17 @@ pub(crate) fn size(claim: &ClaimResult, measure: &Measure) -> Option<Figure> {
     let pairs = match between(claim.ratio_min, claim.ratio_max) {
         (Some(low), Some(high)) if claim.trials > 1 && low < high => {
             let plain = || words.figure(None, Some(low), Some(high)).range;
-            format!("single pairs {}", in_words(claim.ratio_min, claim.ratio_max).unwrap_or_else(plain))
+            in_words(claim.ratio_min, claim.ratio_max).unwrap_or_else(plain)
         }
         _ => String::new(),
     };
-    let said: Vec<String> = [range, pairs].into_iter().filter(|part| !part.is_empty()).collect();
-    Some(Figure::said(words.written(&figure.value), said.join("; ")))
+    let range = match (range.as_str(), pairs.as_str()) {
+        (_, "") => range,
+        ("", pairs) => format!("single pairs {pairs}"),
+        (range, pairs) if range == pairs => format!("{range}, as in single pairs"),
+        (range, pairs) => format!("{range}; single pairs {pairs}"),
+    };
+    Some(Figure::said(words.written(&figure.value), range))
 }
 
 /// The size where times were cut off, so that only a bound is known: "it was at least 3.1 times as fast".

@@ -27,7 +27,7 @@ Examples:
       Exit with 1 if the second command is more than 3 % slower
   ascertain compare -L threads 1,2,4 'sort --parallel={threads} big.txt'
       Compare the values of a parameter
-  ascertain compare --metric 'throughput=([0-9.]+) MB/s' './main input' './branch input'
+  ascertain compare --metric 'throughput=([0-9.]+) MB/s' ./main ./branch
       Compare a figure that the commands print";
 
 /// Which command is faster, and by how much
@@ -168,7 +168,7 @@ fn note_uncounted(plan: &Plan) {
     }
 }
 
-/// The table, a sentence for each command, plots, and what threatens the result.
+/// A sentence for each command, the table, plots, and what threatens the result.
 pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
     let Done { request, plan, run, .. } = done;
     let outcome = &run.outcome;
@@ -191,8 +191,8 @@ pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
         }
         output::parts(&[
             terminal::best_levels(outcome, &request.layout, style),
-            terminal::compare_table(outcome, &request.layout, style),
             sentences,
+            terminal::compare_table(outcome, &request.layout, style),
             left_out,
             terminal::counters_table(outcome, &request.layout, style),
             output::plots(run, request.plot, style),
