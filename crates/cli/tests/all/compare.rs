@@ -256,6 +256,17 @@ fn output_that_fills_a_pipe_and_input_from_a_file() {
     assert_eq!(std::fs::metadata(state.path().join("out")).unwrap().len(), 1 << 20);
 }
 
+/// Nobody interrupted a trial that ended at its time limit before it printed its figure.
+#[test]
+fn a_figure_that_is_not_printed_in_time_leaves_the_verdict_on_time() {
+    let state = tempfile::tempdir().unwrap();
+    let limits = ["--time-limit", "100ms", "--max-time", "10min", "--format", "json"];
+    let metrics = ["--metric", "wall", "--metric", "figure=f ([0-9]+)", "--better", "lower"];
+    let arguments = [&["compare", "--no-evidence"], &limits[..], &metrics, &["echo f 1", "sleep 3600"]].concat();
+    let claim = ascertain(state.path(), &arguments).json()["claims"][0].clone();
+    assert_eq!(claim["decision"], "slower", "{claim}");
+}
+
 /// GNU grep stops at its first match if its output is `/dev/null`.
 #[test]
 #[cfg(target_os = "linux")]
@@ -273,8 +284,9 @@ fn grep_does_its_work_unless_its_output_is_dev_null() {
     };
     assert_eq!(remarks(&[]), Value::Null);
     let remarks = remarks(&["--output", "null"]);
-    let [remark] = &remarks.as_array().unwrap()[..] else { panic!("{remarks}") };
-    assert_eq!(remark["variant"], "grep -c '' lines");
+    // On a busy machine, `wc` may get one too.
+    let of_grep = |remark: &&Value| remark["variant"] == "grep -c '' lines";
+    let remark = remarks.as_array().unwrap().iter().find(of_grep).unwrap_or_else(|| panic!("{remarks}"));
     let (null, neutral) = (&remark["remark_code"]["null"], &remark["remark_code"]["neutral"]);
     assert!(null["read_bytes"].as_u64() < neutral["read_bytes"].as_u64(), "{remark}");
 }

@@ -125,10 +125,13 @@ fn a_run_has_its_label_and_the_revision_of_its_folder() {
     assert_eq!(labels, [&Value::Null, &"v1.2".into(), &"v1.1".into()]);
     assert_eq!(runs[2]["revision"], Value::Null, "the folder was in no repository");
     if has_git {
-        assert_eq!(runs[0]["revision"]["dirty"], true);
+        // On a very busy machine git may take too long, and nothing is said of it.
+        let is_dirty = &runs[0]["revision"]["dirty"];
+        assert_ne!(*is_dirty, false);
         let commit = runs[0]["revision"]["commit"].as_str().unwrap();
         let text = ascertain(state.path(), &["history"]).stdout;
-        assert!(text.contains(&format!("{}-dirty", &commit[..10])) && text.contains("v1.2"), "{text}");
+        let end = if *is_dirty == true { "-dirty" } else { "" };
+        assert!(text.contains(&format!("{}{end}", &commit[..10])) && text.contains("v1.2"), "{text}");
     }
     let path = ascertain(state.path(), &["report", "-q", "v1.2"]).stdout;
     assert!(path.contains(runs[1]["id"].as_str().unwrap()), "{path}");

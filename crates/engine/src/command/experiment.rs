@@ -178,10 +178,17 @@ impl Session for CommandSession<'_> {
         let target = &self.targets[arm];
         let usage = self.run(target, occasion, out)?;
         if is_heard && target.line.discards_to_null() {
-            let neutral = self.run(target, Occasion { is_neutral: true, ..occasion }, &mut Samples::default())?;
-            let [null, neutral] = [work(&usage), work(&neutral)];
-            if is_other_work(null, neutral) {
-                self.now.remark(Remark::RecognisesNull { null, neutral });
+            // It only serves the warning: a command that fails there has been measured all the same.
+            match self.run(target, Occasion { is_neutral: true, is_heard: false, ..occasion }, &mut Samples::default())
+            {
+                Err(TargetError::Interrupted) => return Err(TargetError::Interrupted),
+                Err(_) => {}
+                Ok(neutral) => {
+                    let [null, neutral] = [work(&usage), work(&neutral)];
+                    if is_other_work(null, neutral) {
+                        self.now.remark(Remark::RecognisesNull { null, neutral });
+                    }
+                }
             }
         }
         Ok(())
@@ -290,8 +297,8 @@ fn observe(
     for (index, reader) in readers.iter().enumerate() {
         let metric = set.first_printed() + index;
         match reader.read(&last_words.output) {
-            // Its last figure may still have been to come.
-            _ if usage.exit == Exit::TimedOut => out.push_with(metric, f64::NAN, Status::Lost),
+            // The last figure might still have come. Nobody interrupted the trial, so it is not lost.
+            _ if usage.exit == Exit::TimedOut => out.push_with(metric, f64::NAN, Status::Censored),
             Ok(value) => out.push_with(metric, value, status),
             Err(how) => {
                 let ended = failure.as_ref().map_or_else(String::new, |failure| format!("{failure} and "));

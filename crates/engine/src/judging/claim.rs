@@ -510,6 +510,8 @@ impl ClaimJudge {
             ratio_max,
             difference_below: decision
                 .filter(|decision| *decision == Decision::Undecided)
+                // With a margin, the question is another one. An answer that was withdrawn had a difference.
+                .filter(|_| self.asked.margin.is_none() && self.answer.is_none())
                 .and_then(|_| difference_below(estimate.low?, estimate.high?)),
             log_e_holds,
             log_e_refuted,

@@ -42,6 +42,9 @@ pub(crate) fn best_levels(outcome: &Outcome, layout: &TableLayout) -> Vec<String
 
 fn best_of_points(points: &[PointSummary], judged: Option<&Measure>, layout: &TableLayout) -> Vec<String> {
     let parameters = parameters(points);
+    if parameters.is_empty() {
+        return Vec::new();
+    }
     let metric = judged.map_or("wall", |measure| measure.metric.as_str());
     let noun = judged.map_or_else(|| "time".into(), noun);
     let measured = points.iter().filter(|point| point.metric == metric && point.median.is_some());
@@ -165,6 +168,16 @@ mod tests {
 
     fn said(points: Vec<PointSummary>) -> Vec<String> {
         best_of_points(&points, None, &TableLayout::default()).iter().map(|sentences| plain(sentences)).collect()
+    }
+
+    #[test]
+    fn inputs_of_a_function_are_not_ranked() {
+        let mut inputs = points(Better::Lower, "hash", &[("10", 1e3, None), ("1000", 1e5, None)]);
+        for point in &mut inputs {
+            (point.experiment, point.metric) = ("sums".into(), "time".into());
+        }
+        let measure = Measure { metric: "time".into(), unit: Unit::Nanosecond, better: Better::Lower };
+        assert!(best_of_points(&inputs, Some(&measure), &TableLayout::default()).is_empty());
     }
 
     #[test]

@@ -434,14 +434,14 @@ fn undecided_order(claim: &ClaimResult, sides: &Sides) -> Sentence {
         let found = format!("no difference found between {candidate} and {baseline}{}", by_metric(measure));
         return Sentence::plain(format!("{found}: {pairs}, and each was a tie"));
     }
-    if let (None, Some(most)) = (claim.asked.margin, claim.difference_below) {
+    if let Some(most) = claim.difference_below {
         let metric = by_metric(measure);
         let finding = format!(
             "no difference found between {candidate} and {baseline}{metric}: if there is one, it is below {}; \
              {candidate} {counts}",
             below(most)
         );
-        return Sentence { finding, certainty: Some(certainty(claim)), more: String::new() };
+        return Sentence { finding, certainty: Some(if_alike(claim)), more: String::new() };
     }
     let so_far = order_so_far(claim, sides);
     let finding = match claim.decided {

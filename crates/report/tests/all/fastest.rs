@@ -62,6 +62,8 @@ fn two_are_told_apart_by_their_ratios_to_a_third() {
     for (ratios, decision, expected) in [
         ([0.3, 0.4], Slower, shown),
         ([1.1, 1.9], Faster, shown),
+        // Nearer than the margin, which is 1 %.
+        ([1.1, 1.99], Faster, open),
         ([1.1, 2.0], Faster, open),
         ([1.1, f64::INFINITY], Faster, open),
     ] {

@@ -166,7 +166,9 @@ fn unit_behind_group(pattern: &str) -> Option<(Unit, f64)> {
     }
     let rest = rest.replace(r"\/", "/");
     let end = rest.find(|c: char| !(c.is_alphanumeric() || "/%".contains(c))).unwrap_or(rest.len());
-    Unit::of_spelling(&rest[..end])
+    // In `m?s` and `ms|s`, the unit depends on the output.
+    let is_open = rest[end..].starts_with(['?', '*', '+', '{', '|', '(', '[']);
+    if is_open { None } else { Unit::of_spelling(&rest[..end]) }
 }
 
 /// Where the only capturing group of a regular expression ends.
@@ -218,6 +220,8 @@ mod tests {
             ("([0-9]+) ms/op", None),
             ("([0-9]+) widgets", None),
             ("MB/s: ([0-9]+)", None),
+            ("([0-9.]+) m?s", None),
+            ("([0-9.]+) (?:ms|s)", None),
             ("([0-9]+)", None),
         ] {
             assert_eq!(unit_behind_group(pattern), unit, "{pattern}");

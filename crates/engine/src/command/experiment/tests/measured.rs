@@ -539,5 +539,5 @@ fn a_figure_of_a_command_that_was_stopped_is_not_known() {
     let set = printing("echo 5 MB/s; sleep 3600", "rate=([0-9.]+) MB/s", OnFailure::Stop);
     let set = CommandSet { time_limit: Some(Duration::from_millis(20)), ..set };
     let samples = printed(&set).unwrap();
-    assert!(matches!(samples[..], [(value, Status::Lost)] if value.is_nan()), "{samples:?}");
+    assert!(matches!(samples[..], [(value, Status::Censored)] if value.is_nan()), "{samples:?}");
 }
