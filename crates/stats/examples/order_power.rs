@@ -17,15 +17,12 @@ const MOST_PAIRS: u64 = 50_000;
 /// At most so many times the pairs of signs alone, whatever the stream.
 const GOAL_ANYWHERE: f64 = 1.03;
 
-/// A log-ratio and the level of its pair, NaN if the stream has no levels.
-type Pair = (f64, f64);
-
-/// A stream of pairs, and the most that the new judge is to need, relative to signs alone.
+/// A stream of log-ratios, and the most that the new judge is to need, relative to signs alone.
 struct Row {
     name: &'static str,
     goal: f64,
     /// The stream of one run.
-    stream: fn(Random) -> Box<dyn Iterator<Item = Pair>>,
+    stream: fn(Random) -> Box<dyn Iterator<Item = f64>>,
 }
 
 const ROWS: [Row; 9] = [
@@ -87,45 +84,45 @@ fn mean_pairs(row: &Row) -> (f64, f64) {
     for run in 0..RUNS {
         let stream = || (row.stream)(Random::seed_from_u64(run));
         let mut signs = Judge::with_errors(0.5, ERROR, ERROR).expect("an error within (0, 1)");
-        by_signs += until(stream(), |(log_ratio, _)| signs.observe(log_ratio > 0.0).is_some());
+        by_signs += until(stream(), |log_ratio| signs.observe(log_ratio > 0.0).is_some());
         let mut both = OrderJudge::new(ERROR, ERROR).expect("an error within (0, 1)");
-        by_both += until(stream(), |(log_ratio, level)| both.observe_at(log_ratio, level).is_some());
+        by_both += until(stream(), |log_ratio| both.observe(log_ratio).is_some());
     }
     (by_signs as f64 / RUNS as f64, by_both as f64 / RUNS as f64)
 }
 
-fn until(stream: impl Iterator<Item = Pair>, mut decides: impl FnMut(Pair) -> bool) -> u64 {
-    (1..MOST_PAIRS).zip(stream).find(|(_, seen)| decides(*seen)).map_or(MOST_PAIRS, |(pair, _)| pair)
+fn until(stream: impl Iterator<Item = f64>, mut decides: impl FnMut(f64) -> bool) -> u64 {
+    (1..MOST_PAIRS).zip(stream).find(|(_, log_ratio)| decides(*log_ratio)).map_or(MOST_PAIRS, |(pair, _)| pair)
 }
 
 /// The same `ratio` in each pair, with noise: `width` times the effect, and drawn afresh.
-fn alike(mut random: Random, ratio: f64, width: f64, noise: fn(&mut Random) -> f64) -> Box<dyn Iterator<Item = Pair>> {
-    Box::new(std::iter::repeat_with(move || (ratio.ln() * (1.0 + width * noise(&mut random)), f64::NAN)))
+fn alike(mut random: Random, ratio: f64, width: f64, noise: fn(&mut Random) -> f64) -> Box<dyn Iterator<Item = f64>> {
+    Box::new(std::iter::repeat_with(move || ratio.ln() * (1.0 + width * noise(&mut random))))
 }
 
 /// Bursts ten pairs long at the mean, in which normal noise is 20 times as wide: a time may double there.
-fn bursts(mut random: Random) -> Box<dyn Iterator<Item = Pair>> {
+fn bursts(mut random: Random) -> Box<dyn Iterator<Item = f64>> {
     let mut is_burst = false;
     Box::new(std::iter::repeat_with(move || {
         is_burst = random.random_bool(if is_burst { 0.9 } else { 0.1 * 0.3 / 0.7 });
         let width = if is_burst { 20.0 } else { 1.0 } / 1.029_369;
-        (1.05_f64.ln() * (1.0 + width * normal(&mut random)), f64::NAN)
+        1.05_f64.ln() * (1.0 + width * normal(&mut random))
     }))
 }
 
 /// The pairs of a program with itself in the order in which they were recorded, from a random one on; a coin says which
 /// of the two is made slower by `ratio`.
-fn replay(mut random: Random, recorded: &'static str, ratio: f64) -> Box<dyn Iterator<Item = Pair>> {
-    let pairs: Vec<Pair> = recorded.lines().filter(|line| !line.starts_with('#')).map(pair).collect();
+fn replay(mut random: Random, recorded: &'static str, ratio: f64) -> Box<dyn Iterator<Item = f64>> {
+    let pairs: Vec<f64> = recorded.lines().filter(|line| !line.starts_with('#')).map(log_ratio).collect();
     let start = random.random_range(0..pairs.len());
     let pairs = (start..).map(move |i| pairs[i % pairs.len()]);
-    Box::new(pairs.map(move |(d, level)| (ratio.ln() + if random.random() { d } else { -d }, level)))
+    Box::new(pairs.map(move |d| ratio.ln() + if random.random() { d } else { -d }))
 }
 
-fn pair(line: &str) -> Pair {
+fn log_ratio(line: &str) -> f64 {
     let (one, other) = line.split_once(' ').expect("two times a line");
     let ns = |text: &str| text.parse::<f64>().expect("a time in ns");
-    ((ns(one) / ns(other)).ln(), (ns(one) * ns(other)).ln())
+    (ns(one) / ns(other)).ln()
 }
 
 /// Within (0, 1).

@@ -37,20 +37,6 @@
 //! symmetry*, 2022, compare some such tests. A mixture over what is not known is Robbins' method (*Statistical methods
 //! related to the law of the iterated logarithm*, 1970).
 //!
-//! # The level of a pair
-//!
-//! The product of the two times also stays the same when they change places, so the bet may depend on it too. Its
-//! logarithm is the *level* of the pair. Other work on the machine raises the level and hides which of the two is
-//! faster. A pair at an ordinary level tells more than another one whose times differ by as much. Pairs belong to one
-//! of three [`Class`]es: the lowest quarter of the last [`LevelHistory::KEPT`] levels, the highest quarter, and the
-//! rest. Each class has a predictive density m of its own. It learns from the pairs of its class, and from the other
-//! pairs with their likelihood to the power of [`BORROWED`], because the classes have much in common. The proof above
-//! holds with m chosen by the level, if "given |D|" is read as "given |D| and the level".
-//!
-//! A pair belongs to no class if its level is unknown, or if fewer than [`LevelHistory::FEWEST`] levels came before it.
-//! It is bet on as one of the middle class, and only that class learns from it. At the first pair with a class, the
-//! other two classes start with a copy of the weights of the middle class.
-//!
 //! # The components
 //!
 //! Each is a shape of noise together with a way to lean. Noise is Student's t with 5 degrees of freedom, one of
@@ -128,18 +114,14 @@ const GREATEST_ODDS: f64 = 1608.0;
 /// right to some ten units in the last place.
 const PADDING: f64 = 1e-13;
 
-/// The power of the likelihood with which a class learns from a pair of another class.
-const BORROWED: f64 = 0.25;
-
 /// The wealth of two gamblers, one of whom bets that log-ratios are positive, the other that they are negative.
 #[derive(Clone, Debug)]
 pub(crate) struct MagnitudeBet {
     positive: Gambler,
     negative: Gambler,
-    levels: LevelHistory,
     /// The densities of the components at a size, on the side to which they lean and on the other.
-    towards: Densities,
-    away: Densities,
+    towards: Vec<f64>,
+    away: Vec<f64>,
 }
 
 impl MagnitudeBet {
@@ -147,9 +129,8 @@ impl MagnitudeBet {
         MagnitudeBet {
             positive: Gambler::new(),
             negative: Gambler::new(),
-            levels: LevelHistory::default(),
-            towards: Densities::new(),
-            away: Densities::new(),
+            towards: vec![0.0; COMPONENTS],
+            away: vec![0.0; COMPONENTS],
         }
     }
 
@@ -163,20 +144,15 @@ impl MagnitudeBet {
         self.negative.log_wealth
     }
 
-    /// Settles the bets on a log-ratio that is neither zero nor NaN. A level that is not finite is unknown.
-    pub fn observe(&mut self, log_ratio: f64, level: f64) {
-        let class = self.levels.push(level);
-        densities(log_ratio.abs().min(GREATEST_SIZE), &mut self.towards.whole, &mut self.away.whole);
-        if class.is_some() {
-            self.towards.find_borrowed();
-            self.away.find_borrowed();
-        }
+    /// Settles the bets on a log-ratio that is neither zero nor NaN.
+    pub fn observe(&mut self, log_ratio: f64) {
+        densities(log_ratio.abs().min(GREATEST_SIZE), &mut self.towards, &mut self.away);
         let (right, wrong) = match log_ratio > 0.0 {
             true => (&mut self.positive, &mut self.negative),
             false => (&mut self.negative, &mut self.positive),
         };
-        right.settle(class, &self.towards, &self.away);
-        wrong.settle(class, &self.away, &self.towards);
+        right.settle(&self.towards, &self.away);
+        wrong.settle(&self.away, &self.towards);
     }
 
     /// Takes from both what a log-ratio that is not known can have cost them at most; they bet on as if it had not
@@ -191,143 +167,46 @@ impl MagnitudeBet {
     }
 }
 
-/// The level of a pair among the levels of recent pairs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class {
-    /// Between the lowest and the highest quarter.
-    Middle,
-    /// In the lowest quarter.
-    Low,
-    /// In the highest quarter.
-    High,
-}
-
-impl Class {
-    const COUNT: usize = 3;
-}
-
-/// The levels of the last pairs.
-#[derive(Clone, Debug, Default)]
-struct LevelHistory {
-    kept: Vec<f64>,
-    /// The place of the oldest one, once there are [`Self::KEPT`].
-    oldest: usize,
-}
-
-impl LevelHistory {
-    /// Number of levels that are kept: enough for quarters, and few enough to follow a machine that slows down.
-    const KEPT: usize = 128;
-
-    /// Number of levels before the first one that has a class. A few clear pairs decide sooner if they are not split
-    /// into classes from the start.
-    const FEWEST: usize = 4;
-
-    /// Classifies a level among those before it, and keeps it. A level that is not finite has no class and is not kept.
-    fn push(&mut self, level: f64) -> Option<Class> {
-        if !level.is_finite() {
-            return None;
-        }
-        let below = self.kept.iter().filter(|&&other| other < level).count();
-        let above = self.kept.iter().filter(|&&other| other > level).count();
-        // The share of levels below, where those that are equal count half, the new one among them.
-        let count = self.kept.len() + 1;
-        let class = match 2 * below + (count - below - above) {
-            _ if self.kept.len() < Self::FEWEST => None,
-            twice_below if 2 * twice_below < count => Some(Class::Low),
-            twice_below if 2 * twice_below > 3 * count => Some(Class::High),
-            _ => Some(Class::Middle),
-        };
-        if self.kept.len() < Self::KEPT {
-            self.kept.push(level);
-        } else {
-            self.kept[self.oldest] = level;
-            self.oldest = (self.oldest + 1) % Self::KEPT;
-        }
-        class
-    }
-}
-
-/// The density of each component at a log-ratio.
-#[derive(Clone, Debug)]
-struct Densities {
-    whole: Vec<f64>,
-    /// To the power of [`BORROWED`].
-    borrowed: Vec<f64>,
-}
-
-impl Densities {
-    fn new() -> Densities {
-        Densities { whole: vec![0.0; COMPONENTS], borrowed: vec![0.0; COMPONENTS] }
-    }
-
-    fn find_borrowed(&mut self) {
-        // Two square roots.
-        const { assert!(BORROWED == 0.25) };
-        for (borrowed, whole) in self.borrowed.iter_mut().zip(&self.whole) {
-            *borrowed = whole.sqrt().sqrt();
-        }
-    }
-}
-
-/// A gambler who bets on one sign.
+/// Who bets on one sign.
 #[derive(Clone, Debug)]
 struct Gambler {
-    /// The weights of the components by class: those of the middle class alone until the first pair with a class.
-    weights: Vec<Vec<f64>>,
+    weights: Vec<f64>,
     log_wealth: f64,
 }
 
 impl Gambler {
     fn new() -> Gambler {
-        let prior = RETURNED.iter().map(|weight| weight / RETURNING).collect();
-        Gambler { weights: vec![prior], log_wealth: 0.0 }
+        Gambler { weights: RETURNED.iter().map(|weight| weight / RETURNING).collect(), log_wealth: 0.0 }
     }
 
-    /// Settles a bet on a pair of this class, given each component's density at the log-ratio that it was and at the
-    /// opposite one. The other classes learn from a pair that has a class.
-    fn settle(&mut self, class: Option<Class>, actual: &Densities, opposite: &Densities) {
-        let own = class.unwrap_or(Class::Middle) as usize;
-        if class.is_some() {
-            if self.weights.len() < Class::COUNT {
-                self.weights = vec![self.weights[Class::Middle as usize].clone(); Class::COUNT];
-            }
-            for (_, weights) in self.weights.iter_mut().enumerate().filter(|(index, _)| *index != own) {
-                update(weights, &actual.borrowed, &opposite.borrowed);
+    /// Settles a bet, given each component's density at the log-ratio that it was and at the opposite one.
+    fn settle(&mut self, actual: &[f64], opposite: &[f64]) {
+        // Sums side by side, which need not wait for one another.
+        const LANES: usize = 8;
+        const { assert!(COMPONENTS.is_multiple_of(LANES)) };
+        let (mut actual_sums, mut opposite_sums) = ([0.0; LANES], [0.0; LANES]);
+        let (weights, _) = self.weights.as_chunks_mut::<LANES>();
+        for ((weights, actual), opposite) in
+            weights.iter_mut().zip(actual.as_chunks::<LANES>().0).zip(opposite.as_chunks::<LANES>().0)
+        {
+            for lane in 0..LANES {
+                opposite_sums[lane] += weights[lane] * opposite[lane];
+                weights[lane] *= actual[lane];
+                actual_sums[lane] += weights[lane];
             }
         }
-        let (actual, opposite) = update(&mut self.weights[own], &actual.whole, &opposite.whole);
+        let (actual, opposite) = (actual_sums.iter().sum::<f64>(), opposite_sums.iter().sum::<f64>());
         self.multiply(libm::log(2.0 * actual / (actual + opposite)));
+        let kept = (1.0 - RETURNING) / actual;
+        for (weight, returned) in self.weights.iter_mut().zip(&RETURNED) {
+            *weight = kept * *weight + returned;
+        }
     }
 
     fn multiply(&mut self, log_factor: f64) {
         let log_wealth = self.log_wealth + log_factor;
         self.log_wealth = log_wealth - PADDING - f64::EPSILON * log_wealth.abs();
     }
-}
-
-/// Updates weights by Bayes' rule. Returns the predictive density before that, at the log-ratio that it was and at the
-/// opposite one.
-fn update(weights: &mut [f64], actual: &[f64], opposite: &[f64]) -> (f64, f64) {
-    // Sums side by side, which need not wait for one another.
-    const LANES: usize = 8;
-    const { assert!(COMPONENTS.is_multiple_of(LANES)) };
-    let (mut actual_sums, mut opposite_sums) = ([0.0; LANES], [0.0; LANES]);
-    let (chunks, _) = weights.as_chunks_mut::<LANES>();
-    for ((weights, actual), opposite) in
-        chunks.iter_mut().zip(actual.as_chunks::<LANES>().0).zip(opposite.as_chunks::<LANES>().0)
-    {
-        for lane in 0..LANES {
-            opposite_sums[lane] += weights[lane] * opposite[lane];
-            weights[lane] *= actual[lane];
-            actual_sums[lane] += weights[lane];
-        }
-    }
-    let (actual, opposite) = (actual_sums.iter().sum::<f64>(), opposite_sums.iter().sum::<f64>());
-    let kept = (1.0 - RETURNING) / actual;
-    for (weight, returned) in weights.iter_mut().zip(&RETURNED) {
-        *weight = kept * *weight + returned;
-    }
-    (actual, opposite)
 }
 
 /// The densities of all components at a size, on the side to which they lean and on the other.
@@ -382,13 +261,13 @@ impl Noise {
 mod tests {
     use super::*;
 
-    /// Bets in many states: after some log-ratios of some size, at some levels.
+    /// Bets in many states: after some log-ratios of some size.
     fn states() -> impl Iterator<Item = MagnitudeBet> {
         (0..60_u32).map(|i| {
             let mut bet = MagnitudeBet::new();
             for pair in 0..i {
                 let size = 1e-5 * 1.25_f64.powi((i + pair * pair % 7) as i32);
-                bet.observe(if pair % (2 + i % 5) == 0 { -size } else { size }, LEVELS[(pair * pair % 5) as usize]);
+                bet.observe(if pair % (2 + i % 5) == 0 { -size } else { size });
             }
             bet
         })
@@ -398,25 +277,21 @@ mod tests {
         (-40..80).map(|power| 1e-3 * 1.2_f64.powi(power)).chain([5e-324, 1e-300, 1e300, f64::INFINITY])
     }
 
-    /// The lowest, the highest and others, and unknown ones.
-    const LEVELS: [f64; 5] = [-3.0, 0.0, 0.1, 40.0, f64::NAN];
-
-    fn factors(bet: &MagnitudeBet, log_ratio: f64, level: f64) -> [f64; 2] {
+    fn factors(bet: &MagnitudeBet, log_ratio: f64) -> [f64; 2] {
         let mut next = bet.clone();
-        next.observe(log_ratio, level);
+        next.observe(log_ratio);
         let now = [next.positive.log_wealth, next.negative.log_wealth];
         [libm::exp(now[0] - bet.positive.log_wealth), libm::exp(now[1] - bet.negative.log_wealth)]
     }
 
     #[test]
-    fn the_mean_of_a_factor_is_1_whatever_the_size_and_the_level() {
-        for (i, bet) in states().enumerate() {
-            let level = LEVELS[i % LEVELS.len()];
+    fn the_mean_of_a_factor_is_1_whatever_the_size() {
+        for bet in states() {
             for size in sizes() {
-                let (one, other) = (factors(&bet, size, level), factors(&bet, -size, level));
+                let (one, other) = (factors(&bet, size), factors(&bet, -size));
                 for gambler in 0..2 {
                     let sum = one[gambler] + other[gambler];
-                    assert!(sum <= 2.0 && sum > 2.0 - 1e-11, "{sum} at {size} and {level}");
+                    assert!(sum <= 2.0 && sum > 2.0 - 1e-11, "{sum} at {size}");
                 }
             }
         }
@@ -424,12 +299,12 @@ mod tests {
 
     #[test]
     fn no_pair_costs_more_than_an_unknown_one() {
-        for (i, bet) in states().enumerate() {
+        for bet in states() {
             let mut unknown = bet.clone();
             unknown.observe_unknown();
             let factor = libm::exp(unknown.positive.log_wealth - bet.positive.log_wealth);
             for size in sizes() {
-                let [positive, negative] = factors(&bet, -size, LEVELS[i % LEVELS.len()]);
+                let [positive, negative] = factors(&bet, -size);
                 assert!(factor < positive && factor < negative, "{positive} and {negative} at {size}");
             }
         }
@@ -448,34 +323,6 @@ mod tests {
         let (shift, nu) = (SHIFTS[SHIFTS.len() - 1], 5.0);
         let at_most = ((libm::sqrt(nu + shift * shift) + shift).powi(2) / nu).powi(3);
         assert!(at_most < GREATEST_ODDS && at_most > 0.999 * GREATEST_ODDS, "{at_most}");
-    }
-
-    #[test]
-    fn levels_are_classified_by_the_quarters_of_the_last_ones() {
-        let mut levels = LevelHistory::default();
-        for level in 0..100 {
-            let class = levels.push(f64::from(level));
-            assert_eq!(class, (level >= 4).then_some(Class::High), "the {level}th");
-        }
-        let class = |level: f64| levels.clone().push(level);
-        let [low, middle, high] = [Class::Low, Class::Middle, Class::High].map(Some);
-        assert_eq!([-1.0, 22.0, 28.0, 72.0, 78.0, 1e9].map(class), [low, low, middle, middle, high, high]);
-        assert_eq!([f64::NAN, f64::INFINITY, f64::NEG_INFINITY].map(class), [None; 3]);
-        // The machine has become slower for good.
-        for _ in 0..LevelHistory::KEPT {
-            levels.push(200.0);
-        }
-        assert_eq!([200.0, 199.0, 201.0].map(|level| levels.push(level)), [middle, low, high]);
-        assert_eq!(levels.kept.len(), LevelHistory::KEPT);
-    }
-
-    #[test]
-    fn the_borrowed_likelihood_is_the_power_that_is_documented() {
-        let mut densities = Densities { whole: vec![0.0, 1e-30, 0.3, 700.0], borrowed: vec![1.0; 4] };
-        densities.find_borrowed();
-        for (whole, borrowed) in densities.whole.iter().zip(&densities.borrowed) {
-            assert!((libm::pow(*whole, BORROWED) - borrowed).abs() <= 1e-15 * borrowed);
-        }
     }
 
     #[test]

@@ -27,21 +27,18 @@ const SOONEST: [f64; 2] = [2.42e-4, 3.75e-4];
 /// ```
 ///
 /// where the latter is that of [`log_e_holds`](crate::log_e_holds) at a rate of ½. The bet on magnitudes learns from
-/// the pairs so far how wide the noise is, how heavy its tails are, and how far it is shifted. It learns so for pairs
-/// at a low, an ordinary and a high level, because other work on the machine raises the level and hides who is faster
-/// ([`OrderJudge::observe_at`]). A verdict falls at the first pair at which e is at least 1/error of its direction and
-/// most of the pairs so far agree with it; it latches.
+/// the pairs so far how wide the noise is, how heavy its tails are, and how far it is shifted. A verdict falls at the
+/// first pair at which e is at least 1/error of its direction and most of the pairs so far agree with it; it latches.
 ///
 /// # Guarantee
 ///
 /// Where the two do not differ and a coin decides for each pair which is measured first, a log-ratio is as likely as
-/// its opposite, given its size, the pair's level and all that went before. Then the chance that the verdict is ever
-/// *faster* is at most `error_faster`, and ever *slower*, `error_slower`, whatever the noise, its drift and its
-/// dependence: nothing is assumed of how log-ratios are distributed. For, given the size and the level, each sign is a
-/// fair coin, and how much of the wealth is put on either side was settled before it fell. So the wealth is a
-/// non-negative martingale that starts at 1, and ever reaches 1/ε with a chance of at most ε (Ville's inequality); a
-/// mixture of two such is one too. The source of the bet, `magnitude.rs`, has the proof in full and where it comes
-/// from.
+/// its opposite, given its size and all that went before. Then the chance that the verdict is ever *faster* is at most
+/// `error_faster`, and ever *slower*, `error_slower`, whatever the noise, its drift and its dependence: nothing is
+/// assumed of how log-ratios are distributed. For, given the size, each sign is a fair coin, and how much of the wealth
+/// is put on either side was settled before it fell. So the wealth is a non-negative martingale that starts at 1, and
+/// ever reaches 1/ε with a chance of at most ε (Ville's inequality); a mixture of two such is one too. The source of
+/// the bet, `magnitude.rs`, has the proof in full and where it comes from.
 ///
 /// What is rejected is that a log-ratio is as likely as its opposite. That the winner "wins more often" is as certain
 /// only where [`OrderJudge::sign_alone`] is true; otherwise most of the pairs seen agree with the verdict, and no more
@@ -57,7 +54,7 @@ const SOONEST: [f64; 2] = [2.42e-4, 3.75e-4];
 ///
 /// # Cost
 ///
-/// Some 12 µs a pair and 95 kB, or 4 µs and 55 kB if levels are unknown.
+/// Some 4 µs a pair, and 37 kB.
 ///
 /// ```
 /// use ascertain_stats::{OrderJudge, Tally, Verdict};
@@ -111,18 +108,7 @@ impl OrderJudge {
 
     /// Takes in `ln(reference's time / candidate's time)` of a pair: 0 is a tie, NaN an unknown pair. The verdict so
     /// far.
-    ///
-    /// The level of the pair counts as unknown. [`OrderJudge::observe_at`] usually needs fewer pairs.
     pub fn observe(&mut self, log_ratio: f64) -> Option<Verdict> {
-        self.observe_at(log_ratio, f64::NAN)
-    }
-
-    /// Takes in `ln(reference's time / candidate's time)` of a pair and its level,
-    /// `ln(reference's time · candidate's time)`. The verdict so far.
-    ///
-    /// A log-ratio of 0 is a tie, NaN an unknown pair. A level that is not finite is unknown. The guarantee needs a
-    /// level that stays the same when the two times change places.
-    pub fn observe_at(&mut self, log_ratio: f64, level: f64) -> Option<Verdict> {
         if log_ratio.is_nan() {
             return self.observe_unknown();
         }
@@ -130,7 +116,7 @@ impl OrderJudge {
             self.ties += 1;
             return self.verdict();
         }
-        self.magnitudes.observe(log_ratio, level);
+        self.magnitudes.observe(log_ratio);
         self.tally.add(log_ratio > 0.0);
         match self.decision {
             None => self.decide(),

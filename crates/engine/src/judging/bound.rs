@@ -30,8 +30,6 @@ pub(crate) struct Seen {
     pub tie: bool,
     /// The first ratio or difference.
     pub statistic: Option<Bounds>,
-    /// `ln` of the product of the first two values that are compared, which is the same for either order of the two.
-    pub level: f64,
     /// What a predicate on one metric saw of it.
     pub value: Option<Bounds>,
     /// The predicates' conditions that were false, by bit, as far as there are bits.
@@ -135,8 +133,7 @@ impl BoundTests {
     /// # Errors
     /// When a value to compare is missing, or is zero or below where a ratio is asked for.
     pub fn evaluate(&self, trial: &TrialValues) -> Result<Seen, TargetError> {
-        let mut seen =
-            Seen { success: Some(true), tie: false, statistic: None, level: f64::NAN, value: None, broken: 0 };
+        let mut seen = Seen { success: Some(true), tie: false, statistic: None, value: None, broken: 0 };
         let mut bit = 1_u64;
         for test in &self.tests {
             match test {
@@ -145,10 +142,7 @@ impl BoundTests {
                     let value = statistic(scale, better, candidate, baseline)?;
                     seen.success = and(seen.success, value.keeps_to(bound));
                     seen.tie |= candidate == baseline && candidate != Bounds::UNKNOWN;
-                    if seen.statistic.is_none() {
-                        seen.statistic = Some(value);
-                        seen.level = level(candidate, baseline);
-                    }
+                    seen.statistic = seen.statistic.or(Some(value));
                 }
                 BoundTest::Predicate { slot, predicate, exit, is_timed } => {
                     let values = trial.of(*slot);
@@ -195,11 +189,6 @@ fn statistic(scale: Comparing, better: Better, candidate: Bounds, baseline: Boun
         let (candidate, baseline) = (candidate.high, baseline.high);
         TargetError::Failed(format!("a ratio of {candidate} and {baseline} says nothing; claim a difference instead"))
     })
-}
-
-/// `ln` of the product of two values, as far as they were seen. Not finite if one of them is not above zero.
-fn level(candidate: Bounds, baseline: Bounds) -> f64 {
-    candidate.low.ln() + baseline.low.ln()
 }
 
 /// A ratio that says no more than who is better, of which one may be zero: two zeros are as good as each other, and
@@ -290,19 +279,6 @@ mod tests {
         assert_eq!((seen(less, more).tie, seen(less, more).success), (false, Some(true)));
         assert_eq!((seen(more, less).tie, seen(more, less).success), (false, Some(false)));
         assert!(seen(more, more).tie);
-    }
-
-    /// A level that told who won would bring false verdicts about.
-    #[test]
-    fn the_level_is_the_same_for_either_order_of_two() {
-        let (stopped, took) = (Bounds::above(40.0), Bounds::exact(15.0));
-        let level = |values| at_least(1.0, 0, Effect::Ratio, values).unwrap().level;
-        assert_eq!(level([took, took]), 225.0_f64.ln());
-        assert!((level([stopped, took]) - 600.0_f64.ln()).abs() < 1e-12, "as far as it was seen");
-        for other in [stopped, Bounds::CUT_OFF, Bounds::UNKNOWN, Bounds::exact(0.1)] {
-            assert_eq!(level([other, took]).to_bits(), level([took, other]).to_bits(), "{other:?}");
-        }
-        assert!(!level([Bounds::CUT_OFF, took]).is_finite(), "unknown");
     }
 
     /// A time-out is above its limit, and no more is known.

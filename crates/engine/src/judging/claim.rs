@@ -226,7 +226,7 @@ impl ClaimJudge {
         }
         self.diagnostics.end_trial(self.tests.candidate_is_last(trial));
         if !is_tie {
-            self.judge(success, seen);
+            self.judge(success, seen.statistic);
         }
         if self.look_is_due() {
             self.look();
@@ -246,7 +246,7 @@ impl ClaimJudge {
         }
     }
 
-    fn judge(&mut self, success: Option<bool>, seen: &Seen) {
+    fn judge(&mut self, success: Option<bool>, ratio: Option<Bounds>) {
         match success {
             Some(success) => self.unseen.known.add(success),
             None => self.unseen.unknown += 1,
@@ -254,7 +254,7 @@ impl ClaimJudge {
         if self.unseen.trials() < self.claim.look_every {
             return;
         }
-        let answer = self.rule.observe(std::mem::take(&mut self.unseen), seen.statistic, seen.level);
+        let answer = self.rule.observe(std::mem::take(&mut self.unseen), ratio);
         if let (Some(answer), None) = (answer, self.answer) {
             self.decide(answer);
             self.look();

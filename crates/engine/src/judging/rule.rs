@@ -73,15 +73,15 @@ impl Rule {
         })
     }
 
-    /// Takes in outcomes that are looked at together, and the ratio and the level if they are of one pair. The answer,
-    /// once they give one.
-    pub fn observe(&mut self, outcomes: Outcomes, ratio: Option<Bounds>, level: f64) -> Option<Answer> {
+    /// Takes in outcomes that are looked at together, and the ratio if it is of one pair. The answer, once they give
+    /// one.
+    pub fn observe(&mut self, outcomes: Outcomes, ratio: Option<Bounds>) -> Option<Answer> {
         let Outcomes { known, unknown } = outcomes;
         let verdict = match self {
             Rule::Rate(judge) => observe(judge, outcomes),
             Rule::Margin(judge) => observe(judge, outcomes),
             Rule::Order(judge) if unknown > 0 => judge.observe_unknown(),
-            Rule::Order(judge) => judge.observe_at(ratio.map_or(0.0, log_ratio), level),
+            Rule::Order(judge) => judge.observe(ratio.map_or(0.0, log_ratio)),
             Rule::OrderWithin(..) => None,
             Rule::Exact if unknown > 0 => None,
             Rule::Exact if known.failures() == 0 => Some(stats::Verdict::Holds),

@@ -24,14 +24,12 @@ fn log_ratios() -> impl Strategy<Value = Vec<f64>> {
 /// What a gambler on positive signs makes of log-ratios: by the textbook's densities, and nothing shared between them.
 struct Naive {
     components: Vec<Component>,
-    levels: Vec<f64>,
     log_wealth: f64,
 }
 
 struct Component {
     prior: f64,
-    /// For pairs at a low, an ordinary and a high level.
-    weights: [f64; 3],
+    weight: f64,
     density: Box<dyn Fn(f64) -> f64>,
 }
 
@@ -59,50 +57,18 @@ impl Naive {
             }
         }
         let all: f64 = components.iter().map(|(prior, _)| prior).sum();
-        let component = |(prior, density)| Component { prior: prior / all, weights: [prior / all; 3], density };
-        let components = components.into_iter().map(component).collect();
-        Naive { components, levels: Vec::new(), log_wealth: 0.0 }
+        let component = |(prior, density)| Component { prior: prior / all, weight: prior / all, density };
+        Naive { components: components.into_iter().map(component).collect(), log_wealth: 0.0 }
     }
 
-    /// The class of a pair's level among the last 129, this one included; none for an unknown level and the first four.
-    fn class(&mut self, level: f64) -> Option<usize> {
-        if level.is_nan() {
-            return None;
-        }
-        self.levels.push(level);
-        if self.levels.len() <= 4 {
-            return None;
-        }
-        let last = &self.levels[self.levels.len().saturating_sub(129)..];
-        let share = |is_counted: &dyn Fn(f64) -> bool| {
-            last.iter().filter(|&&other| is_counted(other)).count() as f64 / last.len() as f64
-        };
-        let rank = share(&|other| other < level) + share(&|other| other == level) / 2.0;
-        Some(usize::from(rank >= 0.25) + usize::from(rank > 0.75))
-    }
-
-    fn observe(&mut self, log_ratio: f64, level: f64) {
-        let class = self.class(level);
+    fn observe(&mut self, log_ratio: f64) {
         let greatest = 3.5 * 1e-4 * 1.9_f64.powi(15);
         let d = log_ratio.clamp(-greatest, greatest);
-        for learning in 0..3 {
-            let power = match class {
-                _ if learning == class.unwrap_or(1) => 1.0,
-                Some(_) => 0.25,
-                // Until the fifth level is known, the classes are one.
-                None if self.levels.len() <= 4 => 1.0,
-                None => continue,
-            };
-            let predicted = |d: f64| -> f64 {
-                self.components.iter().map(|c| c.weights[learning] * (c.density)(d).powf(power)).sum()
-            };
-            let (actual, opposite) = (predicted(d), predicted(-d));
-            if learning == class.unwrap_or(1) {
-                self.log_wealth += (2.0 * actual / (actual + opposite)).ln();
-            }
-            for Component { prior, weights, density } in &mut self.components {
-                weights[learning] = 0.997 * weights[learning] * density(d).powf(power) / actual + 0.003 * *prior;
-            }
+        let predicted = |d: f64| self.components.iter().map(|c| c.weight * (c.density)(d)).sum::<f64>();
+        let (actual, opposite) = (predicted(d), predicted(-d));
+        self.log_wealth += (2.0 * actual / (actual + opposite)).ln();
+        for Component { prior, weight, density } in &mut self.components {
+            *weight = 0.997 * *weight * density(d) / actual + 0.003 * *prior;
         }
     }
 
@@ -116,13 +82,11 @@ fn evidence_is_the_textbooks_and_never_above_it() {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
     for (effect, width) in [(0.05, 0.07), (0.001, 0.002), (0.0, 1.0), (3.0, 0.2)] {
         let (mut judge, mut faster, mut slower) = (judge(), Naive::new(), Naive::new());
-        for pair in 0..40 {
+        for _ in 0..40 {
             let log_ratio = effect + width * (rng.random::<f64>() - 0.5) / rng.random::<f64>();
-            // Some are equal, and some are unknown.
-            let level = if pair % 7 == 0 { f64::NAN } else { f64::from(rng.random_range(0..20)) };
-            judge.observe_at(log_ratio, level);
-            faster.observe(log_ratio, level);
-            slower.observe(-log_ratio, level);
+            judge.observe(log_ratio);
+            faster.observe(log_ratio);
+            slower.observe(-log_ratio);
             let exact = faster.log_e(log_e_holds(judge.tally(), 0.5));
             assert!(judge.log_e_holds() < exact && exact - judge.log_e_holds() < 1e-9, "{exact} {judge:?}");
             let exact = slower.log_e(log_e_refuted(judge.tally(), 0.5));
@@ -185,39 +149,6 @@ proptest! {
             last = now;
         }
     }
-}
-
-/// Times differ by as much in all pairs. Only in the quarter of the pairs with the lowest times does the sign tell which
-/// of the two is faster.
-#[test]
-fn levels_tell_which_pairs_are_disturbed() {
-    let (mut with_levels, mut without_levels) = (0, 0);
-    for seed in 0..5 {
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let pairs: Vec<(f64, f64)> = (0..10_000)
-            .map(|_| {
-                let is_quiet = rng.random_bool(0.25);
-                let size = rng.random_range(0.01..0.1);
-                let log_ratio = if rng.random_bool(if is_quiet { 0.95 } else { 0.5 }) { size } else { -size };
-                (log_ratio, rng.random_range(0.0..0.5) + if is_quiet { 0.0 } else { 0.5 })
-            })
-            .collect();
-        let (mut with, mut without) = (judge(), judge());
-        with_levels += pairs.iter().position(|&(d, level)| with.observe_at(d, level).is_some()).unwrap();
-        without_levels += pairs.iter().position(|&(d, _)| without.observe(d).is_some()).unwrap();
-    }
-    assert!(2 * with_levels < without_levels, "{with_levels} and {without_levels}");
-}
-
-#[test]
-fn levels_that_are_all_alike_change_nothing() {
-    let (mut with, mut without) = (judge(), judge());
-    for pair in 0..30 {
-        let log_ratio = if pair % 4 == 0 { -0.02 } else { 0.05 };
-        with.observe_at(log_ratio, 1.0);
-        without.observe(log_ratio);
-    }
-    assert_eq!(with.log_e_holds(), without.log_e_holds());
 }
 
 #[test]

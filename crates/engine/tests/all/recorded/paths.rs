@@ -41,11 +41,7 @@ fn assert_path(path: &ClaimPath, result: &ClaimResult, rates: Option<(f64, f64)>
         if counted.is_multiple_of(look_every) {
             let is_decided = match rates {
                 Some(rates) => log_e_holds(tally, rates.0).max(log_e_refuted(tally, rates.1)) >= threshold,
-                None => {
-                    // The baseline always takes 2 ns.
-                    let ratio = path.statistics[index];
-                    order.observe_at(ratio.ln(), (2.0 / ratio).ln() + 2.0_f64.ln()).is_some()
-                }
+                None => order.observe(path.statistics[index].ln()).is_some(),
             };
             let log_e = match rates {
                 Some(rates) => (log_e_holds(tally, rates.0), log_e_refuted(tally, rates.1)),
