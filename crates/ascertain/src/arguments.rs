@@ -34,10 +34,10 @@ pub fn count(text: &str) -> Result<u64, String> {
 pub fn label(text: &str) -> Result<String, String> {
     const LONGEST: usize = 100;
     match text.trim() {
-        "" => Err("a label has at least one character".into()),
+        "" => Err("a label needs at least one character".into()),
         "latest" => Err(format!("`{text}` stands for the latest run; choose another label")),
-        label if label.contains(char::is_control) => Err("a label has no line breaks or control characters".into()),
-        label if label.chars().count() > LONGEST => Err(format!("a label has at most {LONGEST} characters")),
+        label if label.contains(char::is_control) => Err("a label can't have line breaks or control characters".into()),
+        label if label.chars().count() > LONGEST => Err(format!("a label can have at most {LONGEST} characters")),
         label => Ok(label.to_string()),
     }
 }

@@ -21,9 +21,9 @@ const MAX_TIME: Duration = Duration::from_secs(30);
 const LONGEST_TIME: Duration = Duration::from_secs(300);
 /// The margin of a gate, unless another one is given: a build that changed nothing passes.
 pub const GATE_MARGIN: f64 = 0.03;
-/// The half width of a ratio's interval, relative to its middle, that a comparison goes on for after its answer.
+/// Half width of a ratio's interval, relative to its middle, that a comparison aims at after its answer.
 pub const PRECISION: f64 = 0.1;
-/// The time, from the start of the run, that a comparison goes on for a narrow interval.
+/// Longest time, from the start of the run, that a comparison spends on a narrower interval.
 pub const PRECISION_TIME: Duration = Duration::from_secs(3);
 /// One command alone has nothing to be compared with: this many observations describe it.
 const ALONE_TRIALS: u64 = 30;
@@ -34,9 +34,9 @@ const ALONE_TRIALS: u64 = 30;
 pub struct Compare {
     /// The commands; its `id` is [`USE_CASE`].
     pub commands: CommandSet,
-    /// What they are compared by: one of [`command::metrics`] but the exit code, `wall` as a rule, or one of
-    /// [`command::counters`], which are observed then, or the name of a [printed](CommandSet::printed) one. The others
-    /// of those that are observed are beside it.
+    /// The metric to compare: one of [`command::metrics`] except the exit code, `wall` as a rule, or one of
+    /// [`command::counters`], which are then observed, or the name of a [printed](CommandSet::printed) one. The table
+    /// also shows the other observed metrics.
     pub metric: String,
     /// Take exactly so many trials, whatever is decided.
     pub runs: Option<u64>,
@@ -47,7 +47,7 @@ pub struct Compare {
     /// Answer from the ratio's interval: faster or slower beyond this margin, same inside. `Some(0.0)` is no margin.
     /// `None`: [`GATE_MARGIN`] with a gate, and no margin without one.
     pub margin: Option<f64>,
-    /// Go on until each ratio is known to this share of it, which is half of its interval. `None`: to [`PRECISION`], but
+    /// Go on until half of each ratio's interval is at most this share of the ratio. `None`: until [`PRECISION`], but
     /// for no longer than [`PRECISION_TIME`].
     pub precision: Option<f64>,
     /// End with the first answer, however wide the ratio's interval is.
@@ -112,7 +112,7 @@ impl Compare {
         let printed = set.printed.iter().find(|printed| printed.name == self.metric);
         if table.arms.len() > 1 && printed.is_some_and(|printed| printed.better.is_none()) {
             return refused(format!(
-                "which way is `{}` better? Give --better higher or --better lower, or a --unit that implies it",
+                "`{}` has no direction; give --better higher or --better lower, or a --unit that implies it",
                 self.metric
             ));
         }
@@ -124,11 +124,11 @@ impl Compare {
             ),
             (
                 self.margin.is_some_and(|margin| margin > 0.0),
-                "--margin is that of a ratio, which needs a second command",
+                "--margin limits a ratio: give a second command, or leave out --margin",
             ),
             (
                 metric != WALL && printed.is_none(),
-                "--metric is what commands are compared by, which needs a second one",
+                "--metric compares commands: give a second command, or leave out --metric",
             ),
         ];
         if let Some((_, reason)) = needs_another.iter().find(|(is_asked, _)| *is_asked && table.arms.len() < 2) {

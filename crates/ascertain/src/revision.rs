@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ascertain_engine::evidence::Revision;
 
-/// A repository whose tracked files take git longer than this is recorded without `dirty`.
+/// Time limit of a git command. If `git status` takes longer, the revision is recorded without `dirty`.
 const LONGEST_WAIT: Duration = Duration::from_secs(if cfg!(test) { 600 } else { 2 });
 
 /// The revision of a folder; `None` if it is in no repository, or there is no git.

@@ -25,8 +25,8 @@ pub struct Slo {
     pub command: CommandSet,
     /// The share, in (0, 1).
     pub at_least: f64,
-    /// What a success is: comparisons of `wall`, `user`, `system`, `memory_peak`, `exit` or a
-    /// [printed](CommandSet::printed) metric, such as `wall <= 200 ms`. Unless they speak of the exit, it is 0.
+    /// The conditions of a success: comparisons of `wall`, `user`, `system`, `memory_peak`, `exit` or a
+    /// [printed](CommandSet::printed) metric, such as `wall <= 200 ms`. Unless one tests `exit`, it must be 0.
     pub require: Vec<String>,
     /// Spread the fewest trials that can decide over that long.
     pub spread: Option<Duration>,

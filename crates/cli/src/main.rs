@@ -79,7 +79,7 @@ fn with_suggestions(mut error: clap::Error) -> clap::Error {
         ErrorKind::UnknownArgument if usage.contains(" -- ") => vec!["put `--` before the command".into()],
         // Commands as hyperfine takes them, behind no subcommand.
         ErrorKind::InvalidSubcommand if is_root && subcommand.contains(' ') => {
-            vec!["`ascertain compare` takes commands to compare".into()]
+            vec!["`ascertain compare` compares commands".into()]
         }
         ErrorKind::InvalidSubcommand if is_root => suggestions::for_name(&subcommand, &cli),
         _ => Vec::new(),

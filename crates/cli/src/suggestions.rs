@@ -48,7 +48,7 @@ const SUGGESTIONS: &[Suggestion] = &[
     Suggestion {
         names: &["diff", "--baseline", "--compare", "--load-baseline"],
         instead: "ascertain history compare RUN1 RUN2",
-        effect: "lays two runs side by side",
+        effect: "shows two runs side by side",
     },
     Suggestion {
         names: &["--against", "--baseline"],
@@ -58,7 +58,7 @@ const SUGGESTIONS: &[Suggestion] = &[
     Suggestion {
         names: &["--baseline", "--load-baseline"],
         instead: "cargo bench --bench BENCH -- --baseline NAME",
-        effect: "lays a bench of your own functions beside a saved run",
+        effect: "shows a bench of your own functions beside a saved run",
     },
     Suggestion {
         names: &["--save-baseline"],
@@ -91,7 +91,7 @@ const SUGGESTIONS: &[Suggestion] = &[
     Suggestion {
         names: &["--alpha", "--confidence", "--confidence-level", "--significance-level"],
         instead: "--error 0.05",
-        effect: "allows wrong verdicts with this chance",
+        effect: "sets the chance of a wrong verdict",
     },
     Suggestion {
         names: &["--benchtime", "--duration", "--max-duration", "--measurement-time"],

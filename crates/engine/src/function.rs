@@ -77,7 +77,7 @@ struct Input {
 /// A function with what makes its inputs. What changes is inside of it, so that a group of a longer life may stand
 /// beside one of a shorter. Several sessions may share it: they take turns.
 trait Call {
-    /// Calls it so many times, and returns the time in nanoseconds.
+    /// Calls the function `iterations` times, and returns the time in nanoseconds.
     fn time(&self, iterations: u64) -> u64;
 
     /// Calls it once, and returns what it allocated.
@@ -368,7 +368,7 @@ fn counts() -> [Metric; 2] {
     ]
 }
 
-/// In so many trials each function is called once more, and its allocations are counted. Most functions allocate the
+/// Number of trials in which each function is called once more to count its allocations. Most functions allocate the
 /// same in each call, and three calls show which do not.
 #[cfg(feature = "allocations")]
 const COUNTED_TRIALS: u64 = 3;

@@ -276,10 +276,10 @@ pub struct ClaimResult {
     pub ratio_low: Option<f64>,
     /// The upper end of its interval: wrong with a chance of at most the claim's error, for an order half of it.
     pub ratio_high: Option<f64>,
-    /// The least of the trials' own ratios or differences.
+    /// The smallest ratio or difference of a single trial.
     #[serde(default)]
     pub ratio_min: Option<f64>,
-    /// The greatest of them.
+    /// The largest ratio or difference of a single trial.
     #[serde(default)]
     pub ratio_max: Option<f64>,
     /// Of an undecided comparison: if there is a difference, it is below this share, which follows from the ratio's

@@ -235,8 +235,8 @@ pub(crate) fn size(claim: &ClaimResult, measure: &Measure) -> Option<Figure> {
         () if claim.has_lost_interval(false) => clause::NOT_ALIKE.into(),
         () if is_known => in_words(claim.ratio_low, claim.ratio_high).unwrap_or_else(|| figure.range.clone()),
         // Two time-outs, or zeros on either side.
-        () if claim.ratio_low == Some(0.0) && Amount::of(measure).is_some() => "open: zeros or time-outs".into(),
-        () if claim.ratio_low == Some(0.0) => "open: time-outs".into(),
+        () if claim.ratio_low == Some(0.0) && Amount::of(measure).is_some() => "no interval: zeros or time-outs".into(),
+        () if claim.ratio_low == Some(0.0) => "no interval: time-outs".into(),
         () => String::new(),
     };
     let pairs = match between(claim.ratio_min, claim.ratio_max) {

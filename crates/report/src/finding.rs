@@ -145,7 +145,7 @@ fn all<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Option<String> {
 pub(crate) fn unlike(sign: &Unlike) -> String {
     let percent = |share: &f64| share * 100.0;
     match sign {
-        Unlike::NoneFits { of } => format!("it changed during the run: no one {} fits all trials", estimated(*of)),
+        Unlike::NoneFits { of } => format!("it changed during the run: no single {} fits all trials", estimated(*of)),
         Unlike::Left { of } => {
             format!("it changed during the run: the {} left the interval that earlier trials allow", estimated(*of))
         }

@@ -62,9 +62,9 @@ pub fn explained(outcome: &Outcome) -> Vec<String> {
 const COIN: &str = "In each trial chance drew the order. If neither were faster, each pair would be won like a coin \
                     that is tossed, whatever the machine does meanwhile: so the chance of a wrong answer is exact, \
                     however often one looks. “Faster” means: wins more often than it loses.";
-const MAGNITUDES: &str = "“Judged by who won and by how much” bets more on pairs whose difference has come to mean \
-                          something. The chance of a wrong answer is as exact; what it shows is that the two differ, \
-                          and which way.";
+const MAGNITUDES: &str = "The sizes of the differences count too: pairs whose difference has come to mean something \
+                          count more. The chance of an answer if the two do not differ is as exact. The direction is \
+                          that of the majority of the pairs.";
 const INTERVAL: &str = "With a margin the answer is read from the ratio's interval. That takes trials to be alike, \
                         and is not exact by randomisation; without --margin an answer is.";
 const RATE: &str = "A rate is that of the trials that were measured, on this machine and at this time: its verdict \
@@ -95,8 +95,8 @@ pub fn undiagnosed(claims: &[ClaimResult]) -> Option<String> {
     let most = pairs.map(|claim| claim.trials).max()?;
     let pairs = if most == 1 { "pair is" } else { "pairs are" };
     Some(format!(
-        "{most} {pairs} too few to see whether a state that lasts, such as a slow core, belonged to one side alone; \
-         --min-runs 40 takes enough."
+        "{most} {pairs} too few to check for lasting disturbances, such as a slow core that only one side had: add \
+         --min-runs 40."
     ))
 }
 

@@ -39,9 +39,9 @@ impl<A> CountingAllocator<A> {
 /// The allocations of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allocations {
-    /// How often memory was requested: new, or more or less in the place of what there was.
+    /// Number of requests: allocations and reallocations.
     pub allocations: u64,
-    /// How much was requested. Memory that was resized counts with the bytes it grew by.
+    /// Number of requested bytes. A reallocation counts with the bytes that it adds.
     pub bytes: u64,
 }
 

@@ -72,7 +72,7 @@ fn wanted<'a>(groups: impl IntoIterator<Item = Group<'a>>, options: &Options) ->
         if let Some(reference) = missing.filter(|_| !options.all_pairs) {
             let name = format!("{id}/{reference}");
             return refused(format!(
-                "the filters leave out `{}`, the reference of its group: add it to them, or choose another with \
+                "the filters leave out `{}`, the reference of its group: add it to the filters, or choose another with \
                  --reference NAME",
                 escape_controls(&name)
             ));
@@ -102,9 +102,9 @@ pub enum Pairs {
     All,
 }
 
-/// Functions of a group to be compared, at each input with the first one there or with all others; without another
-/// there they are described. `max_time` is for each input, and `precision_time` for each function there, up to half of
-/// all the time: answers come first.
+/// The plan that compares the functions of a group: at each input with the first one there, or each with every other.
+/// A function that is alone at its input is only described. `max_time` is per input. `precision_time` is per function,
+/// and in sum at most half of the total time, so that answers come first.
 #[must_use]
 pub fn plan(group: &Group, pairs: Pairs, config: &Config) -> Plan {
     let id = &group.spec().id;
@@ -315,9 +315,8 @@ impl<'o> Bench<'o> {
     fn shared_error(&self, outcome: &Outcome) -> Option<String> {
         let (pairs, error) = (outcome.claims.len(), self.options.config.error);
         let each = odds(error / pairs as f64);
-        (self.options.all_pairs && pairs > 1).then(|| {
-            format!("{pairs} pairs share the error of {error}: each answer is wrong with a chance of at most {each}.")
-        })
+        (self.options.all_pairs && pairs > 1)
+            .then(|| format!("{pairs} pairs share the error of {error}. Each answer: error at most {each}."))
     }
 
     /// Prints what is said once: threats, where the evidence is, and what to do with it.

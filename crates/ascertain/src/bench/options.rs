@@ -24,7 +24,7 @@ without one, all are measured.
 
       --exact           a FILTER is the whole of it
       --skip FILTER     leave out what this filter fits
-      --reference NAME  hold the others of its group against this function, instead of the first
+      --reference NAME  compare the other functions of its group with this one instead of the first
       --all-pairs       compare every function with every other; the pairs share the error of the group
       --baseline NAME   lay the results beside those recorded under that name: medians, and no verdict, since nothing
                         pairs one run with another
@@ -33,7 +33,7 @@ without one, all are measured.
                         need the feature `recorded` of `ascertain`
       --margin M        faster or slower beyond this, same inside; 0 counts wins [default: 1%]
       --error E         the chance that any answer for a group is wrong [default: 0.001]
-      --precision P     measure until the interval of each ratio and of each median is at most ± this share of it
+      --precision P     measure until the intervals of all ratios and medians are at most this wide: 1% is ±1 %
                         [default: 1%, but for no longer than half a second for each function]
       --quick           stop at the answers, even if the intervals are wide
       --max-time TIME   for each input of a group: no new trial after that long [default: 10s]
@@ -209,7 +209,7 @@ impl Options {
         let config = &mut options.config;
         match config.precision {
             Some(_) if is_quick => {
-                return Err("--quick stops at the answers, and --precision goes on: leave one of them out".into());
+                return Err("--quick and --precision exclude each other; leave one of them out".into());
             }
             None if !is_quick => (config.precision, config.precision_time) = (Some(PRECISION), Some(PRECISION_TIME)),
             _ => {}

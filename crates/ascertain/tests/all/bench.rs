@@ -88,7 +88,7 @@ fn a_filter_that_leaves_out_the_reference_is_an_error() {
     for filters in [&["last/sorted"][..], &["last/sorted", "consumed"], &["last", "--skip", "maximum"]] {
         let ran = bench(state.path(), &[&["--bench"], filters].concat());
         assert_eq!((ran.code, &*ran.stdout), (Some(2), ""), "{filters:?}: {}", ran.stderr);
-        let error = "error: the filters leave out `last/maximum (numbers=10)`, the reference of its group: add it to them, \
+        let error = "error: the filters leave out `last/maximum (numbers=10)`, the reference of its group: add it to the filters, \
                      or choose another with --reference NAME\n";
         assert_eq!(ran.stderr, error, "{filters:?}");
     }
@@ -154,7 +154,7 @@ fn all_pairs_share_the_error() {
     }
     let text = measured(state.path(), &arguments).stdout;
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let said = "3 pairs share the error of 0.001: each answer is wrong with a chance of at most 1 in 3,000.";
+    let said = "3 pairs share the error of 0.001. Each answer: error at most 1 in 3,000.";
     assert!(words.contains(said), "{text}");
     assert!(!measured(state.path(), &["--no-evidence", "calls", "--all-pairs"]).stdout.contains("share"), "one pair");
 }

@@ -21,7 +21,7 @@ const AT_REST: Duration = Duration::from_secs(60 * 60);
 const EXAMPLES: &str = "\
 Examples:
   ascertain clean
-      Remove what is left among temporary files and in your zones
+      Remove temporary files and DNS records left by interrupted commands
   ascertain clean --give-up 48h ~/backups
       Also abort transfers in this folder that stopped more than two days ago";
 

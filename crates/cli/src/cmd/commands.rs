@@ -47,8 +47,8 @@ pub struct Starting {
           value_hint = ValueHint::FilePath, help_heading = "Commands")]
     pub input: Input,
     /// Where the output goes: `discard` (to a device that programs do not recognise), `null` (to /dev/null, where some
-    /// programs leave work undone), `pipe` (read and thrown away), `inherit` (shown here, in place of the line of
-    /// progress), or a file (once for all commands, or one for each) [default: discard]
+    /// programs do less work), `pipe` (read and thrown away), `inherit` (shown here instead of the progress line), or a
+    /// file (once for all commands, or one for each) [default: discard]
     #[arg(long, value_name = "WHERE", value_parser = output, value_hint = ValueHint::FilePath,
           help_heading = "Commands")]
     output: Vec<Output>,

@@ -57,9 +57,9 @@ pub struct Args {
     #[arg(short, long, value_name = "CODES", num_args = 0..=1, require_equals = true, value_parser = ignored,
           default_missing_value = "all-non-zero", help_heading = "Commands")]
     ignore_failure: Option<OnFailure>,
-    /// What is compared: `wall`, `user`, `system`, `memory_peak`, a counter such as `page_faults`, or a figure that the
-    /// commands print: `throughput=([0-9.]+) MB/s`, `json:.stats.p99`. More than one: the first is compared, and the
-    /// others, which must be printed ones, stay in the table
+    /// Metric to compare: `wall`, `user`, `system`, `memory_peak`, a counter such as `page_faults`, or a figure that
+    /// commands print: `throughput=([0-9.]+) MB/s`, `json:.stats.p99`. Of several, the first is compared; the others
+    /// must be printed figures, and are shown in the table
     #[arg(long, value_name = "METRIC", default_value = "wall", help_heading = "Judging")]
     metric: Vec<String>,
     #[command(flatten)]
@@ -78,7 +78,7 @@ pub struct Args {
     /// is beyond it, and same if it is inside; 0 for no margin [default: 3% with --fail-if, else 0]
     #[arg(long, value_name = "M", value_parser = margin, help_heading = "Judging")]
     margin: Option<f64>,
-    /// Measure until the interval of each ratio is at most ± this share of it: `1%` [default: 10%, but no longer than 3 s]
+    /// Measure until the interval of each ratio is at most this wide: `1%` is ±1 % [default: 10%, but no longer than 3 s]
     #[arg(long, value_name = "P", value_parser = positive_share, help_heading = "Judging")]
     precision: Option<f64>,
     /// Stop at the first answer, even if the interval of the ratio is wide
@@ -242,7 +242,7 @@ impl Args {
     fn metric(&self) -> anyhow::Result<String> {
         let [first, others @ ..] = self.metric.as_slice() else { bail!("give --metric a metric") };
         if let Some(other) = others.iter().find(|other| !PrintedMetric::describes(other)) {
-            bail!("--metric {other}: commands are compared by {first}, and {other} is in the table anyway");
+            bail!("--metric {other}: commands are compared by {first}, and the table has {other} anyway; leave it out");
         }
         Ok(match PrintedMetric::describes(first) {
             true => PrintedMetric::parse(first)?.name,

@@ -116,7 +116,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = COMPARE_EXAMPLES)]
 struct CompareArgs {
-    /// A run's folder, its name, a beginning or end that only its name has, its label, or `latest`
+    /// A run's folder, its name, a unique beginning or end of its name, its label, or `latest`
     #[arg(value_name = "RUN1")]
     first: PathBuf,
     /// The run to hold against it

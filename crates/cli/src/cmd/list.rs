@@ -23,7 +23,7 @@ const SCHEMA: &str = "ascertain.list/1";
 const EXAMPLES: &str = "\
 Examples:
   ascertain list
-      List all experiments, in a line or two each
+      List all experiments, in one or two lines per experiment
   ascertain list sum
       List the variants and the levels of one experiment";
 

@@ -8,7 +8,7 @@ use ascertain_engine::experiment::{Accepts, Factor, Level};
 /// What stands in braces in command lines.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Parameters {
-    /// A parameter: `{VAR}` in a command is replaced by each of these, comma-separated; `\,` is a comma in one.
+    /// Values of a parameter, separated by commas: each replaces `{VAR}` in the commands; `\,` is a comma in a value.
     /// The table has a column for each parameter, and the best value is printed above it
     #[arg(short = 'L', long, num_args = 2, allow_hyphen_values = true, value_names = ["VAR", "VALUES"],
           help_heading = "Commands")]

@@ -55,7 +55,7 @@ fn of_metric<'g, T>(given: &'g [T], option: &str, index: usize, count: usize) ->
         [one] => Ok(Some(one)),
         each if each.len() == count => Ok(Some(&each[index])),
         each => bail!(
-            "{} times --{option} for {count} printed metrics; give it once for all of them, or once for each",
+            "--{option} is given {} times for {count} printed metrics; give it once for all of them, or once for each",
             each.len()
         ),
     }

@@ -44,7 +44,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Runs: a run's folder, its name, a beginning or end that only its name has, or its label; without one, the latest
+    /// Runs: a run's folder, its name, a unique beginning or end of its name, or its label; without one, the latest
     #[arg(value_name = "RUN")]
     runs: Vec<PathBuf>,
     /// File to write, or `-` for standard output [default: report.html in the run's folder; of several runs:

@@ -33,7 +33,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The run's folder, its name, a beginning or end that only its name has, or its label; without one, the latest of
+    /// The run's folder, its name, a unique beginning or end of its name, or its label; without one, the latest of
     /// this program's
     run: Option<PathBuf>,
     /// Time for the continuation; without it, as much as the run had

@@ -41,12 +41,12 @@ pub struct Args {
     /// when
     #[arg(long, value_name = "TIME", value_parser = bound)]
     within: Option<String>,
-    /// What else a success is: comparisons of wall, user, system, memory_peak, exit or a --metric, such as
+    /// Further conditions of a success: comparisons of wall, user, system, memory_peak, exit or a --metric, such as
     /// `memory_peak <= 50 MB and exit == 3`
     #[arg(long, value_name = "PREDICATE")]
     require: Vec<String>,
     /// A figure that the command prints, for --require: `throughput=([0-9.]+) MB/s`, `json:.stats.p99`. A trial without
-    /// it has failed
+    /// this figure counts as failed
     #[arg(long, value_name = "METRIC")]
     metric: Vec<String>,
     #[command(flatten)]

@@ -7,7 +7,7 @@ use crate::common::{ascertain, command, ran, runs};
 /// Arguments, the exit code, and what the message says.
 const CASES: &[(&[&str], i32, &str)] = &[
     (&["compare", ""], 2, "empty"),
-    (&["sleep 1", "sleep 2"], 2, "`ascertain compare` takes commands to compare"),
+    (&["sleep 1", "sleep 2"], 2, "`ascertain compare` compares commands"),
     (&["compare", "true", "   "], 2, "empty"),
     (&["compare", "true", "no-such-program-anywhere"], 2, "no-such-program-anywhere"),
     (&["compare", "true", "true | false"], 2, "--shell"),

@@ -328,7 +328,7 @@ fn completions_name_subcommands_experiments_and_claims() {
 }
 
 #[test]
-fn slo_and_check_speak_of_what_a_command_prints() {
+fn slo_and_check_judge_printed_figures() {
     let state = tempfile::tempdir().unwrap();
     let slo = |line: &str| {
         let metric = ["--metric", "throughput=([0-9.]+) MB/s", "--require", "throughput >= 100 MB/s"];
@@ -354,5 +354,5 @@ fn slo_and_check_speak_of_what_a_command_prints() {
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("more Holds: `echo 12 MB/s` ") && words.contains("`throughput`"), "{words}");
-    assert!(words.contains("printed no `p99`: no JSON object or list begins a line of its output"), "{words}");
+    assert!(words.contains("printed no `p99`: no line of its output begins with a JSON object or list"), "{words}");
 }

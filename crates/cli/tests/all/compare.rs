@@ -545,7 +545,7 @@ fn a_printed_metric_needs_a_direction_and_the_output() {
         ran.stderr
     };
     let said = refused(&["--metric", "score=(.)"]);
-    assert!(said.contains("which way is `score` better? Give --better higher or --better lower"), "{said}");
+    assert!(said.contains("`score` has no direction; give --better higher or --better lower"), "{said}");
     let said = refused(&["--metric", "([0-9.]+) MB/s"]);
     assert!(said.contains("`([0-9.]+) MB/s` is not a printed metric; write NAME=REGEX"), "{said}");
     let said = refused(&["--metric", "score=([0-9.+) s"]);
@@ -573,7 +573,7 @@ fn a_printed_metric_needs_a_direction_and_the_output() {
 
 /// A column for each parameter, the best level first, and the picture in the terminal and as SVG.
 #[test]
-fn a_scan_says_which_level_is_best_and_draws_it() {
+fn a_scan_names_the_best_level_and_plots_the_metric() {
     let state = tempfile::tempdir().unwrap();
     let scan = ["-P", "n", "0", "1", "-D", "0.5", "-L", "mode", "a,b", "--metric", "rate=([0-9.]+) MB/s"];
     let common = ["compare", "-r", "20", "--plot"];

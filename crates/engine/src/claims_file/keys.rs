@@ -94,7 +94,7 @@ pub(super) const KEYS: &[Key] = {
             "metric",
             Text,
             Comparison,
-            "What is compared; the first of `metrics`, else the experiment's first metric, unless given.",
+            "Metric to compare; by default the first of `metrics`, else the experiment's first metric.",
         ),
         key(
             "metrics",

@@ -62,7 +62,7 @@
 //! | `at_most` | bound | so many times better the candidate is, or less |
 //! | `within` | `[bound, bound]` | from the first to the second, both included |
 //! | `predicate` | string | comparisons `metric op quantity` with `<=`, `<`, `>=`, `>`, `==`, `!=`, joined by `and` |
-//! | `metric` | a metric's name, or `NAME=PATTERN` for a printed one | what is compared; unless given the first of `metrics`, else the first metric, for commands `wall` |
+//! | `metric` | a metric's name, or `NAME=PATTERN` for a printed one | the metric to compare; by default the first of `metrics`, or else the experiment's first metric (for commands `wall`) |
 //! | `metrics` | `{ NAME = PATTERN }` | figures that the commands print |
 //! | `difference` | `true`, `false` | by how much better, not how many times |
 //!

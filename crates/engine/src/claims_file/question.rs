@@ -100,7 +100,7 @@ fn read_metric(fields: &Fields<'_>, spec: &Spec, printed: &[PrintedMetric], note
     };
     if !fields.is_predicate() && printed.iter().any(|metric| metric.name == name && metric.better.is_none()) {
         let message = format!(
-            "which way is `{name}` better? Write metrics = {{ {name} = {{ pattern = …, better = \"higher\" }} }}, or \
+            "`{name}` has no direction; write metrics = {{ {name} = {{ pattern = …, better = \"higher\" }} }}, or \
              \"lower\", or a unit that implies it"
         );
         notes.add(at, message);

@@ -71,7 +71,7 @@ pub enum Error {
     },
     /// The folder has a run, but not its rows.
     #[error(
-        "the run in {} has no rows in trials.jsonl: bring it back from where the run was copied from; {WITHOUT_LINES}",
+        "the run in {} has no rows in trials.jsonl: restore that file from the original run; {WITHOUT_LINES}",
         .run.display()
     )]
     NoRows {

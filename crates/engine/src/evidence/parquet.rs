@@ -18,7 +18,7 @@ use super::lines::{JsonLine, Lines, status_word};
 pub(super) use super::parquet_reader::{read, write_lines};
 
 /// What can be done for a run without lines.
-pub(super) const WITHOUT_LINES: &str = "or bring back its trials.parquet, which has the same rows";
+pub(super) const WITHOUT_LINES: &str = "or restore its trials.parquet, which has the same rows";
 /// Rows that are in memory at once, some 20 MB of them. Readers skip and share out whole groups. Few in
 /// tests, so that they come to a second group.
 const GROUP_ROWS: usize = if cfg!(test) { 3 } else { 1 << 18 };

@@ -97,7 +97,7 @@ pub(crate) fn read_trials(run: &Path, header: &Header) -> Result<ReadBack, Error
         }
     }
     let how = length.and_then(|length| differs(run, then, length));
-    faults.extend(how.map(|how| format!("{how}; what it had then is read as far as it is there")));
+    faults.extend(how.map(|how| format!("{how}; only the rows that are left are used")));
     let (mut trials, _, lost) = read_lines(run, header)?;
     adapt(&mut trials, header);
     Ok(ReadBack { trials, faults, lost })

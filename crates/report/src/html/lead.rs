@@ -320,8 +320,8 @@ fn of_claims(claims: &[ClaimResult], error: &str) -> String {
     ];
     let changed = match claims.iter().filter(|claim| claim.drifted).count() {
         0 => None,
-        1 => Some("1 has a verdict for these trials, but changed while it was measured".to_string()),
-        count => Some(format!("{count} have a verdict for these trials, but changed while they were measured")),
+        1 => Some("1 has a verdict for these trials, but its rate changed during the run".to_string()),
+        count => Some(format!("{count} have a verdict for these trials, but their rates changed during the run")),
     };
     let parts: Vec<String> = parts.into_iter().chain([changed]).flatten().collect();
     let rest = if parts.is_empty() { String::new() } else { format!("{}. ", parts.join("; ")) };

@@ -92,8 +92,8 @@ pub fn opening(claim: &ClaimResult) -> Option<&'static str> {
         Verdict::Undecided if claim.trials == 0 => Some("Undecided"),
         _ if claim.asked.judging == Judging::Order => None,
         Verdict::Undecided => Some("Undecided"),
-        Verdict::Holds if claim.drifted => Some("Holds for these trials, but it changed while it was measured"),
-        Verdict::Refuted if claim.drifted => Some("Refuted for these trials, but it changed while it was measured"),
+        Verdict::Holds if claim.drifted => Some("Holds for these trials, but the rate changed during the run"),
+        Verdict::Refuted if claim.drifted => Some("Refuted for these trials, but the rate changed during the run"),
         Verdict::Holds => Some("Holds"),
         Verdict::Refuted => Some("Refuted"),
     }
@@ -185,7 +185,7 @@ fn undecided(claim: &ClaimResult) -> Sentence {
     let seen = in_trials(claim, claim.judged(), "");
     let question = match at_median(claim) {
         Some(_) => String::new(),
-        None => format!(" whether at least {}", of_the_time(claim.rate_claimed)),
+        None => format!(" whether this is true at least {}", of_the_time(claim.rate_claimed)),
     };
     let why = match claim.decided {
         // The reason that follows says why the answer was withdrawn.
@@ -349,10 +349,14 @@ fn different(claim: &ClaimResult, sides: &Sides, faster: bool, margin: Option<f6
     }
 }
 
+/// The precisions that are recommended.
+const PRECISIONS: [f64; 4] = [0.05, 0.02, 0.01, 0.005];
+
 /// An interval on both sides of 1 beside an answer looks like a contradiction, and is none: " How much slower is not
-/// settled yet (19 % longer to 17 % less time); add `--precision 5%`."
+/// settled yet (19 % longer to 17 % less time); add `--precision 2%`." The precision is one that leaves 1 out, if the
+/// ratio is far enough from 1 for that.
 fn how_much(claim: &ClaimResult, Sides { measure, .. }: &Sides, faster: bool) -> String {
-    let (Some(_), Some(low), Some(high)) = (claim.ratio, claim.ratio_low, claim.ratio_high) else {
+    let (Some(ratio), Some(low), Some(high)) = (claim.ratio, claim.ratio_low, claim.ratio_high) else {
         return String::new();
     };
     if low >= 1.0 || high <= 1.0 {
@@ -361,7 +365,9 @@ fn how_much(claim: &ClaimResult, Sides { measure, .. }: &Sides, faster: bool) ->
     let end = |ratio: f64| amount::one_size(measure, ratio);
     let [near, far] = if faster { [low, high] } else { [high, low] };
     let better = if faster { adjective(measure).1 } else { clause::worse(measure) };
-    format!(" How much {better} is not settled yet ({} to {}); add `--precision 5%`.", end(near), end(far))
+    let precision = PRECISIONS.into_iter().find(|precision| *precision < ratio.ln().abs());
+    let way_out = precision.map_or_else(String::new, |precision| format!("; add `--precision {}%`", precision * 100.0));
+    format!(" How much {better} is not settled yet ({} to {}){way_out}.", end(near), end(far))
 }
 
 /// Whether the ratio says so as well. Ties and skewed ratios can leave the median on the other side of 1: then only who

@@ -132,7 +132,7 @@ fn what_was_not_judged_says_why() {
     let undecided = counted(with_rate(at_least_8("x", ""), 0.5, 0.31, 0.79), Verdict::Undecided, 10, 18);
     assert!(
         says(&undecided)
-            .ends_with("56 % (31 to 79 %). That is too little to tell whether at least half of the time with an error of at most 0.001.")
+            .ends_with("56 % (31 to 79 %). That is too little to tell whether this is true at least half of the time with an error of at most 0.001.")
     );
 }
 
@@ -178,7 +178,7 @@ fn comparisons_name_both_commands() {
     assert_eq!(
         says(&bounded),
         "No difference found between `B` and `A`: if there is one, it is below 1.3 %; `B` won 21 of 43 pairs, 2 ties \
-         (error at most 0.1 %)."
+         (error at most 0.1 %, if trials are alike)."
     );
 }
 
@@ -404,7 +404,7 @@ fn an_answer_from_few_pairs_says_what_they_cannot_show() {
     let mut claim = decided(order("b", "a"), Decision::Slower, 0, 14, 0);
     claim.undiagnosed = true;
     let said = sentence::undiagnosed(std::slice::from_ref(&claim)).unwrap();
-    assert!(said.starts_with("14 pairs are too few to see") && said.contains("--min-runs 40"), "{said}");
+    assert!(said.starts_with("14 pairs are too few to check") && said.contains("--min-runs 40"), "{said}");
     let undecided = ClaimResult { verdict: Verdict::Undecided, ..claim.clone() };
     let enough = ClaimResult { undiagnosed: false, ..claim };
     assert_eq!(sentence::undiagnosed(&[undecided, enough]), None);

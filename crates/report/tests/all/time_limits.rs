@@ -73,7 +73,7 @@ fn ratios_of_time_outs_bound_what_they_bound() {
         "{text}"
     );
     let text = says(0.71, 0.0, None, Decision::Slower);
-    assert!(text.contains(": it took 41 % longer (open: time-outs) and lost"), "{text}");
+    assert!(text.contains(": it took 41 % longer (no interval: time-outs) and lost"), "{text}");
     let text = says(0.71, 0.0, Some(0.9), Decision::Slower);
     assert!(text.contains(": it took 41 % longer (at least 11 %) and lost"), "{text}");
     let text = says(0.0, 0.0, Some(0.0), Decision::Slower);

@@ -499,7 +499,7 @@ fn printed_metrics_that_are_wrong() {
         (
             COMMANDS,
             "metric = 'p=(x)'",
-            "6:10: which way is `p` better? Write metrics = { p = { pattern = …, better = \"higher\" } }, or \"lower\", \
+            "6:10: `p` has no direction; write metrics = { p = { pattern = …, better = \"higher\" } }, or \"lower\", \
              or a unit that implies it",
         ),
         (COMMANDS, "metric = 'p=(x) s'\nmetrics = { p = '(x) s' }", "6:10: the metric `p` is given twice"),

@@ -161,8 +161,8 @@ pub enum CommandError {
     Printed(#[from] PrintedMetricError),
     /// The output goes somewhere else than to the reader of a printed figure.
     #[error(
-        "`{0}` is read from the output of the commands, which is kept in memory for that; leave out where the output \
-         goes"
+        "`{0}` is read from the output of the commands, so the output must go to memory; do not choose another \
+         destination"
     )]
     OutputIsRead(String),
     /// A command line can't be cut into a program and its arguments.

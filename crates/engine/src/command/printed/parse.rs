@@ -29,7 +29,7 @@ pub enum PrintedMetricError {
     Regex {
         /// The text.
         pattern: String,
-        /// What is wrong.
+        /// The reason why the regular expression does not compile.
         reason: String,
     },
     /// It does not have exactly one group.
@@ -39,7 +39,7 @@ pub enum PrintedMetricError {
     Groups {
         /// The text.
         pattern: String,
-        /// How many there are.
+        /// Number of groups.
         groups: usize,
     },
     /// The path is wrong.

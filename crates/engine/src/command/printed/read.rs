@@ -67,9 +67,9 @@ impl Reader {
             let reason = match self.finder {
                 Finder::Regex(_) => format!("`{pattern}` matches no line of {place}"),
                 Finder::Json(_) if last_value(&text).is_none() => {
-                    format!("no JSON object or list begins a line of {place}")
+                    format!("no line of {place} begins with a JSON object or list")
                 }
-                Finder::Json(_) => format!("`{pattern}` leads nowhere in the last JSON value of {place}"),
+                Finder::Json(_) => format!("`{pattern}` matches nothing in the last JSON value of {place}"),
             };
             return Err(format!("printed no `{name}`: {reason}"));
         };
@@ -124,9 +124,9 @@ mod tests {
         let error = read("json:.p99", "{\"p99\": null}").unwrap_err();
         assert_eq!(error, "printed `null` as `p99`, which is not a finite number");
         let error = read("json:.p99", "{\"p\": 1}").unwrap_err();
-        assert_eq!(error, "printed no `p99`: `json:.p99` leads nowhere in the last JSON value of its output");
+        assert_eq!(error, "printed no `p99`: `json:.p99` matches nothing in the last JSON value of its output");
         let error = read("json:.p99", "p99: {\"p99\": 1}").unwrap_err();
-        assert_eq!(error, "printed no `p99`: no JSON object or list begins a line of its output");
+        assert_eq!(error, "printed no `p99`: no line of its output begins with a JSON object or list");
     }
 
     #[test]

@@ -177,7 +177,7 @@ fn a_difference_is_said_as_one() {
 
 /// A rate that fell from 54 % to 15 % is no rate of the claim's.
 #[test]
-fn a_verdict_on_a_rate_that_changed_says_so() {
+fn a_verdict_on_a_changing_rate_is_marked_as_drifted() {
     let refuted = |late: u64| {
         let mut judge = judge(0.9, None, 1);
         judge.to_the_end = true;

@@ -35,7 +35,7 @@ fn a_folder_without_a_run() {
     fs::remove_file(ran.file("trials.jsonl")).unwrap();
     assert_eq!(read(ran.folder()).unwrap().rows, 20, "the Parquet file has them too");
     fs::remove_file(ran.file("trials.parquet")).unwrap();
-    assert_error(&ran, &["has no rows in trials.jsonl: bring it back", "or bring back its trials.parquet"]);
+    assert_error(&ran, &["has no rows in trials.jsonl: restore that file", "or restore its trials.parquet"]);
 }
 
 #[test]
