@@ -560,7 +560,7 @@ fn a_printed_metric_needs_a_direction_and_the_output() {
     );
     let said =
         refused(&["--metric", "a=(.) s", "--metric", "b=(.) s", "--metric", "c=(.) s", "--unit", "s", "--unit", "s"]);
-    assert!(said.contains("2 times --unit for 3 printed metrics"), "{said}");
+    assert!(said.contains("--unit is given 2 times for 3 printed metrics"), "{said}");
     // One command alone has its figure too, and needs no direction for that.
     let alone = |metric: &str| {
         ascertain(state.path(), &["compare", "--no-evidence", "-r", "2", "--metric", metric, "echo 5 ms"])
