@@ -1,4 +1,4 @@
-//! What functions allocate, beside their time: `cargo run --release --example allocations -- --bench`.
+//! Allocations of functions, beside their times: `cargo run --release --example allocations -- --bench`.
 
 use std::process::ExitCode;
 

@@ -32,8 +32,8 @@
 //!
 //! After the answers, a group is measured until the interval of each ratio and each median is at most ±1 %, or until it
 //! has taken half a second for each function. `--precision` chooses another width, without that limit, and `--quick`
-//! stops at the answers. `--reference NAME` compares with another function than the first, and
-//! `--all-pairs` compares every function with every other.
+//! stops at the answers. `--reference NAME` compares with another function than the first, and `--all-pairs` compares
+//! every function with every other.
 //!
 //! `cargo test --benches` calls each function once, checks its answer, and times nothing; so does `cargo nextest run
 //! --benches`.
@@ -51,8 +51,8 @@
 //!
 //! # Allocations
 //!
-//! With this allocator (the feature `allocations`, on by default), each function is called once more in three trials, outside of the
-//! time, and `allocations` and `allocated_bytes` of one call are metrics like the time:
+//! With this allocator (the feature `allocations`, on by default), each function is called once more in three trials,
+//! outside of the measured time, and `allocations` and `allocated_bytes` of one call are metrics like the time:
 //!
 //! ```
 //! # #[cfg(feature = "allocations")]

@@ -15,7 +15,7 @@ use ascertain_engine::unit::Unit;
 use ascertain_report::exports::{self, Purpose, Results};
 use ascertain_report::progress::{Line, Watching};
 use ascertain_report::terminal::Style;
-use ascertain_report::{csv, json, markdown, sentence};
+use ascertain_report::{csv, json, markdown, outlook, sentence};
 use ascertain_sys::{clock, interrupt, process};
 
 use crate::cmd::{self, report};
@@ -67,9 +67,6 @@ pub fn print(
     let outcome = &run.outcome;
     let is_undecided = outcome.claims.iter().any(|claim| claim.verdict == Verdict::Undecided);
     let is_said = is_undecided && !outcome.interrupted && !display.quiet;
-    if let (true, Some(how)) = (is_said, how_to_go_on(run, &plan.config)) {
-        output::note(&format!("undecided: {how}, at no cost in error"));
-    }
     let says_why = match display.format {
         Format::Table => !display.quiet,
         Format::Csv => printed.asks_verdicts,
@@ -85,6 +82,9 @@ pub fn print(
         Format::Markdown => output::print(&markdown::outcome(&outcome.asked_for(&plan.tables), &done.request.layout))?,
         Format::Table if display.quiet => {}
         Format::Table => output::say(&text(&outcome.asked_for(&plan.tables), &output::style(display)))?,
+    }
+    if let (true, Some(how)) = (is_said, how_to_go_on(run, &plan.config)) {
+        output::note(&format!("undecided: {how}; the error stays the same"));
     }
     match &run.folder {
         Some(folder) if printed.has_report || folder.join("report.html").is_file() => {
@@ -130,10 +130,6 @@ pub fn with_observer(
     let line = Line::new(!quiet && !shows_output);
     let done = carry_out(&mut Watching { line, files: &mut files, is_quiet: quiet })?;
     let run = &done.run;
-    if let (Some(folder), false) = (&run.folder, quiet) {
-        output::note(&format!("evidence: {}", folder.display()));
-        note_many_bytes(folder.parent().unwrap_or(folder));
-    }
     for failure in &done.cleanup_failures {
         output::note(&format!("error: {failure}"));
     }
@@ -150,7 +146,13 @@ pub fn with_observer(
         Some(line) => format!("{error}; the run is kept: `{line}` with the same exports writes them anew"),
         None => error.to_string(),
     });
-    (cmd::printer(&done.request.use_case))(&done, display)?;
+    let printed = (cmd::printer(&done.request.use_case))(&done, display);
+    // The answer comes first.
+    if let (Some(folder), false) = (&run.folder, quiet) {
+        output::note(&format!("evidence: {}", folder.display()));
+        note_many_bytes(folder.parent().unwrap_or(folder));
+    }
+    printed?;
     if explain {
         output::explained(&run.outcome, display)?;
     }
@@ -182,11 +184,22 @@ fn price(outcome: &Outcome) -> String {
     format!(". The interrupted {noun} counts against either answer, so a few more {noun}s are needed")
 }
 
-/// The command that measures further; of a run that was to have so many trials, with twice as many.
+/// The command that measures further. A run with a limit gets one that allows more: twice the trials, and as many trials
+/// or as much time as a verdict takes at the least.
 fn how_to_go_on(run: &Run, config: &Config) -> Option<String> {
-    let limit = config.exact_trials.or(config.max_trials).filter(|_| !run.outcome.interrupted);
-    let twice = limit.map(|trials| trials.saturating_mul(2).to_string());
-    let options: Vec<&str> = twice.iter().flat_map(|trials| ["--max-trials", trials]).collect();
+    let is_interrupted = run.outcome.interrupted;
+    let least = run.outcome.claims.iter().flat_map(|claim| &claim.reasons).find_map(|reason| match reason {
+        Reason::TooEarly { least, is_shared: false, .. } if !is_interrupted => Some(least),
+        _ => None,
+    });
+    let limit = match (config.exact_trials.or(config.max_trials).filter(|_| !is_interrupted), least) {
+        (Some(trials), least) => {
+            Some(("--max-trials", trials.saturating_mul(2).max(least.map_or(0, |least| least.trials)).to_string()))
+        }
+        (None, Some(least)) => least.takes_ns.map(|takes_ns| ("--max-time", outlook::allowance(takes_ns / 1e9))),
+        (None, None) => None,
+    };
+    let options: Vec<&str> = limit.iter().flat_map(|(option, value)| [option, value.as_str()]).collect();
     Some(format!("`{}` goes on with it", continuing(run, &options)?))
 }
 

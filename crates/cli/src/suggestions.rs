@@ -2,7 +2,7 @@
 
 use clap::Command;
 
-/// What to write in place of a name of another tool.
+/// The way to write here what another tool has a name for.
 struct Suggestion {
     /// Subcommands, and options with their dashes.
     names: &'static [&'static str],
@@ -12,153 +12,125 @@ struct Suggestion {
     effect: &'static str,
 }
 
+const fn suggest(names: &'static [&'static str], instead: &'static str, effect: &'static str) -> Suggestion {
+    Suggestion { names, instead, effect }
+}
+
 const SUGGESTIONS: &[Suggestion] = &[
-    Suggestion {
-        names: &["bench", "benches", "benchmark", "--bench"],
-        instead: "cargo bench",
-        effect: "runs benches of your own functions; docs/guide.md has an example",
-    },
-    Suggestion {
-        names: &["benchmark", "diff", "hyperfine", "measure", "time"],
-        instead: "ascertain compare COMMAND COMMAND",
-        effect: "compares commands",
-    },
-    Suggestion {
-        names: &["perf", "stat", "--event", "--events", "--perf"],
-        instead: "ascertain compare --counters COMMAND COMMAND",
-        effect: "counts instructions, cache misses and page faults",
-    },
-    Suggestion {
-        names: &["test", "validate", "verify"],
-        instead: "ascertain check claims.toml",
-        effect: "judges the claims of a file",
-    },
-    Suggestion { names: &["resume"], instead: "ascertain continue", effect: "resumes the latest run" },
-    Suggestion {
-        names: &["html", "open", "show", "view", "--export-html", "--html", "--html-report", "--open", "--report"],
-        instead: "ascertain report",
-        effect: "makes an HTML page of the latest run",
-    },
-    Suggestion { names: &["log", "runs", "--history"], instead: "ascertain history", effect: "lists the latest runs" },
-    Suggestion {
-        names: &["prune", "--delete", "--prune"],
-        instead: "ascertain history prune --keep 50",
-        effect: "deletes all runs but the latest 50",
-    },
-    Suggestion {
-        names: &["diff", "--baseline", "--compare", "--load-baseline"],
-        instead: "ascertain history compare RUN1 RUN2",
-        effect: "shows two runs side by side",
-    },
-    Suggestion {
-        names: &["--against", "--baseline"],
-        instead: "ascertain compare --reference COMMAND COMMAND",
-        effect: "compares a command with a reference",
-    },
-    Suggestion {
-        names: &["--baseline", "--load-baseline"],
-        instead: "cargo bench --bench BENCH -- --baseline NAME",
-        effect: "shows a bench of your own functions beside a saved run",
-    },
-    Suggestion {
-        names: &["--save-baseline"],
-        instead: "cargo bench --bench BENCH -- --save-baseline NAME",
-        effect: "saves the run of a bench of your own functions",
-    },
-    Suggestion {
-        names: &["--name", "--save-baseline", "--tag", "--title"],
-        instead: "--label v1.2",
-        effect: "gives the run a label, by which `report`, `continue` and `history` find it",
-    },
-    Suggestion {
-        names: &["--name", "--names"],
-        instead: "ascertain compare --command-name NAME --command-name NAME COMMAND COMMAND",
-        effect: "names the commands",
-    },
-    Suggestion { names: &["--json"], instead: "--format json", effect: "prints the results as JSON" },
-    Suggestion { names: &["--csv"], instead: "--format csv", effect: "prints the results as CSV" },
-    Suggestion { names: &["--markdown", "--md"], instead: "--format markdown", effect: "prints Markdown tables" },
-    Suggestion {
-        names: &["--junit", "--junit-xml", "--junitxml"],
-        instead: "--export-junit FILE",
-        effect: "writes JUnit XML",
-    },
-    Suggestion {
-        names: &["--out-dir", "--output-dir", "--output-directory"],
-        instead: "--evidence DIR",
-        effect: "keeps the run in this folder",
-    },
-    Suggestion {
-        names: &["--alpha", "--confidence", "--confidence-level", "--significance-level"],
-        instead: "--error 0.05",
-        effect: "sets the chance of a wrong verdict",
-    },
-    Suggestion {
-        names: &["--benchtime", "--duration", "--max-duration", "--measurement-time"],
-        instead: "--max-time 2min",
-        effect: "sets how long the run may take",
-    },
-    Suggestion {
-        names: &["--count", "--iterations", "--repeat", "--sample-count", "--sample-size", "--samples"],
-        instead: "--max-trials 100",
-        effect: "limits the number of trials",
-    },
-    Suggestion {
-        names: &["--count", "--iterations", "--repeat", "--sample-count", "--sample-size", "--samples"],
-        instead: "ascertain compare --runs 100 COMMAND COMMAND",
-        effect: "takes exactly 100 trials",
-    },
-    Suggestion {
-        names: &["--warm-up", "--warm-up-time", "--warmup-runs", "--warmup-time"],
-        instead: "ascertain compare --warmup 5 COMMAND COMMAND",
-        effect: "starts with five trials that do not count",
-    },
-    Suggestion {
-        names: &["--max-regression", "--noise-threshold", "--threshold", "--tolerance"],
-        instead: "ascertain compare --margin 3% COMMAND COMMAND",
-        effect: "sets the smallest difference that matters",
-    },
-    Suggestion {
-        names: &["--benchmark-compare-fail", "--fail-on-alert", "--fail-on-regression", "--fail-threshold"],
-        instead: "ascertain compare --fail-if slower --margin 3% COMMAND COMMAND",
-        effect: "exits with 1 if the second command is slower",
-    },
-    Suggestion {
-        names: &["--timeout"],
-        instead: "ascertain compare --time-limit 10s COMMAND COMMAND",
-        effect: "stops a command that takes longer",
-    },
-    Suggestion {
-        names: &["--latency", "--percentile", "--quantile"],
-        instead: "ascertain slo --at-least 99% --within 50ms -- COMMAND",
-        effect: "checks a percentile",
-    },
-    Suggestion { names: &["--verbose"], instead: "--explain", effect: "prints the reasons below the answers" },
-    Suggestion {
-        names: &["calibrate", "doctor", "noise"],
-        instead: "ascertain calibrate-here",
-        effect: "measures the noise of this machine",
-    },
-    Suggestion {
-        names: &["describe", "info"],
-        instead: "ascertain explain sum",
-        effect: "explains an experiment or a claim",
-    },
-    Suggestion {
-        names: &["copy", "cp", "push", "upload"],
-        instead: "ascertain put FILE s3://BUCKET/NAME",
-        effect: "uploads files",
-    },
-    Suggestion {
-        names: &["copy", "cp", "download", "fetch", "pull"],
-        instead: "ascertain get s3://BUCKET/NAME FILE",
-        effect: "downloads files",
-    },
-    Suggestion {
-        names: &["completion", "--completion", "--completions", "--generate-completions"],
-        instead: "ascertain completions bash",
-        effect: "prints completions for a shell",
-    },
+    suggest(
+        &["bench", "benches", "benchmark", "--bench"],
+        "cargo bench",
+        "runs benches of your own functions; docs/guide.md has an example",
+    ),
+    suggest(
+        &["benchmark", "diff", "hyperfine", "measure", "time"],
+        "ascertain compare COMMAND COMMAND",
+        "compares commands",
+    ),
+    suggest(
+        &["perf", "stat", "--event", "--events", "--perf"],
+        "ascertain compare --counters COMMAND COMMAND",
+        "counts instructions, cache misses and page faults",
+    ),
+    suggest(&["test", "validate", "verify"], "ascertain check claims.toml", "judges the claims of a file"),
+    suggest(&["resume"], "ascertain continue", "resumes the latest run"),
+    suggest(
+        &["html", "open", "show", "view", "--export-html", "--html", "--html-report", "--open", "--report"],
+        "ascertain report",
+        "makes an HTML page of the latest run",
+    ),
+    suggest(&["log", "runs", "--history"], "ascertain history", "lists the latest runs"),
+    suggest(
+        &["prune", "--delete", "--prune"],
+        "ascertain history prune --keep 50",
+        "deletes all runs but the latest 50",
+    ),
+    suggest(
+        &["diff", "--baseline", "--compare", "--load-baseline"],
+        "ascertain history compare RUN1 RUN2",
+        "shows two runs side by side",
+    ),
+    suggest(
+        &["--against", "--baseline"],
+        "ascertain compare --reference COMMAND COMMAND",
+        "compares a command with a reference",
+    ),
+    suggest(
+        &["--baseline", "--load-baseline"],
+        "cargo bench --bench BENCH -- --baseline NAME",
+        "shows a bench of your own functions beside a saved run",
+    ),
+    suggest(
+        &["--save-baseline"],
+        "cargo bench --bench BENCH -- --save-baseline NAME",
+        "saves the run of a bench of your own functions",
+    ),
+    suggest(
+        &["--name", "--save-baseline", "--tag", "--title"],
+        "--label v1.2",
+        "gives the run a label, by which `report`, `continue` and `history` find it",
+    ),
+    suggest(
+        &["--name", "--names"],
+        "ascertain compare --command-name NAME --command-name NAME COMMAND COMMAND",
+        "names the commands",
+    ),
+    suggest(&["--json"], "--format json", "prints the results as JSON"),
+    suggest(&["--csv"], "--format csv", "prints the results as CSV"),
+    suggest(&["--markdown", "--md"], "--format markdown", "prints Markdown tables"),
+    suggest(&["--junit", "--junit-xml", "--junitxml"], "--export-junit FILE", "writes JUnit XML"),
+    suggest(&["--out-dir", "--output-dir", "--output-directory"], "--evidence DIR", "keeps the run in this folder"),
+    suggest(
+        &["--alpha", "--confidence", "--confidence-level", "--significance-level"],
+        "--error 0.05",
+        "sets the chance of a wrong verdict",
+    ),
+    suggest(
+        &["--benchtime", "--duration", "--max-duration", "--measurement-time"],
+        "--max-time 2min",
+        "sets how long the run may take",
+    ),
+    suggest(
+        &["--count", "--iterations", "--repeat", "--sample-count", "--sample-size", "--samples"],
+        "--max-trials 100",
+        "limits the number of trials",
+    ),
+    suggest(
+        &["--count", "--iterations", "--repeat", "--sample-count", "--sample-size", "--samples"],
+        "ascertain compare --runs 100 COMMAND COMMAND",
+        "takes exactly 100 trials",
+    ),
+    suggest(
+        &["--warm-up", "--warm-up-time", "--warmup-runs", "--warmup-time"],
+        "ascertain compare --warmup 5 COMMAND COMMAND",
+        "starts with five trials that do not count",
+    ),
+    suggest(
+        &["--max-regression", "--noise-threshold", "--threshold", "--tolerance"],
+        "ascertain compare --margin 3% COMMAND COMMAND",
+        "sets the smallest difference that matters",
+    ),
+    suggest(
+        &["--benchmark-compare-fail", "--fail-on-alert", "--fail-on-regression", "--fail-threshold"],
+        "ascertain compare --fail-if slower --margin 3% COMMAND COMMAND",
+        "exits with 1 if the second command is slower",
+    ),
+    suggest(&["--timeout"], "ascertain compare --time-limit 10s COMMAND COMMAND", "stops a command that takes longer"),
+    suggest(
+        &["--latency", "--percentile", "--quantile"],
+        "ascertain slo --at-least 99% --within 50ms -- COMMAND",
+        "checks a percentile",
+    ),
+    suggest(&["--verbose"], "--explain", "prints the reasons below the answers"),
+    suggest(&["calibrate", "doctor", "noise"], "ascertain calibrate-here", "measures the noise of this machine"),
+    suggest(&["describe", "info"], "ascertain explain sum", "explains an experiment or a claim"),
+    suggest(&["copy", "cp", "push", "upload"], "ascertain put FILE s3://BUCKET/NAME", "uploads files"),
+    suggest(&["copy", "cp", "download", "fetch", "pull"], "ascertain get s3://BUCKET/NAME FILE", "downloads files"),
+    suggest(
+        &["completion", "--completion", "--completions", "--generate-completions"],
+        "ascertain completions bash",
+        "prints completions for a shell",
+    ),
 ];
 
 /// Suggestions for a name that a command does not have: an option with its dashes, or a subcommand. Options are

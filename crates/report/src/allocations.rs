@@ -1,4 +1,4 @@
-//! What the functions of a bench allocate.
+//! Allocations of the functions of a bench.
 
 use ascertain_engine::outcome::{Outcome, PointSummary};
 use ascertain_engine::unit::Unit;

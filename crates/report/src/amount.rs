@@ -203,7 +203,7 @@ impl Words {
     }
 }
 
-/// How far apart the two sides are: "it took 9.3 % longer" and "8.1 to 15 %; single pairs 3 to 31 %", "it was 2.5 times
+/// The distance between the two sides: "it took 9.3 % longer" and "8.1 to 15 %; single pairs 3 to 31 %", "it was 2.5 times
 /// as fast", "12 % less". `None` if nothing bounds the ratio.
 pub(crate) fn size(claim: &ClaimResult, measure: &Measure) -> Option<Figure> {
     let Some(ratio) = claim.ratio.filter(|ratio| *ratio > 0.0 && ratio.is_finite()) else {
@@ -216,7 +216,7 @@ pub(crate) fn size(claim: &ClaimResult, measure: &Measure) -> Option<Figure> {
         if is_turned { (high, low) } else { (low, high) }
     };
     let (low, high) = between(claim.ratio_low, claim.ratio_high);
-    // Where the unit of the figure in the middle does not suit both ends, each has its own.
+    // If the unit of the figure does not suit both ends of its range, each end has its own unit.
     let in_words = |low: Option<f64>, high: Option<f64>| {
         let has_other = |end: f64| end != 1.0 && Words::of(measure, end).after != words.after;
         let known = |end: Option<f64>| end.filter(|end| *end > 0.0 && end.is_finite());

@@ -52,8 +52,8 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// How many times as fast as `third` the other of the two is, from the low to the high end of the interval; `None`
-    /// if `third` is neither, or if an end is open.
+    /// The interval of the ratio of `third`'s time to that of the other of the two; `None` if `third` is neither, or if
+    /// an end is open.
     fn ratio_to(&self, third: &Arm) -> Option<[f64; 2]> {
         let [low, high] = [self.claim.ratio_low?, self.claim.ratio_high?];
         match third {

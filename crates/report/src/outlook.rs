@@ -69,7 +69,7 @@ pub(crate) fn at_error(at: AtError, noun: &str) -> String {
 }
 
 /// A time to give for what takes that long, as an option has it: a round one, with some room.
-pub(crate) fn allowance(seconds: f64) -> String {
+pub fn allowance(seconds: f64) -> String {
     const ROUND_S: [u32; 16] = [10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 480, 600, 900, 1200, 1800];
     let wanted = 1.25 * seconds;
     match ROUND_S.into_iter().find(|round| wanted <= f64::from(*round)) {

@@ -311,7 +311,7 @@ impl<'o> Bench<'o> {
         }
     }
 
-    /// How the group's error is shared, where every pair is compared.
+    /// A sentence on how the pairs of a group share its error, if every pair is compared.
     fn shared_error(&self, outcome: &Outcome) -> Option<String> {
         let (pairs, error) = (outcome.claims.len(), self.options.config.error);
         let each = odds(error / pairs as f64);

@@ -62,7 +62,7 @@ fn a_baseline_that_is_not_there_says_how_to_keep_one() {
     );
 }
 
-/// What can't be written is a warning; but who asks for a baseline asks for nothing else.
+/// Evidence that can't be written is a warning, unless it is a baseline: then it is all that was asked for.
 #[test]
 fn a_baseline_that_can_not_be_kept_is_an_error() {
     let state = tempfile::tempdir().unwrap();

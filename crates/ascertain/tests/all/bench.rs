@@ -114,7 +114,7 @@ fn a_function_that_is_alone_at_its_input_is_measured_too() {
     assert_eq!(times.map(|point| point["n"].as_u64().unwrap()).collect::<Vec<_>>(), [3, 3, 3]);
 }
 
-/// What each claim says.
+/// The sentences of the claims.
 fn says(outcome: &Value) -> Vec<&str> {
     outcome["claims"].as_array().unwrap().iter().map(|claim| claim["says"].as_str().unwrap()).collect()
 }

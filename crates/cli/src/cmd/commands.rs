@@ -46,7 +46,7 @@ pub struct Starting {
     #[arg(long, value_name = "WHERE", value_parser = input, hide_default_value = true, default_value = "null",
           value_hint = ValueHint::FilePath, help_heading = "Commands")]
     pub input: Input,
-    /// Where the output goes: `discard` (to a device that programs do not recognise), `null` (to /dev/null, where some
+    /// Destination of the output: `discard` (to a device that programs do not recognise), `null` (to /dev/null, where some
     /// programs do less work), `pipe` (read and thrown away), `inherit` (shown here instead of the progress line), or a
     /// file (once for all commands, or one for each) [default: discard]
     #[arg(long, value_name = "WHERE", value_parser = output, value_hint = ValueHint::FilePath,

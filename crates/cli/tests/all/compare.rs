@@ -256,7 +256,7 @@ fn output_that_fills_a_pipe_and_input_from_a_file() {
     assert_eq!(std::fs::metadata(state.path().join("out")).unwrap().len(), 1 << 20);
 }
 
-/// Nobody interrupted a trial that ended at its time limit before it printed its figure.
+/// A trial that ended at its time limit before it printed its figure was not interrupted.
 #[test]
 fn a_figure_that_is_not_printed_in_time_leaves_the_verdict_on_time() {
     let state = tempfile::tempdir().unwrap();

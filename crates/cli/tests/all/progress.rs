@@ -265,7 +265,7 @@ fn the_line_is_gone_before_anything_else_is_said() {
     let arguments = ["compare", "--metric", "page_faults", "-r", "9", "sleep 0.05", MANY_FAULTS];
     let (seen, _) = Watched::new(state.path(), 80, &[], &arguments).ended();
     let rest = seen.rsplit_once("\x1b[K").unwrap().1;
-    assert!(seen.contains(" left") && rest.starts_with("evidence: "), "{seen:?}");
+    assert!(seen.contains(" left") && rest.starts_with("undecided: "), "{seen:?}");
     let name = runs(state.path()).pop().unwrap();
     let how = format!("undecided: `ascertain continue {} --max-trials 18`", name.file_name().unwrap().display());
     assert!(rest.contains(&how), "{seen:?}");

@@ -170,7 +170,7 @@ impl Session for CommandSession<'_> {
             number => number.to_string(),
         };
         target.warm_ups += u64::from(trial.number == Block::WARM_UP);
-        // What fails at all fails at once, as a rule. Later runs don't pay for keeping what they write.
+        // A command that fails mostly fails at once. Later runs are not slowed down by keeping their output.
         let is_heard = !std::mem::replace(&mut target.has_run, true);
         let request = self.requests.as_mut().map(|requests| requests.of(trial.number).to_owned());
         let request = request.as_deref();

@@ -24,7 +24,7 @@ pub(super) struct ExperimentView {
     /// What it asks, in its own words.
     pub question: Vec<Section>,
     pub pictures: Html,
-    /// Which level is the best, what did not vary, and what was found, a sentence each.
+    /// A sentence for the best level, one for what did not vary, and one for each finding.
     pub constants: Vec<Html>,
     /// What the table's rows share, and the table.
     pub table: Option<TableView>,
@@ -75,7 +75,7 @@ pub(super) fn experiment(run: &RecordedRun, index: usize, prefix: &str, pack: &m
     }
 }
 
-/// What came of one experiment, of what was asked for.
+/// The part of the outcome that was asked for and belongs to one experiment.
 fn of_experiment(run: &RecordedRun, id: &str) -> Outcome {
     let mut asked = run.outcome.asked_for(&run.header.plan.tables);
     asked.claims.retain(|claim| claim.experiment == id);

@@ -38,7 +38,7 @@ pub fn of_experiment(run: &RecordedRun, experiment: &str) -> Vec<Picture> {
         pictures.into_iter().map(move |picture| (is_compared, picture))
     });
     let mut pictures: Vec<(bool, Picture)> = pictures.collect();
-    // What a factor does is what its experiment is about, and to what is compared above all.
+    // An experiment is about the effect of its factors, and above all on the compared metric.
     pictures.sort_by_key(|(is_compared, picture)| match picture.kind {
         PictureKind::Sweep => u8::from(!is_compared),
         _ => 2,

@@ -54,7 +54,7 @@ fn written(claim: &ClaimResult, said: String) -> String {
 struct Sentence {
     /// The finding, without a full stop unless nothing else follows.
     finding: String,
-    /// How sure it is: "error at most 0.1 %".
+    /// The bound of its error: "error at most 0.1 %".
     certainty: Option<String>,
     /// Sentences behind it, each with a space before it.
     more: String,
@@ -290,7 +290,7 @@ pub(crate) fn of_whose(claim: &ClaimResult) -> String {
     amount::size(claim, measure).map_or_else(String::new, |size| format!(", so {}", size.value))
 }
 
-/// How sure an answer is.
+/// The bound of an answer's error.
 fn certainty(claim: &ClaimResult) -> String {
     format!("error at most {}", error_in_words(claim.error))
 }
@@ -435,10 +435,13 @@ pub(crate) fn by_metric(measure: &Measure) -> String {
 fn undecided_order(claim: &ClaimResult, sides: &Sides) -> Sentence {
     let Sides { measure, candidate, baseline } = sides;
     let counts = counts_of(claim, claim.judged(), "won");
-    if claim.ties > 0 && claim.ties == claim.trials {
-        let pairs = counted(claim.ties, "pair");
+    if claim.ties > claim.trials / 2 && claim.decided.is_none() {
         let found = format!("no difference found between {candidate} and {baseline}{}", by_metric(measure));
-        return Sentence::plain(format!("{found}: {pairs}, and each was a tie"));
+        let pairs = counted(claim.trials, "pair");
+        return Sentence::plain(match claim.ties == claim.trials {
+            true => format!("{found}: {pairs}, and each was a tie"),
+            false => format!("{found}: {} of {pairs} were ties", claim.ties),
+        });
     }
     if let Some(most) = claim.difference_below {
         let metric = by_metric(measure);

@@ -1,4 +1,4 @@
-//! What functions allocate.
+//! Allocations of functions.
 
 use ascertain_engine::outcome::{Outcome, PointSummary};
 use ascertain_engine::unit::Unit;

@@ -304,7 +304,7 @@ fn a_printed_metric_is_named_once_with_its_size() {
     assert!(text.starts_with("`b` is faster than `a`: its `p99` was 20 % lower (17 to 23 %); "), "{text}");
     let text = says(&compared("score", Unit::One, Better::Higher));
     assert!(text.starts_with("`b` is better than `a`: its `score` was 25 % higher (20 to 30 %); "), "{text}");
-    // Where the ratio does not agree with the pairs there is no size.
+    // A ratio that does not agree with the pairs gives no size.
     let text = says(&with_ratio(compared("score", Unit::One, Better::Higher), 0.99, 0.98, 1.0));
     assert!(text.starts_with("`b` is better than `a` in `score`: it won all 20 pairs"), "{text}");
 }

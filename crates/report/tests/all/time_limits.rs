@@ -83,6 +83,9 @@ fn ratios_of_time_outs_bound_what_they_bound() {
     let ties = decided(with_ratio(order("B", "A"), 1.0, 1.0, 1.0), Decision::Undecided, 0, 20, 20);
     let text = sentence::claim(&ties);
     assert!(text.starts_with("No difference found between `B` and `A`: 20 pairs, and each was a tie."), "{text}");
+    let ties = decided(with_ratio(order("B", "A"), 1.0, 1.0, 1.0), Decision::Undecided, 1, 424, 423);
+    let text = sentence::claim(&ties);
+    assert_eq!(text, "No difference found between `B` and `A`: 423 of 424 pairs were ties.");
     let text = says(0.0, 0.0, Some(1.2), Decision::Undecided);
     assert!(
         text.starts_with(

@@ -171,7 +171,7 @@ fn unit_behind_group(pattern: &str) -> Option<(Unit, f64)> {
     if is_open { None } else { Unit::of_spelling(&rest[..end]) }
 }
 
-/// Where the only capturing group of a regular expression ends.
+/// The place behind the only capturing group of a regular expression.
 fn end_of_group(pattern: &str) -> Option<usize> {
     let mut open = Vec::new();
     let mut characters = pattern.char_indices().peekable();
