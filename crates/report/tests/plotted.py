@@ -419,7 +419,7 @@ def evidence(claim, plot, outcomes):
     bets = [sizes_bet(log_ratios), sizes_bet([-d for d in log_ratios])] if is_order else None
 
     def both(signs, bet, n):
-        return math.log(0.75 * math.exp(bet[n]) + 0.25 * math.exp(signs)) if is_order else signs
+        return math.log(0.4 * math.exp(bet[n]) + 0.6 * math.exp(signs)) if is_order else signs
 
     for index in [*range(1, len(points), max(1, len(points) // 40)), len(points) - 1]:
         counted = [success for success, _ in outcomes[: int(points[index][0])] if success is not None]

@@ -15,14 +15,14 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use crate::common::{MANY_FAULTS, Ran, ascertain, command, ran, runs, send_signal, write_script};
 
 /// A command that waits for a file, so that a test sees the progress of one observation before that ends, and then takes
-/// a second: 13 pairs take more than the 12 seconds that runs get.
+/// a second: 14 pairs take more than the 12 seconds that runs get.
 const WAITS: &str = "sh -c 'until [ -e go ]; do sleep 0.02; done; sleep 1'";
 
 /// The note with the time that an answer needs, which follows the first pair.
-const NEEDED: &str = "at least 13 pairs are needed, about";
+const NEEDED: &str = "at least 14 pairs are needed, about";
 
 /// What its line says of what an answer will take.
-const EXPECTED: &str = "13+ pairs: over ";
+const EXPECTED: &str = "14+ pairs: over ";
 
 /// A run whose standard error is a terminal.
 struct Watched {
@@ -123,16 +123,16 @@ fn a_line_moves_while_one_observation_lasts_and_says_what_it_will_take() {
         }
         assert!(columns == 40 || lines.iter().any(|line| line.contains("waiting, ")), "{lines:?}");
         let notes = seen.replace("\r\n", "\n");
-        let [_, said] = notes.split("at least 13 ").collect::<Vec<_>>()[..] else { panic!("{seen:?}") };
-        let said = format!("at least 13 {}", said.split('\r').next().unwrap().trim_end());
+        let [_, said] = notes.split("at least 14 ").collect::<Vec<_>>()[..] else { panic!("{seen:?}") };
+        let said = format!("at least 14 {}", said.split('\r').next().unwrap().trim_end());
         let too_wide = |line: &&str| line.chars().count() > usize::from(columns);
         assert_eq!(said.lines().find(too_wide), None, "wrapped: {said}");
         let said = said.replace('\n', " ");
         assert!(said.contains(NEEDED) && said.contains("; 12 s allow "), "{said}");
-        assert!(said.contains("`--max-time ") && said.ends_with(", or `--error 0.05` (7 pairs)"), "{said}");
+        assert!(said.contains("`--max-time ") && said.ends_with(", or `--error 0.05` (8 pairs)"), "{said}");
         assert!(seen.ends_with("\r\x1b[K"), "nothing of it stays: {seen:?}");
         let printed_words = printed.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(printed_words.contains("Too early to tell which is faster: at least 13 pairs"), "{printed_words}");
+        assert!(printed_words.contains("Too early to tell which is faster: at least 14 pairs"), "{printed_words}");
     }
 }
 
@@ -150,14 +150,14 @@ fn where_only_ascii_can_be_shown_the_line_is_ascii() {
     let state = tempfile::tempdir().unwrap();
     let watched = begun(state.path(), 80, &[("LC_ALL", "C")]).until(EXPECTED, 1);
     let (seen, _) = watched.stopped_after_the_first_pair(state.path());
-    assert!(seen.is_ascii() && seen.contains(" - 13+ pairs: over "), "{seen:?}");
+    assert!(seen.is_ascii() && seen.contains(" - 14+ pairs: over "), "{seen:?}");
 }
 
 /// And nobody who reads a file has to skip what was drawn.
 #[test]
 fn a_pipe_gets_what_it_takes_and_no_progress() {
     let state = tempfile::tempdir().unwrap();
-    // 13 pairs take over 13 s, and the run is stopped when that is printed.
+    // 14 pairs take over 14 s, and the run is stopped when that is printed.
     let arguments = ["compare", "--no-evidence", "--max-time", "12s", "sleep 0.5", "sleep 0.55"];
     let mut child = command(state.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
@@ -186,7 +186,7 @@ fn a_pipe_gets_what_it_takes_before_the_first_pair_has_ended() {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let first = lines.next().unwrap().unwrap();
     // By the run that has not ended, or by the one that had before it.
-    let [begins, ends] = ["at least 13 pairs are needed: ", ", by the first one so far"];
+    let [begins, ends] = ["at least 14 pairs are needed: ", ", by the first one so far"];
     assert!(first.starts_with(begins) && first.ends_with(ends), "{first}");
     assert_eq!(child.try_wait().unwrap(), None);
     let_go(state.path());

@@ -1,7 +1,7 @@
 //! `trials.jsonl`: rows as they are written between trials, and as they are read back line by line.
 
 use std::borrow::Cow;
-use std::io::{self, BufRead, BufReader, Read, Take, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Take, Write};
 use std::path::{Path, PathBuf};
 
 use ascertain_sys::files;
@@ -394,7 +394,7 @@ impl Lines {
             self.line.clear();
             let length = self.input.read_until(b'\n', &mut self.line).map_err(Error::read(&self.path, LINES))?;
             if self.line.pop() != Some(b'\n') {
-                return Ok(false);
+                return self.check_length().map(|()| false);
             }
             self.number += 1;
             self.end += length as u64;
@@ -402,6 +402,15 @@ impl Lines {
                 return Ok(true);
             }
         }
+    }
+
+    /// Fails if the file ended before the length that it had when it was opened: the end of a run empties it.
+    fn check_length(&self) -> Result<(), Error> {
+        if self.input.get_ref().limit() == 0 {
+            return Ok(());
+        }
+        let reason = "it became shorter while it was read, as at the end of its run; read the run again";
+        Err(Error::Read { path: self.path.clone(), reason: io::Error::new(ErrorKind::UnexpectedEof, reason) })
     }
 
     pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Error> {

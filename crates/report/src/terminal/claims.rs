@@ -28,11 +28,13 @@ pub fn checked(outcome: &Outcome, shown: &Shown, report: Option<&str>, style: &S
     if is_brief {
         return screen(outcome, report, style);
     }
+    let none =
+        if asked.is_empty() && !shown.only.is_empty() { style.paragraph(&no_such(&shown.only)) } else { String::new() };
     let asked = Outcome { claims: asked, ..outcome.clone() };
     let end = if shown.all { check_table(&asked, style) } else { style.paragraph(&counts(&outcome.claims)) };
     let few = undiagnosed_claims(&asked.claims).map_or_else(String::new, |sentence| style.paragraph(&sentence));
     let figures = left_out(&missing_figures(outcome), style);
-    parted([sentences(&asked, style), deferred_table(&asked, style), few, figures, threats(outcome, style), end])
+    parted([none, sentences(&asked, style), deferred_table(&asked, style), few, figures, threats(outcome, style), end])
 }
 
 /// The outcome with nothing left out, and no remarks but those about figures that commands did not print.
@@ -68,6 +70,12 @@ fn counts(claims: &[ClaimResult]) -> String {
     }
     let said: Vec<String> = tally(claims.iter()).iter().map(Count::words).collect();
     format!("{}: {}.", counted(claims.len(), "claim"), said.join(", "))
+}
+
+/// "No claim has the verdict refuted or undecided."
+fn no_such(verdicts: &[Verdict]) -> String {
+    let words: Vec<&str> = verdicts.iter().map(|verdict| verdict.word()).collect();
+    format!("No claim has the verdict {}.", words.join(" or "))
 }
 
 /// What was measured of claims before they were deferred: few trials tell more than none. Where there are more of an arm,

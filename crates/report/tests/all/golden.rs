@@ -352,6 +352,9 @@ fn what_is_asked_for_is_said_in_whole() {
     assert!(is_said(Verdict::Refuted) && !is_said(Verdict::Holds) && !is_said(Verdict::Unavailable), "{refuted}");
     assert!(refuted.contains(&format!("{} claims:", many.claims.len())), "how many others there are: {refuted}");
     let few = common::outcome(Vec::new(), many.claims[..2].to_vec());
+    let only_failed = Shown { only: vec![Verdict::Failed], ..Shown::default() };
+    let none = terminal::checked(&few, &only_failed, None, &style);
+    assert!(none.starts_with("No claim has the verdict failed.\n") && none.contains("2 claims:"), "{none}");
     let few = terminal::checked(&few, &Shown::default(), None, &style);
     assert!(few.contains("error at most ") && few.contains("2 claims:"), "{few}");
 }

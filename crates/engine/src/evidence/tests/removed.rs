@@ -96,6 +96,19 @@ fn lines_stay_if_the_parquet_file_does_not_give_them() {
 }
 
 #[test]
+fn rows_that_are_removed_while_they_are_read_are_an_error() {
+    let (_runs, run, before) = finished_run();
+    // More than a reader holds in memory.
+    let rows = before.lines().count();
+    fs::write(run.join(LINES), before.repeat(200_000 / before.len() + 1)).unwrap();
+    let mut read = read_rows(&run).unwrap();
+    assert!(read.by_ref().take(rows).all(|row| row.is_ok()));
+    fs::write(run.join(LINES), "").unwrap();
+    let error = read.find_map(Result::err).unwrap().to_string();
+    assert!(error.contains("became shorter while it was read"), "{error}");
+}
+
+#[test]
 fn a_file_that_somebody_deleted_is_restored() {
     let (_runs, run, before) = finished_run();
     fs::remove_file(run.join(LINES)).unwrap();
