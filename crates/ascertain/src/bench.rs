@@ -32,7 +32,7 @@
 //!
 //! After the answers, a group is measured until the interval of each ratio and each median is at most ±1 %, or until it
 //! has taken half a second for each function. `--precision` chooses another width, without that limit, and `--quick`
-//! stops at the answers. `--reference NAME` compares with another function than the first, and `--all-pairs` compares
+//! stops at the answers. `--reference NAME` compares with this function instead of the first, and `--all-pairs` compares
 //! every function with every other.
 //!
 //! `cargo test --benches` calls each function once, checks its answer, and times nothing; so does `cargo nextest run

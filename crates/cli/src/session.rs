@@ -184,8 +184,8 @@ fn price(outcome: &Outcome) -> String {
     format!(". The interrupted {noun} counts against either answer, so a few more {noun}s are needed")
 }
 
-/// The command that measures further. A run with a limit gets one that allows more: twice the trials, and as many trials
-/// or as much time as a verdict takes at the least.
+/// The command that continues the run. A limit of trials is doubled, and each limit is raised to the least that a verdict
+/// needs.
 fn how_to_go_on(run: &Run, config: &Config) -> Option<String> {
     let is_interrupted = run.outcome.interrupted;
     let least = run.outcome.claims.iter().flat_map(|claim| &claim.reasons).find_map(|reason| match reason {

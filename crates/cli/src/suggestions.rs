@@ -2,7 +2,7 @@
 
 use clap::Command;
 
-/// The way to write here what another tool has a name for.
+/// The equivalent of subcommands and options of other tools.
 struct Suggestion {
     /// Subcommands, and options with their dashes.
     names: &'static [&'static str],

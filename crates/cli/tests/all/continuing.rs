@@ -285,7 +285,7 @@ fn runs_of_the_first_version_read_and_go_on() {
         let (then, now) = (&header["outcome"]["claims"], &continued.json()["claims"]);
         assert_eq!(then.as_array().unwrap().len(), claims);
         for (then, now) in then.as_array().unwrap().iter().zip(now.as_array().unwrap()) {
-            // Since that version a comparison bets more on signs, so its evidence is another number.
+            // Later versions bet more on signs, so the evidence of a comparison differs from the recorded one.
             let evidence = (name != "compare").then_some("log_e_holds");
             let fields = ["id", "verdict", "trials", "successes", "unknown", "rate", "ratio"];
             for field in fields.into_iter().chain(evidence) {

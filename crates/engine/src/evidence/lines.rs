@@ -404,7 +404,7 @@ impl Lines {
         }
     }
 
-    /// Fails if the file ended before the length that it had when it was opened: the end of a run empties it.
+    /// Returns an error if the file is now shorter than when it was opened. The end of a run empties it.
     fn check_length(&self) -> Result<(), Error> {
         if self.input.get_ref().limit() == 0 {
             return Ok(());
