@@ -188,18 +188,21 @@ fn price(outcome: &Outcome) -> String {
 /// needs.
 fn how_to_go_on(run: &Run, config: &Config) -> Option<String> {
     let is_interrupted = run.outcome.interrupted;
-    let least = run.outcome.claims.iter().flat_map(|claim| &claim.reasons).find_map(|reason| match reason {
-        Reason::TooEarly { least, is_shared: false, .. } if !is_interrupted => Some(least),
-        _ => None,
-    });
-    let limit = match (config.exact_trials.or(config.max_trials).filter(|_| !is_interrupted), least) {
-        (Some(trials), least) => {
-            Some(("--max-trials", trials.saturating_mul(2).max(least.map_or(0, |least| least.trials)).to_string()))
+    let reasons = run.outcome.claims.iter().flat_map(|claim| &claim.reasons).filter(|_| !is_interrupted);
+    let (mut least_trials, mut takes_ns) = (0, 0.0_f64);
+    for reason in reasons {
+        if let Reason::TooEarly { least, is_shared, most_trials, .. } = reason {
+            least_trials = least_trials.max(least.trials);
+            // Where trials were the limit, time was not.
+            let is_by_time = !is_shared && most_trials.is_none();
+            takes_ns = takes_ns.max(least.takes_ns.filter(|_| is_by_time).unwrap_or(0.0));
         }
-        (None, Some(least)) => least.takes_ns.map(|takes_ns| ("--max-time", outlook::allowance(takes_ns / 1e9))),
-        (None, None) => None,
-    };
-    let options: Vec<&str> = limit.iter().flat_map(|(option, value)| [option, value.as_str()]).collect();
+    }
+    let limit = config.exact_trials.or(config.max_trials).filter(|_| !is_interrupted);
+    let trials = limit.map(|limit| ("--max-trials", limit.saturating_mul(2).max(least_trials).to_string()));
+    let time = (takes_ns > 0.0).then(|| ("--max-time", outlook::allowance(takes_ns / 1e9)));
+    let limits: Vec<(&str, String)> = trials.into_iter().chain(time).collect();
+    let options: Vec<&str> = limits.iter().flat_map(|(option, value)| [option, value.as_str()]).collect();
     Some(format!("`{}` goes on with it", continuing(run, &options)?))
 }
 

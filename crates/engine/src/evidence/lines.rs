@@ -409,7 +409,8 @@ impl Lines {
         if self.input.get_ref().limit() == 0 {
             return Ok(());
         }
-        let reason = "it became shorter while it was read, as at the end of its run; read the run again";
+        let reason =
+            "it became shorter while it was read, as at the end or the continuation of its run; read the run again";
         Err(Error::Read { path: self.path.clone(), reason: io::Error::new(ErrorKind::UnexpectedEof, reason) })
     }
 

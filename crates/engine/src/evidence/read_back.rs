@@ -17,7 +17,7 @@ use crate::plan::Grouping;
 ///
 /// # Errors
 /// When the run has no rows' file. The iterator gives an error, and then ends, at a line that is not
-/// what Ascertain writes.
+/// what Ascertain writes, and if the file becomes shorter while it is read, as at the end of its run.
 ///
 /// # Memory
 /// The rows of a run that has ended are held as text, some 250 bytes each.

@@ -435,22 +435,20 @@ pub(crate) fn by_metric(measure: &Measure) -> String {
 fn undecided_order(claim: &ClaimResult, sides: &Sides) -> Sentence {
     let Sides { measure, candidate, baseline } = sides;
     let counts = counts_of(claim, claim.judged(), "won");
-    if claim.ties > claim.trials / 2 && claim.decided.is_none() {
-        let found = format!("no difference found between {candidate} and {baseline}{}", by_metric(measure));
-        let pairs = counted(claim.trials, "pair");
-        return Sentence::plain(match claim.ties == claim.trials {
-            true => format!("{found}: {pairs}, and each was a tie"),
-            false => format!("{found}: {} of {pairs} were ties", claim.ties),
-        });
+    let found = format!("no difference found between {candidate} and {baseline}{}", by_metric(measure));
+    let pairs = counted(claim.trials, "pair");
+    if claim.ties == claim.trials && claim.decided.is_none() {
+        return Sentence::plain(format!("{found}: {pairs}, and each was a tie"));
     }
     if let Some(most) = claim.difference_below {
-        let metric = by_metric(measure);
-        let finding = format!(
-            "no difference found between {candidate} and {baseline}{metric}: if there is one, it is below {}; \
-             {candidate} {counts}",
-            below(most)
-        );
+        let finding = format!("{found}: if there is one, it is below {}; {candidate} {counts}", below(most));
         return Sentence { finding, certainty: Some(if_alike(claim)), more: String::new() };
+    }
+    // Ties of commands that were both stopped say nothing about a difference.
+    let has_stopped = claim.reasons.iter().any(|reason| matches!(reason, Reason::BothStopped { .. }));
+    let are_nearly_all_ties = claim.ties >= claim.trials - claim.trials / 10;
+    if are_nearly_all_ties && !has_stopped && claim.decided.is_none() && claim.asked.margin.is_none() {
+        return Sentence::plain(format!("{found}: {} of {pairs} were ties", claim.ties));
     }
     let so_far = order_so_far(claim, sides);
     let finding = match claim.decided {

@@ -28,10 +28,11 @@ pub fn checked(outcome: &Outcome, shown: &Shown, report: Option<&str>, style: &S
     if is_brief {
         return screen(outcome, report, style);
     }
-    let none =
-        if asked.is_empty() && !shown.only.is_empty() { style.paragraph(&no_such(&shown.only)) } else { String::new() };
+    let has_none = asked.is_empty() && !outcome.claims.is_empty();
+    let none = if has_none { style.paragraph(&no_such(&shown.only)) } else { String::new() };
     let asked = Outcome { claims: asked, ..outcome.clone() };
-    let end = if shown.all { check_table(&asked, style) } else { style.paragraph(&counts(&outcome.claims)) };
+    let end =
+        if shown.all && !has_none { check_table(&asked, style) } else { style.paragraph(&counts(&outcome.claims)) };
     let few = undiagnosed_claims(&asked.claims).map_or_else(String::new, |sentence| style.paragraph(&sentence));
     let figures = left_out(&missing_figures(outcome), style);
     parted([none, sentences(&asked, style), deferred_table(&asked, style), few, figures, threats(outcome, style), end])
