@@ -184,8 +184,8 @@ fn price(outcome: &Outcome) -> String {
     format!(". The interrupted {noun} counts against either answer, so a few more {noun}s are needed")
 }
 
-/// The command that continues the run. A limit of trials is doubled, and each limit is raised to the least that a verdict
-/// needs.
+/// The command that continues the run, with twice the trials if they were limited, and with the trials and the time that
+/// a verdict needs at the least.
 fn how_to_go_on(run: &Run, config: &Config) -> Option<String> {
     let is_interrupted = run.outcome.interrupted;
     let reasons = run.outcome.claims.iter().flat_map(|claim| &claim.reasons).filter(|_| !is_interrupted);
@@ -193,7 +193,7 @@ fn how_to_go_on(run: &Run, config: &Config) -> Option<String> {
     for reason in reasons {
         if let Reason::TooEarly { least, is_shared, most_trials, .. } = reason {
             least_trials = least_trials.max(least.trials);
-            // Where trials were the limit, time was not.
+            // A claim whose trials were limited does not need more time.
             let is_by_time = !is_shared && most_trials.is_none();
             takes_ns = takes_ns.max(least.takes_ns.filter(|_| is_by_time).unwrap_or(0.0));
         }
