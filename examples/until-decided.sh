@@ -1,17 +1,17 @@
 #!/bin/sh
-# Runs a test until it is decided whether it passes at least 90 % of the time, and is wrong about that
-# with a chance of at most 0.01, however often it looks.
+# Runs a test until it is decided whether it passes at least 90 % of the time. The decision is wrong with a chance of at
+# most 0.01, although the script checks after each run.
 #
 #   examples/until-decided.sh COMMAND [ARGUMENT…]
 #
-# Exit code: 0 it does, 1 it does not, 3 undecided after 2,000 runs.
+# Exit code: 0 if it passes often enough, 1 if not, 3 if undecided after 2,000 runs.
 set -u
 if [ $# -eq 0 ]; then
     echo "usage: $0 COMMAND [ARGUMENT...]" >&2
     exit 2
 fi
 if ! command -v "$1" >/dev/null; then
-    echo "$0: there is no program $1" >&2
+    echo "$0: program not found: $1" >&2
     exit 2
 fi
 ascertain=${ASCERTAIN:-ascertain}

@@ -1,5 +1,5 @@
 #![no_main]
-#![allow(dead_code)] // one of several
+#![allow(dead_code)] // each target uses only one of the functions
 
 #[path = "../../crates/transfer/tests/all/parsers/targets.rs"]
 mod targets;

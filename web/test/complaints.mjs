@@ -1,4 +1,4 @@
-// What is wrong with a page as it stands in the browser. The function runs in the page, so that it is whole in itself.
+// Returns the faults of a page in the browser. The function runs inside the page, so it uses nothing outside of itself.
 
 export function complaintsOfPage({ mayBeEmpty }) {
   const found = [];
@@ -17,7 +17,8 @@ export function complaintsOfPage({ mayBeEmpty }) {
     if (!ids.includes(target)) found.push(`a link leads to ${target}, which is not there`);
   }
 
-  // On a desk a table is whole, unless it is beside a picture half as wide; on a phone it may be scrolled.
+  // On a desktop a whole table is visible, unless it stands beside a picture and has half the width. On a phone it may
+  // scroll.
   for (const table of document.querySelectorAll(".scroll")) {
     if (root.clientWidth >= 1200 && !table.closest(".data") && table.scrollWidth > table.clientWidth + SLACK) {
       const name = table.getAttribute("aria-label") ?? table.getAttribute("aria-labelledby");
@@ -36,7 +37,7 @@ export function complaintsOfPage({ mayBeEmpty }) {
   found.push(...contrasts());
   return [...new Set(found)];
 
-  // What stands beside each other in the answer, the tools and a row: no two of them in the same place, nothing cut.
+  // Parts that stand side by side in the answer, the tools and a row must not overlap or be cut.
   function overlaps() {
     const bad = new Set();
     for (const place of document.querySelectorAll(".hero, .asides, .tools, .chips, .axis, .row > summary, .group > h2, .rail")) {
@@ -84,7 +85,7 @@ export function complaintsOfPage({ mayBeEmpty }) {
     if (size < 9) found.push(`${id}: text is ${size.toFixed(1)} px high`);
   }
 
-  // The ink of letters, not the line that they stand in: lines may be closer than their leading.
+  // The ink of the letters and not their line box, because lines may be closer than their leading.
   function boxOf(text) {
     const box = text.getBoundingClientRect();
     const lead = Math.min(box.width, box.height) * 0.12;
@@ -109,8 +110,8 @@ export function complaintsOfPage({ mayBeEmpty }) {
     return [...marks].filter((mark) => mark.getClientRects().length > 0).length;
   }
 
-  // Whether a text stands in the frame, where marks are. The cells of a heat map have their numbers on them, and rows
-  // their figures beside them.
+  // Returns whether a text stands in the frame, among the marks. Numbers on the cells of a heat map and figures beside
+  // rows are allowed.
   function coversMarks(svg, box) {
     const groups = [...svg.querySelectorAll("g[data-series]")].filter((group) => group.getClientRects().length > 0);
     return groups.some((group) => {
@@ -127,7 +128,7 @@ export function complaintsOfPage({ mayBeEmpty }) {
     return beyond.slice(0, 3).map((element) => `${element.tagName.toLowerCase()}.${element.className}`).join(", ");
   }
 
-  // Text against the page: at least 4.5 : 1, as WCAG's AA asks.
+  // The contrast of text must be at least 4.5 : 1, which is level AA of WCAG.
   function contrasts() {
     const low = new Set();
     const ground = luminance(getComputedStyle(document.body).backgroundColor);
@@ -143,7 +144,7 @@ export function complaintsOfPage({ mayBeEmpty }) {
     return [...low].slice(0, 5);
   }
 
-  // The coloured cell that a text stands on: its ground.
+  // Returns the background of a text on a coloured cell.
   function cellUnder(text) {
     const box = text.getBBox();
     const middle = new DOMPoint(box.x + box.width / 2, box.y + box.height / 2);

@@ -1,5 +1,5 @@
-// How long a reader waits for a page: until something is seen, until all of it is there, and until what is opened shows
-// its pictures. Medians of so many openings, each by a browser that has seen nothing: `node paint.mjs PAGE`.
+// Measures how long a reader waits for a page: until its first paint, until all of it is there, and until the pictures of
+// an opened row are visible. Prints medians over several openings, each by a browser without a cache: `node paint.mjs PAGE`.
 
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";

@@ -1,5 +1,5 @@
-// Opens reports in a real browser, in four widths, light and dark, closed and open, and fails on whatever a reader would
-// stumble over: `node report.mjs FOLDER`, where FOLDER holds the reports that the example `shapes` writes.
+// Opens reports in a real browser, in four widths, light and dark, closed and open, and fails on each fault that a reader
+// would see: `node report.mjs FOLDER`, where FOLDER contains the reports that the example `shapes` writes.
 
 import { readFileSync, readdirSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -12,11 +12,11 @@ import { complaintsOfUse } from "./use.mjs";
 // The packages are below the target folder, not below this file.
 const modules = process.env.NODE_PATH ?? join(import.meta.dirname, "node_modules");
 const { chromium } = createRequire(join(modules, "here.js"))("playwright-core");
-// Run by the debugger: the page's own policy lets no other script in.
+// The debugger runs this script, because the policy of the page forbids other scripts.
 const AXE = readFileSync(join(modules, "axe-core/axe.min.js"), "utf8");
 
-// Widths and colour schemes, and whether axe looks too: what it finds does not depend on the width, but for what a phone
-// does not show.
+// Widths and colour schemes, and `true` if axe checks the page too. Its findings do not depend on the width, except for
+// parts that a phone does not show.
 const WAYS = [
   [390, "light", true],
   [390, "dark", false],
@@ -39,7 +39,7 @@ if (files.length === 0) {
   process.exit(2);
 }
 
-// What takes as long has gone wrong; a machine may be slow.
+// A limit that only ends a hang; a machine may be slow.
 const PATIENCE_MS = 300_000;
 const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const browser = await chromium.launch({ executablePath, args: ARGUMENTS, timeout: PATIENCE_MS });
@@ -72,7 +72,7 @@ async function openEachWay(file) {
   }
 }
 
-/// What is wrong with a report in a window.
+// Returns the faults of a report in a window.
 async function open(file, width, colorScheme, isAxed) {
   const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme, reducedMotion: "reduce" });
   context.setDefaultTimeout(PATIENCE_MS);
@@ -101,7 +101,7 @@ async function open(file, width, colorScheme, isAxed) {
   return found;
 }
 
-/// Opens whatever can be opened, of many claims the first, and waits until it is drawn.
+// Opens every part that can be opened (only the first of many claims), and waits until all are drawn.
 async function openAll() {
   const FIRST = 12;
   const others = new Set([...document.querySelectorAll(".row")].slice(FIRST));
@@ -114,14 +114,14 @@ async function openAll() {
   }
 }
 
-/// What axe has against the page.
+// Returns the findings of axe.
 async function violations(page, how) {
   await page.evaluate(AXE);
   const found = await page.evaluate(() => axe.run(document, { resultTypes: ["violations"] }));
   return found.violations.map(({ id, help, nodes }) => `axe, ${how}: ${id} (${help}), as in ${nodes[0].html.slice(0, 160)}`);
 }
 
-/// Points at the middle of some pictures and walks through them by keyboard: tooltips must not fail or widen the page.
+// Points at the middle of some pictures and moves through them by keyboard. Tooltips must not fail or widen the page.
 async function hoverAll(page) {
   const pictures = await page.locator("figure.picture svg:visible").all();
   for (const picture of pictures.slice(0, 8)) {
@@ -133,7 +133,7 @@ async function hoverAll(page) {
   return wide ? ["a tooltip makes the page wider than its window"] : [];
 }
 
-/// Everything must be said without JavaScript too.
+// Without JavaScript the page must contain all of its text too.
 async function readWithoutScript(file) {
   const context = await browser.newContext({ javaScriptEnabled: false, viewport: { width: 1280, height: 800 } });
   context.setDefaultTimeout(PATIENCE_MS);

@@ -1,4 +1,4 @@
-// Uses a page of many claims as a reader would, by keyboard and pointer, and says what does not do what it should.
+// Uses a page of many claims as a reader would, by keyboard and pointer, and returns each control that does not work.
 
 export async function complaintsOfUse(browser, many, several) {
   const found = [];
@@ -64,7 +64,7 @@ export async function complaintsOfUse(browser, many, several) {
   expect(link.endsWith(`#${first}`), `a link: ${link}`);
   await row.getByRole("button", { name: "Copy SVG" }).first().click();
   expect((await copied()).startsWith("<svg") && (await copied()).includes("<style"), "SVG is not copied");
-  // From elsewhere, a link leads to its claim, open.
+  // A link from another page opens its claim.
   await page.goto("about:blank");
   await page.goto(link);
   expect(await page.locator(`[id="${first}"]`).evaluate((row) => row.open), "a link does not open its claim");

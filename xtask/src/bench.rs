@@ -1,4 +1,4 @@
-//! The goals of the core, measured here and now. Nothing else may run meanwhile.
+//! Measures how far the program meets the performance goals of GOALS.md. No other program may run during a measurement.
 
 use std::fs;
 use std::process::Command;
@@ -16,16 +16,16 @@ type Bench = (&'static str, &'static str, fn() -> anyhow::Result<()>);
 const BENCHES: &[Bench] = &[
     ("power", "pairs until a right decision: simulated and recorded, and of programs 5 % apart", power),
     ("startup", "`ascertain --help` within 5 ms", startup),
-    ("start", "starting `true`, beside hyperfine -N", start),
+    ("start", "time to start `true`, compared with hyperfine -N", start),
     ("loop", "the loop's own time between in-process observations", || example("ascertain-engine", "loop_cost")),
-    ("judge", "outcomes judged a second", || example("ascertain-stats", "judge_throughput")),
+    ("judge", "outcomes judged per second", || example("ascertain-stats", "judge_throughput")),
     ("evidence", "the cost of a row of evidence", || example("ascertain-engine", "evidence_cost")),
-    ("history", "listing and following 2,000 runs", || example("ascertain-cli", "history_cost")),
-    ("page", "the report's page: to write it, until it is seen, until it is whole", page),
-    ("permutation", "reshuffles of two samples of 10,000, beside SciPy", permutation::bench),
+    ("history", "time to list and follow 2,000 runs", || example("ascertain-cli", "history_cost")),
+    ("page", "the report's page: time to write it, until it is seen, and until it is complete", page),
+    ("permutation", "reshuffles of two samples of 10,000 values, compared with SciPy", permutation::bench),
     (
         "transfer",
-        "`put` and `get` of 1 GB beside awscli and rclone, in eight minutes or as many seconds as are named",
+        "`put` and `get` of 1 GB, compared with awscli and rclone, in eight minutes or the given number of seconds",
         transfer::bench,
     ),
     ("size", "the release binary's size", packages::size),
@@ -33,12 +33,12 @@ const BENCHES: &[Bench] = &[
     ("first", "from a clone to the first answer, with nothing downloaded or built before", first),
 ];
 
-/// Runs the named benches, or all. Numbers behind a name are the bench's.
+/// Runs the benches that `words` name, or all of them. Numbers after a name are arguments of that bench.
 pub fn run(words: &[String]) -> anyhow::Result<()> {
     let names: Vec<&String> = words.iter().filter(|word| word.parse::<u64>().is_err()).collect();
     if let Some(unknown) = names.iter().find(|name| BENCHES.iter().all(|(known, ..)| known != **name)) {
         let known: Vec<&str> = BENCHES.iter().map(|(name, ..)| *name).collect();
-        bail!("there is no bench `{unknown}`; there are {}", known.join(", "));
+        bail!("unknown bench `{unknown}`; known are {}", known.join(", "));
     }
     tools::release_binary()?;
     for (name, about, bench) in BENCHES {
@@ -55,8 +55,9 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-/// First where no machine is needed, with goals; then two programs, the second with 5 % fewer iterations, each
-/// comparison its own run, beside hyperfine's time without a decision.
+/// Measures how many pairs a verdict needs: first with recorded pairs, for which there are goals, and then with two
+/// programs. One of the programs has 5 % fewer iterations. Also prints the duration of a hyperfine run, which makes no
+/// decision.
 fn power() -> anyhow::Result<()> {
     example("ascertain-stats", "order_power")?;
     let tried = 5_000_000;
@@ -92,19 +93,16 @@ fn power() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What `compare` says of these commands.
+/// Runs `ascertain compare` with these arguments, and returns its JSON output.
 pub fn compare(arguments: &[&str]) -> anyhow::Result<Value> {
-    let said = tools::output_of(
-        tools::release_binary()?,
-        &[&["compare", "--no-evidence", "--format", "json"], arguments].concat(),
-    )?;
-    serde_json::from_str(&said).context("ascertain's JSON")
+    let output = tools::compare(tools::release_binary()?, &[&["--format", "json"], arguments])?;
+    serde_json::from_str(&output).context("ascertain's JSON")
 }
 
-/// Of the first command.
+/// Returns the median wall time of the first command in ns.
 fn median_wall_ns(json: &Value) -> anyhow::Result<f64> {
     let wall = json["points"].as_array().and_then(|points| points.iter().find(|point| point["metric"] == "wall"));
-    wall.and_then(|wall| wall["median"].as_f64()).context("no wall time")
+    wall.and_then(|wall| wall["median"].as_f64()).context("ascertain's JSON has no wall time")
 }
 
 fn startup() -> anyhow::Result<()> {
@@ -115,7 +113,8 @@ fn startup() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// In rounds, each tool once a round in turn: both see the same machine.
+/// Compares how long both tools take to start `true`. Rounds alternate between the tools, so that the machine's state
+/// affects both.
 fn start() -> anyhow::Result<()> {
     Need::HYPERFINE.meet().map_err(anyhow::Error::msg)?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
@@ -126,14 +125,15 @@ fn start() -> anyhow::Result<()> {
     }
     let wins = ours.iter().zip(&theirs).filter(|(ours, theirs)| ours < theirs).count();
     println!(
-        "  median of `true`: ascertain {:.1} µs, hyperfine -N {:.1} µs; less in {wins} of 30 rounds",
+        "  median of `true`: ascertain {:.1} µs, hyperfine -N {:.1} µs; ascertain was faster in {wins} of 30 rounds",
         median(&mut ours),
         median(&mut theirs)
     );
     Ok(())
 }
 
-/// Of many claims, and of a million rows: sums of few elements, which are soon measured.
+/// Opens the page of a run with many claims, and of a run with a million rows of evidence. The rows are from sums of
+/// few elements, which take little time to measure.
 fn page() -> anyhow::Result<()> {
     for need in [Need::Debian("chromium", "chromium"), Need::Npm] {
         need.meet().map_err(anyhow::Error::msg)?;
@@ -144,7 +144,7 @@ fn page() -> anyhow::Result<()> {
     for (name, arguments, least_rows) in [("claims", vec!["check"], 1), ("rows", sums, 1_000_000)] {
         let (runs, page) = (format!("{folder}/{name}"), format!("{folder}/{name}.html"));
         tools::output_of(tools::release_binary()?, &[&arguments[..], &["-q", "--evidence", &runs]].concat())?;
-        let run = fs::read_dir(&runs)?.next().context("the run left nothing")??.path();
+        let run = fs::read_dir(&runs)?.next().context("the run recorded no evidence")??.path();
         let text = fs::read(run.join("run.json"))?;
         let header: serde_json::Value = serde_json::from_slice(&text)?;
         let points = header["outcome"]["points"].as_array().context("the run has no points")?;
@@ -175,23 +175,27 @@ fn build() -> anyhow::Result<()> {
     let manifest = packages::own_package()?;
     for profile in ["dev", "bench"] {
         tools::new_folder("cold")?;
-        // The shell knows how long the processors were busy with what it has waited for.
+        // The shell's `times` prints the CPU time of its child processes.
         let script = "cargo bench --quiet --manifest-path \"$2\" --no-run --profile \"$0\" \
                       --target-dir \"$1\" && times";
         let busy = tools::output_of("sh", &["-c", script, profile, &path, &manifest])?;
         println!(
-            "  a bench of one's own, cold, profile {profile}, in user and in system: {}",
+            "  cold build of a user's bench, profile {profile}, CPU time in user and in system mode: {}",
             busy.lines().last().unwrap_or_default()
         );
     }
     Ok(())
 }
 
-/// What somebody does who has a Rust tool chain and nothing else: clones, and types README's first command.
+/// Measures how long the first command of the README takes for a user who has only a Rust tool chain: clone, build and
+/// run.
 fn first() -> anyhow::Result<()> {
     let folder = tools::new_folder("first")?;
     let readme = fs::read_to_string(tools::in_root("README.md"))?;
-    let command = readme.lines().find(|line| line.starts_with("cargo run")).context("README begins with no command")?;
+    let command = readme
+        .lines()
+        .find(|line| line.starts_with("cargo run"))
+        .context("README.md has no line that begins with `cargo run`")?;
     let (command, _) = command.split_once('#').unwrap_or((command, ""));
     let steps = [
         ("clone", "git clone --quiet . \"$0\""),
@@ -225,7 +229,7 @@ mod tests {
 
     use crate::tools;
 
-    /// Nothing else would miss one before somebody measures.
+    /// Fails if an example that a bench runs does not exist, so that nobody notices it only when measuring.
     #[test]
     fn each_example_that_is_run_is_there() {
         let code = include_str!("bench.rs").split("#[cfg(test)]").next().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! How often is a command called faster or slower than itself, on a busy machine?
+//! `cargo xtask calibrate`: counts how often a command compared with itself is called faster or slower, on a busy
+//! machine.
 
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
@@ -7,32 +8,33 @@ use crate::load::{Load, spin};
 use crate::tools::{self, Need};
 use crate::{bench, hyperfine, statistics};
 
-/// Comparisons in each condition, where nobody says: some 17 minutes in all on two cores. Enough that 1 decided in
-/// 20, as it was seen of a version with a fault, is found out with a chance of over 99 % at an error of 0.001.
+/// Default number of comparisons per condition, which take about 17 minutes on two cores. A fault of an earlier version
+/// decided 1 in 20 comparisons. At an error of 0.001, this number detects such a fault with a probability of over 99 %.
 const COMPARISONS: u64 = 300;
-/// Pairs of a comparison under steady load: as many runs as hyperfine's defaults would take of a 20 ms command.
+/// Number of pairs in a comparison under steady load. It is the number of runs that hyperfine makes by default for a
+/// command of 20 ms.
 const PAIRS: &str = "100";
-/// A count that an honest method would reach with a smaller chance than this fails.
+/// The calibration fails if the number of decided comparisons has a smaller probability than this for a correct method.
 const CHANCE: f64 = 1e-6;
-/// With fewer pairs nothing can be decided at an error of 0.001.
+/// Smallest number of pairs after which a comparison can be decided at an error of 0.001.
 const SOONEST: u64 = 12;
 
-/// A command, compared with itself on a machine that is kept busy in some way.
+/// A command to compare with itself, and the load of the machine meanwhile.
 struct Condition {
     name: &'static str,
     about: &'static str,
     command: fn() -> String,
     load: fn() -> Load,
-    /// The nominal error of each comparison.
+    /// The error probability that each comparison must keep to (`--error`).
     error: f64,
-    /// When a comparison ends that decides nothing.
+    /// The options that end a comparison that stays undecided.
     ends: &'static [&'static str],
-    /// Whether hyperfine's samples are judged too, for the record.
+    /// `true` if hyperfine measures the command too, and Welch's test compares its two samples.
     with_peer: bool,
 }
 
-/// The second is where a version failed that kept something of each command between its observations: short
-/// commands, and load that comes and goes.
+/// The conditions. The second one has short commands, and a load that comes and goes. It detects the fault of an
+/// earlier version, which kept state of each command between observations.
 const CONDITIONS: [Condition; 2] = [
     Condition {
         name: "steady",
@@ -54,17 +56,19 @@ const CONDITIONS: [Condition; 2] = [
     },
 ];
 
-/// Compares a command with itself again and again: so often in each condition that is named, or in all.
+/// Compares a command with itself many times, under each condition that `words` name, or under all conditions.
 ///
 /// # Errors
-/// When more are decided than the error allows, but for a chance of one in a million.
+///
+/// Fails if more comparisons are decided than the error allows. A correct method fails with a probability of at most
+/// one in a million.
 pub fn equals(words: &[String]) -> anyhow::Result<()> {
     let (mut comparisons, mut named) = (COMPARISONS, Vec::new());
     for word in words {
         match (word.parse(), CONDITIONS.iter().find(|condition| condition.name == word)) {
             (Ok(number), _) if number > 0 => comparisons = number,
             (_, Some(condition)) => named.push(condition),
-            _ => bail!("calibrate {word}: give a number of comparisons, or a condition: steady, bursts"),
+            _ => bail!("invalid argument `{word}`: give a number of comparisons, or a condition (steady, bursts)"),
         }
     }
     let conditions = if named.is_empty() { CONDITIONS.iter().collect() } else { named };
@@ -77,15 +81,17 @@ pub fn equals(words: &[String]) -> anyhow::Result<()> {
         let share = 100.0 * decided as f64 / comparisons as f64;
         println!(
             "{name} ({about}): {decided} of {comparisons} decided ({share:.1} %) at --error {error}; \
-             up to {most} may be by chance"
+             chance explains up to {most}"
         );
-        failed.extend((decided > most).then(|| format!("{name}: {decided} of {comparisons} decided, not {most}")));
+        failed.extend(
+            (decided > most).then(|| format!("{name}: {decided} of {comparisons}, where chance explains {most}")),
+        );
     }
-    ensure!(failed.is_empty(), "more than the error allows: {}", failed.join("; "));
+    ensure!(failed.is_empty(), "more comparisons were decided than the error allows: {}", failed.join("; "));
     Ok(())
 }
 
-/// How many comparisons are decided.
+/// Runs the comparisons under one condition, and returns the number of decided ones.
 fn count(condition: &Condition, comparisons: u64) -> anyhow::Result<u64> {
     let command = (condition.command)();
     let peer = condition.with_peer.then(|| Need::HYPERFINE.meet());
@@ -104,20 +110,20 @@ fn count(condition: &Condition, comparisons: u64) -> anyhow::Result<u64> {
         if index % 20 == 0 || index == comparisons {
             let peer = match &peer {
                 None => String::new(),
-                Some(Ok(())) => format!("; by Welch's test of hyperfine's samples {significant}"),
+                Some(Ok(())) => format!("; Welch's test of hyperfine's samples decided {significant}"),
                 Some(Err(reason)) => format!("; hyperfine was skipped: {reason}"),
             };
             let (name, mean) = (condition.name, pairs / index);
             println!("  {name}: {index} comparisons of {mean} pairs at the mean, {decided} decided{peer}");
             if mean < 2 * SOONEST {
-                println!("  {name}: so few that this says little; is the machine busy with something else?");
+                println!("  {name}: too few pairs for a meaningful result; stop other programs on this machine");
             }
         }
     }
     Ok(decided)
 }
 
-/// Whether hyperfine's samples of a command and of the same again differ.
+/// Measures a command twice with hyperfine, and returns whether Welch's test finds a difference at level `alpha`.
 fn hyperfine_differs(command: &str, alpha: f64) -> anyhow::Result<bool> {
     let results = hyperfine::results(&["--runs", PAIRS, command, command])?;
     let times = |index: usize| -> Vec<f64> {

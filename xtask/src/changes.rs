@@ -1,43 +1,46 @@
-//! Finds the inputs of the slow parts that changed since a revision.
+//! Finds which inputs of the slow parts changed since a revision.
 //!
-//! A Rust file counts as changed if its tokens changed, not if only comments or documentation did. A TOML file counts
-//! as changed if its values changed. Markdown is documentation and never counts. The packages and their dependencies
-//! come from `cargo metadata`.
+//! A Rust file counts as changed only if its tokens changed, not if only comments or documentation did. A TOML file
+//! counts as changed only if its values changed. Markdown is documentation and never counts as changed. The packages
+//! and their dependencies come from `cargo metadata`.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::path::Path;
 
 use anyhow::{Context, ensure};
-use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
+use proc_macro2::{Group, TokenStream, TokenTree};
 use serde_json::Value;
 
+use crate::lines::is_punct;
 use crate::part::Input;
 use crate::tools;
 
-/// The changes since a revision.
+/// The changes of the repository since a revision.
+#[derive(Default)]
 pub struct Changes {
     since: String,
     graph: Graph,
-    /// Our changed packages, each with `true` if anything but tests, examples and benches changed.
+    /// The packages of this repository that changed. The value is `true` if more than tests, examples and benches
+    /// changed.
     packages: BTreeMap<String, bool>,
     /// The packages whose entries in Cargo.lock changed.
     external: BTreeSet<String>,
-    /// The changed files that are not documentation, by their paths below the root.
+    /// Paths of the changed files below the root, without documentation.
     files: BTreeSet<String>,
     has_new_features: bool,
-    /// Whether the profiles, lints or dependencies of the workspace changed, which concerns every build.
+    /// `true` if the profiles, lints or dependencies of the workspace changed, which affects every build.
     has_new_settings: bool,
 }
 
-/// The distance of a change that concerns every build. It is larger than that of any path through the packages.
+/// Distance of a change that affects every build. It is larger than the length of any path through the packages.
 const FARTHEST: usize = usize::MAX;
 
 /// Files with settings that apply to every build.
 const SETTINGS: [&str; 2] = ["Cargo.toml", ".cargo/config.toml"];
 
 impl Changes {
-    /// Compares the current files with those of a revision, or with those of a number of hours before the last commit
+    /// Compares the current files with those of `revision`: a commit, or a number of hours before the last commit
     /// (`24h`).
     pub fn since(revision: &str) -> anyhow::Result<Changes> {
         let base = resolve(revision)?;
@@ -46,11 +49,7 @@ impl Changes {
         let mut changes = Changes {
             since: format!("{revision} ({})", base.chars().take(12).collect::<String>()),
             graph: Graph::read()?,
-            packages: BTreeMap::new(),
-            external: BTreeSet::new(),
-            files: BTreeSet::new(),
-            has_new_features: false,
-            has_new_settings: false,
+            ..Changes::default()
         };
         for path in names.split('\0').chain(new.split('\0')).filter(|path| !path.is_empty()) {
             let before = tools::output_of("git", &["show", &format!("{base}:{path}")]).ok();
@@ -64,8 +63,7 @@ impl Changes {
         Ok(changes)
     }
 
-    /// Adds a changed file, given its texts before and after the change. A text is `None` if the file did not exist
-    /// then.
+    /// Records the change of a file. `before` and `after` are its texts; `None` means that the file did not exist.
     fn add(&mut self, path: &str, before: Option<&str>, after: Option<&str>) {
         let extension = Path::new(path).extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         if path == "Cargo.lock" {
@@ -94,8 +92,8 @@ impl Changes {
         }
     }
 
-    /// Returns the distance from these inputs to the nearest change, in steps from a package to one that it depends on.
-    /// The distance is 0 if an input itself changed. Returns `None` if no change affects the inputs.
+    /// Returns the distance from `inputs` to the nearest change: the number of steps from a package to a dependency.
+    /// The distance is 0 if an input itself changed, and `None` if no change affects the inputs.
     pub fn distance(&self, inputs: &[Input]) -> Option<usize> {
         inputs.iter().filter_map(|input| self.distance_of(input)).min()
     }
@@ -132,7 +130,7 @@ impl fmt::Display for Changes {
     }
 }
 
-/// Finds the commit that a revision names. Hours are counted back from the time of the last commit, never from now.
+/// Returns the commit that `revision` names. Hours count back from the last commit, not from now.
 fn resolve(revision: &str) -> anyhow::Result<String> {
     let hours = revision.strip_suffix('h').and_then(|hours| hours.parse::<u64>().ok());
     let Some(hours) = hours else {
@@ -150,7 +148,7 @@ fn resolve(revision: &str) -> anyhow::Result<String> {
     if !commit.trim().is_empty() {
         return Ok(commit.trim().into());
     }
-    // The history is shorter than that, so everything counts as new.
+    // The history is shorter than the given hours, so all files count as new.
     Ok(git(&["hash-object", "-t", "tree", "/dev/null"])?.trim().into())
 }
 
@@ -158,63 +156,54 @@ fn git(arguments: &[&str]) -> anyhow::Result<String> {
     tools::output_of("git", arguments)
 }
 
-/// The tokens of a Rust file, without comments and documentation.
+/// The code of a Rust file without comments and documentation.
 #[derive(Default, PartialEq)]
 struct Code {
     tokens: String,
-    /// The text in parentheses after each `cfg` and `cfg_attr`.
+    /// The text in parentheses after each `cfg` and `cfg_attr` of the file.
     cfgs: Vec<String>,
 }
 
 impl Code {
     fn parse(text: &str) -> Option<Code> {
-        let mut code = Code::default();
-        code.add(text.parse().ok()?);
-        Some(code)
+        let mut cfgs = Vec::new();
+        let tokens = without_documentation(text.parse().ok()?, &mut cfgs).to_string();
+        Some(Code { tokens, cfgs })
     }
 
     fn cfgs_of(text: Option<&str>) -> Vec<String> {
         text.and_then(Code::parse).unwrap_or_default().cfgs
     }
+}
 
-    fn add(&mut self, stream: TokenStream) {
-        let mut trees = stream.into_iter().peekable();
-        let mut is_cfg = false;
-        while let Some(tree) = trees.next() {
-            match tree {
-                TokenTree::Punct(punct) if punct.as_char() == '#' => {
-                    let bang = trees.next_if(|next| matches!(next, TokenTree::Punct(punct) if punct.as_char() == '!'));
-                    if trees.next_if(is_documentation).is_none() {
-                        self.tokens += if bang.is_some() { "#! " } else { "# " };
-                    }
-                }
-                TokenTree::Group(group) => {
-                    if std::mem::take(&mut is_cfg) {
-                        self.cfgs.push(group.to_string());
-                    }
-                    let (open, close) = match group.delimiter() {
-                        Delimiter::Parenthesis => ("( ", ") "),
-                        Delimiter::Brace => ("{ ", "} "),
-                        Delimiter::Bracket => ("[ ", "] "),
-                        Delimiter::None => ("", ""),
-                    };
-                    self.tokens += open;
-                    self.add(group.stream());
-                    self.tokens += close;
-                }
-                TokenTree::Ident(ident) => {
-                    is_cfg = ident == "cfg" || ident == "cfg_attr";
-                    self.tokens += &format!("{ident} ");
-                }
-                TokenTree::Punct(punct) if punct.spacing() == Spacing::Joint => self.tokens.push(punct.as_char()),
-                tree => self.tokens += &format!("{tree} "),
+/// Returns the tokens without documentation. Adds the text in parentheses after each `cfg` and `cfg_attr` to `cfgs`.
+fn without_documentation(stream: TokenStream, cfgs: &mut Vec<String>) -> TokenStream {
+    let mut kept: Vec<TokenTree> = Vec::new();
+    let mut is_cfg = false;
+    for tree in stream {
+        // An attribute begins with `#` or `#!`.
+        let sign = kept.iter().rposition(|tree| !is_punct(tree, '!')).filter(|at| is_punct(&kept[*at], '#'));
+        match (tree, sign) {
+            (tree, Some(sign)) if is_documentation(&tree) => kept.truncate(sign),
+            (TokenTree::Group(group), _) => {
+                cfgs.extend(std::mem::take(&mut is_cfg).then(|| group.to_string()));
+                kept.push(Group::new(group.delimiter(), without_documentation(group.stream(), cfgs)).into());
+            }
+            (tree, _) => {
+                is_cfg = match &tree {
+                    TokenTree::Ident(ident) => ident == "cfg" || ident == "cfg_attr",
+                    _ => is_cfg,
+                };
+                kept.push(tree);
             }
         }
     }
+    kept.into_iter().collect()
 }
 
-/// Returns whether a group is that of a `#[doc = "…"]` attribute. Documentation comments are parsed as such attributes.
-fn is_documentation(tree: &TokenTree) -> bool {
+/// Returns whether a token is the group of a `#[doc = "…"]` attribute. The parser converts doc comments to such
+/// attributes.
+pub fn is_documentation(tree: &TokenTree) -> bool {
     let TokenTree::Group(group) = tree else { return false };
     matches!(group.stream().into_iter().next(), Some(TokenTree::Ident(ident)) if ident == "doc")
 }
@@ -223,7 +212,7 @@ fn toml_values(text: &str) -> Option<toml::Table> {
     toml::from_str(text).ok()
 }
 
-/// Returns the packages whose entries differ between two lock files, or that only one of the files has.
+/// Returns the packages that differ between two lock files, or that only one of the files contains.
 fn changed_versions(before: &str, after: &str) -> BTreeSet<String> {
     let packages = |text: &str| -> BTreeSet<(String, String)> {
         let table = toml_values(text).unwrap_or_default();
@@ -234,13 +223,13 @@ fn changed_versions(before: &str, after: &str) -> BTreeSet<String> {
     packages(before).symmetric_difference(&packages(after)).map(|(name, _)| name.clone()).collect()
 }
 
-/// The packages of the workspace and of the fuzz targets, with their dependencies.
+/// The dependencies of all packages in this repository, including the fuzz targets.
 #[derive(Default)]
 struct Graph {
     members: BTreeSet<String>,
-    /// The folder of each of our packages, below the root.
+    /// Folder of each package below the root.
     folders: BTreeMap<String, String>,
-    /// The dependencies of each package, and those of its tests.
+    /// Dependencies of each package, and dependencies of its tests.
     dependencies: BTreeMap<String, Dependencies>,
 }
 
@@ -287,15 +276,15 @@ impl Graph {
         Ok(())
     }
 
-    /// Returns the package that a file belongs to, and the file's path in that package. If packages are
-    /// nested, the file belongs to the innermost package.
+    /// Returns the package that contains the file, and the file's path in that package. If packages are nested, the
+    /// innermost package counts.
     fn package_of<'a>(&self, path: &'a str) -> Option<(String, &'a str)> {
         let below = |folder: &str| path.strip_prefix(folder)?.strip_prefix('/');
         let packages = self.folders.iter().filter_map(|(package, folder)| Some((package.clone(), below(folder)?)));
         packages.min_by_key(|(_, rest)| rest.len())
     }
 
-    /// Returns every package that the tests of `package` are built from, with the smallest number of steps to each.
+    /// Returns all packages that the tests of `package` are built from, each with the smallest number of steps to it.
     fn steps_from(&self, package: &str) -> BTreeMap<String, usize> {
         let mut steps = BTreeMap::from([(package.to_owned(), 0)]);
         let mut queue = VecDeque::from([package.to_owned()]);
@@ -357,18 +346,11 @@ mod tests {
         assert_eq!(changed, BTreeSet::from(["b".to_owned()]));
     }
 
-    /// Starts without changes. `graph` lists each package with its dependencies and those of its tests.
+    /// Creates an empty set of changes. `graph` lists each package with its dependencies and the dependencies of its
+    /// tests.
     fn changes(graph: &[(&str, &[&str], &[&str])]) -> Changes {
         let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<BTreeSet<_>>();
-        let mut changes = Changes {
-            since: String::new(),
-            graph: Graph::default(),
-            packages: BTreeMap::new(),
-            external: BTreeSet::new(),
-            files: BTreeSet::new(),
-            has_new_features: false,
-            has_new_settings: false,
-        };
+        let mut changes = Changes::default();
         for (name, build, tests) in graph {
             changes.graph.folders.insert((*name).into(), format!("crates/{name}"));
             changes.graph.members.insert((*name).into());
@@ -378,7 +360,7 @@ mod tests {
         changes
     }
 
-    /// `c` depends on `b`. `b` depends on `a` and `outside`, and the tests of `b` on `t`.
+    /// `c` depends on `b`. `b` depends on `a` and `outside`; its tests depend on `t`.
     const GRAPH: &[(&str, &[&str], &[&str])] =
         &[("a", &[], &[]), ("t", &[], &[]), ("b", &["a", "outside"], &["t"]), ("c", &["b"], &[])];
 
@@ -435,7 +417,7 @@ mod tests {
             assert_eq!(graph.package_of(path), Some((package.into(), rest)));
         }
         assert!(graph.steps_from("ascertain-fuzz").contains_key("ascertain-netlab"));
-        let inputs = crate::part::all().filter_map(crate::part::Part::inputs).flatten();
+        let inputs = crate::part::all().filter_map(|part| part.inputs).flatten();
         for input in inputs {
             match input {
                 Input::Package(name) => assert!(graph.folders.contains_key(*name), "no package {name}"),

@@ -1,4 +1,4 @@
-//! The protocols of `ascertain-sync` under model checkers, Miri and ThreadSanitizer.
+//! Checks the protocols of `ascertain-sync` with two model checkers, Miri and ThreadSanitizer.
 
 use anyhow::Error;
 
@@ -15,7 +15,7 @@ pub const PARTS: &[Part] = &[
     Part::slow("synchronisation under ThreadSanitizer", &[Need::Nightly("rust-src")], SYNC, thread_sanitizer),
 ];
 
-/// The tests of `ascertain-sync` that need no model and run anywhere, as filters for its test program.
+/// Filters for the tests of `ascertain-sync` that need no model checker and run on any machine.
 pub const TESTS: &[&str] = &[
     "epoch::",
     "epoch_default::",
@@ -28,12 +28,12 @@ pub const TESTS: &[&str] = &[
     "ring::",
 ];
 
-/// Runs every execution that the language's memory model allows.
+/// Runs the models under loom, with every execution that the memory model of the language allows.
 pub fn loom() -> anyhow::Result<()> {
     model("loom", &[], &["--test", "loom"])
 }
 
-/// Runs every order of loads and stores that x86-64 allows.
+/// Runs the models with every order of loads and stores that x86-64 allows (total store order).
 pub fn tso(variables: &[&str]) -> anyhow::Result<()> {
     model("tso", variables, &["--lib"])
 }
@@ -44,39 +44,39 @@ fn model(name: &str, variables: &[&str], programs: &[&str]) -> anyhow::Result<()
     tools::cargo_test(&[&[&*flags], variables].concat(), &options, &[])
 }
 
-/// Runs Miri with each of its two models of borrowing: stacked borrows and tree borrows.
+/// Runs the tests under Miri with both of its aliasing models: stacked borrows and tree borrows.
 fn miri() -> anyhow::Result<()> {
     ["", "-Zmiri-tree-borrows"].into_iter().try_for_each(miri_with)
 }
 
 fn miri_with(model: &str) -> anyhow::Result<()> {
-    // Deadlines need the machine's clock. rustix wakes a futex by a call whose pointer to a time may be a number, about
-    // which Miri would warn.
+    // Deadlines need the machine's clock. rustix may pass a number as a pointer when it wakes a futex; Miri would warn
+    // about that.
     let flags = format!("MIRIFLAGS=-Zmiri-disable-isolation -Zmiri-permissive-provenance {model}");
     let test = |package, programs: &[&str], harness: &[&str]| {
         let options = [&["+nightly", "miri", "test", "--package", package], programs].concat();
         tools::cargo_test_without_runner(&[&flags], &options, harness)
     };
     test("ascertain-sync", &["--test", "all"], TESTS)?;
-    // The models do not run these tests, because in a model a relaxed load may read an older value.
+    // The model checkers do not run these tests, because they let a relaxed load return an older value.
     test("ascertain-sync", &["--lib"], &["barrier", "epoch::local"])?;
     test("ascertain-sys", &["--lib"], &["rseq"])
 }
 
-/// Runs the portable form of the code that is otherwise in assembly, because the sanitizer cannot see into assembly.
+/// Runs the tests under ThreadSanitizer with portable code instead of assembly, which the sanitizer cannot check.
 fn thread_sanitizer() -> anyhow::Result<()> {
     let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let variables = ["RUSTFLAGS=--cfg model=\"portable\" -Zsanitizer=thread", "TSAN_OPTIONS=halt_on_error=1"];
     let options = ["+nightly", "test", "-Zbuild-std", "--target", &triple, "--package", "ascertain-sync"];
     let options = [&options[..], &["--test", "all"]].concat();
     tools::build("env", &[&variables[..], &["cargo"], &options, &["--quiet", "--no-run"]].concat())?;
-    // The sanitizer needs its memory at fixed addresses. If these are taken, the program restarts itself with another
-    // address layout, which some containers forbid.
+    // The sanitizer needs memory at fixed addresses. If the addresses are taken, the program restarts itself with
+    // another address layout; some containers forbid that.
     let list = [&variables[..], &["cargo"], &options, &["--", "--list"]].concat();
     let listed = String::from_utf8_lossy(&tools::capture("env", &list)?.stderr).into_owned();
     if let Some(fatal) = listed.lines().find(|line| line.contains("FATAL: ThreadSanitizer")) {
         return Err(Error::new(Skipped(fatal.into())));
     }
-    // A child made by fork has no sanitizer of its own.
+    // The sanitizer does not work in a child process made by fork, so tests with such children are skipped.
     tools::cargo_test(&variables, &options, &[TESTS, &["reclamation_stress::", "--skip", "child"]].concat())
 }

@@ -1,4 +1,4 @@
-//! The seconds that each part takes: the table at the end of a run, and the record of the slow parts.
+//! The time that each part takes: a table for the end of a run, and a file that records the slow parts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use anyhow::Context;
 use crate::part::{self, Part};
 use crate::tools;
 
-/// The time that one part took.
+/// The time that one part took, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     pub build_s: f64,
@@ -28,15 +28,15 @@ const HEAD: &str = "\
 # `--changed-since` chooses parts by these figures. Only `--all` writes them; to measure a part anew, delete its line.
 ";
 
-/// The limit on the sum of the recorded costs of the slow parts that `--changed-since` adds, in seconds.
+/// Limit in seconds on the total cost of the slow parts that `--changed-since` adds, according to the recorded costs.
 const LIMIT_S: f64 = 25.0 * 60.0;
 
-/// The recorded costs of the slow parts.
+/// The recorded costs of the slow parts, by the name of the part.
 #[derive(Debug, Default)]
 pub struct Costs(BTreeMap<String, Cost>);
 
 impl Costs {
-    /// Reads the record.
+    /// Reads the recorded costs from [`FILE`].
     pub fn read() -> anyhow::Result<Costs> {
         let text = fs::read_to_string(tools::in_root(FILE)).with_context(|| format!("could not read {FILE}"))?;
         Costs::parse(&text).with_context(|| FILE.to_owned())
@@ -53,14 +53,14 @@ impl Costs {
         costs.collect::<anyhow::Result<_>>().map(Costs)
     }
 
-    /// Records the cost of a part that passed. Of the times to build, the longest remains.
+    /// Records the cost of a part that passed. Keeps the longest build time of all runs.
     pub fn record(&mut self, name: &str, cost: Cost) {
-        // A part that finds the work of an earlier run takes no time to build.
+        // The build takes no time if an earlier run has built the same.
         let recorded = self.0.entry(name.to_owned()).or_default();
         *recorded = Cost { build_s: recorded.build_s.max(cost.build_s), run_s: cost.run_s };
     }
 
-    /// Writes the record, without parts that no longer exist.
+    /// Writes the costs to [`FILE`], without parts that no longer exist.
     pub fn write(&mut self) -> anyhow::Result<()> {
         let names: Vec<&str> = part::all().map(|part| part.name).collect();
         self.0.retain(|name, _| names.contains(&&**name));
@@ -74,8 +74,8 @@ impl Costs {
         HEAD.chars().chain(['\n']).collect::<String>() + &lines.collect::<String>()
     }
 
-    /// Chooses the parts that fit into the limit, those with the smallest distance to a change first. Returns the
-    /// others with the reasons.
+    /// Chooses parts, those nearest to a change first, as long as their costs fit into the limit. Returns the chosen
+    /// parts, and a message about each other part.
     pub fn within_limit(&self, affected: Vec<(usize, &'static Part)>) -> (Vec<&'static Part>, Vec<String>) {
         let cost_s = |part: &Part| self.0.get(part.name).map_or(f64::INFINITY, |cost| cost.total_s());
         let mut affected = affected;
@@ -93,7 +93,7 @@ impl Costs {
                         "its {part_s:.0} s exceed the {minutes:.0} minutes, of which other parts take {total_s:.0} s"
                     )
                 } else {
-                    "its cost is not recorded yet: `cargo xtask test --all` does that".to_owned()
+                    "its cost is not recorded yet; run `cargo xtask test --all` to record it".to_owned()
                 };
                 not_run.push(format!("{}: its inputs changed, but {reason}", part.name));
             }
@@ -102,7 +102,7 @@ impl Costs {
     }
 }
 
-/// Formats one line per part, and the total.
+/// Returns a table with one line per part, and a line with the total.
 pub fn table<'a>(parts: impl Iterator<Item = (&'a str, Cost, &'a str)>) -> String {
     let parts: Vec<_> = parts.collect();
     let sum = |seconds: fn(&Cost) -> f64| parts.iter().map(|(_, cost, _)| seconds(cost)).sum();
@@ -145,7 +145,7 @@ total           300    301
 
     #[test]
     fn each_record_is_of_a_slow_part() {
-        let slow: Vec<_> = part::all().filter(|part| part.inputs().is_some()).map(|part| part.name).collect();
+        let slow: Vec<_> = part::all().filter(|part| part.inputs.is_some()).map(|part| part.name).collect();
         for name in Costs::read().unwrap().0.keys() {
             assert!(slow.contains(&&**name), "{FILE} has `{name}`, which is not the name of a slow part");
         }
@@ -156,7 +156,7 @@ total           300    301
     static NEW: Part = Part::slow("new", &[], &[], || Ok(()));
     static CHEAP: Part = Part::slow("cheap", &[], &[], || Ok(()));
 
-    /// Only the recorded figures count: the nearest part comes first, then every other part that still fits.
+    /// Only the recorded costs matter. The nearest part is chosen first, then each other part that still fits.
     #[test]
     fn parts_are_chosen_by_distance_and_recorded_cost() {
         let mut costs = Costs::default();

@@ -1,28 +1,28 @@
-//! Refuses tests that compare a measured duration: on a busy machine such a test fails by chance.
+//! Refuses tests that compare a measured duration, because such a test can fail by chance on a busy machine.
 //!
-//! A statement of a test is refused if it compares something and contains a duration that was measured: a call of
-//! `elapsed` or `duration_since`, or a variable that such a call was assigned to.
+//! The check refuses each statement of a test that compares something and contains a measured duration. A measured
+//! duration is a call of `elapsed` or `duration_since`, or a variable that holds the result of such a call.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
-use proc_macro2::{Delimiter, LineColumn, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 
+use crate::lines::{is_within, read_sources};
 use crate::tools;
 
-/// Comparisons that cannot fail because a machine is busy, each with its file, function and reason.
+/// Comparisons that cannot fail on a busy machine, each with its file, function and reason.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("crates/cli/tests/all/progress.rs", "until", ENDS_A_HANG),
-    ("crates/experiments/storage/src/transfer/tests.rs", "a_bucket_is_full_when_a_move_begins", LEAST),
+    ("crates/experiments/transfer/src/transfer/tests.rs", "a_bucket_is_full_when_a_transfer_begins", LEAST),
     ("crates/netlab/tests/all/link.rs", "a_connection_takes_a_round_trip", LEAST),
     ("crates/netlab/tests/all/store/faults.rs", "a_clock_that_is_wrong_refuses_everybody", OTHER_CLOCKS),
     ("crates/netlab/tests/all/store/faults.rs", "answers_are_as_late_as_they_are_to_be", LEAST),
     ("crates/netlab/tests/all/store/faults.rs", "connections_are_as_slow_as_they_are_to_be", LEAST),
     ("crates/sync/tests/all/event_count.rs", "a_deadline_ends_a_wait", LEAST),
-    ("crates/transfer/tests/all/moving/faults.rs", "a_store_that_asks_for_time_gets_it", SIMULATED),
-    ("crates/transfer/tests/all/moving/paths.rs", "shares", SIMULATED),
+    ("crates/transfer/tests/all/transfers/faults.rs", "a_store_that_asks_for_time_gets_it", SIMULATED),
+    ("crates/transfer/tests/all/transfers/paths.rs", "shares", SIMULATED),
 ];
 
 const ENDS_A_HANG: &str = "a limit that only ends a test which would otherwise wait for ever";
@@ -30,44 +30,28 @@ const LEAST: &str = "a lower bound, which the code guarantees on every machine";
 const OTHER_CLOCKS: &str = "a difference of 1,000 s between two clocks, which the test sets";
 const SIMULATED: &str = "tokio's paused clock";
 
-/// A comparison of a measured duration.
+/// A statement of a test that compares a measured duration.
 #[derive(Debug, PartialEq, Eq)]
 struct Comparison {
     function: String,
     line: usize,
 }
 
-/// Fails if a test compares a measured duration and is not among the exceptions.
+/// Fails if a test compares a measured duration and is not among the exceptions, or if an exception matches no
+/// comparison.
 pub fn check() -> anyhow::Result<()> {
     let mut is_used = [false; EXCEPTIONS.len()];
     let mut refused = Vec::new();
-    let mut files = BTreeSet::new();
+    let mut files = Vec::new();
     for folder in ["crates", "xtask"] {
         files.extend(tools::files(&tools::root().join(folder), "rs")?);
     }
-    let mut codes = Vec::new();
-    for path in &files {
-        let code: TokenStream =
-            fs::read_to_string(path)?.parse().ok().with_context(|| format!("{}", path.display()))?;
-        codes.push((path, code));
-    }
-    // The modules of a file of tests are files of tests, too.
-    let mut of_tests = BTreeSet::from([tools::root().join("crates/sys/src/testing.rs")]);
-    let searches = loop {
-        let count = of_tests.len();
-        let mut searches = Vec::new();
-        for (path, code) in &codes {
-            let is_test = path.iter().any(|part| part == "tests") || of_tests.contains(*path);
-            let mut search = Search { is_test, ..Search::default() };
-            search.items(code.clone());
-            of_tests.extend(search.test_modules.iter().flat_map(|name| module_files(path, name)));
-            searches.push((*path, search));
-        }
-        if of_tests.len() == count {
-            break searches;
-        }
-    };
-    for (path, search) in searches {
+    let (sources, mut test_modules) = read_sources(files)?;
+    test_modules.insert(tools::root().join("crates/sys/src/testing"));
+    for path in sources.keys() {
+        let is_test = path.iter().any(|part| part == "tests") || is_within(path, &test_modules);
+        let mut search = Search { is_test, ..Search::default() };
+        search.items(fs::read_to_string(path)?.parse().ok().with_context(|| format!("{}", path.display()))?);
         let file = path.strip_prefix(tools::root()).unwrap_or(path).to_string_lossy().into_owned();
         for Comparison { function, line } in search.found {
             match EXCEPTIONS.iter().position(|exception| (exception.0, exception.1) == (&*file, &*function)) {
@@ -91,25 +75,11 @@ pub fn check() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the paths at which the code of `mod name;` in this file may be.
-fn module_files(file: &Path, name: &str) -> [PathBuf; 4] {
-    let beside = file.parent().unwrap_or(file);
-    let below = beside.join(file.file_stem().unwrap_or_default());
-    [
-        beside.join(format!("{name}.rs")),
-        beside.join(name).join("mod.rs"),
-        below.join(format!("{name}.rs")),
-        below.join(name).join("mod.rs"),
-    ]
-}
-
-/// A search through the items of a file.
+/// The state of the search for comparisons in one file.
 #[derive(Default)]
 struct Search {
     is_test: bool,
     found: Vec<Comparison>,
-    /// The modules that exist only for tests and have their own files.
-    test_modules: Vec<String>,
 }
 
 impl Search {
@@ -141,7 +111,6 @@ impl Search {
                                 .extend(lines.into_iter().map(|line| Comparison { function: function.clone(), line }));
                         }
                         Some(body) if ident == "mod" => self.items(body),
-                        None if ident == "mod" && self.is_test => self.test_modules.push(name.to_string()),
                         _ => (),
                     }
                     (self.is_test, is_marked) = (was_test, false);
@@ -157,21 +126,20 @@ impl Search {
     }
 }
 
-/// Returns whether an attribute is `#[test]`, `#[tokio::test]` or a `cfg` that selects tests.
-fn is_test_attribute(attribute: TokenStream) -> bool {
+/// Returns whether an attribute is `#[test]`, `#[tokio::test]`, `#[cfg(test)]` or `#[cfg(all(test, …))]`.
+pub fn is_test_attribute(attribute: TokenStream) -> bool {
     let words: Vec<TokenTree> = attribute.into_iter().collect();
-    let is_cfg = matches!(words.first(), Some(TokenTree::Ident(ident)) if ident == "cfg");
-    let is_test = |tree: &TokenTree| matches!(tree, TokenTree::Ident(ident) if ident == "test");
-    match words.get(1) {
-        Some(TokenTree::Group(group)) if is_cfg => {
-            let text = group.to_string();
-            text.split(|c: char| !c.is_alphanumeric()).any(|word| word == "test") && !text.contains("not")
+    match &words[..] {
+        [TokenTree::Ident(name), TokenTree::Group(condition)] if name == "cfg" => {
+            let condition = condition.to_string().replace(' ', "");
+            condition == "(test)" || condition.starts_with("(all(test,")
         }
-        _ => words.iter().any(is_test),
+        _ => words.iter().any(|word| matches!(word, TokenTree::Ident(ident) if ident == "test")),
     }
 }
 
-/// Returns the lines of the statements in a block that compare a measured duration.
+/// Returns the line numbers of the statements in a block that compare a measured duration. Variables with such
+/// durations are added to `measured`.
 fn comparisons(block: TokenStream, measured: &mut BTreeSet<String>) -> Vec<usize> {
     let mut lines = Vec::new();
     let mut statement = Statement::default();
@@ -191,37 +159,26 @@ fn comparisons(block: TokenStream, measured: &mut BTreeSet<String>) -> Vec<usize
     lines
 }
 
-/// The tokens of a statement, including those between parentheses and brackets.
+/// The tokens of one statement, including those in parentheses and brackets.
 #[derive(Default)]
-struct Statement(Vec<Token>);
-
-struct Token {
-    text: String,
-    start: LineColumn,
-    end: LineColumn,
-}
+struct Statement(Vec<(String, Span)>);
 
 impl Statement {
     fn add(&mut self, tree: TokenTree) {
-        let mut push = |text: String, span: Span| self.0.push(Token { text, start: span.start(), end: span.end() });
         match tree {
             TokenTree::Group(group) => {
-                push("(".into(), group.span_open());
+                self.0.push(("(".into(), group.span_open()));
                 group.stream().into_iter().for_each(|tree| self.add(tree));
-                self.0.push(Token {
-                    text: ")".into(),
-                    start: group.span_close().start(),
-                    end: group.span_close().end(),
-                });
+                self.0.push((")".into(), group.span_close()));
             }
-            tree => push(tree.to_string(), tree.span()),
+            tree => self.0.push((tree.to_string(), tree.span())),
         }
     }
 
-    /// Returns the line of the statement if it compares a measured duration. Adds to `measured` the variables that the
-    /// statement assigns such a duration to.
+    /// Ends the statement. Returns its line number if it compares a measured duration. Adds the variables to which it
+    /// assigns such a duration to `measured`.
     fn end(self, measured: &mut BTreeSet<String>) -> Option<usize> {
-        let words: Vec<&str> = self.0.iter().map(|token| &*token.text).collect();
+        let words: Vec<&str> = self.0.iter().map(|(text, _)| &**text).collect();
         let measures = words.windows(2).any(|pair| matches!(pair, ["elapsed" | "duration_since", "("]));
         if !measures && !words.iter().any(|word| measured.contains(*word)) {
             return None;
@@ -232,16 +189,16 @@ impl Statement {
             measured.extend(names.map(|&name| name.to_owned()));
         }
         let is_operator = |at: usize| self.is_comparison(at) || ["contains", "partial_cmp", "cmp"].contains(&words[at]);
-        (0..words.len()).any(is_operator).then(|| self.0[0].start.line)
+        (0..words.len()).any(is_operator).then(|| self.0[0].1.start().line)
     }
 
-    /// Returns whether the token is a comparison operator. Formatted code has spaces around these operators, and none
-    /// around the angle brackets of types.
+    /// Returns whether the token at this index is a comparison operator. Formatted code has spaces around these
+    /// operators, but not around the angle brackets of types.
     fn is_comparison(&self, at: usize) -> bool {
         let [before, token, after @ ..] = &self.0[at.saturating_sub(1)..] else { return false };
-        let is_apart = |left: &Token, right: &Token| left.end != right.start;
-        match (&*token.text, after) {
-            ("<" | ">", [next, ..]) => is_apart(before, token) && (is_apart(token, next) || next.text == "="),
+        let is_apart = |left: &Span, right: &Span| left.end() != right.start();
+        match (&*token.0, after) {
+            ("<" | ">", [(next, at), ..]) => is_apart(&before.1, &token.1) && (is_apart(&token.1, at) || next == "="),
             _ => false,
         }
     }
@@ -286,12 +243,5 @@ mod tests {
         ] {
             assert!(refused(&format!("#[test] fn a_test() {{ {statement} }}")).is_empty(), "{statement}");
         }
-    }
-
-    #[test]
-    fn modules_for_tests_in_files_of_their_own_are_found() {
-        let mut search = Search::default();
-        search.items("#[cfg(all(test, unix))] mod tests; #[cfg(not(test))] mod others; mod plain;".parse().unwrap());
-        assert_eq!(search.test_modules, ["tests"]);
     }
 }

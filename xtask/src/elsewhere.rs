@@ -1,4 +1,4 @@
-//! Other machines, other C libraries, none, and older compilers.
+//! Tests for other architectures, other C libraries, no standard library, and older compilers.
 
 use anyhow::{Error, ensure};
 use serde_json::Value;
@@ -50,22 +50,23 @@ pub const PARTS: &[Part] = &[
     ),
 ];
 
-/// A target without a standard library, so that nothing of it can come in by way of a dependency.
+/// A target without a standard library, on which code that needs one does not compile.
 const BARE: &str = "thumbv7em-none-eabihf";
 
-/// Compiled for that target, and tested here: the same bits come out.
+/// Compiles `numeric` for [`BARE`]. Tests on this machine that the results without the standard library have the same
+/// bits.
 fn without_std() -> anyhow::Result<()> {
     let options = ["--package", "ascertain-numeric", "--no-default-features", "--features", "libm,polynomial"];
     tools::build("cargo", &[&["build", "--quiet", "--target", BARE], &options[..]].concat())?;
     tools::cargo_test(&[], &[&["test"], &options[..]].concat(), &[])
 }
 
-/// The compilers that are older than the workspace's, and the packages that name them as their `rust-version`.
+/// Versions of Rust that are older than the workspace's, each with the packages whose `rust-version` it is.
 const OLDEST: &[(&str, &[&str])] = &[
     ("1.88", &["ascertain-stats", "ascertain-plot", "ascertain-sys", "ascertain-netlab"]),
-    // AVX-512, also in sums of what is moved.
+    // These packages use AVX-512, `ascertain-transfer` for its checksums.
     ("1.89", &["ascertain-numeric", "ascertain-permute", "ascertain-transfer"]),
-    // The daemon's files; without that feature 1.88 is enough.
+    // Needed for the daemon's files. Without that feature, Rust 1.88 is enough.
     ("1.91", &["ascertain-sync"]),
 ];
 
@@ -89,11 +90,11 @@ fn oldest_compilers() -> anyhow::Result<()> {
 
 const MUSL: &str = "x86_64-unknown-linux-musl";
 const MUSL_IS_HERE: bool = cfg!(all(target_os = "linux", target_arch = "x86_64"));
-/// What encrypts for TLS is partly in C, for each target.
+/// A C compiler for the target, because the TLS code is partly written in C.
 const MUSL_CC: Need = Need::Debian("x86_64-linux-musl-gcc", "musl-tools");
 const MUSL_NEEDS: &[Need] = if MUSL_IS_HERE { &[Need::RustTarget(MUSL), MUSL_CC] } else { &[] };
 
-/// A program that is linked statically is what people copy to servers.
+/// Builds and checks a static binary, because users copy such binaries to servers.
 fn musl() -> anyhow::Result<()> {
     if !MUSL_IS_HERE {
         return Err(Error::new(Skipped(format!("{MUSL} does not run here"))));
@@ -101,7 +102,7 @@ fn musl() -> anyhow::Result<()> {
     let plain = ["CARGO_PROFILE_DEV_DEBUG=0"];
     let tests = ["test", "--target", MUSL, "--package", "ascertain-sys", "--package", "ascertain-sync"];
     tools::cargo_test(&plain, &tests, &[])?;
-    // Unoptimised, including the crates that are optimised for tests, because linking does not depend on optimisation.
+    // Unoptimised, even the crates that tests optimise, because optimisation does not affect linking.
     let unoptimised = ["ascertain-stats", "ascertain-transfer", "crc-fast", "hickory-proto", "md-5"]
         .map(|package| format!("--config=profile.dev.package.{package}.opt-level=0"));
     let build = ["env", plain[0], "cargo", "build", "--target", MUSL, "--quiet", "--package", "ascertain-cli"];
@@ -110,11 +111,11 @@ fn musl() -> anyhow::Result<()> {
     let program = tools::in_target(&format!("{MUSL}/debug/ascertain"));
     let is_dynamic = std::fs::read(&program)?.windows(8).any(|bytes| bytes == b"/lib/ld-");
     ensure!(!is_dynamic, "{program} names a dynamic loader");
-    tools::output_of(program, &["compare", "--no-evidence", "-r", "5", "true", "sleep 0.001"]).map(drop)
+    tools::compare(program.into(), &[&["-r", "5", "true", "sleep 0.001"]]).map(drop)
 }
 
 const ARM: &str = "aarch64-unknown-linux-gnu";
-/// What encrypts for TLS is partly in C, and includes headers of the C library's.
+/// The tools for aarch64. The TLS code is partly written in C and includes headers of the C library.
 const ARM_NEEDS: &[Need] = &[
     Need::RustTarget(ARM),
     Need::Debian("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
@@ -126,7 +127,7 @@ const EMULATOR: &[Need] = if cfg!(target_arch = "aarch64") {
     &[ARM_NEEDS[0], Need::Debian("qemu-aarch64", "qemu-user"), ARM_NEEDS[1], ARM_NEEDS[2]]
 };
 
-/// What is special to aarch64, run under qemu's emulation. That shows results, not speed.
+/// Runs the code that is specific to aarch64 under qemu's emulation. Tests results, not speed.
 fn emulated() -> anyhow::Result<()> {
     if cfg!(target_arch = "aarch64") {
         let why = "this machine needs no emulation: the other tests ran the same code";
@@ -134,13 +135,14 @@ fn emulated() -> anyhow::Result<()> {
     }
     let test = |arguments: &[&str], options: &[&str]| {
         let variables = [
-            // Where Debian's cross compiler has its C library.
+            // The folder is where Debian's cross compiler has its C library.
             "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=qemu-aarch64 -L /usr/aarch64-linux-gnu",
             "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc",
-            // Optimised, for emulation is slow, but with all assertions.
+            // Optimised because emulation is slow; assertions stay enabled.
             "CARGO_PROFILE_DEV_OPT_LEVEL=1",
             "CARGO_PROFILE_DEV_DEBUG=0",
-            // The emulator cannot start programs of its architecture.
+            // The tests must not start themselves again, because qemu cannot start programs of the emulated
+            // architecture.
             "ASCERTAIN_TEST_ALONE=*",
         ];
         tools::cargo_test(
@@ -150,7 +152,7 @@ fn emulated() -> anyhow::Result<()> {
         )
     };
     test(&["--package", "ascertain-numeric"], &[])?;
-    // qemu aborts on a thread of a child made by fork, and cannot start other programs of its architecture.
+    // qemu aborts if a child made by fork starts a thread, and cannot start programs of the emulated architecture.
     test(
         &["--package", "ascertain-sync", "--test", "all"],
         &[checkers::TESTS, &["barrier::", "--skip", "child"]].concat(),

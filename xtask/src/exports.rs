@@ -1,4 +1,4 @@
-//! Files for other tools, read by these tools; and the manual pages, by mandoc.
+//! Checks exported files with the tools that users read them with, and the manual pages with mandoc.
 
 use std::fs;
 use std::path::Path;
@@ -18,8 +18,8 @@ const BINARY_AND_SCRIPTS: &[Input] = &[
     Input::Path("xtask/src/exports.rs"),
 ];
 
-/// The parts that read our exports with other tools. Bencher is not among them, because it reads its files only on its
-/// server. Unit tests check these files against the published schema.
+/// The parts that read our exports with other tools. There is none for Bencher, whose files only its server reads; unit
+/// tests check those files against the published schema.
 pub const PARTS: &[Part] = &[
     Part::slow("evidence read by DuckDB", &[Need::Python("duckdb")], BINARY_AND_SCRIPTS, duckdb),
     Part::slow(
@@ -30,7 +30,7 @@ pub const PARTS: &[Part] = &[
     ),
     Part::slow("JUnit XML read by junitparser", &[Need::Python("junitparser")], BINARY, junit),
     Part::slow("GitHub's job summary drawn by GitHub's cmark", &[Need::Python("cmarkgfm")], BINARY, github),
-    Part::slow("Go benchmarks read by benchstat", &[BENCHSTAT], BINARY, go),
+    Part::slow("Go benchmarks read by benchstat", &[BENCHSTAT], BINARY, benchstat),
     Part::slow(
         "Google Benchmark's compare.py",
         &[Need::Debian(COMPARE, "libbenchmark-tools"), Need::Python("scipy")],
@@ -40,8 +40,7 @@ pub const PARTS: &[Part] = &[
     Part::slow("manual pages read by mandoc", &[Need::Debian("mandoc", "mandoc")], BINARY, man),
 ];
 
-/// Measures several runs, one with a sweep and one with arms that two lanes share. Returns the folder that holds the
-/// runs.
+/// Measures several runs: one has a sweep, and one has arms that two lanes share. Returns the folder with the runs.
 fn runs() -> anyhow::Result<String> {
     const RUNS: [&str; 4] = [
         "compare|-r|10|true|sleep 0.001",
@@ -66,7 +65,7 @@ fn duckdb() -> anyhow::Result<()> {
     tools::run(&tools::python().to_string_lossy(), &[script, runs()?])
 }
 
-/// Recomputes the numbers that the report plots, from the Parquet files, and compares them.
+/// Recomputes the numbers that the report plots from the Parquet files, and checks that they are equal.
 fn plotted() -> anyhow::Result<()> {
     let (program, script) = (tools::example("plots_json")?, tools::in_root("crates/report/tests/plotted.py"));
     let plots = tools::in_target("xtask-plots.json");
@@ -78,29 +77,27 @@ fn plotted() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A command whose name trips over what does not escape.
+/// A command's name with characters that every export must escape.
 const AWKWARD: &str = "<script>\"|`&`";
 
 const BENCHSTAT: Need = Need::Go("golang.org/x/perf/cmd/benchstat@latest");
 
-/// Of Google Benchmark.
+/// Path of Google Benchmark's script that compares results.
 const COMPARE: &str = "/usr/share/benchmark/compare.py";
 
-/// Compares two commands twelve times, and exports that to files of these names, in a new folder: their paths.
+/// Compares two commands in twelve trials for each of `names`. Exports each result to a file with that name in a new
+/// folder, and returns the paths.
 fn compare<const N: usize>(option: &str, names: [&str; N]) -> anyhow::Result<[String; N]> {
     let folder = tools::new_folder(&format!("xtask-exports/{option}"))?;
     let files = names.map(|name| format!("{folder}/{name}"));
     for file in &files {
         let commands = ["-n", "sleep", "-n", AWKWARD, "sleep 0.001", "sleep 0.002"];
-        tools::output_of(
-            tools::test_binary()?,
-            &[&["compare", "-q", "--no-evidence", "-r", "12", option, file], &commands[..]].concat(),
-        )?;
+        tools::compare(tools::test_binary()?, &[&["-q", "-r", "12", option, file], &commands])?;
     }
     Ok(files)
 }
 
-/// Runs a Python program with Python's warnings turned off, and returns its output.
+/// Runs a Python program without Python's own warnings, and returns its output.
 fn python_output(arguments: &[&str]) -> anyhow::Result<String> {
     output_if_stderr_is_empty(&tools::python(), &[&["-W", "ignore"], arguments].concat())
 }
@@ -159,7 +156,7 @@ fn github() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn go() -> anyhow::Result<()> {
+fn benchstat() -> anyhow::Result<()> {
     let [old, new] = compare("--export-go", ["old.txt", "new.txt"])?;
     let text = output_if_stderr_is_empty(&BENCHSTAT.program(), &[&old, &new])?;
     println!("{text}");

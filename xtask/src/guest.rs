@@ -1,4 +1,5 @@
-//! Tests that need a kernel which this machine may not have: Debian's, in an emulated machine.
+//! Tests that need features of the kernel that this machine may lack. Runs them with Debian's kernel in an emulated
+//! machine.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -28,11 +29,11 @@ const INPUTS: &[Input] = &[Input::Package("ascertain-experiments-networks"), Inp
 pub const PARTS: &[Part] =
     &[Part::slow("TLS by the kernel, in a guest whose kernel has it", NEEDS, INPUTS, kernel_tls)];
 
-/// The package that depends on the newest of Debian's smallest kernels.
+/// A Debian package that depends on the newest version of Debian's smallest kernel.
 const KERNEL: &str = "linux-image-cloud-amd64";
 const TEST: &str = "the_kernel_encrypts";
 
-/// What the guest does instead of starting a system. The kernel loads modules by /sbin/modprobe.
+/// The init program of the guest. The kernel calls /sbin/modprobe to load modules.
 const INIT: &str = "#!/bin/busybox sh
 /bin/busybox mkdir -p /sbin /proc /dev /tmp /etc /var/log/nginx
 /bin/busybox --install -s /sbin
@@ -48,7 +49,8 @@ tests --nocapture TEST && echo 'the guest is content'
 poweroff -f
 ";
 
-/// Emulated, for what one machine's hypervisor lets its guests do is not what another's does.
+/// Runs the tests in an emulated machine, not in a virtual one: hypervisors differ in the features that they give to
+/// guests.
 fn kernel_tls() -> anyhow::Result<()> {
     if !IS_HERE {
         return Err(Error::new(Skipped("the guest needs an x86-64 machine".into())));
@@ -59,10 +61,10 @@ fn kernel_tls() -> anyhow::Result<()> {
     let root = format!("{folder}/root");
     let copy = |file: &str| tools::output_of("cp", &["-L", "--parents", file, &root]).map(drop);
     fs::create_dir_all(format!("{root}/bin"))?;
-    // Stripped, for it has to be unpacked into memory.
+    // The debug information is stripped, because the guest unpacks the program into memory.
     tools::output_of("strip", &["-o", &format!("{root}/bin/tests"), &tests])?;
-    let nginx = tools::place_of("nginx").context("nginx is not there")?;
-    let busybox = tools::place_of("busybox").context("busybox is not there")?;
+    let nginx = tools::place_of("nginx").context("nginx is not installed")?;
+    let busybox = tools::place_of("busybox").context("busybox is not installed")?;
     tools::output_of("cp", &["-L", &busybox, &format!("{root}/bin/busybox")])?;
     copy(&nginx)?;
     for program in [&tests, &nginx, &busybox] {
@@ -83,7 +85,7 @@ fn kernel_tls() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The program with the tests that are in a package's code, as the workspace's tests have built it.
+/// Builds the workspace's tests, and returns the path of the test program with the package's unit tests.
 fn tests_of(package: &str) -> anyhow::Result<String> {
     tools::build_workspace_tests()?;
     let build = [tools::WORKSPACE_TESTS, &["--quiet", "--no-run", "--message-format", "json"]].concat();
@@ -96,15 +98,15 @@ fn tests_of(package: &str) -> anyhow::Result<String> {
     Ok(program["executable"].as_str().unwrap_or_default().into())
 }
 
-/// Unpacks Debian's kernel, which is installed nowhere, with the modules that encrypt: the kernel's path.
+/// Unpacks Debian's kernel and its modules for encryption without installing them. Returns the path of the kernel.
 fn kernel(folder: &str) -> anyhow::Result<String> {
     let missing = |error: Error| Error::new(Skipped(format!("{KERNEL}: {error:#}")));
     let depends = tools::output_of("apt-cache", &["depends", KERNEL]).map_err(missing)?;
     let package = depends.split_whitespace().find(|word| word.starts_with("linux-image-") && *word != KERNEL);
-    let none = || Skipped(format!("apt-cache knows no {KERNEL}: it is a package of Debian's"));
+    let none = || Skipped(format!("apt-cache has no package {KERNEL}, which is a Debian package"));
     let package = package.ok_or_else(|| Error::msg(none()))?;
     tools::output_of("sh", &["-c", "cd \"$0\" && apt-get download -qq \"$1\"", folder, package]).map_err(missing)?;
-    // Newer ones have them below usr.
+    // Newer packages contain the modules below /usr.
     let unpack = "cd \"$0\" && dpkg-deb --fsys-tarfile linux-image-*.deb |
         tar -x --wildcards './boot/vmlinuz*' './*lib/modules/*/modules.*' './*lib/modules/*/kernel/net/tls' \
             './*lib/modules/*/kernel/crypto' './*lib/modules/*/kernel/lib/crypto' \

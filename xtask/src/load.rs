@@ -1,4 +1,4 @@
-//! Keeping the cores busy by something else.
+//! Starts threads that keep the CPUs busy.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,31 +8,31 @@ use std::time::{Duration, Instant};
 
 use crate::tools;
 
-/// Threads that work and rest, until dropped. None is bound to a core.
+/// Threads that alternate between work and rest until this value is dropped. They are not bound to CPUs.
 pub struct Load {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Load {
-    /// One thread a core: each works for some milliseconds and rests for some, at random, as other people's
-    /// programs do, and is at work nine tenths of the time.
+    /// Starts one thread per CPU, which works for nine tenths of the time. The times of work and rest are some
+    /// milliseconds each, at random, as in other programs.
     pub fn steady() -> Load {
         Load::start(cores(), 1_000..21_000, |work_us| 111..work_us / 9 + 112)
     }
 
-    /// Four threads more than there are cores, each on and off for 20 to 300 ms at a time: now and then all
-    /// cores are free, now and then three want each.
+    /// Starts four threads more than there are CPUs. Each alternately works and rests for 20 to 300 ms. Sometimes all
+    /// CPUs are free, and sometimes three threads compete for one.
     pub fn bursts() -> Load {
         Load::start(cores() + 4, 20_000..300_000, |_| 20_000..300_000)
     }
 
-    /// Starts two threads per CPU that are always busy.
+    /// Starts two threads per CPU that never rest.
     pub fn constant() -> Load {
         Load::start(2 * cores(), 1_000_000..2_000_000, |_| 0..1)
     }
 
-    /// `rest_us` is asked how long a thread may rest that has worked for so long.
+    /// Starts the threads. `rest_us` returns the range of the rest after a given time of work, both in µs.
     fn start(threads: usize, work_us: Range<u64>, rest_us: fn(u64) -> Range<u64>) -> Load {
         let stop = Arc::new(AtomicBool::new(false));
         let hog = |index: usize| {
@@ -58,7 +58,7 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from)
 }
 
-/// Numbers random enough for a load: a linear congruential generator's upper half.
+/// A linear congruential generator. Only its upper half is used, which is random enough for a load.
 struct Dice(u64);
 
 impl Dice {
@@ -77,7 +77,7 @@ impl Drop for Load {
     }
 }
 
-/// A command that works alone: it loops for a fixed number of iterations.
+/// Returns a command that only uses the CPU: a loop with `iterations` iterations.
 pub fn spin(iterations: u64) -> String {
     tools::in_target(&format!("release/examples/spin {iterations}"))
 }

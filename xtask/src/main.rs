@@ -1,7 +1,9 @@
-//! Ascertain's own chores: `cargo xtask test`, `calibrate`, `bench`, `mutants`, `schema`, `trace`.
+//! Ascertain's own chores: `cargo xtask test`, `calibrate`, `bench`, `mutants`, `lines`, `schema`,
+//! `outputs`, `trace`.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod bench;
+mod book;
 mod calibrate;
 mod changes;
 mod checkers;
@@ -12,11 +14,13 @@ mod exports;
 mod fuzz;
 mod guest;
 mod hyperfine;
+mod lines;
 mod load;
 mod mutants;
 mod packages;
 mod part;
 mod permutation;
+mod prose;
 mod quick;
 mod statistics;
 mod stress;
@@ -28,16 +32,21 @@ mod transfer;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-cargo xtask test [WORD …]     every test, or the parts with a word in their names; --help has its options
+cargo xtask test [WORD …]     run every test, or the parts with one of the words in their names; --help lists options
 cargo xtask calibrate [N] [steady] [bursts]
-                              N comparisons (300) of a command with itself under each load: 17 minutes
-cargo xtask bench [NAME …]    the goals, measured: power, startup, start, loop, judge, evidence,
-                              history, page, permutation, transfer, size, build, first
-cargo xtask mutants [WORD …]  orderings, fences, checks and instructions of sync and rseq made wrong, one by one:
-                              who notices; all, or those with each word in their files' names and descriptions;
-                              with --list, only which there are
+                              compare a command with itself N times under each load; the default, 300, takes
+                              17 minutes
+cargo xtask bench [NAME …]    measure the goals: power, startup, start, loop, judge, evidence, history, page,
+                              permutation, transfer, size, build, first
+cargo xtask mutants [WORD …]  make orderings, fences, checks and instructions of sync and rseq wrong, one at a time,
+                              and print which test notices; only those with all words in their files' names and
+                              descriptions; with --list, only print the mutants
+cargo xtask lines [--since COMMIT]
+                              count the source lines of each crate, and compare them with those at a commit
 cargo xtask schema            write the JSON schema of the claims file to claims/schema.json
-cargo xtask trace             record anew the busy machine's times that `bench power` replays";
+cargo xtask outputs [NAME …]  run the commands in README and in the book whose output is shown there, and write the
+                              output below each command
+cargo xtask trace             on a busy machine, record the times again that `bench power` replays";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -50,7 +59,9 @@ fn main() -> ExitCode {
         "calibrate" => calibrate::equals(rest),
         "bench" => bench::run(rest),
         "mutants" => mutants::run(rest),
+        "lines" => lines::run(rest),
         "schema" => write_schema(),
+        "outputs" => book::write_outputs(rest),
         "trace" => trace::record(),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
@@ -70,7 +81,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// A test compares the committed file with what would be written.
+/// Writes the JSON schema of the claims file. A test checks that the committed file is up to date.
 fn write_schema() -> anyhow::Result<()> {
     let path = tools::in_root("claims/schema.json");
     let schema = ["run", "--quiet", "--package", "ascertain-experiments", "--example", "claims_schema"];

@@ -1,8 +1,8 @@
-//! Mutants: the code with one ordering, fence, check or instruction wrong, under the tests that are quick. A mutant
-//! that no test notices is a test that is missing, unless the list says why nothing can notice it.
+//! `cargo xtask mutants`: makes one ordering, fence, check or instruction of the code wrong, and runs the quick tests.
 //!
-//! Orderings and fences are found in the files; the rest is listed in `mutants.txt`, for which of a protocol's lines
-//! are checks that safety rests on is nothing that a program could know.
+//! If no test notices a mutant, a test is missing, unless the list explains why no test can notice it. This program
+//! finds the orderings and fences by itself. `mutants.txt` lists the other mutants, because only a person knows which
+//! lines of a protocol are needed for safety.
 
 use std::fs;
 use std::ops::Range;
@@ -13,29 +13,30 @@ use anyhow::{Context, bail, ensure};
 
 use crate::tools;
 
-/// One change to a file.
+/// A faulty change to a file.
 struct Mutant {
     file: &'static str,
+    /// Description of the fault, in a few words.
     what: String,
     at: Range<usize>,
     to: String,
-    /// Why nothing can notice it.
+    /// The reason why no test can notice the mutant; `None` if a test should.
     why: Option<String>,
 }
 
-/// A paragraph of the list.
-struct Listed {
+/// A paragraph of `mutants.txt`.
+struct ListEntry {
     file: &'static str,
-    /// What is wrong in the mutant; of orderings, how that begins.
+    /// Descriptions of the faults. For an ordering, the beginning of the description is enough.
     names: Vec<&'static str>,
-    /// Empty of orderings, which are found without it.
+    /// The text to replace; empty for orderings, which this program finds itself.
     from: String,
     to: String,
     why: String,
 }
 
-/// The list, which begins with what its lines mean.
-fn list() -> impl Iterator<Item = Listed> {
+/// Returns the entries of `mutants.txt`. The first paragraph of the file explains the format.
+fn list() -> impl Iterator<Item = ListEntry> {
     let mut file = "";
     let paragraphs = include_str!("mutants.txt").split("\n\n").skip(1);
     paragraphs.filter_map(move |paragraph| {
@@ -48,119 +49,48 @@ fn list() -> impl Iterator<Item = Listed> {
             lines.collect::<Vec<_>>().join(between)
         };
         let names = paragraph.lines().filter(|line| !line.starts_with(['-', '+', '='])).collect();
-        Some(Listed { file, names, from: marked("-", "\n"), to: marked("+", "\n"), why: marked("= ", " ") })
+        Some(ListEntry { file, names, from: marked("-", "\n"), to: marked("+", "\n"), why: marked("= ", " ") })
     })
 }
 
-/// A kind of build, and the options of `cargo test` for the tests that are quick and may notice.
-type Tests = (Kind, &'static str);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Native,
-    Loom,
-    Tso,
-    Miri,
-}
+/// A kind of build, and the options of `cargo test` that select the quick tests which may notice a mutant.
+type Tests = (&'static str, &'static str);
 
 const SYS: &str = "crates/sys/src/";
 const SYNC: &str = "crates/sync/src/";
 
-/// Files whose names begin so, and their tests, which are tried one after the other until one fails. The files are
-/// those with orderings that somebody relies on.
-const FILES: &[(&[&str], &[Tests])] = &[
-    (
-        &["rseq/stacks.rs", "rseq/x86_64.rs", "rseq/outcome.rs", "rseq/plain.rs"],
-        &[
-            (Kind::Native, "--package ascertain-sys --lib rseq"),
-            (Kind::Miri, "--package ascertain-sys --lib rseq::tests"),
-            (Kind::Native, "--test all -- per_cpu_machine::"),
-        ],
-    ),
-    (
-        &[
-            "event_count/awaitable.rs",
-            "event_count/flagged.rs",
-            "event_count/polled.rs",
-            "event_count/sleep.rs",
-            "event_count/two_word.rs",
-        ],
-        &[
-            (Kind::Native, "--lib event_count"),
-            (Kind::Loom, "--test loom event_count"),
-            (Kind::Tso, "--lib tso::event_count -- --skip ring"),
-            (Kind::Native, "--test all -- event_count::"),
-        ],
-    ),
-    (
-        &["ring/consumer.rs", "ring/producer.rs", "ring/shared.rs"],
-        &[
-            (Kind::Tso, "--lib ring"),
-            (Kind::Native, "--test all -- ring:: panics::"),
-            (Kind::Loom, "--test loom nobody_will_pop"),
-            (Kind::Loom, "--test loom ring"),
-        ],
-    ),
-    (
-        &["hazard/domain.rs", "hazard/pointer.rs"],
-        &[
-            (Kind::Loom, "--test loom reclamation"),
-            (Kind::Native, "--lib"),
-            (Kind::Native, "--test all -- hazard:: reclamation::"),
-            (Kind::Tso, "--lib tso::reclamation"),
-        ],
-    ),
-    (
-        &["epoch/collector.rs", "epoch/handle.rs"],
-        &[
-            (Kind::Loom, "--test loom reclamation"),
-            (Kind::Native, "--lib"),
-            (Kind::Native, "--test all -- epoch:: epoch_default:: reclamation::"),
-            (Kind::Tso, "--lib tso::reclamation"),
-        ],
-    ),
-    (&["epoch/local.rs"], &[(Kind::Native, "--test all -- epoch_default::"), (Kind::Miri, "--lib epoch::local")]),
-    (&["reclaim/published.rs", "reclaim/records.rs", "reclaim/retired.rs"], RECLAMATION),
-    (&["drop_all.rs"], &[(Kind::Native, "--lib"), (Kind::Native, "--test all -- panics:: hazard:: epoch:: ring::")]),
-    (
-        &["per_cpu/counter.rs", "per_cpu/free_list.rs", "per_cpu/lock.rs"],
-        &[
-            (Kind::Native, "--lib"),
-            (Kind::Native, "--test all -- per_cpu:: per_cpu_pinned:: per_cpu_machine:: panics::"),
-        ],
-    ),
-    (&["barrier/contract.rs"], RECLAMATION),
-    (
-        &["barrier/choose.rs", "barrier/interrupts.rs", "barrier/membarrier.rs"],
-        &[
-            (Kind::Native, "--features daemon --lib"),
-            (Kind::Native, "--features daemon --test all -- barrier:: barrier_fork:: barrierd::client::"),
-            (Kind::Miri, "--lib barrier"),
-            (Kind::Miri, "--test all -- barrier::fences_are"),
-        ],
-    ),
-    (
-        &["barrierd/client.rs", "barrierd/file.rs"],
-        &[(Kind::Native, "--test all -- barrierd::client:: barrierd::order:: barrierd::trust::")],
-    ),
-];
+/// Path of the table with the results, below the root of the repository.
+const TABLE: &str = "docs/mutants.md";
 
-const RECLAMATION: &[Tests] = &[
-    (Kind::Loom, "--test loom reclamation"),
-    (Kind::Native, "--lib"),
-    (Kind::Native, "--test all -- hazard:: epoch:: epoch_default:: reclamation::"),
-    (Kind::Tso, "--lib tso::reclamation"),
-];
+/// The text before the rows of [`TABLE`].
+const HEADING: &str = "\
+# Mutants of the synchronisation code
 
-/// Tries each mutant, or those with all of the words in their files' names and descriptions, and prints a table. With
-/// `--list` among the words it only says which there are.
+`cargo xtask mutants` writes this table: each change to the code, and the test that notices it.
+[GOALS.md](../GOALS.md#mutants) explains the method.
+
+| file | mutant | noticed by |
+|---|---|---|
+";
+
+/// Tests all mutants, or only those with all `words` in their file names and descriptions, and updates [`TABLE`]. With
+/// `--list` in `words`, only prints the mutants.
 pub fn run(words: &[String]) -> anyhow::Result<()> {
     let start = Instant::now();
     let (options, words): (Vec<&String>, Vec<&String>) = words.iter().partition(|word| *word == "--list");
     let is_listing = !options.is_empty();
     let tree = if is_listing { tools::root() } else { copy()? };
+    let table = match words.as_slice() {
+        // A run of all mutants also removes the rows of former mutants.
+        [] => HEADING.to_owned(),
+        _ => fs::read_to_string(tools::in_root(TABLE))?,
+    };
+    ensure!(
+        table.starts_with(HEADING),
+        "{TABLE} has another heading than in xtask/src/mutants.rs; correct one of them"
+    );
     let (mut tried, mut rows, mut missed) = (0, Vec::new(), 0);
-    for (file, tests) in files() {
+    for (file, tests) in &files() {
         let text = source(&tree, file)?;
         let mutants = mutants_of(file, &text)?;
         let is_chosen = |mutant: &&Mutant| {
@@ -182,38 +112,58 @@ pub fn run(words: &[String]) -> anyhow::Result<()> {
             let outcome = match (noticed, &mutant.why) {
                 (Some(test), None) => test,
                 (Some(test), Some(_)) => format!("{test}, though explained"),
-                (None, Some(why)) => format!("nobody: {why}"),
-                (None, None) => "**nobody**".into(),
+                (None, Some(why)) => format!("no test: {why}"),
+                (None, None) => "**no test**".into(),
             };
-            missed += usize::from(outcome == "**nobody**");
+            missed += usize::from(outcome == "**no test**");
             println!("{file}: {}: {outcome}", mutant.what);
-            rows.push(format!("| {file} | {} | {outcome} |", mutant.what));
+            rows.push((format!("| {file} | {} | ", mutant.what), outcome));
         }
     }
     if is_listing {
         println!("{tried} mutants");
         return Ok(());
     }
-    println!("\n| file | mutant | noticed by |\n|---|---|---|\n{}", rows.join("\n"));
-    println!("\n{tried} mutants, {} minutes", start.elapsed().as_secs().div_ceil(60));
-    ensure!(missed == 0, "{missed} mutants are noticed by no test");
+    fs::write(tools::in_root(TABLE), updated(&table, &rows))?;
+    println!("\n{TABLE} is updated: {tried} mutants, {} minutes", start.elapsed().as_secs().div_ceil(60));
+    ensure!(missed == 0, "no test notices {missed} of the mutants");
     Ok(())
 }
 
-/// A copy of the sources, in which the mutants are made.
+/// Returns the table with new outcomes. Each of `rows` is the beginning of a row and its outcome. Rows of new mutants
+/// are added at the end.
+fn updated(table: &str, rows: &[(String, String)]) -> String {
+    let mut lines: Vec<String> = table.strip_prefix(HEADING).unwrap_or_default().lines().map(str::to_owned).collect();
+    for (beginning, outcome) in rows {
+        let row = format!("{beginning}{outcome} |");
+        match lines.iter_mut().find(|line| line.starts_with(beginning)) {
+            Some(line) => *line = row,
+            None => lines.push(row),
+        }
+    }
+    lines.insert(0, HEADING.trim_end().into());
+    lines.join("\n") + "\n"
+}
+
+/// Copies the sources to a folder in which mutants can be made. Returns the folder.
 fn copy() -> anyhow::Result<PathBuf> {
     let tree = tools::target().join("xtask-mutants/tree");
     let _ = fs::remove_dir_all(&tree);
     fs::create_dir_all(&tree)?;
-    // With the times of now: what is older than the last mutant's build would not be compiled again.
+    // The copies get the present time. Cargo would not compile files that are older than the build of the last mutant.
     let copied = ["-r", "Cargo.toml", "Cargo.lock", "crates", "xtask", "claims", &*tree.to_string_lossy()];
     tools::run("cp", &copied)?;
     Ok(tree)
 }
 
-/// Each file, with its tests.
-fn files() -> impl Iterator<Item = (&'static str, &'static [Tests])> {
-    FILES.iter().flat_map(|&(files, tests)| files.iter().map(move |&file| (file, tests)))
+/// Returns each file that is changed, with the tests that may notice its mutants.
+fn files() -> Vec<(&'static str, Vec<Tests>)> {
+    let groups = include_str!("mutants_tests.txt").split("\n\n").skip(1);
+    let of_group = |group: &'static str| {
+        let tests: Vec<Tests> = group.lines().filter_map(|line| line.split_once(": ")).collect();
+        group.lines().filter(|line| !line.contains(": ")).map(move |file| (file, tests.clone()))
+    };
+    groups.flat_map(of_group).collect()
 }
 
 fn path(tree: &Path, file: &str) -> PathBuf {
@@ -225,20 +175,22 @@ fn source(tree: &Path, file: &str) -> anyhow::Result<String> {
     fs::read_to_string(&path).with_context(|| path.display().to_string())
 }
 
-/// In the order of their places. An explanation that is about none of them is an error.
+/// Returns the mutants of a file, in the order of their positions. Fails if an explanation applies to none of them.
 fn mutants_of(file: &'static str, text: &str) -> anyhow::Result<Vec<Mutant>> {
     let mut mutants = weaker_orderings(file, text)?;
-    for Listed { names, from, to, why, .. } in list().filter(|listed| listed.file == file) {
+    for ListEntry { names, from, to, why, .. } in list().filter(|listed| listed.file == file) {
         let what = names.join(" ");
         ensure!(from != to || !why.is_empty(), "{file}: `{what}` changes nothing and explains nothing");
         if !from.is_empty() {
             let found: Vec<usize> = text.match_indices(&from).map(|(at, _)| at).collect();
-            let [at] = found[..] else { bail!("{what}: {file} has its text {} times, not once", found.len()) };
+            let [at] = found[..] else {
+                bail!("{file}: the text of the mutant `{what}` occurs {} times instead of once", found.len())
+            };
             mutants.push(Mutant { file, what, at: at..at + from.len(), to, why: None });
         }
         for name in names.iter().filter(|_| !why.is_empty()) {
             let mut explained = mutants.iter_mut().filter(|mutant| mutant.what.starts_with(name)).peekable();
-            ensure!(explained.peek().is_some(), "{file} has no mutant `{name}` to explain");
+            ensure!(explained.peek().is_some(), "mutants.txt explains `{name}`, but {file} has no such mutant");
             explained.for_each(|mutant| mutant.why = Some(why.clone()));
         }
     }
@@ -246,7 +198,8 @@ fn mutants_of(file: &'static str, text: &str) -> anyhow::Result<Vec<Mutant>> {
     Ok(mutants)
 }
 
-/// What it is made of an ordering: the next weaker ones. What notices those notices still weaker ones.
+/// Returns the orderings to replace an ordering with: only the next weaker ones. A test that notices these would also
+/// notice still weaker ones.
 fn weaker(ordering: &str) -> &'static [&'static str] {
     match ordering {
         "Acquire" | "Release" => &["Relaxed"],
@@ -256,7 +209,8 @@ fn weaker(ordering: &str) -> &'static [&'static str] {
     }
 }
 
-/// Every ordering and fence of a file, each made weaker: not in comments, nor in tests, which are what comes last.
+/// Returns a mutant for each ordering and fence in a file, which makes it weaker. Skips comments and the tests at the
+/// end of the file.
 fn weaker_orderings(file: &'static str, text: &str) -> anyhow::Result<Vec<Mutant>> {
     let mut mutants: Vec<Mutant> = Vec::new();
     let mut start = 0;
@@ -267,7 +221,7 @@ fn weaker_orderings(file: &'static str, text: &str) -> anyhow::Result<Vec<Mutant
         let code = line.split("//").next().unwrap_or(line).trim_end();
         let shown = code.trim_start();
         let mut add = |at: usize, len: usize, what: String, to: &str| {
-            // Some lines come twice in a file.
+            // A file may contain the same line twice, so the description gets a number.
             let same = mutants.iter().filter(|mutant| mutant.what.starts_with(&what)).count();
             let what = if same == 0 { what } else { format!("{what} ({})", same + 1) };
             let at = start + at..start + at + len;
@@ -279,7 +233,8 @@ fn weaker_orderings(file: &'static str, text: &str) -> anyhow::Result<Vec<Mutant
                     let at =
                         code[..at].rfind(|c: char| c != '_' && !c.is_alphanumeric()).map_or(0, |before| before + 1);
                     ensure!(code.ends_with(");"), "{file}: a fence in the middle of `{shown}`");
-                    // What notices a fence that is weaker notices that there is none; the compiler's has no weaker one.
+                    // A weaker fence is enough: a test that notices it would notice a missing fence too. A compiler
+                    // fence has no weaker form, so it is removed.
                     let (how, to) = if shown.starts_with("compiler") {
                         ("is not there", "();")
                     } else {
@@ -298,7 +253,7 @@ fn weaker_orderings(file: &'static str, text: &str) -> anyhow::Result<Vec<Mutant
     Ok(mutants)
 }
 
-/// The orderings that can be weaker, and where they begin.
+/// Returns the orderings in a line that can be made weaker, with their positions.
 fn words(code: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_part = |c: char| c == '_' || c.is_alphanumeric();
     let ends = code.char_indices().filter(move |&(_, c)| !is_part(c)).map(|(at, _)| at).chain([code.len()]);
@@ -311,7 +266,7 @@ fn words(code: &str) -> impl Iterator<Item = (usize, &str)> {
     words.filter(|(_, word)| !weaker(word).is_empty())
 }
 
-/// The first test that fails; none if all pass. A mutant that does not compile is an error.
+/// Returns the name of the first test that fails; `None` if all pass. Fails if the mutant does not compile.
 fn noticed_by(tree: &Path, mutant: &Mutant, tests: &[Tests]) -> anyhow::Result<Option<String>> {
     for &(kind, options) in tests {
         let built = cargo(tree, kind, options, true)?;
@@ -322,24 +277,25 @@ fn noticed_by(tree: &Path, mutant: &Mutant, tests: &[Tests]) -> anyhow::Result<O
             let text = String::from_utf8_lossy(&output.stdout);
             let failed = text.lines().find_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
             let failed = failed.map(|test| test.trim_end_matches(" - should panic"));
-            let no_test = if kind == Kind::Miri { "undefined behaviour" } else { "a crash, or no end" };
+            let no_test = if kind == "Miri" { "undefined behaviour" } else { "a crash, or no end" };
             let by = failed.map_or_else(|| no_test.into(), |test| format!("`{test}`"));
-            let by = if kind == Kind::Native { by } else { format!("{by} ({kind:?})") };
+            let by = if kind == "Native" { by } else { format!("{by} ({kind})") };
             return Ok(Some(by));
         }
     }
     Ok(None)
 }
 
-/// `cargo test`, which has 5 minutes: a mutant may never end.
-fn cargo(tree: &Path, kind: Kind, options: &str, only_builds: bool) -> anyhow::Result<std::process::Output> {
+/// Runs `cargo test` on the copied sources for at most 5 minutes, because a mutant may never end.
+fn cargo(tree: &Path, kind: &str, options: &str, only_builds: bool) -> anyhow::Result<std::process::Output> {
     let manifest = tree.join("Cargo.toml");
-    let folder = tree.with_file_name(format!("{kind:?}"));
+    let folder = tree.with_file_name(kind);
     let (model, command): (&str, &[&str]) = match kind {
-        Kind::Native => ("", &["test"]),
-        Kind::Loom => ("RUSTFLAGS=--cfg model=\"loom\"", &["test", "--release"]),
-        Kind::Tso => ("RUSTFLAGS=--cfg model=\"tso\"", &["test", "--release"]),
-        Kind::Miri => ("MIRIFLAGS=-Zmiri-disable-isolation", &["+nightly", "miri", "test"]),
+        "Native" => ("", &["test"]),
+        "Loom" => ("RUSTFLAGS=--cfg model=\"loom\"", &["test", "--release"]),
+        "Tso" => ("RUSTFLAGS=--cfg model=\"tso\"", &["test", "--release"]),
+        "Miri" => ("MIRIFLAGS=-Zmiri-disable-isolation", &["+nightly", "miri", "test"]),
+        _ => bail!("unknown kind of build `{kind}` in mutants_tests.txt"),
     };
     let (cargo, harness) = options.split_once(" -- ").unwrap_or((options, ""));
     let is_named = cargo.contains("--package");
@@ -348,12 +304,12 @@ fn cargo(tree: &Path, kind: Kind, options: &str, only_builds: bool) -> anyhow::R
         "ASCERTAIN_MODEL_DEPTH=full",
         "CARGO_PROFILE_DEV_DEBUG=0",
         "CARGO_INCREMENTAL=1",
-        // Allows the harness its unstable option below.
+        // Allows the unstable option below for the test harness.
         "RUSTC_BOOTSTRAP=1",
     ];
     let mut arguments = vec!["300", "env"];
-    // Miri comes with a compiler that needs no such permission.
-    arguments.extend(variables.iter().take(if kind == Kind::Miri { 3 } else { 4 }));
+    // Without `RUSTC_BOOTSTRAP` for Miri, whose nightly compiler allows unstable options anyway.
+    arguments.extend(variables.iter().take(if kind == "Miri" { 3 } else { 4 }));
     arguments.extend((!model.is_empty()).then_some(model));
     arguments.push("cargo");
     arguments.extend(command);
@@ -364,7 +320,7 @@ fn cargo(tree: &Path, kind: Kind, options: &str, only_builds: bool) -> anyhow::R
         arguments.push("--no-run");
     } else {
         arguments.push("--");
-        // Only a compiler that is not released, or thinks so, has the option.
+        // This option needs a nightly compiler or `RUSTC_BOOTSTRAP`.
         arguments.extend(["-Zunstable-options", "--fail-fast"]);
         arguments.extend(harness.split_whitespace());
     }
@@ -375,10 +331,12 @@ fn cargo(tree: &Path, kind: Kind, options: &str, only_builds: bool) -> anyhow::R
 mod tests {
     use super::*;
 
-    /// What moves a line or renames a file finds out here, and not after the better part of an hour.
+    /// Fails at once if a line or a file that a mutant needs was changed or renamed. `cargo xtask mutants` would fail
+    /// only after most of an hour.
     #[test]
     fn each_edit_and_explanation_has_its_place_and_each_test_its_file() {
         for (file, tests) in files() {
+            assert!(tests.iter().all(|(kind, _)| ["Native", "Loom", "Tso", "Miri"].contains(kind)), "{tests:?}");
             mutants_of(file, &source(&tools::root(), file).unwrap()).unwrap();
             for (_, options) in tests.iter().filter(|(_, options)| !options.contains("--package")) {
                 let modules = options.split_once(" -- ").map_or("", |(_, filters)| filters).split(' ');
@@ -390,8 +348,16 @@ mod tests {
                 }
             }
         }
-        for Listed { file: name, .. } in list() {
-            assert!(files().any(|(file, _)| file == name), "{name} is not among the files");
+        for ListEntry { file: name, .. } in list() {
+            assert!(files().iter().any(|(file, _)| *file == name), "{name} is not among the files");
         }
+    }
+
+    #[test]
+    fn rows_of_mutants_that_were_tried_are_replaced_or_added() {
+        let table = format!("{HEADING}| a.rs | one | `old` |\n| a.rs | two | `kept` |\n");
+        let rows = [("| a.rs | one | ".into(), "`new`".into()), ("| b.rs | three | ".into(), "no test: why".into())];
+        let expected = "| a.rs | one | `new` |\n| a.rs | two | `kept` |\n| b.rs | three | no test: why |\n";
+        assert_eq!(updated(&table, &rows), format!("{HEADING}{expected}"));
     }
 }

@@ -1,4 +1,5 @@
-//! Each crate as a registry would have it: whole by itself, also with its features off, and small enough for a bench.
+//! Checks each crate in the form in which a registry would have it: complete by itself, also without its features. Also
+//! checks the size of a user's bench and of the released binary.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,10 +9,10 @@ use anyhow::{Context, ensure};
 use crate::part::{Input, Part};
 use crate::tools::{self, Need};
 
-/// The workspace's, and that of all packages.
+/// The version that all packages of the workspace have.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Of these a bench of one's own may have as many built.
+/// Largest accepted number of crates in the build of a user's bench.
 const MOST_CRATES: usize = 40;
 
 const HACK: Need = Need::Crate("cargo-hack", "0.6.46");
@@ -25,8 +26,8 @@ pub const PARTS: &[Part] = &[
     Part::slow("released binary below 20 MB", &[], &[Input::Package("ascertain-cli"), THIS], size),
 ];
 
-/// Each package is unpacked and checked there, alone: what others it needs come from their packages, and what is other
-/// people's has been checked for the lints, by the same profiles.
+/// Unpacks each package and checks it with the packages of the other crates instead of the workspace. The profiles are
+/// those of the lints, so that cargo need not compile the dependencies again.
 fn packages() -> anyhow::Result<()> {
     let folder = tools::new_folder("package")?;
     tools::run("cargo", &["package", "--quiet", "--workspace", "--offline", "--allow-dirty", "--no-verify"])?;
@@ -34,14 +35,15 @@ fn packages() -> anyhow::Result<()> {
     for entry in fs::read_dir(&folder)? {
         let file = entry?.file_name().to_string_lossy().into_owned();
         let Some(name) = file.strip_suffix(concat!("-", env!("CARGO_PKG_VERSION"), ".crate")) else { continue };
-        // Of now: by the times in packages Cargo would take another run's for the same.
+        // The files get the present time. With the times in the package, cargo would think that the build of an earlier
+        // run is up to date.
         tools::run("tar", &["--extract", "--touch", "--directory", &folder, "--file", &format!("{folder}/{file}")])?;
         names.insert(name.to_owned());
     }
-    // Also those that are not to be published.
+    // Counts the members, including those that are not published.
     let metadata = ["metadata", "--offline", "--no-deps", "--format-version", "1"];
     let members = tools::output_of("cargo", &metadata)?.matches("\"publish\":").count();
-    ensure!(names.len() == members, "the workspace has {members} packages, and these are there: {names:?}");
+    ensure!(names.len() == members, "the workspace has {members} packages, but cargo packaged these: {names:?}");
     let root = fs::read_to_string(tools::in_root("Cargo.toml"))?;
     let (_, profiles) = root.split_once("[profile.").context("Cargo.toml has no profiles")?;
     let paths: String = names.iter().map(|name| format!("{name} = {{ path = \"{name}-{VERSION}\" }}\n")).collect();
@@ -58,11 +60,11 @@ fn packages() -> anyhow::Result<()> {
 
 const NUMERIC: &str = "ascertain-numeric";
 
-/// Checks each crate without features and with each feature alone. The tests of the workspace enable all features.
+/// Checks each crate without features, and with each feature alone. All other tests enable all features.
 fn features() -> anyhow::Result<()> {
     let hack = HACK.program();
     let options = ["hack", "clippy", "--quiet", "--workspace", "--exclude", "xtask", "--each-feature"];
-    // `numeric` does not compile without both `std` and `libm`.
+    // `numeric` needs `std` or `libm`, so it is checked separately.
     let all_but = [&options[..], &["--exclude", NUMERIC, "--", "-D", "warnings"]].concat();
     tools::build(&hack.to_string_lossy(), &all_but)?;
     let options = ["hack", "clippy", "--quiet", "--package", NUMERIC, "--feature-powerset"];
@@ -89,7 +91,7 @@ pub fn crates_of_a_bench() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A package like that of the guide, whose profiles are everybody's: its manifest.
+/// Creates a package like the one in the guide, with the default profiles. Returns the path of its manifest.
 pub fn own_package() -> anyhow::Result<String> {
     const MANIFEST: &str = "\
 [package]
@@ -110,7 +112,7 @@ harness = false
     Ok(manifest)
 }
 
-/// Unoptimised, for whether it builds, measures and ends does not depend on that.
+/// Runs a bench in a user's package. Unoptimised, because this only checks that the bench builds, measures and ends.
 fn own_bench() -> anyhow::Result<()> {
     let manifest = own_package()?;
     let bench = ["bench", "--quiet", "--profile", "dev", "--manifest-path", &manifest, "--bench", "sums", "--"];
@@ -119,8 +121,7 @@ fn own_bench() -> anyhow::Result<()> {
     tools::build("env", &command)
 }
 
-/// Checks that the released binary is smaller than 20 MB. The folder in which it is built is removed, because nothing
-/// else uses it and it is large.
+/// Checks that the released binary is smaller than 20 MB. Removes the build folder, which is large and not used again.
 pub fn size() -> anyhow::Result<()> {
     let folder = tools::new_folder("xtask-dist")?;
     let options = ["build", "--quiet", "--profile", "dist", "--package", "ascertain-cli", "--target-dir", &folder];

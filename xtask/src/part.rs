@@ -1,43 +1,37 @@
-//! The parts of `cargo xtask test`.
+//! The parts of the tests that `cargo xtask test` runs.
 
 use std::fmt;
 
 use crate::tools::Need;
 use crate::{checkers, elsewhere, exports, fuzz, guest, hyperfine, packages, quick};
 
-/// One part of the tests.
+/// A part of the tests, which can be run on its own.
 pub struct Part {
     pub name: &'static str,
-    /// Tools that the part needs and that a machine may lack.
+    /// The tools that the part needs and that a machine may lack.
     pub needs: &'static [Need],
-    pub tier: Tier,
+    /// The inputs of a slow part; `None` for a quick part. Quick parts are deterministic and always run. A slow part
+    /// runs with `--all`, if it is named, or with `--changed-since` if an input changed.
+    pub inputs: Option<&'static [Input]>,
     pub run: fn() -> anyhow::Result<()>,
 }
 
-/// When a part runs.
-pub enum Tier {
-    /// Always. Such a part is deterministic.
-    Quick,
-    /// With `--all`, when it is named, or with `--changed-since` if one of these inputs changed.
-    Slow(&'static [Input]),
-}
-
-/// Something that the result of a slow part depends on.
+/// Something on which the result of a slow part depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// A package with everything that it depends on, as `cargo metadata` lists it.
+    /// A package with all its dependencies, as `cargo metadata` lists them.
     Package(&'static str),
     /// Every package of the workspace.
     Workspace,
-    /// A file, or all files of a folder, by a path below the root.
+    /// A file, or all files in a folder, by the path below the root.
     Path(&'static str),
-    /// The manifests of the workspace, and the condition in each `cfg` and `cfg_attr`.
+    /// The manifests of the workspace, and the conditions in all `cfg` and `cfg_attr` attributes.
     Features,
 }
 
 impl Part {
     pub const fn quick(name: &'static str, needs: &'static [Need], run: fn() -> anyhow::Result<()>) -> Part {
-        Part { name, needs, tier: Tier::Quick, run }
+        Part { name, needs, inputs: None, run }
     }
 
     pub const fn slow(
@@ -46,15 +40,7 @@ impl Part {
         inputs: &'static [Input],
         run: fn() -> anyhow::Result<()>,
     ) -> Part {
-        Part { name, needs, tier: Tier::Slow(inputs), run }
-    }
-
-    /// Returns the inputs of a slow part, and `None` for a quick one.
-    pub fn inputs(&self) -> Option<&'static [Input]> {
-        match self.tier {
-            Tier::Quick => None,
-            Tier::Slow(inputs) => Some(inputs),
-        }
+        Part { name, needs, inputs: Some(inputs), run }
     }
 }
 
@@ -73,7 +59,7 @@ pub fn all() -> impl Iterator<Item = &'static Part> {
     lists.into_iter().flatten()
 }
 
-/// The error of a part that cannot run on this machine, with the reason.
+/// An error that means that a part cannot run on this machine. The text is the reason.
 #[derive(Debug)]
 pub struct Skipped(pub String);
 

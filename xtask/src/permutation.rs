@@ -1,4 +1,5 @@
-//! Reshuffles of two samples of 10,000, beside SciPy's best configuration and NumPy's own means.
+//! `cargo xtask bench permutation`: measures reshuffles of two samples of 10,000 values. Compares the speed with SciPy
+//! in its fastest configuration, and with NumPy's means.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use crate::tools;
 const ROUNDS: u64 = 7;
 const SIZE: u64 = 10_000;
 
-/// In rounds, ours and the peers' in turn, so that all see the same machine; then whether both found the same p-value.
+/// Measures our program and its peers in alternating rounds, so that the machine's state affects all of them. Then
+/// checks that all found the same p-value.
 pub fn bench() -> anyhow::Result<()> {
     tools::Need::Python("scipy").meet().map_err(anyhow::Error::msg)?;
     let python = tools::python();
@@ -44,7 +46,7 @@ pub fn bench() -> anyhow::Result<()> {
 }
 
 fn shuffles_of(output: &Value) -> anyhow::Result<f64> {
-    output["shuffles"].as_f64().context("no number of shuffles")
+    output["shuffles"].as_f64().context("the output has no number of shuffles")
 }
 
 fn print_speeds(microseconds: &mut BTreeMap<String, Vec<f64>>) -> anyhow::Result<()> {
@@ -52,19 +54,19 @@ fn print_speeds(microseconds: &mut BTreeMap<String, Vec<f64>>) -> anyhow::Result
     for (name, times) in microseconds {
         times.sort_by(f64::total_cmp);
         let (median, least, most) = (times[times.len() / 2], times[0], times[times.len() - 1]);
-        println!("  {name}: {median:.2} µs a reshuffle ({least:.2} to {most:.2}), {:.0} a second", 1e6 / median);
+        println!("  {name}: {median:.2} µs per reshuffle ({least:.2} to {most:.2}), {:.0} per second", 1e6 / median);
         medians.push((name.clone(), median));
     }
-    let ours = medians.iter().find(|(name, _)| name == "ascertain").context("ours was not run")?.1;
+    let ours = medians.iter().find(|(name, _)| name == "ascertain").context("ascertain was not measured")?.1;
     for peer in ["scipy", "numpy"] {
         let best = medians.iter().filter(|(name, _)| name.starts_with(peer)).min_by(|a, b| a.1.total_cmp(&b.1));
-        let (name, median) = best.context("no peer was run")?;
-        println!("  {:.0} times as many as {name}", median / ours);
+        let (name, median) = best.context("no peer was measured")?;
+        println!("  ascertain makes {:.0} times as many reshuffles as {name}", median / ours);
     }
     Ok(())
 }
 
-/// Reshuffles made, and those that exceeded.
+/// Number of reshuffles, and number of reshuffles whose statistic exceeded the observed one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     shuffles: f64,
@@ -74,7 +76,7 @@ struct Tally {
 impl Tally {
     fn add(&mut self, output: &Value) -> anyhow::Result<()> {
         self.shuffles += shuffles_of(output)?;
-        self.exceedances += output["exceedances"].as_f64().context("no number of exceedances")?;
+        self.exceedances += output["exceedances"].as_f64().context("the output has no number of exceedances")?;
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! The parts that always run: lints, documentation, and every deterministic test.
+//! The parts that run every time: lints, documentation and all deterministic tests.
 
 use std::fs;
 use std::path::Path;
@@ -8,12 +8,13 @@ use anyhow::{Context, Error, ensure};
 
 use crate::part::{Part, Skipped};
 use crate::tools::{self, Need};
-use crate::{checkers, durations, packages};
+use crate::{checkers, durations, packages, prose};
 
 const ACTIONLINT: Need = Need::Go("github.com/rhysd/actionlint/cmd/actionlint@v1.7.12");
+const TYPOS: Need = Need::PythonProgram("typos", "typos==1.52.0");
 const DENY: Need = Need::Crate("cargo-deny", "0.20.2");
 
-/// Servers that the workspace's tests start, if they are installed.
+/// Servers that the workspace's tests start, if these are installed.
 const SERVERS: &[Need] = &[
     Need::Debian("nginx", "nginx"),
     Need::Debian("caddy", "caddy"),
@@ -23,7 +24,7 @@ const SERVERS: &[Need] = &[
     Need::Debian("nsd", "nsd"),
 ];
 
-/// Stores that the workspace's tests start, and clients that they run, if these are installed.
+/// Stores that the workspace's tests start and clients that they run, if these are installed.
 pub const STORES: &[Need] = &[
     Need::Go("github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c"),
     Need::NpmProgram("azurite-blob", "azurite@3.37.0"),
@@ -41,6 +42,10 @@ pub const PARTS: &[Part] = &[
         tools::build("env", &["RUSTDOCFLAGS=-D warnings", "cargo", "doc", "--quiet", "--workspace", "--no-deps"])
     }),
     Part::quick("no test compares a measured duration", &[], durations::check),
+    Part::quick("prose that is easy to read", &[], prose::check),
+    Part::quick("spelling, by typos", &[TYPOS], || {
+        tools::run(&TYPOS.program().to_string_lossy(), &["--format", "brief"])
+    }),
     Part::quick("workflows and action.yml, by actionlint", &[ACTIONLINT], actionlint),
     Part::quick("dependencies, by cargo-deny", &[DENY], deny),
     Part::quick("crates that a user's own bench builds", &[], packages::crates_of_a_bench),
@@ -57,9 +62,11 @@ pub const PARTS: &[Part] = &[
     Part::quick("examples/until-decided.sh", &[], until_decided),
     Part::quick("barrierd on this kernel", &[], barrierd),
     Part::quick("reports in a browser", &[Need::Debian("chromium", "chromium"), Need::Npm], browser),
+    Part::quick("the book, by mdBook", &[crate::book::MDBOOK], crate::book::check),
 ];
 
-/// Checks the workflows, and action.yml through a workflow that uses it, in a folder that looks like a repository.
+/// Checks the workflows, and action.yml through a workflow that uses it. The folder for the check looks like a
+/// repository.
 fn actionlint() -> anyhow::Result<()> {
     const USES_THE_ACTION: &str = "\
 on: pull_request
@@ -97,22 +104,25 @@ fn until_decided() -> anyhow::Result<()> {
     for (command, expected) in [("true", 0), ("false", 1)] {
         let output = tools::capture("env", &[&assignment, &script, command])?;
         print!("{}", String::from_utf8_lossy(&output.stdout));
-        ensure!(output.status.code() == Some(expected), "{command}: exit code {:?}", output.status.code());
+        ensure!(
+            output.status.code() == Some(expected),
+            "until-decided.sh {command}: exit code {:?} instead of {expected}",
+            output.status.code()
+        );
     }
     Ok(())
 }
 
-/// Opens reports of every kind of run in Debian's Chromium. `web/test/report.mjs` lists the faults that this part looks
-/// for.
+/// Opens reports about every kind of run in Debian's Chromium. `web/test/report.mjs` lists the faults that are checked.
 fn browser() -> anyhow::Result<()> {
     let folder = tools::new_folder("xtask-shapes")?;
     tools::run(&tools::example("shapes")?, &[&folder])?;
     tools::node("web/test/report.mjs", &folder)?;
-    // The evidence of a million trials is large.
+    // Removes the reports, because the evidence of a million trials is large.
     fs::remove_dir_all(folder).context("could not remove the reports")
 }
 
-/// Runs the daemon once. This needs root, and a kernel that loads the daemon's programs.
+/// Runs the daemon once, which needs root and a kernel that accepts the daemon's BPF programs.
 fn barrierd() -> anyhow::Result<()> {
     let output = tools::capture(tools::test_binary()?, &["barrierd", "--once"])?;
     match output.status.code() {

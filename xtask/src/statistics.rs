@@ -1,14 +1,15 @@
-//! How many of so many may come out false by chance, and what Welch's test would have said of hyperfine's samples.
+//! The statistics of a calibration: how many decided comparisons chance explains, and Welch's test of hyperfine's
+//! samples.
 
-/// The greatest count that is not beyond chance: more than that many successes in `n` trials of chance `p` have a
-/// probability below `chance`.
+/// Returns the largest number of successes that chance explains: in `n` trials with probability `p`, more successes
+/// have a probability below `chance`.
 pub fn most(n: u64, p: f64, chance: f64) -> u64 {
     let log_factorial = |k: u64| libm::lgamma(k as f64 + 1.0);
     let probability = |k: u64| {
         let log_ways = log_factorial(n) - log_factorial(k) - log_factorial(n - k);
         (log_ways + k as f64 * p.ln() + (n - k) as f64 * (-p).ln_1p()).exp()
     };
-    // From the far end, where the terms are small: their sum loses nothing.
+    // Adds the terms from the highest count down. The smallest terms come first, so that the sum keeps its precision.
     let mut beyond = 0.0;
     let mut is_beyond = |k: &u64| {
         beyond += probability(*k);
@@ -17,7 +18,7 @@ pub fn most(n: u64, p: f64, chance: f64) -> u64 {
     (0..=n).rev().find(|k| !is_beyond(k)).unwrap_or(0)
 }
 
-/// The two-sided p-value that two samples have one mean, by Student's t with Welch's degrees of freedom.
+/// Returns the two-sided p-value for the hypothesis that two samples have the same mean (Welch's t-test).
 pub fn p_value(a: &[f64], b: &[f64]) -> f64 {
     let moments = |values: &[f64]| {
         let n = values.len() as f64;
@@ -31,7 +32,8 @@ pub fn p_value(a: &[f64], b: &[f64]) -> f64 {
     2.0 * tail(t.abs(), freedom)
 }
 
-/// The chance that Student's t with so many degrees of freedom exceeds `t`, by Simpson's rule.
+/// Returns the probability that Student's t with `freedom` degrees of freedom exceeds `t`, computed with Simpson's
+/// rule.
 fn tail(t: f64, freedom: f64) -> f64 {
     let half = (freedom + 1.0) / 2.0;
     let log_scale = libm::lgamma(half) - libm::lgamma(freedom / 2.0) - 0.5 * (freedom * std::f64::consts::PI).ln();
@@ -49,9 +51,9 @@ mod tests {
 
     #[test]
     fn more_than_that_is_rarer_than_the_chance() {
-        // P(X > 0) = 0.5, P(X > 1) = 0.25 - … of two fair coins: 0.75, 0.25, 0.
+        // For two fair coins and the number X of heads, P(X > 0) = 0.75, P(X > 1) = 0.25 and P(X > 2) = 0.
         assert_eq!([0.8, 0.5, 0.2].map(|chance| most(2, 0.5, chance)), [0, 1, 2]);
-        // By R's qbinom(1e-6, n, p, lower.tail = FALSE).
+        // Expected values by R: qbinom(1e-6, n, p, lower.tail = FALSE).
         assert_eq!(most(200, 0.001, 1e-6), 5);
         assert_eq!(most(200, 0.05, 1e-6), 27);
         assert_eq!(most(1, 0.001, 1e-6), 1, "one that is decided is no proof");

@@ -1,4 +1,4 @@
-//! `cargo xtask test --stress`: runs the test programs on an overloaded machine.
+//! `cargo xtask test --stress`: runs the test programs on a machine that is overloaded.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::load::Load;
 use crate::tools;
 
-/// Runs every test program once, with its tests in random order, while two other threads per CPU are busy. If a cgroup
-/// can be created, the programs get only 30 % of the CPU time.
+/// Runs every test program once, with its tests in random order, while two busy threads per CPU compete with them. If a
+/// cgroup can be created, limits the programs to 30 % of the CPU time.
 pub fn run(seed: Option<u64>) -> anyhow::Result<()> {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let seed = seed.unwrap_or(since_1970.as_secs());
@@ -20,8 +20,8 @@ pub fn run(seed: Option<u64>) -> anyhow::Result<()> {
         Ok(quota) => println!("CPU quota: {} % of {} CPUs", QUOTA_PERCENT, quota.cpus),
         Err(reason) => println!("no CPU quota: {reason}"),
     }
-    // Only the harness may see RUSTC_BOOTSTRAP, which it needs for `-Zunstable-options`. If cargo saw the variable, it
-    // would build everything again.
+    // Only the test harness may see RUSTC_BOOTSTRAP, which it needs for `-Zunstable-options`. If cargo saw the
+    // variable, cargo would build everything again.
     let enter = match &quota {
         Ok(quota) => format!("echo $$ >{}\n", quota.folder.join("cgroup.procs").display()),
         Err(_) => String::new(),
@@ -34,14 +34,14 @@ pub fn run(seed: Option<u64>) -> anyhow::Result<()> {
 const QUOTA_PERCENT: u64 = 30;
 const PERIOD_US: u64 = 100_000;
 
-/// A cgroup with a limit on the CPU time of its processes, removed when dropped.
+/// A cgroup with a limit on the CPU time of its processes. Dropping it removes the cgroup.
 struct Quota {
     folder: PathBuf,
     cpus: u64,
 }
 
 impl Quota {
-    /// Creates a cgroup of version 1 or 2. Returns the reason if that is not possible.
+    /// Creates a cgroup of version 1 or 2. Returns the reason if the cgroup cannot be created.
     fn new() -> Result<Quota, String> {
         let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
         let quota_us = PERIOD_US * cpus * QUOTA_PERCENT / 100;

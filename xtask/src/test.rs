@@ -1,4 +1,4 @@
-//! `cargo xtask test`: chooses parts, runs all of them, and prints their costs and failures at the end.
+//! `cargo xtask test`: chooses parts of the tests, runs them, and prints their costs and failures at the end.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -27,7 +27,7 @@ of the words in their names. All parts run, also after a failure. A table of cos
 --no-install           install nothing: skip the parts that lack a tool
 --list                 print the names of all parts";
 
-/// The options of the command.
+/// The options of `cargo xtask test`.
 #[derive(Default)]
 pub struct Options {
     is_all: bool,
@@ -37,7 +37,6 @@ pub struct Options {
     words: Vec<String>,
 }
 
-/// Runs the command.
 pub fn run(arguments: &[String]) -> anyhow::Result<()> {
     let mut options = Options { is_installing: true, ..Options::default() };
     let mut stress = None;
@@ -62,7 +61,7 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
             "--no-install" => options.is_installing = false,
             "--list" => {
                 part::all()
-                    .for_each(|part| println!("{}{}", if part.inputs().is_some() { "slow: " } else { "" }, part.name));
+                    .for_each(|part| println!("{}{}", if part.inputs.is_some() { "slow: " } else { "" }, part.name));
                 return Ok(());
             }
             "--help" | "-h" => {
@@ -81,13 +80,13 @@ pub fn run(arguments: &[String]) -> anyhow::Result<()> {
 
 fn run_parts(options: &Options) -> anyhow::Result<()> {
     let mut costs = Costs::read()?;
-    let Choice { parts, not_run } = choose(options, &costs)?;
+    let (parts, not_run) = choose(options, &costs)?;
     if options.is_installing {
         announce(&parts);
     }
     let mut results = Vec::new();
     for part in &parts {
-        let result = PartResult::of(part, options.is_installing);
+        let result = PartResult::run(part, options.is_installing);
         let is_failed = result.outcome.is_err();
         results.push((*part, result));
         if is_failed && options.is_fail_fast {
@@ -95,7 +94,7 @@ fn run_parts(options: &Options) -> anyhow::Result<()> {
         }
     }
     if options.is_all {
-        for (part, result) in results.iter().filter(|(part, result)| part.inputs().is_some() && result.is_passed()) {
+        for (part, result) in results.iter().filter(|(part, result)| part.inputs.is_some() && result.is_passed()) {
             costs.record(part.name, result.cost);
         }
         costs.write()?;
@@ -128,34 +127,29 @@ fn run_parts(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The parts to run, and the others with the reasons why they do not run.
-struct Choice {
-    parts: Vec<&'static Part>,
-    not_run: Vec<String>,
-}
-
-fn choose(options: &Options, costs: &Costs) -> anyhow::Result<Choice> {
+/// Returns the parts to run, and a message for each other part with the reason why it does not run.
+fn choose(options: &Options, costs: &Costs) -> anyhow::Result<(Vec<&'static Part>, Vec<String>)> {
     if !options.words.is_empty() {
         let is_named = |part: &&Part| options.words.iter().any(|word| part.name.contains(word));
         let parts: Vec<_> = part::all().filter(is_named).collect();
         ensure!(!parts.is_empty(), "no part of the tests has `{}` in its name", options.words.join("` or `"));
-        return Ok(Choice { parts, not_run: Vec::new() });
+        return Ok((parts, Vec::new()));
     }
-    let (slow, mut parts): (Vec<_>, Vec<_>) = part::all().partition(|part| part.inputs().is_some());
+    let (slow, mut parts): (Vec<_>, Vec<_>) = part::all().partition(|part| part.inputs.is_some());
     if options.is_all {
         parts.extend(slow);
-        return Ok(Choice { parts, not_run: Vec::new() });
+        return Ok((parts, Vec::new()));
     }
     let Some(revision) = &options.changed_since else {
         let not_run = vec![format!("{} slow parts: `cargo xtask test --all` runs them", slow.len())];
-        return Ok(Choice { parts, not_run });
+        return Ok((parts, not_run));
     };
     let changes = Changes::since(revision)?;
     println!("{changes}");
     let mut affected = Vec::new();
     let mut not_run = Vec::new();
     for part in slow {
-        match changes.distance(part.inputs().unwrap_or_default()) {
+        match changes.distance(part.inputs.unwrap_or_default()) {
             Some(distance) => affected.push((distance, part)),
             None => not_run.push(format!("{}: none of its inputs changed", part.name)),
         }
@@ -163,16 +157,16 @@ fn choose(options: &Options, costs: &Costs) -> anyhow::Result<Choice> {
     let (chosen, too_many) = costs.within_limit(affected);
     parts.extend(chosen);
     not_run.extend(too_many);
-    Ok(Choice { parts, not_run })
+    Ok((parts, not_run))
 }
 
 /// The result of one part.
 struct PartResult {
     outcome: Result<Run, Error>,
     cost: Cost,
-    /// Seconds that the installation of the part's tools took.
+    /// Time in seconds to install the tools of the part.
     install_s: f64,
-    /// The reasons why the part, or some of its tests, did not run.
+    /// The reasons why the part or some of its tests did not run.
     skipped: BTreeSet<String>,
 }
 
@@ -184,10 +178,10 @@ enum Run {
 }
 
 impl PartResult {
-    fn of(part: &Part, is_installing: bool) -> PartResult {
+    fn run(part: &Part, is_installing: bool) -> PartResult {
         println!("\n== {}", part.name);
         let start = Instant::now();
-        // Continues after a tool that cannot be installed, because tests use the other tools.
+        // Goes on after a tool that cannot be installed, because later parts may use the other tools.
         let missing = part.needs.iter().filter_map(|need| match is_installing {
             true => need.meet().err(),
             false => (!need.is_met()).then(|| format!("not installed: {need}")),
@@ -230,7 +224,7 @@ impl PartResult {
     }
 }
 
-/// Returns the tests with `#[ignore]`, each with its file and reason.
+/// Returns a line for each test with `#[ignore]`: its name, its file and the reason.
 fn ignored(folder: &Path) -> anyhow::Result<Vec<String>> {
     let mut found = Vec::new();
     for path in tools::files(folder, "rs")? {
@@ -284,20 +278,20 @@ mod tests {
 
     #[test]
     fn without_options_only_the_quick_parts_run() {
-        let choice = choose(&Options::default(), &Costs::default()).unwrap();
-        assert!(choice.parts.iter().all(|part| part.inputs().is_none()));
-        let slow = part::all().filter(|part| part.inputs().is_some()).count();
-        assert_eq!(choice.not_run, [format!("{slow} slow parts: `cargo xtask test --all` runs them")]);
+        let (parts, not_run) = choose(&Options::default(), &Costs::default()).unwrap();
+        assert!(parts.iter().all(|part| part.inputs.is_none()));
+        let slow = part::all().filter(|part| part.inputs.is_some()).count();
+        assert_eq!(not_run, [format!("{slow} slow parts: `cargo xtask test --all` runs them")]);
     }
 
     #[test]
     fn a_failure_and_its_time_are_kept() {
         let part = Part::quick("fails", &[], || bail!("on purpose"));
-        let result = PartResult::of(&part, false);
+        let result = PartResult::run(&part, false);
         assert_eq!((result.word(), result.is_passed()), ("FAILED", false));
         assert_eq!(result.outcome.err().map(|error| error.to_string()).as_deref(), Some("on purpose"));
         let part = Part::quick("cannot run", &[], || Err(Error::new(Skipped("no such kernel".into()))));
-        let result = PartResult::of(&part, false);
+        let result = PartResult::run(&part, false);
         assert_eq!(result.word(), "skipped");
         assert!(result.skipped.contains("no such kernel"));
     }

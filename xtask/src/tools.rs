@@ -1,4 +1,4 @@
-//! Starting programs, and installing the ones that tests meet.
+//! Starts programs, and installs the tools that the tests need.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -16,28 +16,28 @@ use anyhow::{Context, ensure};
 
 use crate::part;
 
-/// The workspace's root.
+/// Returns the root folder of the workspace.
 pub fn root() -> PathBuf {
     let manifest = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     manifest.parent().map(PathBuf::from).unwrap_or(manifest)
 }
 
-/// Where cargo puts what it builds.
+/// Returns the target folder of cargo.
 pub fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// A path below the root, as programs are given it.
+/// Returns the path of a file below the root as text, which can be an argument of a program.
 pub fn in_root(path: &str) -> String {
     root().join(path).to_string_lossy().into_owned()
 }
 
-/// The same below [`target`].
+/// Returns the path of a file below [`target`] as text.
 pub fn in_target(path: &str) -> String {
     target().join(path).to_string_lossy().into_owned()
 }
 
-/// Returns all files below a folder that have this extension, sorted.
+/// Returns the paths of all files below `folder` with this extension, sorted.
 pub fn files(folder: &Path, extension: &str) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let entries = fs::read_dir(folder).with_context(|| format!("could not read {}", folder.display()))?;
@@ -53,7 +53,7 @@ pub fn files(folder: &Path, extension: &str) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// A folder below [`target`] in which there is nothing.
+/// Creates an empty folder below [`target`], removing an existing one, and returns its path.
 pub fn new_folder(path: &str) -> anyhow::Result<String> {
     let path = in_target(path);
     let _ = fs::remove_dir_all(&path);
@@ -61,12 +61,12 @@ pub fn new_folder(path: &str) -> anyhow::Result<String> {
     Ok(path)
 }
 
-/// The file to which each test that cannot run here adds a line (`crates/sys/src/testing.rs`).
+/// Returns the path of the file to which each test that cannot run here adds a line (`crates/sys/src/testing.rs`).
 pub fn left_out_list() -> PathBuf {
     target().join("xtask-left-out")
 }
 
-/// The time that this process has spent on building, in nanoseconds.
+/// Time in ns that this process has spent on building so far.
 static BUILDING_NS: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the time that this process has spent in [`build`] so far.
@@ -74,12 +74,12 @@ pub fn time_building() -> Duration {
     Duration::from_nanos(BUILDING_NS.load(Ordering::Relaxed))
 }
 
-/// Runs a program that builds something. The table of costs counts its time as building.
+/// Runs a program that builds something. The table of costs counts the time as building.
 pub fn build<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> anyhow::Result<()> {
     counted_as_building(|| run(program, arguments))
 }
 
-/// Counts the time of an action as building.
+/// Runs `action`, and counts its time as building.
 pub fn counted_as_building<T>(action: impl FnOnce() -> T) -> T {
     let start = Instant::now();
     let result = action();
@@ -88,11 +88,11 @@ pub fn counted_as_building<T>(action: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The variable for the seed of property tests. Every run draws the same inputs, unless the environment sets another
-/// seed.
+/// The environment variable for the seed of property tests. Every run draws the same inputs, unless the user sets
+/// another seed.
 const SEED: &str = "PROPTEST_RNG_SEED";
 
-/// Runs a program in the workspace's root. The program inherits our standard output and error.
+/// Runs a program in the root of the workspace, with our standard output and error. Fails if the program fails.
 pub fn run<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> anyhow::Result<()> {
     let shown: Vec<_> = arguments.iter().map(|a| a.as_ref().to_string_lossy()).collect();
     println!("$ {program} {}", shown.join(" "));
@@ -104,32 +104,32 @@ pub fn run<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> anyhow::Result<()
     Ok(())
 }
 
-/// Builds test programs with `cargo test`, then runs all of them, also after a failure.
+/// Builds test programs with `cargo test`, and then runs all of them, even after a failure.
 ///
-/// `variables` are set for cargo, `options` select the programs, and `harness` goes to each of them.
+/// `variables` are set for cargo, `options` select the test programs, and `harness` is passed to each test program.
 pub fn cargo_test(variables: &[&str], options: &[&str], harness: &[&str]) -> anyhow::Result<()> {
     let runner = runner("")?;
     cargo_test_without_runner(&[&[&*runner], variables].concat(), options, harness)
 }
 
-/// Runs the examples in the workspace's documentation.
+/// Runs the examples in the documentation of the workspace.
 pub fn doc_tests() -> anyhow::Result<()> {
     let runner = runner("")?;
     run("env", &[&runner, "cargo", "test", "--quiet", "--workspace", "--doc", "--no-fail-fast"])
 }
 
-/// Does the same without the script of [`runner`], for a cargo command that has a runner of its own.
+/// Does the same as [`cargo_test`] without the script of [`runner`], for cargo commands that set a runner of their own.
 pub fn cargo_test_without_runner(variables: &[&str], options: &[&str], harness: &[&str]) -> anyhow::Result<()> {
     let env = [variables, &["cargo"], options].concat();
     build("env", &[&env[..], &["--no-run", "--quiet"]].concat())?;
     run("env", &[&env[..], &["--no-fail-fast", "--", "--quiet"], harness].concat())
 }
 
-/// Writes a script that starts each test program with the installed tools in its PATH, after the lines of `prologue`.
-/// Returns the setting with which cargo starts test programs through the script.
+/// Writes a script that starts a test program with the installed tools in its PATH. The script begins with the lines of
+/// `prologue`. Returns the environment variable that makes cargo start test programs through the script.
 ///
-/// The PATH of cargo itself stays as it is. Another one would reach the build scripts, and cargo would build ring and
-/// everything that depends on it again.
+/// The PATH of cargo itself is not changed. Build scripts would see another PATH, and cargo would build ring, and all
+/// that depends on it, again.
 pub fn runner(prologue: &str) -> anyhow::Result<String> {
     let script = in_target(if prologue.is_empty() { "xtask-runner.sh" } else { "xtask-stress.sh" });
     fs::create_dir_all(target())?;
@@ -139,11 +139,11 @@ pub fn runner(prologue: &str) -> anyhow::Result<String> {
     Ok(format!("CARGO_TARGET_{machine}_RUNNER={script}"))
 }
 
-/// Runs a program and returns what it printed, whatever its exit code.
+/// Runs a program and returns its output, whatever its exit code is.
 pub fn capture<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S]) -> anyhow::Result<Output> {
     let name = program.as_ref().to_string_lossy().into_owned();
     let output = Command::new(program).args(arguments).current_dir(root()).stdin(Stdio::null()).output();
-    output.with_context(|| format!("{name} can't be started"))
+    output.with_context(|| format!("could not start {name}"))
 }
 
 /// Runs a program and returns its standard output. Fails if the program fails.
@@ -155,7 +155,7 @@ pub fn output_of<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S]) -
     Ok(output.into_owned())
 }
 
-/// Builds the release binary, and the program that benches start as a load. Returns the binary's path.
+/// Builds the release binary, and the program that benches run as a load. Returns the path of the binary.
 pub fn release_binary() -> anyhow::Result<PathBuf> {
     static IS_BUILT: OnceLock<()> = OnceLock::new();
     if IS_BUILT.get().is_none() {
@@ -166,32 +166,34 @@ pub fn release_binary() -> anyhow::Result<PathBuf> {
     Ok(target().join("release/ascertain"))
 }
 
-/// Builds the workspace's test programs, and with them the binary. Returns the binary's path.
+/// Builds the test programs of the workspace, and the binary with them. Returns the path of the binary.
 pub fn test_binary() -> anyhow::Result<PathBuf> {
     build_workspace_tests()?;
     Ok(target().join("debug/ascertain"))
 }
 
-/// The options of `cargo test` for every test program of the workspace. Without `--tests`, cargo would also build all
+/// Runs `ascertain compare` of this binary without recording evidence. Returns its output.
+pub fn compare(binary: PathBuf, arguments: &[&[&str]]) -> anyhow::Result<String> {
+    output_of(binary, &[&["compare", "--no-evidence"], &arguments.concat()[..]].concat())
+}
+
+/// The options of `cargo test` for all test programs of the workspace. Without `--tests`, cargo would also build all
 /// examples.
 pub const WORKSPACE_TESTS: &[&str] = &["test", "--workspace", "--tests"];
 
-/// Builds the workspace's test programs, and the examples that the tests of `ascertain` start.
+/// Builds the test programs of the workspace, and the examples that the tests of `ascertain` start.
 pub fn build_workspace_tests() -> anyhow::Result<()> {
     static IS_BUILT: OnceLock<()> = OnceLock::new();
     if IS_BUILT.get().is_none() {
         build("cargo", &[WORKSPACE_TESTS, &["--quiet", "--no-run"]].concat())?;
-        let folder = fs::read_dir(in_root("crates/ascertain/examples"))?;
-        let sources = folder.filter_map(Result::ok).map(|entry| entry.path());
-        let sources = sources.filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
-        let names: Vec<_> = sources.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned())).collect();
-        build_examples(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let sources = files(&root().join("crates/ascertain/examples"), "rs")?;
+        build_examples(&sources.iter().filter_map(|path| path.file_stem()?.to_str()).collect::<Vec<_>>())?;
         let _ = IS_BUILT.set(());
     }
     Ok(())
 }
 
-/// Builds an example with the libraries of the workspace's tests, and returns its path.
+/// Builds an example with the libraries of the workspace's tests. Returns the path of the example.
 pub fn example(name: &str) -> anyhow::Result<String> {
     build_examples(&[name])?;
     Ok(in_target(&format!("debug/examples/{name}")))
@@ -202,42 +204,45 @@ fn build_examples(names: &[&str]) -> anyhow::Result<()> {
     build("cargo", &["build", "--quiet", "--workspace"].into_iter().chain(options).collect::<Vec<_>>())
 }
 
-/// Where a program is.
+/// Returns the path of a program in PATH; `None` if the program is not installed.
 pub fn place_of(program: &str) -> Option<String> {
     output_of("sh", &["-c", "command -v \"$0\"", program]).ok().map(|output| output.trim().to_owned())
 }
 
-/// What a part of the tests needs and a machine may lack.
+/// A tool or package that a part of the tests needs and that a machine may lack.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// A program, or a file by its whole path, and Debian's package of it.
+    /// A program, or a file by its absolute path, and the Debian package that contains it.
     Debian(&'static str, &'static str),
-    /// A package from PyPI.
+    /// A Python package from PyPI.
     Python(&'static str),
-    /// What `web/package-lock.json` names.
+    /// A program, and the PyPI package that contains it, with a version.
+    PythonProgram(&'static str, &'static str),
+    /// The npm packages in `web/package-lock.json`.
     Npm,
-    /// A program, and npm's package of it with its version.
+    /// A program, and the npm package that contains it, with a version.
     NpmProgram(&'static str, &'static str),
-    /// A program's Go module with its version.
+    /// A program by its Go module, with a version.
     Go(&'static str),
-    /// A program from crates.io with its version.
+    /// A program from crates.io, with its version.
     Crate(&'static str, &'static str),
-    /// The source of a package on crates.io, by name and version.
+    /// The source code of a package on crates.io, by name and version.
     Source(&'static str, &'static str),
-    /// Rust's standard library for a target.
+    /// The standard library of Rust for a target.
     RustTarget(&'static str),
-    /// A component of Rust's nightly tool chain.
+    /// A component of Rust's nightly toolchain.
     Nightly(&'static str),
-    /// A version of Rust.
+    /// A stable toolchain of Rust, by its version.
     Rust(&'static str),
 }
 
 impl fmt::Display for Need {
-    /// What it is, where it comes from and where it goes.
+    /// Writes the name of the tool, its source and its folder.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Need::Debian(_, package) => write!(f, "{package}, a package of Debian's (apt-get install, as root)"),
+            Need::Debian(_, package) => write!(f, "{package}, a Debian package (apt-get install, as root)"),
             Need::Python(package) => write!(f, "{package}, from PyPI into {}", self.folder().display()),
+            Need::PythonProgram(_, package) => write!(f, "{package}, from PyPI into {}", self.folder().display()),
             Need::Npm => write!(f, "web/package-lock.json, from npm into {}", self.folder().display()),
             Need::NpmProgram(_, package) => write!(f, "{package}, from npm into {}", self.folder().display()),
             Need::Go(module) => write!(f, "{module}, a Go module, into {}", self.folder().display()),
@@ -257,15 +262,15 @@ impl fmt::Display for Need {
 impl Need {
     pub const HYPERFINE: Need = Need::Debian("hyperfine", "hyperfine");
 
-    /// Returns the folder that the tool is installed into, unless Debian, rustup or cargo chooses it. Each version has
-    /// its own folder, and all clones of this repository share these folders.
+    /// Returns the folder in which the tool is installed, unless Debian, rustup or cargo chooses the folder. Each
+    /// version has its own folder, which all clones of this repository share.
     fn folder(self) -> PathBuf {
         let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
         let cache = cache.or_else(|| Some(env::home_dir()?.join(".cache"))).unwrap_or_else(target);
         let name = match self {
             Need::Python(_) => "python".into(),
             Need::Npm => "web".into(),
-            Need::NpmProgram(_, package) => package.to_owned(),
+            Need::NpmProgram(_, package) | Need::PythonProgram(_, package) => package.to_owned(),
             Need::Go(module) => module.replace('/', "-"),
             Need::Crate(name, version) => format!("{name}@{version}"),
             Need::Debian(..) | Need::Source(..) | Need::RustTarget(_) | Need::Nightly(_) | Need::Rust(_) => {
@@ -275,17 +280,19 @@ impl Need {
         cache.join("ascertain-xtask").join(name)
     }
 
-    /// Returns the path of the program that was installed for this need.
+    /// Returns the path of the program that is installed for this need.
     pub fn program(self) -> PathBuf {
         let name = match self {
-            Need::NpmProgram(name, _) | Need::Crate(name, _) | Need::Debian(name, _) => name,
+            Need::NpmProgram(name, _) | Need::PythonProgram(name, _) | Need::Crate(name, _) | Need::Debian(name, _) => {
+                name
+            }
             Need::Go(module) => name_of(module),
             _ => "python",
         };
         self.folder().join("bin").join(name)
     }
 
-    /// Whether it is there.
+    /// Returns whether the tool is installed.
     pub fn is_met(self) -> bool {
         match self {
             Need::Debian(file, _) if file.starts_with('/') => Path::new(file).exists(),
@@ -295,7 +302,7 @@ impl Need {
                 let lock = |folder: PathBuf| fs::read(folder.join("package-lock.json")).ok();
                 npm_folder().join("node_modules").exists() && lock(npm_folder()) == lock(root().join("web"))
             }
-            Need::NpmProgram(..) | Need::Go(_) | Need::Crate(..) => self.program().exists(),
+            Need::NpmProgram(..) | Need::PythonProgram(..) | Need::Go(_) | Need::Crate(..) => self.program().exists(),
             Need::Source(name, version) => source(name, version).is_some(),
             Need::RustTarget(target) => {
                 let folder = output_of("rustc", &["--print", "target-libdir", "--target", target]);
@@ -309,89 +316,99 @@ impl Need {
         }
     }
 
-    /// Makes sure of it; the reason where that can't be done.
+    /// Installs the tool if it is not installed yet. Returns the reason if it cannot be installed.
     pub fn meet(self) -> Result<(), String> {
         if self.is_met() {
             return Ok(());
         }
         match self {
             Need::Debian(_, package) => apt_get_install(package)?,
-            Need::Python(package) => {
-                let folder = self.folder();
-                if !python().exists() && !succeeds("python3", &["-m", "venv", &folder.to_string_lossy()]) {
-                    return Err("python3 with venv is not installed".into());
-                }
-                succeeds(python(), &["-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]);
+            Need::Python(package) => pip_install(&[package])?,
+            Need::PythonProgram(_, package) => {
+                pip_install(&["--target", &self.folder().to_string_lossy(), package])?;
             }
             Need::Npm => npm_ci().map_err(|error| format!("{self}: {error:#}"))?,
             Need::NpmProgram(_, package) => {
                 let install = ["install", "--global", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"];
-                succeeds("npm", &[&install[..], &[&self.folder().to_string_lossy(), package]].concat());
+                attempt("npm", &[&install[..], &[&self.folder().to_string_lossy(), package]].concat());
             }
             Need::Go(module) => {
                 let folder = format!("GOBIN={}", self.folder().join("bin").display());
-                succeeds("env", &[&folder, "go", "install", module]);
+                attempt("env", &[&folder, "go", "install", module]);
             }
             Need::Crate(name, version) => {
-                // Unoptimised, because building the tool takes longer than it ever runs.
+                // Unoptimised, because building an optimised tool would take longer than running the tool.
                 let folder = self.folder().to_string_lossy().into_owned();
                 let install =
                     ["install", "--quiet", "--locked", "--profile", "dev", "--config", "profile.dev.debug=false"];
-                let _ = build("cargo", &[&install[..], &["--root", &folder, name, "--version", version]].concat());
+                // The other features of mdBook watch files and serve pages.
+                let features: &[&str] = if name == "mdbook" { &["--no-default-features"] } else { &[] };
+                let package = ["--root", &folder, name, "--version", version];
+                let _ = build("cargo", &[&install[..], features, &package].concat());
             }
-            Need::Source(name, version) => {
-                succeeds("cargo", &["info", "--quiet", &format!("{name}@{version}")]);
-            }
-            Need::RustTarget(target) => {
-                succeeds("rustup", &["target", "add", target]);
-            }
-            Need::Nightly(component) => {
-                succeeds("rustup", &["component", "add", "--toolchain", "nightly", component]);
-            }
-            Need::Rust(version) => {
-                succeeds("rustup", &["toolchain", "install", version, "--profile", "minimal"]);
-            }
+            Need::Source(name, version) => attempt("cargo", &["info", "--quiet", &format!("{name}@{version}")]),
+            Need::RustTarget(target) => attempt("rustup", &["target", "add", target]),
+            Need::Nightly(component) => attempt("rustup", &["component", "add", "--toolchain", "nightly", component]),
+            Need::Rust(version) => attempt("rustup", &["toolchain", "install", version, "--profile", "minimal"]),
         }
-        if self.is_met() { Ok(()) } else { Err(format!("could not be installed: {self}")) }
+        if self.is_met() { Ok(()) } else { Err(format!("could not install {self}")) }
     }
 }
 
-/// Where cargo has unpacked the source of a package.
+/// Returns the folder into which cargo unpacked the source code of a package; `None` if there is none.
 pub fn source(name: &str, version: &str) -> Option<PathBuf> {
     unpacked().map(|registry| registry.join(format!("{name}-{version}"))).find(|path| path.is_dir())
 }
 
-/// The folders in which cargo unpacks packages, one of each registry.
+/// Returns the folders into which cargo unpacks packages. There is one folder per registry.
 fn unpacked() -> impl Iterator<Item = PathBuf> {
     let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
     let registries = home.and_then(|home| fs::read_dir(home.join("registry/src")).ok());
     registries.into_iter().flatten().flatten().map(|registry| registry.path())
 }
 
-/// Whether a program could be started and says that all is well.
+/// Returns whether a program could be started and exited with success.
 fn succeeds<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S]) -> bool {
     output_of(program, arguments).is_ok()
+}
+
+/// Runs an installation and ignores its result. The caller checks afterwards whether the tool is installed.
+fn attempt<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S]) {
+    let _ = output_of(program, arguments);
+}
+
+/// Runs `pip install` with the Python for each [`Need::Python`]. Creates the virtual environment of that Python if
+/// necessary.
+fn pip_install(arguments: &[&str]) -> Result<(), String> {
+    let folder = Need::Python("").folder();
+    if !python().exists() && !succeeds("python3", &["-m", "venv", &folder.to_string_lossy()]) {
+        return Err("python3 with venv is not installed; install python3-venv".into());
+    }
+    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    attempt(python(), &[&install[..], arguments].concat());
+    Ok(())
 }
 
 fn apt_get_install(package: &str) -> Result<(), String> {
     let is_root = output_of("id", &["-u"]).is_ok_and(|user| user == "0\n");
     if !is_root || place_of("apt-get").is_none() {
-        return Err(format!("{package} is not installed (as root, `apt-get install {package}` would)"));
+        return Err(format!("{package} is not installed; as root, run `apt-get install {package}`"));
     }
-    // A new machine installs its updates just now, and a mirror may hiccup.
+    // A new machine may be installing updates at the same time, and a mirror may fail for a moment, so apt-get waits
+    // and retries.
     let patient = ["-qq", "-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::Retries=3"];
     let apt_get = |arguments: &[&str]| succeeds("apt-get", &[&patient, arguments].concat());
     let install = || apt_get(&["install", "-y", "--no-install-recommends", package]);
-    // The lists of a new machine are empty.
+    // On a new machine the package lists are empty, so they are fetched after a first failure.
     if without_daemons(|| install() || (apt_get(&["update"]) && install())) {
         Ok(())
     } else {
-        Err(format!("{package} could not be installed"))
+        Err(format!("could not install {package}"))
     }
 }
 
-/// Has Debian's packages start nothing when they are installed: servers are for tests to start. Images of containers
-/// say so themselves, and what somebody has said here already stays.
+/// Runs an installation of Debian packages without starting their servers, because the tests start the servers. Uses
+/// the same kind of policy as container images; an existing policy is kept.
 fn without_daemons(install: impl FnOnce() -> bool) -> bool {
     const POLICY: &str = "/usr/sbin/policy-rc.d";
     let policy = File::options().write(true).create_new(true).mode(0o755).open(POLICY);
@@ -404,7 +421,7 @@ fn without_daemons(install: impl FnOnce() -> bool) -> bool {
 }
 
 fn npm_ci() -> anyhow::Result<()> {
-    // What playwright-core asks for.
+    // Node 20 is the oldest version that playwright-core supports.
     let is_new = succeeds("node", &["-e", "process.exit(parseInt(process.versions.node) >= 20 ? 0 : 1)"]);
     anyhow::ensure!(is_new, "node 20 or newer is not installed");
     let folder = npm_folder();
@@ -415,24 +432,24 @@ fn npm_ci() -> anyhow::Result<()> {
     run("npm", &["ci", "--prefix", &folder.to_string_lossy(), "--no-audit", "--no-fund", "--ignore-scripts"])
 }
 
-/// Where [`Need::Npm`] is.
+/// Returns the folder with the packages of [`Need::Npm`].
 pub fn npm_folder() -> PathBuf {
     Need::Npm.folder()
 }
 
-/// Runs one of our scripts that drive a browser; both must have been met.
+/// Runs one of our scripts that drive a browser. Fails if Chromium or [`Need::Npm`] is not installed.
 pub fn node(script: &str, argument: &str) -> anyhow::Result<()> {
     let path = format!("NODE_PATH={}", npm_folder().join("node_modules").display());
-    let chromium = format!("CHROMIUM={}", place_of("chromium").context("chromium is gone")?);
+    let chromium = format!("CHROMIUM={}", place_of("chromium").context("chromium is not installed")?);
     run("env", &[&*path, &chromium, "node", &in_root(script), argument])
 }
 
-/// The Python that has each [`Need::Python`].
+/// Returns the Python interpreter that has the packages of each [`Need::Python`].
 pub fn python() -> PathBuf {
     Need::Python("").program()
 }
 
-/// Returns a setting of PATH in which the tools installed for the parts come before those of the machine.
+/// Returns a setting of PATH that has the tools installed for the parts before those of the machine.
 pub fn path() -> String {
     let is_ours = |need: &&Need| matches!(need, Need::Go(_) | Need::NpmProgram(..) | Need::Crate(..) | Need::Python(_));
     let folders = part::all().flat_map(|part| part.needs).filter(is_ours).filter_map(|need| {
@@ -444,7 +461,8 @@ pub fn path() -> String {
     format!("PATH={}", folders.join(":"))
 }
 
-/// The program's name in `golang.org/x/perf/cmd/benchstat@latest`.
+/// Returns the name of the program in a Go module path, such as `benchstat` of
+/// `golang.org/x/perf/cmd/benchstat@latest`.
 fn name_of(module: &str) -> &str {
     let path = module.split('@').next().unwrap_or(module);
     path.rsplit('/').next().unwrap_or(path)

@@ -1,6 +1,6 @@
-//! `put` and `get` of 1 GB beside awscli and rclone: the table in the README of `transfer`.
+//! `cargo xtask bench transfer [SECONDS [MEGABYTES]]`: compares `put` and `get` of 1 GB with awscli and rclone.
 //!
-//! `cargo xtask bench transfer [SECONDS [MEGABYTES]]`; of another size it is only printed.
+//! Updates the table in the README of `transfer`, unless another size is given; then only prints the table.
 
 use std::fs;
 
@@ -9,23 +9,23 @@ use anyhow::Context;
 use crate::quick::STORES;
 use crate::tools;
 
-/// What is between these in the README is written anew.
+/// The lines of the README before and after the table.
 const ENDS: [&str; 2] = ["<!-- cargo xtask bench transfer -->\n", "<!-- to here -->"];
-/// What the files take, of the bench's own and of the store.
+/// Size in KB of the files of the bench and of the store together.
 const NEEDED_KB: u64 = 10_000_000;
 
 pub fn bench() -> anyhow::Result<()> {
-    // Of who is missing the table says so.
+    // Missing clients are no failure; the table lists them.
     for reason in STORES.iter().filter_map(|need| need.meet().err()) {
         println!("  {reason}");
     }
     let ascertain = tools::release_binary()?;
-    // It measures others only, and need not be fast itself.
+    // Unoptimised, because only the programs that it starts are measured.
     tools::run("cargo", &["build", "--quiet", "--package", "ascertain-transfer", "--example", "peers"])?;
     let bench = tools::in_target("debug/examples/peers");
     let folder = if memory_is_enough() { "/dev/shm".into() } else { std::env::temp_dir().display().to_string() };
     let environment = ["-u", "AWS_CA_BUNDLE", "-u", "http_proxy", &tools::path(), &format!("TMPDIR={folder}")];
-    // Others on the line have numbers of their own.
+    // Only the numbers after `transfer` are arguments of this bench.
     let behind = std::env::args().skip_while(|word| word != "transfer").skip(1);
     let numbers: Vec<String> = behind.take_while(|word| word.parse::<u64>().is_ok()).collect();
     let numbers: Vec<&str> = numbers.iter().map(|number| &**number).collect();
@@ -37,12 +37,12 @@ pub fn bench() -> anyhow::Result<()> {
     }
     let readme = tools::in_root("crates/transfer/README.md");
     let text = fs::read_to_string(&readme)?;
-    let (before, rest) = text.split_once(ENDS[0]).context("the README has no place for the table")?;
-    let (_, after) = rest.split_once(ENDS[1]).context("the README's table has no end")?;
+    let (before, rest) = text.split_once(ENDS[0]).context("the README has no mark where the table begins")?;
+    let (_, after) = rest.split_once(ENDS[1]).context("the README has no mark where the table ends")?;
     Ok(fs::write(readme, [before, ENDS[0], &table, ENDS[1], after].concat())?)
 }
 
-/// Whether there is room in memory, where no disk is the limit.
+/// Returns whether the files fit into memory, so that transfers are not limited by a disk.
 fn memory_is_enough() -> bool {
     let number = |text: &str| text.split_whitespace().find_map(|word| word.parse::<u64>().ok());
     let free = tools::output_of("df", &["-k", "--output=avail", "/dev/shm"]).ok();

@@ -1,4 +1,4 @@
-//! Allocations of functions, beside their times: `cargo run --release --example allocations -- --bench`.
+//! Measures allocations and times of functions: `cargo run --release --example allocations -- --bench`.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! What a bench may also have: a check of the answer, functions that await, and what stays on its thread; and groups of
-//! which only the first has inputs. `cargo run --release --example bench -- --bench` measures as `cargo bench` would.
+//! More features of benches: checked answers, async functions, values that stay on their thread, and groups without
+//! inputs. `cargo run --release --example bench -- --bench` measures like `cargo bench`.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use ascertain::bench::{Group, Throughput, run};
 
-/// The least that awaits. With a runtime, take its own: `runtime.block_on(future)`.
+/// A minimal executor. If you have a runtime, use its own: `runtime.block_on(future)`.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());

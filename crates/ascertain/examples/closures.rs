@@ -1,4 +1,4 @@
-//! Which of two closures is faster: `cargo run --release --example closures`.
+//! Finds out which of two closures is faster: `cargo run --release --example closures`.
 #![allow(clippy::print_stdout)]
 
 use ascertain::bench::Pairs;

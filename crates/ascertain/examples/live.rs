@@ -1,8 +1,8 @@
-//! Follows a comparison while it goes on: `cargo run --release --example live`.
+//! Follows a comparison while it is running: `cargo run --release --example live`.
 #![allow(clippy::print_stdout)]
 use ascertain::engine::{command::CommandSet, run::Observer, run::Progress};
 use ascertain::report::{progress::headline, sentence};
-use ascertain::{RunContext, carry_out, compare::Compare};
+use ascertain::{Request, RunContext, compare::Compare, run};
 
 struct Live;
 impl Observer for Live {
@@ -12,8 +12,8 @@ impl Observer for Live {
 }
 
 fn main() -> Result<(), ascertain::Error> {
-    let (request, plan) = Compare::new(CommandSet::of("compare", ["sleep 0.01", "sleep 0.03"])).plan()?;
-    let done = carry_out(request, plan, RunContext { evidence: None, ..RunContext::new(&mut Live) })?;
-    done.run.outcome.claims.iter().for_each(|claim| println!("{}", sentence::claim(claim)));
+    let request = Request::Compare(Compare::new(CommandSet::new("compare", ["sleep 0.01", "sleep 0.03"])));
+    let result = run(request, RunContext { evidence: None, ..RunContext::new(&mut Live) })?;
+    result.outcome.claims.iter().for_each(|claim| println!("{}", sentence::claim(claim)));
     Ok(())
 }

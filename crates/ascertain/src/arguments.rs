@@ -1,36 +1,36 @@
-//! What stands behind options on a command line, of the command and of benches alike.
+//! Parsers for option values, which the `ascertain` command and benches share.
 
 use std::time::Duration;
 
 use ascertain_engine::unit::{Unit, parse_quantity};
 
-/// A duration such as `30s`, `1.5 min` or `200ms`.
+/// Parses a duration such as `30s`, `1.5 min` or `200ms`.
 ///
 /// # Errors
-/// When it is none, or shorter than a nanosecond.
+/// If the text is not a duration, or the duration is shorter than a nanosecond.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let nanoseconds = parse_quantity(text, Unit::Nanosecond).map_err(|error| error.to_string())?;
     match nanoseconds {
         ns if (1.0..1e18).contains(&ns) => Ok(Duration::from_nanos(ns as u64)),
-        _ => Err(format!("`{text}` is no time that one could wait; give one such as 30s")),
+        _ => Err(format!("`{text}` is not a valid duration; give one such as 30s")),
     }
 }
 
-/// How many, at least one.
+/// Parses a count of at least one.
 ///
 /// # Errors
-/// When it is no whole number, or 0.
+/// If the text is not a whole number, or is 0.
 pub fn count(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(count) if count > 0 => Ok(count),
-        _ => Err(format!("`{text}` is no count; give a whole number from 1, such as 20")),
+        _ => Err(format!("`{text}` is not a count; give a whole number from 1, such as 20")),
     }
 }
 
-/// A label of a run: a text of one line that is not the word for the latest run.
+/// Parses the label of a run: one line of text, other than `latest`.
 ///
 /// # Errors
-/// If it is another text.
+/// If the text is empty, is `latest`, is longer than 100 characters, or contains a control character.
 pub fn label(text: &str) -> Result<String, String> {
     const LONGEST: usize = 100;
     match text.trim() {
@@ -42,10 +42,10 @@ pub fn label(text: &str) -> Result<String, String> {
     }
 }
 
-/// A share strictly between 0 and 1 that something has: `0.99`, `99%`, `1e-6`.
+/// Parses a share between 0 and 1, both excluded: `0.99`, `99%`, `1e-6`.
 ///
 /// # Errors
-/// When it is none; the message says what is probably meant.
+/// If the text is not such a share. The message suggests a correction if the percent sign seems to be missing.
 pub fn share(text: &str) -> Result<f64, String> {
     let value = parse_quantity(text, Unit::One).map_err(|error| error.to_string())?;
     match value {
@@ -53,33 +53,33 @@ pub fn share(text: &str) -> Result<f64, String> {
         v if v > 1.0 && v < 100.0 && !text.contains('%') => {
             Err(format!("`{text}` is not strictly between 0 and 1; did you mean `{text}%`?"))
         }
-        v if !(0.0..=1.0).contains(&v) => Err(format!("`{text}` is no rate: a rate is from 0 to 100 %")),
+        v if !(0.0..=1.0).contains(&v) => Err(format!("`{text}` is not a rate; give a rate between 0 and 100 %")),
         _ => Err(format!("`{text}` is not strictly between 0 and 1; no number of trials could decide it")),
     }
 }
 
-/// A share above 0 and below 1 by which something may differ: `5%`, `0.01`.
+/// Parses a difference as a share above 0 and below 1: `5%`, `0.01`.
 ///
 /// # Errors
-/// When it is none; the message says what is probably meant.
+/// If the text is not such a share. The message suggests a correction if the percent sign seems to be missing.
 pub fn positive_share(text: &str) -> Result<f64, String> {
     match margin(text)? {
-        0.0 => Err(format!("`{text}` is not above 0")),
+        0.0 => Err(format!("`{text}` is not above 0; give a share such as 5%")),
         value if value < 1.0 => Ok(value),
-        _ => Err(format!("`{text}` is not below 100 %")),
+        _ => Err(format!("`{text}` is not below 100 %; give a share such as 5%")),
     }
 }
 
-/// A margin: by how much a candidate may differ and still count as the same; 0 for none. From 100 % on it must have a
-/// percent sign, because `2` is more likely to mean `2%`.
+/// Parses a margin, the difference below which a candidate counts as the same as the reference. It is a share: `1%` or
+/// `0.01`; 0 means no margin. A margin of 100 % or more needs a percent sign, because `2` more likely means `2%`.
 pub fn margin(text: &str) -> Result<f64, String> {
     let value = parse_quantity(text, Unit::One).map_err(|error| error.to_string())?;
     match value {
         v if v >= 1.0 && !text.contains('%') => {
-            Err(format!("`{text}` is {v} times as much again; did you mean `{text}%`?"))
+            Err(format!("`{text}` is a margin of 100 % or more; did you mean `{text}%`?"))
         }
         v if v >= 0.0 && v.is_finite() => Ok(v),
-        _ => Err(format!("`{text}` is below 0")),
+        _ => Err(format!("`{text}` is below 0; give a share such as 5%")),
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
         assert!(positive_share("100%").is_err() && positive_share("2").unwrap_err().contains("did you mean `2%`?"));
     }
 
-    /// A time limit of nothing at all would stop every command.
+    /// A time limit of zero would stop every command, so the shortest accepted duration is a nanosecond.
     #[test]
     fn a_time_is_a_nanosecond_at_least() {
         assert_eq!(duration("1 ns"), Ok(Duration::from_nanos(1)));

@@ -1,9 +1,8 @@
-//! The `main` of a user's own benches: functions measured against each other, with verdicts.
+//! The `main` function of your own benches, which compare functions and give verdicts.
 //!
-//! A bench has a name, an input and a function, and is a part of a group. In each trial the functions of a group run in
-//! a fresh random order, and each is compared with the first one at the same input, until it is clear which is faster.
-//! A bench is a file under `benches/` with `harness = false`:
-//!
+//! A bench consists of groups of functions. In each trial, the functions of a group run in random order. Each function
+//! is compared with the first one at the same input, until it is clear which of the two is faster. A bench is a file in
+//! `benches/`, declared with `harness = false`:
 //! ```no_run
 //! use std::process::ExitCode;
 //!
@@ -23,36 +22,38 @@
 //! }
 //! ```
 //!
-//! Functions without parameters need neither loop nor [`at`](Group::at): `Group::new("sums").function("loop", || …)`.
+//! Functions without parameters need neither a loop nor [`at`](Group::at): `Group::new("sums").function("loop", || …)`.
 //!
-//! `cargo bench --bench NAME -- --help` lists its options, which mean what they mean to `ascertain compare`, but for
-//! one default: `--margin 1%`. Two functions that are equal to the letter may differ by their place in the program,
-//! by less than a percent and in earnest: an answer that counts wins would call one of them faster, and be right. Who
-//! benches a change of the code wants to hear *same*. `--margin 0` counts wins.
+//! `cargo bench --bench NAME -- --help` lists the options. They mean the same as those of `ascertain compare`, but the
+//! default margin is `--margin 1%`. Even two identical functions may differ by up to a percent, because they are at
+//! different addresses in the program. Without a margin, the answer for them would be that one is faster, which is
+//! correct but not useful: after a change of the code, you want to read *same*. With `--margin 0`, the answer only
+//! counts which function won more pairs.
 //!
-//! After the answers, a group is measured until the interval of each ratio and each median is at most ±1 %, or until it
-//! has taken half a second for each function. `--precision` chooses another width, without that limit, and `--quick`
-//! stops at the answers. `--reference NAME` compares with this function instead of the first, and `--all-pairs` compares
-//! every function with every other.
+//! After the answers, a group is measured until the interval of each ratio and each median is at most ±1 %. This ends
+//! when the group has taken half a second for each function, including the time for the answers. `--precision` sets
+//! another width and removes that limit. `--quick` stops as soon as there are answers. `--reference NAME` makes this
+//! function the reference instead of the first one, and `--all-pairs` compares every function with every other one.
 //!
-//! `cargo test --benches` calls each function once, checks its answer, and times nothing; so does `cargo nextest run
-//! --benches`.
+//! `cargo test --benches` and `cargo nextest run --benches` call each function once and check its answer, without
+//! measuring its time.
 //!
-//! # Where the input comes from
+//! # Inputs
 //!
-//! | | the input | timed beside the function |
+//! | | the input | also measured, in addition to the function |
 //! |---|---|---|
-//! | [`function`](Group::function) | is the closure's own affair | dropping what it returns |
-//! | [`function_with_input`](Group::function_with_input) | is borrowed, and the same in each call | dropping what it returns |
-//! | [`function_with_setup`](Group::function_with_setup) | is made for each call, and moved into it | moving the input, dropping it unless it is returned |
-//! | [`function_with_setup_ref`](Group::function_with_setup_ref) | is made for each call, and lent to it | nothing |
+//! | [`function`](Group::function) | is left to the closure | dropping the returned value |
+//! | [`function_with_input`](Group::function_with_input) | is borrowed, and the same in each call | dropping the returned value |
+//! | [`function_with_setup`](Group::function_with_setup) | is created for each call, and moved into it | moving the input, and dropping it unless it is returned |
+//! | [`function_with_setup_ref`](Group::function_with_setup_ref) | is created for each call, and borrowed mutably | nothing |
 //!
-//! Inputs, functions and checks run on the thread that runs the bench: they may borrow, and need not be `Send`.
+//! Inputs, functions and checks run on the thread that runs the bench, so they may borrow, and need not be `Send`.
 //!
 //! # Allocations
 //!
-//! With this allocator (the feature `allocations`, on by default), each function is called once more in three trials,
-//! outside of the measured time, and `allocations` and `allocated_bytes` of one call are metrics like the time:
+//! If your bench has this allocator, each function also has the metrics `allocations` and `allocated_bytes`, for one
+//! call. To count them, each function is called once more in three trials, outside of the measured time. The feature
+//! `allocations` is on by default.
 //!
 //! ```
 //! # #[cfg(feature = "allocations")]
@@ -61,9 +62,9 @@
 //! # fn main() {}
 //! ```
 //!
-//! # Functions that await
+//! # Async functions
 //!
-//! The runtime is yours, and so is the choice of what belongs to the time: wait for the future inside of the function.
+//! You choose the runtime, and which part of the work is measured: call the runtime inside of the function.
 //!
 //! ```
 //! use std::pin::pin;
@@ -71,7 +72,7 @@
 //!
 //! use ascertain::bench::Group;
 //!
-//! /// The least that awaits. With a runtime, take its own: `runtime.block_on(future)`.
+//! /// A minimal executor. If you have a runtime, use its own: `runtime.block_on(future)`.
 //! fn block_on<T>(future: impl Future<Output = T>) -> T {
 //!     let mut future = pin!(future);
 //!     let mut context = Context::from_waker(Waker::noop());
@@ -92,21 +93,21 @@
 //!
 //! # Before and after
 //!
-//! `--save-baseline main` keeps a run of each group under a name, and `--baseline main` lays a later one beside it:
-//! medians with their intervals, what differs in machine and options, and no verdict. The runs are not paired: what the
-//! machine did on the one day and not on the other is in the difference, and no test can take it out. To know whether a
-//! change made a function faster, put both versions into one bench, in which they are paired:
+//! `--save-baseline main` keeps a run of each group under a name, and `--baseline main` compares a later run with it.
+//! The comparison shows medians with their intervals, and differences in machine and options, but no verdict. The two
+//! runs are not paired, so the difference also contains the changes of the machine between them, and no test can remove
+//! these. To find out whether a change made a function faster, put both versions into one bench, where they are paired:
 //!
 //! ```toml
 //! [dev-dependencies]
 //! before = { package = "mine", git = "file:///home/me/mine", tag = "v1.0" }
 //! ```
 //!
-//! Baselines are runs like any other, in the same folder: `ascertain report sums@main`, `ascertain history compare
-//! sums@main latest`. Projects whose groups have the same names keep theirs apart with `--evidence DIR`. Both options
-//! need the feature `recorded` of this crate.
+//! Baselines are recorded runs in the same folder as all others: `ascertain report sums@main`, `ascertain history
+//! compare sums@main latest`. If projects have groups with the same name, use `--evidence DIR` to keep them apart. Both
+//! options need the feature `recorded` of this crate.
 //!
-//! # What a criterion user changes
+//! # Coming from criterion or divan
 //!
 //! | criterion | divan | here |
 //! |---|---|---|
@@ -116,18 +117,18 @@
 //! | `bench_with_input(BenchmarkId::new("f", n), &data, \|b, data\| b.iter(\|\| f(data)))` | `#[divan::bench(args = […])]` | `.at("n", n).function_with_input("f", &data, f)` |
 //! | `iter_batched(setup, f, size)` | `with_inputs(setup).bench_values(f)` | `.function_with_setup("f", setup, f)` |
 //! | `iter_batched_ref(setup, f, size)` | `with_inputs(setup).bench_refs(f)` | `.function_with_setup_ref("f", setup, f)` |
-//! | `iter_with_large_drop(f)` | what is returned is never in the time | `.function_with_setup("f", \|\| (), \|()\| f())` |
-//! | `BatchSize` | | at most 1,024 inputs are held at once, and no more than are made in 10 ms |
+//! | `iter_with_large_drop(f)` | the returned value is never in the time | `.function_with_setup("f", \|\| (), \|()\| f())` |
+//! | `BatchSize` | | at most 1,024 inputs exist at once, and no more than are created in 10 ms |
 //! | `to_async(runtime).iter(f)` | | `.function("f", \|\| runtime.block_on(f()))` |
 //! | `throughput(Throughput::Bytes(n))` | `counter(BytesCount::new(n))` | `.throughput(Throughput::Bytes(n))`, for all functions at an input |
 //! | | | `.verify(\|\| …)`: a wrong answer is an error, never a time |
-//! | `measurement_time`, `sample_size` | `max_time`, `sample_count` | `--max-time`, `--max-trials`; it ends when all is decided and intervals are narrow |
+//! | `measurement_time`, `sample_size` | `max_time`, `sample_count` | `--max-time`, `--max-trials`; the run ends when all answers are decided and the intervals are narrow |
 //! | | `AllocProfiler` | [`CountingAllocator`](#allocations) |
 //! | `significance_level`, `noise_threshold` | | `--error`, `--margin` |
-//! | `cargo bench -- FILTER`, a regular expression | the same | the same, or a part of the name as it is; `--exact`, `--skip`, `--list`, `--test` |
-//! | `--save-baseline`, `--baseline`: a change, with its p-value | | the same options: both medians, and no verdict (above) |
+//! | `cargo bench -- FILTER`, a regular expression | the same | the same, or plain text from the name; `--exact`, `--skip`, `--list`, `--test` |
+//! | `--save-baseline`, `--baseline`: a change, with its p-value | | the same options: both medians, without a verdict (see above) |
 //! | `target/criterion/report` | | `ascertain report latest` |
-//! | `iter_custom`, `Measurement` | | [`Experiment`](crate::engine::experiment::Experiment), of one's own |
+//! | `iter_custom`, `Measurement` | | your own [`Experiment`](crate::engine::experiment::Experiment) |
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod baseline;

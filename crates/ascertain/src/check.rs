@@ -1,55 +1,53 @@
-//! Do the claims of a file hold.
+//! Judges the claims of claims files.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use ascertain_engine::claims_file::{self, ClaimsFile};
-use ascertain_engine::plan::{Config, Plan, Registry};
+use ascertain_engine::plan::{Config, Plan, Registry, UseCase};
+use ascertain_engine::result::GatedVerdict;
 
 use crate::error::Error;
-use crate::request::{GatedVerdict, Request, Terms};
 
-/// Its name in `run.json`, which is that of its subcommand.
-pub const USE_CASE: &str = "check";
-
-/// So that the shipped claims are through in three minutes, with the report.
-const MAX_TIME: Duration = Duration::from_secs(165);
-
-/// Claims to be judged.
-#[derive(Debug)]
+/// A request to judge claims.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Check {
-    /// The claims, with the commands that they speak of: from [`read`], or anywhere else.
+    /// The claims, and the commands that they measure. They come from [`read`], or a program makes them.
     pub claims: ClaimsFile,
-    /// The verdicts that fail.
-    pub fail_on: Vec<GatedVerdict>,
-    /// Error, time, trials, seed.
-    pub terms: Terms,
+    /// Settings for measuring and judging. By default [`config`].
+    pub config: Config,
+}
+
+/// Returns the default configuration of a check. With it, the shipped claims take three minutes, including the report.
+#[must_use]
+pub fn config() -> Config {
+    Config {
+        max_time: Duration::from_secs(165),
+        table_trials: Some(0),
+        fail_on: vec![GatedVerdict::Refuted, GatedVerdict::Undecided],
+        ..Config::default()
+    }
 }
 
 impl Check {
-    /// The verdicts that fail where nobody says which: of claims of one's own.
-    pub const FAIL_ON: [GatedVerdict; 2] = [GatedVerdict::Refuted, GatedVerdict::Undecided];
-
-    /// Claims of one's own.
+    /// Returns a check of a user's own claims. It fails if any of them is refuted or undecided.
     #[must_use]
     pub fn new(claims: ClaimsFile) -> Check {
-        Check { claims, fail_on: Check::FAIL_ON.to_vec(), terms: Terms::default() }
+        Check { claims, config: config() }
     }
 
-    /// What to measure and judge.
+    /// Returns the plan: the claims to judge and the arms to measure.
     #[must_use]
-    pub fn plan(self) -> (Request, Plan) {
-        let file = self.claims;
-        let request = Request { fail_on: self.fail_on, places: file.places, ..Request::new(USE_CASE) };
-        let config = Config { table_trials: Some(0), ..self.terms.config(MAX_TIME) };
-        (request, Plan { claims: file.claims, tables: Vec::new(), commands: file.commands, config })
+    pub fn plan(self) -> Plan {
+        let (ClaimsFile { claims, commands, .. }, config) = (self.claims, self.config);
+        Plan { use_case: UseCase::Check, claims, tables: Vec::new(), commands, config }
     }
 }
 
-/// Reads files of claims about commands and these experiments.
+/// Reads claims files. Their claims may be about commands and about the experiments in `registry`.
 ///
 /// # Errors
-/// When one can't be read or is not a file of claims: the error names file, line and column.
+/// If a file can't be read, or has mistakes. The error gives file, line and column of each mistake.
 pub fn read(paths: &[PathBuf], registry: &Registry) -> Result<ClaimsFile, Error> {
     let files = paths.iter().map(|path| {
         let text = std::fs::read_to_string(path).map_err(|source| Error::Read { path: path.clone(), source })?;
@@ -58,7 +56,8 @@ pub fn read(paths: &[PathBuf], registry: &Registry) -> Result<ClaimsFile, Error>
     Ok(claims_file::merge(files.collect::<Result<Vec<_>, Error>>()?)?)
 }
 
-/// Leaves the claims whose id contains one of these texts, and the commands that they need; all where there is no text.
+/// Keeps only claims whose id contains at least one of these texts, and the commands that these claims need. If `texts`
+/// is empty, keeps everything.
 pub fn retain(file: &mut ClaimsFile, texts: &[String]) {
     file.claims.retain(|claim| texts.is_empty() || texts.iter().any(|text| claim.id.contains(text)));
     file.commands.retain(|set| file.claims.iter().any(|claim| claim.experiment == set.id));

@@ -1,97 +1,95 @@
-//! Which command is faster, and by how much.
+//! Finds out which command is faster, and by how much.
 
 use std::time::Duration;
 
 use ascertain_engine::claim::Claim;
 use ascertain_engine::command::{self, CommandExperiment, CommandSet, WALL};
 use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Point};
-use ascertain_engine::outcome::Gate;
-use ascertain_engine::plan::{Config, Plan, Table};
-use ascertain_report::layout::TableLayout;
+use ascertain_engine::plan::{Config, Plan, Table, UseCase};
 
-use crate::error::{Error, refused};
+use crate::error::Error;
 use crate::names;
-use crate::request::{Request, Terms};
 
-/// Its name in `run.json`, which is that of its subcommand; the `id` of its commands too.
-pub const USE_CASE: &str = "compare";
+/// Id of the experiment whose variants are the compared commands.
+pub const ID: &str = "compare";
 
-const MAX_TIME: Duration = Duration::from_secs(30);
-/// As long as that where no answer is possible sooner, and nobody said how long it may take.
+/// Time limit for comparisons that can't be decided within the default time. The run is extended up to this limit.
 const LONGEST_TIME: Duration = Duration::from_secs(300);
-/// The margin of a gate, unless another one is given: a build that changed nothing passes.
+/// Default margin if there is a gate, which makes the command fail on an answer such as "slower". Two builds of the
+/// same code differ by less than this, so they pass the gate.
 pub const GATE_MARGIN: f64 = 0.03;
-/// Half width of a ratio's interval, relative to its middle, that a comparison aims at after its answer.
+/// Default precision. Commands are measured until the interval of each ratio is at most ±10 %.
 pub const PRECISION: f64 = 0.1;
-/// Longest time, from the start of the run, that a comparison spends on a narrower interval.
+/// Time limit for reaching [`PRECISION`], counted from the start of the run.
 pub const PRECISION_TIME: Duration = Duration::from_secs(3);
-/// One command alone has nothing to be compared with: this many observations describe it.
+/// Number of trials if there is a single command at a single point. Nothing is compared then: the command is only
+/// measured.
 const ALONE_TRIALS: u64 = 30;
 
-/// Commands to be compared: at each point of their parameters the others with the first, or, of one command, the other
-/// points with the first.
+/// Commands to compare. At each point of the parameters, every command is compared with the first one. A single command
+/// is instead compared between points, with the first point as the reference.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compare {
-    /// The commands; its `id` is [`USE_CASE`].
+    /// The commands to compare. The `id` of the set must be [`ID`].
     pub commands: CommandSet,
-    /// The metric to compare: one of [`command::metrics`] except the exit code, `wall` as a rule, or one of
-    /// [`command::counters`], which are then observed, or the name of a [printed](CommandSet::printed) one. The table
-    /// also shows the other observed metrics.
+    /// Name of the metric to compare: one of [`command::metrics`] except the exit code, usually `wall`; one of
+    /// [`command::counters`], which is then observed too; or a [printed](CommandSet::printed) metric. The table also
+    /// shows the other observed metrics.
     pub metric: String,
-    /// Take exactly so many trials, whatever is decided.
-    pub runs: Option<u64>,
-    /// Take at least so many.
-    pub min_runs: Option<u64>,
-    /// Trials that are thrown away first.
-    pub warmup: u64,
-    /// Answer from the ratio's interval: faster or slower beyond this margin, same inside. `Some(0.0)` is no margin.
-    /// `None`: [`GATE_MARGIN`] with a gate, and no margin without one.
-    pub margin: Option<f64>,
-    /// Go on until half of each ratio's interval is at most this share of the ratio. `None`: until [`PRECISION`], but
-    /// for no longer than [`PRECISION_TIME`].
-    pub precision: Option<f64>,
-    /// End with the first answer, however wide the ratio's interval is.
-    pub is_quick: bool,
-    /// What it fails for.
-    pub gate: Option<Gate>,
-    /// How its table is laid out.
-    pub layout: TableLayout,
-    /// Whether the medians are drawn below it.
-    pub plot: bool,
-    /// Error, time, trials, seed.
-    pub terms: Terms,
+    /// Settings for measuring and judging; by default the result of [`config()`]. `exact_trials` is the exact number of
+    /// trials,
+    /// and `table_trials` is the minimum. A `margin` of `Some(0.0)` means no margin. A `margin` of `None` means
+    /// [`GATE_MARGIN`] if there is a gate, and no margin otherwise.
+    pub config: Config,
+}
+
+/// Returns the default configuration of a comparison. It takes 30 s, or up to five minutes if an answer needs longer.
+/// Once there are answers, it measures on until each ratio's interval has [`PRECISION`], but at most until
+/// [`PRECISION_TIME`] after its start.
+#[must_use]
+pub fn config() -> Config {
+    Config {
+        longest_time: Some(LONGEST_TIME),
+        precision: Some(PRECISION),
+        precision_time: Some(PRECISION_TIME),
+        ..Config::default()
+    }
+}
+
+/// The settings that are only useful with at least two commands. Each is an error if there is only one command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NeedsTwo {
+    /// The user set a gate: the command fails if the answer is that the candidate is slower, or faster.
+    #[error("a gate needs two commands, but only one is given")]
+    Gate,
+    /// The user set a precision for the ratio of two commands.
+    #[error("the precision of a ratio needs two commands, but only one is given")]
+    Precision,
+    /// The user set a margin for the ratio of two commands.
+    #[error("the margin of a ratio needs two commands, but only one is given")]
+    Margin,
+    /// The user chose a metric other than the wall time as the metric to compare.
+    #[error("a metric other than the time needs two commands, but only one is given")]
+    Metric,
 }
 
 impl Compare {
-    /// Without options.
+    /// Returns a comparison with default settings.
     #[must_use]
     pub fn new(commands: CommandSet) -> Compare {
-        Compare {
-            commands,
-            metric: "wall".into(),
-            runs: None,
-            min_runs: None,
-            warmup: 0,
-            margin: None,
-            precision: None,
-            is_quick: false,
-            gate: None,
-            layout: TableLayout::default(),
-            plot: false,
-            terms: Terms::default(),
-        }
+        Compare { commands, metric: "wall".into(), config: config() }
     }
 
-    /// What to measure and judge.
+    /// Returns the plan: the arms to measure, and the claims that compare them.
     ///
     /// # Errors
-    /// When a command line is none, a parameter is in none of them, commands can't be compared by the metric, or a
-    /// gate, a ratio or another metric than the time is asked for and there is one command.
-    pub fn plan(self) -> Result<(Request, Plan), Error> {
+    /// If a command line is invalid, if a parameter occurs in no command line, or if commands can't be compared by the
+    /// metric. If there is a single command, also for any setting that [`NeedsTwo`] lists.
+    pub fn plan(self) -> Result<Plan, Error> {
         let counters = command::counters();
         let is_counter = counters.iter().any(|counter| counter.name == self.metric);
         let set = CommandSet { counters: self.commands.counters || is_counter, ..self.commands };
-        let experiment = CommandExperiment::new(set.clone())?;
+        let experiment = CommandExperiment::new(set.clone()).map_err(ascertain_engine::Error::from)?;
         let spec = experiment.spec();
         let metric = spec.metric(&self.metric).filter(|_| self.metric != "exit").ok_or_else(|| {
             let known = spec.metrics.iter().map(|metric| metric.name.as_str()).filter(|name| *name != "exit");
@@ -111,61 +109,46 @@ impl Compare {
         let table = Table { experiment: set.id.clone(), arms };
         let printed = set.printed.iter().find(|printed| printed.name == self.metric);
         if table.arms.len() > 1 && printed.is_some_and(|printed| printed.better.is_none()) {
-            return refused(format!(
-                "`{}` has no direction; give --better higher or --better lower, or a --unit that implies it",
-                self.metric
-            ));
+            return Err(Error::NoDirection { metric: self.metric });
         }
-        let needs_another = [
-            (self.gate.is_some(), "--fail-if needs a second command to hold against the first"),
-            (
-                self.precision.is_some(),
-                "--precision is that of a ratio, which needs a second command; --min-runs 100 narrows a median",
-            ),
-            (
-                self.margin.is_some_and(|margin| margin > 0.0),
-                "--margin limits a ratio: give a second command, or leave out --margin",
-            ),
-            (
-                metric != WALL && printed.is_none(),
-                "--metric compares commands: give a second command, or leave out --metric",
-            ),
+        let config = self.config;
+        let needs_two = [
+            (config.gate.is_some(), NeedsTwo::Gate),
+            // If the precision has no time limit, the user requested the precision.
+            (config.precision.is_some() && config.precision_time.is_none(), NeedsTwo::Precision),
+            (config.margin.is_some_and(|margin| margin > 0.0), NeedsTwo::Margin),
+            (metric != WALL && printed.is_none(), NeedsTwo::Metric),
         ];
-        if let Some((_, reason)) = needs_another.iter().find(|(is_asked, _)| *is_asked && table.arms.len() < 2) {
-            return refused(reason.to_string());
+        if let Some((_, what)) = needs_two.into_iter().find(|(is_set, _)| *is_set && table.arms.len() < 2) {
+            return Err(Error::NeedsTwo(what));
         }
         let is_counted = |other: &usize| {
             *other != metric && counters.iter().any(|counter| counter.name == spec.metrics[*other].name)
         };
         let counted: Vec<usize> = (0..spec.metrics.len()).filter(is_counted).collect();
         let order = |[candidate, reference]: [&Arm; 2]| {
-            let claim = Claim::order(&set.id, candidate, reference);
-            let claim = if metric == WALL { claim } else { claim.by(spec, metric) };
+            let claim = Claim::order(&set.id, &spec.metrics[WALL], candidate, reference);
+            let claim = if metric == WALL { claim } else { claim.by(&spec.metrics[metric]) };
             Claim { counters: counted.clone(), ..claim }
         };
         let claims: Vec<Claim> = match spec.variants.len() {
-            // One command at several points: the first point is the reference.
+            // A single command is compared between points, with the first point as the reference.
             1 => table.arms[1..].iter().map(|candidate| order([candidate, &table.arms[0]])).collect(),
             _ => table.with_the_first().into_iter().map(order).collect(),
         };
+        // An exact number of trials disables the default time limit, but not one that the user sets.
+        let is_endless = config.exact_trials.is_some() && config.longest_time.is_some();
         let config = Config {
-            margin: self.margin.or(self.gate.map(|_| GATE_MARGIN)).filter(|margin| *margin > 0.0),
-            precision: self.precision.or((!self.is_quick).then_some(PRECISION)),
-            precision_time: self.precision.is_none().then_some(PRECISION_TIME),
-            gate: self.gate,
-            exact_trials: self.runs,
-            warmup_trials: self.warmup,
-            table_trials: self.min_runs.or(claims.is_empty().then_some(ALONE_TRIALS)),
-            longest_time: self.terms.max_time.is_none().then_some(LONGEST_TIME),
-            // Exactly so many trials take as long as they take.
-            ..self.terms.config(if self.runs.is_some() { Duration::MAX } else { MAX_TIME })
+            margin: config.margin.or(config.gate.map(|_| GATE_MARGIN)).filter(|margin| *margin > 0.0),
+            table_trials: config.table_trials.or(claims.is_empty().then_some(ALONE_TRIALS)),
+            max_time: if is_endless { Duration::MAX } else { config.max_time },
+            ..config
         };
-        let request = Request { layout: self.layout, plot: self.plot, ..Request::new(USE_CASE) };
-        Ok((request, Plan { claims, tables: vec![table], commands: vec![set], config }))
+        Ok(Plan { use_case: UseCase::Compare, claims, tables: vec![table], commands: vec![set], config })
     }
 }
 
-/// Every combination of the parameters' levels; the last parameter moves fastest.
+/// Returns every combination of the parameters' levels. The last parameter varies fastest.
 #[must_use]
 pub fn points<'f>(parameters: impl IntoIterator<Item = &'f Factor>) -> Vec<Point> {
     parameters.into_iter().fold(vec![Point::default()], |points, factor| {

@@ -2,56 +2,75 @@ use std::path::PathBuf;
 
 use ascertain_engine::predicate;
 
-/// What was asked for can't be done.
+/// The error of a request that is invalid or can't be carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The run could not be planned, or could not go on.
+    /// The run could not be planned, or could not continue.
     #[error(transparent)]
     Engine(#[from] ascertain_engine::Error),
-    /// An environment variable that is to have an address is not set.
-    #[error(transparent)]
-    Address(#[from] ascertain_engine::experiment::Unset),
-    /// A command line is none.
+    /// A comparison has only one command, but a setting that needs two.
     #[cfg(feature = "commands")]
     #[error(transparent)]
-    Command(#[from] ascertain_engine::command::CommandError),
-    /// A predicate is none.
+    NeedsTwo(#[from] crate::compare::NeedsTwo),
+    /// The user compares commands by a printed metric for which it is unknown whether higher or lower values are
+    /// better.
+    #[error("it is unknown whether higher or lower `{metric}` is better")]
+    NoDirection {
+        /// Name of the printed metric.
+        metric: String,
+    },
+    /// A predicate is invalid.
     #[error(transparent)]
     Predicate(#[from] predicate::PredicateError),
-    /// A file of claims is none.
+    /// Claims files have mistakes.
     #[cfg(feature = "claims")]
     #[error(transparent)]
     Claims(#[from] ascertain_engine::claims_file::ClaimsFileError),
-    /// A statistic can't be had of what was given.
+    /// A number in the request is invalid for the statistical method.
     #[error(transparent)]
     Statistics(#[from] ascertain_stats::Error),
-    /// Samples have no answer to what is asked of them.
+    /// The samples can't answer the question of a [`Permute`](crate::permute::Permute) request.
     #[cfg(feature = "permute")]
     #[error(transparent)]
     Permutation(#[from] ascertain_permute::Error),
+    /// Computing the power for this many trials would take too long.
+    #[error(
+        "{max_trials} trials at {true_rates} true rates would take about {minutes} min to compute; choose true \
+         rates that are farther from the claim, or allow at most {fitting} trials"
+    )]
+    TooManyTrials {
+        /// Maximum number of trials, as requested.
+        max_trials: u64,
+        /// Number of true rates for which the power was requested.
+        true_rates: usize,
+        /// Estimated time of the computation, in minutes.
+        minutes: f64,
+        /// The largest number of trials for which the computation is fast enough.
+        fitting: u64,
+    },
     /// A recorded run can't be read.
     #[error(transparent)]
     Evidence(#[from] ascertain_engine::evidence::Error),
-    /// Nothing has been recorded yet.
+    /// The folder of runs has no runs.
     #[error("there is no run in {}; measure something first, or name another folder of runs", folder.display())]
     NoRun {
-        /// The folder of runs.
+        /// The folder that should contain runs.
         folder: PathBuf,
     },
-    /// A file can't be read.
+    /// A file or folder can't be read.
     #[error("{} can't be read", path.display())]
     Read {
-        /// The file.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// Why.
+        /// The error that the system returned.
         source: std::io::Error,
     },
-    /// A request asks for what does not go together, or for what is not there.
+    /// The parts of a request contradict each other, or a name in it does not exist.
     #[error("{0}")]
     Request(String),
 }
 
-/// What a request asks for can't be had, for this reason.
+/// Returns [`Error::Request`] with this reason.
 pub(crate) fn refused<T>(reason: String) -> Result<T, Error> {
     Err(Error::Request(reason))
 }

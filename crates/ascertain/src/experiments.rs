@@ -1,40 +1,33 @@
-//! What experiments measure here, and whether claims about them hold.
+//! Measures experiments, and judges claims about them.
 
 use std::time::Duration;
 
 use ascertain_engine::claim::Claim;
-use ascertain_engine::plan::{Config, Plan, Table};
+use ascertain_engine::plan::{Config, Plan, Table, UseCase};
 
-use crate::request::{GatedVerdict, Request, Terms};
-
-/// Its name in `run.json`, which is that of its subcommand.
-pub const USE_CASE: &str = "run";
-
-/// Time for each experiment that is named.
-const MAX_TIME_EACH: Duration = Duration::from_secs(45);
-
-/// Experiments to be measured.
+/// A request to measure experiments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiments {
-    /// Their arms.
+    /// The arms to measure: one table for each experiment.
     pub tables: Vec<Table>,
-    /// Trials of each table.
-    pub trials: u64,
-    /// Claims to be judged meanwhile.
+    /// Claims to judge in the same run. They may also be about experiments without a table in `tables`.
     pub claims: Vec<Claim>,
-    /// The verdicts that fail.
-    pub fail_on: Vec<GatedVerdict>,
-    /// Error, time, trials, seed.
-    pub terms: Terms,
+    /// Settings for measuring and judging. By default [`config`].
+    pub config: Config,
+}
+
+/// Returns the default configuration for a run of this many experiments: 45 s for each.
+#[must_use]
+pub fn config(experiments: usize) -> Config {
+    let max_time = Duration::from_secs(45) * u32::try_from(experiments).unwrap_or(u32::MAX);
+    Config { max_time, ..Config::default() }
 }
 
 impl Experiments {
-    /// What to measure and judge. `named` experiments share the time.
+    /// Returns the plan: the tables to measure and the claims to judge.
     #[must_use]
-    pub fn plan(self, named: usize) -> (Request, Plan) {
-        let max_time = MAX_TIME_EACH * u32::try_from(named).unwrap_or(u32::MAX);
-        let config = Config { table_trials: Some(self.trials), ..self.terms.config(max_time) };
-        let request = Request { fail_on: self.fail_on, ..Request::new(USE_CASE) };
-        (request, Plan { claims: self.claims, tables: self.tables, commands: Vec::new(), config })
+    pub fn plan(self) -> Plan {
+        let Experiments { tables, claims, config } = self;
+        Plan { use_case: UseCase::Run, claims, tables, commands: Vec::new(), config }
     }
 }

@@ -1,35 +1,36 @@
-//! Counts that somebody else made, judged: the stateless test.
+//! Judges counts of successes that were measured elsewhere. Keeps no state between calls.
 
 use ascertain_engine::outcome::Verdict;
-use ascertain_report::judgement::{self, Judgement};
+use ascertain_report::judgement::Judgement;
 use ascertain_stats::{self as stats, Tally};
 
 use crate::error::Error;
 
-/// A count of successes that exists, and the claim on its rate.
+/// A count of successes, and a claim about the rate of success.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judge {
-    /// Trials and successes so far.
+    /// Number of trials and number of successes so far.
     pub tally: Tally,
-    /// The rate of success is at least this, in (0, 1).
+    /// The claimed rate, in (0, 1). The claim is that the true rate of success is at least this.
     pub at_least: f64,
-    /// The chance that the verdict is wrong, however often one looks, in (0, 1).
+    /// Highest probability that any verdict is ever wrong, in (0, 1). It holds even if the count is judged again and
+    /// again while it grows.
     pub error: f64,
-    /// The sequential test.
+    /// The sequential test that gives the verdict.
     pub method: Method,
 }
 
-/// A sequential test, whose interval is shown.
+/// The sequential tests, of which each also gives the confidence interval of the rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
-    /// A mixture of beta-binomial e-processes: needs the fewest trials.
+    /// Uses a mixture of beta-binomial e-processes. It needs the fewest trials.
     #[default]
     Mixture,
-    /// Robbins' confidence sequence method.
+    /// Uses Robbins' confidence sequence method.
     Csm,
 }
 
-/// What so many successes say of the claim. It may be asked again while the count grows.
+/// Judges a claim about the rate of success. You may call this again and again while the count grows.
 ///
 /// ```
 /// use ascertain::engine::outcome::Verdict;
@@ -43,7 +44,7 @@ pub enum Method {
 /// ```
 ///
 /// # Errors
-/// When a rate or an error is none.
+/// If a rate or an error is not in (0, 1).
 pub fn judge(asked: &Judge) -> Result<Judgement, Error> {
     let Judge { tally, at_least: rate, error, method } = *asked;
     let (method, verdict, interval) = match method {
@@ -52,7 +53,6 @@ pub fn judge(asked: &Judge) -> Result<Judgement, Error> {
     };
     let credible = stats::credible_interval(tally, error)?;
     Ok(Judgement {
-        schema: judgement::SCHEMA,
         verdict: match verdict {
             Some(stats::Verdict::Holds) => Verdict::Holds,
             Some(stats::Verdict::Refuted) => Verdict::Refuted,

@@ -1,6 +1,6 @@
-// The README names items of all features.
+// The README links to items of all features.
 #![cfg_attr(feature = "full", doc = include_str!("../README.md"))]
-#![cfg_attr(not(feature = "full"), doc = "Puts performance claims on trial: see [`bench`](mod@bench).")]
+#![cfg_attr(not(feature = "full"), doc = "Tests performance claims: see [`bench`](mod@bench).")]
 
 pub mod arguments;
 pub mod bench;
@@ -10,21 +10,18 @@ pub mod calibrate_here;
 pub mod check;
 #[cfg(feature = "commands")]
 pub mod compare;
+#[cfg(feature = "recorded")]
+mod continue_run;
 mod error;
 pub mod experiments;
 #[cfg(feature = "recorded")]
 pub mod history;
 pub mod judge;
-#[cfg(feature = "storage")]
-pub mod moving;
 pub mod names;
 #[cfg(feature = "permute")]
 pub mod permute;
 #[cfg(feature = "plot")]
 pub mod power;
-mod request;
-#[cfg(feature = "recorded")]
-mod resume;
 mod revision;
 mod run;
 #[cfg(feature = "recorded")]
@@ -33,10 +30,18 @@ pub mod runs;
 pub mod slo;
 
 pub use ascertain_engine as engine;
+pub use ascertain_engine::result::{Ending, GatedVerdict, RunResult};
 pub use ascertain_report as report;
 pub use ascertain_stats as stats;
-pub use error::Error;
-pub use request::{Ending, GatedVerdict, Request, Terms};
+#[cfg(feature = "transfer")]
+pub use ascertain_transfer as transfer;
 #[cfg(feature = "recorded")]
-pub use resume::{Continue, carried_out};
-pub use run::{Done, RunContext, carry_out};
+pub use continue_run::{Continuation, continue_run, executed_lines};
+pub use error::Error;
+pub use run::{Request, RunContext, run};
+
+/// Compiles the examples in the documents.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../../../docs/functions.md")]
+struct Documents;

@@ -1,9 +1,10 @@
-//! Names that were asked for and are not there.
+//! Hints for error messages about unknown names.
 
 use ascertain_engine::names::suggestion;
 use ascertain_report::terminal::escape_controls;
 
-/// The name that was probably meant, "; did you mean `sum`?", or where none is near, "; there are: sum, fill-rate".
+/// Returns a hint for an error message about the unknown name `asked`: "; did you mean `sum`?", or, if no known name is
+/// similar, "; there are: sum, fill-rate".
 #[must_use]
 pub fn among<'a>(asked: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();

@@ -1,37 +1,37 @@
-//! Samples that exist already: whether they differ by more than chance.
+//! Tests whether existing samples differ by more than can be expected by chance.
 
 use ascertain_engine::unit::Unit;
 pub use ascertain_permute::{
-    Alternative, Budget, Comparison, Decision, End, Method, Null, Question, Reshuffled, Sample, Statistic,
+    Alternative, Budget, Comparison, Decision, End, Method, Null, Progress, Question, Sample, Statistic,
 };
 use ascertain_permute::{Reshuffles, decide};
-use ascertain_report::permutation::{Permutation, SCHEMA, SampleSummary};
+use ascertain_report::permutation::{Permutation, SampleSummary};
 use ascertain_sys::interrupt::Stop;
 
 use crate::error::Error;
 
-/// A sample, and the heading of its column where it came from a file that has one.
+/// A sample, and the heading of its column, if the file has headings.
 pub type HeadedSample = (Sample, Option<String>);
 
-/// Samples, and what is asked of them.
+/// A request to compare samples by a permutation test.
 #[derive(Clone, Debug)]
 pub struct Permute {
-    /// Two or more.
+    /// At least two samples, with the headings of their columns.
     pub samples: Vec<HeadedSample>,
-    /// The unit of the values.
+    /// Unit of all values in the samples.
     pub unit: Unit,
-    /// What is compared, and how.
+    /// The statistic to compare, the kind of comparison, and the null hypothesis.
     pub question: Question,
-    /// The sequential test.
+    /// The sequential test that decides when to stop.
     pub method: Method,
-    /// When it ends undecided.
+    /// The limits of the number of permutations and of the time. If one is reached, the test ends without a decision.
     pub budget: Budget,
-    /// Where the reshuffles start.
+    /// Seed of the random permutations.
     pub seed: u64,
 }
 
-/// Deals the values out anew until it is decided, the budget ends or somebody asks for the end; `observe` hears how it
-/// goes.
+/// Permutes the values of the samples at random until the question is decided, the budget is used up, or `stop` is
+/// requested. Calls `observe` with the progress.
 ///
 /// ```
 /// use ascertain::engine::unit::Unit;
@@ -62,8 +62,8 @@ pub struct Permute {
 /// ```
 ///
 /// # Errors
-/// When the samples have no answer to the question: one is empty, or a ratio has no sign.
-pub fn permute(asked: Permute, stop: &Stop, observe: &mut dyn FnMut(&Reshuffled)) -> Result<Permutation, Error> {
+/// If the samples can't answer the question: a sample is empty, or the sign of a ratio is undefined.
+pub fn permute(asked: Permute, stop: &Stop, observe: &mut dyn FnMut(&Progress)) -> Result<Permutation, Error> {
     let Permute { samples, unit, question, method, budget, seed } = asked;
     let described = |(sample, heading): &HeadedSample| {
         let (name, n) = (sample.name.clone(), sample.values.len() as u64);
@@ -74,7 +74,7 @@ pub fn permute(asked: Permute, stop: &Stop, observe: &mut dyn FnMut(&Reshuffled)
     let mut reshuffles = Reshuffles::new(samples, &question, seed)?;
     let conclusion = decide(&mut reshuffles, method, &budget, &mut |progress| {
         observe(progress);
-        !stop.is_asked()
+        !stop.is_requested()
     })?;
     let observed = reshuffles.observed();
     let with_value = |(summary, value): (SampleSummary, &f64)| SampleSummary { value: *value, ..summary };
@@ -83,7 +83,6 @@ pub fn permute(asked: Permute, stop: &Stop, observe: &mut dyn FnMut(&Reshuffled)
         Method::Csm { alpha, error } => ("csm", alpha, Some(error)),
     };
     Ok(Permutation {
-        schema: SCHEMA.into(),
         decision: conclusion.decision,
         end: conclusion.end,
         method: name.into(),

@@ -1,43 +1,47 @@
-//! How many trials it will take, before anything is measured.
+//! Predicts, before anything is measured, how many trials a verdict will need.
 
 use ascertain_engine::claim::Judging;
-use ascertain_report::power::{PowerAnalysis, PowerAt, SCHEMA};
-use ascertain_stats::{Judge, MarginJudge, expected_growth, power_growth};
+use ascertain_report::power::{PowerAnalysis, PowerAt};
+use ascertain_stats::{Judge, expected_growth, power_growth};
 
-use crate::error::{Error, refused};
+use crate::error::Error;
 
-/// What is to be judged.
+/// A request to predict how many trials a verdict needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Power {
-    /// A claim on a rate, or an order of two commands.
+    /// The verdict to predict: on a rate, or on which of two commands wins more pairs.
     pub question: Question,
-    /// True rates (of an order: the share of the pairs that one wins) to answer for; when empty, some around the claim.
+    /// True rates for which to predict the verdict. If empty, rates around the claimed one are chosen. For
+    /// [`Question::Order`], a true rate is the share of pairs that one command wins.
     pub true_rates: Vec<f64>,
-    /// The chance that the verdict is wrong: of several claims in a run, one's share.
+    /// Highest probability that the verdict is wrong. If a run has several claims, this is the share of one claim.
     pub error: f64,
-    /// Trials after which it stays undecided; by default enough where the claim is wrong by a fifth of the odds.
+    /// Maximum number of trials; if it is reached, the verdict stays undecided. The default is enough if the odds of
+    /// failure are in truth a fifth lower than claimed.
     pub max_trials: Option<u64>,
 }
 
-/// What a judge is asked.
+/// The verdict to predict.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Question {
-    /// Whether the rate of success is at least so much.
+    /// Predicts the verdict on whether the rate of success is at least the claimed rate.
     AtLeast {
         /// The claimed rate, in (0, 1).
         rate: f64,
-        /// Rates this close to the claimed one need not be told apart.
+        /// Tolerance around the claimed rate. If the true rate is within it, either verdict is acceptable.
         margin: Option<f64>,
-        /// Half of the error for each verdict; otherwise each has all of it, as at any true rate only one is wrong.
+        /// `true` if the verdicts "holds" and "refuted" each get half of the error. `false` if each gets the whole
+        /// error, which is valid because only one of the two can be wrong at any true rate.
         two_sided: bool,
     },
-    /// Which of two commands wins more pairs; half of the error for each answer.
+    /// Predicts the answer to which of two commands wins more pairs. The error is divided equally between the two
+    /// possible answers.
     Order,
 }
 
 impl Power {
-    /// The claimed rate, the margin, and the error of each verdict. Whether one wins at least half of the pairs is what
-    /// an order asks.
+    /// Returns the claimed rate, the margin, and the error probability of each verdict. [`Question::Order`] counts as
+    /// the claim that one command wins at least half of the pairs.
     fn terms(&self) -> (f64, Option<f64>, f64) {
         match self.question {
             Question::AtLeast { rate, margin, two_sided: false } => (rate, margin, self.error),
@@ -59,24 +63,25 @@ impl Power {
         self.max_trials.unwrap_or_else(|| enough_trials(rate, error))
     }
 
-    /// About how many seconds [`power`] takes in a program that is optimised.
+    /// Estimates how many seconds [`power`] takes in an optimised program.
     ///
     /// # Errors
-    /// When nobody would wait for it.
+    /// If the computation would take longer than a minute.
     pub fn seconds(&self) -> Result<f64, Error> {
         let ((rate, margin, error), table) = (self.terms(), self.table());
         check_cost(ends(rate, margin), error, &[&table[..], &curve_rates(rate, &table)].concat(), self.most_trials())
     }
 }
 
-/// The chance of each verdict by the true rate, exactly; `observe` hears how many true rates of how many are done.
+/// Computes the exact probability of each verdict for every true rate. Calls `observe` with two numbers: how many true
+/// rates are done, and how many there are.
 ///
 /// # Errors
-/// When a rate or an error is none, or when it would take too long.
+/// If a rate or an error is out of range, or if the computation would take too long.
 pub fn power(asked: &Power, observe: &mut dyn FnMut(usize, usize)) -> Result<PowerAnalysis, Error> {
     let (rate, margin, error) = asked.terms();
     let judge = match margin {
-        Some(margin) => (*MarginJudge::new(rate, margin, error)?).clone(),
+        Some(margin) => Judge::with_margin(rate, margin, error)?,
         None => Judge::new(rate, error)?,
     };
     asked.seconds()?;
@@ -92,7 +97,6 @@ pub fn power(asked: &Power, observe: &mut dyn FnMut(usize, usize)) -> Result<Pow
         rates.iter().map(fate_at).collect()
     };
     Ok(PowerAnalysis {
-        schema: SCHEMA.into(),
         judging: if asked.question == Question::Order { Judging::Order } else { Judging::Rate },
         rate_claimed: rate,
         margin,
@@ -126,17 +130,19 @@ fn fate(judge: &Judge, true_rate: f64, max_trials: u64) -> Result<PowerAt, Error
     Ok(at)
 }
 
-/// What a command may win of the pairs; who wins less loses as much.
+/// True rates in the table for [`Question::Order`]: the share of pairs that the better command wins.
 const SHARES_OF_PAIRS: [f64; 11] = [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99];
 
-/// The claimed rate and some around it, by how many times the odds of a failure are the claimed ones.
+/// Returns the true rates for the table: the claimed rate, and rates around it. Their odds of failure are multiples of
+/// the odds at the claimed rate.
 fn table_rates(rate: f64) -> Vec<f64> {
     const TIMES: [f64; 11] = [10.0, 5.0, 2.0, 1.25, 1.1, 1.0, 1.0 / 1.1, 0.8, 0.5, 0.2, 0.1];
     let around = |&times: &f64| if times == 1.0 { rate } else { rounded(with_odds(rate, times)) };
     TIMES.iter().map(around).filter(is_inside).collect()
 }
 
-/// More rates, closer to one another near the claimed one, where the verdict turns; as far as the table's.
+/// Returns the true rates for the plotted curve, over the same range as the table. They are closer together near the
+/// claimed rate, where the verdict changes.
 fn curve_rates(rate: f64, table: &[f64]) -> Vec<f64> {
     const STEPS: i32 = 24;
     let log_odds = |rate: f64| (rate / (1.0 - rate)).ln();
@@ -149,42 +155,45 @@ fn curve_rates(rate: f64, table: &[f64]) -> Vec<f64> {
     (-STEPS..=STEPS).map(|index| if index == 0 { rate } else { step(index) }).filter(is_inside).collect()
 }
 
-/// Next to 0 or 1 the rates around a claim are rounded to them.
+/// Returns whether a rate is between 0 and 1, both excluded. Rates that are computed around a very high or low claim
+/// may be rounded to 0 or 1.
 fn is_inside(rate: &f64) -> bool {
     *rate > 0.0 && *rate < 1.0
 }
 
-/// The rate at which a failure's odds are so many times those at this one.
+/// Returns the rate at which the odds of failure are `times` as high as at `rate`.
 fn with_odds(rate: f64, times: f64) -> f64 {
     rate / (rate + (1.0 - rate) * times)
 }
 
-/// The rate in two digits of what is missing to 0 or 1.
+/// Rounds a rate. Its distance to 0 or 1, whichever is nearer, keeps two significant digits.
 fn rounded(rate: f64) -> f64 {
     let missing = rate.min(1.0 - rate);
     let short: f64 = format!("{missing:.1e}").parse().unwrap_or(missing);
-    // 1 - 0.0041 is 0.9959 only when its last digits are dropped.
+    // In binary, 1 - 0.0041 is not exactly 0.9959; drop the last digits.
     if rate < 0.5 { short } else { format!("{:.15}", 1.0 - short).parse().unwrap_or(rate) }
 }
 
-/// Three times as many trials as it takes, expectedly, where the odds of a failure are four fifths of those
-/// claimed, as a round number; a million at most.
+/// Returns the default maximum of trials, at most a million. It is three times the number that a verdict is expected to
+/// need, rounded up. That number assumes that the true odds of failure are a fifth lower than claimed.
 fn enough_trials(rate: f64, error: f64) -> u64 {
     let needed = 3.0 * (1.0 / error).ln() / expected_growth(rate, with_odds(rate, 0.8));
     let mut round = (0..6).flat_map(|exponent| [1, 2, 5].map(|digit| digit * 10_u64.pow(exponent)));
     round.find(|&trials| trials as f64 >= needed).unwrap_or(1_000_000)
 }
 
-/// Longer than that nobody waits for a plan.
+/// Longest estimated time, in seconds, of a computation that is still carried out.
 const LONGEST_S: f64 = 60.0;
 
-/// The rates of which one is rejected in the end: the claimed one, or those that the margin leads to.
+/// Returns the two rates against which "holds" and "refuted" are tested: the lower and the upper bound of the
+/// tolerance. Without a margin, both are the claimed rate, because there is no tolerance.
 fn ends(rate: f64, margin: Option<f64>) -> [f64; 2] {
     let margin = margin.unwrap_or(0.0);
     [rate - margin, rate + margin]
 }
 
-/// About how many seconds it takes, by the number of tallies that are followed; refuses what would take too long.
+/// Estimates how many seconds the computation for all true rates takes. `ends` are the bounds of the tolerance. Returns
+/// an error if the time is longer than [`LONGEST_S`].
 fn check_cost(ends: [f64; 2], error: f64, true_rates: &[f64], max_trials: u64) -> Result<f64, Error> {
     let cost_s = |trials: u64| true_rates.iter().map(|&at| cost_s(ends, error, at, trials)).sum::<f64>();
     let (seconds, mut fitting) = (cost_s(max_trials), max_trials);
@@ -195,21 +204,24 @@ fn check_cost(ends: [f64; 2], error: f64, true_rates: &[f64], max_trials: u64) -
         fitting /= 2;
     }
     let scale = 10_u64.pow(fitting.ilog10());
-    refused(format!(
-        "{max_trials} trials at {} true rates would take about {} min to compute; allow fewer (--max-trials {}), or \
-         ask for true rates that are farther from the claim",
-        true_rates.len(),
-        (seconds / 60.0).ceil(),
-        fitting / scale * scale
-    ))
+    Err(Error::TooManyTrials {
+        max_trials,
+        true_rates: true_rates.len(),
+        minutes: (seconds / 60.0).ceil(),
+        fitting: fitting / scale * scale,
+    })
 }
 
-/// About how long a rate takes, in seconds.
+/// Estimates how many seconds the computation for one true rate takes. `ends` are the bounds of the tolerance. The time
+/// depends on how many counts of successes stay undecided after each trial.
 fn cost_s(ends: [f64; 2], error: f64, true_rate: f64, max_trials: u64) -> f64 {
-    // So much evidence leaves no tally undecided that is worth following.
+    // A natural logarithm of an e-value. Once the expected e-value is this large, almost every count of successes is
+    // decided.
     const MOST_EVIDENCE: f64 = 300.0;
-    // Of a program that is optimised: each trial, and each tally that is undecided after it.
+    // Time of one trial, in seconds, measured in an optimised program.
     const TRIAL_S: f64 = 0.7e-6;
+    // Additional time for each count of successes that is still undecided after a trial, in seconds, measured in the
+    // same program.
     const TALLY_S: f64 = 0.5e-9;
     let growth = ends.map(|end| expected_growth(end, true_rate)).into_iter().fold(0.0, f64::max);
     let trials = (max_trials as f64).min(MOST_EVIDENCE / growth);
@@ -246,7 +258,7 @@ mod tests {
             assert_eq!(seconds > 5.0, rate > 0.99, "{seconds}");
         }
         let message = check_cost(ends(0.5, None), 0.001, &table_rates(0.5), u64::MAX).unwrap_err().to_string();
-        assert!(message.contains("--max-trials") && message.contains("farther"), "{message}");
+        assert!(message.contains("allow at most ") && message.contains("farther"), "{message}");
         let with_margin = check_cost(ends(0.5, Some(0.01)), 0.001, &table_rates(0.5), u64::MAX);
         assert!(with_margin.is_ok(), "it ends by itself: {with_margin:?}");
     }

@@ -1,4 +1,4 @@
-//! The git revision that a run belongs to.
+//! Finds out the git revision of the folder in which a run is started.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -12,10 +12,11 @@ use ascertain_engine::evidence::Revision;
 /// Time limit of a git command. If `git status` takes longer, the revision is recorded without `dirty`.
 const LONGEST_WAIT: Duration = Duration::from_secs(if cfg!(test) { 600 } else { 2 });
 
-/// The revision of a folder; `None` if it is in no repository, or there is no git.
+/// Returns the git revision of a folder; `None` if the folder is not in a repository with a commit, or git is not
+/// installed.
 ///
-/// Git only reads: it takes no locks, does not refresh its index, looks at tracked files alone, and starts no file
-/// system monitor.
+/// Git must not write anything: it takes no locks, does not refresh its index, looks only at tracked files, and starts
+/// no file system monitor.
 pub(crate) fn of_folder(folder: &Path) -> Option<Revision> {
     let head = first_line(folder, &["rev-parse", "--verify", "--quiet", "HEAD"])?;
     let commit = head.filter(|line| !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
@@ -23,8 +24,8 @@ pub(crate) fn of_folder(folder: &Path) -> Option<Revision> {
     Some(Revision { commit, dirty: changes.map(|first| first.is_some()) })
 }
 
-/// The first line that git prints; the inner value is `None` if it prints nothing, and the outer one if it fails or
-/// does not end in time.
+/// Runs git and returns the first line that it prints. The inner value is `None` if git prints nothing; the outer value
+/// is `None` if git fails or takes too long.
 fn first_line(folder: &Path, arguments: &[&str]) -> Option<Option<String>> {
     let mut command = Command::new("git");
     command.args(["--no-optional-locks", "-c", "core.fsmonitor=false"]).args(arguments).current_dir(folder);
@@ -32,11 +33,11 @@ fn first_line(folder: &Path, arguments: &[&str]) -> Option<Option<String>> {
     let mut git = command.spawn().ok()?;
     let (sender, line) = mpsc::channel();
     let output = git.stdout.take()?;
-    // A thread of its own, because a read has no time limit.
+    // Read in a thread of its own, because a read from a pipe has no time limit.
     let reading = thread::Builder::new().spawn(move || {
         let mut line = Vec::new();
         let read = BufReader::new(output).read_until(b'\n', &mut line);
-        // The pipe is closed by now, so that git ends also if it has more to print. Names of files need not be UTF-8.
+        // The pipe is closed by now, so git ends even if it would print more. File names need not be UTF-8.
         let line = String::from_utf8_lossy(&line).trim_end_matches('\n').to_string();
         let _ = sender.send(read.is_ok_and(|length| length > 0).then_some(line));
     });
@@ -55,7 +56,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs git in a folder; `false` if there is none.
+    /// Runs git in a folder. Returns `false` if git is missing or fails.
     fn git(folder: &Path, arguments: &[&str]) -> bool {
         let mut command = Command::new("git");
         command.args(["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]);
@@ -89,7 +90,7 @@ mod tests {
         let dirty = of_folder(folder).unwrap();
         assert_eq!((&dirty.commit, dirty.dirty), (&clean.commit, Some(true)));
         assert_eq!(dirty.to_string(), format!("{}-dirty", &clean.commit[..10]));
-        // Many lines of output: git is not waited for beyond the first.
+        // With many changes, git prints more lines than a pipe holds, and only the first line is read.
         (0..3_000).for_each(|number| fs::write(folder.join(format!("{number:0>200}")), "").unwrap());
         assert!(git(folder, &["add", "."]));
         assert_eq!(of_folder(folder).unwrap().dirty, Some(true));
@@ -104,7 +105,7 @@ mod tests {
         }
         fs::write(folder.join("file"), "1").unwrap();
         assert!(git(folder, &["add", "."]) && git(folder, &["commit", "--quiet", "-m", "first"]));
-        // The index has another time for the file now, which `git status` would write down.
+        // The index now has an outdated time for the file, which `git status` would normally update.
         let file = fs::File::options().append(true).open(folder.join("file")).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000)).unwrap();
         let index = || fs::read(folder.join(".git/index")).unwrap();

@@ -1,4 +1,4 @@
-//! Recorded runs: which one is meant, and what is quickly known of it.
+//! Finds recorded runs, and reads their summaries.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,18 +7,17 @@ use ascertain_engine::evidence::{self, Header, Revision};
 use ascertain_engine::names::suggestion;
 use ascertain_engine::outcome::{Decision, Outcome, Verdict};
 use ascertain_engine::recorded::{self, State};
-use ascertain_report::history::list::RunState;
 use ascertain_sys::files;
 use serde::Deserialize;
 
 use crate::error::{Error, refused};
 
-/// The folder of a run: of the one that is named by its folder, a file of it, its name, or a beginning or end that
-/// only its name has, or a label that only this run has; without a name, or as `latest`, of the latest. `runs` is the
-/// folder of runs.
+/// Returns the folder of a run. `run` is a folder, a file in it, the run's name, a unique beginning or end of its name,
+/// or a unique label. If `run` is `None` or `latest`, returns the latest run. `runs` is the folder that contains all
+/// runs.
 ///
 /// # Errors
-/// When there is no such run, or several fit the name or have the label.
+/// If there is no such run, or if the name or label matches several runs.
 pub fn find(run: Option<&Path>, runs: &Path) -> Result<PathBuf, Error> {
     let all = all(runs);
     let Some(run) = run.filter(|run| *run != Path::new("latest")) else {
@@ -40,7 +39,7 @@ pub fn find(run: Option<&Path>, runs: &Path) -> Result<PathBuf, Error> {
     if let [one] = fitting.as_slice() {
         return Ok((*one).clone());
     }
-    // Last, because this reads the `run.json` of every run.
+    // Try labels last, because this reads the `run.json` of every run.
     let labelled: Vec<&PathBuf> = all.iter().filter(|folder| label(folder).as_deref() == Some(&*asked)).collect();
     let newest_of = |several: &[&PathBuf]| {
         let names: Vec<String> = several.iter().rev().take(5).map(|folder| name(folder)).collect();
@@ -60,12 +59,12 @@ pub fn find(run: Option<&Path>, runs: &Path) -> Result<PathBuf, Error> {
         }
         ([], several) => {
             let (count, names) = (several.len(), newest_of(several));
-            refused(format!("`{asked}` fits {count} runs: {names}; give more of the name"))
+            refused(format!("`{asked}` matches {count} runs: {names}; give a longer part of the name"))
         }
     }
 }
 
-/// The label of a run, if it has one.
+/// Returns the label of a run; `None` if it has none or can't be read.
 fn label(folder: &Path) -> Option<String> {
     #[derive(Deserialize)]
     struct Labelled {
@@ -75,24 +74,25 @@ fn label(folder: &Path) -> Option<String> {
     serde_json::from_slice::<Labelled>(&text).ok()?.label
 }
 
-/// The folders of all runs, the oldest first, and before them those that have been given names of their own.
+/// Returns the folders of all runs. Folders that were renamed come first, then the other runs from the oldest to the
+/// latest.
 #[must_use]
 pub fn all(runs: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(runs).into_iter().flatten().flatten();
     let mut all: Vec<PathBuf> =
         entries.map(|entry| entry.path()).filter(|path| path.join("run.json").is_file()).collect();
-    // Names begin with the time.
+    // The names of runs begin with the time; names of renamed folders do not.
     all.sort_by_cached_key(|folder| (evidence::is_run_id(&name(folder)), folder.clone()));
     all
 }
 
-/// The name of a run's folder.
+/// Returns the name of a run, which is the name of its folder.
 #[must_use]
 pub fn name(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// What is quickly known of a run: of thousands, `run.json` is read and nothing else.
+/// The keys of `run.json` that are needed for lists of runs. Reading only these is fast, even for thousands of runs.
 #[derive(Deserialize)]
 pub(crate) struct Brief {
     schema: String,
@@ -126,31 +126,32 @@ pub(crate) struct ClaimBrief {
 }
 
 impl Brief {
-    /// Reads it, and how the run ended, if it did; or says why that can't be done.
+    /// Reads the keys that lists need from a run's `run.json`, and determines the run's state. On failure, returns the
+    /// reason.
     pub(crate) fn read(folder: &Path) -> Result<(Brief, State), String> {
         let is_going_on = evidence::is_going_on(folder);
         let text = files::read_regular(&folder.join("run.json"), u64::MAX).unwrap_or_default();
         match serde_json::from_slice::<Brief>(&text) {
-            Ok(brief) if evidence::is_readable(&brief.schema) => {
+            Ok(brief) if brief.schema == evidence::SCHEMA => {
                 let interrupted = brief.outcome.as_ref().map(|outcome| outcome.interrupted);
                 let checksum = brief.lines_checksum.as_deref();
-                let state = State::of(folder, is_going_on, interrupted, brief.lines_bytes, checksum);
+                let state = State::new(folder, is_going_on, interrupted, brief.lines_bytes, checksum);
                 Ok((brief, state))
             }
-            // Reading all of it says best what is wrong.
+            // Reading the whole header gives a better error message.
             other => Err(match (evidence::read_header(folder), other) {
                 (Err(error), _) => error.to_string(),
                 (Ok(_), Err(error)) => error.to_string(),
-                (Ok(_), Ok(_)) => "it has just changed; ask again".into(),
+                (Ok(_), Ok(_)) => "it changed while it was read; try again".into(),
             }),
         }
     }
 }
 
-/// The folders of all runs, the oldest first.
+/// Returns the folders of all runs, from the oldest to the latest.
 ///
 /// # Errors
-/// When there are none, or they can't be listed.
+/// If there are no runs, or the folder can't be read.
 pub(crate) fn listed(below: &Path) -> Result<Vec<PathBuf>, Error> {
     if let Err(source) = fs::read_dir(below)
         && source.kind() != std::io::ErrorKind::NotFound
@@ -161,41 +162,42 @@ pub(crate) fn listed(below: &Path) -> Result<Vec<PathBuf>, Error> {
     if all.is_empty() { Err(Error::NoRun { folder: below.into() }) } else { Ok(all) }
 }
 
-/// The bytes of all runs in a folder of runs.
+/// Returns the total size of all runs in a folder of runs, in bytes.
 #[must_use]
 pub fn total_bytes(runs: &Path) -> u64 {
     all(runs).iter().map(|folder| size_bytes(folder)).sum()
 }
 
-/// The bytes of all files in a run's folder; a file that is gone by now has none.
+/// Returns the total size of the files in a run's folder, in bytes. Skips files that another process deletes at the
+/// same time.
 pub(crate) fn size_bytes(folder: &Path) -> u64 {
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
     files.filter_map(|file| file.metadata().ok()).filter(|metadata| metadata.is_file()).map(|file| file.len()).sum()
 }
 
-/// A run with its outcome: the one that it wrote, or where it has none yet, the one that its rows say.
+/// A recorded run with its outcome: the recorded outcome, or one that is computed from the recorded rows.
 pub(crate) struct Loaded {
     pub(crate) id: String,
     pub(crate) header: Header,
     pub(crate) outcome: Outcome,
-    pub(crate) state: RunState,
+    pub(crate) state: State,
 }
 
 impl Loaded {
-    /// Reads a run's folder; its rows only where they are needed.
+    /// Reads a run's folder. Reads the rows only if there is no final outcome.
     pub(crate) fn read(folder: &Path) -> Result<Loaded, Error> {
         let id = name(folder);
-        // Asked first: a run that is seen to have ended has written all that it will.
+        // Checked before the files are read: a run that has ended by now has written all of its files.
         let is_going_on = evidence::is_going_on(folder);
         let mut header = evidence::read_header(folder)?;
         let interrupted = header.outcome.as_ref().map(|outcome| outcome.interrupted);
         let checksum = header.lines_checksum.as_deref();
-        let state = State::of(folder, is_going_on, interrupted, header.lines_bytes, checksum);
+        let state = State::new(folder, is_going_on, interrupted, header.lines_bytes, checksum);
         match header.outcome.take().filter(|_| matches!(state, State::Finished | State::Interrupted)) {
-            Some(outcome) => Ok(Loaded { id, header, outcome, state: state.into() }),
+            Some(outcome) => Ok(Loaded { id, header, outcome, state }),
             None => {
                 let run = recorded::read(folder)?;
-                Ok(Loaded { id, header: run.header, outcome: run.outcome, state: run.state.into() })
+                Ok(Loaded { id, header: run.header, outcome: run.outcome, state: run.state })
             }
         }
     }
@@ -228,7 +230,7 @@ mod tests {
         assert_eq!(name(&find(None).unwrap()), "20261122T093000000Z-cccc", "a name of somebody's says no time");
         assert_eq!(name(&find(Some("named")).unwrap()), "named");
         let message = |asked| find(Some(asked)).unwrap_err().to_string();
-        assert!(message("20261121").contains("fits 2 runs"), "{}", message("20261121"));
+        assert!(message("20261121").contains("matches 2 runs"), "{}", message("20261121"));
         assert!(message("20261121T093000000Z-aaab").contains("did you mean `20261121T093000000Z-aaaa`?"));
         assert!(message("zebra").contains("the latest is `20261122T093000000Z-cccc`"), "{}", message("zebra"));
         let folder = runs.path().join("30000101T000000000Z-none");

@@ -1,49 +1,45 @@
-//! Does a command succeed, and in time, often enough.
+//! Tests whether a command succeeds often enough, and in time.
 
 use std::time::Duration;
 
-use ascertain_engine::claim::{Claim, Judging, Test};
+use ascertain_engine::claim::{Claim, Hypothesis, Judging, Test};
 use ascertain_engine::command::CommandSet;
 use ascertain_engine::experiment::{Arm, Point};
-use ascertain_engine::plan::{Config, Plan, Table};
+use ascertain_engine::plan::{Config, Plan, Table, UseCase};
 use ascertain_engine::predicate::Predicate;
+use ascertain_engine::result::GatedVerdict;
 use ascertain_report::figure::exact_percent;
 use ascertain_stats::{Verdict, soonest};
 
 use crate::error::Error;
-use crate::request::{GatedVerdict, Request, Terms};
 
-/// Its name in `run.json`, which is that of its subcommand.
-pub const USE_CASE: &str = "slo";
+/// Id of the experiment whose variant is the command.
+pub const ID: &str = "slo";
 
-const MAX_TIME: Duration = Duration::from_secs(30);
-
-/// A share of observations of one command that must succeed.
+/// An objective: a minimum share of successful trials of a command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slo {
-    /// The command alone; its `id` is `slo`.
+    /// The set that contains only the command to test. The `id` of the set must be [`ID`].
     pub command: CommandSet,
-    /// The share, in (0, 1).
+    /// The minimum share of successful trials, in (0, 1).
     pub at_least: f64,
-    /// The conditions of a success: comparisons of `wall`, `user`, `system`, `memory_peak`, `exit` or a
-    /// [printed](CommandSet::printed) metric, such as `wall <= 200 ms`. Unless one tests `exit`, it must be 0.
+    /// The conditions of a success, such as `wall <= 200 ms`. A condition is on `wall`, `user`, `system`,
+    /// `memory_peak`, `exit` or a [printed](CommandSet::printed) metric. If no condition is on `exit`, the exit code
+    /// must be 0.
     pub require: Vec<String>,
-    /// Spread the fewest trials that can decide over that long.
+    /// Time over which the first trials are spread: the smallest number of trials after which the objective can hold.
+    /// Further trials follow at the same mean distance. With `None`, each trial follows the previous one immediately.
     pub spread: Option<Duration>,
-    /// Rates this close to the one asked for need not be told apart.
+    /// Tolerance around the required share. If the true share is within it, either verdict is acceptable.
     pub margin: Option<f64>,
-    /// Trials that are thrown away first.
-    pub warmup: u64,
-    /// The verdicts that fail.
-    pub fail_on: Vec<GatedVerdict>,
-    /// Whether the rate and the quantiles are drawn.
-    pub plot: bool,
-    /// Error, time, trials, seed.
-    pub terms: Terms,
+    /// Time limit; by default 30 s plus four times `spread`.
+    pub max_time: Option<Duration>,
+    /// All other settings for measuring and judging.
+    pub config: Config,
 }
 
 impl Slo {
-    /// Without options; undecided and refuted fail.
+    /// Returns an objective with default settings. The run fails if the objective is refuted or undecided.
     #[must_use]
     pub fn new(command: CommandSet, at_least: f64, require: &str) -> Slo {
         Slo {
@@ -52,26 +48,22 @@ impl Slo {
             require: vec![require.to_string()],
             spread: None,
             margin: None,
-            warmup: 0,
-            fail_on: vec![GatedVerdict::Refuted, GatedVerdict::Undecided],
-            plot: false,
-            terms: Terms::default(),
+            max_time: None,
+            config: Config { fail_on: vec![GatedVerdict::Refuted, GatedVerdict::Undecided], ..Config::default() },
         }
     }
 
-    /// What to measure and judge.
+    /// Returns the plan: the command to measure and the claim to judge.
     ///
     /// # Errors
-    /// When what is required is not a predicate on a command's metrics.
-    pub fn plan(self) -> Result<(Request, Plan), Error> {
+    /// If a condition is not a predicate on a command's metrics.
+    pub fn plan(self) -> Result<Plan, Error> {
         let metrics = self.command.metrics();
         let required = self.require.join(" and ");
         let asked = if required.is_empty() { None } else { Some(Predicate::parse(&required, &metrics)?) };
-        let exit = metrics.iter().position(|metric| metric.name == "exit");
-        let speaks_of_exit = |predicate: &Predicate| exit.is_some_and(|exit| predicate.mentions(exit));
         let predicate = match asked {
-            Some(predicate) if speaks_of_exit(&predicate) => predicate,
-            // Said, so that a failing command is not taken for a slow one.
+            Some(predicate) if predicate.mentions("exit") => predicate,
+            // Show the condition on the exit code to readers, so that a failing command is not mistaken for a slow one.
             Some(_) => Predicate::parse(&format!("exit == 0 and {required}"), &metrics)?,
             None => Predicate::parse("exit == 0", &metrics)?,
         };
@@ -79,38 +71,29 @@ impl Slo {
             return Err(Error::Request("there is no command".into()));
         };
         let arm = Arm { variant: named.name.clone(), point: Point::default() };
+        let says = says(&named.line, &predicate.to_string(), self.at_least);
+        let test = Test::predicate(arm.clone(), predicate);
+        let id = &self.command.id;
         let claim = Claim {
-            id: self.command.id.clone(),
-            says: says(&named.line, &predicate.spelled(&metrics), self.at_least),
-            source: String::new(),
-            source_value: String::new(),
-            analysis: String::new(),
             restated: String::new(),
-            experiment: self.command.id.clone(),
-            tests: vec![Test::Predicate { arm: arm.clone(), predicate }],
-            judging: Judging::Rate,
+            asked: Hypothesis { judging: Judging::Rate, margin: self.margin, tests: vec![test.clone()] },
             rate: self.at_least,
-            margin: self.margin,
-            error: None,
             look_every: self.command.requests.as_ref().map_or(1, Vec::len) as u64,
-            max_time: None,
-            max_trials: None,
-            counters: Vec::new(),
+            ..Claim::in_half(id, id.clone(), says, test)
         };
         let config = self.config();
         let tables = vec![Table { experiment: self.command.id.clone(), arms: vec![arm] }];
-        let request = Request { fail_on: self.fail_on, plot: self.plot, ..Request::new(USE_CASE) };
-        Ok((request, Plan { claims: vec![claim], tables, commands: vec![self.command], config }))
+        Ok(Plan { use_case: UseCase::Slo, claims: vec![claim], tables, commands: vec![self.command], config })
     }
 
     fn config(&self) -> Config {
-        // The soonest that it could hold: refuting takes fewer trials.
+        // Number of trials after which the claim can hold at the earliest. Refuting it takes fewer.
         let rate = self.at_least - self.margin.unwrap_or(0.0);
-        let shortest = soonest(Verdict::Holds, rate, self.terms.error);
+        let shortest = soonest(Verdict::Holds, rate, self.config.error);
         let gap = self.spread.map(|spread| spread.div_f64(shortest as f64));
-        // A verdict rarely comes at the soonest: leave room for four times as many trials.
-        let max_time = self.spread.map_or(MAX_TIME, |spread| MAX_TIME + 4 * spread);
-        Config { gap, warmup_trials: self.warmup, ..self.terms.config(max_time) }
+        // Most verdicts need more than the fewest trials, so allow four times as long.
+        let max_time = self.config.max_time + 4 * self.spread.unwrap_or_default();
+        Config { gap, max_time: self.max_time.unwrap_or(max_time), ..self.config.clone() }
     }
 }
 
@@ -122,7 +105,7 @@ fn says(line: &str, predicate: &str, at_least: f64) -> String {
 mod tests {
     use super::*;
 
-    /// 100 times the double 0.29 is 28.999999999999996.
+    /// The share 0.29 must be shown as 29 %, although 100 times the double 0.29 is 28.999999999999996.
     #[test]
     fn the_share_is_said_as_it_was_given() {
         assert_eq!(says("true", "exit == 0", 0.29), "true: exit == 0 in at least 29 % of the trials");

@@ -1,4 +1,5 @@
-//! What `ascertain history` takes where there are 2,000 runs: copies of one of `compare`, in a folder of their own.
+//! Measures how long `ascertain history` takes with 2,000 runs. They are copies of one run of `compare`, in a separate
+//! folder.
 //!
 //! `cargo build --release && cargo run --release -p ascertain-cli --example history_cost`
 
@@ -18,7 +19,8 @@ const ROUNDS: usize = 5;
 
 fn main() -> anyhow::Result<()> {
     let example = std::env::current_exe()?;
-    let program = example.parent().and_then(Path::parent).context("where is this program?")?.join("ascertain");
+    let program =
+        example.parent().and_then(Path::parent).context("could not find the folder of this program")?.join("ascertain");
     ensure!(program.is_file(), "there is no {}: build it first", program.display());
     let folder = tempfile::tempdir()?;
     let ascertain = |arguments: &[&str]| -> anyhow::Result<()> {
@@ -28,7 +30,7 @@ fn main() -> anyhow::Result<()> {
         Ok(())
     };
     ascertain(&["compare", "-q", "-r", "20", "true", "true"])?;
-    let measured = fs::read_dir(folder.path())?.next().context("the run left nothing")??.path();
+    let measured = fs::read_dir(folder.path())?.next().context("the run has left no folder")??.path();
     let now_ns = clock::unix_ns();
     for index in 1..RUNS {
         let copy = folder.path().join(evidence::new_run_id(now_ns + index * 1_000_000_000, index));

@@ -1,4 +1,4 @@
-//! Loops for a fixed number of iterations: a program whose work is known.
+//! Loops as often as its argument says: a program with a known amount of work.
 #![allow(clippy::print_stderr)]
 
 use std::process::ExitCode;
@@ -10,7 +10,8 @@ fn main() -> ExitCode {
     };
     let mut state = 1_u64;
     for _ in 0..iterations {
-        // A multiplication and an addition that wait for the ones before: a fixed number of cycles.
+        // A multiplication and an addition that depend on the previous iteration, so that each iteration takes a fixed
+        // number of cycles.
         state = std::hint::black_box(state).wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
     }
     ExitCode::from(u8::from(std::hint::black_box(state) == 0))

@@ -1,13 +1,13 @@
-//! Exit codes, as documented in docs/guide.md and in `--help`.
+//! Exit codes, as documented in the guide and in `--help`.
 
 use ascertain::{Ending, GatedVerdict};
 
 use crate::options::Word;
 
-/// Wrong usage, or a file that can't be read or written: nothing came of it.
+/// Exit code for wrong usage, or for a file that can't be read or written. The command then has no result.
 pub const USAGE: u8 = 2;
 
-/// What the process ends with.
+/// Returns the exit code for a run that ended in this way.
 pub fn code(ending: Ending) -> u8 {
     match ending {
         Ending::Done => 0,
@@ -19,32 +19,32 @@ pub fn code(ending: Ending) -> u8 {
     }
 }
 
-/// Every code, and what it means.
+/// Returns every exit code with its meaning, in ascending order of the codes.
 pub fn meanings() -> [(u8, &'static str); 7] {
     [
         (code(Ending::Done), "done"),
         (code(Ending::GateFailed), "a gate failed"),
-        (USAGE, "usage, or a file that can't be read or written"),
-        (code(Ending::Undecided), "undecided where a gate needed it"),
-        (code(Ending::Nothing), "nothing to run here"),
-        (code(Ending::TargetFailed), "a target failed or gave a wrong answer"),
+        (USAGE, "wrong usage, or a file that can't be read or written"),
+        (code(Ending::Undecided), "a gate is undecided"),
+        (code(Ending::Nothing), "nothing was selected, or this machine can run nothing of it"),
+        (code(Ending::TargetFailed), "a measured command, server or store failed or gave a wrong answer"),
         (code(Ending::Interrupted), "interrupted"),
     ]
 }
 
-/// The codes for `--help`.
+/// Returns the text about exit codes for `--help`.
 pub fn help() -> String {
     format!("Exit codes: {}.", meanings().map(|(code, meaning)| format!("{code} {meaning}")).join("; "))
 }
 
-/// Which verdicts fail a gate.
+/// The words that `--fail-on` accepts, each with its help text and value.
 pub const FAIL_ON: &[Word<Option<GatedVerdict>>] = &[
     (&["refuted"], "The claim is refuted: exit code 1", Some(GatedVerdict::Refuted)),
     (&["undecided"], "The claim is undecided: exit code 3", Some(GatedVerdict::Undecided)),
     (&["nothing"], "No verdict fails the gate", None),
 ];
 
-/// Those that fail.
+/// Returns the verdicts that make the command fail: all given words except `nothing`.
 pub fn fail_on(words: &[Option<GatedVerdict>]) -> Vec<GatedVerdict> {
     words.iter().copied().flatten().collect()
 }

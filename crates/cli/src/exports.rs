@@ -1,84 +1,87 @@
-//! Options for results in files of other tools, made of the list of their kinds.
+//! Options that write results to files for other tools. There is one option for each format in [`FORMATS`].
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use anyhow::bail;
+use ascertain_engine::plan::Plan;
 use ascertain_report::export;
-use ascertain_report::exports::{ExportFormat, FORMATS, Files, Purpose};
+use ascertain_report::exports::{ExportFormat, FORMATS, Files};
 use ascertain_report::plot::{Plot, svg};
 use clap::error::Error;
 use clap::{Arg, ArgMatches, Command, FromArgMatches, ValueEnum, value_parser};
 
-use crate::options::{Display, Format};
+use ascertain_report::options::{Format, RenderOptions};
 
-/// Results for other tools.
+/// Options that export results to other tools.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Exports {
     #[command(flatten)]
     files: Wanted,
-    /// Print a line for each claim that failed or is undecided, which becomes an annotation there: at most ten
-    /// of each, on standard error
+    /// Service to print annotations for, on standard error: one for each claim that failed or is undecided, at most ten
+    /// of each
     #[arg(long, value_enum, value_name = "WHERE", help_heading = HEADING)]
     pub annotate: Option<Annotate>,
 }
 
-/// Who makes annotations of lines of output.
+/// A service that turns certain lines of output into annotations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Annotate {
-    /// GitHub Actions.
+    /// Workflow commands of GitHub Actions
     Github,
 }
 
 const HEADING: &str = "Exports, written as results arrive";
 
 impl Exports {
-    /// Opens the files that are asked for.
+    /// Opens the requested files, before anything is measured.
     ///
     /// # Errors
-    /// When one can't be written, or standard output has something else: said before anything is measured.
-    pub fn open(&self, purpose: Purpose, display: &Display) -> anyhow::Result<Files> {
+    /// If a file can't be written, or if an export needs standard output but something else is already printed there.
+    pub fn open(&self, options: &RenderOptions) -> anyhow::Result<Files> {
         let wanted = self.files.0.iter().map(|(kind, path)| (*kind, path.as_path()));
-        let is_free = display.format == Format::Table && display.quiet;
+        let is_free = options.format == Format::Table && options.quiet;
         if let Some((kind, _)) = wanted.clone().find(|(_, path)| *path == Path::new(STDOUT)).filter(|_| !is_free) {
-            let way_out = match display.format {
-                Format::Table => "the table: leave that out with -q, or name a file",
-                _ => "what --format asks for: name a file",
+            let way_out = match options.format {
+                Format::Table => "the table; leave out the table with -q, or name a file",
+                _ => "the output of --format; name a file",
             };
             bail!("--{} can't share standard output with {way_out}", kind.option);
         }
-        Ok(Files::open(wanted, purpose)?)
+        Ok(Files::open(wanted, options.layout)?)
     }
 }
 
-/// With the places of claims as GitHub finds them: from the repository's root, wherever in it the job runs.
-pub fn in_repository(mut purpose: Purpose) -> Purpose {
+/// Returns the plan with the positions of its claims relative to the root of the repository. GitHub requires this, and
+/// the job may run in any folder of the repository.
+pub fn in_repository(mut plan: Plan) -> Plan {
     let root = env::var_os("GITHUB_WORKSPACE").and_then(|root| fs::canonicalize(root).ok());
-    for place in purpose.places.values_mut() {
+    for place in plan.claims.iter_mut().filter_map(|claim| claim.place.as_mut()) {
         let file = fs::canonicalize(&place.file).ok();
         let inside = file.as_deref().zip(root.as_deref()).and_then(|(file, root)| file.strip_prefix(root).ok());
         if let Some(inside) = inside {
             place.file = inside.into();
         }
     }
-    purpose
+    plan
 }
 
 const STDOUT: &str = "/dev/stdout";
 
-/// The file that is meant: `-` is standard output.
+/// Returns the file to which an option's value refers; `-` refers to standard output.
 pub fn named(file: &Path) -> PathBuf {
     if file == Path::new("-") { STDOUT.into() } else { file.into() }
 }
 
-/// Writes a plot as an SVG where that is wanted. Whether something else may go to standard output then.
+/// Writes a plot as an SVG to `file`; does nothing if it is `None`. Returns `false` if the SVG went to standard output,
+/// so that nothing else may be printed there.
 pub fn write_svg(file: Option<&Path>, plot: impl FnOnce() -> Plot) -> anyhow::Result<bool> {
     let Some(file) = file else { return Ok(true) };
     export::write(&named(file), &svg::standalone(&plot()))?;
     Ok(file != Path::new("-"))
 }
 
-/// The files that are asked for, each with its kind.
+/// The requested exports: each with its format and the file to write.
 #[derive(Clone, Debug)]
 struct Wanted(Vec<(&'static ExportFormat, PathBuf)>);
 

@@ -1,30 +1,65 @@
-//! The `ascertain` command: puts performance claims on trial.
+//! The `ascertain` command, which tests performance claims.
 
 mod cmd;
+mod errors;
 mod exit;
 mod exports;
+mod help;
+mod measure;
 mod options;
 mod output;
-mod session;
+#[cfg(test)]
+mod reference;
 mod suggestions;
+mod transfer;
+#[cfg(test)]
+#[path = "../tests/all/typed.rs"]
+mod typed;
 
 use std::process::ExitCode;
 
 use ascertain::Ending;
 use ascertain_sys::{interrupt, threads};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-/// Puts performance claims on trial: randomised, paired trials that stop as soon as the evidence
-/// suffices, and are wrong at most a stated fraction of the time.
+/// Test performance claims with randomised, paired trials
+///
+/// A run stops as soon as the evidence suffices. The chance of a wrong verdict is at most the error that you state.
 #[derive(Parser)]
 #[command(name = "ascertain", version, propagate_version = true, max_term_width = 100, after_help = exit::help())]
 struct Cli {
     #[command(subcommand)]
-    command: cmd::Command,
+    command: Command,
 }
 
-/// Size of the stack that the commands need. `ulimit -s` can make the main thread's stack smaller.
+/// The subcommands, in the order of [`help::GROUPS`].
+#[derive(Subcommand)]
+enum Command {
+    Compare(cmd::compare::Args),
+    Slo(cmd::slo::Args),
+    Check(cmd::check::Args),
+    Run(cmd::run::Args),
+    Judge(cmd::judge::Args),
+    Permute(cmd::permute::Args),
+    Power(cmd::power::Args),
+    Continue(cmd::continue_run::Args),
+    Report(cmd::report::Args),
+    History(cmd::history::Args),
+    Clean(cmd::clean::Args),
+    CalibrateHere(cmd::calibrate_here::Args),
+    List(cmd::list::Args),
+    Explain(cmd::explain::Args),
+    Put(cmd::put::Args),
+    Get(cmd::get::Args),
+    Listen(cmd::listen::Args),
+    Barrierd(cmd::barrierd::Args),
+    Completions(cmd::completions::Args),
+    Man(cmd::man::Args),
+}
+
+/// Stack size of the thread that executes the command, in bytes. The main thread's stack may be smaller, because
+/// `ulimit -s` sets its size.
 const STACK_BYTES: usize = 4 << 20;
 
 fn main() -> ExitCode {
@@ -38,21 +73,45 @@ fn execute() -> ExitCode {
     if let Err(error) = interrupt::let_large_writes_fail() {
         output::note(&format!("warning: {error}"));
     }
-    let command = match Cli::try_parse() {
-        Ok(cli) => cli.command,
+    let arguments = help::grouped(Cli::command()).try_get_matches();
+    let cli = match arguments.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
         Err(error) => return wrong_usage(error),
     };
-    match command.execute::<Cli>() {
+    let ending = match &cli.command {
+        Command::Compare(args) => cmd::compare::execute(args),
+        Command::Slo(args) => cmd::slo::execute(args),
+        Command::Check(args) => cmd::check::execute(args),
+        Command::Run(args) => cmd::run::execute(args),
+        Command::Judge(args) => cmd::judge::execute(args),
+        Command::Permute(args) => cmd::permute::execute(args),
+        Command::Power(args) => cmd::power::execute(args),
+        Command::Continue(args) => cmd::continue_run::execute(args),
+        Command::Report(args) => cmd::report::execute(args),
+        Command::History(args) => cmd::history::execute(args),
+        Command::Clean(args) => cmd::clean::execute(args),
+        Command::CalibrateHere(args) => cmd::calibrate_here::execute(args),
+        Command::List(args) => cmd::list::execute(args),
+        Command::Explain(args) => cmd::explain::execute(args),
+        Command::Put(args) => cmd::put::execute(args),
+        Command::Get(args) => cmd::get::execute(args),
+        Command::Listen(args) => cmd::listen::execute(args),
+        Command::Barrierd(args) => cmd::barrierd::execute(args),
+        Command::Completions(args) => cmd::completions::execute(args, Cli::command()),
+        Command::Man(args) => cmd::man::execute(args, Cli::command()),
+    };
+    match ending {
         Ok(ending) => exit::code(ending).into(),
         Err(error) => {
-            output::note(&format!("error: {error:#}"));
-            // What was interrupted stays so, whatever failed while it ended.
+            output::note(&format!("error: {:#}", errors::with_option(error)));
+            // Let the exit code show the interruption, even if an error occurred afterwards.
             if interrupt::requested() { exit::code(Ending::Interrupted).into() } else { exit::USAGE.into() }
         }
     }
 }
 
-/// What was typed is part of the message, and must not steer a terminal either. Help has its colours.
+/// Prints a usage error. Escapes control characters, because the message contains the user's input. Help and version
+/// are printed by clap, which adds colours.
 fn wrong_usage(error: clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
@@ -65,7 +124,7 @@ fn wrong_usage(error: clap::Error) -> ExitCode {
     }
 }
 
-/// Adds suggestions for names that other tools have, and for commands in a place where they are not expected.
+/// Adds suggestions to a usage error: for names that other tools use, and for command lines without `compare` or `--`.
 fn with_suggestions(mut error: clap::Error) -> clap::Error {
     let text = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
     let (argument, subcommand, usage) =
@@ -77,7 +136,7 @@ fn with_suggestions(mut error: clap::Error) -> clap::Error {
     let tips = match error.kind() {
         ErrorKind::UnknownArgument if argument.starts_with('-') => suggestions::for_name(&argument, command),
         ErrorKind::UnknownArgument if usage.contains(" -- ") => vec!["put `--` before the command".into()],
-        // Commands as hyperfine takes them, behind no subcommand.
+        // A command without a subcommand before it, as hyperfine accepts it.
         ErrorKind::InvalidSubcommand if is_root && subcommand.contains(' ') => {
             vec!["`ascertain compare` compares commands".into()]
         }
@@ -85,7 +144,8 @@ fn with_suggestions(mut error: clap::Error) -> clap::Error {
         _ => Vec::new(),
     };
     if !tips.is_empty() {
-        // Names that look alike are not what the user means, and the usage shows the option that looks most alike.
+        // Remove clap's own suggestions, because they are only similar in spelling. Clap's usage line may show a
+        // suggested option, so remove this line too.
         error.remove(ContextKind::SuggestedSubcommand);
         if error.remove(ContextKind::SuggestedArg).is_some() {
             error.remove(ContextKind::Usage);
@@ -102,7 +162,7 @@ mod tests {
 
     use super::*;
 
-    /// All commands below this one, with their names: `history prune`.
+    /// Returns all subcommands below this command, with their full names, such as `history prune`.
     fn below(command: &Command, name: &str) -> Vec<(String, Command)> {
         let mut all = Vec::new();
         for command in command.get_subcommands() {
@@ -126,7 +186,7 @@ mod tests {
             // Many terminals are 80 columns wide.
             assert_eq!(lines.lines().find(|line| line.len() > 80), None, "{name}");
             for example in examples {
-                // Without the parts that a shell would act on.
+                // Removes the parts that only a shell understands.
                 let line = example.trim().trim_start_matches("sudo ").replace('~', "/home/user");
                 let line = line.split(" | ").flat_map(|part| part.split(" >")).next().unwrap();
                 assert!(line.starts_with(&name), "{name}: {example}");
@@ -136,6 +196,53 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Placeholders in the commands of the documents, and the words that replace them.
+    const PLACEHOLDERS: [(&str, &str); 6] = [
+        ("COMMAND", "compare"),
+        ("S/N", "1/2"),
+        ("ALPHA", "98%"),
+        ("EPS", "0.001"),
+        (" --true P", " --true 99%"),
+        ("--max-trials N", "--max-trials 9"),
+    ];
+
+    /// The commands of README and the book parse. Reference pages are generated from this parser.
+    #[test]
+    fn each_command_in_the_documents_parses() {
+        let typed = crate::typed::commands(&["docs", "docs/experiments"]);
+        assert!(typed.len() > 100, "{}", typed.len());
+        for one in typed {
+            let line = PLACEHOLDERS.iter().fold(one.line.clone(), |line, (word, value)| line.replace(word, value));
+            for part in line.split(" | ").flat_map(|part| part.split(" && ")) {
+                // Without assignments, `sudo`, redirections, and characters that a shell would act on.
+                let part = format!(" {}", part.split(" >").next().unwrap());
+                let Some((_, arguments)) = part.split_once(" ascertain ") else { continue };
+                let arguments = arguments.replace(['~', '*', '$'], "x");
+                let words = split(&format!("ascertain {arguments}")).unwrap_or_else(|error| panic!("{one:?}: {error}"));
+                let Err(error) = Cli::try_parse_from(&words) else { continue };
+                // A sentence may name a command without its arguments.
+                let is_fine = match error.kind() {
+                    ErrorKind::DisplayHelp => true,
+                    ErrorKind::MissingRequiredArgument => !one.is_block && !arguments.contains('-'),
+                    _ => false,
+                };
+                assert!(is_fine, "{}: `{}`: {error}", one.document, one.line);
+            }
+        }
+    }
+
+    #[test]
+    fn each_subcommand_is_in_a_group_of_the_help() {
+        let names = |cli: &Command| -> Vec<String> { cli.get_subcommands().map(|one| one.get_name().into()).collect() };
+        let grouped: Vec<&str> = help::GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        assert_eq!(grouped, names(&Cli::command()), "the groups of help.rs have the order of `Command`");
+        let help = help::grouped(Cli::command()).render_help().to_string();
+        assert!(help.contains("\nRuns:\n  continue        Continue a run from its evidence\n  report "), "{help}");
+        // Many terminals are 80 columns wide, and clap does not wrap the groups.
+        let (groups, _) = help.split_once("\nOptions:").unwrap();
+        assert_eq!(groups.lines().find(|line| line.starts_with("  ") && line.len() > 80), None);
     }
 
     #[test]
@@ -151,12 +258,12 @@ mod tests {
         let mut found = 0;
         for subcommand in command.get_subcommands() {
             let help = subcommand.get_arguments().find(|arg| arg.get_id() == "max_time").and_then(|arg| arg.get_help());
-            let Some(help) = help.map(ToString::to_string).filter(|help| help.contains("Start no new trial")) else {
+            let Some(help) = help.map(ToString::to_string).filter(|help| help.contains("no new trial starts")) else {
                 continue;
             };
             found += 1;
             let (_, own) = defaults.iter().find(|(name, _)| *name == subcommand.get_name()).unwrap();
-            assert_eq!(help, format!("Start no new trial after this time: `30s`, `2min` [default: {own}]"));
+            assert_eq!(help, format!("Time after which no new trial starts, such as `30s` or `2min` [default: {own}]"));
         }
         assert_eq!(found, defaults.len());
     }

@@ -1,149 +1,102 @@
-//! Names that other tools have for options and subcommands, and how to write the same here.
+//! Names of options and subcommands in other tools, and what to use in this tool instead.
 
 use clap::Command;
 
-/// The equivalent of subcommands and options of other tools.
-struct Suggestion {
-    /// Subcommands, and options with their dashes.
-    names: &'static [&'static str],
-    /// A command line, or an option that every command that measures has.
-    instead: &'static str,
-    /// The effect of `instead`, in the third person.
-    effect: &'static str,
+/// Pairs of lines. The first line suggests an option or a command line of this tool, in the third person. The second
+/// line is indented, and lists the options and subcommands of other tools for which this is suggested. If a suggestion
+/// begins with an option, every measuring command has this option.
+const SUGGESTIONS: &str = "\
+`cargo bench` runs benches of your own functions; docs/functions.md has an example
+    bench benches benchmark --bench
+`ascertain compare COMMAND COMMAND` compares commands
+    benchmark diff hyperfine measure time
+`ascertain compare --counters COMMAND COMMAND` counts instructions, cache misses and page faults
+    perf stat --event --events --perf
+`ascertain check claims.toml` judges the claims of a file
+    test validate verify
+`ascertain continue` resumes the latest run
+    resume
+`ascertain report` makes an HTML page of the latest run
+    html open show view --export-html --html --html-report --open --report
+`ascertain history` lists the latest runs
+    log runs --history
+`ascertain history prune --keep 50` deletes all runs but the latest 50
+    prune --delete --prune
+`ascertain history compare RUN1 RUN2` shows two runs side by side
+    diff --baseline --compare --load-baseline
+`ascertain compare --reference COMMAND COMMAND` compares a command with a reference
+    --against --baseline
+`cargo bench --bench BENCH -- --baseline NAME` shows a bench of your own functions beside a saved run
+    --baseline --load-baseline
+`cargo bench --bench BENCH -- --save-baseline NAME` saves the run of a bench of your own functions
+    --save-baseline
+`--label v1.2` gives the run a label, by which `report`, `continue` and `history` find it
+    --name --save-baseline --tag --title
+`ascertain compare --command-name NAME --command-name NAME COMMAND COMMAND` names the commands
+    --name --names
+`--format json` prints the results as JSON
+    --json
+`--format csv` prints the results as CSV
+    --csv
+`--format markdown` prints Markdown tables
+    --markdown --md
+`--export-junit FILE` writes JUnit XML
+    --junit --junit-xml --junitxml
+`--evidence DIR` keeps the run in this folder
+    --out-dir --output-dir --output-directory
+`--error 0.05` sets the chance of a wrong verdict
+    --alpha --confidence --confidence-level --significance-level
+`--max-time 2min` sets how long the run may take
+    --benchtime --duration --max-duration --measurement-time
+`--max-trials 100` limits the number of trials
+    --count --iterations --repeat --sample-count --sample-size --samples
+`ascertain compare --runs 100 COMMAND COMMAND` takes exactly 100 trials
+    --count --iterations --repeat --sample-count --sample-size --samples
+`ascertain compare --warmup 5 COMMAND COMMAND` starts with five trials that do not count
+    --warm-up --warm-up-time --warmup-runs --warmup-time
+`ascertain compare --margin 3% COMMAND COMMAND` sets the smallest difference that matters
+    --max-regression --noise-threshold --threshold --tolerance
+`ascertain compare --fail-if slower --margin 3% COMMAND COMMAND` exits with 1 if the second command is slower
+    --benchmark-compare-fail --fail-on-alert --fail-on-regression --fail-threshold
+`ascertain compare --time-limit 10s COMMAND COMMAND` stops a command that takes longer
+    --timeout
+`ascertain slo --at-least 99% --within 50ms -- COMMAND` checks a percentile
+    --latency --percentile --quantile
+`--explain` prints the reasons below the answers
+    --verbose
+`ascertain calibrate-here` measures the noise of this machine
+    calibrate doctor noise
+`ascertain explain sum` explains an experiment or a claim
+    describe info
+`ascertain put FILE s3://BUCKET/NAME` uploads files
+    copy cp push upload
+`ascertain get s3://BUCKET/NAME FILE` downloads files
+    copy cp download fetch pull
+`ascertain completions bash` prints completions for a shell
+    completion --completion --completions --generate-completions
+";
+
+/// Returns each suggestion with the names of other tools for which it is made.
+fn suggestions() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SUGGESTIONS.lines().zip(SUGGESTIONS.lines().skip(1)).step_by(2)
 }
 
-const fn suggest(names: &'static [&'static str], instead: &'static str, effect: &'static str) -> Suggestion {
-    Suggestion { names, instead, effect }
+/// Returns the option or command line of this tool that a suggestion names.
+fn instead(suggestion: &str) -> &str {
+    suggestion.split('`').nth(1).unwrap_or_default()
 }
 
-const SUGGESTIONS: &[Suggestion] = &[
-    suggest(
-        &["bench", "benches", "benchmark", "--bench"],
-        "cargo bench",
-        "runs benches of your own functions; docs/guide.md has an example",
-    ),
-    suggest(
-        &["benchmark", "diff", "hyperfine", "measure", "time"],
-        "ascertain compare COMMAND COMMAND",
-        "compares commands",
-    ),
-    suggest(
-        &["perf", "stat", "--event", "--events", "--perf"],
-        "ascertain compare --counters COMMAND COMMAND",
-        "counts instructions, cache misses and page faults",
-    ),
-    suggest(&["test", "validate", "verify"], "ascertain check claims.toml", "judges the claims of a file"),
-    suggest(&["resume"], "ascertain continue", "resumes the latest run"),
-    suggest(
-        &["html", "open", "show", "view", "--export-html", "--html", "--html-report", "--open", "--report"],
-        "ascertain report",
-        "makes an HTML page of the latest run",
-    ),
-    suggest(&["log", "runs", "--history"], "ascertain history", "lists the latest runs"),
-    suggest(
-        &["prune", "--delete", "--prune"],
-        "ascertain history prune --keep 50",
-        "deletes all runs but the latest 50",
-    ),
-    suggest(
-        &["diff", "--baseline", "--compare", "--load-baseline"],
-        "ascertain history compare RUN1 RUN2",
-        "shows two runs side by side",
-    ),
-    suggest(
-        &["--against", "--baseline"],
-        "ascertain compare --reference COMMAND COMMAND",
-        "compares a command with a reference",
-    ),
-    suggest(
-        &["--baseline", "--load-baseline"],
-        "cargo bench --bench BENCH -- --baseline NAME",
-        "shows a bench of your own functions beside a saved run",
-    ),
-    suggest(
-        &["--save-baseline"],
-        "cargo bench --bench BENCH -- --save-baseline NAME",
-        "saves the run of a bench of your own functions",
-    ),
-    suggest(
-        &["--name", "--save-baseline", "--tag", "--title"],
-        "--label v1.2",
-        "gives the run a label, by which `report`, `continue` and `history` find it",
-    ),
-    suggest(
-        &["--name", "--names"],
-        "ascertain compare --command-name NAME --command-name NAME COMMAND COMMAND",
-        "names the commands",
-    ),
-    suggest(&["--json"], "--format json", "prints the results as JSON"),
-    suggest(&["--csv"], "--format csv", "prints the results as CSV"),
-    suggest(&["--markdown", "--md"], "--format markdown", "prints Markdown tables"),
-    suggest(&["--junit", "--junit-xml", "--junitxml"], "--export-junit FILE", "writes JUnit XML"),
-    suggest(&["--out-dir", "--output-dir", "--output-directory"], "--evidence DIR", "keeps the run in this folder"),
-    suggest(
-        &["--alpha", "--confidence", "--confidence-level", "--significance-level"],
-        "--error 0.05",
-        "sets the chance of a wrong verdict",
-    ),
-    suggest(
-        &["--benchtime", "--duration", "--max-duration", "--measurement-time"],
-        "--max-time 2min",
-        "sets how long the run may take",
-    ),
-    suggest(
-        &["--count", "--iterations", "--repeat", "--sample-count", "--sample-size", "--samples"],
-        "--max-trials 100",
-        "limits the number of trials",
-    ),
-    suggest(
-        &["--count", "--iterations", "--repeat", "--sample-count", "--sample-size", "--samples"],
-        "ascertain compare --runs 100 COMMAND COMMAND",
-        "takes exactly 100 trials",
-    ),
-    suggest(
-        &["--warm-up", "--warm-up-time", "--warmup-runs", "--warmup-time"],
-        "ascertain compare --warmup 5 COMMAND COMMAND",
-        "starts with five trials that do not count",
-    ),
-    suggest(
-        &["--max-regression", "--noise-threshold", "--threshold", "--tolerance"],
-        "ascertain compare --margin 3% COMMAND COMMAND",
-        "sets the smallest difference that matters",
-    ),
-    suggest(
-        &["--benchmark-compare-fail", "--fail-on-alert", "--fail-on-regression", "--fail-threshold"],
-        "ascertain compare --fail-if slower --margin 3% COMMAND COMMAND",
-        "exits with 1 if the second command is slower",
-    ),
-    suggest(&["--timeout"], "ascertain compare --time-limit 10s COMMAND COMMAND", "stops a command that takes longer"),
-    suggest(
-        &["--latency", "--percentile", "--quantile"],
-        "ascertain slo --at-least 99% --within 50ms -- COMMAND",
-        "checks a percentile",
-    ),
-    suggest(&["--verbose"], "--explain", "prints the reasons below the answers"),
-    suggest(&["calibrate", "doctor", "noise"], "ascertain calibrate-here", "measures the noise of this machine"),
-    suggest(&["describe", "info"], "ascertain explain sum", "explains an experiment or a claim"),
-    suggest(&["copy", "cp", "push", "upload"], "ascertain put FILE s3://BUCKET/NAME", "uploads files"),
-    suggest(&["copy", "cp", "download", "fetch", "pull"], "ascertain get s3://BUCKET/NAME FILE", "downloads files"),
-    suggest(
-        &["completion", "--completion", "--completions", "--generate-completions"],
-        "ascertain completions bash",
-        "prints completions for a shell",
-    ),
-];
-
-/// Suggestions for a name that a command does not have: an option with its dashes, or a subcommand. Options are
-/// suggested only if the command has them.
+/// Returns the suggestions for an option (with its dashes) or subcommand that does not exist. Suggests an option only
+/// if `command` has it.
 pub fn for_name(name: &str, command: &Command) -> Vec<String> {
     let name = name.split('=').next().unwrap_or(name);
     let has_option = |line: &str| {
         let option = line.strip_prefix("--").and_then(|option| option.split(' ').next());
         option.is_none_or(|option| command.get_arguments().any(|argument| argument.get_long() == Some(option)))
     };
-    let found = SUGGESTIONS.iter().filter(|suggestion| suggestion.names.contains(&name));
-    let found = found.filter(|suggestion| has_option(suggestion.instead));
-    found.map(|Suggestion { instead, effect, .. }| format!("`{instead}` {effect}")).collect()
+    let is_for_it = |names: &str| names.split_whitespace().any(|other| other == name);
+    let found = suggestions().filter(|(suggestion, names)| is_for_it(names) && has_option(instead(suggestion)));
+    found.map(|(suggestion, _)| suggestion.to_string()).collect()
 }
 
 #[cfg(test)]
@@ -159,7 +112,8 @@ mod tests {
         Cli::try_parse_from(split(line).unwrap())
     }
 
-    /// The shortest command lines of the commands that measure, without their commands.
+    /// The shortest command line of each command that measures, in two texts. The tested option is inserted between
+    /// them.
     const MEASURING: [[&str; 2]; 4] = [
         ["ascertain compare", "true true"],
         ["ascertain slo --at-least 50%", "-- true"],
@@ -167,18 +121,19 @@ mod tests {
         ["ascertain run", "sum"],
     ];
 
-    /// The options of a user's own bench, which the crate `ascertain` reads.
+    /// The source file that reads the options of a user's own bench.
     const BENCH_OPTIONS: &str = include_str!("../../ascertain/src/bench/options.rs");
 
     #[test]
     fn every_suggestion_is_a_command_line_that_parses() {
-        for Suggestion { instead, .. } in SUGGESTIONS {
+        for (suggestion, _) in suggestions() {
+            let instead = instead(suggestion);
             if let Some((cargo, options)) = instead.split_once(" -- ").filter(|_| instead.starts_with("cargo")) {
                 assert_eq!(cargo, "cargo bench --bench BENCH");
                 assert!(BENCH_OPTIONS.contains(&format!("      {options}")), "{instead}");
                 continue;
             }
-            let lines = match *instead {
+            let lines = match instead {
                 option if option.starts_with("--") => {
                     MEASURING.map(|[before, behind]| format!("{before} {option} {behind}")).to_vec()
                 }
@@ -197,7 +152,7 @@ mod tests {
     fn every_name_is_unknown_and_gets_its_suggestions() {
         let cli = Cli::command();
         let [compare, list] = ["compare", "list"].map(|name| cli.find_subcommand(name).unwrap());
-        for name in SUGGESTIONS.iter().flat_map(|suggestion| suggestion.names) {
+        for name in suggestions().flat_map(|(_, names)| names.split_whitespace()) {
             let line = match name.starts_with("--") {
                 true => format!("ascertain compare true true {name}"),
                 false => format!("ascertain {name}"),

@@ -1,5 +1,5 @@
-//! What keeping evidence costs: nanoseconds to record a row, seconds to end a run of a million with a claim
-//! about them, and seconds and memory to read it again, from either file.
+//! Measures the cost of evidence: the time to record a row, and to end a run with a million rows and a claim. Also
+//! measures the time and memory for reading the run again from either file.
 //!
 //! `cargo run --release --example evidence_cost [RUNS]`; the run is kept below RUNS if one is given.
 
@@ -27,7 +27,7 @@ const VARIANTS: [&str; 2] = ["naive", "kahan-avx512"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<_> = env::args_os().skip(1).collect();
-    // Each reading has a process of its own, whose memory is that of reading alone.
+    // Each reading runs in a separate process, so that only the memory for reading is measured.
     if let [read, run] = arguments.as_slice()
         && read == "--read"
     {
@@ -91,7 +91,7 @@ fn read(run: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Linux says how much memory the process has had at most.
+/// Returns the peak memory of the process, which Linux reports.
 fn memory(rows: u64) -> Option<String> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -117,16 +117,16 @@ fn header(run_id: &str, machine: &Machine) -> Header {
         started: evidence::rfc3339(clock::unix_ns()),
         ascertain_version: env!("CARGO_PKG_VERSION").into(),
         command_line: env::args().collect(),
-        request: Default::default(),
+        render: Default::default(),
         label: None,
         revision: None,
         machine: machine.clone(),
         experiments: vec![spec()],
         plan: Plan {
-            claims: vec![Claim::order("sum", &arm(VARIANTS[1]), &arm(VARIANTS[0]))],
+            claims: vec![Claim::order("sum", &Metric::time("time", ""), &arm(VARIANTS[1]), &arm(VARIANTS[0]))],
             tables: vec![],
-            commands: vec![],
             config: Config { exact_trials: Some(TRIALS), ..Config::default() },
+            ..Plan::default()
         },
         unavailable: vec![],
         outcome: None,

@@ -1,5 +1,5 @@
-//! The loop's own time between in-process observations: from the end of one measurement to the start of
-//! the next, as seen from inside of them. `cargo xtask bench loop` runs it.
+//! Measures the loop's own time between in-process observations: from the end of one measurement to the start of the
+//! next, as measured inside of them. `cargo xtask bench loop` runs it.
 #![allow(clippy::print_stdout)]
 
 use std::cell::RefCell;
@@ -14,7 +14,7 @@ use ascertain_engine::run::{Recording, Silent, run};
 use ascertain_sys::clock;
 
 thread_local! {
-    /// Gaps between measurements in nanoseconds, and when the last one ended.
+    /// Gaps between measurements in nanoseconds, and the time at which the last measurement ended.
     static GAPS: RefCell<(Vec<u64>, u64)> = RefCell::new((Vec::with_capacity(1 << 22), 0));
 }
 
@@ -33,7 +33,7 @@ impl Session for Gaps {
                 gaps.push(start_ns - *ended_ns);
             }
         });
-        // A value that never decides anything: as many ties, wins and losses as one could wish.
+        // A value that never leads to a decision, because there are as many ties, wins and losses.
         out.push(0, 100.0 + (start_ns % 3) as f64);
         GAPS.with_borrow_mut(|(_, ended_ns)| *ended_ns = clock::now_ns());
         Ok(())
@@ -60,11 +60,11 @@ fn main() {
     });
     let arm = |variant: &str| Arm { variant: variant.into(), point: Point::default() };
     let plan = Plan {
-        claims: vec![Claim::order("nothing", &arm("b"), &arm("a"))],
+        claims: vec![Claim::order("nothing", &Metric::time("time", ""), &arm("b"), &arm("a"))],
         tables: Vec::new(),
-        commands: Vec::new(),
-        // An error that no amount of chance reaches.
+        // An error so small that chance never reaches it.
         config: Config { error: 1e-12, max_time: Duration::from_secs(2), ..Config::default() },
+        ..Plan::default()
     };
     let folder = std::env::temp_dir().join("ascertain-loop-cost");
     for (name, recording) in [
@@ -74,7 +74,7 @@ fn main() {
             Recording::New {
                 runs: folder.clone(),
                 command_line: Vec::new(),
-                request: Default::default(),
+                render: Default::default(),
                 label: None,
                 revision: None,
                 known: None,

@@ -1,28 +1,30 @@
-//! Timing functions in batches: one reading of the clock before many calls and one after.
+//! Times functions in batches: the clock is read once before many calls and once after them.
 
 use std::hint::black_box;
 
 use ascertain_sys::clock;
 
-/// A variant's inner loop: calls the function so many times and returns how long that took, in
-/// nanoseconds. The clock is read inside, so that a batch costs one indirect call.
+/// The inner loop of a variant. Calls the function the given number of times, and returns how long this took, in
+/// nanoseconds. The loop reads the clock itself, so each batch costs only one indirect call.
 pub type Timed<'a> = Box<dyn FnMut(u64) -> u64 + 'a>;
 
-/// A batch of the fastest variant lasts at least this long …
+/// Minimum duration of a batch of the fastest variant, in nanoseconds, so that reading the clock costs little.
 const LEAST_NS: u64 = 20_000;
-/// … and this many steps of the clock, which makes the clock's error 0.1 %.
+/// Minimum duration of a batch of calls, in steps of the clock. An error of one step is then at most 0.1 % of the
+/// duration.
 const LEAST_STEPS: f64 = 1_000.0;
-/// A batch of the slowest variant, with its set-up, lasts at most this long.
+/// Maximum duration of a batch of calls of the slowest variant, including the set-up of its inputs, in nanoseconds.
 const MOST_NS: u64 = 250_000_000;
-/// Inputs that are held at once: memory has an end, and reading the clock once for so many calls
-/// still costs less than a tenth of a nanosecond a call.
+/// Maximum number of inputs of a function that are kept in memory at the same time. Larger numbers would gain nothing:
+/// reading the clock once per 1,024 calls adds less than a tenth of a nanosecond to each call.
 const MOST_INPUTS: u64 = 1_024;
-/// Large inputs mostly take long to make: no more are held than are made in that time.
+/// Maximum time for making the inputs of one round of calls, in nanoseconds. This also limits the memory that they
+/// take, because large inputs usually take long to make.
 const MAKING_NS: u64 = 10_000_000;
 
-/// Times calls of a function.
+/// Returns a closure that calls a function a given number of times, and returns the elapsed time in nanoseconds.
 ///
-/// What it returns goes through [`black_box`], and is dropped within the time.
+/// The function's return value goes through [`black_box`]. Dropping it is part of the measured time.
 ///
 /// ```
 /// let mut calls = 0;
@@ -36,7 +38,7 @@ pub fn timed<'a, T>(mut f: impl FnMut() -> T + 'a) -> Timed<'a> {
     Box::new(move |iterations| time_calls(&mut f, iterations))
 }
 
-/// See [`timed`].
+/// Calls a function `iterations` times, as in [`timed`], and returns the time in nanoseconds.
 pub(crate) fn time_calls<T>(f: &mut impl FnMut() -> T, iterations: u64) -> u64 {
     let start_ns = clock::now_ns();
     for _ in 0..iterations {
@@ -45,24 +47,26 @@ pub(crate) fn time_calls<T>(f: &mut impl FnMut() -> T, iterations: u64) -> u64 {
     clock::now_ns() - start_ns
 }
 
-/// Times calls of a function that needs a fresh input each time, and neither the making of inputs nor the dropping of
-/// what it returns.
+/// Times calls of a function that needs a fresh input each time. The time for making inputs and for dropping return
+/// values does not count.
 ///
-/// The inputs of a batch are made beforehand, at most 1,024 at once and no more than are made in 10 ms; a larger batch
-/// is timed in parts. An input that the function consumes is dropped within the time, unless it is returned.
+/// The inputs of a batch are made first: at most 1,024, and only as many as can be made in 10 ms. A larger batch is
+/// timed in several rounds. If the function consumes its input, dropping the input counts, unless the function returns
+/// it.
 pub(crate) fn time_calls_with_setup<I, T>(
     now_ns: &impl Fn() -> u64,
     setup: &mut impl FnMut() -> I,
     f: &mut impl FnMut(I) -> T,
     iterations: u64,
 ) -> u64 {
-    // Draining leaves the inputs' memory to be freed after the time, with the outputs.
+    // `drain` keeps the allocation of `inputs`, so it is freed outside the measured time, like the outputs.
     time_parts(now_ns, setup, iterations, |inputs, outputs: &mut Vec<T>| {
         outputs.extend(inputs.drain(..).map(|input| black_box(f(black_box(input)))));
     })
 }
 
-/// The same of a function that gets its input by reference: neither moving inputs nor dropping them is timed.
+/// Times calls of a function that gets a fresh input by reference. The time for moving or dropping inputs does not
+/// count.
 pub(crate) fn time_calls_with_setup_ref<I, T>(
     now_ns: &impl Fn() -> u64,
     setup: &mut impl FnMut() -> I,
@@ -97,13 +101,13 @@ fn time_parts<I, T>(
     elapsed_ns
 }
 
-/// How many calls make a batch: one number for all variants that are compared, because sizes that
-/// are found for each alone would make identical functions differ.
+/// Returns how many calls each batch makes. All compared variants get the same number, because with different batch
+/// sizes even identical functions would differ.
 ///
-/// Call it once, before the first trial. A batch of the fastest variant then lasts at least 20 µs
-/// and 1,000 steps of the clock. A variant that lasts that long by itself is called once a batch.
-/// Where that would make a batch of the slowest, set-up included, longer than 250 ms, the batch is
-/// made shorter: variants so far apart can be told apart by a coarser clock.
+/// Call this function once, before the first trial. A batch of the fastest variant then lasts at least 20 µs and 1,000
+/// steps of the clock. If a single call of a variant lasts that long, each batch has one call. Batches of the slowest
+/// variant, including the set-up, last at most 250 ms. To keep to this limit, the fastest variant's batches may become
+/// shorter than 20 µs. Speeds that differ so much can be distinguished even with a coarser clock.
 ///
 /// ```
 /// use ascertain_engine::batch::{Timed, iterations};
@@ -120,44 +124,38 @@ where
     iterations_by(&clock::now_ns, least_ns, batches)
 }
 
-/// Like [`iterations`], by the clock `now_ns`, for batches that last at least `least_ns`.
+/// Returns the number of calls per batch, as [`iterations`] does. `now_ns` reads the clock, `least_ns` is the minimum
+/// duration of a batch, and `batches` are the inner loops of the variants.
 fn iterations_by<'b, F>(now_ns: &impl Fn() -> u64, least_ns: u64, batches: impl IntoIterator<Item = &'b mut F>) -> u64
 where
     F: FnMut(u64) -> u64 + ?Sized + 'b,
 {
-    let (mut least, mut most) = (1, u64::MAX);
-    for batch in batches {
-        let size = size_of_one(now_ns, batch, least_ns);
-        least = least.max(size.least);
-        most = most.min(size.most);
-    }
+    let sizes = batches.into_iter().map(|batch| size_of_one(now_ns, batch, least_ns));
+    let (least, most) = sizes.fold((1, u64::MAX), |(least, most), size| (size.0.max(least), size.1.min(most)));
     least.min(most)
 }
 
-/// Which numbers of calls suit one variant.
-struct Size {
-    least: u64,
-    most: u64,
-}
-
-fn size_of_one<F: FnMut(u64) -> u64 + ?Sized>(now_ns: &impl Fn() -> u64, batch: &mut F, least_ns: u64) -> Size {
-    /// For a function that takes no time at all.
+/// Returns two numbers of calls for one variant. The first is the smallest with which a batch lasts at least
+/// `least_ns`. The second is the largest with which a batch does not exceed its maximum duration.
+fn size_of_one<F: FnMut(u64) -> u64 + ?Sized>(now_ns: &impl Fn() -> u64, batch: &mut F, least_ns: u64) -> (u64, u64) {
+    /// Maximum number of calls in a batch. The search for the number ends here if the function takes no measurable
+    /// time.
     const END: u64 = 1 << 32;
     let mut calls = 1_u64;
     loop {
         let (elapsed_ns, lasted_ns) = least_of_some(now_ns, batch, calls);
         if elapsed_ns >= least_ns || calls >= END {
             let one_ns = lasted_ns / calls;
-            return Size { least: calls, most: (MOST_NS.max(least_ns) / one_ns.max(1)).max(1) };
+            return (calls, (MOST_NS.max(least_ns) / one_ns.max(1)).max(1));
         }
-        // A fifth more than it seems to need. Short times are known badly: go on in small strides.
+        // Ask for 20 % more calls than seem necessary. Short times are inaccurate, so grow at most 16-fold per step.
         let wanted = 1.2 * calls as f64 * least_ns as f64 / elapsed_ns.max(1) as f64;
         calls = (wanted.ceil() as u64).clamp(calls + 1, calls * 16);
     }
 }
 
-/// The least of a few batches, since interruptions only ever add: the time within, and the time that
-/// the whole call took. One batch will do when it is a long one.
+/// Runs a few batches. Returns the shortest time of the calls alone, and the shortest time of a whole batch with its
+/// set-up. Interruptions only add time, so the minimum is closest to the truth. A single batch is enough if it is long.
 fn least_of_some<F: FnMut(u64) -> u64 + ?Sized>(now_ns: &impl Fn() -> u64, batch: &mut F, calls: u64) -> (u64, u64) {
     const BATCHES: usize = 5;
     const LONG_NS: u64 = 50_000_000;
@@ -181,7 +179,7 @@ mod tests {
 
     use super::*;
 
-    /// A clock that a test moves.
+    /// A clock that the test moves forward.
     #[derive(Default)]
     struct Scripted(Cell<u64>);
 
@@ -195,12 +193,12 @@ mod tests {
         }
     }
 
-    /// The number of calls in a batch, by a clock that stands still: only the variants report times.
+    /// Returns the number of calls in a batch. The clock stands still, so only the variants report times.
     fn size<'b>(variants: impl IntoIterator<Item = &'b mut Timed<'static>>) -> u64 {
         iterations_by(&|| 0, least_ns(), variants)
     }
 
-    /// A variant whose calls take a fixed time, by a clock of its own.
+    /// Returns a variant whose calls take a fixed time.
     fn fake(call_ns: f64) -> Timed<'static> {
         Box::new(move |iterations| (iterations as f64 * call_ns) as u64)
     }
@@ -311,7 +309,7 @@ mod tests {
             held.get()
         };
         assert_eq!(held(3 * MOST_INPUTS + 5, 0), MOST_INPUTS);
-        // The second input is the last one whose making starts within 10 ms.
+        // The making of the second input is the last to start within 10 ms.
         assert_eq!(held(5, 6), 2);
         assert_eq!(held(2, 20), 1);
     }
@@ -344,7 +342,7 @@ mod tests {
         }
     }
 
-    /// The length of a batch includes its set-up, however little time its calls took.
+    /// The length of a batch includes its set-up, even if its calls took hardly any time.
     #[test]
     fn set_up_counts_towards_the_longest_batch() {
         let clock = Scripted::default();

@@ -1,17 +1,19 @@
-//! A trial as plain data: what a worker is asked for, what it saw, and what does the work.
+//! Trials as plain data: a [`Block`] is a trial to measure, a [`TrialRecord`] has the observations of a measured trial,
+//! and an [`Executor`] measures blocks.
 //!
-//! Measuring knows nothing of claims, and judging knows nothing of sessions: a [`Block`] goes one way and a
-//! [`TrialRecord`] comes back, in this process or from elsewhere.
+//! The modules that measure know nothing of claims, and the modules that judge know nothing of sessions. They only
+//! exchange blocks and records, which may also come from another process.
 
 use std::ops::Range;
 
 use crate::experiment::{Arm, Metric, Point, Reduce, Sample, Samples, Status, TargetError};
 use crate::values::Bounds;
 
-/// The most arms that a lane, and so a trial, may hold.
+/// Maximum number of arms in a lane, a group of arms that are measured together. It is the number of bits in [`Slots`].
 pub(crate) const MAX_ARMS: usize = 16;
 
-/// A set of slots, each below [`MAX_ARMS`].
+/// A set of arms of a lane, a group of arms that are measured together. Each arm is given by its slot: its index in the
+/// lane, which is less than [`MAX_ARMS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slots(u16);
 
@@ -32,7 +34,7 @@ impl Slots {
         self.0 & other.0 == other.0
     }
 
-    /// A bit for each slot.
+    /// Returns the set as a bit mask: bit `n` is set if slot `n` is in the set.
     pub fn bits(self) -> u16 {
         self.0
     }
@@ -41,7 +43,7 @@ impl Slots {
         self.0 == 0
     }
 
-    /// The slots, in ascending order.
+    /// Returns the slots in ascending order.
     pub fn iter(self) -> impl Iterator<Item = usize> {
         (0..MAX_ARMS).filter(move |&slot| self.0 >> slot & 1 == 1)
     }
@@ -53,80 +55,85 @@ impl FromIterator<usize> for Slots {
     }
 }
 
-/// One trial: arms of a lane, each to be measured once, in an order drawn from the seed.
+/// A trial that is still to be measured. Each of its arms is measured once, in an order that is drawn from the seed.
 ///
-/// The lane's number, the trial's and the seed identify it: a record that comes twice counts once.
+/// The lane, the trial and the seed identify a block. If two records of the same block arrive, only one counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The lane's number within the run.
+    /// Index of the block's lane, the group of arms that it belongs to, among the lanes of the run.
     pub lane: usize,
-    /// The arms, by their places in the lane.
+    /// The arms to measure, as their slots, which are their indices in the lane.
     pub arms: Slots,
-    /// The trial's number within the experiment, from 0; [`WARM_UP`](Self::WARM_UP) for one that nobody counts.
+    /// Index of the trial among the trials of the experiment, from 0, or [`WARM_UP`](Self::WARM_UP) for a trial that
+    /// does not count.
     pub trial: u64,
-    /// The run's seed.
+    /// Seed of the run.
     pub seed: u64,
 }
 
 impl Block {
-    /// The number of trials that are thrown away.
+    /// The trial index of warm-up trials, whose values are discarded.
     pub const WARM_UP: u64 = u64::MAX;
 }
 
-/// What came of a block.
+/// The observations of one measured block.
 #[derive(Clone, Debug, Default)]
 pub struct TrialRecord {
-    /// Which one it was; none before the first.
+    /// The block that was measured; `None` in an empty record.
     pub block: Option<Block>,
-    /// The arms that were measured, in their order.
+    /// The arms that were measured, in the order in which they were measured.
     pub measured: Vec<MeasuredArm>,
-    /// What was seen, arm after arm.
+    /// Samples of all measured arms, arm by arm.
     pub samples: Samples,
-    /// How long it took.
+    /// Time that the trial took, in nanoseconds.
     pub elapsed_ns: u64,
-    /// How it ended.
+    /// The end of the trial: complete or cut off.
     pub end: End,
-    /// An arm (its place in the lane) that failed, or whose answer was found to be wrong afterwards.
+    /// The arm that failed or gave a wrong answer: its slot, which is its index in the lane, and the error. `None` if
+    /// no arm failed.
     pub failure: Option<(usize, TargetError)>,
 }
 
-/// One arm of a trial.
+/// One arm of a measured trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeasuredArm {
-    /// Its place in the lane.
+    /// The arm's slot, which is its index in the lane.
     pub slot: usize,
-    /// When its measurement began, as the clock has it.
+    /// Clock reading when the measurement of the arm began, in nanoseconds; 0 if it is not known.
     pub start_ns: u64,
-    /// Its samples among those of the trial.
+    /// Indices of the arm's samples in [`TrialRecord::samples`].
     pub samples: Range<usize>,
 }
 
-/// How a trial ended.
+/// The end of a trial: complete or cut off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum End {
     /// Every arm was measured.
     #[default]
     Whole,
-    /// A signal or a failed arm cut it off: everything that was not seen by then could be anything.
+    /// A signal or a failed arm ended the trial early. The values of the arms that were not measured completely are
+    /// unknown.
     CutOff,
 }
 
 impl TrialRecord {
-    /// Begins the record of a block.
+    /// Empties the record, and prepares it for the observations of this block.
     pub fn begin(&mut self, block: Block) {
         self.clear();
         self.block = Some(block);
     }
 
-    /// Nothing was seen yet.
     pub(crate) fn clear(&mut self) {
         self.measured.clear();
         self.samples.0.clear();
         (self.block, self.elapsed_ns, self.end, self.failure) = (None, 0, End::Whole, None);
     }
 
-    /// What it takes where nothing cuts it off: as long as it took; of one that was cut off, as if its other arms took
-    /// as long as those that came to their end. None where none did, and of what was read back, which has no times.
+    /// Returns the duration of a complete trial, in nanoseconds. For a trial that was cut off, returns an estimate: the
+    /// remaining arms are assumed to take as long, on average, as those that were measured completely.
+    ///
+    /// Returns `None` if no arm was measured completely. Also returns `None` for a record that was read from evidence,
+    /// which has no times.
     pub(crate) fn whole_ns(&self) -> Option<f64> {
         if self.end == End::Whole {
             return (self.elapsed_ns > 0).then_some(self.elapsed_ns as f64);
@@ -138,7 +145,8 @@ impl TrialRecord {
         (ended > 0.0).then(|| last.saturating_sub(*first) as f64 * all / ended)
     }
 
-    /// Adds what was recorded of an arm's metric, arm after arm.
+    /// Adds a value of a metric that was read from evidence. `slot` is the arm's index in the lane, and `key` is empty
+    /// for metrics without keys. The caller must add all values of one arm before the values of the next.
     pub(crate) fn add(&mut self, slot: usize, metric: usize, key: &str, value: Bounds) {
         let before = self.samples.0.len();
         let (value, status) = match value {
@@ -153,7 +161,7 @@ impl TrialRecord {
         }
     }
 
-    /// The record of a block that never came back: all that it was to see could be anything.
+    /// Returns a record for a block whose executor never returned one. Every value in the record is unknown.
     pub fn lost(block: Block, metrics: &[Metric]) -> TrialRecord {
         let measured = |slot| MeasuredArm { slot, start_ns: 0, samples: 0..0 };
         let measured = block.arms.iter().map(measured).collect();
@@ -162,8 +170,9 @@ impl TrialRecord {
         record
     }
 
-    /// What the trial did not come to see could be anything, and so could the quantile of samples that are not all
-    /// there.
+    /// Adds an unknown value for each arm and metric without a sample, after a trial that was cut off. If an arm lacks
+    /// any sample, its measurement may have been cut off. Metrics that combine several samples then get an unknown
+    /// value too, because samples may be missing.
     pub fn lose_the_rest(&mut self, metrics: &[Metric]) {
         let seen = std::mem::take(&mut self.samples.0);
         for arm in &mut self.measured {
@@ -180,31 +189,32 @@ impl TrialRecord {
     }
 }
 
-/// Measures blocks: here, or elsewhere.
+/// A worker that measures blocks, in this process or in another one.
 pub trait Executor {
-    /// Makes arms of a lane ready to be measured, and checks their answers. Gives what is a fact of each, or how it
-    /// failed, by its place in the lane.
+    /// Prepares some arms of a lane for measuring, and verifies the results that they compute. Each arm comes with its
+    /// slot, which is its index in the lane.
     ///
     /// # Errors
-    /// When they can't be made ready, or a signal came meanwhile.
-    fn open(&mut self, lane: usize, experiment: &str, arms: &[(usize, Arm)]) -> Result<Opened, TargetError>;
+    /// If the arms cannot be prepared, or if a signal arrives in the meantime.
+    fn open(&mut self, lane: usize, experiment: &str, arms: &[(usize, Arm)]) -> Result<FactsBySlot, TargetError>;
 
-    /// Undoes what opening did.
+    /// Closes the lane: releases everything that `open` prepared.
     fn close(&mut self, lane: usize);
 
-    /// Measures the block. The record may be of another that it was given before, or of none yet. Records are judged in
-    /// the order in which their blocks were given out, so that what is slow to come, or never does, can't be left out
-    /// of a verdict.
+    /// Starts measuring the block. If this block or an earlier one has been measured completely, stores that block's
+    /// record in `record`; otherwise `record` stays empty. Records are judged in the order in which their blocks were
+    /// passed to `run`, so a slow or lost record cannot be left out of a verdict.
     fn run(&mut self, block: Block, record: &mut TrialRecord);
 
-    /// Waits for another record of what it was given; false when none is on its way any more.
+    /// Waits for the next record of a block that was passed to `run`, and stores it in `_record`. Returns `false` if
+    /// there is no block whose record is still missing.
     fn collect(&mut self, _record: &mut TrialRecord) -> bool {
         false
     }
 }
 
-/// What is a fact of each arm that was opened, or how it failed, by its place in the lane.
-pub type Opened = Vec<(usize, Result<Point, TargetError>)>;
+/// For each opened arm, its slot (its index in the lane), and the facts about it or the error with which it failed.
+pub type FactsBySlot = Vec<(usize, Result<Point, TargetError>)>;
 
 #[cfg(test)]
 mod tests {
@@ -218,7 +228,8 @@ mod tests {
             TrialRecord { measured, end, elapsed_ns, ..TrialRecord::default() }.whole_ns()
         };
         assert_eq!(of(End::Whole, [5, 35, 65], 91), Some(91.0));
-        // After one arm of three, which took 30, and after two; in the first nothing is known.
+        // The first two are cut off after one of three arms, which took 30, and after two arms. In the third no arm is
+        // complete.
         assert_eq!(of(End::CutOff, [5, 35, 0], 31), Some(90.0));
         assert_eq!(of(End::CutOff, [5, 35, 67], 63), Some(93.0));
         assert_eq!(of(End::CutOff, [5, 0, 0], 20), None);

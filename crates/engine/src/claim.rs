@@ -1,4 +1,5 @@
-//! Claims: a predicate on a trial, the rate at which it must hold, and the error it may be wrong with.
+//! Claims: statements about trials, the share of trials for which they must hold, and the allowed probability of a
+//! wrong verdict.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,112 +8,167 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Arm, Better, Spec};
-use crate::predicate::Predicate;
+use crate::experiment::{Arm, Better, Metric};
+use crate::predicate::{Condition, Predicate};
+use crate::unit::Unit;
 use crate::values::Bounds;
 
-/// A claim, resolved: every name in it exists, and every quantity is in its metric's unit.
+/// A claim with all names resolved and every quantity converted to its metric's unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
-    /// Its name, unique in a run: `sum.kahan-avx512-8x-naive`.
+    /// Id of the claim, unique in a run, such as `sum.kahan-avx512-8x-naive`.
     pub id: String,
     /// The claim as a sentence.
     pub says: String,
-    /// Who says so: a document, a URL; empty when it is the user's own.
-    #[serde(default)]
+    /// Origin of the claim, such as a document or a URL; empty if the user made the claim.
     pub source: String,
-    /// The source's figure, as it is written there.
-    #[serde(default)]
+    /// The figure that the claim states, as written in the source.
     pub source_value: String,
-    /// Why it should hold, and when it will not.
-    #[serde(default)]
+    /// The reasons why the claim should hold, and the conditions under which it will not.
     pub analysis: String,
-    /// How a sentence that is not Bernoulli was put.
-    #[serde(default)]
+    /// The claim restated as a rate of successful trials, if `says` has another form.
     pub restated: String,
-    /// The experiment that measures it.
+    /// Id of the experiment that measures the claim.
     pub experiment: String,
-    /// What must be true of a trial; with several, all of them.
-    pub tests: Vec<Test>,
-    /// How it is judged.
-    pub judging: Judging,
-    /// The rate at which the tests must hold, in (0, 1).
+    /// The statement about trials that is judged in place of the sentence in `says`.
+    pub asked: Hypothesis,
+    /// Share of the trials in which the tests must be true, in (0, 1).
     pub rate: f64,
-    /// Rates this close to `rate` need not be told apart: the claim always ends.
-    #[serde(default)]
-    pub margin: Option<f64>,
-    /// The chance of a wrong verdict that this claim is given; `None`: an even share of the run's.
-    #[serde(default)]
+    /// Highest probability that the verdict on this claim is wrong. `None` stands for an equal share of the run's
+    /// error.
     pub error: Option<f64>,
-    /// The evidence is looked at only after each set of this many trials: trials within a set may
-    /// depend on one another (requests drawn without replacement), sets do not.
-    #[serde(default = "one")]
+    /// Number of trials that are judged together, as a set. A verdict is only possible after a complete set. Trials of
+    /// one set may depend on one another (such as requests drawn without replacement), but different sets must be
+    /// independent.
     pub look_every: u64,
-    /// No new trial for this claim after that much measuring of it.
-    #[serde(default)]
+    /// Limit of the measuring time for this claim; no trial starts after it.
     pub max_time: Option<Duration>,
-    /// No new trial for this claim after that many.
-    #[serde(default)]
+    /// Maximum number of trials for this claim.
     pub max_trials: Option<u64>,
-    /// Metrics (indices into the spec's) by which its two arms are compared besides, with the trials that it takes
-    /// itself: no trial is added for them, and each has the claim's error once more, outside of the run's.
+    /// Indices of additional metrics by which the two arms are compared, in the same trials. Each of these comparisons
+    /// may be wrong with a probability of at most the claim's error. The run's error does not include these
+    /// probabilities.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<usize>,
+    /// Position of the claim in a claims file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
 }
 
-fn one() -> u64 {
-    1
-}
-
-/// How a claim's outcomes are judged.
+/// The method by which a claim's trials are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judging {
-    /// By rate, in both directions at full error: holds or refuted.
+    /// Judges the rate of successes. Each of the verdicts "holds" and "refuted" may use the full error, because only
+    /// one of them can be wrong.
     Rate,
-    /// Once: the metric has no chance in it (an error bound, a size).
+    /// Judges a single trial, because the metric is deterministic (an error bound, a size).
     Exact,
-    /// Two-sided, ties dropped, half of the error in each direction: faster, slower. What `compare`
-    /// asks of a command against its reference.
+    /// Judges whether the candidate is faster or slower, with half of the error for each of the two answers. Ties are
+    /// dropped. `compare` judges a command against its reference in this way.
     Order,
 }
 
-/// What must be true of a trial.
+/// A statement about trials, in the form in which it is judged.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Hypothesis {
+    /// The method by which trials are judged.
+    pub judging: Judging,
+    /// Largest difference that does not matter. Rates within this distance of the claimed rate need not be
+    /// distinguished from it, which guarantees that the measurement ends. For [`Judging::Order`], ratios this close to
+    /// 1 count as the same.
+    #[serde(default)]
+    pub margin: Option<f64>,
+    /// The tests that a trial must pass. A trial counts against the claim if any of the tests is false.
+    pub tests: Vec<Test>,
+}
+
+/// A condition that is true or false in each trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Test {
-    /// How the candidate compares with the baseline in the same trial.
+    /// Compares the values of two arms in the same trial.
     Versus {
-        /// Which metric (index into the spec's).
-        metric: usize,
-        /// What the claim speaks for.
+        /// Metric by which the two arms are compared.
+        measure: Measure,
+        /// The arm that the claim is about.
         candidate: Arm,
-        /// What it is held against.
+        /// The arm that the candidate is compared with.
         baseline: Arm,
-        /// How the two are compared.
+        /// The number that the values of the two arms are combined into: a ratio or a difference.
         scale: Effect,
-        /// The values for which the test is true.
+        /// The limits of that number: the test is true for a number within them.
         bound: Bound,
     },
-    /// A predicate on one arm's metrics.
+    /// Checks a predicate on the metrics of one arm.
     Predicate {
-        /// The arm.
+        /// The arm that the predicate is about.
         arm: Arm,
-        /// The predicate.
-        predicate: Predicate,
+        /// The predicate as it is written in a claims file.
+        predicate: String,
+        /// The metric in the predicate, not counting the exit code; `None` if there are several metrics, or none.
+        measure: Option<Measure>,
+        /// The comparisons in the predicate, all of which must be true.
+        conditions: Vec<Condition>,
     },
 }
 
+/// A metric's name and unit, and the direction that is better.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    /// Name of the metric.
+    pub metric: String,
+    /// Unit in which the values of the metric are recorded.
+    pub unit: Unit,
+    /// The direction that is better for this metric: lower or higher values.
+    pub better: Better,
+}
+
+impl From<&Metric> for Measure {
+    fn from(metric: &Metric) -> Measure {
+        Measure { metric: metric.name.clone(), unit: metric.unit, better: metric.better }
+    }
+}
+
+impl Hypothesis {
+    /// Returns whether the claim's only test compares two arms.
+    pub fn is_comparison(&self) -> bool {
+        matches!(self.tests.as_slice(), [Test::Versus { .. }])
+    }
+
+    /// Returns which quantile of the paired ratios or differences the claim is about. "At least x in a share `rate` of
+    /// the trials" means that the (1 − rate)-quantile is at least x. Returns `None` if the claim compares no arms.
+    pub fn quantile(&self, rate: f64) -> Option<f64> {
+        let [Test::Versus { bound, .. }] = self.tests.as_slice() else { return None };
+        Some(match bound {
+            _ if self.judging != Judging::Rate => 0.5,
+            Bound::AtLeast(_) => 1.0 - rate,
+            Bound::AtMost(_) => rate,
+            Bound::Within(..) => 0.5,
+        })
+    }
+}
+
 impl Test {
-    /// What it speaks of: arms, and metrics of theirs (indices into the spec's).
-    pub fn observed(&self) -> Vec<(&Arm, usize)> {
+    /// Returns the test that checks whether this predicate is true for an arm.
+    pub fn predicate(arm: Arm, predicate: Predicate) -> Test {
+        let (text, measure) = (predicate.to_string(), predicate.measure().cloned());
+        Test::Predicate { arm, predicate: text, measure, conditions: predicate.0 }
+    }
+
+    /// Returns the arms and metrics whose values the test needs.
+    pub fn observed(&self) -> Vec<(&Arm, &str)> {
         match self {
-            Test::Versus { metric, candidate, baseline, .. } => vec![(candidate, *metric), (baseline, *metric)],
-            Test::Predicate { arm, predicate } => predicate.0.iter().map(|part| (arm, part.metric)).collect(),
+            Test::Versus { measure, candidate, baseline, .. } => {
+                vec![(candidate, &measure.metric), (baseline, &measure.metric)]
+            }
+            Test::Predicate { arm, conditions, .. } => {
+                conditions.iter().map(|condition| (arm, condition.measure.metric.as_str())).collect()
+            }
         }
     }
 
-    /// The arms that a trial must hold for this test.
+    /// Returns the arms that a trial must contain for this test.
     pub fn arms(&self) -> Vec<&Arm> {
         match self {
             Test::Versus { candidate, baseline, .. } => vec![candidate, baseline],
@@ -120,7 +176,7 @@ impl Test {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns mutable references to the arms of the test.
     #[cfg(feature = "claims")]
     pub(crate) fn arms_mut(&mut self) -> impl Iterator<Item = &mut Arm> {
         let (one, other) = match self {
@@ -131,20 +187,20 @@ impl Test {
     }
 }
 
-/// How two arms' values become one number, the effect, larger when the candidate is better.
+/// The number that the values of two arms are combined into. A larger number is better for the candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// How many times better the candidate is: baseline/candidate where lower is better, else the
-    /// inverse. Values of zero or below are an error.
+    /// The factor by which the candidate is better: baseline/candidate if lower is better, else candidate/baseline. It
+    /// is undefined if a value is zero or negative.
     Ratio,
-    /// By how much the candidate is better, in the metric's unit.
+    /// The difference by which the candidate is better, in the metric's unit.
     Difference,
 }
 
 impl Effect {
-    /// What is known of how much better the candidate is in a trial; none where that has no meaning: a ratio of values
-    /// of zero or below.
+    /// Returns the effect in one trial, as a range. Returns `None` if the effect is a ratio and a value is zero or
+    /// negative.
     pub fn compare(self, better: Better, candidate: Bounds, baseline: Bounds) -> Option<Bounds> {
         let (worse, best) = match better {
             Better::Lower => (baseline, candidate),
@@ -158,8 +214,9 @@ impl Effect {
     }
 }
 
-/// How many times better one arm is than another in each trial that both have a number of, as far as that is known;
-/// none where a number is zero or below.
+/// Returns by how many times the candidate is better, as a range for each trial that has a value of both arms. The
+/// arguments are the values with the indices of their trials. `None` stands for a trial in which a value is zero or
+/// negative.
 pub(crate) fn paired_ratios(
     better: Better,
     candidates: impl Iterator<Item = (u64, Bounds)>,
@@ -170,20 +227,20 @@ pub(crate) fn paired_ratios(
     candidates.filter_map(ratio).collect()
 }
 
-/// A bound on a number.
+/// The limits of a number: a test is true for a number within them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
-    /// At least that.
+    /// The number is at least this value.
     AtLeast(f64),
-    /// At most that.
+    /// The number is at most this value.
     AtMost(f64),
-    /// From the first to the second, both included.
+    /// The number is between the two values, or equal to one of them.
     Within(f64, f64),
 }
 
 impl Bound {
-    /// Whether the value keeps to it. NaN does not.
+    /// Returns whether the bound allows this value; always `false` for NaN.
     pub fn admits(self, value: f64) -> bool {
         match self {
             Bound::AtLeast(low) => value >= low,
@@ -204,16 +261,19 @@ impl fmt::Display for Bound {
 }
 
 impl Claim {
-    /// That a candidate is faster than a baseline by the experiment's first metric: what `compare` asks.
-    pub fn order(experiment: &str, candidate: &Arm, baseline: &Arm) -> Claim {
-        let (scale, bound) = (Effect::Ratio, Bound::AtLeast(1.0));
+    /// Returns the claim that `compare` judges: the candidate is faster than the baseline, as measured by the metric
+    /// `time`.
+    pub fn order(experiment: &str, time: &Metric, candidate: &Arm, baseline: &Arm) -> Claim {
         let says = format!("{candidate} is faster than {baseline}");
-        let test = Test::Versus { metric: 0, candidate: candidate.clone(), baseline: baseline.clone(), scale, bound };
-        let judging = Judging::Order;
-        Claim { restated: String::new(), judging, ..Claim::in_half(experiment, candidate.to_string(), says, test) }
+        let (measure, id) = (time.into(), candidate.to_string());
+        let (candidate, baseline) = (candidate.clone(), baseline.clone());
+        let test = Test::Versus { measure, candidate, baseline, scale: Effect::Ratio, bound: Bound::AtLeast(1.0) };
+        let claim = Claim::in_half(experiment, id, says, test);
+        let asked = Hypothesis { judging: Judging::Order, ..claim.asked };
+        Claim { restated: String::new(), asked, ..claim }
     }
 
-    /// Returns a claim that a test is true in at least half of the trials.
+    /// Returns the claim that `test` is true in at least half of the trials. `says` is the claim as a sentence.
     pub fn in_half(experiment: &str, id: String, says: String, test: Test) -> Claim {
         Claim {
             id,
@@ -223,48 +283,47 @@ impl Claim {
             analysis: String::new(),
             restated: "In at least half of the trials.".into(),
             experiment: experiment.to_string(),
-            tests: vec![test],
-            judging: Judging::Rate,
+            asked: Hypothesis { judging: Judging::Rate, margin: None, tests: vec![test] },
             rate: 0.5,
-            margin: None,
             error: None,
             look_every: 1,
             max_time: None,
             max_trials: None,
             counters: Vec::new(),
+            place: None,
         }
     }
 
-    /// The same comparison by another metric.
+    /// Returns the claim that compares the same arms by another metric.
     #[must_use]
-    pub fn by(mut self, spec: &Spec, metric: usize) -> Claim {
-        for test in &mut self.tests {
-            if let Test::Versus { metric: by, candidate, baseline, .. } = test {
-                *by = metric;
-                let better = if spec.metrics[metric].better == Better::Higher { "more" } else { "less" };
-                self.says = format!("{candidate} has {better} {} than {baseline}", spec.metrics[metric].name);
+    pub fn by(mut self, metric: &Metric) -> Claim {
+        for test in &mut self.asked.tests {
+            if let Test::Versus { measure, candidate, baseline, .. } = test {
+                *measure = metric.into();
+                let better = if metric.better == Better::Higher { "more" } else { "less" };
+                self.says = format!("{candidate} has {better} {} than {baseline}", metric.name);
             }
         }
         self
     }
 
-    /// The arms that a trial must hold for this claim, each once.
+    /// Returns the arms that a trial must contain for this claim, without duplicates.
     pub fn arms(&self) -> Vec<&Arm> {
-        let mut arms: Vec<&Arm> = self.tests.iter().flat_map(Test::arms).collect();
+        let mut arms: Vec<&Arm> = self.asked.tests.iter().flat_map(Test::arms).collect();
         arms.sort_unstable();
         arms.dedup();
         arms
     }
 }
 
-/// A place in a file of claims, as editors and terminals understand it.
+/// A position in a claims file. Displays as `FILE:LINE:COLUMN`, which editors and terminals recognise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The file, as it was named.
+    /// Path of the file, as the user wrote it.
     pub file: PathBuf,
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// The column in characters, from 1.
+    /// Column in characters, from 1.
     pub column: usize,
 }
 

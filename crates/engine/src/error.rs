@@ -1,42 +1,61 @@
-//! What can go wrong in the engine.
+//! Errors of the engine.
 
 use crate::evidence;
 use crate::memory::Shortage;
 
-/// A run could not be planned, or not go on.
+/// The reason why a run could not be planned, or could not continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A claim's numbers can't be judged.
+    /// A claim's rate, margin or error is invalid.
     #[error("claim `{id}`: {reason}")]
     Claim {
-        /// The claim.
+        /// The id of the claim.
         id: String,
-        /// What is wrong with it.
+        /// The reason why the claim's rate, margin or error is invalid.
         reason: ascertain_stats::Error,
     },
-    /// The run's error can't be shared among its claims.
-    #[error("{0}")]
-    Budget(String),
-    /// A trial can't hold what a claim needs.
-    #[error("claim `{id}` needs {arms} arms in a trial, which holds at most {most}; make several claims of it")]
+    /// The error that the run may have, a probability, must be between 0 and 1, but it is this number.
+    #[error("invalid error {0}; give a probability between 0 and 1, such as 0.001")]
+    NotAnError(f64),
+    /// Too little of the run's error is left for the claims that set no error themselves.
+    #[error(
+        "the claims' own errors add up to {own}, which leaves too little of the run's error {total}; lower them, or raise the run's error"
+    )]
+    ErrorsTooLarge {
+        /// Sum of the errors that claims set themselves.
+        own: f64,
+        /// Highest probability that any verdict of the run is wrong.
+        total: f64,
+    },
+    /// A claim needs more arms than a trial can hold.
+    #[error("claim `{id}` needs {arms} arms, but a trial has at most {most}; split it into several claims")]
     TooManyArms {
-        /// The claim.
+        /// The id of the claim.
         id: String,
-        /// How many it needs.
+        /// Number of arms that the claim needs.
         arms: usize,
-        /// How many there may be.
+        /// Maximum number of arms in a trial.
         most: usize,
     },
-    /// What is measured at one time does not fit in memory.
+    /// The data of all arms needs too much memory, because all of it is in memory at the same time.
     #[error("the whole run, with all its sizes at once, {0}; measure fewer levels or variants at a time")]
     Memory(Shortage),
-    /// An experiment is not in this program.
-    #[error("there is no experiment `{0}` in this program; take the one that measured it, or register it")]
+    /// The program has no experiment with this id.
+    #[error(
+        "there is no experiment `{0}` in this program; use the program that measured it, or register the experiment"
+    )]
     UnknownExperiment(String),
+    /// A command line or one of its options is wrong.
+    #[cfg(feature = "commands")]
+    #[error(transparent)]
+    Command(#[from] crate::command::CommandError),
+    /// An environment variable that should contain an address is not set.
+    #[error(transparent)]
+    Address(#[from] crate::experiment::Unset),
     /// Evidence could not be written or read.
     #[error(transparent)]
     Evidence(#[from] evidence::Error),
-    /// Recorded rows do not fit the plan beside them.
-    #[error("the evidence does not fit its plan: {0}; run it anew")]
+    /// The recorded trials do not match the recorded plan.
+    #[error("the evidence does not match its plan: {0}; measure again")]
     Replay(String),
 }

@@ -1,8 +1,8 @@
-//! What a run found beside its figures, as data: why something has no verdict or no figures, what speaks against its
-//! trials being alike, and what threatens its results. `ascertain-report` has the words.
+//! Findings of a run other than its figures, as plain data. They are reasons for missing verdicts or figures, signs
+//! that trials are not alike, threats to the results, and remarks. The crate `ascertain-report` turns them into
+//! sentences.
 //!
-//! In JSON each has a `code`. Runs of the first version have the words alone: those are read as [`Reason::Said`] and so
-//! on.
+//! In JSON each finding has a `code`.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -10,102 +10,99 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::experiment::Arm;
 use crate::outcome::{Decision, Verdict};
 
-/// Why a claim has no verdict, or an arm no figures, or not all.
+/// The reason why a claim has no verdict, or why figures of an arm are missing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum Reason {
-    /// This machine can't measure it.
+    /// This machine cannot measure the arm or the claim.
     Unavailable {
-        /// Which arm, where a claim has several.
+        /// The arm that cannot be measured; `None` if the context of the reason already names the arm.
         arm: Option<Arm>,
-        /// What is missing.
+        /// The requirement that this machine does not meet.
         lack: Unavailable,
     },
-    /// The target failed or gave a wrong answer.
+    /// The arm failed or gave a wrong answer, so that its values are missing or invalid.
     Failed {
-        /// Which arm, where a claim has several.
+        /// The arm that failed; `None` if the context of the reason already names the arm.
         arm: Option<Arm>,
-        /// Whether its answer was wrong: then its times are none of the work that it should do.
+        /// `true` if the arm gave a wrong answer. Its times are then meaningless, because it did not do the intended
+        /// work.
         is_wrong: bool,
-        /// The line of the command that failed, where one did; `how` names it.
+        /// The command line, if the arm failed because of a command. The text in `how` contains this line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         line: Option<String>,
-        /// How, in the target's words.
+        /// The description of the failure, from the experiment.
         how: String,
     },
-    /// The time was up before it was measured.
+    /// The time limit was reached before the claim's or arm's first trial.
     TimeUp {
-        /// Whether it had been tried, and others promised more.
+        /// `true` if the arm was prepared for measuring, but never measured: all trials went to other arms, which
+        /// promised more evidence per second.
         was_tried: bool,
-        /// What it takes to try all that was asked for, by what was tried; `None` where this was.
+        /// Estimated time for preparing and trying every requested arm, in nanoseconds. `None` if it is not known, or
+        /// if `was_tried` is `true`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         all_tried_ns: Option<f64>,
     },
-    /// Its shortest possible verdict does not fit in the time that was left.
+    /// The remaining time is too short even for the quickest possible verdict.
     TooLong {
-        /// What that takes.
+        /// Time that the quickest possible verdict needs, in nanoseconds.
         needed_ns: f64,
-        /// How many trials it takes; 0 where a version did not note it.
-        #[serde(default)]
+        /// Number of trials that the quickest possible verdict needs.
         trials: u64,
-        /// How many would do if the run might be wrong more often.
+        /// A higher error for which the remaining time would be enough, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         at_error: Option<AtError>,
     },
-    /// There were fewer trials than an answer takes.
+    /// The run ended before it had the smallest number of trials that an answer needs.
     TooEarly {
-        /// What one takes.
+        /// The smallest number of trials that an answer needs, and the time that they take.
         least: Least,
-        /// What the trials were limited to, where that allowed too few.
+        /// The maximum number of trials, if it is too small for an answer.
         most_trials: Option<u64>,
-        /// Whether somebody ended the run before its time was up.
-        #[serde(default)]
+        /// `true` if the run was interrupted before its time limit.
         is_interrupted: bool,
-        /// Whether other claims had some of the run's time, of which `least` is this one's alone.
-        #[serde(default)]
+        /// `true` if the run also spent time on other claims. The run then needs more than `least`, which is the effort
+        /// for this claim alone.
         is_shared: bool,
     },
-    /// Later trials contradict an answer, which is withdrawn.
+    /// A verdict or answer had been reached, but later trials contradict it, so it is withdrawn.
     Withdrawn {
-        /// The answer, of a claim.
+        /// The verdict that is withdrawn.
         verdict: Verdict,
-        /// The answer to a comparison.
+        /// The answer that is withdrawn, for a comparison.
         decision: Option<Decision>,
-        /// After so many trials.
+        /// Number of trials that had led to the verdict or answer.
         trials: u64,
     },
-    /// Of both commands nothing is known but that they met their time limits.
+    /// In some pairs both commands were stopped at their time limits, so it is unknown which was faster.
     BothStopped {
-        /// In so many pairs.
+        /// Number of pairs in which both commands were stopped.
         pairs: u64,
-        /// Of so many.
+        /// Total number of pairs of the comparison, whether or not commands were stopped.
         all: u64,
     },
-    /// What was cut off leaves trials open, which counts against either answer.
+    /// In some trials values were cut off, so that the outcome of these trials is unknown. They count against every
+    /// possible answer.
     LeftOpen {
-        /// So many trials.
+        /// Number of trials with an unknown outcome.
         trials: u64,
-        /// Of so many.
+        /// Total number of trials of the claim.
         all: u64,
-        /// Whether any of them met a time limit.
+        /// `true` if a time limit cut off a value in any of these trials; `false` if only signals did.
         has_met_limit: bool,
     },
-    /// Trials are judged in sets, and the last one was not finished.
+    /// The last set of trials is incomplete, and trials are judged only in complete sets.
     UnfinishedSet {
-        /// The trials of a set.
+        /// Number of trials in a complete set.
         trials: u64,
-        /// So many of the last one were measured.
+        /// Number of trials of the last, incomplete set that were measured.
         measured: u64,
-    },
-    /// In the words of a run of the first version.
-    Said {
-        /// The words.
-        words: String,
     },
 }
 
 impl Reason {
-    /// What is said of a claim that has no answer for this reason.
+    /// Returns the verdict of a claim if this is the reason why the claim has no answer.
     pub(crate) fn verdict(&self) -> Verdict {
         match self {
             Reason::Unavailable { .. } => Verdict::Unavailable,
@@ -116,403 +113,360 @@ impl Reason {
     }
 }
 
-/// What an answer takes at the least.
+/// The smallest effort, in trials and time, that can lead to an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Least {
-    /// Which one; `None` of a comparison, where each takes as many.
+    /// The verdict that can be reached with this effort. `None` for a comparison, in which every answer needs the same
+    /// number of trials.
     pub verdict: Option<Verdict>,
-    /// So many trials, all of which speak for it.
+    /// Number of trials that are enough if all of them support the answer.
     pub trials: u64,
-    /// What those take, by what trials took so far; `None` where that is not known, as of a run that was killed.
+    /// Estimated duration of these trials, in nanoseconds, according to the trials so far. `None` if no duration is
+    /// known, as for a killed run.
     pub takes_ns: Option<f64>,
-    /// How many would do if the run might be wrong more often.
+    /// A higher error for which fewer trials would be enough, if there is one.
     pub at_error: Option<AtError>,
 }
 
-/// The fewest trials of an answer if the run might be wrong with this chance.
+/// The smallest number of trials for an answer if the error of the run were higher.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AtError {
-    /// The chance that any verdict of the run is wrong.
+    /// The higher error: the probability that any verdict of the run may be wrong.
     pub error: f64,
-    /// So many trials would do.
+    /// Number of trials that would be enough with this error.
     pub trials: u64,
 }
 
-/// Why this machine can't measure an arm.
+/// The reason why this machine cannot measure an arm, or observe one of its metrics.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "lacks", rename_all = "snake_case")]
 pub enum Unavailable {
-    /// The CPU lacks an instruction set.
+    /// The CPU lacks an instruction set that the arm needs.
     #[error("needs {feature}, which this CPU lacks")]
     Feature {
-        /// Its name.
+        /// Name of the instruction set.
         feature: String,
     },
-    /// There are too few CPUs.
-    #[error("needs {needed} CPUs, and only {usable} may be used")]
+    /// The machine has too few CPUs, or this process may use too few of them.
+    #[error("needs {needed} CPUs, but only {usable} may be used")]
     Cpus {
-        /// So many are needed.
+        /// Number of CPUs that the arm needs.
         needed: usize,
-        /// So many may be used.
+        /// Number of CPUs that this process may use.
         usable: usize,
     },
-    /// It does not fit in memory.
+    /// The data of the arm does not fit in memory.
     #[error(transparent)]
     Memory(crate::memory::Shortage),
-    /// A compiler or another program is missing, or does not do its work.
+    /// A compiler or another program that the arm needs is missing or does not work.
     #[error("needs {program}: {error}")]
     Program {
-        /// What it is.
+        /// The program in words, such as `a C compiler`.
         program: String,
-        /// What came of looking for it, and what to do.
+        /// The error message of the program, or about it, which also explains what to do.
         error: String,
     },
-    /// A metric of an arm that was measured was not observed.
+    /// The arm was measured, but one of its metrics could not be observed.
     #[error("`{metric}` was not observed")]
     Metric {
-        /// Its name.
+        /// Name of the metric that could not be observed.
         metric: String,
     },
-    /// The experiment has no such variant.
+    /// The experiment has no variant of this name.
     #[error("there is no such variant")]
     Variant,
-    /// Its levels do not go together, or not with the variant: no machine can measure that.
+    /// The levels of the arm cannot be combined with each other or with the variant. This is the same on every machine.
     #[error("{words}")]
     Levels {
-        /// Why not.
+        /// The reason why the levels cannot be combined, as text for the user.
         words: String,
     },
-    /// Whatever else the technique or the system says.
+    /// The experiment or the system gives another reason in words.
     #[error("{words}")]
     Other {
-        /// The words.
+        /// The reason, as text for the user.
         words: String,
     },
 }
 
 impl Unavailable {
-    /// This CPU lacks an instruction set.
+    /// Returns the reason for a CPU without the instruction set `feature`.
     pub fn feature(feature: impl ToString) -> Unavailable {
         Unavailable::Feature { feature: feature.to_string() }
     }
 
-    /// Levels do not go together.
+    /// Returns the reason for levels that cannot be combined. `words` explains why.
     pub fn levels(words: impl ToString) -> Unavailable {
         Unavailable::Levels { words: words.to_string() }
     }
 
-    /// What the technique or the system says.
+    /// Returns any other reason, which `words` explains.
     pub fn other(words: impl ToString) -> Unavailable {
         Unavailable::Other { words: words.to_string() }
     }
 }
 
-/// A sign that trials are not alike: intervals, and saying anything of other trials than these, need them to be.
+/// A sign that trials are not alike: that they depend on one another, or that conditions changed. Confidence intervals
+/// and conclusions about future trials assume that all trials are alike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum Unlike {
-    /// No one value fits all trials, so that there is no interval.
+    /// No value of the estimated quantity is consistent with all trials. So there is no confidence interval.
     NoneFits {
-        /// The value of what.
+        /// The quantity whose interval is missing.
         of: Estimated,
     },
-    /// The value left the interval that earlier trials allow, so that there is none.
+    /// The estimate, according to all trials, lies outside the confidence interval that earlier trials gave. So there
+    /// is no interval.
     Left {
-        /// The value of what.
+        /// The quantity whose interval is missing.
         of: Estimated,
     },
-    /// What a trial ended with shows in the next one: no coin seems to have decided it.
+    /// The arm that is measured last in a trial seems to influence the next trial. So trials are not independent.
     Interferes {
-        /// The share won by the command after a trial that ended with itself.
+        /// Share of wins of the candidate, among the trials that follow one in which the candidate was measured last.
         after_candidate: f64,
-        /// The share won by the command after a trial that ended with the reference.
+        /// Share of wins of the candidate, among the trials that follow one in which the baseline was measured last.
         after_baseline: f64,
     },
-    /// Neighbouring trials tend to come out alike, or opposite where it is below zero.
+    /// Consecutive trials tend to have the same outcome (positive correlation) or opposite outcomes (negative
+    /// correlation).
     Neighbours {
-        /// The correlation of outcomes with the ones before.
+        /// Correlation of each trial's outcome with the outcome of the trial before it, from -1 to 1.
         correlation: f64,
     },
-    /// It drifts.
+    /// The share of successes changed during the run.
     Drifts {
-        /// The share of successes in the first half of the trials.
+        /// Share of successes in the first half of the trials.
         early: f64,
-        /// The share of successes in the second half.
+        /// Share of successes in the second half of the trials.
         late: f64,
-    },
-    /// In the words of a run of the first version.
-    Said {
-        /// The words.
-        words: String,
     },
 }
 
-/// What an interval is of.
+/// The quantity that a confidence interval is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Estimated {
-    /// The rate of success.
+    /// The share of trials in which the claim's tests are true.
     Rate,
-    /// A ratio, or the value of a predicate's metric.
+    /// A ratio of two arms, or the value of a predicate's metric.
     Ratio,
-    /// A difference.
+    /// A difference between two arms.
     Difference,
 }
 
-/// What may make a run's times differ from run to run, or from other machines.
+/// A property of the machine or the run that may change times. Times may then differ between runs, or from those of
+/// other machines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum Threat {
-    /// The CPU's frequency follows the load.
+    /// The CPU's frequency depends on the load, because of its frequency governor.
     Governor {
-        /// The governor's name.
+        /// Name of the governor, such as `powersave`.
         governor: String,
     },
-    /// The CPU may boost its frequency.
+    /// The CPU may temporarily raise its frequency (turbo boost).
     Boost,
-    /// It is a virtual machine.
+    /// The machine is a virtual machine, which may share its hardware with others.
     VirtualMachine {
-        /// What runs it.
+        /// Name of the hypervisor, such as `kvm`.
         hypervisor: String,
     },
-    /// A control group grants so much time.
+    /// A control group limits the CPU time of this process.
     Quota {
-        /// That of so many CPUs.
+        /// The limit, as a number of CPUs: 1.5 means 1.5 s of CPU time per second.
         cpus: f64,
     },
-    /// Other work competes.
+    /// Other work on the machine competes for the CPUs.
     Load {
-        /// The load.
+        /// Load average over the last minute.
         load_1m: f64,
-        /// The CPUs.
+        /// Number of CPUs of the machine that are online.
         cpus: usize,
     },
-    /// What is measured shares its CPUs with everything else.
+    /// The measured programs share the few CPUs that this process may use with all other processes.
     FewCpus {
-        /// So many may be used.
+        /// Number of CPUs that this process may use.
         cpus: usize,
     },
-    /// The clock is coarse.
+    /// The clock advances in large steps, so it cannot measure short times.
     CoarseClock {
-        /// Its steps.
+        /// Size of the clock's steps, in nanoseconds.
         step_ns: f64,
     },
-    /// Reading the clock takes a system call.
+    /// Reading the clock needs a system call, so it takes longer than on other machines.
     SlowClock {
-        /// Its source.
+        /// Name of the clock source, such as `hpet`.
         source: String,
     },
-    /// The hypervisor gave time to others.
+    /// The hypervisor gave CPU time to other virtual machines although this machine requested it (steal).
     Steal {
-        /// The share of the time that was wanted.
+        /// Share of the requested CPU time that other virtual machines got, from 0 to 1.
         share: f64,
     },
-    /// A command failed, which was ignored: its times are those of a command that fails.
+    /// A command failed in some trials, and the run ignores failures. The times of these trials are those of a failing
+    /// command.
     IgnoredFailures {
-        /// The command.
+        /// The command that failed.
         arm: Arm,
-        /// Its exit code, where it was always the same.
+        /// The exit code of all failures; `None` if they had different exit codes.
         exit: Option<f64>,
-        /// So many trials.
+        /// Number of trials in which the command failed.
         trials: usize,
-        /// Of so many.
+        /// Total number of trials of the command.
         all: usize,
     },
-    /// A command was stopped at its time limit.
+    /// A command was stopped at its time limit in some trials.
     Stopped {
-        /// The command.
+        /// The command that was stopped.
         arm: Arm,
-        /// The limit.
+        /// The time limit, in nanoseconds.
         limit_ns: f64,
-        /// So many trials.
+        /// Number of trials in which the command was stopped.
         trials: usize,
-        /// Of so many.
+        /// Total number of trials of the command.
         all: usize,
-    },
-    /// In the words of a run of the first version.
-    Said {
-        /// The words.
-        words: String,
     },
 }
 
-/// What a session says of an arm beside its figures: while it measures it, and in the end.
+/// A remark of a session about an arm, which is shown with the figures. While the arm is measured, the latest remark is
+/// shown; at the end, all are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum Remark {
-    /// So many servers say what they are waited for to say.
+    /// The number of servers of a zone that already give the expected answer.
     Agreement {
-        /// How many say so.
+        /// Number of servers that give the expected answer.
         agree: usize,
-        /// Of how many.
+        /// Number of servers that were queried.
         all: usize,
-        /// After how long the last of those did; 0 where all did from the beginning.
+        /// Time until the last of the agreeing servers gave the expected answer, in nanoseconds. It is 0 if they all
+        /// gave it from the beginning.
         after_ns: u64,
-        /// The others.
+        /// The servers that do not give the expected answer.
         others: Vec<Dissent>,
     },
-    /// By how much an announcement that a change was done came before the last server had it; below zero: after it.
+    /// The time from the provider's announcement that a change is done until the last server has the change. It is
+    /// negative if the announcement came later.
     Done {
-        /// In so many changes: the median over them.
+        /// Number of changes that the median is taken of.
         changes: u64,
-        /// By how much.
+        /// Median of the time from the announcement until the last server has the change, in nanoseconds.
         before_ns: f64,
-        /// The lower end of its interval.
+        /// Lower end of the median's confidence interval, in nanoseconds.
         low_ns: f64,
-        /// The upper end; none where the last server did not have it in time.
+        /// Upper end of the median's confidence interval, in nanoseconds. `None` if the last server did not get a
+        /// change in time.
         high_ns: Option<f64>,
     },
-    /// The server that was told of a change had it about a second before all others, each time.
+    /// In every trial, all other servers had the change about a second later than the server to which changes are sent.
     Held {
-        /// Its name.
+        /// Name of the server to which changes are sent.
         server: String,
-        /// How long before the next.
+        /// Time from when this server had the change until the next server had it, in nanoseconds.
         held_ns: f64,
     },
-    /// Servers limit their answers: these were asked less often.
+    /// Some servers limit how often they answer, so they were queried less often.
     Limited {
-        /// Their names, and how often each was asked from each port.
+        /// Name of each server that limits its answers, with the interval between two queries to it from the same port,
+        /// in nanoseconds.
         servers: Vec<(String, u64)>,
-        /// How often the others were.
+        /// Interval between queries to the other servers, in nanoseconds.
         interval_ns: u64,
     },
-    /// The flights in which a page arrived: a server waits for an acknowledgement between them.
+    /// The number of flights in which a page arrived. A flight is the data that the server sends before it waits for an
+    /// acknowledgement.
     Flights {
-        /// The page without its head.
+        /// Size of the response body, in bytes.
         body_bytes: u64,
-        /// The compression of the body, if any.
+        /// Compression of the response body, such as `gzip`; `None` if it is not compressed.
         compression: Option<String>,
-        /// The number of flights.
+        /// Number of flights in which the page arrived.
         flights: u64,
-        /// Segments of the first.
+        /// Number of segments that arrived in the first flight.
         first_segments: u64,
-        /// Segments that it was expected to have.
+        /// Number of segments that were expected in the first flight.
         expected_segments: u64,
-        /// Bytes of the last; 0 of a single one.
+        /// Number of bytes in the last flight; 0 if there is only one. If the page were smaller by this number of
+        /// bytes, it would need one flight less.
         trim_bytes: u64,
     },
-    /// Behind a server there may be replicas that were not seen: few ports stand behind the count.
+    /// A server may have more replicas than were counted, because the queries came from few ports.
     FewPorts {
-        /// The server of which this is the most likely.
+        /// Name of the server that most likely has more replicas, which are machines that answer at one address.
         server: String,
-        /// So many replicas were seen.
+        /// Number of replicas that were counted.
         replicas: u64,
-        /// From so many ports.
+        /// Number of ports that sent queries.
         ports: u64,
-        /// The chance that these ports would miss one if there were one more, and all were asked alike.
+        /// Probability that queries from this many ports miss one more replica, if they are spread evenly over all
+        /// replicas.
         chance: f64,
     },
-    /// Servers of a zone that can't be asked, for they have no address.
+    /// Some servers of a zone cannot be queried, because their names have no address.
     NoAddress {
-        /// Their names.
+        /// Names of the servers without an address.
         servers: Vec<String>,
     },
-    /// Questions were sent less often than they should have been, or late, or could not be sent.
+    /// Requests were sent too slowly or too late, or the system refused to send them.
     Overload {
-        /// In so many trials.
+        /// Number of trials with this problem.
         limited: u64,
-        /// Of so many, warm-ups with them.
+        /// Total number of trials of the arm, including warm-up trials.
         trials: u64,
-        /// So many a second should have been sent.
+        /// Rate at which requests should have been sent, per second.
         wanted_per_s: f64,
-        /// So many were in the last such trial.
+        /// Rate at which requests were sent in the last trial with this problem, per second.
         sent_per_s: f64,
-        /// By how much one of a hundred was late there, or more; 0 where that was no reason.
-        #[serde(default)]
+        /// Delay that 1 % of the requests reached or exceeded in the last trial with this problem, in nanoseconds. It
+        /// is 0 if delays were not the problem.
         late_ns: f64,
-        /// So many the system refused to send there.
-        #[serde(default)]
+        /// Number of requests that the system refused to send in the last trial with this problem.
         refused: u64,
     },
-    /// A command does other work when its output goes to `/dev/null`.
+    /// A command does less work if its output goes to `/dev/null`.
     RecognisesNull {
-        /// Its work in one trial with the output to `/dev/null`.
+        /// Resources that the command used in one trial with its output to `/dev/null`.
         null: Work,
-        /// Its work in one trial with the output to a device that it does not recognise.
+        /// Resources that the command used in one trial with its output to another device, which programs do not
+        /// recognise as a null device.
         neutral: Work,
     },
-    /// A command failed, which is one of its answers.
+    /// A command failed. The failure counts as an observation, not as an error.
     Failure {
-        /// What it said last.
+        /// The last lines that the failed command printed.
         said: String,
     },
-    /// A command did not print a figure, which counts as a failed trial.
+    /// A command did not print the figure of a metric. The trial counts as failed.
     NoFigure {
-        /// Why, as a clause that follows "the command": `printed no …`.
+        /// The reason why there is no figure, as a clause that follows "the command": `printed no …`.
         how: String,
     },
 }
 
-/// The work of one run of a command.
+/// The resources that one execution of a command used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Work {
-    /// Time on processors.
+    /// CPU time in user mode and in the kernel, in nanoseconds.
     pub cpu_ns: u64,
-    /// Bytes read, if the kernel counts them.
+    /// Number of bytes that the command read; `None` if the kernel does not count them.
     pub read_bytes: Option<u64>,
 }
 
-/// A server that says something else than what is waited for.
+/// A server whose answer differs from the expected one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dissent {
-    /// Its name.
+    /// Name of the server whose answer differs.
     pub server: String,
-    /// What it says; none where it does not answer.
+    /// The server's answer; `None` if the server does not answer.
     pub says: Option<String>,
-    /// For how long, of the time that it has been waited for.
+    /// Time for which the server's answer has differed, in nanoseconds. It is counted from when the session began to
+    /// wait.
     pub for_ns: u64,
 }
 
-/// A finding, or the words of a run of the first version.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Recorded<T> {
-    Words(String),
-    Data(T),
-}
-
-impl<T: From<String>> Recorded<T> {
-    fn into_finding(self) -> T {
-        match self {
-            Recorded::Words(words) => T::from(words),
-            Recorded::Data(finding) => finding,
-        }
-    }
-}
-
-macro_rules! from_words {
-    ($($finding:ident)*) => { $(
-        impl From<String> for $finding {
-            fn from(words: String) -> Self {
-                $finding::Said { words }
-            }
-        }
-    )* };
-}
-
-from_words!(Reason Unlike Threat);
-
-/// Reads one finding, several, or none.
-pub(crate) fn findings<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: From<String> + Deserialize<'de>,
-{
-    #[derive(Deserialize)]
-    #[serde(untagged, bound = "T: From<String> + Deserialize<'de>")]
-    enum Few<T> {
-        Several(Vec<Recorded<T>>),
-        One(Recorded<T>),
-        None(()),
-    }
-    Ok(match Few::deserialize(deserializer)? {
-        Few::Several(several) => several.into_iter().map(Recorded::into_finding).collect(),
-        Few::One(one) => vec![one.into_finding()],
-        Few::None(()) => Vec::new(),
-    })
-}
-
-/// Reads those that this version knows.
+/// Deserialises a list. Elements of kinds that this version does not know are dropped.
 pub(crate) fn known<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -520,13 +474,4 @@ where
 {
     let all: Vec<serde_json::Value> = Vec::deserialize(deserializer)?;
     Ok(all.into_iter().filter_map(|one| serde_json::from_value(one).ok()).collect())
-}
-
-/// Reads one finding.
-pub(crate) fn finding<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: From<String> + Deserialize<'de>,
-{
-    Ok(Recorded::deserialize(deserializer)?.into_finding())
 }

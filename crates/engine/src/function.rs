@@ -1,4 +1,4 @@
-//! A user's own functions as an experiment.
+//! An experiment whose variants are functions of the user's program.
 
 mod call;
 
@@ -24,21 +24,21 @@ use crate::unit::Unit;
 const TIME: usize = 0;
 const THROUGHPUT: usize = 1;
 
-/// How much one call of a function gets done.
+/// The amount of work in one call of a function. The metric `throughput` is this amount per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Throughput {
-    /// So many bytes.
+    /// Number of bytes per call.
     Bytes(u64),
-    /// So many elements, events or operations.
+    /// Number of elements, events or operations per call.
     Elements(u64),
 }
 
-/// Functions that do the same and are measured against each other, input by input; the first at an input is the
-/// reference there.
+/// Functions that do the same work, for comparing their speed. Each input has its own comparison, whose reference is
+/// the first function that was added at this input.
 ///
-/// Each is timed in batches of calls, of which there are equally many for all at an input: `time` is a batch's
-/// mean, and so are its quantiles and what predicates speak of. All run on one thread, the one that
-/// runs the trials.
+/// Functions are timed in batches of calls. At each input, all functions have the same number of calls per batch.
+/// `time` is the mean over a batch, and quantiles and predicates are about these means. All functions run on the thread
+/// that runs the trials.
 ///
 /// ```
 /// use ascertain_engine::experiment::Experiment;
@@ -61,18 +61,18 @@ pub enum Throughput {
 /// ```
 pub struct Group<'a> {
     spec: Spec,
-    /// What functions are called at; those that are added are at the `current` one.
+    /// The inputs. The field `current` is the index of the input at which new functions are added.
     inputs: Vec<Input>,
     current: usize,
     functions: Vec<Function<'a>>,
 }
 
-/// What the functions are called at.
+/// An input at which functions are measured: its parameters and the work per call.
 #[derive(Default)]
 struct Input {
     point: Point,
     throughput: Option<Throughput>,
-    /// Calls a batch, the same for all. Found when a session is first opened.
+    /// Number of calls per batch, the same for all functions at this input. Determined when a session is first opened.
     iterations: OnceCell<u64>,
 }
 
@@ -81,14 +81,14 @@ type Check<'a> = Box<dyn Fn() -> bool + 'a>;
 
 struct Function<'a> {
     name: String,
-    /// Index into the group's inputs.
+    /// Index of the function's input in [`Group::inputs`].
     input: usize,
     batch: Batch<'a>,
     check: Option<Check<'a>>,
 }
 
 impl<'a> Group<'a> {
-    /// A group without functions. Its name is the experiment's id.
+    /// Returns a group without functions. `name` is the id of the experiment.
     pub fn new(name: &str) -> Self {
         let spec = Spec {
             id: name.to_string(),
@@ -100,8 +100,8 @@ impl<'a> Group<'a> {
         Group { spec, inputs: vec![Input::default()], current: 0, functions: Vec::new() }.described()
     }
 
-    /// Sets a parameter of the input that the functions from here on are called with: its size, its kind. Other
-    /// parameters stay as they are.
+    /// Sets a parameter of the input, such as its size or its kind. Other parameters keep their values. Functions that
+    /// are added later belong to the resulting input.
     #[must_use]
     pub fn at(mut self, parameter: &str, level: impl Display) -> Self {
         let level = level.to_string();
@@ -115,33 +115,33 @@ impl<'a> Group<'a> {
         self
     }
 
-    /// Says how much a call of any function gets done at this input, which adds the metric `throughput`.
+    /// Sets how much work each function does per call at the current input. This adds the metric `throughput`.
     ///
     /// # Panics
-    /// When it is in bytes at one input of the group and in elements at another.
+    /// If the group has amounts in bytes at one input and in elements at another.
     #[must_use]
     pub fn throughput(mut self, throughput: Throughput) -> Self {
         let mut others = self.inputs.iter().filter_map(|input| input.throughput);
         let is_alike = others.all(|other| mem::discriminant(&other) == mem::discriminant(&throughput));
         assert!(
             is_alike,
-            "`{}` has bytes a second at one input and elements at another: take two groups",
+            "`{}` has a throughput in bytes at one input and in elements at another; use two groups",
             self.spec.id
         );
         self.inputs[self.current].throughput = Some(throughput);
         self.described()
     }
 
-    /// Adds a function. What it returns is dropped within the time.
+    /// Adds a function at the current input. The time for dropping its return value counts.
     ///
-    /// A name that is taken at this input gets a number: `sort`, `sort (2)`.
+    /// If the input already has a function of this name, a number is appended to the name: `sort (2)`.
     #[must_use]
     pub fn function<T>(self, name: &str, f: impl FnMut() -> T + 'a) -> Self {
         self.add(name, Box::new(Plain(RefCell::new(f))))
     }
 
-    /// Adds a function of an input that all calls share. It goes through [`black_box`](crate::black_box), so that no
-    /// call is saved for its input being known.
+    /// Adds a function that gets the same input, by reference, in all calls. The input goes through
+    /// [`black_box`](crate::black_box), so that the compiler cannot use its value to remove calls.
     #[must_use]
     pub fn function_with_input<I: ?Sized, T>(
         self,
@@ -154,9 +154,10 @@ impl<'a> Group<'a> {
 
     /// Adds a function that consumes a fresh input in each call.
     ///
-    /// Inputs are made beforehand, at most 1,024 at once and no more than are made in 10 ms, and what the calls return
-    /// is dropped afterwards: neither is timed. Moving the input is, and dropping it where it is not returned:
-    /// [`function_with_setup_ref`](Self::function_with_setup_ref) times neither.
+    /// The inputs are made before the timed calls: at most 1,024, and only as many as can be made in 10 ms. Return
+    /// values are dropped after the timed calls. The time for moving an input into the function counts. So does the
+    /// time for dropping the input, unless the function returns it. With
+    /// [`function_with_setup_ref`](Self::function_with_setup_ref) neither counts.
     #[must_use]
     pub fn function_with_setup<I, T>(
         self,
@@ -167,8 +168,9 @@ impl<'a> Group<'a> {
         self.add(name, Box::new(WithSetup(RefCell::new((setup, f)))))
     }
 
-    /// Adds a function that changes a fresh input in each call, which it gets by reference: the input is made
-    /// beforehand, stays where it is, and is dropped afterwards with what the calls return.
+    /// Adds a function that gets a mutable reference to a fresh input in each call. Inputs are made before the timed
+    /// calls, and dropped after them together with the return values. Their time does not count, and inputs are not
+    /// moved.
     #[must_use]
     pub fn function_with_setup_ref<I, T>(
         self,
@@ -179,33 +181,33 @@ impl<'a> Group<'a> {
         self.add(name, Box::new(WithSetupRef(RefCell::new((setup, f)))))
     }
 
-    /// Adds a check to the function that was added last: whether its answer is right. It is asked
-    /// before the first trial, and now and then afterwards, never within the time.
+    /// Adds a check to the function that was added last. The check returns whether the function computes the right
+    /// answer. It runs before the first trial, and later at random times, but never within the measured time.
     ///
     /// # Panics
-    /// When no function was added before.
+    /// If the group has no function yet.
     #[must_use]
     pub fn verify(mut self, is_right: impl FnMut() -> bool + 'a) -> Self {
-        let last = self.functions.last_mut().expect("`verify` comes after the function it checks");
+        let last = self.functions.last_mut().expect("call `verify` after adding the function that it checks");
         let is_right = RefCell::new(is_right);
         last.check = Some(Box::new(move || (is_right.borrow_mut())()));
         self
     }
 
-    /// Adds a number to the group's name if the name is taken: `sort`, `sort (2)`.
+    /// Appends a number to the group's name if another group has this name: `sort (2)`.
     pub fn rename_if(&mut self, is_taken: impl Fn(&str) -> bool) {
         self.spec.id = names::unused(&self.spec.id, is_taken);
     }
 
-    /// Keeps only the functions whose names pass, as tables have them, with their input: `sort (elements=100)`.
+    /// Keeps only the functions for whose names `keep` returns `true`. Names include the input, as in tables: `sort
+    /// (elements=100)`.
     pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
         let inputs = &self.inputs;
         self.functions.retain(|function| keep(&function.arm(inputs).to_string()));
         self.describe();
     }
 
-    /// Makes this function the first at each input that has it, and so the reference there. Returns whether the group
-    /// has it at any.
+    /// Makes the function of this name the reference, at each input that has it. Returns `false` if no input has it.
     pub fn put_first(&mut self, name: &str) -> bool {
         let is_known = self.functions.iter().any(|function| function.name == name);
         if is_known {
@@ -215,8 +217,8 @@ impl<'a> Group<'a> {
         is_known
     }
 
-    /// Calls each function once, untimed, and says of each whether its answer is right: what a test of benches
-    /// does. One without a check is right.
+    /// Calls each function once without timing. Returns each arm, with `true` if the check accepts the answer or if
+    /// there is no check. Use this in tests of benchmarks.
     pub fn call_each_once(&self) -> impl Iterator<Item = (Arm, bool)> {
         self.functions.iter().map(|function| {
             function.batch.time(1);
@@ -237,7 +239,7 @@ impl<'a> Group<'a> {
         self
     }
 
-    /// Brings the description in line with functions and inputs.
+    /// Updates the spec. Call it after functions or inputs were added or removed.
     fn describe(&mut self) {
         let Spec { variants, factors, metrics, .. } = &mut self.spec;
         (*variants, *factors) = (Vec::new(), Vec::new());
@@ -290,32 +292,32 @@ impl Function<'_> {
 }
 
 const README: &str = "\
-Functions of a program, measured against each other by that program. Each observation is a batch of \
-calls, equally many for every function at an input: `time` is the mean of the batch, and quantiles and predicates \
-speak of such means.";
+Functions of a program, which the program itself compares with each other. Each observation is a batch of calls. The \
+batches of all functions at an input have the same number of calls. `time` is the mean of a batch, and quantiles and \
+predicates are about these means.";
 
 fn metrics(throughput: Option<Throughput>) -> Vec<Metric> {
     let time = Metric::time("time", "time of one call: the mean of a batch");
     let (unit, about) = match throughput {
         None => return vec![time],
-        Some(Throughput::Bytes(_)) => (Unit::BytePerSecond, "bytes a second, over the same batch"),
-        Some(Throughput::Elements(_)) => (Unit::PerSecond, "elements a second, over the same batch"),
+        Some(Throughput::Bytes(_)) => (Unit::BytePerSecond, "bytes per second, over the same batch"),
+        Some(Throughput::Elements(_)) => (Unit::PerSecond, "elements per second, over the same batch"),
     };
     vec![time, Metric::new("throughput", about, unit, Better::Higher)]
 }
 
-/// The counts of one call, which is outside of the measured time.
+/// Returns the metrics about allocations. They are counted in a separate call, outside of the measured time.
 #[cfg(feature = "allocations")]
 fn counts() -> [Metric; 2] {
     let count = |name: &str, about: &str, unit| Metric::new(name, about, unit, Better::Lower);
     [
-        count("allocations", "how often one call requests memory", Unit::One),
-        count("allocated_bytes", "how much memory one call requests", Unit::Byte),
+        count("allocations", "number of allocations in one call", Unit::One),
+        count("allocated_bytes", "memory that one call allocates", Unit::Byte),
     ]
 }
 
-/// Number of trials in which each function is called once more to count its allocations. Most functions allocate the
-/// same in each call, and three calls show which do not.
+/// Number of trials in which each function is called once more, to count its allocations. Most functions allocate the
+/// same amount in every call. If a function does not, the counts of a few calls are enough to show that.
 #[cfg(feature = "allocations")]
 const COUNTED_TRIALS: u64 = 3;
 
@@ -352,14 +354,15 @@ impl Experiment for Group<'_> {
     }
 }
 
-/// Functions ready to be timed, in the order of the arms.
+/// A session that measures functions, in the order of the arms with which it was opened.
 struct Calls<'g, 'a>(Vec<Measured<'g, 'a>>);
 
 struct Measured<'g, 'a> {
     function: &'g Function<'a>,
     iterations: u64,
     throughput: Option<Throughput>,
-    /// The index of the metric `allocations`, which `allocated_bytes` follows; `None` if the allocator does not count.
+    /// Index of the metric `allocations`; `None` if the program's allocator does not count allocations. The metric
+    /// `allocated_bytes` has the next index.
     #[cfg(feature = "allocations")]
     counted_as: Option<usize>,
     #[cfg(feature = "allocations")]
@@ -368,7 +371,7 @@ struct Measured<'g, 'a> {
 
 #[cfg(feature = "allocations")]
 impl Measured<'_, '_> {
-    /// Counts the allocations of one more call, in the first trials that count.
+    /// Calls the function once more to count its allocations, in the first [`COUNTED_TRIALS`] trials after the warm-up.
     fn count_allocations(&mut self, trial: &Trial, out: &mut Samples) {
         let Some(metric) = self.counted_as else { return };
         if self.counted_trials < COUNTED_TRIALS && trial.number != Block::WARM_UP {
@@ -384,7 +387,7 @@ impl Session for Calls<'_, '_> {
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         match self.0[arm].function.is_right() {
             true => Ok(()),
-            false => Err(TargetError::WrongAnswer("its own check says so".into())),
+            false => Err(TargetError::WrongAnswer("the function's check rejected its answer".into())),
         }
     }
 
@@ -392,7 +395,7 @@ impl Session for Calls<'_, '_> {
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         let Measured { function, iterations, throughput, .. } = &self.0[arm];
         let elapsed_ns = function.batch.time(*iterations);
-        // A function that was optimised away may take no step of the clock.
+        // At least 1 ns: calls that the compiler optimised away may finish within one step of the clock.
         let time_ns = elapsed_ns.max(1) as f64 / *iterations as f64;
         out.push(TIME, time_ns);
         if let Some(Throughput::Bytes(amount) | Throughput::Elements(amount)) = throughput {

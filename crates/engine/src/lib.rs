@@ -1,9 +1,11 @@
 #![doc = include_str!("../README.md")]
-// What only reading a run back makes use of costs nothing where nothing begins to read: it is not compiled to the end.
+// Without the feature `recorded`, the code that reads recorded runs is unused, and the compiler omits it.
 #![cfg_attr(not(feature = "recorded"), allow(dead_code, unused_imports))]
 
 pub mod batch;
 mod block;
+#[cfg(feature = "commands")]
+pub mod calibration;
 pub mod claim;
 #[cfg(feature = "claims")]
 pub mod claims_file;
@@ -19,14 +21,16 @@ pub mod memory;
 pub mod names;
 mod now;
 pub mod observations;
+mod observer;
 pub mod outcome;
 pub mod plan;
 pub mod predicate;
 pub mod recorded;
+mod recording;
+pub mod result;
 pub mod run;
 #[cfg(feature = "samples")]
 pub mod samples;
-mod schedule;
 mod summary;
 mod time;
 pub mod unit;
@@ -34,4 +38,5 @@ pub mod values;
 
 pub use error::Error;
 pub use plan::share_error;
+pub use result::RunResult;
 pub use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! Measures blocks in this process.
+//! The executor that measures blocks in this process.
 
 use ascertain_sys::interrupt::Stop;
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -6,48 +6,50 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::block::MAX_ARMS;
-use crate::block::{Block, End, Executor, MeasuredArm, Opened, TrialRecord};
+use crate::block::{Block, End, Executor, FactsBySlot, MeasuredArm, TrialRecord};
 use crate::experiment::{Arm, Experiment, Session, Setup, TargetError, Trial};
 use crate::now::Now;
 use crate::plan::Registry;
 use crate::time::Clock;
 
-/// Checks of results take at most this share of the time.
+/// Maximum share of the measuring time that may be spent on verifying answers during the trials.
 const VERIFY_SHARE: f64 = 0.02;
 
-/// Measures in this process, with the sessions of its lanes.
-pub(crate) struct Local<'a> {
+/// An executor, which measures blocks, in this process. It has one session for each lane, a group of arms that are
+/// measured together.
+pub(crate) struct LocalExecutor<'a> {
     registry: &'a Registry<'a>,
     setup: Setup,
     now: Now,
     clock: &'a dyn Clock,
-    /// By their numbers; none where it is not open.
+    /// The open lanes (groups of arms that are measured together), by their index in the run; `None` for lanes that are
+    /// not open.
     lanes: Vec<Option<OpenLane<'a>>>,
 }
 
 struct OpenLane<'a> {
     experiment: &'a dyn Experiment,
     session: Box<dyn Session + 'a>,
-    /// The session's number of the arm in each place of the lane.
+    /// The id of each arm in the session, by the arm's slot, which is its index in the lane.
     ids: [usize; MAX_ARMS],
     verify_cost_ns: f64,
-    /// What its trials take, the last ones above all.
+    /// Moving average of the duration of a trial, in nanoseconds.
     cost_ns: f64,
 }
 
-impl<'a> Local<'a> {
-    pub fn new(registry: &'a Registry<'a>, seed: u64, stop: Stop, now: Now, clock: &'a dyn Clock) -> Local<'a> {
-        Local { registry, setup: Setup { seed, stop, now: now.clone() }, now, clock, lanes: Vec::new() }
+impl<'a> LocalExecutor<'a> {
+    pub fn new(registry: &'a Registry<'a>, seed: u64, stop: Stop, now: Now, clock: &'a dyn Clock) -> LocalExecutor<'a> {
+        LocalExecutor { registry, setup: Setup { seed, stop, now: now.clone() }, now, clock, lanes: Vec::new() }
     }
 }
 
-impl Executor for Local<'_> {
-    fn open(&mut self, lane: usize, experiment: &str, arms: &[(usize, Arm)]) -> Result<Opened, TargetError> {
+impl Executor for LocalExecutor<'_> {
+    fn open(&mut self, lane: usize, experiment: &str, arms: &[(usize, Arm)]) -> Result<FactsBySlot, TargetError> {
         let found = self.registry.iter().find(|known| known.spec().id == experiment);
         let experiment = *found.ok_or_else(|| TargetError::Failed(format!("there is no experiment `{experiment}`")))?;
         let opened: Vec<Arm> = arms.iter().map(|(_, arm)| arm.clone()).collect();
         let mut session = experiment.open(&opened, &self.setup)?;
-        let (mut verify_ns, mut found, mut ids) = (0, Opened::new(), [0; MAX_ARMS]);
+        let (mut verify_ns, mut found, mut ids) = (0, FactsBySlot::new(), [0; MAX_ARMS]);
         for (id, &(slot, _)) in arms.iter().enumerate() {
             ids[slot] = id;
             let start_ns = self.clock.now_ns();
@@ -87,7 +89,8 @@ impl Executor for Local<'_> {
 }
 
 impl OpenLane<'_> {
-    /// Measures the arms in random order, until one fails or a signal comes.
+    /// Measures the arms of the block in random order, and stores the samples in `record`. Ends early if an arm fails
+    /// or a signal arrives.
     fn measure(&mut self, block: Block, record: &mut TrialRecord, (now, clock): (&Now, &dyn Clock)) {
         let spec = self.experiment.spec();
         let mut rng = trial_rng(block.seed, &spec.id, block.trial);
@@ -98,7 +101,7 @@ impl OpenLane<'_> {
         for arm in &mut record.measured {
             let before = record.samples.0.len();
             arm.start_ns = clock.now_ns();
-            now.measures(block.lane, arm.slot, arm.start_ns);
+            now.set_measuring(block.lane, arm.slot, arm.start_ns);
             let measured = self.session.measure(self.ids[arm.slot], &trial, &mut record.samples);
             arm.samples = before..record.samples.0.len();
             match measured {
@@ -109,8 +112,8 @@ impl OpenLane<'_> {
             record.end = End::CutOff;
             break;
         }
-        // The failed arm is not judged. The claims on other arms had begun: whoever makes an arm fail, or interrupts,
-        // must not be able to discard their trial.
+        // The failed arm is not judged, but the trial still counts for claims about other arms. Otherwise a user could
+        // discard a trial by making an arm fail or by interrupting the run.
         if let Some((slot, _)) = &failed {
             record.measured.retain(|arm| arm.slot != *slot);
         }
@@ -120,7 +123,8 @@ impl OpenLane<'_> {
         }
     }
 
-    /// Checks one arm's answer now and then, such that checking takes its small share of the time.
+    /// Verifies the answer of a randomly chosen arm, with a low probability. On average, verification takes less than
+    /// [`VERIFY_SHARE`] of the time.
     fn verify_at_random(&mut self, block: Block, record: &mut TrialRecord) {
         let mut rng = trial_rng(block.seed ^ 1, &self.experiment.spec().id, block.trial);
         let chance = VERIFY_SHARE * self.cost_ns / self.verify_cost_ns.max(1.0);
@@ -135,9 +139,10 @@ impl OpenLane<'_> {
     }
 }
 
-/// The random numbers of a trial: the same seed gives the same plan, and no two trials share a coin.
+/// Returns the random generator for the trial with the index `number`. It depends only on the seed, the experiment and
+/// this index, so that the same seed gives the same order of arms.
 fn trial_rng(seed: u64, experiment: &str, number: u64) -> Xoshiro256PlusPlus {
-    // FNV-1a over the experiment's id; the generator's own seeding mixes the rest.
+    // FNV-1a hash of the experiment's id. The generator mixes the bits further when it is seeded.
     let hash = experiment
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));

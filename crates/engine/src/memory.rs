@@ -1,4 +1,4 @@
-//! Whether what is to be measured fits in memory, asked before anything is measured.
+//! Checks, before anything is measured, whether the data of the arms fits in memory.
 
 use ascertain_sys::machine::Machine;
 use serde::{Deserialize, Serialize};
@@ -6,25 +6,26 @@ use serde::{Deserialize, Serialize};
 use crate::experiment::{Arm, Experiment, Unavailable};
 use crate::unit::Unit;
 
-/// More memory than a run may take: half of what there is, so that the rest of the machine can go on.
+/// The error for a run that needs more than half of the memory. The other half is reserved for other processes and the
+/// system.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("needs {} of memory, more than half of the {} that there are", said(*.needed_bytes), said(*.memory_bytes))]
+#[error("needs {} of memory, more than half of the {} in total", with_bytes(*.needed_bytes), with_bytes(*.memory_bytes))]
 pub struct Shortage {
-    /// What would be needed.
+    /// Memory that the data of the arms needs, in bytes.
     pub needed_bytes: u64,
-    /// What there is: the machine's, or what its control group may have of that.
+    /// Memory of the machine, or the memory limit of its control group, in bytes.
     pub memory_bytes: u64,
 }
 
-/// `8.327 GB (8326799360 bytes)`.
-fn said(bytes: u64) -> String {
+/// Formats a size with the exact number of bytes: `8.327 GB (8326799360 bytes)`.
+fn with_bytes(bytes: u64) -> String {
     format!("{} ({bytes} bytes)", Unit::Byte.human(bytes as f64))
 }
 
-/// Whether there is room for so many bytes. Where the machine does not tell what it has, there is.
+/// Checks that `needed_bytes` fit in memory. Succeeds if the size of the memory is unknown.
 ///
 /// # Errors
-/// When they are more than half of the memory.
+/// If `needed_bytes` is more than half of the memory.
 pub fn has_room(needed_bytes: u64, machine: &Machine) -> Result<(), Shortage> {
     match machine.memory_limit_bytes.unwrap_or(machine.memory_bytes) {
         0 => Ok(()),
@@ -33,10 +34,10 @@ pub fn has_room(needed_bytes: u64, machine: &Machine) -> Result<(), Shortage> {
     }
 }
 
-/// Whether this machine can measure the arm: it has the memory, and whatever else the experiment asks for.
+/// Checks that this machine has everything that measuring the arm needs, including the memory.
 ///
 /// # Errors
-/// The reason why not, for people.
+/// The reason why this machine cannot measure the arm, as text for the user.
 pub fn available(experiment: &dyn Experiment, arm: &Arm, machine: &Machine) -> Result<(), Unavailable> {
     let needed_bytes = experiment.memory_bytes(std::slice::from_ref(arm));
     has_room(needed_bytes, machine).map_err(Unavailable::Memory)?;

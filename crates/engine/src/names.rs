@@ -1,13 +1,14 @@
-//! Names: one that nobody has yet, and the known one that is nearest to a word.
+//! Finds a name that is not taken, and the known name that is most similar to a given word.
 
-/// The name, with a number after it when it is taken: `sort`, `sort (2)`, `sort (3)`.
+/// Returns the name if it is not taken. Otherwise appends a number to it: `sort (2)`, `sort (3)`.
 pub(crate) fn unused(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let numbered = (2..).map(|number: u64| format!("{name} ({number})"));
     let mut candidates = std::iter::once(name.to_string()).chain(numbered);
     candidates.find(|candidate| !is_taken(candidate)).unwrap_or_default()
 }
 
-/// The known word that is nearest to `word`, when one is near enough to be what was meant.
+/// Returns the known word that is most similar to `word`. Returns `None` if no known word is so similar that the user
+/// may have meant it.
 ///
 /// ```
 /// use ascertain_engine::names::nearest;
@@ -16,12 +17,12 @@ pub(crate) fn unused(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
 /// ```
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let known = known.into_iter().map(|known| (likeness(word, known), known));
-    // Of those that are equally near the first.
+    // If several words are equally similar, keep the first.
     let nearest = known.reduce(|nearest, other| if other.0 > nearest.0 { other } else { nearest });
     nearest.filter(|(likeness, _)| *likeness >= 0.5).map(|(_, known)| known)
 }
 
-/// The known words, the one that is nearest to `word` first.
+/// Returns the known words, sorted by their similarity to `word`; the most similar word comes first.
 pub fn by_nearness<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let mut known: Vec<&str> = known.into_iter().collect();
     known.sort_by(|one, other| likeness(word, other).total_cmp(&likeness(word, one)));
@@ -32,7 +33,7 @@ fn likeness(word: &str, known: &str) -> f64 {
     strsim::normalized_damerau_levenshtein(word, known)
 }
 
-/// What a message about an unknown word ends with, where a known one is near.
+/// Returns a suggestion to append to an error message about an unknown word; `None` if no known word is similar.
 ///
 /// ```
 /// use ascertain_engine::names::suggestion;
@@ -41,6 +42,13 @@ fn likeness(word: &str, known: &str) -> f64 {
 /// ```
 pub fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(word, known).map(|near| format!("; did you mean `{near}`?"))
+}
+
+/// Returns an error message for a word that is not known. `what` is the kind of word, and `known` has all known words.
+pub(crate) fn unknown<'k>(what: &str, word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    let list = if known.is_empty() { "there are none".into() } else { format!("known are {}", known.join(", ")) };
+    format!("unknown {what} `{word}`; {list}{}", suggestion(word, known).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What a run does at this moment, for another thread to see: a trial may take minutes, in which nobody is told
-//! anything.
+//! The current activity of a run, which another thread can read at any time. A trial may take minutes, and the observer
+//! gets progress reports only between trials.
 
 use std::collections::BTreeMap;
 use std::mem::discriminant;
@@ -10,113 +10,119 @@ use ascertain_sys::clock;
 
 use crate::finding::Remark;
 
-/// What a run does at this moment, while it goes on. Clones see the same.
+/// A handle to the current activity of a run. Clones refer to the same activity.
 ///
-/// Whoever measures notes it in a few nanoseconds and waits for nobody, so that reading it disturbs nothing. It is for
-/// people: what is read while it changes may be a part of the old and a part of the new.
+/// The thread that measures updates the activity in a few nanoseconds and never waits, so reading it does not disturb
+/// the measurement. Use it only for display: during an update, a reader may see a mixture of old and new values.
 #[derive(Clone, Debug)]
 pub struct Now(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// The arms of each lane, by their places.
+    /// Names of the arms in each lane (group of arms that are measured together), by slot, which is the arm's index in
+    /// the lane.
     lanes: Vec<Vec<String>>,
-    /// One of [`REST`], [`OPENING`], or the arm that is measured.
-    doing: AtomicU64,
+    /// The number of the arm that is being measured, made from its lane and slot. Also [`IDLE`] or [`OPENING`].
+    activity: AtomicU64,
     since_ns: AtomicU64,
     trial_since_ns: AtomicU64,
-    /// The arms of the trial, and how many of them have begun.
+    /// Number of arms in the trial.
     arms: AtomicU64,
+    /// Number of arms in the trial whose measurement has begun.
     begun: AtomicU64,
-    /// The last one of each kind, of each arm.
+    /// For each arm, the last remark of each kind. The key of an arm is the number that `activity` has during its
+    /// measurement.
     remarks: Mutex<BTreeMap<u64, Vec<Remark>>>,
 }
 
-const REST: u64 = u64::MAX;
+const IDLE: u64 = u64::MAX;
 const OPENING: u64 = u64::MAX - 1;
-/// A lane has fewer places than that.
+/// The number of an arm in [`Shared::activity`] is its lane's index times this, plus its slot. So it must be larger
+/// than every slot.
 const PLACES: u64 = 1 << 16;
 
-/// What a run is waiting for.
+/// An activity that may take long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doing<'n> {
-    /// Arms are made ready: set-ups, peers that are compiled, answers that are checked.
+pub enum Activity<'n> {
+    /// Arms are prepared: their set-up commands run, programs are compiled, and answers are verified.
     Opening,
-    /// An arm is measured.
+    /// An arm is being measured.
     Measuring {
-        /// The arm's name.
+        /// Name of the arm.
         arm: &'n str,
-        /// How long its trial has taken, this arm included.
+        /// Time since the start of the trial, in nanoseconds.
         trial_ns: u64,
-        /// How long the trial will take if the arms that are left take as long as those that have ended; none before
-        /// the first has, and where it has taken longer already.
+        /// Predicted duration of the whole trial in nanoseconds: the remaining arms are expected to take as long as the
+        /// arms that have finished. It is `None` before the first arm has finished, and after the trial has exceeded
+        /// the prediction.
         whole_ns: Option<u64>,
     },
 }
 
 impl Default for Now {
-    /// Of a run without arms, which does nothing.
+    /// Returns an idle activity, for a run without lanes.
     fn default() -> Now {
         Now::new(Vec::new())
     }
 }
 
 impl Now {
-    /// For lanes with these arms.
+    /// Returns an idle activity. `lanes` has the names of the arms in each group of arms that are measured together.
     pub(crate) fn new(lanes: Vec<Vec<String>>) -> Now {
-        let [doing, since_ns, trial_since_ns, arms, begun] = [REST, 0, 0, 0, 0].map(AtomicU64::new);
+        let [activity, since_ns, trial_since_ns, arms, begun] = [IDLE, 0, 0, 0, 0].map(AtomicU64::new);
         let remarks = Mutex::default();
-        Now(Arc::new(Shared { lanes, doing, since_ns, trial_since_ns, arms, begun, remarks }))
+        Now(Arc::new(Shared { lanes, activity, since_ns, trial_since_ns, arms, begun, remarks }))
     }
 
-    pub(crate) fn opens(&self) {
-        self.note(OPENING, clock::now_ns());
+    pub(crate) fn set_opening(&self) {
+        self.set(OPENING, clock::now_ns());
     }
 
-    pub(crate) fn begins_trial(&self, arms: usize, start_ns: u64) {
+    pub(crate) fn begin_trial(&self, arms: usize, start_ns: u64) {
         self.0.arms.store(arms as u64, Relaxed);
         self.0.begun.store(0, Relaxed);
         self.0.trial_since_ns.store(start_ns, Relaxed);
     }
 
-    pub(crate) fn measures(&self, lane: usize, slot: usize, start_ns: u64) {
-        // Nobody else writes: a plain store is quicker than an atomic sum.
+    pub(crate) fn set_measuring(&self, lane: usize, slot: usize, start_ns: u64) {
+        // Only the measuring thread writes, so a plain store is enough. It is faster than an atomic addition.
         self.0.begun.store(self.0.begun.load(Relaxed) + 1, Relaxed);
-        self.note(lane as u64 * PLACES + slot as u64, start_ns);
+        self.set(lane as u64 * PLACES + slot as u64, start_ns);
     }
 
-    pub(crate) fn rests(&self) {
-        self.0.doing.store(REST, Relaxed);
+    pub(crate) fn set_idle(&self) {
+        self.0.activity.store(IDLE, Relaxed);
     }
 
-    fn note(&self, doing: u64, since_ns: u64) {
+    fn set(&self, activity: u64, since_ns: u64) {
         self.0.since_ns.store(since_ns, Relaxed);
-        self.0.doing.store(doing, Relaxed);
+        self.0.activity.store(activity, Relaxed);
     }
 
-    /// What it waits for, and for how long it has, in nanoseconds; `None` where that is nothing that lasts.
+    /// Returns the current activity, and its duration so far in nanoseconds. Returns `None` during activities that are
+    /// always short.
     #[must_use]
-    pub fn doing(&self) -> Option<(Doing<'_>, u64)> {
+    pub fn activity(&self) -> Option<(Activity<'_>, u64)> {
         let now_ns = clock::now_ns();
         let gone = |since: &AtomicU64| now_ns.saturating_sub(since.load(Relaxed));
-        let doing = match self.0.doing.load(Relaxed) {
-            REST => return None,
-            OPENING => Doing::Opening,
+        let activity = match self.0.activity.load(Relaxed) {
+            IDLE => return None,
+            OPENING => Activity::Opening,
             place => {
                 let lane = self.0.lanes.get((place / PLACES) as usize)?;
                 let arm = lane.get((place % PLACES) as usize)?;
                 let trial_ns = gone(&self.0.trial_since_ns);
                 let whole_ns = self.whole_ns().filter(|whole_ns| *whole_ns >= trial_ns);
-                Doing::Measuring { arm, trial_ns, whole_ns }
+                Activity::Measuring { arm, trial_ns, whole_ns }
             }
         };
-        Some((doing, gone(&self.0.since_ns)))
+        Some((activity, gone(&self.0.since_ns)))
     }
 
-    /// Says something of the arm that is measured, instead of what was said of the kind before: the run's outcome has
-    /// the last one of each kind. It takes a lock: that is nothing for what is timed.
+    /// Adds a remark on the arm that is being measured. It replaces an earlier remark of the same kind, so the outcome
+    /// has the last one of each kind. Takes a lock; don't call this while time is measured.
     pub fn remark(&self, remark: Remark) {
-        let place = self.0.doing.load(Relaxed);
+        let place = self.0.activity.load(Relaxed);
         if place < OPENING {
             let mut remarks = self.remarks();
             let of_arm = remarks.entry(place).or_default();
@@ -127,13 +133,14 @@ impl Now {
         }
     }
 
-    /// The kind of remark that came first of the arm that is measured, as last said.
+    /// Returns the remark to show for the arm that is being measured: the latest of one kind. If the arm has remarks of
+    /// several kinds, it is the kind that came first.
     #[must_use]
-    pub fn remarked(&self) -> Option<Remark> {
-        self.remarks().get(&self.0.doing.load(Relaxed))?.first().cloned()
+    pub fn latest_remark(&self) -> Option<Remark> {
+        self.remarks().get(&self.0.activity.load(Relaxed))?.first().cloned()
     }
 
-    /// What was said of arms, with their lanes and their places there.
+    /// Returns all remarks. Each comes with the index of its arm's lane, and with the arm's slot in that lane.
     pub(crate) fn all_remarks(&self) -> Vec<((usize, usize), Remark)> {
         let place = |place: &u64| ((place / PLACES) as usize, (place % PLACES) as usize);
         let remarks = self.remarks();
@@ -148,7 +155,7 @@ impl Now {
         self.0.remarks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How long the trial takes by what its arms took that have ended.
+    /// Returns the predicted duration of the trial in nanoseconds, from the arms that have finished.
     fn whole_ns(&self) -> Option<u64> {
         let [arms, begun, since_ns, trial_since_ns] =
             [&self.0.arms, &self.0.begun, &self.0.since_ns, &self.0.trial_since_ns].map(|noted| noted.load(Relaxed));
@@ -166,38 +173,38 @@ mod tests {
         let now = Now::new(vec![Vec::new(), vec!["a".into(), "b".into()]]);
         let said = |text: f64| Remark::Failure { said: text.to_string() };
         let other = Remark::NoAddress { servers: vec!["a".into()] };
-        // Of nothing that is measured nothing is said.
+        // If no arm is being measured, the remark is dropped.
         now.remark(said(0.0));
-        now.opens();
+        now.set_opening();
         now.remark(said(0.0));
-        now.measures(1, 1, 0);
-        assert_eq!(now.remarked(), None);
+        now.set_measuring(1, 1, 0);
+        assert_eq!(now.latest_remark(), None);
         now.remark(said(1.0));
         now.remark(other.clone());
         now.remark(said(2.0));
-        assert_eq!(now.remarked(), Some(said(2.0)));
-        now.rests();
-        assert_eq!((now.remarked(), now.all_remarks()), (None, vec![((1, 1), said(2.0)), ((1, 1), other)]));
+        assert_eq!(now.latest_remark(), Some(said(2.0)));
+        now.set_idle();
+        assert_eq!((now.latest_remark(), now.all_remarks()), (None, vec![((1, 1), said(2.0)), ((1, 1), other)]));
     }
 
     #[test]
     fn the_arms_that_are_left_are_taken_to_last_as_long_as_those_that_ended() {
         let now = Now::new(vec![vec!["a".into(), "b".into(), "c".into()]]);
-        let whole_ns = || match now.doing() {
-            Some((Doing::Measuring { whole_ns, .. }, _)) => whole_ns,
+        let whole_ns = || match now.activity() {
+            Some((Activity::Measuring { whole_ns, .. }, _)) => whole_ns,
             _ => None,
         };
-        // Far ahead, so that no time goes by.
+        // This is far in the future, so that the real clock does not matter.
         let start_ns = clock::now_ns() + 1_000_000_000_000;
         for _ in 0..2 {
-            now.begins_trial(3, start_ns);
-            now.measures(0, 1, start_ns);
+            now.begin_trial(3, start_ns);
+            now.set_measuring(0, 1, start_ns);
             assert_eq!(whole_ns(), None);
-            now.measures(0, 0, start_ns + 10);
+            now.set_measuring(0, 0, start_ns + 10);
             assert_eq!(whole_ns(), Some(30));
-            now.measures(0, 2, start_ns + 40);
+            now.set_measuring(0, 2, start_ns + 40);
             assert_eq!(whole_ns(), Some(60));
-            now.rests();
+            now.set_idle();
             assert_eq!(whole_ns(), None);
         }
     }

@@ -1,4 +1,4 @@
-//! Every value of every metric of every arm, and the run's trial numbers.
+//! The values that a run observes for each arm and metric, with the indices of their trials.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,89 +9,88 @@ use crate::claim::paired_ratios;
 use crate::experiment::{Arm, Better, Point, Sample, Spec};
 use crate::finding::Reason;
 use crate::outcome::{Absence, LeftOut};
-use crate::values::{Bounds, Sorted, Values};
+use crate::values::{Bounds, Sorted, Values, relative_half_width};
 
-/// One arm's values, by metric, in the order measured.
-#[derive(Clone, Debug)]
+/// The values of one arm, for each metric, in the order in which they were measured.
+#[derive(Clone, Debug, PartialEq)]
 pub struct ArmValues {
-    /// The experiment's id.
+    /// Id of the experiment to which the arm belongs.
     pub experiment: String,
-    /// The arm.
+    /// The arm that was measured.
     pub arm: Arm,
-    /// The values, by metric.
+    /// For each metric, its values; empty for metrics that are summarised by key.
     pub by_metric: Vec<Values>,
-    /// The values of metrics that are told by key, which `by_metric` does not have; none of the others.
+    /// For each metric that is summarised by key, the values of each key; `None` for all other metrics.
     pub(crate) by_key: Vec<Option<BTreeMap<String, Values>>>,
-    /// What nobody chose and is the same in each trial.
+    /// Facts about the arm: properties that are found out and not set, and that are the same in each trial.
     pub facts: Point,
-    /// The numbers of the trials that the values are of, by metric: what follows one another as a range.
+    /// The trials in which each metric has values, as ranges of trial indices.
     trials: Vec<Vec<Range<u64>>>,
     left_out: Option<Reason>,
 }
 
 impl ArmValues {
-    /// The values that the outcome has points of, in their order: those of metrics that are not told by key.
+    /// Returns the values of each metric that is not summarised by key.
+    /// [`Outcome::points`](crate::outcome::Outcome::points) has the summaries of these values, in the same order.
     pub fn of_points(&self) -> impl Iterator<Item = &Values> {
         self.by_metric.iter().zip(&self.by_key).filter(|(_, by_key)| by_key.is_none()).map(|(values, _)| values)
     }
 
-    /// A metric's values with the numbers of their trials.
+    /// Returns the values of a metric, each with the index of its trial.
     ///
     /// # Panics
-    /// Where there is no such metric.
+    /// If there is no metric with this index.
     pub fn by_trial(&self, metric: usize) -> impl Iterator<Item = (u64, Bounds)> {
         let values = &self.by_metric[metric];
         self.trials[metric].iter().cloned().flatten().zip((0..values.len()).map(|index| values.bounds(index)))
     }
 
-    /// How many times better this arm's value is than a baseline's in each trial that has both, as far as it is known;
-    /// nothing of values of zero or below.
+    /// Returns by how many times this arm is better than the baseline, as a range for each trial with values of both
+    /// arms. Trials with a value that is zero or negative are left out.
     ///
     /// # Panics
-    /// Where there is no such metric.
+    /// If there is no metric with this index.
     pub fn ratios_to(&self, baseline: &ArmValues, metric: usize, better: Better) -> Values {
         let ratios = paired_ratios(better, self.by_trial(metric), baseline.by_trial(metric));
         ratios.into_iter().flatten().collect()
     }
 }
 
-/// The error of the interval around each median: they are at 95 % each, outside of the run's budget.
+/// Error probability of the confidence interval of each median. It is separate from the error of the run.
 const ERROR: f64 = 0.05;
 
-/// The interval around the median of values; an end that nothing bounds is infinite.
+/// Returns the 95 % confidence interval of the median. A side that the values do not bound is infinite.
 pub(crate) fn median_interval(sorted: &Sorted) -> (f64, f64) {
     quantile_ranks(sorted.as_slice().len() as u64, 0.5, ERROR / 2.0, ERROR / 2.0)
         .map_or((f64::NEG_INFINITY, f64::INFINITY), |ranks| sorted.between(ranks))
 }
 
-/// What a run has seen.
-#[derive(Clone, Debug, Default)]
+/// All observations of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observations {
     arms: Vec<ArmValues>,
-    /// The number of each experiment's next trial.
+    /// For each experiment, the index of its next trial.
     next_trials: Vec<(String, u64)>,
 }
 
 impl Observations {
-    /// The arms in the order in which they were named.
+    /// Returns the values of all arms, in the order in which the plan names the arms.
     pub fn arms(&self) -> &[ArmValues] {
         &self.arms
     }
 
-    /// Half of the width of the interval around the arm's median, by its middle, of the experiment's first metric;
-    /// `None` as long as the interval has an open end.
+    /// Returns the precision of the median of an arm's first metric: half of the width of its confidence interval,
+    /// divided by the middle of the interval. Returns `None` while the interval is infinite.
     pub(crate) fn median_precision(&self, arm: usize) -> Option<f64> {
-        let (low, high) = median_interval(&self.arms[arm].by_metric.first()?.sorted());
-        let half_width = (high - low) / 2.0;
-        half_width.is_finite().then(|| half_width / ((high + low) / 2.0).abs())
+        relative_half_width(median_interval(&self.arms[arm].by_metric.first()?.sorted()))
     }
 
-    /// How many values there are.
+    /// Returns the total number of values.
     pub(crate) fn count(&self) -> usize {
         self.arms.iter().flat_map(|values| &values.by_metric).map(|values| values.len()).sum()
     }
 
-    /// The arm's number, added when it is new.
+    /// Returns the index of an arm. Adds the arm if it is new.
     pub(crate) fn arm(&mut self, spec: &Spec, arm: &Arm) -> usize {
         let known = self.arms.iter().position(|known| known.experiment == spec.id && known.arm == *arm);
         known.unwrap_or_else(|| {
@@ -116,7 +115,7 @@ impl Observations {
         self.arms[arm].left_out.get_or_insert(why);
     }
 
-    /// The arm's values turned out to be worth nothing.
+    /// Removes all values of the arm with this index, because they turned out to be invalid.
     pub(crate) fn forget(&mut self, arm: usize) {
         let values = &mut self.arms[arm];
         values.by_metric.iter_mut().for_each(Values::clear);
@@ -124,7 +123,8 @@ impl Observations {
         values.trials.iter_mut().for_each(Vec::clear);
     }
 
-    /// As [`forget`](Self::forget), where the arm has values.
+    /// Removes all values of an arm, and notes `reason` as the reason why they are missing. Does nothing if the arm has
+    /// no values.
     pub(crate) fn take_back(&mut self, experiment: &str, arm: &Arm, reason: &Reason) {
         let of_arm = |known: &ArmValues| known.experiment == experiment && known.arm == *arm;
         let has_values = |known: &ArmValues| known.by_metric.iter().any(|values| !values.is_empty());
@@ -134,12 +134,12 @@ impl Observations {
         }
     }
 
-    /// Whether an arm failed or gave a wrong answer.
+    /// Returns whether an arm failed or gave a wrong answer.
     pub(crate) fn any_failed(&self) -> bool {
         self.arms.iter().any(|values| matches!(values.left_out, Some(Reason::Failed { .. })))
     }
 
-    /// The arms that were asked for and not measured, or not to the end.
+    /// Returns the arms that were requested but measured only incompletely, or not at all.
     pub(crate) fn left_out(&self) -> Vec<LeftOut> {
         let left_out = self.arms.iter().filter_map(|values| {
             let reason = values.left_out.clone()?;
@@ -148,17 +148,16 @@ impl Observations {
                 Reason::TimeUp { .. } | Reason::TooLong { .. } => Absence::Deferred,
                 _ => Absence::Failed,
             };
-            // Another lane had time for it.
+            // The arm is not left out if other trials, with another group of arms, have measured it.
             if absence == Absence::Deferred && values.by_metric.iter().any(|values| !values.is_empty()) {
                 return None;
             }
-            let (variant, at) = (values.arm.variant.clone(), values.arm.point.clone());
-            Some(LeftOut { experiment: values.experiment.clone(), variant, at, absence, reason })
+            Some(LeftOut { experiment: values.experiment.clone(), arm: values.arm.clone(), absence, reason })
         });
         left_out.collect()
     }
 
-    /// Adds a trial's values of an arm.
+    /// Adds the values of an arm in one trial. `row` has one value for each metric.
     pub(crate) fn push(&mut self, arm: usize, trial: u64, row: &[Bounds]) {
         let ArmValues { by_metric, by_key, trials, .. } = &mut self.arms[arm];
         for (((values, by_key), trials), &value) in by_metric.iter_mut().zip(by_key).zip(trials).zip(row) {
@@ -173,11 +172,12 @@ impl Observations {
         }
     }
 
-    /// Adds the values of a trial that are told by key.
+    /// Adds the values of an arm in one trial, for metrics whose values are summarised separately for each key, such as
+    /// each server.
     pub(crate) fn push_by_key(&mut self, arm: usize, samples: &[Sample]) {
         let by_key = &mut self.arms[arm].by_key;
         for sample in samples {
-            // What was cut off before it was seen has no key.
+            // If a trial is cut off, samples of values that were not observed have no key.
             let says_something = !sample.key.is_empty() && !sample.bounds().is_none();
             if let Some(values) = by_key[sample.metric].as_mut().filter(|_| says_something) {
                 values.entry(sample.key.to_string()).or_default().push(sample.bounds());
@@ -185,14 +185,14 @@ impl Observations {
         }
     }
 
-    /// The number of the experiment's next trial, which is not given out again.
+    /// Returns a new trial index for the experiment. It is one higher than the last.
     pub(crate) fn next_trial(&mut self, experiment: &str) -> u64 {
         let next = self.next_mut(experiment);
         *next += 1;
         *next - 1
     }
 
-    /// A recorded trial's number is not given out again.
+    /// Marks the index of a recorded trial as used, so that new trials have higher indices.
     pub(crate) fn skip_to(&mut self, experiment: &str, number: u64) {
         let next = self.next_mut(experiment);
         *next = (*next).max(number.saturating_add(1));
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
     use crate::experiment::{Metric, Point, Status};
 
-    /// A trial of which an arm has no number must not shift those that follow.
+    /// A trial without a value of one arm must not shift the pairs of later trials.
     #[test]
     fn ratios_are_of_values_of_the_same_trial() {
         let metrics = vec![Metric::time("time", "")];

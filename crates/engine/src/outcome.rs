@@ -1,362 +1,366 @@
-//! What came of a run, as plain data: the JSON that every front end prints.
+//! The outcome of a run as plain data. Its JSON form is what every command prints.
 
 use ascertain_sys::machine::{CpuTimes, Machine};
 use serde::{Deserialize, Serialize};
 
-use crate::claim::{Bound, Claim, Effect, Judging, Test};
-use crate::experiment::{Arm, Better, Metric, Point, Spec};
-use crate::finding::{Estimated, Reason, Remark, Threat, Unlike, finding, findings, known};
+use crate::claim::Hypothesis;
+use crate::experiment::{Arm, Better, Point};
+use crate::finding::{Estimated, Reason, Remark, Threat, Unlike, known};
 use crate::plan::Table;
-use crate::predicate::{Comparison, Predicate, Relation};
 use crate::unit::Unit;
 
-/// The name and version of the schema of [`Outcome`] in JSON.
+/// Name and version of the schema of [`Outcome`] in JSON.
 pub const SCHEMA: &str = "ascertain.run/1";
 
-/// A whole run. What is not known is `None`, in JSON `null`.
+/// The outcome of a whole run. Values that are not known are `None`, and `null` in JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// [`SCHEMA`].
+    /// Name and version of the schema, [`SCHEMA`].
     pub schema: String,
-    /// The run's folder name.
+    /// Id of the run, which is the name of its folder.
     pub run_id: String,
-    /// Where it ran.
+    /// The machine on which the run was measured: its hardware and its settings.
     pub machine: Machine,
-    /// How all its CPUs spent their time meanwhile, also what the hypervisor gave to others (steal); of a run that went
-    /// on after an interruption, since then. `None` where the system doesn't tell, and for a killed run.
-    #[serde(default)]
+    /// CPU times of the machine during the run, including time that the hypervisor gave to other
+    /// virtual machines (steal). For a continued run, this covers only the time since it was last continued. `None` for
+    /// a killed run, and for a system that does not report these times.
     pub cpu_times: Option<CpuTimes>,
-    /// What threatens its results.
-    #[serde(deserialize_with = "findings")]
+    /// Conditions that threaten the validity of the results.
     pub threats: Vec<Threat>,
-    /// The seed that its plan was drawn from.
+    /// Seed of the run's random numbers.
     pub seed: u64,
-    /// Whether Ctrl-C or SIGTERM ended it.
+    /// `true` if Ctrl-C or SIGTERM ended the run.
     pub interrupted: bool,
-    /// Each metric of each arm, but for those that are told by key.
+    /// Summaries of metrics without keys, one for each arm and metric.
     pub points: Vec<PointSummary>,
-    /// Of metrics that are told by key, each key of each arm: each server of a zone.
+    /// Summaries of metrics with keys, such as the servers of a zone: one for each arm, metric and key.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_key: Vec<PointSummary>,
-    /// Each claim.
+    /// Results of the claims, in the order of the plan.
     pub claims: Vec<ClaimResult>,
-    /// The arms that were asked for and not measured, with the reason.
+    /// The arms that were requested but measured only incompletely, or not at all, with the reasons.
     pub left_out: Vec<LeftOut>,
-    /// What was found of arms, where experiments say something. Of one that a run found otherwise when it was continued
-    /// there are several.
+    /// Facts that experiments found out about their arms. If a continued run found other facts, the arm has several
+    /// entries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<ArmFacts>,
-    /// What sessions said of their arms beside their figures; what only another version says is left out.
+    /// Remarks that sessions made about their arms. Kinds of remarks that this version does not know are dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "known")]
     pub remarks: Vec<ArmRemark>,
 }
 
 impl Outcome {
-    /// What tables for people show: the points of the arms that were asked for, without those that only claims
-    /// needed; where no table was asked for, all of them. Formats for programs have every point.
+    /// Returns the outcome with only those points whose arms are in one of these tables. The other points were measured
+    /// only because claims needed them. If there are no tables, returns all points. Use this for tables that people
+    /// read; formats for programs contain every point.
     pub fn asked_for(&self, tables: &[Table]) -> Outcome {
         let is_asked_for = |point: &&PointSummary| {
-            let is_here = |arm: &Arm| arm.variant == point.variant && arm.point == point.at;
-            let asks = |table: &Table| table.experiment == point.experiment && table.arms.iter().any(is_here);
+            let asks = |table: &Table| table.experiment == point.experiment && table.arms.contains(&point.arm);
             tables.is_empty() || tables.iter().any(asks)
         };
         let kept = |points: &[PointSummary]| points.iter().filter(is_asked_for).cloned().collect();
         Outcome { points: kept(&self.points), by_key: kept(&self.by_key), ..self.clone() }
     }
 
-    /// All points, those that are told by key with it as one more level.
+    /// Returns the points with and without keys in one list. A key is written as an additional level named `key`.
     #[must_use]
     pub fn with_keys(&self) -> Vec<PointSummary> {
         let with_key = |point: &PointSummary| {
-            let at = point.at.clone().with("key", point.key.as_str());
-            PointSummary { at, key: String::new(), ..point.clone() }
+            let mut keyed = PointSummary { key: String::new(), ..point.clone() };
+            keyed.arm.point = keyed.arm.point.with("key", point.key.as_str());
+            keyed
         };
         self.points.iter().cloned().chain(self.by_key.iter().map(with_key)).collect()
     }
 
-    /// As JSON, to which others add. In that form `run.json` has it too, so that it is compiled once.
+    /// Returns the outcome as JSON, to which callers may add keys. `run.json` contains the same JSON. All callers share
+    /// this function so that the serialisation is compiled only once.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).expect("plain data with text as keys is always JSON")
     }
 }
 
-/// What nobody chose and was the same in each of an arm's trials: `congestion=cubic mss_bytes=1448`.
+/// An arm as it is serialised in a row of results, with the keys `variant` and `at`.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Arm")]
+pub struct RowArm {
+    /// Name of the variant.
+    pub variant: String,
+    /// The level of each factor.
+    #[serde(rename = "at")]
+    pub point: Point,
+}
+
+/// Facts about an arm: properties that nobody has set, and that were the same in each of its trials. An example is
+/// `congestion=cubic mss_bytes=1448`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArmFacts {
-    /// The experiment.
+    /// Id of the experiment.
     pub experiment: String,
-    /// The arm's variant.
-    pub variant: String,
-    /// The arm's point.
-    pub at: Point,
-    /// What was found, as levels.
+    /// The arm that the facts are about.
+    #[serde(flatten, with = "RowArm")]
+    pub arm: Arm,
+    /// The facts, written as levels.
     pub facts: Point,
 }
 
-/// What a session said last of an arm.
+/// A remark of a session about an arm. Only the last remark of each kind is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArmRemark {
-    /// The experiment.
+    /// Id of the experiment.
     pub experiment: String,
-    /// The arm's variant.
-    pub variant: String,
-    /// The arm's point.
-    pub at: Point,
-    /// What it said.
+    /// The arm that the remark is about.
+    #[serde(flatten, with = "RowArm")]
+    pub arm: Arm,
+    /// The content of the remark.
     pub remark: Remark,
 }
 
-/// An arm that was asked for and not measured.
+/// An arm that was requested but measured only incompletely, or not at all.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// The experiment.
+    /// Id of the experiment.
     pub experiment: String,
-    /// The arm's variant.
-    pub variant: String,
-    /// The arm's point.
-    pub at: Point,
-    /// What kept it from being measured.
-    #[serde(default)]
+    /// The arm that was requested.
+    #[serde(flatten, with = "RowArm")]
+    pub arm: Arm,
+    /// The kind of obstacle that prevented the measurement.
     pub absence: Absence,
-    /// Why: what this machine lacks, or how it failed.
-    #[serde(deserialize_with = "finding")]
+    /// Details of the obstacle: for example, what this machine lacks, or how the arm failed.
     pub reason: Reason,
 }
 
 impl LeftOut {
-    /// Whether it is that arm of that experiment.
+    /// Returns whether the entry is about the given arm of the given experiment.
     pub fn is_of(&self, experiment: &str, arm: &Arm) -> bool {
-        self.experiment == experiment && self.variant == arm.variant && self.at == arm.point
+        self.experiment == experiment && self.arm == *arm
     }
 }
 
-/// What kept an arm from being measured, or from being measured to the end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// The kind of obstacle that prevented a complete measurement of an arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Absence {
-    /// This machine can't measure it, which was known before the first trial.
+    /// This machine cannot measure the arm. This was known before the first trial.
     Unavailable,
-    /// It failed or gave a wrong answer, at its beginning or later.
+    /// The arm failed or gave a wrong answer, in its first trial or in a later one.
     Failed,
-    /// The time was up first.
+    /// The run's time limit was reached before the first trial of the arm.
     Deferred,
-    /// It was recorded by a version that did not note it.
-    #[default]
-    Unsaid,
 }
 
-/// One metric of one arm over the trials.
+/// A summary of one metric of one arm over all trials.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointSummary {
-    /// The experiment.
+    /// Id of the experiment.
     pub experiment: String,
-    /// The arm's variant.
-    pub variant: String,
-    /// The arm's point.
-    pub at: Point,
-    /// The metric.
+    /// The arm that was measured.
+    #[serde(flatten, with = "RowArm")]
+    pub arm: Arm,
+    /// Name of the metric.
     pub metric: String,
-    /// Which of several: a server; empty of those that are not told by key.
+    /// Key of the series that is summarised, such as a server; empty for a metric without keys.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub key: String,
-    /// Its unit.
+    /// Unit in which the values are recorded.
     pub unit: Unit,
-    /// Which way is better.
+    /// The direction that is better: lower or higher values.
     pub better: Better,
-    /// Whether it is a share of each trial.
+    /// `true` if the metric is a share of each trial.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_share: bool,
-    /// How many values.
+    /// Number of values in the summary.
     pub n: u64,
-    /// Their median.
+    /// Median of the values; `None` if too many values were cut off.
     pub median: Option<f64>,
-    /// The lower end of the median's interval, at 95 %.
+    /// Lower bound of the median's 95 % confidence interval; `None` if it is unknown.
     pub median_low: Option<f64>,
-    /// The upper end of the median's interval, at 95 %.
+    /// Upper bound of the median's 95 % confidence interval; `None` if it is unknown.
     pub median_high: Option<f64>,
-    /// The 0.9-quantile.
+    /// 90th percentile of the values.
     pub p90: Option<f64>,
-    /// The 0.99-quantile.
+    /// 99th percentile of the values.
     pub p99: Option<f64>,
-    /// The mean.
+    /// Arithmetic mean of the values; `None` if any value was cut off.
     pub mean: Option<f64>,
-    /// The sample standard deviation.
+    /// Sample standard deviation of the values; `None` if any value was cut off.
     pub std: Option<f64>,
-    /// The least of those that came to their end.
+    /// Smallest value, among those that were observed completely.
     pub min: Option<f64>,
-    /// The greatest.
+    /// Largest value; `None` if it is unknown because values were cut off.
     pub max: Option<f64>,
-    /// How many observations were cut off, by their time limit or by a signal. What is not known for that is above
-    /// `limit`.
-    #[serde(default)]
+    /// Number of observations that were cut off, by their time limit or by a signal. If the median or a percentile is
+    /// `None` because of them, it is larger than `limit`.
     pub censored: u64,
-    /// What all of those are above: their time limit, or the least that had gone by. `None` where that is not known.
-    #[serde(default)]
+    /// Lower bound that holds for every value that was cut off. It is their time limit, or the shortest time that an
+    /// observation had reached when it was cut off. `None` if it is not known.
     pub limit: Option<f64>,
-    /// The most that was seen of any, which the greatest is at least.
-    #[serde(default)]
+    /// Largest number that was observed. Values that were cut off count with the number that they had reached, so the
+    /// maximum may be larger.
     pub seen: Option<f64>,
 }
 
 impl PointSummary {
-    /// Whether it is of that arm of that experiment.
+    /// Returns whether the summary is about the given arm of the given experiment.
     pub fn is_of(&self, experiment: &str, arm: &Arm) -> bool {
-        self.experiment == experiment && self.variant == arm.variant && self.at == arm.point
+        self.experiment == experiment && self.arm == *arm
     }
 }
 
-/// What became of a claim.
+/// The result of a claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClaimResult {
-    /// Its name.
+    /// Id of the claim, unique in the run.
     pub id: String,
     /// The claim as a sentence.
     pub says: String,
-    /// Who says so.
+    /// Origin of the claim, such as a document or a URL.
     pub source: String,
-    /// The source's figure.
+    /// The figure that the claim states, as written in the source.
     pub source_value: String,
-    /// The experiment that measured it.
+    /// Id of the experiment that measured the claim.
     pub experiment: String,
-    /// What stood in for the real thing when it was measured: the verdict says nothing of anybody's network or store.
+    /// Description of the emulation on which the claim was measured, if any. The verdict then says nothing about any
+    /// real network or store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulated: Option<String>,
-    /// What it asks of its trials.
-    pub asked: ClaimSpec,
-    /// What was concluded.
+    /// The statement about trials that was judged in place of the sentence in `says`.
+    pub asked: Hypothesis,
+    /// The result of judging the claim: whether the claim holds, or why there is no answer.
     pub verdict: Verdict,
-    /// Why, where the verdict is not a judgement: what is unavailable, what failed, how much more time it needs,
-    /// which trials came too late to be judged.
-    #[serde(rename = "reason", deserialize_with = "findings")]
+    /// The reasons for a missing verdict: for example, what is unavailable, what failed, or how much more time the
+    /// claim needs.
+    #[serde(rename = "reason")]
     pub reasons: Vec<Reason>,
-    /// `compare`'s answer for a command against its reference.
+    /// For `compare`, the answer about a command and its reference.
     pub decision: Option<Decision>,
-    /// The trials that were judged, ties included.
+    /// Number of trials that were judged, including ties.
     pub trials: u64,
-    /// The trials in which the claim's tests were true.
+    /// Number of trials in which the claim's tests were true.
     pub successes: u64,
-    /// The trials that were dropped because both did equally well.
+    /// Number of ties, which are trials that were dropped because both arms did equally well.
     pub ties: u64,
-    /// The trials in which what was cut off, by a time limit or a signal, leaves open whether the tests are true. They
-    /// count against either verdict.
-    #[serde(default)]
+    /// Number of trials with an unknown result, because a time limit or a signal cut off values that the claim's tests
+    /// need. These trials count against either verdict.
     pub unknown: u64,
-    /// The trials that gave the verdict, which is about them, where later ones were measured too.
-    #[serde(default)]
+    /// Counts of the trials that led to the verdict, which is only about these trials. `None` if the run measured no
+    /// trials after the verdict.
     pub decided: Option<Decided>,
-    /// What the answer to a comparison rests on.
-    #[serde(default)]
+    /// The kind of test that decided a comparison; `None` if none did.
     pub basis: Option<Basis>,
-    /// Whether what an arm leaves behind seems to reach into the next trial, so that no coin decides its outcome.
-    #[serde(default)]
+    /// `true` if measuring one arm seems to influence the next trial, so that trials are not independent.
     pub interferes: bool,
-    /// Whether there were too few trials to see whether they are alike. State that lasts and belongs to one arm, such as
-    /// a slow core, could then have decided all of them.
+    /// `true` if there were too few trials to check whether they are alike, which means independent and under the same
+    /// conditions. A lasting condition that affects only one arm, such as a slow core, may then have decided every
+    /// trial.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undiagnosed: bool,
-    /// How long the trials took that it was judged by, which other claims may have shared; 0 where that is not known,
-    /// as of trials that were read back.
-    #[serde(default)]
+    /// Total duration of the judged trials, in nanoseconds, even if other claims used the same trials. It is 0 if it is
+    /// not known, as for trials that were read from evidence.
     pub elapsed_ns: u64,
-    /// Successes among the trials that were no ties.
+    /// Share of successes among the trials that are not ties.
     pub rate: Option<f64>,
-    /// The lower end of the rate's interval: wrong with a chance of at most the claim's error, for an order half of it.
+    /// Lower bound of the confidence interval of `rate`. The probability that the interval misses the true rate is at
+    /// most the claim's error; for [`Judging::Order`](crate::claim::Judging::Order), half of that.
     pub rate_low: Option<f64>,
-    /// The upper end of the rate's interval: wrong with a chance of at most the claim's error, for an order half of it.
+    /// Upper bound of the confidence interval of `rate`. The probability of a miss is as for
+    /// [`rate_low`](Self::rate_low).
     pub rate_high: Option<f64>,
-    /// The rate that was claimed.
+    /// The rate that the claim states, in (0, 1).
     pub rate_claimed: f64,
-    /// The error that the claim's verdict may be wrong with.
+    /// Highest probability that the verdict is wrong.
     pub error: f64,
-    /// How many times better the candidate is (`compare`: reference divided by command), of a time its speed-up: the
-    /// quantile of the paired ratios that matches the claimed rate, the median at 0.5. For a difference, by how much,
-    /// in the metric's unit. For a predicate on one metric in which there is no chance, its value.
+    /// The factor by which the candidate is better (for `compare`: reference divided by command). It is the quantile of
+    /// the paired ratios that matches the claimed rate, which is the median for a rate of 0.5. For a claim about a
+    /// difference, it is the amount in the metric's unit. For a predicate on one deterministic metric, it is the value
+    /// of the metric.
     pub ratio: Option<f64>,
-    /// The lower end of its interval: wrong with a chance of at most the claim's error, for an order half of it.
+    /// Lower bound of the confidence interval of `ratio`. The probability of a miss is as for
+    /// [`rate_low`](Self::rate_low).
     pub ratio_low: Option<f64>,
-    /// The upper end of its interval: wrong with a chance of at most the claim's error, for an order half of it.
+    /// Upper bound of the confidence interval of `ratio`. The probability of a miss is as for
+    /// [`rate_low`](Self::rate_low).
     pub ratio_high: Option<f64>,
-    /// The smallest ratio or difference of a single trial.
-    #[serde(default)]
+    /// Smallest ratio or difference in any single trial.
     pub ratio_min: Option<f64>,
-    /// The largest ratio or difference of a single trial.
-    #[serde(default)]
+    /// Largest ratio or difference in any single trial.
     pub ratio_max: Option<f64>,
-    /// Of an undecided comparison: if there is a difference, it is below this share, which follows from the ratio's
-    /// interval. 0.028 stands for a ratio between 1/1.028 and 1.028.
-    #[serde(default)]
+    /// For an undecided comparison, an upper bound on the share by which the two sides differ. It follows from the
+    /// interval of `ratio`: 0.028 means that the ratio is between 1/1.028 and 1.028.
     pub difference_below: Option<f64>,
-    /// Natural logarithm of the evidence that it holds.
+    /// Natural logarithm of the e-value in favour of the claim: the strength of the evidence that the claim holds.
     pub log_e_holds: Option<f64>,
-    /// Natural logarithm of the evidence that it does not.
+    /// Natural logarithm of the e-value against the claim: the strength of the evidence that the claim does not hold.
     pub log_e_refuted: Option<f64>,
-    /// `true` if there is a verdict and the rate changed while it was measured.
+    /// `true` if there is a verdict, but the rate of successes changed during the measurement.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drifted: bool,
-    /// Signs that the trials are not alike; empty where there are none.
-    #[serde(deserialize_with = "findings")]
+    /// Signs that the trials are not alike: that they depend on one another, or that conditions changed. Empty if none
+    /// were found.
     pub unlike: Vec<Unlike>,
-    /// The median of the one metric that its predicate speaks of, over all trials of the run.
+    /// Median of the single metric that the claim's predicate compares, over all trials of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub median: Option<f64>,
-    /// The conditions of its predicates that were false in a trial, with how often each was.
+    /// The conditions of the claim's predicates that were false in any trial, with the number of such trials.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub broken: Vec<Broken>,
-    /// How the two compare by other metrics, in the same trials: each is wrong with a chance of at most the claim's
-    /// error, outside of the run's.
+    /// Comparisons of the same two arms by other metrics, in the same trials. Each of them may be wrong with a
+    /// probability of at most the claim's error, which the run's error does not include.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<ClaimResult>,
 }
 
-/// A condition of a predicate that was false.
+/// A condition of a predicate that was false in at least one trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Broken {
-    /// As people write it: `wall <= 50 ms`.
+    /// The condition as it is written in a claims file: `wall <= 50 ms`.
     pub condition: String,
-    /// The metric that it is of; empty where a version did not note it.
-    #[serde(default)]
+    /// Name of the metric that the condition compares with a bound.
     pub metric: String,
-    /// In so many trials.
+    /// Number of trials in which the condition was false.
     pub trials: u64,
 }
 
-/// The trials that gave a verdict.
+/// Counts of the trials that led to a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decided {
-    /// So many had been judged, ties and unknown ones included.
+    /// Number of trials that were judged before the verdict, including ties and unknown trials.
     pub trials: u64,
-    /// In so many of them the claim's tests were true.
+    /// Number of these trials in which the claim's tests were true.
     pub successes: u64,
-    /// So many were ties.
+    /// Number of these trials that were ties.
     pub ties: u64,
-    /// So many were left open by what was cut off.
+    /// Number of these trials in which it is unknown whether the claim's tests are true, because values were cut off.
     pub unknown: u64,
 }
 
-/// What the answer to a comparison rests on.
+/// The kind of test that decided a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
-    /// Who won how many pairs: that alone says that one wins more often.
+    /// A sign test decided. It uses only the number of pairs that each side won, and shows that one side wins more
+    /// often.
     Signs,
-    /// Also by how much the pairs were won: that says that the two differ, and which way.
+    /// A test decided that also uses the size of the difference in each pair. It shows that the two sides differ, and
+    /// in which direction.
     Magnitudes,
-    /// The interval of the median ratio, which takes trials to be alike.
+    /// The confidence interval of the median ratio decided. It assumes that trials are alike: independent, and under
+    /// the same conditions.
     Interval,
 }
 
-/// What a comparison fails for, where somebody gates on it.
+/// The answer to a comparison that makes the command `compare` fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gate {
-    /// The command is slower than the reference.
+    /// A command is slower than the reference.
     Slower,
-    /// It is faster.
+    /// A command is faster than the reference.
     Faster,
 }
 
 impl Gate {
-    /// The answer that it fails for.
+    /// Returns the [`Decision`] that makes this gate fail.
     pub fn decision(self) -> Decision {
         match self {
             Gate::Slower => Decision::Slower,
@@ -366,19 +370,20 @@ impl Gate {
 }
 
 impl ClaimResult {
-    /// All trials that were judged.
+    /// Returns the counts of all trials that were judged.
     pub fn judged(&self) -> Decided {
         let Self { trials, successes, ties, unknown, .. } = *self;
         Decided { trials, successes, ties, unknown }
     }
 
-    /// The trials that the verdict is about: those that gave it, or all where there is none.
+    /// Returns the counts of the trials that the verdict is about. These are the trials that led to it, or all trials
+    /// if nothing was measured afterwards.
     pub fn decisive(&self) -> Decided {
         self.decided.unwrap_or(self.judged())
     }
 
-    /// Whether the trials left the interval that earlier ones allow, or nothing is left of it, so that there is none:
-    /// of the rate, or else of the ratio or difference.
+    /// Returns whether there is no interval because later trials contradict earlier ones. This is about the interval of
+    /// the rate if `of_rate` is `true`, otherwise about that of the ratio or difference.
     pub fn has_lost_interval(&self, of_rate: bool) -> bool {
         let is_lost = |sign: &Unlike| match sign {
             Unlike::NoneFits { of } | Unlike::Left { of } => (*of == Estimated::Rate) == of_rate,
@@ -388,169 +393,26 @@ impl ClaimResult {
     }
 }
 
-/// What a claim asks of its trials, with the names and units that a sentence needs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ClaimSpec {
-    /// How its outcomes are judged.
-    pub judging: Judging,
-    /// Rates this close to the claimed one need not be told apart; for [`Judging::Order`]: ratios this
-    /// close to 1 are the same.
-    pub margin: Option<f64>,
-    /// What must be true of a trial; with several, all of them.
-    pub tests: Vec<TestSpec>,
-}
-
-/// One test of a claim.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TestSpec {
-    /// How the candidate compares with the baseline.
-    Versus {
-        /// In what.
-        measure: Measure,
-        /// What the claim speaks for.
-        candidate: Arm,
-        /// What it is held against.
-        baseline: Arm,
-        /// How the two are compared.
-        scale: Effect,
-        /// The values for which the test is true.
-        bound: Bound,
-    },
-    /// A predicate on one arm's metrics.
-    Predicate {
-        /// The arm.
-        arm: Arm,
-        /// The predicate as people write it.
-        predicate: String,
-        /// Its metric, when it has just one, the exit code aside.
-        measure: Option<Measure>,
-        /// Its comparisons, all of which must be true.
-        #[serde(default)]
-        conditions: Vec<Condition>,
-    },
-}
-
-/// A comparison of a predicate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Condition {
-    /// What is compared.
-    pub measure: Measure,
-    /// How.
-    pub relation: Relation,
-    /// With what, in the metric's unit.
-    pub bound: f64,
-    /// Whether it was written in percent.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub in_percent: bool,
-}
-
-/// A metric in a few words.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measure {
-    /// The metric's name.
-    pub metric: String,
-    /// Its unit.
-    pub unit: Unit,
-    /// Which way is better.
-    pub better: Better,
-}
-
-impl ClaimSpec {
-    /// What the claim asks, where `margin` is the one that it is judged with.
-    pub fn of(claim: &Claim, margin: Option<f64>, spec: &Spec) -> ClaimSpec {
-        let tests = claim.tests.iter().map(|test| TestSpec::of(test, spec)).collect();
-        ClaimSpec { judging: claim.judging, margin, tests }
-    }
-
-    /// Whether it compares two arms and asks nothing else.
-    pub fn is_comparison(&self) -> bool {
-        matches!(self.tests.as_slice(), [TestSpec::Versus { .. }])
-    }
-
-    /// The quantile of the paired ratios or differences that it speaks of, where it compares two arms and nothing else:
-    /// "at least x in a share `rate` of the trials" says that the (1 − rate)-quantile is at least x.
-    pub fn quantile(&self, rate: f64) -> Option<f64> {
-        let [TestSpec::Versus { bound, .. }] = self.tests.as_slice() else { return None };
-        Some(match bound {
-            _ if self.judging != Judging::Rate => 0.5,
-            Bound::AtLeast(_) => 1.0 - rate,
-            Bound::AtMost(_) => rate,
-            Bound::Within(..) => 0.5,
-        })
-    }
-}
-
-impl TestSpec {
-    fn of(test: &Test, spec: &Spec) -> TestSpec {
-        match test.clone() {
-            Test::Versus { metric, candidate, baseline, scale, bound } => {
-                let measure = Measure::of(&spec.metrics[metric]);
-                TestSpec::Versus { measure, candidate, baseline, scale, bound }
-            }
-            Test::Predicate { arm, predicate } => TestSpec::predicate(arm, &predicate, &spec.metrics),
-        }
-    }
-
-    /// A predicate on an arm that has these metrics.
-    pub fn predicate(arm: Arm, predicate: &Predicate, metrics: &[Metric]) -> TestSpec {
-        let condition = |&Comparison { metric, relation, bound, in_percent }: &Comparison| Condition {
-            measure: Measure::of(&metrics[metric]),
-            relation,
-            bound,
-            in_percent,
-        };
-        TestSpec::Predicate {
-            arm,
-            predicate: predicate.spelled(metrics),
-            measure: only_metric(predicate, metrics).map(Measure::of),
-            conditions: predicate.0.iter().map(condition).collect(),
-        }
-    }
-
-    /// The arms that it speaks of.
-    pub fn arms(&self) -> Vec<&Arm> {
-        match self {
-            TestSpec::Versus { candidate, baseline, .. } => vec![candidate, baseline],
-            TestSpec::Predicate { arm, .. } => vec![arm],
-        }
-    }
-}
-
-/// The one metric that a predicate speaks of, the exit code aside.
-fn only_metric<'a>(predicate: &Predicate, metrics: &'a [Metric]) -> Option<&'a Metric> {
-    let speaks_of = |(index, metric): &(usize, &Metric)| predicate.mentions(*index) && metric.name != "exit";
-    let mut mentioned = metrics.iter().enumerate().filter(speaks_of);
-    let (_, only) = mentioned.next()?;
-    mentioned.next().is_none().then_some(only)
-}
-
-impl Measure {
-    fn of(metric: &Metric) -> Measure {
-        Measure { metric: metric.name.clone(), unit: metric.unit, better: metric.better }
-    }
-}
-
-/// What was concluded of a claim.
+/// The result of judging a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It holds.
+    /// The claim holds. The probability that this is wrong is at most the claim's error.
     Holds,
-    /// It does not.
+    /// The claim does not hold. The probability that this is wrong is at most the claim's error.
     Refuted,
-    /// The budget ended first.
+    /// The time or the number of trials was too small for a verdict.
     Undecided,
-    /// This machine can't measure it.
+    /// This machine cannot measure an arm or a metric that the claim needs.
     Unavailable,
-    /// The target failed or gave a wrong answer.
+    /// An arm of the claim failed or gave a wrong answer.
     Failed,
-    /// Its shortest possible verdict would not fit in the time given.
+    /// The remaining time was too short even for the quickest possible verdict.
     Deferred,
 }
 
 impl Verdict {
-    /// Each of them.
+    /// All verdicts, in the order in which the enum declares them.
     pub const ALL: [Verdict; 6] = [
         Verdict::Holds,
         Verdict::Refuted,
@@ -560,7 +422,7 @@ impl Verdict {
         Verdict::Deferred,
     ];
 
-    /// The word in tables and JSON.
+    /// Returns the word for this verdict in tables and JSON, such as `holds`.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
@@ -573,26 +435,30 @@ impl Verdict {
     }
 }
 
-/// `compare`'s answer for a command against its reference.
+/// The answer of `compare` about a command and its reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// It wins more often than it loses; with a margin: its ratio is wholly beyond it.
+    /// The command wins more pairs than it loses. With a margin, the answer means more: the whole interval of the
+    /// command's ratio is beyond the margin.
     Faster,
-    /// It loses more often than it wins; with a margin: its ratio is wholly beyond it.
+    /// The command loses more pairs than it wins. With a margin, the answer means more: the whole interval of the
+    /// command's ratio is beyond the margin.
     Slower,
-    /// Its ratio is wholly inside the margin.
+    /// The difference is within the margin, because the whole interval of the command's ratio is inside the margin.
     Same,
-    /// Its ratio is not beyond the margin on the slower side, and a gate needed no more.
+    /// The command is not slower than the reference by more than the margin. So the gate [`Gate::Slower`] does not
+    /// fail, and nothing more has to be measured for it.
     NotSlower,
-    /// Its ratio is not beyond the margin on the faster side, and a gate needed no more.
+    /// The command is not faster than the reference by more than the margin. So the gate [`Gate::Faster`] does not
+    /// fail, and nothing more has to be measured for it.
     NotFaster,
-    /// The budget ended first.
+    /// The time or the number of trials was too small for an answer.
     Undecided,
 }
 
 impl Decision {
-    /// The word in tables.
+    /// Returns the word for this decision in tables, such as `not slower`.
     pub fn word(self) -> &'static str {
         match self {
             Decision::Faster => "faster",

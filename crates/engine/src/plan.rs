@@ -1,5 +1,6 @@
-//! What a run is asked to do, as plain data that `run.json` keeps so that a run can be continued; and from that to
-//! lanes: shares the error, says what this machine can't measure, groups arms.
+//! The plan of a run as plain data. `run.json` stores it, so that the run can be continued. This module also shares the
+//! error among the claims, finds arms that this machine cannot measure, and puts arms that are measured together into
+//! lanes.
 
 use std::time::Duration;
 
@@ -12,26 +13,51 @@ use crate::command::CommandSet;
 use crate::error::Error;
 use crate::experiment::{Arm, Experiment};
 use crate::finding::{Reason, Unavailable};
-use crate::judging::{ClaimJudge, Closed, JudgeTerms, Lane, RunJudge};
+use crate::judging::{ClaimJudge, ClosedReason, Lane, RunJudge};
 use crate::memory;
 use crate::observations::Observations;
 use crate::outcome::{Absence, Gate, LeftOut};
+use crate::result::GatedVerdict;
 
-/// Everything a run is asked to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The question that a run answers, which decides how its result is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UseCase {
+    /// Asks which command is faster.
+    Compare,
+    /// Asks whether a command succeeds often enough.
+    Slo,
+    /// Asks whether the claims hold.
+    Check,
+    /// Asks how noisy this machine is.
+    CalibrateHere,
+    /// Asks which of the user's functions is faster.
+    Bench,
+    /// Asks which variant is better, and whether the claims of the experiments hold. A use case that this version does
+    /// not know is read as this one.
+    #[default]
+    #[serde(other)]
+    Run,
+}
+
+/// Everything that a run must do: the claims, the arms and the limits.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// What is to be judged.
+    /// The question that the run answers.
+    pub use_case: UseCase,
+    /// The claims to judge.
     pub claims: Vec<Claim>,
-    /// What is to be measured whether or not a claim needs it.
+    /// The tables of results, with arms to measure even if no claim needs them.
     pub tables: Vec<Table>,
-    /// The experiments that are commands; all others are in the program.
+    /// The experiments whose variants are command lines. All other experiments are part of the program.
     pub commands: Vec<CommandSet>,
-    /// How.
+    /// The limits and options of the run.
     pub config: Config,
 }
 
 impl Plan {
-    /// Returns the plan as it is recorded, and the names of the environment variables whose values are not.
+    /// Returns the plan in the form in which `run.json` stores it, without secrets. Also returns the names of the
+    /// environment variables whose values were removed.
     pub(crate) fn recorded(&self) -> (Plan, Vec<&str>) {
         let commands = self.commands.iter().map(CommandSet::recorded).collect();
         let hiding = self.commands.iter().filter(|set| !set.records_env);
@@ -39,7 +65,8 @@ impl Plan {
         (Plan { commands, ..self.clone() }, variables.map(|(name, _)| name.as_str()).collect())
     }
 
-    /// Every arm that a table or a claim asks for, with its experiment; one that several ask for, as often.
+    /// Returns every arm of the tables and claims, with the id of its experiment. Arms that occur several times are
+    /// returned several times.
     pub fn arms(&self) -> impl Iterator<Item = (&str, &Arm)> {
         let tables = self.tables.iter().flat_map(|table| table.arms.iter().map(|arm| (table.experiment.as_str(), arm)));
         let claims = self.claims.iter().flat_map(|claim| {
@@ -50,17 +77,17 @@ impl Plan {
     }
 }
 
-/// Arms of one experiment that are measured together for their own sake.
+/// Arms of one experiment that are measured together for a table of results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// The experiment's id.
+    /// Id of the experiment.
     pub experiment: String,
-    /// Its arms.
+    /// The arms to measure for the table, in display order.
     pub arms: Vec<Arm>,
 }
 
 impl Table {
-    /// At each point, the arms there behind the first, each with that.
+    /// Pairs the first arm at each point with every other arm at this point. In each pair, the other arm comes first.
     #[must_use]
     pub fn with_the_first(&self) -> Vec<[&Arm; 2]> {
         let versus = self.arms.iter().filter_map(|arm| {
@@ -71,45 +98,53 @@ impl Table {
     }
 }
 
-/// How a run is to go.
+/// The limits and options of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
-    /// The chance that any verdict of the run is wrong, in (0, 1).
+    /// Highest probability that any verdict of the run is wrong, in (0, 1).
     pub error: f64,
-    /// No new trial after that.
+    /// Time limit of the run. No trial starts after it.
     pub max_time: Duration,
-    /// Where comparisons can't be decided in that time, so much more that they can, up to this.
-    #[serde(default)]
+    /// Extended time limit. The run may take up to this time if comparisons need longer than `max_time`.
     pub longest_time: Option<Duration>,
-    /// No new trial of a lane after that many.
+    /// Maximum number of trials in each lane, a group of arms that are measured together; `None` for no maximum.
     pub max_trials: Option<u64>,
-    /// Exactly so many trials of each lane, whatever is decided.
+    /// Exact number of trials of each lane, a group of arms that are measured together. `None`: the verdicts decide
+    /// when a lane ends.
     pub exact_trials: Option<u64>,
-    /// Trials of each lane that are thrown away first.
+    /// Number of warm-up trials at the start of each lane, a group of arms that are measured together. Their values are
+    /// discarded.
     pub warmup_trials: u64,
-    /// Where the plan's random numbers start.
+    /// Seed of the run's random numbers. The same seed gives the same order of arms and the same inputs.
     pub seed: u64,
-    /// Go on until each ratio's interval is this narrow: half of its width by its middle.
+    /// Precision to reach for the interval of each ratio: half of the interval's width divided by its middle. `None`
+    /// for no such aim.
     pub precision: Option<f64>,
-    /// Go on until the interval of the median of each of the tables' arms, by the experiment's first metric, is this
-    /// narrow, and until there are enough trials to see whether they are alike.
+    /// Precision to reach for the median of each arm in the tables, by the experiment's first metric. It is half of the
+    /// width of the median's interval divided by the interval's middle. With this aim, the run also measures until
+    /// there are enough trials to check whether they are alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub median_precision: Option<f64>,
-    /// Go on for these precisions no longer than this, counted from the start of the run. `None`: until the time is up.
+    /// Time limit for reaching `precision` and `median_precision`, from the start of the run. `None`: only the run's
+    /// time limit applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision_time: Option<Duration>,
-    /// `compare`: answer from the ratio's interval against [1/(1+m), 1+m].
+    /// For `compare`, the largest difference that does not matter, `m`. The answer depends on the position of the
+    /// ratio's interval relative to [1/(1+m), 1+m].
     pub margin: Option<f64>,
-    /// What comparisons fail for, where somebody gates on it: with a margin they end as soon as that is settled.
-    #[serde(default)]
+    /// The answer that makes a comparison fail; `None` if no answer does. With a margin, a comparison ends as soon as
+    /// it is certain whether it fails.
     pub gate: Option<Gate>,
-    /// Start trials at random moments, this far apart on average.
+    /// The verdicts on claims that make the run fail.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fail_on: Vec<GatedVerdict>,
+    /// Mean time between two trials, which then start at random times. `None`: each trial starts right after the one
+    /// before.
     pub gap: Option<Duration>,
-    /// Trials that a table takes, after which its arms are measured no more; `None`: its arms are in
-    /// every trial, for as long as a claim is open.
+    /// Number of trials that each table needs. After them, the table's arms are not measured any more. `None`: the arms
+    /// are measured in every trial while a claim is open.
     pub table_trials: Option<u64>,
-    /// Go on until the time is up or there are as many trials as there may be, whatever is decided.
-    #[serde(default)]
+    /// `true` if the run goes on after all verdicts, until its time limit or the maximum number of trials.
     pub until_time_is_up: bool,
 }
 
@@ -128,6 +163,7 @@ impl Default for Config {
             precision_time: None,
             margin: None,
             gate: None,
+            fail_on: Vec::new(),
             gap: None,
             table_trials: None,
             until_time_is_up: false,
@@ -136,84 +172,76 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The most trials of a lane.
+    /// Sets the time limit. The run does not extend it for comparisons.
+    pub fn limit_time(&mut self, max_time: Duration) {
+        (self.max_time, self.longest_time) = (max_time, None);
+    }
+
+    /// Returns the maximum number of trials in a lane, a group of arms that are measured together. If the number is
+    /// exact, returns that.
     pub(crate) fn most_trials(&self) -> Option<u64> {
         self.exact_trials.or(self.max_trials)
     }
 }
 
-/// The experiments that a run may name.
+/// The experiments that a run may use.
 pub type Registry<'a> = [&'a dyn Experiment];
 
-/// The error of each claim: its own, or an even share of what is left of the run's.
+/// Returns the error of each claim. Claims without their own error share the rest of the run's error equally.
 ///
 /// # Errors
-/// When the claims' own errors leave nothing for the others, or add up to more than the run's.
+/// If the claims' own errors add up to more than the run's error, or leave nothing for the other claims.
 pub fn share_error(claims: &[Claim], total: f64) -> Result<Vec<f64>, Error> {
     if !(total > 0.0 && total < 1.0) {
-        return Err(Error::Budget(format!(
-            "an error of {total} can't be kept to; give one between 0 and 1, such as 0.001"
-        )));
+        return Err(Error::NotAnError(total));
     }
     let own: f64 = claims.iter().filter_map(|claim| claim.error).sum();
     let sharing = claims.iter().filter(|claim| claim.error.is_none()).count();
-    // Shares that were written to add up to the whole may do so but for rounding.
+    // Errors that are meant to add up to the total may exceed it by rounding.
     let left = if own <= total * (1.0 + 1e-12) { (total - own).max(0.0) } else { -1.0 };
     if left < 0.0 || (sharing > 0 && left == 0.0) {
-        return Err(Error::Budget(format!(
-            "the claims' own errors add up to {own}, and the run may only be wrong with {total}; raise --error above it, or lower theirs"
-        )));
+        return Err(Error::ErrorsTooLarge { own, total });
     }
     Ok(claims.iter().map(|claim| claim.error.unwrap_or(left / sharing as f64)).collect())
 }
 
-/// Finds an experiment by its id.
+/// Returns the experiment with this id.
 pub(crate) fn find<'a>(registry: &Registry<'a>, id: &str) -> Result<&'a dyn Experiment, Error> {
     let found = registry.iter().find(|experiment| experiment.spec().id == id);
     found.copied().ok_or_else(|| Error::UnknownExperiment(id.to_string()))
 }
 
-/// Wrong once in twenty runs: what many are content with.
+/// An error of one in twenty, which is common and higher than the default. A run that reaches no verdict reports how
+/// many trials would be enough with this error.
 const EASIER_ERROR: f64 = 0.05;
 
-/// A claim at its start, for each in the plan.
+/// Returns a judge for each claim of the plan.
 fn judges(plan: &Plan, registry: &Registry) -> Result<Vec<ClaimJudge>, Error> {
     let config = &plan.config;
     let errors = share_error(&plan.claims, config.error)?;
-    // What people take who want it sooner, where their claims' own errors leave room for it.
+    // Each claim's share of the easier error. There are none if the claims' own errors add up to more than the easier
+    // error.
     let easier = if config.error < EASIER_ERROR { share_error(&plan.claims, EASIER_ERROR).ok() } else { None };
     let judges = plan.claims.iter().zip(errors).enumerate().map(|(index, (claim, error))| {
-        let to_the_end = config.exact_trials.is_some() || config.until_time_is_up;
-        let (margin, precision, gate) = (config.margin, config.precision, config.gate);
-        let counts_all = config.precision_time.is_some() || config.median_precision.is_some();
-        let (easier, most_trials) = (easier.as_ref().map(|errors| (EASIER_ERROR, errors[index])), config.most_trials());
-        let terms = JudgeTerms { error, easier, most_trials, margin, precision, counts_all, gate, to_the_end };
-        ClaimJudge::new(claim, find(registry, &claim.experiment)?.spec(), &terms)
+        let easier = easier.as_ref().map(|errors| (EASIER_ERROR, errors[index]));
+        let spec = find(registry, &claim.experiment)?.spec();
+        ClaimJudge::new(claim, spec, &Config { error, ..config.clone() }, easier)
     });
     judges.collect()
 }
 
-/// Which arms lanes have places for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Grouping {
-    /// All that the plan names: the lanes of a plan are the same on every machine.
-    ByPlan,
-    /// Those that the machine could measure then, as before rows had their lanes.
-    ByMachine,
-}
-
-/// Groups claims that share arms, and then the tables' arms, in lanes of at most [`MAX_ARMS`]. Also says what can't be
-/// measured, by `lack`, which is asked once for each arm.
+/// Groups claims that share arms into lanes, whose arms are measured together: at most [`MAX_ARMS`]. Then adds the arms
+/// of the tables. `lack` is called once per arm to find out whether it can be measured; the arms that cannot are
+/// returned too. The lanes of a plan are the same on every machine.
 pub(crate) fn lanes<'a>(
     plan: &Plan,
     registry: &Registry<'a>,
     machine: &Machine,
-    grouping: Grouping,
     lack: &Lack,
 ) -> Result<(RunJudge<'a>, Vec<LeftOut>), Error> {
     let (mut lanes, mut claims): (Vec<Lane<'a>>, _) = (Vec::new(), judges(plan, registry)?);
     let mut observations = Observations::default();
-    // Results are shown in the order in which the tables name their arms.
+    // The tables are added first, because results are shown in the order in which arms are added here.
     for table in &plan.tables {
         let spec = find(registry, &table.experiment)?.spec();
         table.arms.iter().for_each(|arm| _ = observations.arm(spec, arm));
@@ -226,10 +254,6 @@ pub(crate) fn lanes<'a>(
             return Err(Error::TooManyArms { id: judge.claim.id.clone(), arms: arms.len(), most: MAX_ARMS });
         }
         let missing = arms.iter().find_map(|arm| Some(unavailable(Some(arm), availability.lack(experiment, arm)?)));
-        if let Some(reason) = missing.clone().filter(|_| grouping == Grouping::ByMachine) {
-            judge.close(Closed::For(reason));
-            continue;
-        }
         let lane = best_lane(&mut lanes, experiment, &arms);
         for arm in &arms {
             let slot = lane.slot(arm);
@@ -239,28 +263,25 @@ pub(crate) fn lanes<'a>(
         }
         lane.claims.push(index);
         let places = &lane.arms;
-        let slot_of = |arm: &Arm| places.iter().position(|known| known == arm).expect("each arm has just got a slot");
+        let slot_of = |arm: &Arm| places.iter().position(|known| known == arm).expect("each arm was just given a slot");
         judge.bind(experiment.spec(), slot_of);
         judge.close_counters(|counter| not_shown(experiment, counter, machine));
         if let Some(reason) = missing.or_else(|| not_shown(experiment, &judge.claim, machine)) {
-            judge.close(Closed::For(reason));
+            judge.close(ClosedReason::NotJudged(reason));
         }
     }
     for table in &plan.tables {
         let experiment = find(registry, &table.experiment)?;
         for arm in &table.arms {
             let missing = availability.lack(experiment, arm);
-            if missing.is_none() || grouping == Grouping::ByPlan {
-                let place = TableArm { experiment, arm, is_available: missing.is_none(), grouping };
-                place.add_to(&mut lanes, &mut observations);
-            }
+            add_to_table(experiment, arm, missing.is_none(), &mut lanes, &mut observations);
             if let Some(lack) = missing {
                 let place = observations.arm(experiment.spec(), arm);
                 observations.leave_out(place, unavailable(None, lack));
             }
         }
     }
-    // All lanes are open at once.
+    // All lanes are open at the same time, so their memory adds up.
     let needed_bytes = lanes.iter().map(|lane| {
         let arms: Vec<Arm> = lane.measurable().into_iter().map(|(_, arm)| arm).collect();
         if arms.is_empty() { 0 } else { lane.experiment.memory_bytes(&arms) }
@@ -269,10 +290,10 @@ pub(crate) fn lanes<'a>(
     Ok((RunJudge::new(lanes, claims, observations, &plan.config), availability.unavailable()))
 }
 
-/// Why the machine can't show what the claim speaks of, though it can measure the arms.
+/// Returns the reason why this machine cannot observe a metric of the claim, if there is one.
 fn not_shown(experiment: &dyn Experiment, claim: &Claim, machine: &Machine) -> Option<Reason> {
-    claim.tests.iter().flat_map(Test::observed).find_map(|(arm, metric)| {
-        let lack = experiment.shows(arm, metric, machine).err()?;
+    claim.asked.tests.iter().flat_map(Test::observed).find_map(|(arm, metric)| {
+        let lack = experiment.shows(arm, experiment.spec().metric(metric)?, machine).err()?;
         Some(unavailable(Some(arm), lack))
     })
 }
@@ -281,7 +302,8 @@ fn unavailable(arm: Option<&Arm>, lack: Unavailable) -> Reason {
     Reason::Unavailable { arm: arm.cloned(), lack }
 }
 
-/// The lane that shares most arms with these and has room for the rest; a new one when none shares any.
+/// Returns the lane (group of arms that are measured together) that shares the most arms with `arms` and has room for
+/// the others. If no lane shares any, adds a new one.
 fn best_lane<'a, 'l>(lanes: &'l mut Vec<Lane<'a>>, experiment: &'a dyn Experiment, arms: &[Arm]) -> &'l mut Lane<'a> {
     let shared = |lane: &Lane| arms.iter().filter(|arm| lane.arms.contains(arm)).count();
     let fits = |lane: &Lane| {
@@ -289,68 +311,64 @@ fn best_lane<'a, 'l>(lanes: &'l mut Vec<Lane<'a>>, experiment: &'a dyn Experimen
             && shared(lane) > 0
             && lane.arms.len() + arms.len() - shared(lane) <= MAX_ARMS
     };
-    // Of several that share as many, the first.
+    // Among lanes that share equally many arms, use the first.
     let best = (0..lanes.len()).rev().filter(|&lane| fits(&lanes[lane])).max_by_key(|&lane| shared(&lanes[lane]));
-    let index = best.unwrap_or_else(|| {
+    lane_or_new(lanes, best, experiment)
+}
+
+/// Marks an arm as part of a table, in each lane (group of arms) that already has it. If there is none, adds the arm to
+/// a lane without claims. Lanes with claims get no additional arms, so that their claims are decided as soon as
+/// possible.
+fn add_to_table<'a>(
+    experiment: &'a dyn Experiment,
+    arm: &Arm,
+    is_available: bool,
+    lanes: &mut Vec<Lane<'a>>,
+    observations: &mut Observations,
+) {
+    let spec = experiment.spec();
+    let of_experiment = |lane: &Lane| lane.experiment.spec().id == spec.id;
+    let is_in = |lane: &Lane| of_experiment(lane) && lane.arms.contains(arm);
+    let has_room = |lane: &Lane| of_experiment(lane) && lane.claims.is_empty() && lane.arms.len() < MAX_ARMS;
+    if !lanes.iter().any(is_in) {
+        let room = lanes.iter().position(has_room);
+        lane_or_new(lanes, room, experiment).slot(arm);
+    }
+    for lane in lanes.iter_mut().filter(|lane| is_available && is_in(lane)) {
+        let slot = lane.slot(arm);
+        lane.table = lane.table.with(slot);
+        lane.observations[slot] = Some(observations.arm(spec, arm));
+    }
+}
+
+/// Returns the lane, a group of arms that are measured together, at the index `place`. If `place` is `None`, adds a new
+/// lane and returns it.
+fn lane_or_new<'a, 'l>(
+    lanes: &'l mut Vec<Lane<'a>>,
+    place: Option<usize>,
+    experiment: &'a dyn Experiment,
+) -> &'l mut Lane<'a> {
+    let index = place.unwrap_or_else(|| {
         lanes.push(Lane::new(experiment));
         lanes.len() - 1
     });
     &mut lanes[index]
 }
 
-/// An arm that a table asks for.
-struct TableArm<'a, 'p> {
-    experiment: &'a dyn Experiment,
-    arm: &'p Arm,
-    is_available: bool,
-    grouping: Grouping,
-}
-
-impl<'a> TableArm<'a, '_> {
-    /// Marks the arm in the lanes that have it, or adds it to a lane of the table's own: trials of claims hold nothing
-    /// else, so that claims are decided as soon as they can be. Grouping by machine used shared lanes.
-    fn add_to(&self, lanes: &mut Vec<Lane<'a>>, observations: &mut Observations) {
-        let spec = self.experiment.spec();
-        let mut add = |lane: &mut Lane| {
-            let slot = lane.slot(self.arm);
-            if self.is_available {
-                lane.table = lane.table.with(slot);
-                lane.observations[slot] = Some(observations.arm(spec, self.arm));
-            }
-        };
-        let of_experiment = |lane: &Lane| lane.experiment.spec().id == spec.id;
-        let mut found = false;
-        for lane in lanes.iter_mut().filter(|lane| of_experiment(lane) && lane.arms.contains(self.arm)) {
-            add(lane);
-            found = true;
-        }
-        if found {
-            return;
-        }
-        let may_share = |lane: &Lane| lane.claims.is_empty() || self.grouping == Grouping::ByMachine;
-        let has_room = |lane: &Lane| of_experiment(lane) && may_share(lane) && lane.arms.len() < MAX_ARMS;
-        let room = lanes.iter().position(has_room);
-        let index = room.unwrap_or_else(|| {
-            lanes.push(Lane::new(self.experiment));
-            lanes.len() - 1
-        });
-        add(&mut lanes[index]);
-    }
-}
-
-/// Why an arm can't be measured, where it can't.
+/// A function that returns the reason why an arm cannot be measured. It returns `None` if the arm can be measured.
 pub(crate) type Lack<'l> = dyn Fn(&dyn Experiment, &Arm) -> Option<Unavailable> + 'l;
 
-/// What this machine lacks for an arm.
+/// Returns the reason why this machine cannot measure an arm, or `None` if it can.
 pub(crate) fn lack_here(experiment: &dyn Experiment, arm: &Arm, machine: &Machine) -> Option<Unavailable> {
     let refused = experiment.spec().refusal(arm).map(Unavailable::other);
     refused.or_else(|| memory::available(experiment, arm, machine).err())
 }
 
-/// Whether arms are available, each asked once.
+/// Finds out which arms this machine cannot measure. Keeps the results of the check `ask`, so that each arm is checked
+/// only once.
 struct Availability<'l> {
     ask: &'l Lack<'l>,
-    /// In the order of their experiments and arms.
+    /// The arms that were checked, sorted by experiment and arm, each with the reason if it is unavailable.
     known: Vec<((String, Arm), Option<Unavailable>)>,
 }
 
@@ -367,8 +385,7 @@ impl Availability<'_> {
 
     fn unavailable(self) -> Vec<LeftOut> {
         let missing = self.known.into_iter().filter_map(|((experiment, arm), lack)| {
-            let (reason, Arm { variant, point: at }) = (unavailable(None, lack?), arm);
-            Some(LeftOut { experiment, variant, at, absence: Absence::Unavailable, reason })
+            Some(LeftOut { experiment, arm, absence: Absence::Unavailable, reason: unavailable(None, lack?) })
         });
         missing.collect()
     }

@@ -4,55 +4,54 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::claim::Bound;
+use crate::claim::{Bound, Measure};
 use crate::experiment::Metric;
-use crate::names::suggestion;
-use crate::unit::{QuantityError, parse_quantity};
-use crate::values::{Bounds, and};
+use crate::names;
+use crate::unit::parse_quantity;
+use crate::values::Bounds;
 
-/// Comparisons that must all be true.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Predicate(pub Vec<Comparison>);
+/// A list of conditions on one observation. The predicate is true if all of them are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Predicate(pub Vec<Condition>);
 
-/// A metric against a bound in the metric's unit.
+/// A comparison of a metric's value with a bound.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Comparison {
-    /// Index into the spec's metrics.
-    pub metric: usize,
-    /// The relation.
+pub struct Condition {
+    /// Metric whose value is compared.
+    pub measure: Measure,
+    /// The relation between the value and the bound.
     pub relation: Relation,
-    /// The bound.
+    /// The number that the value is compared with, in the metric's unit.
     pub bound: f64,
-    /// Whether it was written in percent.
+    /// `true` if the user wrote the bound in percent. The bound is then printed in percent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_percent: bool,
 }
 
-/// How a value relates to a bound.
+/// The relation between a value and a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Relation {
-    /// Less than or equal.
+    /// The value is at most the bound.
     #[serde(rename = "<=")]
     AtMost,
-    /// Less than.
+    /// The value is less than the bound.
     #[serde(rename = "<")]
     Below,
-    /// Greater than or equal.
+    /// The value is at least the bound.
     #[serde(rename = ">=")]
     AtLeast,
-    /// Greater than.
+    /// The value is greater than the bound.
     #[serde(rename = ">")]
     Above,
-    /// Equal.
+    /// The value equals the bound.
     #[serde(rename = "==")]
     Equal,
-    /// Not equal.
+    /// The value differs from the bound.
     #[serde(rename = "!=")]
     Unequal,
 }
 
-/// Longer spellings first, so that `<=` is not read as `<`.
+/// The spellings of relations. The longer ones come first, so that the parser does not read `<=` as `<`.
 const RELATIONS: [(&str, Relation); 6] = [
     ("<=", Relation::AtMost),
     (">=", Relation::AtLeast),
@@ -69,108 +68,86 @@ impl fmt::Display for Relation {
     }
 }
 
-/// Why a text is not a predicate.
+/// The error for a text that is not a predicate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PredicateError {
-    /// A part is not a comparison.
-    #[error("`{0}` is not a comparison; write `metric op quantity`, with op one of <= < >= > == !=, joined by `and`")]
-    NotAComparison(String),
-    /// There is no such metric.
-    #[error(
-        "unknown metric `{name}`; known are {}{}",
-        .known.join(", "),
-        suggestion(.name, .known.iter().map(String::as_str)).unwrap_or_default()
-    )]
-    UnknownMetric {
-        /// What was written.
-        name: String,
-        /// What there is.
-        known: Vec<String>,
-    },
-    /// The quantity is wrong.
-    #[error(transparent)]
-    Quantity(#[from] QuantityError),
-}
+#[error("{0}")]
+pub struct PredicateError(String);
 
 impl Predicate {
-    /// Returns the predicate that a metric is at most `bound`, in the metric's unit.
-    pub fn at_most(metric: usize, bound: f64) -> Predicate {
-        Predicate(vec![Comparison { metric, relation: Relation::AtMost, bound, in_percent: false }])
+    /// Returns the predicate that the metric is at most `bound`, which is in the metric's unit.
+    pub fn at_most(metric: &Metric, bound: f64) -> Predicate {
+        Predicate(vec![Condition { measure: metric.into(), relation: Relation::AtMost, bound, in_percent: false }])
     }
 
-    /// Reads comparisons joined by `and`.
+    /// Parses a predicate: one or more comparisons, joined by `and`.
     ///
     /// # Errors
-    /// When a part is not a comparison, its metric is not one of these, or its quantity does not fit
-    /// the metric's unit.
+    /// If a comparison is malformed, if its metric is not one of `metrics`, or if its quantity does not fit the
+    /// metric's unit.
     pub fn parse(text: &str, metrics: &[Metric]) -> Result<Predicate, PredicateError> {
-        text.split(" and ").map(|part| Comparison::parse(part.trim(), metrics)).collect::<Result<_, _>>().map(Predicate)
+        text.split(" and ").map(|part| Condition::parse(part.trim(), metrics)).collect::<Result<_, _>>().map(Predicate)
     }
 
-    /// Whether every comparison is true of the values, by metric; `None` where what was cut off leaves that open, and
-    /// where one is about the metric that is `open`. A metric that was not observed makes its comparison false.
-    pub fn is_true(&self, values: &[Bounds], open: Option<usize>) -> Option<bool> {
-        self.each(values, open).fold(Some(true), and)
+    /// Returns whether any of the conditions compares the metric of this name.
+    pub fn mentions(&self, metric: &str) -> bool {
+        self.0.iter().any(|condition| condition.measure.metric == metric)
     }
 
-    /// The same of each comparison.
-    pub fn each(&self, values: &[Bounds], open: Option<usize>) -> impl Iterator<Item = Option<bool>> {
-        self.0.iter().map(move |comparison| match open {
-            Some(metric) if metric == comparison.metric => None,
-            _ => comparison.is_true(values[comparison.metric]),
-        })
-    }
-
-    /// Whether it speaks of the metric.
-    pub fn mentions(&self, metric: usize) -> bool {
-        self.0.iter().any(|comparison| comparison.metric == metric)
-    }
-
-    /// The metric, where it speaks of just one.
-    pub fn only_metric(&self) -> Option<usize> {
-        let metric = self.0.first()?.metric;
-        self.0.iter().all(|comparison| comparison.metric == metric).then_some(metric)
-    }
-
-    /// The predicate as people write it.
-    pub fn spelled(&self, metrics: &[Metric]) -> String {
-        self.spelled_each(metrics).collect::<Vec<_>>().join(" and ")
-    }
-
-    /// Its comparisons as people write them.
-    pub fn spelled_each(&self, metrics: &[Metric]) -> impl Iterator<Item = String> {
-        self.0.iter().map(|comparison| {
-            let metric = &metrics[comparison.metric];
-            let bound = match comparison.in_percent {
-                // 0.29 * 100 is 28.999999999999996, of which `exact` writes twelve digits.
-                true => format!("{} %", metric.unit.exact(comparison.bound * 100.0)),
-                false => metric.unit.exact(comparison.bound),
-            };
-            format!("{} {} {bound}", metric.name, comparison.relation)
-        })
+    /// Returns the only metric that the predicate compares, not counting the exit code. Returns `None` if there is no
+    /// such metric, or more than one.
+    pub fn measure(&self) -> Option<&Measure> {
+        let mut measures = self.0.iter().map(|condition| &condition.measure).filter(|measure| measure.metric != "exit");
+        let first = measures.next()?;
+        measures.all(|other| other.metric == first.metric).then_some(first)
     }
 }
 
-impl Comparison {
-    fn parse(text: &str, metrics: &[Metric]) -> Result<Comparison, PredicateError> {
+/// Writes the predicate as in a claims file: `exit == 0 and wall <= 50 ms`.
+impl fmt::Display for Predicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let conditions: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&conditions.join(" and "))
+    }
+}
+
+/// Writes the condition as in a claims file: `wall <= 50 ms`.
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Condition { measure: Measure { metric, unit, .. }, relation, bound, in_percent } = self;
+        match in_percent {
+            // 0.29 * 100 is 28.999999999999996; `exact` prints only twelve digits and so writes 29.
+            true => write!(f, "{metric} {relation} {} %", unit.exact(bound * 100.0)),
+            false => write!(f, "{metric} {relation} {}", unit.exact(*bound)),
+        }
+    }
+}
+
+impl Condition {
+    fn parse(text: &str, metrics: &[Metric]) -> Result<Condition, PredicateError> {
         let found = text.char_indices().find_map(|(at, _)| {
             let spelled = RELATIONS.iter().find(|(spelling, _)| text[at..].starts_with(spelling));
             spelled.map(|(spelling, relation)| (at, spelling.len(), *relation))
         });
-        let (at, len, relation) = found.ok_or_else(|| PredicateError::NotAComparison(text.to_string()))?;
-        let (name, quantity) = (text[..at].trim(), &text[at + len..]);
-        let metric = metrics.iter().position(|metric| metric.name == name);
-        let metric = metric.ok_or_else(|| PredicateError::UnknownMetric {
-            name: name.to_string(),
-            known: metrics.iter().map(|metric| metric.name.clone()).collect(),
+        let (at, len, relation) = found.ok_or_else(|| {
+            PredicateError(format!(
+                "`{text}` is not a comparison; write `metric op quantity`, with op one of <= < >= > == !=, joined by `and`"
+            ))
         })?;
-        let bound = parse_quantity(quantity, metrics[metric].unit)?;
-        Ok(Comparison { metric, relation, bound, in_percent: quantity.trim_end().ends_with('%') })
+        let (name, quantity) = (text[..at].trim(), &text[at + len..]);
+        let metric = metrics.iter().find(|metric| metric.name == name);
+        let metric = metric.ok_or_else(|| {
+            let known: Vec<&str> = metrics.iter().map(|metric| metric.name.as_str()).collect();
+            PredicateError(names::unknown("metric", name, known))
+        })?;
+        let bound = parse_quantity(quantity, metric.unit).map_err(|error| PredicateError(error.to_string()))?;
+        Ok(Condition { measure: metric.into(), relation, bound, in_percent: quantity.trim_end().ends_with('%') })
     }
 
-    fn is_true(&self, value: Bounds) -> Option<bool> {
+    /// Returns whether the value meets the condition. Returns `None` if that is unknown because the value was cut off,
+    /// and `false` for a metric that was not observed.
+    pub(crate) fn is_true(&self, value: Bounds) -> Option<bool> {
         let keeps_to = |bound| value.keeps_to(bound);
-        // A number that is missing is on neither side.
+        // A missing number is neither above nor below any bound.
         let not = |is_true: Option<bool>| is_true.map(|is_true| !is_true && !value.is_none());
         match self.relation {
             Relation::AtMost => keeps_to(Bound::AtMost(self.bound)),
@@ -188,6 +165,7 @@ mod tests {
     use super::*;
     use crate::experiment::Better;
     use crate::unit::Unit;
+    use crate::values::and;
 
     fn metrics() -> Vec<Metric> {
         let metric = |name: &str, unit| Metric::new(name, "", unit, Better::Lower);
@@ -197,19 +175,22 @@ mod tests {
     #[test]
     fn comparisons_are_joined_by_and() {
         let predicate = Predicate::parse("exit == 0 and wall<=50ms", &metrics()).unwrap();
-        let is_true = |wall, exit| predicate.is_true(&[wall, Bounds::exact(exit)], None);
+        let is_true = |wall, code| {
+            let [exit, time] = &predicate.0[..] else { panic!("two conditions") };
+            and(exit.is_true(Bounds::exact(code)), time.is_true(wall))
+        };
         assert_eq!(is_true(Bounds::exact(50e6), 0.0), Some(true));
         assert_eq!(is_true(Bounds::exact(50e6 + 1.0), 0.0), Some(false));
         assert_eq!(is_true(Bounds::exact(1.0), 1.0), Some(false));
         assert_eq!(is_true(Bounds::NONE, 0.0), Some(false));
         assert_eq!(is_true(Bounds::above(50e6), 0.0), Some(false), "a time-out is above its limit");
-        assert_eq!(is_true(Bounds::above(49e6), 0.0), None, "and who knows how far");
-        assert_eq!(predicate.spelled(&metrics()), "exit == 0 and wall <= 50 ms");
-        // Whoever wrote percent thinks in percent.
+        assert_eq!(is_true(Bounds::above(49e6), 0.0), None, "it is not known how far");
+        assert_eq!(predicate.to_string(), "exit == 0 and wall <= 50 ms");
+        // Bounds that were written in percent are printed in percent.
         for percent in
             ["exit <= 29 %", "exit <= 0.7 %", "exit <= 99.999 %", "exit > 1e-20 %", "exit < 1.79769313486e308 %"]
         {
-            assert_eq!(Predicate::parse(percent, &metrics()).unwrap().spelled(&metrics()), percent);
+            assert_eq!(Predicate::parse(percent, &metrics()).unwrap().to_string(), percent);
         }
     }
 
@@ -217,12 +198,12 @@ mod tests {
     fn what_is_missing_is_on_neither_side() {
         for relation in ["<=", "<", ">=", ">", "==", "!="] {
             let predicate = Predicate::parse(&format!("wall {relation} 5 ns"), &metrics()).unwrap();
-            assert_eq!(predicate.is_true(&[Bounds::NONE, Bounds::NONE], None), Some(false), "{relation}");
-            assert_eq!(predicate.is_true(&[Bounds::above(4.0), Bounds::NONE], None), None, "{relation}");
+            assert_eq!(predicate.0[0].is_true(Bounds::NONE), Some(false), "{relation}");
+            assert_eq!(predicate.0[0].is_true(Bounds::above(4.0)), None, "{relation}");
         }
         let is_true = |relation: &str, wall| {
             let predicate = Predicate::parse(&format!("wall {relation} 5 ns"), &metrics()).unwrap();
-            predicate.is_true(&[wall, Bounds::NONE], None)
+            predicate.0[0].is_true(wall)
         };
         let stopped = Bounds::above(5.0);
         let expected = [("<=", false), ("<", false), (">=", true), (">", true), ("==", false), ("!=", true)];

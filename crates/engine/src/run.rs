@@ -1,187 +1,74 @@
-//! A run from its plan to its outcome.
+//! Carries out a plan: chooses the next lane, measures a trial, judges it, and decides whether to stop.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::ops::Range;
 use std::time::Duration;
 
-use ascertain_sys::{clock, interrupt, machine};
+use ascertain_sys::{interrupt, machine};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::claim::Judging;
+use crate::block::{Block, End, Executor, TrialRecord};
+#[cfg(feature = "commands")]
+use crate::command::CommandExperiment;
 use crate::error::Error;
-use crate::evidence::{self, Header, Recorded, Writer};
-use crate::experiment::{Arm, Experiment};
-use crate::finding::{Least, Remark};
-use crate::judging::Lane;
-use crate::measure::Local;
-pub use crate::now::{Doing, Now};
-use crate::observations::Observations;
-use crate::outcome::{ArmRemark, LeftOut, Outcome, Verdict};
-use crate::plan::{self, Grouping, Plan, Registry};
+use crate::evidence::{self, RunEvidence, Writer};
+use crate::experiment::{Accepts, Arm, Experiment, TargetError};
+use crate::finding::{Reason, Remark};
+use crate::judging::{ClaimJudge, Lane, RunJudge};
+use crate::measure::LocalExecutor;
+pub use crate::now::{Activity, Now};
+pub use crate::observer::{Observer, Outlook, Progress, Silent, Standing};
+use crate::outcome::{ArmRemark, Outcome, Verdict};
+use crate::plan::{self, Plan, Registry};
 use crate::recorded;
-use crate::schedule::Schedule;
+pub use crate::recording::Recording;
+use crate::recording::{EvidenceStart, open_evidence};
+use crate::result::RunResult;
 use crate::summary::{self, RunFacts};
 pub use crate::time::{Clock, SystemClock};
-use crate::unit::Unit;
 
-/// What came of a run.
-#[derive(Debug)]
-pub struct Run {
-    /// In a form that front ends print.
-    pub outcome: Outcome,
-    /// Every value.
-    pub observations: Observations,
-    /// Where the evidence is, when it was kept.
-    pub folder: Option<PathBuf>,
-    /// Why evidence could not be kept, or not to the end: the disk is full, for example. The outcome is of everything
-    /// that was measured; what was recorded before stays readable.
-    pub unkept: Option<evidence::Error>,
-    /// Whether a target failed or gave a wrong answer, also one that no claim speaks of, or whose claims
-    /// had been decided before.
-    pub target_failed: bool,
-}
+mod outlook;
 
-/// Where a run's evidence goes.
-pub enum Recording {
-    /// Nowhere.
-    None,
-    /// To a new folder below this one; the run notes the command line that asked for it.
-    New {
-        /// The folder of runs.
-        runs: PathBuf,
-        /// The command line.
-        command_line: Vec<String>,
-        /// What was asked for beside the plan, for whoever goes on with it.
-        request: serde_json::Value,
-        /// The label that the user gave it.
-        label: Option<String>,
-        /// The git revision of the folder in which it is started.
-        revision: Option<evidence::Revision>,
-        /// The folder of what this user's state knows of runs, if it is to know of this one.
-        known: Option<PathBuf>,
-    },
-    /// After what is there already.
-    #[cfg(feature = "recorded")]
-    Continue(Box<(Writer, Recorded)>),
-}
+/// Duration of a slice, in nanoseconds. During a slice, only the arms of one lane (a group that is measured together)
+/// are measured. Then another lane may be chosen.
+const SLICE_NS: u64 = 250_000_000;
+/// Minimum time between two progress reports to the observer, in nanoseconds.
+const PROGRESS_NS: u64 = 100_000_000;
+/// Trials that take at least this long, in nanoseconds, count as slow. If trials are faster, progress reports omit
+/// [`Progress::least`] after the first [`FEW`] trials.
+const SLOW_NS: f64 = 1e8;
+const FEW: u64 = 64;
+/// While less than this share of the run's time has passed, tables wait for open claims. Later, tables get every other
+/// slice of the time, so that a claim that cannot be decided does not leave a table empty.
+const CLAIMS_SHARE: f64 = 0.75;
+/// A pilot prepares a lane (a group of arms that are measured together) and runs its first warm-up trials. Pilots may
+/// use the first quarter of the run's time before any other trials. Later, they may take up to half of the time that
+/// has passed.
+const PILOTS_SHARE: u64 = 4;
 
-/// Hears of a run while it goes on, between trials.
-pub trait Observer {
-    /// Whether an arm of the experiment can be measured here is found out, which takes long where something is built for
-    /// it. Called of each arm, before anything else is.
-    fn preparing(&mut self, _experiment: &str) {}
-
-    /// Evidence can't be kept, or from now on not any more; the run goes on without. Called once at most.
-    fn unkept(&mut self, _error: &evidence::Error) {}
-
-    /// What it takes, as soon as it is known what a trial costs; not called where the time that was given is enough.
-    fn outlook(&mut self, _outlook: &Outlook) {}
-
-    /// How far it is; at most ten times a second, and before whatever may take long.
-    fn progress(&mut self, progress: &Progress);
-
-    /// Whether the outcome so far is wanted now. It is asked after `progress`, once something was measured;
-    /// `now_ns` is the clock's time.
-    fn outcome_due(&mut self, _now_ns: u64) -> bool {
-        false
-    }
-
-    /// The outcome so far, because it was wanted. Making it takes time, which no trial is charged with, and
-    /// changes nothing of what the run does.
-    fn outcome(&mut self, _outcome: &Outcome, _observations: &Observations) {}
-}
-
-/// How far a run is.
-#[derive(Clone, Debug)]
-pub struct Progress {
-    /// When that was, by the clock.
-    pub at_ns: u64,
-    /// Time since its start.
-    pub elapsed: Duration,
-    /// Time that it may take.
-    pub max_time: Duration,
-    /// Claims that are decided, or can't be, by verdict, in the order of [`Verdict::ALL`].
-    pub closed: [usize; Verdict::ALL.len()],
-    /// All claims.
-    pub claims: usize,
-    /// What is measured at the moment: the first open claim that needs it, or the experiment.
-    pub what: String,
-    /// How that claim stands; `None` where no claim is open.
-    pub standing: Option<Standing>,
-    /// Whether it is a comparison, whose trials are pairs.
-    pub is_comparison: bool,
-    /// Its trials so far.
-    pub trials: u64,
-    /// The most that it will have, where somebody said.
-    pub most_trials: Option<u64>,
-    /// The fewest that an answer takes; `None` where there were many and they are quick: nobody waits for them.
-    pub least: Option<u64>,
-    /// What a trial takes, once there was one.
-    pub trial_ns: Option<f64>,
-    /// What is going on until the next time.
-    pub now: Now,
-}
-
-/// How an open claim stands.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Standing {
-    /// How it is judged: the trials of an order are pairs.
-    pub judging: Judging,
-    /// Its trials so far, also those of which nothing is known that counts.
-    pub trials: u64,
-    /// In which it was true.
-    pub successes: u64,
-    /// In which it was not.
-    pub failures: u64,
-    /// The quantile of the paired statistic, or of the only metric, as soon as there is one.
-    pub estimate: Option<f64>,
-    /// Whether that is how many times better the candidate is.
-    pub is_ratio: bool,
-    /// The unit of what is measured, where that is one metric.
-    pub unit: Option<Unit>,
-}
-
-/// What the answers of a run take, where that is more than the time that was given or that there is as a rule.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Outlook {
-    /// What they take at the least.
-    pub least: Least,
-    /// The trials that there is time for.
-    pub allowed: u64,
-    /// Time that the run may take.
-    pub max_time: Duration,
-    /// Whether that is more than as a rule, so that it may suffice.
-    pub is_longer: bool,
-}
-
-/// Hears nothing.
-pub struct Silent;
-
-impl Observer for Silent {
-    fn progress(&mut self, _: &Progress) {}
-}
-
-/// Carries out a plan: measures in randomised trials until every claim is decided, every table is full,
-/// the time is up, or somebody asks for the end.
+/// Measures a plan in randomised trials. Stops when every claim is decided and every table is full, when the time is
+/// up, or when `stop` is requested. Measures the plan's own commands in addition to the experiments of the registry.
 ///
 /// # Errors
-/// When the plan can't be carried out. A target's failure is an outcome, not an error, and without evidence that can't
-/// be written the run goes on, as [`Run::unkept`] says.
+/// If the plan cannot be carried out. A failed arm is part of the outcome, not an error. If evidence cannot be written,
+/// the run continues without it: see [`RunResult::unkept`].
 pub fn run(
     plan: &Plan,
     registry: &Registry,
     recording: Recording,
     stop: &interrupt::Stop,
     observer: &mut dyn Observer,
-) -> Result<Run, Error> {
+) -> Result<RunResult, Error> {
     run_by_clock(plan, registry, recording, stop, observer, &SystemClock)
 }
 
-/// Carries out a plan like [`run`], and measures the time of the run and of its trials by this clock. A test passes a
-/// clock that it moves itself, so that the run does not depend on how busy the machine is. Evidence and the figures of
-/// the moment have the times of the machine's clock all the same.
+/// Measures a plan as [`run`] does, but takes the time limits and the times of trials from `clock`. A test can pass a
+/// clock that it controls, so that the run does not depend on the load of the machine. The times in evidence and of the
+/// current activity still come from the machine's clock.
 ///
 /// # Errors
-/// As [`run`].
+/// As for [`run`].
 pub fn run_by_clock(
     plan: &Plan,
     registry: &Registry,
@@ -189,7 +76,16 @@ pub fn run_by_clock(
     stop: &interrupt::Stop,
     observer: &mut dyn Observer,
     clock: &dyn Clock,
-) -> Result<Run, Error> {
+) -> Result<RunResult, Error> {
+    let began_ns = ascertain_sys::clock::now_ns();
+    // Without the feature `commands`, a plan with commands has an unknown experiment, which is an error.
+    #[cfg(feature = "commands")]
+    let commands = plan.commands.iter().cloned().map(CommandExperiment::new).collect::<Result<Vec<_>, _>>()?;
+    #[cfg(feature = "commands")]
+    let registry: &Registry =
+        &registry.iter().copied().chain(commands.iter().map(|set| set as &dyn Experiment)).collect::<Vec<_>>();
+    check_addresses(plan, registry)?;
+    observer.started(plan);
     #[cfg(feature = "recorded")]
     if let Recording::Continue(parts) = &recording {
         recorded::check(&parts.1.header, registry)?;
@@ -200,18 +96,8 @@ pub fn run_by_clock(
         asked.borrow_mut().preparing(&experiment.spec().id);
         plan::lack_here(experiment, arm, &machine)
     };
-    let (mut judge, unavailable) = match &recording {
-        #[cfg(feature = "recorded")]
-        Recording::Continue(parts) if parts.1.header.grouping() == Grouping::ByMachine => {
-            let Recorded { header, trials } = &parts.1;
-            let then = |experiment: &dyn Experiment, arm: &Arm| {
-                recorded::lack_then(header, trials, &experiment.spec().id, arm)
-            };
-            plan::lanes(plan, registry, &machine, Grouping::ByMachine, &then)?
-        }
-        _ => plan::lanes(plan, registry, &machine, Grouping::ByPlan, &here)?,
-    };
-    let Opened { mut writer, recorded, run_id, mut unkept } =
+    let (mut judge, unavailable) = plan::lanes(plan, registry, &machine, &here)?;
+    let EvidenceStart { mut writer, recorded, run_id, mut unkept } =
         open_evidence(plan, registry, recording, &machine, unavailable);
     if let Some(error) = &unkept {
         observer.unkept(error);
@@ -219,48 +105,36 @@ pub fn run_by_clock(
     if let Some(writer) = &mut writer {
         judge.introduce(writer);
     }
-    let mut former = recorded.as_ref().and_then(|recorded| recorded.header.outcome.clone());
+    let recorded_trials = recorded.as_ref().map_or(0, |recorded| recorded.trials.count());
+    let former = recorded.as_ref().and_then(|recorded| recorded.header.outcome.clone());
     #[cfg(feature = "recorded")]
-    if let Some(Recorded { header, trials }) = recorded {
+    if let Some(RunEvidence { header, trials, .. }) = recorded {
         recorded::replay(&mut judge, &header, &trials)?;
     }
     let recorded_values = judge.observations.count();
     let start_ns = clock.now_ns();
     let ends_ns = start_ns.saturating_add(nanoseconds(plan.config.max_time));
-    let facts = RunFacts {
-        registry,
-        machine: &machine,
-        cpu_times: machine::cpu_times(),
-        commands: &plan.commands,
-        run_id: &run_id,
-        seed: plan.config.seed,
-    };
+    let facts = RunFacts { registry, machine: &machine, cpu_times: machine::cpu_times(), plan, run_id: &run_id };
     let now = Now::new(judge.lanes.iter().map(|lane| lane.arms.iter().map(ToString::to_string).collect()).collect());
-    let mut executor = Local::new(registry, plan.config.seed, stop.clone(), now.clone(), clock);
+    let mut executor = LocalExecutor::new(registry, plan.config.seed, stop.clone(), now.clone(), clock);
     let evidence = writer.as_mut();
     let time = (start_ns..ends_ns, clock);
-    let mut schedule = Schedule::new(&mut executor, &mut judge, evidence, &facts, (stop, observer), time, now.clone());
-    let interrupted = schedule.go().is_err() || stop.is_asked();
-    unkept = unkept.or(schedule.unkept);
+    let mut trial_loop =
+        TrialLoop::new(&mut executor, &mut judge, evidence, &facts, (stop, observer), time, now.clone());
+    let interrupted = trial_loop.run().is_err() || stop.is_requested();
+    unkept = unkept.or(trial_loop.unkept);
     let mut writer = writer.filter(|_| unkept.is_none());
     judge.lose_the_rest(writer.as_mut());
-    // Sessions end here: clean-up commands run before the outcome is written, but after what was measured is.
+    // Order of the steps: write all measurements, drop the sessions (which runs clean-up commands), then write the
+    // outcome.
     let flushed = writer.as_mut().map_or(Ok(()), Writer::flush);
     drop(executor);
     let claims = judge.results();
-    let former_remarks = former.as_mut().map(|former| std::mem::take(&mut former.remarks));
-    let remarks = remarks(&now, &judge.lanes, former_remarks.unwrap_or_default());
+    let remarks = remarks(&now, &judge.lanes);
     let observations = judge.observations;
-    let mut outcome = Outcome { remarks, ..summary::outcome(&facts, &observations, claims, interrupted) };
-    if let Some(mut former) = former {
-        // What was found of arms stays true of the values that they had.
-        former.facts.retain(|facts| !outcome.facts.contains(facts));
-        former.facts.append(&mut outcome.facts);
-        outcome.facts = former.facts;
-        // Where nothing was added, so does what was noted of the machine.
-        if observations.count() == recorded_values {
-            (outcome.machine, outcome.threats, outcome.cpu_times) = (former.machine, former.threats, former.cpu_times);
-        }
+    let mut outcome = Outcome { remarks, ..summary::summarise(&facts, &observations, claims, interrupted) };
+    if let Some(former) = former {
+        carry_over(former, &mut outcome, observations.count() != recorded_values);
     }
     let target_failed = observations.any_failed() || outcome.claims.iter().any(|c| c.verdict == Verdict::Failed);
     let finished = flushed.and_then(|()| writer.map(|writer| writer.finish(outcome.clone())).transpose());
@@ -269,96 +143,440 @@ pub fn run_by_clock(
         unkept = Some(error);
         None
     });
-    Ok(Run { outcome, observations, folder, unkept, target_failed })
+    Ok(RunResult {
+        plan: plan.clone(),
+        outcome,
+        observations,
+        folder,
+        unkept,
+        target_failed,
+        elapsed: Duration::from_nanos(ascertain_sys::clock::now_ns().saturating_sub(began_ns)),
+        recorded_trials,
+        cleanup_failures: registry.iter().flat_map(|experiment| experiment.cleanup_failures()).collect(),
+    })
 }
 
-/// What was said of arms, and before the run was continued of others.
-fn remarks(now: &Now, lanes: &[Lane], mut former: Vec<ArmRemark>) -> Vec<ArmRemark> {
-    let of_arm = |((lane, slot), remark): ((usize, usize), Remark)| {
+/// Checks that environment variables that should contain addresses are set, before anything is measured.
+fn check_addresses(plan: &Plan, registry: &Registry) -> Result<(), Error> {
+    for (id, arm) in plan.arms() {
+        let experiment = registry.iter().find(|experiment| experiment.spec().id == id);
+        for factor in experiment.iter().flat_map(|experiment| &experiment.spec().factors) {
+            if let Accepts::Address { none, from_variable: true, .. } = &factor.accepts {
+                arm.address(&factor.name, none)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the remarks that sessions made, each with its arm.
+fn remarks(now: &Now, lanes: &[Lane]) -> Vec<ArmRemark> {
+    let to_remark = |((lane, slot), remark): ((usize, usize), Remark)| {
         let Lane { experiment, arms, .. } = &lanes[lane];
-        let (experiment, Arm { variant, point: at }) = (experiment.spec().id.clone(), arms[slot].clone());
-        ArmRemark { experiment, variant, at, remark }
+        ArmRemark { experiment: experiment.spec().id.clone(), arm: arms[slot].clone(), remark }
     };
-    let said: Vec<ArmRemark> = now.all_remarks().into_iter().map(of_arm).collect();
-    let is_of_others = |one: &ArmRemark| {
-        let is_same =
-            |new: &ArmRemark| (&new.experiment, &new.variant, &new.at) == (&one.experiment, &one.variant, &one.at);
-        !said.iter().any(is_same)
-    };
-    former.retain(is_of_others);
-    former.extend(said);
-    former
+    now.all_remarks().into_iter().map(to_remark).collect()
 }
 
-/// A time without end is 500 years.
+/// Adds data from `former`, the outcome before the run was continued: facts of arms, and remarks about arms without new
+/// remarks. If no values were added since, also copies the description of the machine.
+fn carry_over(mut former: Outcome, outcome: &mut Outcome, has_changed: bool) {
+    let is_new =
+        |old: &ArmRemark| outcome.remarks.iter().any(|new| (&new.experiment, &new.arm) == (&old.experiment, &old.arm));
+    former.remarks.retain(|old| !is_new(old));
+    former.facts.retain(|facts| !outcome.facts.contains(facts));
+    outcome.remarks.splice(..0, former.remarks);
+    outcome.facts.splice(..0, former.facts);
+    if !has_changed {
+        (outcome.machine, outcome.threats, outcome.cpu_times) = (former.machine, former.threats, former.cpu_times);
+    }
+}
+
+/// Converts a duration to nanoseconds. A duration that is too long becomes the maximum, more than 500 years.
 fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Returns a word of the command line up to the first value of these environment variables.
-fn without_values(mut word: String, hidden: &[&str]) -> String {
-    let values = hidden.iter().filter_map(|name| Some(word.find(&format!("{name}="))? + name.len() + 1));
-    if let Some(first) = values.min() {
-        word.truncate(first);
-        word.push('…');
-    }
-    word
+/// The error for a run that must stop: a signal arrived, or a trial was cut off.
+pub(crate) struct Interrupted;
+
+/// The main loop of a run: passes blocks to the executor and records to the judge, until no more trials are wanted.
+pub(crate) struct TrialLoop<'r, 'a> {
+    executor: &'r mut dyn Executor,
+    judge: &'r mut RunJudge<'a>,
+    evidence: Option<&'r mut Writer>,
+    /// The error that stopped the recording of values. After it, only the start of each trial is recorded. Otherwise a
+    /// user could drop these trials by continuing the run.
+    pub unkept: Option<evidence::Error>,
+    facts: &'r RunFacts<'r>,
+    stop: &'r interrupt::Stop,
+    observer: &'r mut dyn Observer,
+    time_ns: Range<u64>,
+    clock: &'r dyn Clock,
+    next_progress_ns: u64,
+    /// End of the time for reaching the plan's precision, as a reading of the clock in nanoseconds.
+    precision_ends_ns: u64,
+    now: Now,
+    /// Number of lanes (groups of arms) that have had their pilot, the first trials that show how long a trial takes.
+    /// They are the first lanes.
+    piloted: usize,
+    /// Number of lanes, groups of arms that are measured together, that have been opened.
+    opened: usize,
+    /// Time that all pilots, the first warm-up trials of each lane, have taken so far, in nanoseconds.
+    pilots_ns: u64,
+    /// Number of lanes (groups of arms) that needed trials when the run began, and that this machine can measure.
+    to_try: usize,
+    /// For each lane (group of arms), `true` if the executor has opened it and not closed it yet.
+    is_open: Vec<bool>,
+    /// For each lane (group of arms), `true` if it has recorded trials from before the run was continued.
+    goes_on: Vec<bool>,
+    /// `true` once the run has estimated how much time its answers need.
+    has_looked_ahead: bool,
+    slices: u64,
+    record: TrialRecord,
 }
 
-struct Opened {
-    writer: Option<Writer>,
-    recorded: Option<Recorded>,
-    run_id: String,
-    unkept: Option<evidence::Error>,
-}
-
-fn open_evidence(
-    plan: &Plan,
-    registry: &Registry,
-    recording: Recording,
-    machine: &machine::Machine,
-    unavailable: Vec<LeftOut>,
-) -> Opened {
-    let entropy = clock::now_ns() ^ plan.config.seed ^ u64::from(std::process::id());
-    let run_id = evidence::new_run_id(clock::unix_ns(), entropy);
-    match recording {
-        Recording::None => Opened { writer: None, recorded: None, run_id, unkept: None },
-        #[cfg(feature = "recorded")]
-        Recording::Continue(parts) => {
-            let (writer, recorded) = *parts;
-            let run_id = recorded.header.run_id.clone();
-            Opened { writer: Some(writer), recorded: Some(recorded), run_id, unkept: None }
+impl<'r, 'a> TrialLoop<'r, 'a> {
+    pub fn new(
+        executor: &'r mut dyn Executor,
+        judge: &'r mut RunJudge<'a>,
+        evidence: Option<&'r mut Writer>,
+        facts: &'r RunFacts<'r>,
+        (stop, observer): (&'r interrupt::Stop, &'r mut dyn Observer),
+        (time_ns, clock): (Range<u64>, &'r dyn Clock),
+        now: Now,
+    ) -> Self {
+        TrialLoop {
+            precision_ends_ns: judge
+                .config
+                .precision_time
+                .map_or(u64::MAX, |time| time_ns.start.saturating_add(nanoseconds(time))),
+            is_open: vec![false; judge.lanes.len()],
+            to_try: (0..judge.lanes.len()).filter(|&lane| judge.wants_more(lane)).count(),
+            goes_on: judge.lanes.iter().map(|lane| lane.trials > 0).collect(),
+            executor,
+            judge,
+            evidence,
+            unkept: None,
+            facts,
+            stop,
+            observer,
+            time_ns,
+            clock,
+            next_progress_ns: 0,
+            now,
+            piloted: 0,
+            opened: 0,
+            pilots_ns: 0,
+            has_looked_ahead: false,
+            slices: 0,
+            record: TrialRecord::default(),
         }
-        Recording::New { runs, command_line, request, label, revision, known } => {
-            let named = |id: &str| {
-                plan.claims.iter().any(|claim| claim.experiment == id)
-                    || plan.tables.iter().any(|table| table.experiment == id)
-            };
-            let specs = registry.iter().map(|experiment| experiment.spec());
-            let (recorded_plan, hidden) = plan.recorded();
-            let header = Header {
-                schema: evidence::SCHEMA.to_string(),
-                run_id: run_id.clone(),
-                started: evidence::rfc3339(clock::unix_ns()),
-                ascertain_version: env!("CARGO_PKG_VERSION").to_string(),
-                command_line: command_line.into_iter().map(|word| without_values(word, &hidden)).collect(),
-                request,
-                label,
-                revision,
-                machine: machine.clone(),
-                experiments: specs.filter(|spec| named(&spec.id)).cloned().collect(),
-                plan: recorded_plan,
-                unavailable,
-                outcome: None,
-                lines_bytes: None,
-                lines_checksum: None,
-                parquet_checksum: None,
-            };
-            let (writer, unkept) = match Writer::create(&runs, header, known.as_deref()) {
-                Ok(writer) => (Some(writer), None),
-                Err(error) => (None, Some(error)),
-            };
-            Opened { writer, recorded: None, run_id, unkept }
+    }
+
+    /// Measures until no more trials are wanted, the time is up, or the run is interrupted.
+    pub fn run(&mut self) -> Result<(), Interrupted> {
+        loop {
+            let gone_ns = self.now_ns().saturating_sub(self.time_ns.start) as f64;
+            self.judge.tables_too = gone_ns >= self.max_time().as_nanos() as f64 * CLAIMS_SHARE;
+            if self.now_ns() >= self.precision_ends_ns {
+                self.judge.forgo_precision();
+                self.precision_ends_ns = u64::MAX;
+            }
+            if self.is_pilots_turn() {
+                self.pilot_next()?;
+                continue;
+            }
+            match self.choose() {
+                Some(lane) => self.slice(lane)?,
+                None if self.piloted < self.is_open.len() => self.pilot_next()?,
+                None => break,
+            }
+        }
+        while self.executor.collect(&mut self.record) {
+            let evidence = self.evidence.as_deref_mut().filter(|_| self.unkept.is_none());
+            self.judge.observe(&self.record, evidence);
+        }
+        if self.stop.is_requested() {
+            return Ok(());
+        }
+        // An open lane may have no trial yet, because other lanes promised more evidence per second until the time was
+        // up.
+        for lane in 0..self.is_open.len() {
+            if self.is_open[lane] && self.judge.lanes[lane].trials == 0 && self.judge.wants_more(lane) {
+                self.give_up(lane, &Reason::TimeUp { was_tried: true, all_tried_ns: None });
+            }
+        }
+        Ok(())
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.clock.now_ns()
+    }
+
+    /// Returns whether the next step is the pilot of the next lane: its first warm-up trials. All pilots come first if
+    /// a quarter of the time is enough for them. Otherwise trials are measured between pilots, so that pilots do not
+    /// use up the time. In comparisons, all pilots come first, because they show how long the comparisons take.
+    fn is_pilots_turn(&self) -> bool {
+        let gone_ns = self.now_ns().saturating_sub(self.time_ns.start);
+        let all_ns = self.time_ns.end.saturating_sub(self.time_ns.start);
+        let share_ns = (all_ns / PILOTS_SHARE).max(gone_ns / 2);
+        let only_tables_are_left = || (self.piloted..self.is_open.len()).all(|lane| self.is_only_table(lane));
+        let is_table_that_waits = || only_tables_are_left() && self.tables_wait();
+        self.piloted < self.is_open.len()
+            && !is_table_that_waits()
+            && (self.judge.is_comparison() || self.pilots_ns < share_ns)
+    }
+
+    /// Returns whether the lane, a group of arms, is measured only for a table, because none of its claims is open.
+    fn is_only_table(&self, lane: usize) -> bool {
+        self.judge.open_claims(lane).next().is_none()
+    }
+
+    /// Returns whether lanes that are only measured for tables must wait for open claims.
+    fn tables_wait(&self) -> bool {
+        let are_claims_open = (0..self.is_open.len()).any(|lane| {
+            let may_be_measured = self.is_open[lane] || lane >= self.piloted;
+            may_be_measured && !self.is_only_table(lane) && self.judge.wants_more(lane)
+        });
+        are_claims_open && !self.judge.tables_too
+    }
+
+    /// Opens the next lane (group of arms), measures how long its trials take, and defers claims that cannot be decided
+    /// in time.
+    fn pilot_next(&mut self) -> Result<(), Interrupted> {
+        let (lane, start_ns) = (self.piloted, self.now_ns());
+        let pilots = match self.is_open.len() {
+            1 => self.judge.config.warmup_trials,
+            // The duration of a trial is not needed for a table.
+            _ if self.is_only_table(lane) => self.judge.config.warmup_trials,
+            _ => self.judge.config.warmup_trials.max(1),
+        };
+        self.piloted += 1;
+        self.pilot(lane, pilots)?;
+        self.pilots_ns += self.now_ns().saturating_sub(start_ns);
+        match pilots {
+            0 => {}
+            _ if self.piloted == self.is_open.len() => self.look_ahead(),
+            _ => self.defer(lane),
+        }
+        Ok(())
+    }
+
+    fn time_left_ns(&self) -> u64 {
+        self.time_ns.end.saturating_sub(self.now_ns())
+    }
+
+    fn close(&mut self, lane: usize) {
+        self.executor.close(lane);
+        self.is_open[lane] = false;
+    }
+
+    fn give_up(&mut self, lane: usize, why: &Reason) {
+        self.judge.give_up(lane, why);
+        self.close(lane);
+    }
+
+    /// Opens a lane, a group of arms, and runs `pilots` warm-up trials, which also show how long a trial takes.
+    fn pilot(&mut self, lane: usize, pilots: u64) -> Result<(), Interrupted> {
+        if !self.judge.wants_more(lane) || self.stop.is_requested() {
+            return Ok(());
+        }
+        if self.time_left_ns() == 0 {
+            if self.judge.lanes[lane].trials == 0 {
+                let of_one_ns = (self.opened > 0).then(|| self.pilots_ns as f64 / self.opened as f64);
+                let all_tried_ns = of_one_ns.map(|of_one_ns| of_one_ns * self.to_try as f64);
+                self.give_up(lane, &Reason::TimeUp { was_tried: false, all_tried_ns });
+            }
+            return Ok(());
+        }
+        self.report_progress_if_due(self.now_ns(), lane);
+        let spec = self.judge.lanes[lane].experiment.spec();
+        self.now.set_opening();
+        self.opened += 1;
+        let opened = self.executor.open(lane, &spec.id, &self.judge.lanes[lane].measurable());
+        self.now.set_idle();
+        match opened {
+            Ok(found) => {
+                self.is_open[lane] = true;
+                found.into_iter().for_each(|(slot, facts)| self.judge.learn(lane, slot, facts));
+            }
+            Err(TargetError::Interrupted) => return Err(Interrupted),
+            Err(error) => {
+                self.give_up(lane, &error.reason(None));
+                return Ok(());
+            }
+        }
+        for _ in 0..pilots {
+            if self.time_left_ns() == 0 {
+                break;
+            }
+            self.report_progress_if_due(self.now_ns(), lane);
+            self.warm_up(lane)?;
+        }
+        Ok(())
+    }
+
+    /// Runs a trial of a lane, a group of arms, whose values are discarded.
+    fn warm_up(&mut self, lane: usize) -> Result<(), Interrupted> {
+        if self.stop.is_requested() {
+            return Err(Interrupted);
+        }
+        let block = self.judge.warm_up(lane);
+        self.measure(block);
+        self.judge.lanes[lane].cost_ns = self.record.elapsed_ns as f64;
+        match &self.record {
+            TrialRecord { failure: Some((slot, error)), .. } => self.judge.set_aside(lane, *slot, error),
+            TrialRecord { end: End::Whole, .. } => {}
+            TrialRecord { .. } => return Err(Interrupted),
+        }
+        Ok(())
+    }
+
+    /// Chooses the lane (group of arms) to measure in the next slice of the time. Of the lanes with open claims,
+    /// chooses the one whose e-values, the evidence for a verdict, are expected to grow fastest. If there is none,
+    /// chooses the table with the fewest trials. The choice depends only on the past, so it does not affect validity.
+    fn choose(&mut self) -> Option<usize> {
+        if self.time_left_ns() == 0 || self.stop.is_requested() {
+            return None;
+        }
+        for lane in 0..self.is_open.len() {
+            if self.is_open[lane] && !self.judge.wants_more(lane) {
+                self.close(lane);
+            }
+        }
+        let tables_wait = self.tables_wait();
+        let is_tables_turn = !tables_wait && self.slices.is_multiple_of(2);
+        let score = |lane: usize| {
+            let table = 1.0 / (self.judge.lanes[lane].table_trials as f64 + 2.0);
+            if self.is_only_table(lane) {
+                // Tables come after all claims, except in the slices of the time that belong to tables, in which they
+                // come first.
+                return (!tables_wait).then_some(if is_tables_turn { f64::MAX * table } else { -1.0 / table });
+            }
+            let growth: f64 = self.judge.open_claims(lane).map(ClaimJudge::expected_growth).sum();
+            Some(growth / self.judge.lanes[lane].cost_ns.max(1.0))
+        };
+        let open = (0..self.is_open.len()).filter(|&lane| self.is_open[lane]);
+        let scored = open.filter_map(|lane| Some((lane, score(lane)?)));
+        // Among equal scores, use the first.
+        scored.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(lane, _)| lane)
+    }
+
+    fn slice(&mut self, lane: usize) -> Result<(), Interrupted> {
+        self.slices += 1;
+        let slice_ends_ns = self.now_ns().saturating_add(SLICE_NS).min(self.time_ns.end).min(self.precision_ends_ns);
+        loop {
+            if !self.wait_for_gap(lane) {
+                return Ok(());
+            }
+            self.report_progress_if_due(self.now_ns(), lane);
+            self.trial(lane)?;
+            if !self.has_looked_ahead && self.piloted == self.is_open.len() {
+                self.look_ahead();
+            }
+            if self.now_ns() >= slice_ends_ns || !self.judge.wants_more(lane) || self.stop.is_requested() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn measure(&mut self, block: Block) {
+        self.now.begin_trial(block.arms.iter().count(), self.now_ns());
+        self.executor.run(block, &mut self.record);
+        self.now.set_idle();
+    }
+
+    /// Runs one trial of a lane, a group of arms. An interrupted trial counts against either answer. Otherwise a user
+    /// could discard unwanted trials by interrupting the run and continuing it.
+    fn trial(&mut self, lane: usize) -> Result<(), Interrupted> {
+        let block = self.judge.issue(lane, self.evidence.as_deref_mut());
+        self.measure(block);
+        let record = &self.record;
+        let mut evidence = self.evidence.as_deref_mut().filter(|_| self.unkept.is_none());
+        self.judge.observe(record, evidence.as_deref_mut());
+        let lane = &mut self.judge.lanes[record.block.map_or(lane, |block: Block| block.lane)];
+        if let Some(whole_ns) = record.whole_ns() {
+            // In a continued lane, recorded trials have no times. So the mean starts with the first new trial.
+            let known = if lane.cost_ns == 0.0 { 1.0 } else { lane.trials as f64 };
+            lane.cost_ns += (whole_ns - lane.cost_ns) / known.clamp(1.0, 16.0);
+        }
+        if let Some(Err(error)) = evidence.map(|evidence| evidence.end_trial(lane.cost_ns)) {
+            self.lose_evidence(error);
+        }
+        if self.record.end == End::Whole || self.record.failure.is_some() { Ok(()) } else { Err(Interrupted) }
+    }
+
+    /// Stops writing evidence after an error. The run continues, because an error is no reason to lose the
+    /// measurements.
+    fn lose_evidence(&mut self, error: evidence::Error) {
+        self.observer.unkept(&error);
+        self.unkept = Some(error);
+    }
+
+    /// If the plan has a gap between trials, waits for a random time. Regular gaps could coincide with periodic
+    /// activity of the machine. Returns `false` if the run ends while waiting.
+    fn wait_for_gap(&mut self, lane: usize) -> bool {
+        let Some(gap) = self.judge.config.gap else { return true };
+        let seed = self.judge.config.seed ^ self.judge.lanes[lane].trials.rotate_left(32);
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let wait_ns = (gap.as_nanos() as f64 * 2.0 * rng.random::<f64>()) as u64;
+        let until_ns = self.now_ns().saturating_add(wait_ns).min(self.time_ns.end);
+        loop {
+            let now_ns = self.now_ns();
+            if now_ns >= until_ns || self.stop.is_requested() {
+                return now_ns < self.time_ns.end && !self.stop.is_requested();
+            }
+            self.report_progress_if_due(now_ns, lane);
+            self.clock.sleep(Duration::from_nanos((until_ns - now_ns).min(20_000_000)));
+        }
+    }
+
+    fn report_progress_if_due(&mut self, now_ns: u64, lane: usize) {
+        if now_ns < self.next_progress_ns {
+            return;
+        }
+        self.next_progress_ns = now_ns + PROGRESS_NS;
+        // First write the evidence, so that no kill can undo a trial that was already reported.
+        let evidence = self.evidence.as_deref_mut().filter(|_| self.unkept.is_none());
+        if let Some(Err(error)) = evidence.map(Writer::flush) {
+            self.lose_evidence(error);
+        }
+        let progress = self.progress(now_ns, lane);
+        self.observer.progress(&progress);
+        let judge = &*self.judge;
+        if judge.lanes.iter().any(|lane| lane.trials > 0) && self.observer.outcome_due(now_ns) {
+            let outcome = summary::summarise(self.facts, &judge.observations, judge.results_so_far(), false);
+            self.observer.outcome(self.facts.plan, &outcome, &judge.observations);
+        }
+    }
+
+    fn progress(&self, now_ns: u64, lane: usize) -> Progress {
+        let judge = &*self.judge;
+        let state = &judge.lanes[lane];
+        let (cost_ns, id) = (state.cost_ns, &state.experiment.spec().id);
+        let open = judge.open_claims(lane).next();
+        let closed = judge.claims.iter().filter(|claim| !claim.is_open());
+        let verdicts: Vec<Verdict> = closed.map(|claim| claim.verdict().0).collect();
+        let is_early = cost_ns == 0.0 || cost_ns >= SLOW_NS || state.trials < FEW;
+        let least = judge.open_claims(lane).filter(|_| is_early).map(|claim| claim.least(None).trials).max();
+        Progress {
+            at_ns: now_ns,
+            elapsed: Duration::from_nanos(now_ns.saturating_sub(self.time_ns.start)),
+            max_time: self.max_time(),
+            closed: Verdict::ALL.map(|verdict| verdicts.iter().filter(|known| **known == verdict).count()),
+            claims: judge.claims.len(),
+            what: open.map_or(id, |claim| &claim.claim.id).clone(),
+            standing: open.map(ClaimJudge::standing),
+            is_comparison: judge.is_comparison(),
+            trials: state.trials,
+            most_trials: judge.config.most_trials(),
+            least,
+            trial_ns: (cost_ns > 0.0).then_some(cost_ns),
+            now: self.now.clone(),
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

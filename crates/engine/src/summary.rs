@@ -1,30 +1,30 @@
-//! What came of a run: each metric of each arm in a few numbers, and what threatens them, beside the claims.
+//! Summarises a run: computes the statistics of each arm and metric, and finds the threats to the results. Verdicts are
+//! computed elsewhere.
 
 use ascertain_stats::Moments;
 use ascertain_sys::machine::{CpuTimes, Machine, cpu_times};
 
-use crate::claim::Judging;
+use crate::claim::{Judging, Test};
 use crate::command::{CommandSet, EXIT, OnFailure, WALL};
-use crate::experiment::{Arm, Metric, Spec};
+use crate::experiment::{Metric, Spec};
 use crate::finding::{Reason, Threat};
 use crate::observations::{ArmValues, Observations, median_interval};
-use crate::outcome::{ArmFacts, ClaimResult, Outcome, PointSummary, SCHEMA, TestSpec};
-use crate::plan::Registry;
+use crate::outcome::{ArmFacts, ClaimResult, Outcome, PointSummary, SCHEMA};
+use crate::plan::{Plan, Registry};
 use crate::values::{Bounds, Values};
 
-/// What an outcome says of a run before anything is measured.
+/// The facts about a run that are known before anything is measured.
 pub(crate) struct RunFacts<'a> {
     pub registry: &'a Registry<'a>,
     pub machine: &'a Machine,
-    /// When it began.
+    /// CPU times of the machine when the run began; `None` if the system does not report it.
     pub cpu_times: Option<CpuTimes>,
-    pub commands: &'a [CommandSet],
+    pub plan: &'a Plan,
     pub run_id: &'a str,
-    pub seed: u64,
 }
 
-/// The outcome of what was observed, and of the claims about it.
-pub(crate) fn outcome(
+/// Returns the outcome of a run from its observations and the results of its claims.
+pub(crate) fn summarise(
     facts: &RunFacts,
     observations: &Observations,
     mut claims: Vec<ClaimResult>,
@@ -35,8 +35,8 @@ pub(crate) fn outcome(
     let cpu_times = facts.cpu_times.zip(cpu_times()).map(|(before, now)| now.since(&before));
     let mut threats = threats_of_machine(facts.machine);
     threats.extend(cpu_times.and_then(threats_of_steal));
-    threats.extend(threats_of_commands(facts.commands, observations));
-    let points: Vec<PointSummary> = with_spec.clone().flat_map(|(values, spec)| summarise(values, spec)).collect();
+    threats.extend(threats_of_commands(&facts.plan.commands, observations));
+    let points: Vec<PointSummary> = with_spec.clone().flat_map(|(values, spec)| summarise_arm(values, spec)).collect();
     let several = claims.len() > 1;
     for claim in &mut claims {
         claim.median = median(claim, &points);
@@ -52,7 +52,7 @@ pub(crate) fn outcome(
         machine: facts.machine.clone(),
         cpu_times,
         threats,
-        seed: facts.seed,
+        seed: facts.plan.config.seed,
         interrupted,
         points,
         by_key: with_spec.flat_map(|(values, spec)| summarise_by_key(values, spec)).collect(),
@@ -64,24 +64,25 @@ pub(crate) fn outcome(
 }
 
 fn facts_of(values: &ArmValues) -> ArmFacts {
-    let ArmValues { experiment, arm: Arm { variant, point }, facts, .. } = values;
-    ArmFacts { experiment: experiment.clone(), variant: variant.clone(), at: point.clone(), facts: facts.clone() }
+    let ArmValues { experiment, arm, facts, .. } = values;
+    ArmFacts { experiment: experiment.clone(), arm: arm.clone(), facts: facts.clone() }
 }
 
-/// The median of what a predicate speaks of, where it is judged by how often it is true.
+/// Returns the median of the metric that the claim's predicate compares. Returns `None` if the claim is not about how
+/// often a predicate is true, or if its predicate compares several metrics.
 fn median(claim: &ClaimResult, points: &[PointSummary]) -> Option<f64> {
-    let [TestSpec::Predicate { arm, measure: Some(measure), .. }] = claim.asked.tests.as_slice() else { return None };
+    let [Test::Predicate { arm, measure: Some(measure), .. }] = claim.asked.tests.as_slice() else { return None };
     let is_it = |point: &&PointSummary| point.metric == measure.metric && point.is_of(&claim.experiment, arm);
     points.iter().find(is_it).filter(|_| claim.asked.judging == Judging::Rate)?.median
 }
 
-/// Summarises an arm's metrics, but for those that are told by key.
-fn summarise(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
+/// Summarises the metrics of an arm, except those whose values are summarised separately for each key.
+fn summarise_arm(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
     let metrics = spec.metrics.iter().zip(&values.by_metric).filter(|(metric, _)| !metric.is_by_key);
     metrics.map(|(metric, observed)| point(values, metric, "", observed)).collect()
 }
 
-/// The same of those that are told by key.
+/// Summarises the metrics of an arm whose values are summarised separately for each key, such as each server.
 fn summarise_by_key(values: &ArmValues, spec: &Spec) -> Vec<PointSummary> {
     let metrics = spec.metrics.iter().zip(&values.by_key);
     let by_key = metrics.flat_map(|(metric, by_key)| by_key.iter().flatten().map(move |of_key| (metric, of_key)));
@@ -92,13 +93,12 @@ fn point(of: &ArmValues, metric: &Metric, key: &str, observed: &Values) -> Point
     let sorted = observed.sorted();
     let (low, high) = median_interval(&sorted);
     let quantile = |q| sorted.quantile(q).and_then(Bounds::estimate).filter(|value| value.is_finite());
-    // Where some observations were cut off there is no mean to speak of.
+    // If some observations were cut off, the mean is unknown.
     let finite = sorted.as_slice().last().is_some_and(|last| last.is_finite());
     let moments: Moments = observed.iter().copied().collect();
     PointSummary {
         experiment: of.experiment.clone(),
-        variant: of.arm.variant.clone(),
-        at: of.arm.point.clone(),
+        arm: of.arm.clone(),
         metric: metric.name.clone(),
         key: key.into(),
         unit: metric.unit,
@@ -112,7 +112,7 @@ fn point(of: &ArmValues, metric: &Metric, key: &str, observed: &Values) -> Point
         p99: quantile(0.99),
         mean: moments.mean().filter(|_| finite),
         std: moments.standard_deviation().filter(|_| finite),
-        // Of those that came to their end: half of a run is not the shortest one.
+        // Values that were cut off are left out, because an execution that was cut off is not the shortest one.
         min: sorted.as_slice().first().copied().filter(|least| least.is_finite()),
         max: quantile(1.0),
         censored: observed.iter().filter(|value| **value == f64::INFINITY).count() as u64,
@@ -121,19 +121,22 @@ fn point(of: &ArmValues, metric: &Metric, key: &str, observed: &Values) -> Point
     }
 }
 
-/// Steps from here on are called coarse.
+/// A clock counts as coarse if its steps are at least this long, in nanoseconds.
 const COARSE_STEP_NS: f64 = 100.0;
 /// Clock sources that a program can read without a system call.
 const FAST_CLOCKS: [&str; 5] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "tdx-tsc"];
-/// A load below this share of the CPUs is that of a quiet machine.
+/// The machine counts as busy if its load average per CPU is above this number.
 const QUIET_LOAD: f64 = 0.25;
-/// Share of the wanted CPU time from which steal is reported.
+/// Steal, the CPU time that other virtual machines got instead, is reported if it is at least this share of the
+/// requested CPU time.
 const STEAL: f64 = 0.01;
-/// CPU time that must have been wanted before steal is reported. The kernel counts in ticks of up to 10 ms, so in less
-/// than a second one tick would exceed [`STEAL`].
+/// Steal, the CPU time that other virtual machines got instead, is reported only if at least this much CPU time was
+/// requested, in nanoseconds. The kernel counts in ticks of up to 10 ms. In less than a second, a single tick would
+/// exceed the share [`STEAL`].
 const STEAL_WANTED_NS: u64 = 1_000_000_000;
 
-/// What may make times on this machine differ from run to run or from other machines.
+/// Returns the properties of this machine that may change times. Times may then differ between runs, or from those of
+/// other machines.
 pub(crate) fn threats_of_machine(machine: &Machine) -> Vec<Threat> {
     let governor = machine.governor.clone().filter(|name| name != "performance");
     let slow_clock = machine.clock_source.clone().filter(|name| !FAST_CLOCKS.contains(&name.as_str()));
@@ -152,14 +155,16 @@ pub(crate) fn threats_of_machine(machine: &Machine) -> Vec<Threat> {
     threats.into_iter().flatten().collect()
 }
 
-/// The same of how the CPUs spent their time while a measurement was made; none where others got hardly any of it.
+/// Returns the threat of steal, if the hypervisor gave at least the share [`STEAL`] of the requested CPU time to other
+/// virtual machines.
 pub(crate) fn threats_of_steal(times: CpuTimes) -> Option<Threat> {
     let is_long = times.busy_ns + times.steal_ns >= STEAL_WANTED_NS;
     times.steal_share().filter(|share| is_long && *share >= STEAL).map(|share| Threat::Steal { share })
 }
 
-/// What a reader must know of commands whose failures were ignored, or that were stopped at their time limit: which
-/// ones, how, and how often. Their times are figures like any other, but not of what the command was to do.
+/// Returns a threat for each command that failed in trials in which failures were ignored, and for each command that
+/// was stopped at its time limit. Times of such trials look like other times, but the command did not do the intended
+/// work.
 pub(crate) fn threats_of_commands(sets: &[CommandSet], observations: &Observations) -> Vec<Threat> {
     let with_set = observations.arms().iter().filter_map(|values| {
         let set = sets.iter().find(|set| set.id == values.experiment)?;
@@ -171,7 +176,7 @@ pub(crate) fn threats_of_commands(sets: &[CommandSet], observations: &Observatio
 fn ignored_failures(values: &ArmValues, set: &CommandSet) -> Option<Threat> {
     let ignores = matches!(set.on_failure, OnFailure::Ignore | OnFailure::IgnoreCodes(_));
     let exits = values.by_metric.get(EXIT).filter(|_| ignores)?;
-    // One that met its time limit has no exit code, and a time that says so.
+    // A command that was stopped at its time limit has no exit code.
     let failed: Vec<f64> = exits.iter().copied().filter(|exit| *exit != 0.0 && exit.is_finite()).collect();
     let first = *failed.first()?;
     let exit = failed.iter().all(|exit| *exit == first).then_some(first);
@@ -190,7 +195,7 @@ mod tests {
     use super::*;
     use crate::experiment::{Arm, Metric, Point};
 
-    /// Ctrl-C after 0.6 s, and after 2.9 s: neither is a figure of a command that takes three.
+    /// Interrupts a command that takes 3 s after 0.6 s or 2.9 s. Neither is its minimum time.
     #[test]
     fn the_least_is_of_what_came_to_its_end() {
         let spec = Spec { id: "sleep".into(), metrics: vec![Metric::time("wall", "")], ..Spec::default() };
@@ -201,7 +206,7 @@ mod tests {
             for (trial, value) in (0..).zip(values) {
                 observations.push(place, trial, &[*value]);
             }
-            summarise(&observations.arms()[place], &spec).remove(0)
+            summarise_arm(&observations.arms()[place], &spec).remove(0)
         };
         for cut_off in [0.6e9, 2.9e9] {
             let point = of(&[Bounds::above(cut_off), Bounds::exact(3.2e9), Bounds::exact(3.1e9)]);
@@ -236,7 +241,7 @@ mod tests {
         assert_eq!(threats_of_steal(times(1_000_000_000, 10_000_000)), None);
         assert!(threats_of_steal(times(1_000_000_000, 11_000_000)).is_some());
         assert_eq!(threats_of_steal(CpuTimes::default()), None);
-        // A single tick in a short run.
+        // In a short run, a single tick of the kernel's accounting is not enough to report steal.
         assert_eq!(threats_of_steal(times(0, 10_000_000)), None);
     }
 

@@ -1,16 +1,16 @@
-//! The clock of a run.
+//! The clock that a run uses, which tests can replace.
 
 use std::thread;
 use std::time::Duration;
 
 use ascertain_sys::clock;
 
-/// A clock that a run reads, and waits by.
+/// A clock that tells a run the time, and lets it wait.
 pub trait Clock {
-    /// Returns the nanoseconds since an arbitrary moment. They never decrease.
+    /// Returns the time since an arbitrary moment, in nanoseconds. It never decreases.
     fn now_ns(&self) -> u64;
 
-    /// Waits until the clock has moved by at least this duration.
+    /// Waits until the clock has advanced by at least `duration`.
     fn sleep(&self, duration: Duration);
 }
 

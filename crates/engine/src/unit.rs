@@ -1,4 +1,4 @@
-//! Units of measurement: what a metric's numbers mean, and how people write them.
+//! Units of measurement, and how to parse and print quantities.
 
 use std::fmt;
 
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::names::suggestion;
 
-/// The unit in which a metric's values are recorded. One unit a dimension: times are always
-/// nanoseconds and sizes always bytes, so that no two columns of evidence need converting.
+/// The unit in which a metric's values are recorded. Each dimension has only one: times are always nanoseconds and
+/// sizes always bytes. So readers of evidence need not convert any column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Unit {
-    /// Nanoseconds.
+    /// Time in nanoseconds.
     #[serde(rename = "ns")]
     Nanosecond,
-    /// Bytes.
+    /// Size in bytes.
     #[serde(rename = "B")]
     Byte,
-    /// Bytes a second.
+    /// Bytes per second.
     #[serde(rename = "B/s")]
     BytePerSecond,
-    /// Events, elements or operations a second.
+    /// Events, elements or operations per second.
     #[serde(rename = "1/s")]
     PerSecond,
     /// A number without a dimension: a count, a share, an exit code.
@@ -27,7 +27,7 @@ pub enum Unit {
     One,
 }
 
-/// A spelling of a unit: what people write, the unit it is recorded in, and the factor between.
+/// The accepted spellings of units: the text, the unit in which values are recorded, and the conversion factor.
 const SPELLINGS: &[(&str, Unit, f64)] = &[
     ("ns", Unit::Nanosecond, 1.0),
     ("us", Unit::Nanosecond, 1e3),
@@ -63,7 +63,7 @@ const SPELLINGS: &[(&str, Unit, f64)] = &[
 ];
 
 impl Unit {
-    /// The unit's symbol in evidence and exports: `ns`, `B`, `B/s`, `1/s` or `1`.
+    /// Returns the unit's symbol in evidence and exports: `ns`, `B`, `B/s`, `1/s` or `1`.
     pub fn symbol(self) -> &'static str {
         match self {
             Unit::Nanosecond => "ns",
@@ -74,30 +74,25 @@ impl Unit {
         }
     }
 
-    /// The unit with this symbol.
-    pub(crate) fn of_symbol(symbol: &str) -> Option<Unit> {
-        SPELLINGS.iter().map(|(_, unit, _)| *unit).find(|unit| unit.symbol() == symbol)
-    }
-
-    /// The unit with this spelling, and the factor from what is spelled to it: `MB/s` is 1e6 `B/s`.
+    /// Returns the unit for a spelling, and the factor that converts a number to that unit: `MB/s` is 1e6 `B/s`.
     pub fn of_spelling(spelling: &str) -> Option<(Unit, f64)> {
         let known = SPELLINGS.iter().find(|(known, ..)| *known == spelling && !spelling.is_empty());
         known.map(|(_, unit, scale)| (*unit, *scale))
     }
 
-    /// All spellings of units.
+    /// Returns every accepted spelling, of all units.
     pub(crate) fn known() -> Vec<&'static str> {
         SPELLINGS.iter().map(|(spelling, ..)| *spelling).filter(|spelling| !spelling.is_empty()).collect()
     }
 
-    /// The spellings people may use for this unit, for error messages.
+    /// Returns the accepted spellings of this unit, for error messages.
     pub fn spellings(self) -> Vec<&'static str> {
         let of_unit = SPELLINGS.iter().filter(|(_, unit, _)| *unit == self);
         of_unit.map(|(text, ..)| *text).filter(|text| !text.is_empty()).collect()
     }
 
-    /// How its values are written: factors with their symbols, from the greatest on. The symbol of a number without a
-    /// dimension is empty.
+    /// Returns the factors and symbols for printing values, such as `(1e9, "GB")`. The largest factor comes first. The
+    /// symbol of a number without a dimension is empty.
     pub fn prefixes(self) -> &'static [(f64, &'static str)] {
         match self {
             Unit::Nanosecond => &[(60e9, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")],
@@ -108,15 +103,15 @@ impl Unit {
         }
     }
 
-    /// The prefix that fits a value, as a factor and the symbol with it: `(1e6, "ms")` for 23.4e6 ns.
+    /// Returns the factor and the symbol that fit a value: `(1e6, "ms")` for 23.4e6 ns.
     pub fn prefix(self, value: f64) -> (f64, &'static str) {
         let ladder = self.prefixes();
         let step = ladder.iter().find(|(factor, _)| value.abs() >= *factor);
         *step.unwrap_or(&ladder[ladder.len() - 1])
     }
 
-    /// Writes a value of this unit for people, with four significant digits and a fitting prefix, and a count as the
-    /// whole number that it is: `23.41 ms`, `1.500 GB/s`, `0.9876`, `5`.
+    /// Formats a value of this unit as text for the user, with four significant digits and a suitable prefix. Counts
+    /// are printed as whole numbers. Examples: `23.41 ms`, `1.500 GB/s`, `0.9876`, `5`.
     pub fn human(self, value: f64) -> String {
         if !value.is_finite() {
             return significant(value);
@@ -126,7 +121,8 @@ impl Unit {
         format!("{number} {symbol}").trim_end().to_string()
     }
 
-    /// Whether the value is a whole number that is written whole: `5`, `128 B`. Times and rates are not counted.
+    /// Returns whether this unit's `value` is printed as a whole number, such as `5` or `128 B`. Times and rates never
+    /// are.
     pub fn is_count(self, value: f64) -> bool {
         matches!(self, Unit::One | Unit::Byte)
             && value.fract() == 0.0
@@ -134,14 +130,14 @@ impl Unit {
             && self.prefix(value).0 == 1.0
     }
 
-    /// Writes a quantity that people gave, such as a bound, with the digits that they gave: `50 ms`,
-    /// `0.975`. Digits beyond the twelfth come from converting units and are dropped.
+    /// Formats a quantity that the user wrote, such as a bound, with the user's own digits: `50 ms`, `0.975`. Digits
+    /// after the twelfth come from unit conversion and are dropped.
     pub fn exact(self, value: f64) -> String {
         let (number, symbol) = self.exact_apart(value);
         format!("{number} {symbol}").trim_end().to_string()
     }
 
-    /// The same as its number and its unit.
+    /// Returns the number and the unit of [`exact`](Self::exact) as separate texts.
     pub fn exact_apart(self, value: f64) -> (String, &'static str) {
         if !value.is_finite() {
             return (significant(value), "");
@@ -149,7 +145,7 @@ impl Unit {
         let (factor, symbol) = self.prefix(value);
         let rounded = format!("{:.11e}", value / factor);
         let rounded: f64 = rounded.parse().unwrap_or(value / factor);
-        // Nobody counts zeros.
+        // Very large and very small numbers are easier to read with an exponent.
         let number = match rounded.abs() {
             0.0 | 1e-5..1e12 => rounded.to_string(),
             _ => format!("{rounded:e}"),
@@ -158,7 +154,8 @@ impl Unit {
     }
 }
 
-/// So that a unit is one wherever numbers are written by their prefixes, as on the axes of a plot.
+/// Converts a unit to its factors and symbols. Code that prints numbers with prefixes uses this, such as the axes of a
+/// plot.
 impl From<Unit> for &'static [(f64, &'static str)] {
     fn from(unit: Unit) -> Self {
         unit.prefixes()
@@ -171,7 +168,7 @@ impl fmt::Display for Unit {
     }
 }
 
-/// Writes a number with four significant digits, without an exponent where it can be helped.
+/// Formats a number with four significant digits, and without an exponent unless it is very small or very large.
 pub fn significant(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         return match value {
@@ -189,7 +186,7 @@ pub fn significant(value: f64) -> String {
     }
     let decimals = (3 - magnitude).max(0) as usize;
     let text = format!("{value:.decimals$}");
-    // Rounding may carry into a new digit (9.9996 -> 10.000): then one decimal fewer says the same.
+    // Rounding may add a digit (9.9996 becomes 10.000); then print one decimal fewer.
     let carried = text.chars().filter(char::is_ascii_digit).collect::<String>();
     if decimals > 0 && carried.trim_start_matches('0').len() > 4 {
         return format!("{value:.*}", decimals - 1);
@@ -197,41 +194,16 @@ pub fn significant(value: f64) -> String {
     text
 }
 
-/// A sign or digit of an exponent.
-fn raised(c: char) -> char {
+/// Returns the superscript form of a sign or digit of an exponent: `⁻`, `⁷`.
+pub fn raised(c: char) -> char {
     const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     c.to_digit(10).map_or('⁻', |digit| DIGITS[digit as usize])
 }
 
-/// Why a text is not a quantity.
+/// The error for a text that is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum QuantityError {
-    /// No double holds it.
-    #[error("`{0}` is too large")]
-    TooLarge(String),
-    /// There is no number at the start.
-    #[error("`{0}` does not begin with a number")]
-    NotANumber(String),
-    /// The unit is not one we know.
-    #[error(
-        "`{text}`: unknown unit `{unit}`; known are ns, us, ms, s, min, h, B, kB, MB, GB, KiB, MiB, GiB, B/s … Gbit/s, /s, %{}",
-        suggestion(.unit, SPELLINGS.iter().map(|(spelling, ..)| *spelling)).unwrap_or_default()
-    )]
-    UnknownUnit {
-        /// The whole text.
-        text: String,
-        /// Its unit.
-        unit: String,
-    },
-    /// The unit is of another dimension than the metric.
-    #[error("`{text}` is not in a unit that fits here; write it in {}", .expected.spelled())]
-    WrongUnit {
-        /// The whole text.
-        text: String,
-        /// What would fit.
-        expected: Unit,
-    },
-}
+#[error("{0}")]
+pub struct QuantityError(String);
 
 impl Unit {
     fn spelled(self) -> String {
@@ -242,10 +214,10 @@ impl Unit {
     }
 }
 
-/// Reads a quantity such as `50 ms`, `200ms`, `1.5 GB/s`, `99%` or `0`, in the unit that is expected.
+/// Parses a quantity such as `50 ms`, `200ms`, `1.5 GB/s`, `99%` or `0`, and converts it to the expected unit.
 ///
 /// # Errors
-/// When there is no number or one that no double holds, the unit is unknown, or it is missing or of another
+/// If the text has no number, or a number that an `f64` cannot hold; if the unit is unknown, missing or of another
 /// dimension. Zero needs no unit.
 ///
 /// ```
@@ -261,25 +233,30 @@ pub fn parse_quantity(text: &str, expected: Unit) -> Result<f64, QuantityError> 
         .find(|&(at, c)| !(c.is_ascii_digit() || "._+-".contains(c) || is_exponent(trimmed, at)))
         .map_or(trimmed.len(), |(at, _)| at);
     let (number, unit_text) = trimmed.split_at(number_end);
-    let not_a_number = || QuantityError::NotANumber(trimmed.to_string());
-    let number: f64 = number.replace('_', "").parse().map_err(|_| not_a_number())?;
+    let wrong = |problem: &str| QuantityError(format!("`{trimmed}`{problem}"));
+    let number: f64 = number.replace('_', "").parse().map_err(|_| wrong(" does not begin with a number"))?;
     let unit_text = unit_text.trim();
     if unit_text.is_empty() && number == 0.0 {
         return Ok(0.0);
     }
     let known = SPELLINGS.iter().find(|(spelling, ..)| *spelling == unit_text);
-    let (_, unit, scale) =
-        known.ok_or_else(|| QuantityError::UnknownUnit { text: trimmed.to_string(), unit: unit_text.to_string() })?;
+    let (_, unit, scale) = known.ok_or_else(|| {
+        let near = suggestion(unit_text, SPELLINGS.iter().map(|(spelling, ..)| *spelling)).unwrap_or_default();
+        wrong(&format!(
+            ": unknown unit `{unit_text}`; known are ns, us, ms, s, min, h, B, kB, MB, GB, KiB, MiB, GiB, B/s … Gbit/s, \
+             /s, %{near}"
+        ))
+    })?;
     if *unit != expected {
-        return Err(QuantityError::WrongUnit { text: trimmed.to_string(), expected });
+        return Err(wrong(&format!(" is not in a suitable unit; write it in {}", expected.spelled())));
     }
-    // 99.9 % is the double 0.999, which neither 99.9 * 0.01 nor 99.9 / 100 is: move the decimal point.
+    // 99.9 % must become the `f64` 0.999. Neither 99.9 * 0.01 nor 99.9 / 100 does, so move the decimal point.
     let value = if unit_text == "%" { format!("{number}e-2").parse().unwrap_or(number) } else { number * scale };
-    // JSON has no infinity: a plan with one could not be read back.
-    if value.is_finite() { Ok(value) } else { Err(QuantityError::TooLarge(trimmed.to_string())) }
+    // JSON has no infinity, so a plan that contains it could not be read back.
+    if value.is_finite() { Ok(value) } else { Err(wrong(" is too large")) }
 }
 
-/// Whether the character at `at` is the `e` of an exponent: `1e6`, not the `e` of a unit.
+/// Returns whether the `e` at the byte `at` begins an exponent, as in `1e6`. Otherwise it belongs to a unit.
 fn is_exponent(text: &str, at: usize) -> bool {
     let mut rest = text[at..].chars();
     let mut next = || rest.next().unwrap_or(' ');

@@ -1,4 +1,4 @@
-//! Numbers of which some are only known to lie above what had been seen when their observation was cut off.
+//! Numbers that may be known only as a range, because their observation was cut off.
 
 use std::ops::Deref;
 
@@ -6,54 +6,56 @@ use ascertain_stats::{QuantileRanks, quantile_sorted};
 
 use crate::claim::Bound;
 
-/// What is known of a number: it lies between `low` and `high`, and where they are equal it is that.
+/// The range of a number, which lies between `low` and `high`. If both are equal, the number is known exactly.
 ///
-/// A time that met its limit of 20 ms lies between 20 ms and infinity, neither included. An end that nothing bounds is
-/// infinite. A number that was not looked for at all is NaN at both ends.
+/// For example, an execution was stopped at its limit of 20 ms. Its time lies between 20 ms and infinity, both
+/// excluded. A side without a bound is infinite. For a number that was not observed, both are NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
-    /// It is at least that.
+    /// The lower bound of the number.
     pub low: f64,
-    /// It is at most that.
+    /// The upper bound of the number.
     pub high: f64,
 }
 
 impl Bounds {
-    /// It could be anything.
+    /// The range of a number that may have any value.
     pub const UNKNOWN: Bounds = Bounds { low: f64::NEG_INFINITY, high: f64::INFINITY };
-    /// It was seen until it was cut off, nobody noted where: below every limit.
+    /// The range of a number whose observation was cut off at an unknown value. Such a range is recognised by its lower
+    /// bound, `f64::MIN`.
     pub const CUT_OFF: Bounds = Bounds { low: f64::MIN, high: f64::INFINITY };
-    /// Nobody looked for it.
+    /// The range of a number that was not observed.
     pub const NONE: Bounds = Bounds { low: f64::NAN, high: f64::NAN };
 
-    /// The number itself.
+    /// Returns the range of a number that is known exactly.
     pub fn exact(value: f64) -> Bounds {
         Bounds { low: value, high: value }
     }
 
-    /// Something above that.
+    /// Returns the range of a number above `low`.
     pub fn above(low: f64) -> Bounds {
         Bounds { low, high: f64::INFINITY }
     }
 
-    /// The number, where it is known.
+    /// Returns the number, if it is known exactly.
     pub fn value(self) -> Option<f64> {
         (self.low == self.high).then_some(self.low)
     }
 
-    /// The number, or the middle of where it lies if that is bounded, which a ratio is not by zero: what tables,
-    /// pictures and sentences show of a quantile.
+    /// Returns the number, or else the middle of its range if both sides have a bound. A lower bound of zero counts as
+    /// none, because a ratio is always above zero. Tables, plots and sentences show this value for a quantile.
     pub fn estimate(self) -> Option<f64> {
         let is_bounded = self.low.is_finite() && self.high.is_finite() && self.low != 0.0;
         self.value().or_else(|| is_bounded.then(|| self.low + (self.high - self.low) / 2.0))
     }
 
-    /// Whether nobody looked for it.
+    /// Returns whether the number was not observed.
     pub fn is_none(self) -> bool {
         self.low.is_nan()
     }
 
-    /// Whether it keeps to a bound: `None` where it may or may not. A number that nobody looked for does not.
+    /// Returns whether the number satisfies the bound: `None` if some numbers in the range satisfy it and others do
+    /// not, and `false` for a number that was not observed.
     pub fn keeps_to(self, bound: Bound) -> Option<bool> {
         match bound {
             _ if self.is_none() => Some(false),
@@ -66,7 +68,7 @@ impl Bounds {
     fn is_at_least(self, least: f64) -> Option<bool> {
         match self {
             Bounds { low, .. } if low >= least => Some(true),
-            // The ends of what is not known are not included.
+            // The bounds of a range do not belong to it, unless they are equal.
             Bounds { low, high } if high < least || (high == least && low < high) => Some(false),
             _ => None,
         }
@@ -76,17 +78,17 @@ impl Bounds {
         Bounds { low: -self.high, high: -self.low }.is_at_least(-most)
     }
 
-    /// This number divided by another; both are above zero.
+    /// Returns the range of this number divided by another. Both numbers must be positive.
     pub fn over(self, other: Bounds) -> Bounds {
         match (self.value(), other.value()) {
             (Some(value), Some(other)) => Bounds::exact(value / other),
-            // What could be anything is still above zero.
+            // Both numbers are positive, even if their lower bounds are negative or unknown.
             _ => Bounds { low: self.low.max(0.0) / other.high, high: self.high / other.low.max(0.0) },
         }
     }
 
-    /// The natural logarithm of a ratio: infinite where all that is known is that it is above 1, or below; none where
-    /// not even that is known.
+    /// Returns the natural logarithm of this number, which must be a ratio. It is infinite if the ratio is only known
+    /// to be above 1, or to be below 1. Returns `None` if not even this is known.
     pub fn log_ratio(self) -> Option<f64> {
         match self {
             Bounds { low, high } if low >= 1.0 => Some(high.ln()),
@@ -95,17 +97,17 @@ impl Bounds {
         }
     }
 
-    /// This number and another together.
+    /// Returns the range of the sum of two numbers.
     pub fn plus(self, other: Bounds) -> Bounds {
         Bounds { low: self.low + other.low, high: self.high + other.high }
     }
 
-    /// This number less another.
+    /// Returns the range of this number minus another.
     pub fn less(self, other: Bounds) -> Bounds {
         match (self.value(), other.value()) {
             (Some(value), Some(other)) => Bounds::exact(value - other),
             _ => {
-                // Nobody noted where that was.
+                // `CUT_OFF` means that the value at the cut-off is unknown, so the subtrahend has no lower bound.
                 let other_low = if other.low == Bounds::CUT_OFF.low { f64::NEG_INFINITY } else { other.low };
                 Bounds { low: self.low - other.high, high: self.high - other_low }
             }
@@ -113,7 +115,8 @@ impl Bounds {
     }
 }
 
-/// Whether both are true, where that is known.
+/// Returns whether both conditions are true. `None` stands for a condition that is unknown, and for a result that
+/// depends on one.
 pub(crate) fn and(a: Option<bool>, b: Option<bool>) -> Option<bool> {
     match (a, b) {
         (Some(false), _) | (_, Some(false)) => Some(false),
@@ -122,25 +125,32 @@ pub(crate) fn and(a: Option<bool>, b: Option<bool>) -> Option<bool> {
     }
 }
 
-/// Values in the order measured. Read as a slice, one that was cut off is infinite.
+/// Returns half of the width of the interval from `low` to `high`, divided by its middle: `0.01` means "to ±1 %".
+/// Returns `None` if the interval is infinite.
+pub(crate) fn relative_half_width((low, high): (f64, f64)) -> Option<f64> {
+    let half_width = (high - low) / 2.0;
+    half_width.is_finite().then(|| half_width / ((high + low) / 2.0).abs())
+}
+
+/// Values in the order in which they were measured. As a slice, they have infinity for each value that was cut off.
 ///
 /// ```
 /// use ascertain_engine::values::{Bounds, Values};
 /// let times: Values = [Bounds::exact(3.0), Bounds::above(2.0), Bounds::exact(1.0)].into_iter().collect();
 /// assert_eq!(&*times, [3.0, f64::INFINITY, 1.0]);
 /// assert_eq!(times.limit(), Some(2.0));
-/// // The time that was cut off may be the middle one, or the longest.
+/// // The time that was cut off may be the middle one or the longest.
 /// assert_eq!(times.sorted().quantile(0.5), Some(Bounds { low: 2.0, high: 3.0 }));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Values {
     highs: Vec<f64>,
-    /// What each is at least; empty as long as none was cut off.
+    /// Lower bound of each value's range; empty as long as all values are known exactly.
     lows: Vec<f64>,
 }
 
 impl Values {
-    /// Adds one.
+    /// Appends a value.
     pub fn push(&mut self, value: Bounds) {
         if self.lows.is_empty() && value.low.to_bits() != value.high.to_bits() {
             self.lows = self.highs.clone();
@@ -151,49 +161,45 @@ impl Values {
         self.highs.push(value.high);
     }
 
-    /// Keeps the first ones, so many.
+    /// Keeps only the first `count` values.
     pub fn truncate(&mut self, count: usize) {
         self.highs.truncate(count);
         self.lows.truncate(count);
     }
 
-    /// Takes all away.
+    /// Removes all values.
     pub fn clear(&mut self) {
         self.highs.clear();
         self.lows.clear();
     }
 
-    /// What is known of the one at `index`.
+    /// Returns the range of the value at `index`.
     ///
     /// # Panics
-    /// Where there is none.
+    /// If there is no such value.
     pub fn bounds(&self, index: usize) -> Bounds {
         let high = self.highs[index];
         Bounds { low: self.lows.get(index).copied().unwrap_or(high), high }
     }
 
-    /// What each is at least.
     fn lows(&self) -> &[f64] {
         if self.lows.is_empty() { &self.highs } else { &self.lows }
     }
 
-    /// The most that was seen, also where it was cut off there.
+    /// Returns the largest number that was observed. A value that was cut off counts with the number that it had
+    /// reached. `None` if there is no such number.
     pub fn most(&self) -> Option<f64> {
         self.lows().iter().copied().filter(|low| *low > Bounds::CUT_OFF.low).reduce(f64::max)
     }
 
-    /// What all of those are above that were cut off; none where none was, or where that is not known.
+    /// Returns the smallest number that any of the values that were cut off had reached. Returns `None` if no value was
+    /// cut off, or if that number is unknown.
     pub fn limit(&self) -> Option<f64> {
         let cut = self.lows.iter().zip(&self.highs).filter(|(low, high)| low < high).map(|(low, _)| *low);
         cut.reduce(f64::min).filter(|least| *least > Bounds::CUT_OFF.low)
     }
 
-    /// What was cut off nobody noted where was cut off there.
-    pub(crate) fn cut_off_at(&mut self, limit: f64) {
-        self.lows.iter_mut().filter(|low| **low == Bounds::CUT_OFF.low).for_each(|low| *low = limit);
-    }
-
-    /// The values in ascending order.
+    /// Returns a sorted copy of the values, for quantiles.
     pub fn sorted(&self) -> Sorted {
         let mut sorted = Sorted(self.clone());
         sorted.sort();
@@ -223,7 +229,7 @@ impl FromIterator<Bounds> for Values {
     }
 }
 
-/// Infinite ones were cut off, nobody knows where.
+/// Converts plain numbers to values. Infinity stands for a value that was cut off at an unknown number.
 impl From<Vec<f64>> for Values {
     fn from(highs: Vec<f64>) -> Values {
         let low = |high: &f64| if *high == f64::INFINITY { Bounds::CUT_OFF.low } else { *high };
@@ -238,48 +244,50 @@ impl FromIterator<f64> for Values {
     }
 }
 
-/// Values in ascending order, to read quantiles from: those that they have at least, and those that they have at most.
+/// Sorted values, for quantiles. The lower bounds and the upper bounds of their ranges are sorted separately, in
+/// ascending order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sorted(Values);
 
 impl Sorted {
-    /// Adds one, which has its place after the next [`sort`](Self::sort).
+    /// Appends a value; call [`sort`](Self::sort) before reading quantiles.
     pub(crate) fn push(&mut self, value: Bounds) {
         self.0.push(value);
     }
 
-    /// Puts those in order that were added.
     pub(crate) fn sort(&mut self) {
-        // Almost sorted already: the standard library's stable sort is linear in that case.
+        // Most values are sorted already, and the standard library's stable sort is linear in that case.
         self.0.highs.sort_by(f64::total_cmp);
         self.0.lows.sort_by(f64::total_cmp);
     }
 
-    /// The values as a slice; those that were cut off are infinite, and last.
+    /// Returns the upper bounds of the values in ascending order. Values that were cut off are infinite and come last.
     pub fn as_slice(&self) -> &[f64] {
         &self.0.highs
     }
 
-    /// The least of them, or 0 where something below all others was cut off.
+    /// Returns the lower bound of the smallest value; `None` if there are no values.
     pub(crate) fn least(&self) -> Option<f64> {
         self.0.lows().first().copied()
     }
 
-    /// What the one is that has rank ⌈q n⌉; none where there are no values.
+    /// Returns the range of the value with the rank ⌈q n⌉; `None` if there are no values.
     pub(crate) fn nearest_rank(&self, q: f64) -> Option<Bounds> {
         let n = self.as_slice().len();
         let rank = ((q * n as f64).ceil() as usize).clamp(1, n.max(1));
         Some(Bounds { low: *self.0.lows().get(rank - 1)?, high: self.as_slice()[rank - 1] })
     }
 
-    /// Between which values the quantile `q` lies: [`quantile_sorted`] of what is known.
+    /// Returns the range of the quantile `q`, from the quantile of the lower bounds to that of the upper bounds (see
+    /// [`quantile_sorted`]); `None` if there are no values.
     pub fn quantile(&self, q: f64) -> Option<Bounds> {
         Some(Bounds { low: quantile_sorted(self.0.lows(), q)?, high: quantile_sorted(self.as_slice(), q)? })
     }
 
-    /// The values at two ranks: the low end is one that was seen, and so is the high end, or it is infinite.
+    /// Returns the interval from the value at one rank to the value at another. Both values were observed, except for
+    /// an upper one that is infinite.
     pub fn between(&self, ranks: QuantileRanks) -> (f64, f64) {
-        (ranks.of(self.0.lows()).0, ranks.of(self.as_slice()).1)
+        (ranks.interval_in(self.0.lows()).0, ranks.interval_in(self.as_slice()).1)
     }
 }
 
@@ -287,7 +295,7 @@ impl Sorted {
 mod tests {
     use super::*;
 
-    /// Whatever the numbers are that lie between the bounds, what is said of them is true of them.
+    /// Results that are computed from bounds must be true for all numbers within the bounds.
     #[test]
     fn what_is_said_of_bounds_is_true_of_all_that_lies_between() {
         let ends = [0.0, 1.0, 2.0, 3.0, f64::INFINITY];
@@ -306,7 +314,7 @@ mod tests {
                     (true, false) => Some(true),
                     _ => Some(false),
                 };
-                // Above the grid there is more.
+                // The grid does not reach values above its end.
                 if bounds.high.is_finite() || expected.is_none() {
                     assert_eq!(bounds.keeps_to(bound), expected, "{bounds:?} {bound}");
                 }
@@ -331,7 +339,7 @@ mod tests {
         assert_eq!(stopped.keeps_to(Bound::AtLeast(20.0)), Some(true));
         assert_eq!(Bounds::NONE.keeps_to(Bound::AtLeast(0.0)), Some(false));
         assert_eq!(Bounds::UNKNOWN.keeps_to(Bound::AtLeast(0.0)), None);
-        // The reference was stopped, the command was, both were.
+        // Only the reference was stopped, only the command was, or both were.
         let took = Bounds::exact(4.0);
         assert_eq!(stopped.over(took), Bounds::above(5.0));
         assert_eq!(took.over(stopped), Bounds { low: 0.0, high: 0.2 });
@@ -350,9 +358,7 @@ mod tests {
         assert_eq!(values.limit(), Some(0.5));
         values.truncate(1);
         assert_eq!((values.len(), values.limit()), (1, None));
-        let mut unknown = Values::from(vec![1.0, f64::INFINITY]);
+        let unknown = Values::from(vec![1.0, f64::INFINITY]);
         assert_eq!((unknown.bounds(1), unknown.limit()), (Bounds::CUT_OFF, None));
-        unknown.cut_off_at(3.0);
-        assert_eq!(unknown.limit(), Some(3.0));
     }
 }

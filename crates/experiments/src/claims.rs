@@ -1,4 +1,4 @@
-//! The shipped claims: the sources' sentences with the sources' figures, one file a subject.
+//! The shipped claims: statements from publications with their figures, one file per subject.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,8 @@ macro_rules! shipped {
     };
 }
 
-/// The files of shipped claims, by family: name and text.
+/// The names and texts of the files of shipped claims. A file is included if the feature of its family of experiments
+/// is enabled.
 const SHIPPED: &[(&str, &str)] = shipped! {
     "numeric": "float-summation",
     "numeric": "cube-root",
@@ -31,20 +32,21 @@ const SHIPPED: &[(&str, &str)] = shipped! {
     "networks": "link-throughput",
     "networks": "networks",
     "networks": "dns-propagation",
-    "storage": "moving-files",
-    "storage": "cache-race",
-    "storage": "racing",
+    "transfer": "file-transfers",
+    "transfer": "cache-race",
+    "transfer": "racing",
 };
 
-/// The shipped claims, resolved.
+/// Returns the shipped claims, with their references to experiments resolved.
 ///
 /// # Errors
-/// When a shipped file is wrong; a test reads them all.
+/// Fails if a shipped file is invalid; a test reads all of them.
 pub fn shipped_claims() -> Result<ClaimsFile, ClaimsFileError> {
     let files = SHIPPED.iter().map(|(name, text)| {
         let path = PathBuf::from(format!("claims/{name}.toml"));
-        let mut file = claims_file::parse(text, &path, registry())?;
-        // The documents themselves have numbers for names, which tell people nothing.
+        let mut file = claims_file::parse(text, &path, &registry())?;
+        // The names of the source documents are numbers that mean nothing to users, so the title of the file replaces
+        // them.
         for claim in &mut file.claims {
             claim.source = title(text);
         }
@@ -53,7 +55,7 @@ pub fn shipped_claims() -> Result<ClaimsFile, ClaimsFileError> {
     claims_file::merge(files.collect::<Result<Vec<_>, _>>()?)
 }
 
-/// What the comment says that a file begins with: who wrote what.
+/// Returns the title of a claims file from its leading comment: the author and the title of the source.
 fn title(text: &str) -> String {
     let comment = text.lines().map_while(|line| line.strip_prefix('#'));
     comment.map(str::trim).collect::<Vec<_>>().join(" ").trim_end_matches('.').into()
@@ -65,17 +67,22 @@ mod tests {
     fn shipped_claims_are_well_formed() {
         let file = super::shipped_claims().unwrap();
         for claim in &file.claims {
-            assert!(claim.source.contains(' '), "{}: its file begins with a title: {}", claim.id, claim.source);
-            assert!(!claim.source.is_empty() && !claim.analysis.is_empty(), "{}: source and analysis", claim.id);
+            assert!(claim.source.contains(' '), "{}: the file must begin with a title: {}", claim.id, claim.source);
+            assert!(
+                !claim.source.is_empty() && !claim.analysis.is_empty(),
+                "{}: a claim needs a source and an analysis",
+                claim.id
+            );
             assert!(
                 claim.id.starts_with(&format!("{}.", claim.experiment)),
-                "{}: begins with its experiment",
+                "{}: the id must begin with the experiment",
                 claim.id
             );
         }
     }
 
-    /// Of most trials without a loss the median is none: a table says the mean.
+    /// A metric that is called a share must be one, so that tables show its mean. If most trials have no loss, the
+    /// median is 0.
     #[test]
     fn what_is_called_a_share_is_one() {
         for experiment in crate::registry() {

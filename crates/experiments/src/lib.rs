@@ -6,4 +6,4 @@ mod registry;
 #[cfg(feature = "networks")]
 pub use ascertain_experiments_networks::clean;
 pub use claims::shipped_claims;
-pub use registry::{families, registry};
+pub use registry::{Family, families, registry};

@@ -1,4 +1,4 @@
-//! The only list of experiments.
+//! The list of all experiments.
 
 use ascertain_engine::experiment::Experiment;
 #[cfg(feature = "chance")]
@@ -7,88 +7,46 @@ use ascertain_experiments_chance as chance;
 use ascertain_experiments_networks as networks;
 #[cfg(feature = "numeric")]
 use ascertain_experiments_numeric as numeric;
-#[cfg(feature = "storage")]
-use ascertain_experiments_storage as storage;
 #[cfg(feature = "sync")]
 use ascertain_experiments_sync as sync;
+#[cfg(feature = "transfer")]
+use ascertain_experiments_transfer as transfer;
 
-/// Every experiment that ships, those of a family together.
-pub fn registry() -> &'static [&'static dyn Experiment] {
-    &[
-        #[cfg(feature = "numeric")]
-        &numeric::Sum,
-        #[cfg(feature = "numeric")]
-        &numeric::Decimal,
-        #[cfg(feature = "numeric")]
-        &numeric::Cbrt,
-        #[cfg(feature = "numeric")]
-        &numeric::Polynomial,
-        #[cfg(feature = "numeric")]
-        &numeric::FormatScaling,
-        #[cfg(feature = "sync")]
-        &sync::CoreLatency,
-        #[cfg(feature = "sync")]
-        &sync::EventCount,
-        #[cfg(feature = "sync")]
-        &sync::PerCpu,
-        #[cfg(feature = "sync")]
-        &sync::Reclamation,
-        #[cfg(feature = "sync")]
-        &sync::Barrier,
-        #[cfg(feature = "networks")]
-        &networks::FirstFlight,
-        #[cfg(feature = "networks")]
-        &networks::Favouritism,
-        #[cfg(feature = "networks")]
-        &networks::LinkThroughput,
-        #[cfg(feature = "networks")]
-        &networks::LinkTruth,
-        #[cfg(feature = "networks")]
-        &networks::HttpsThroughput,
-        #[cfg(feature = "networks")]
-        &networks::DnsPropagation,
-        #[cfg(feature = "networks")]
-        &networks::DnsLoad,
-        #[cfg(feature = "storage")]
-        &storage::Transfer,
-        #[cfg(feature = "storage")]
-        &storage::CacheRace,
-        #[cfg(feature = "chance")]
-        &chance::FillRate,
-        #[cfg(feature = "chance")]
-        &chance::Reshuffle,
-    ]
-}
+/// The title of a family of experiments, and its experiments.
+pub type Family = (&'static str, &'static [&'static dyn Experiment]);
 
-/// The families, each with the first of its experiments: the registry has the others behind it.
-const FAMILIES: [(&str, &str); 5] = [
-    ("Numbers", "sum"),
-    ("Threads", "core-latency"),
-    ("Networks", "first-flight"),
-    ("Storage", "transfer"),
-    ("Chance", "fill-rate"),
+const FAMILIES: &[Family] = &[
+    #[cfg(feature = "numeric")]
+    ("Numbers", &[&numeric::Sum, &numeric::Decimal, &numeric::Cbrt, &numeric::Polynomial, &numeric::FormatScaling]),
+    #[cfg(feature = "sync")]
+    ("Threads", &[&sync::CoreLatency, &sync::EventCount, &sync::PerCpu, &sync::Reclamation, &sync::Barrier]),
+    #[cfg(feature = "networks")]
+    (
+        "Networks",
+        &[
+            &networks::FirstFlight,
+            &networks::Favouritism,
+            &networks::LinkThroughput,
+            &networks::LinkTruth,
+            &networks::HttpsThroughput,
+            &networks::DnsPropagation,
+            &networks::DnsLoad,
+        ],
+    ),
+    #[cfg(feature = "transfer")]
+    ("Transfer", &[&transfer::Transfer, &transfer::CacheRace]),
+    #[cfg(feature = "chance")]
+    ("Chance", &[&chance::FillRate, &chance::Reshuffle]),
 ];
 
-/// The experiments by family: what each is about, and those of it.
-pub fn families() -> Vec<(&'static str, &'static [&'static dyn Experiment])> {
-    let mut rest = registry();
-    let family = |(title, first): &(&'static str, &str)| {
-        let (others, of_family) = rest.split_at(rest.iter().position(|experiment| experiment.spec().id == *first)?);
-        rest = others;
-        Some((*title, of_family))
-    };
-    let mut families: Vec<_> = FAMILIES.iter().rev().filter_map(family).collect();
-    families.reverse();
-    families
+/// Returns the shipped experiments by family.
+#[must_use]
+pub fn families() -> &'static [Family] {
+    FAMILIES
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_experiment_is_of_a_family() {
-        let counted: usize = families().iter().map(|(_, experiments)| experiments.len()).sum();
-        assert_eq!(counted, registry().len());
-    }
+/// Returns every shipped experiment. The experiments of a family follow one another.
+#[must_use]
+pub fn registry() -> Vec<&'static dyn Experiment> {
+    FAMILIES.iter().flat_map(|(_, experiments)| *experiments).copied().collect()
 }

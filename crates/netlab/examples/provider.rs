@@ -1,20 +1,23 @@
-//! A zone on this machine whose provider speaks Route 53 or Cloud DNS, until Ctrl-C: how to change it and see its
-//! servers follow. `cargo run -p ascertain-netlab --features providers --example provider -- route53|cloud-dns`
+//! Serves a zone on this machine through the API of Route 53 or Cloud DNS, until Ctrl-C. Prints the commands that
+//! change the zone and watch its servers follow.
+//!
+//! `cargo run -p ascertain-netlab --features providers --example provider -- route53|cloud-dns`
 #![allow(clippy::print_stdout)]
 
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::time::Duration;
 
-use ascertain_netlab::dns::{Plan, Served};
+use ascertain_netlab::dns::{SimulationSpec, ZoneServer};
 use ascertain_netlab::provider::{HostedZone, Provider};
 
 const LOCAL: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let is_google = std::env::args().nth(1).as_deref() == Some("cloud-dns");
-    let plan = Plan::new([300, 600, 1_200, 2_400].map(|delay_ms| vec![Duration::from_millis(delay_ms); 2]).into());
+    let plan =
+        SimulationSpec::new([300, 600, 1_200, 2_400].map(|delay_ms| vec![Duration::from_millis(delay_ms); 2]).into());
     let sockets = (0..plan.servers.len()).map(|_| UdpSocket::bind(LOCAL)).collect::<Result<_, _>>()?;
-    let served = Served::start(plan, TcpListener::bind(LOCAL)?, sockets)?;
+    let served = ZoneServer::start(plan, TcpListener::bind(LOCAL)?, sockets)?;
     let zones = vec![HostedZone::new("Z1", "example.", served.primary())];
     let provider = if is_google { Provider::cloud_dns(zones) } else { Provider::route53(zones) };
     let provider = Provider { done_after: Duration::from_secs(1), ..provider };

@@ -1,4 +1,5 @@
-//! An object store on this machine, until Ctrl-C: `cargo run --features stores --example store -- s3 127.0.0.1:9000`.
+//! Serves an object store on this machine until Ctrl-C:
+//! `cargo run --features stores --example store -- s3 127.0.0.1:9000`.
 #![allow(clippy::print_stdout)]
 
 use std::net::TcpListener;

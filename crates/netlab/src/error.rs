@@ -3,243 +3,125 @@
 use std::io;
 use std::time::Duration;
 
-#[cfg(target_os = "linux")]
-use crate::Carrier;
-
-/// What can go wrong: what was tried, and what to do.
+/// An error of this crate. Its message names the failure and, where possible, the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A rate at which nothing would ever arrive.
-    #[error("{what} is 0 bits a second, at which nothing ever arrives: give a rate, or leave it out")]
-    NoRate {
-        /// Which of the rates.
-        what: &'static str,
-    },
-    /// A share that is none.
-    #[error("a loss of {loss} is not a share: give a number from 0 to 1")]
-    NotAShare {
-        /// What was given.
-        loss: f64,
-    },
-    /// A server could not be started.
-    #[error("the server could not be started: {0}")]
+    /// The input is invalid, such as the conditions of a link, a DNS key, a DNS query, or the path of a URL.
+    #[error("{0}")]
+    Invalid(String),
+    /// A link could not be set up, or stopped working.
+    #[error("{0}")]
+    Link(String),
+    /// A server could not be started. The source is the kernel's error.
+    #[error("could not start the server: {0}")]
     Server(#[source] io::Error),
-    /// Two sides do not agree upon keys.
-    #[error("TLS: {source}")]
-    Tls {
-        /// What it says itself.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// The server speaks another protocol.
+    /// The TLS handshake failed, or the settings for TLS are invalid.
+    #[error("TLS: {0}")]
+    Tls(#[source] BoxError),
+    /// The server does not speak the version of HTTP that the client requested.
     #[cfg(feature = "servers")]
-    #[error("the server does not speak {wanted:?}: ask for another protocol")]
+    #[error("the server does not speak {wanted:?}; use another protocol")]
     OtherProtocol {
-        /// What it was to speak.
+        /// The version of HTTP that the client requested.
         wanted: crate::http::Protocol,
     },
-    /// A key that is none.
-    #[cfg(feature = "dns")]
-    #[error("the key can't be used: {why}")]
-    Key {
-        /// Why not, without the secret.
-        why: String,
-    },
-    /// Questions that can't be asked.
-    #[cfg(feature = "dns")]
-    #[error("{why}")]
-    Mix {
-        /// What is wrong, and in which line.
-        why: String,
-    },
-    /// A message of the DNS that can't be written, or not be understood.
-    #[cfg(feature = "dns")]
-    #[error("a message of the DNS: {source}")]
-    Message {
-        /// What is wrong with it.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// A name server does not change its zone.
-    #[cfg(feature = "dns")]
-    #[error("the server did not change its zone: {why}")]
-    NoUpdate {
-        /// What it says.
-        why: String,
-    },
-    /// A name server's clock, and ours.
-    #[cfg(feature = "dns")]
+    /// A DNS message could not be encoded or decoded.
+    #[error("invalid DNS message: {0}")]
+    Message(#[source] BoxError),
+    /// A name server refused to change its zone. The text says why.
+    #[error("the server did not change its zone: {0}")]
+    NoUpdate(String),
+    /// The clocks of a name server and of this machine differ too much.
     #[error(
-        "the server's clock and this machine's differ by {} s, more than a signature may be old (BADTIME): set the one \
-         that is wrong",
+        "the clocks of the server and of this machine differ by {} s, more than signatures allow (BADTIME); correct \
+         the wrong clock",
         ours_s.abs_diff(*theirs_s)
     )]
     Clocks {
-        /// What it was here when it was signed, in seconds since 1970.
+        /// The time on this machine when the message was signed, in seconds since 1970.
         ours_s: u64,
-        /// What it was there.
+        /// The time on the server, in seconds since 1970.
         theirs_s: u64,
     },
-    /// An answer that anybody could have sent.
-    #[cfg(feature = "dns")]
-    #[error("the answer is not signed with the key of the question: it may be somebody else's")]
+    /// The answer of a name server has no valid signature, so any host could have sent it.
+    #[error("the server's answer is not signed with the key of the request, so it may be forged")]
     Unsigned,
-    /// A request's address is none.
-    #[error("`{path}` at `{host}` can't be asked for: a path begins with `/`, and has no spaces")]
-    Path {
-        /// The path.
-        path: String,
-        /// The host.
-        host: String,
-    },
-    /// A time limit.
-    #[error("there was no end of it within {limit:?}")]
+    /// An operation did not end within its time limit.
+    #[error("timed out after {limit:?}")]
     TimedOut {
-        /// How long it was.
+        /// The time limit that passed.
         limit: Duration,
     },
-    /// A program that is not installed.
-    #[error("`{program}` is not installed: `{install}` does that")]
+    /// A required program is not installed.
+    #[error("`{program}` is not installed; install it with `{install}`")]
     NotInstalled {
-        /// The program.
+        /// Name of the program, such as `nginx`.
         program: &'static str,
-        /// What installs it.
+        /// Command that installs the program.
         install: &'static str,
     },
-    /// A program does not come up.
-    #[error("`{program}` {how}{}", quoted(.says))]
-    NotUp {
-        /// The program.
-        program: &'static str,
-        /// What it does instead.
-        how: String,
-        /// What it said last.
-        says: String,
-    },
-    /// What listens for measurements of throughput says no.
+    /// A program did not start to serve. The text says why.
+    #[error("{0}")]
+    NotUp(String),
+    /// A listener for throughput measurements refused to measure. The value says why.
     #[cfg(feature = "servers")]
-    #[error("there is no measurement: {0}")]
+    #[error("could not measure throughput: {0}")]
     Refused(crate::throughput::Refusal),
-    /// Something else listens there, or the token is another.
-    #[error("the listener does not take the token, has too many connections, or is none of ours")]
+    /// No listener accepted the token. Either another program listens at the address, or the listener has too many
+    /// connections, or the token is wrong.
+    #[error(
+        "no listener accepted the token: the token is wrong, the listener has too many connections, or another program \
+         listens there"
+    )]
     NoListener,
-    /// Somebody asked for the end.
+    /// The caller stopped the operation.
     #[error("stopped")]
     Stopped,
-    /// A connection broke.
-    #[error("the connection broke {when}: {}", in_full(source.as_ref()))]
+    /// A connection failed or broke.
+    #[error("the connection failed {when}: {}", in_full(source.as_ref()))]
     Broken {
-        /// How far it had come.
+        /// The stage at which the connection broke, such as `while waiting for the listener`.
         when: &'static str,
-        /// What it broke of.
-        source: Box<dyn std::error::Error + Send + Sync>,
+        /// The underlying error of the connection.
+        source: BoxError,
     },
-    /// No network namespaces.
-    #[cfg(target_os = "linux")]
-    #[error(
-        "no network namespace could be made ({source}): be root, or let users have namespaces (sysctl \
-         user.max_user_namespaces above 0; on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0; in a container \
-         CAP_SYS_ADMIN, and a filter of system calls that allows unshare)"
-    )]
-    NoNamespaces {
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// No carrier of the kind that was asked for.
-    #[cfg(target_os = "linux")]
-    #[error("a link can't be carried by {carrier:?} ({source}): {}", way_out(*.carrier))]
-    NoCarrier {
-        /// Which one.
-        carrier: Carrier,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// No carrier at all.
-    #[cfg(target_os = "linux")]
-    #[error(
-        "a link can be carried neither by TUN ({tun_source}) nor by virtual Ethernet ({veth_source}): {TUN_WAY_OUT}, \
-         or {VETH_WAY_OUT}"
-    )]
-    NoCarriers {
-        /// What the kernel said to a TUN.
-        tun_source: io::Error,
-        /// What it said to virtual Ethernet.
-        veth_source: io::Error,
-    },
-    /// Packets of a size that no interface has.
-    #[error("no link has packets of {mtu_bytes} bytes at most: give from 68 (from 1280 for IPv6) to 65535")]
-    Mtu {
-        /// What was given.
-        mtu_bytes: u32,
-    },
-    /// The kernel does not have, or does not allow, that congestion control.
-    #[error(
-        "no route with the congestion control `{name}` could be made ({source}): \
-         /proc/sys/net/ipv4/tcp_available_congestion_control lists what this kernel has; others take \
-         `modprobe tcp_NAME`"
-    )]
-    Route {
-        /// What was given.
-        name: String,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// The link's thread has ended.
-    #[error("the link does not work any more, after a mistake of ours: make a new one")]
-    Ended,
-    /// A call of the operating system failed that hardly ever does.
+    /// A system call failed that is not expected to fail.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The operation that failed, such as `could not create an eventfd`.
         what: &'static str,
-        /// What the kernel said.
+        /// The error code that the kernel returned.
         source: io::Error,
     },
 }
 
-#[cfg(feature = "dns")]
-impl Error {
-    pub(crate) fn message(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self::Message { source: source.into() }
-    }
-}
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-#[cfg(feature = "servers")]
 impl Error {
-    pub(crate) fn tls(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self::Tls { source: source.into() }
+    #[cfg(feature = "dns")]
+    pub(crate) fn message(source: impl Into<BoxError>) -> Self {
+        Self::Message(source.into())
     }
-}
 
-#[cfg(any(feature = "dns", feature = "servers"))]
-impl Error {
-    pub(crate) fn broken(when: &'static str, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+    #[cfg(feature = "servers")]
+    pub(crate) fn tls(source: impl Into<BoxError>) -> Self {
+        Self::Tls(source.into())
+    }
+
+    #[cfg(any(feature = "dns", feature = "servers"))]
+    pub(crate) fn broken(when: &'static str, source: impl Into<BoxError>) -> Self {
         Self::Broken { when, source: source.into() }
     }
-}
 
-/// An error with what lies behind it.
-fn in_full(error: &dyn std::error::Error) -> String {
-    std::iter::successors(error.source(), |error| error.source())
-        .fold(error.to_string(), |said, behind| format!("{said}: {behind}"))
-}
-
-fn quoted(says: &str) -> String {
-    if says.is_empty() { ", and says nothing".into() } else { format!("; it says:\n{says}") }
-}
-
-#[cfg(target_os = "linux")]
-impl Error {
+    #[cfg(target_os = "linux")]
     pub(crate) fn system<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> Self {
         move |source| Self::System { what, source: source.into() }
     }
 }
 
-#[cfg(target_os = "linux")]
-const TUN_WAY_OUT: &str = "load the module `tun` and let the user read and write /dev/net/tun";
-#[cfg(target_os = "linux")]
-const VETH_WAY_OUT: &str = "load the modules `veth` and `af_packet`";
-
-#[cfg(target_os = "linux")]
-fn way_out(carrier: Carrier) -> &'static str {
-    if carrier == Carrier::Veth { VETH_WAY_OUT } else { TUN_WAY_OUT }
+/// Returns the message of an error, followed by those of all its sources.
+fn in_full(error: &dyn std::error::Error) -> String {
+    std::iter::successors(error.source(), |error| error.source())
+        .fold(error.to_string(), |text, behind| format!("{text}: {behind}"))
 }

@@ -15,6 +15,8 @@ mod phases;
 pub mod provider;
 #[cfg(feature = "stores")]
 pub mod store;
+#[cfg(any(feature = "dns", feature = "servers", target_os = "linux"))]
+mod threads;
 #[cfg(feature = "servers")]
 pub mod throughput;
 

@@ -1,27 +1,28 @@
-//! What a request spends its time on.
+//! The phases of a request, and the time that each takes.
 
-/// A part of a request, in the order in which they end.
+/// A phase of a request. The variants are in the order in which the phases end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// The name is an address.
+    /// The host name is resolved.
     Name,
-    /// The connection is made.
+    /// The connection is established.
     Connect,
-    /// Keys are agreed upon.
+    /// The TLS handshake takes place.
     Tls,
     /// The request is sent, with its body.
     Sent,
-    /// The answer's head has arrived and is understood: of what TLS encrypts as one record all must have come.
+    /// The client waits until the head of the answer has arrived and is parsed. With TLS, the whole record that
+    /// contains the end of the head must have arrived.
     FirstByte,
-    /// The answer is whole.
+    /// The rest of the answer is received.
     LastByte,
 }
 
 impl Phase {
-    /// All of them, in their order.
+    /// All phases, in order.
     pub const ALL: [Self; 6] = [Self::Name, Self::Connect, Self::Tls, Self::Sent, Self::FirstByte, Self::LastByte];
 
-    /// Its name in evidence and pictures.
+    /// Returns the name of the phase in evidence files and charts.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -35,8 +36,10 @@ impl Phase {
     }
 }
 
-/// When a request's phases ended, in nanoseconds of whatever monotonic clock it was begun with. What a request did
-/// without (TLS, or a connection that was already there), and what it did not live to see, has no end.
+/// The times at which the phases of a request ended. All times are in nanoseconds, on the clock of the caller.
+///
+/// A phase has an end only if the request needed and reached it. For example, a request without TLS has no end of
+/// [`Phase::Tls`], and a request over an open connection has no end of [`Phase::Connect`].
 ///
 /// ```
 /// use ascertain_netlab::{Phase, Phases};
@@ -56,39 +59,35 @@ pub struct Phases {
 }
 
 impl Phases {
-    /// A request that begins at this moment.
-    #[must_use]
+    /// Creates the record of a request that starts at `now_ns`.
     pub fn begin(now_ns: u64) -> Self {
         Self { start_ns: now_ns, ends_ns: [None; Phase::ALL.len()] }
     }
 
-    /// When it began.
-    #[must_use]
+    /// Returns the time at which the request started.
     pub fn start_ns(&self) -> u64 {
         self.start_ns
     }
 
-    /// A phase ends at this moment.
+    /// Records that a phase ended at `now_ns`.
     pub fn end(&mut self, phase: Phase, now_ns: u64) {
         self.ends_ns[phase as usize] = Some(now_ns);
     }
 
-    /// When a phase ended.
-    #[must_use]
+    /// Returns the time at which a phase ended; `None` if no end was recorded.
     pub fn end_ns(&self, phase: Phase) -> Option<u64> {
         self.ends_ns[phase as usize]
     }
 
-    /// How long a phase took: since the one that ended before it, or the beginning. A server that answers before the
-    /// request is whole leaves nothing to its answer.
-    #[must_use]
+    /// Returns the duration of a phase, in nanoseconds. The duration counts from the latest end of an earlier phase, or
+    /// from the start of the request if no earlier phase has an end. `None` if the phase has no end. If a server
+    /// answers before the request is completely sent, [`Phase::FirstByte`] takes 0 ns.
     pub fn took_ns(&self, phase: Phase) -> Option<u64> {
         let before = self.ends_ns[..phase as usize].iter().flatten().max();
         Some(self.end_ns(phase)?.saturating_sub(*before.unwrap_or(&self.start_ns)))
     }
 
-    /// How long it took as far as it came.
-    #[must_use]
+    /// Returns the time from the start of the request to the latest recorded end of a phase, in nanoseconds.
     pub fn total_ns(&self) -> u64 {
         self.ends_ns.iter().flatten().max().map_or(0, |end_ns| end_ns.saturating_sub(self.start_ns))
     }

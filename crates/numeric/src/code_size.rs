@@ -1,20 +1,22 @@
-//! How many bytes of machine code a function is.
+//! The size of a function's machine code.
 
-/// Makes a function `$name` that only calls `$body` (which must be inlined), alone in a section of the
-/// program (its name is that of the family and the variant, which must be words together), and a function `$size` that
-/// tells how long that section is: what it takes of the instruction cache, without tables. `None` where the linker
-/// keeps no account of sections (it does for ELF).
+/// Defines a function `$name` that only calls `$body`, alone in a section of the program, and a function `$size` that
+/// returns the length of that section. `$body` must be inlined.
+///
+/// The section's name consists of the names of the family and the variant, so both together must form an identifier.
+/// The section's length is the function's share of the instruction cache; tables are not counted. `$size` returns
+/// `None` unless the target is Linux, because it needs the linker's symbols for sections (ELF).
 macro_rules! sized {
     ($family:literal $variant:literal, $name:ident, $size:ident, ($($arg:ident: $type:ty),*) -> $result:ty, $body:expr $(, $feature:literal)?) => {
         #[inline(never)]
         $(#[target_feature(enable = $feature)])?
-        // SAFETY: the section holds nothing but this function.
+        // SAFETY: the section contains only this function.
         #[cfg_attr(target_os = "linux", unsafe(link_section = concat!($family, "_", $variant)))]
         fn $name($($arg: $type),*) -> $result {
             $body($($arg),*)
         }
 
-        // It is there to be measured, and must not be dropped.
+        // The function exists to be measured, so the linker must not drop it.
         const _: () = {
             #[used]
             static KEPT: unsafe fn($($type),*) -> $result = $name;

@@ -1,6 +1,7 @@
-//! CPU features by name.
+//! Detection of CPU features by name.
 
-/// Whether the machine has the features; without the standard library, whether the compiler was told that it has.
+/// Evaluates to `true` if the machine has the features. Without the standard library, it evaluates to `true` if the
+/// code is compiled for these features.
 #[cfg(target_arch = "x86_64")]
 macro_rules! detected {
     ($($feature:tt),*) => {{
@@ -14,17 +15,32 @@ macro_rules! detected {
 #[cfg(target_arch = "x86_64")]
 pub(crate) use detected;
 
-/// The first of these that the machine lacks.
+/// Expands to the first expression if the code is compiled for the given architecture, and otherwise to the second.
+macro_rules! on {
+    ($architecture:literal, $here:expr, $elsewhere:expr) => {{
+        #[cfg(target_arch = $architecture)]
+        {
+            $here
+        }
+        #[cfg(not(target_arch = $architecture))]
+        {
+            $elsewhere
+        }
+    }};
+}
+pub(crate) use on;
+
+/// Returns the first of the required features that this machine lacks.
 pub(crate) fn first_missing(required: &[&'static str]) -> Option<&'static str> {
     first_that_lacks(required, has)
 }
 
-/// The same of a machine that has what it is said to have.
+/// Returns the first of the required features for which `has` returns `false`.
 pub(crate) fn first_that_lacks(required: &[&'static str], has: impl Fn(&str) -> bool) -> Option<&'static str> {
     required.iter().copied().find(|feature| !has(feature))
 }
 
-/// The name of a CPU feature, and how to detect it.
+/// The name of a CPU feature, and a function that detects it.
 pub(crate) type Feature = (&'static str, fn() -> bool);
 
 /// The features that variants may require.

@@ -1,4 +1,5 @@
-// Of two definitions the first counts: links that lead to files where the README is read lead to modules here.
+// The links of the README lead to files, but here they must lead to modules. The definitions of links that follow come
+// before the README, because the first definition of a link counts.
 //! [`cbrt`]: mod@cbrt
 //! [`decimal`]: mod@decimal
 //! [`polynomial`]: mod@polynomial
@@ -9,9 +10,9 @@
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 
 #[cfg(not(any(feature = "std", feature = "libm")))]
-compile_error!("without its feature `std`, ascertain-numeric needs `libm` for what the standard library rounds");
+compile_error!("ascertain-numeric needs the feature `std` or `libm`; enable one of them");
 #[cfg(all(target_arch = "x86_64", not(target_feature = "sse2")))]
-compile_error!("ascertain-numeric does not know an x86-64 without SSE2, as of x86_64-unknown-none");
+compile_error!("ascertain-numeric does not support x86-64 without SSE2, such as x86_64-unknown-none");
 
 extern crate alloc;
 

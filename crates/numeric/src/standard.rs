@@ -1,5 +1,5 @@
-//! What `core` has not: what is chosen at its first use, and what is rounded; the standard library's, or ours and that
-//! of the crate `libm`, which rounds the same.
+//! Functions that `core` lacks: initialisation at first use, and rounded arithmetic. With the standard library they are
+//! those of `std`. Without it they come from this file and the crate `libm`, which rounds in the same way.
 
 #[cfg(not(feature = "std"))]
 pub(crate) use libm::{cbrt, fma as mul_add, round};
@@ -12,7 +12,7 @@ pub(crate) use without_std::Once;
 mod with_std {
     use std::sync::OnceLock;
 
-    /// A value that is made once, by the first who asks.
+    /// A value that the first caller initialises.
     pub(crate) struct Once<T>(OnceLock<T>);
 
     impl<T: Copy> Once<T> {
@@ -49,8 +49,8 @@ mod without_std {
     use core::ptr;
     use core::sync::atomic::{AtomicPtr, Ordering};
 
-    /// A value that is made once, or by several who ask at the same time; all but one of theirs are dropped. It is for
-    /// statics: what is made is never given back.
+    /// A value that is initialised once. If several threads initialise it at the same time, all but one of their values
+    /// are dropped. Use it only for statics, because the value is never freed.
     pub(crate) struct Once<T>(AtomicPtr<T>);
 
     impl<T: Copy> Once<T> {
@@ -65,13 +65,14 @@ mod without_std {
                 made = match self.0.compare_exchange(ptr::null_mut(), mine, Ordering::AcqRel, Ordering::Acquire) {
                     Ok(_) => mine,
                     Err(theirs) => {
-                        // SAFETY: `mine` is a box that nobody else has seen.
+                        // SAFETY: `mine` is a box that no other code has seen.
                         drop(unsafe { Box::from_raw(mine) });
                         theirs
                     }
                 };
             }
-            // SAFETY: it is a box's content, written before it was stored here, and neither changed nor freed.
+            // SAFETY: the pointer is that of a box. Its content was written before the pointer was stored here, and is
+            // neither changed nor freed.
             unsafe { *made }
         }
     }

@@ -1,14 +1,15 @@
-//! Reshuffles a second of two samples of a given size: `shuffle_throughput [SIZE [SHUFFLES [SEED]]]`.
+//! Measures the time of reshuffling two samples of a given size: `shuffle_throughput [SIZE [SHUFFLES [SEED]]]`.
 //!
-//! The samples are those that the peer in `cargo xtask bench permutation` makes: whole numbers from a fixed recurrence,
-//! the second sample's a little larger, so that both can be asked for the same p-value. Prints one JSON object.
+//! The samples are the same as in the peer program of `cargo xtask bench permutation`: whole numbers from a fixed
+//! recurrence, slightly larger in the second sample. Both programs can therefore compute the same p-value. Prints one
+//! JSON object.
 #![allow(clippy::print_stdout)]
 
 use std::time::Instant;
 
 use ascertain_permute::{Question, Reshuffles, Sample};
 
-/// Numerical Recipes' linear congruence, of which the upper half is used.
+/// Returns numbers of the linear congruential generator of Numerical Recipes, of which only the upper bits are used.
 fn numbers(count: usize, mut state: u64, shift: f64) -> Vec<f64> {
     let next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -21,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<u64> = std::env::args().skip(1).map(|word| word.parse()).collect::<Result<_, _>>()?;
     let argument = |index: usize, default: u64| arguments.get(index).copied().unwrap_or(default);
     let (size, shuffles, seed) = (argument(0, 10_000) as usize, argument(1, 100_000), argument(2, 1));
-    // Three standard deviations of a difference of two such means.
+    // Three standard deviations of the difference between the means of two samples of this size.
     let shift = 3.0 * 2f64.powi(24) / (6.0 * size as f64).sqrt();
     let samples = vec![Sample::new("a", numbers(size, 1, 0.0)), Sample::new("b", numbers(size, 2, shift.round()))];
     let mut reshuffles = Reshuffles::new(samples, &Question::default(), seed)?;

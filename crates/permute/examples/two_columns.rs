@@ -1,5 +1,5 @@
-//! Whether two samples differ in their medians by more than chance: `two_columns [FILE FILE]`, each with a number a
-//! line. Without files it compares two that it has.
+//! Tests whether the medians of two samples differ by more than chance: `two_columns [FILE FILE]`. Each file has one
+//! number per line. Without files, two built-in samples are compared.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Some(p) = conclusion.p_interval {
         println!("{}: the p-value is within {:.4} to {:.4}", conclusion.decision.word(), p.low, p.high);
     }
-    println!("{} of {} reshuffles differed as much", conclusion.exceedances, conclusion.shuffles);
+    println!("{} of {} reshuffles differ at least as much", conclusion.exceedances, conclusion.shuffles);
     Ok(())
 }
 

@@ -1,25 +1,28 @@
-//! From the samples' statistics to how far they are from the null hypothesis.
+//! The test statistic: how the samples' statistics are compared, and how far the result is from its value under the
+//! null hypothesis.
 
 use crate::enclosure::Enclosure;
 use crate::question::{Alternative, Comparison, Null, Question, Statistic};
 
-/// How samples are compared, as numbers.
+/// The comparison of the samples' statistics, with the parameters of the null hypothesis.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Contrast {
     comparison: Comparison,
     alternative: Alternative,
-    /// What the null hypothesis does to the second sample's statistic.
+    /// The factor by which the second sample's statistic is multiplied if the null hypothesis has a scale.
     factor: f64,
+    /// The number that is then added to the second sample's statistic if the null hypothesis has a shift.
     term: f64,
-    /// The comparison that the null hypothesis expects: that of the pool's statistic with itself.
+    /// The result of the comparison if the null hypothesis is true. It is that of comparing the statistic of all pooled
+    /// values with itself, after the factor and the term are applied to one side.
     pub expected: f64,
 }
 
 impl Contrast {
-    /// `pooled` is the statistic of all values together, as the first sample has them.
+    /// Creates a contrast. `pooled` is the statistic of all values together, on the scale of the first sample.
     pub fn new(question: &Question, pooled: f64) -> Contrast {
         let Question { statistic, comparison, alternative, null: Null { shift, scale } } = *question;
-        // A shift moves means and quantiles, and leaves the spread alone.
+        // A shift moves means and quantiles but does not change the spread.
         let term = if statistic == Statistic::StandardDeviation { 0.0 } else { shift };
         let expected = match comparison {
             Comparison::Difference => pooled * (scale - 1.0) + term,
@@ -29,7 +32,8 @@ impl Contrast {
         Contrast { comparison, alternative, factor: scale, term, expected }
     }
 
-    /// The comparison of the samples' statistics, the null hypothesis being undone in them.
+    /// Compares the samples' statistics. The shift and the scale of the null hypothesis were removed from the pooled
+    /// values, so they are first applied to the second sample's statistic.
     pub fn compare(&self, statistics: &[Enclosure]) -> Enclosure {
         let compare = |greater: Enclosure, less: Enclosure| match self.comparison {
             Comparison::Difference => greater.less(less),
@@ -41,8 +45,9 @@ impl Contrast {
         compare(Enclosure::extreme(statistics, f64::max), Enclosure::extreme(statistics, f64::min))
     }
 
-    /// How far a comparison is from what the null hypothesis expects, on a scale of its own on which more is further:
-    /// the least and the most that it may be.
+    /// Returns a lower and an upper bound of the distance between `compared`, the result of a comparison, and the
+    /// result that the null hypothesis expects. The scale of the distance depends on the question; on every scale, a
+    /// greater number means farther away.
     pub fn distance(&self, compared: Enclosure) -> (f64, f64) {
         let Enclosure { low, high, .. } = compared;
         match (self.comparison, self.alternative) {

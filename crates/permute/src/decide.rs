@@ -1,4 +1,4 @@
-//! Reshuffling until it is decided.
+//! Reshuffling until a decision is reached.
 
 use std::time::{Duration, Instant};
 
@@ -6,80 +6,83 @@ use crate::error::Error;
 use crate::reshuffles::Reshuffles;
 use ascertain_stats::{self as stats, BettingDecision, BettingTest, Interval, Tally, Verdict};
 
-/// What is to be decided, and by which sequential test.
+/// The sequential test that decides, with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Method {
-    /// Is the null hypothesis rejected at `alpha`? By betting ([`BettingTest`]): soon, and by that alone.
+    /// Decides by betting ([`BettingTest`]) whether the null hypothesis is rejected at `alpha`. This method needs few
+    /// reshuffles, but gives no interval of the p-value.
     Betting {
-        /// The chance that a true null hypothesis is rejected, at most.
+        /// The maximum probability of rejecting a true null hypothesis.
         alpha: f64,
     },
-    /// On which side of `alpha` is the p-value? By the confidence sequence method ([`stats::csm_verdict`]), with an
-    /// interval of the p-value.
+    /// Decides by the confidence sequence method ([`stats::csm_verdict`]) on which side of `alpha` the p-value is, and
+    /// computes an interval of the p-value.
     Csm {
-        /// Where the p-value is compared with.
+        /// The value that the p-value is compared with.
         alpha: f64,
-        /// The chance that the p-value is put on the wrong side of it, or outside of its interval, at most.
+        /// The maximum probability of an error: the decision is for the wrong side of `alpha`, or the p-value is
+        /// outside its interval.
         error: f64,
     },
 }
 
-/// When to stop, decided or not.
+/// The limits of reshuffling. It stops without a decision at the first limit that it reaches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
-    /// After so many reshuffles.
+    /// The maximum number of reshuffles.
     pub max_shuffles: u64,
-    /// After that long.
+    /// The maximum time; `None` if the time is unlimited.
     pub max_time: Option<Duration>,
 }
 
 impl Default for Budget {
-    /// A million reshuffles, however long they take.
+    /// Allows a million reshuffles, in any time.
     fn default() -> Budget {
         Budget { max_shuffles: 1_000_000, max_time: None }
     }
 }
 
-/// How far it is.
+/// The progress of a running test.
 #[derive(Clone, Copy, Debug)]
-pub struct Reshuffled {
-    /// Reshuffles so far.
+pub struct Progress {
+    /// Number of reshuffles so far.
     pub shuffles: u64,
-    /// Those that were at least as far from the null hypothesis as the data.
+    /// Number of reshuffles so far that are at least as far from the null hypothesis as the data.
     pub exceedances: u64,
-    /// The time that they took.
+    /// The time that the reshuffles took.
     pub elapsed: Duration,
 }
 
-/// What was decided.
+/// The decision of a test about its null hypothesis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum Decision {
-    /// The null hypothesis is rejected: by betting at `alpha`; by CSM, the p-value is below `alpha`.
+    /// With [`Method::Betting`], the null hypothesis is rejected at `alpha`. With [`Method::Csm`], the p-value is below
+    /// `alpha`.
     Different,
-    /// It is not, and more reshuffles would not change that; by CSM, the p-value is above `alpha`. No proof that it is
-    /// true.
+    /// With [`Method::Betting`], the null hypothesis is not rejected, and more reshuffles would hardly change that.
+    /// With [`Method::Csm`], the p-value is above `alpha`. Neither proves that the null hypothesis is true.
     NotShown,
-    /// The budget ended first.
+    /// The budget ended before a decision.
     Undecided,
 }
 
-/// Why it ended.
+/// The reason why reshuffling ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum End {
-    /// It was decided.
+    /// The test reached a decision.
     Decided,
-    /// So many reshuffles were to be made at most.
+    /// The maximum number of reshuffles was reached.
     MaxShuffles,
-    /// The time was over.
+    /// The time limit was reached.
     MaxTime,
-    /// Whoever watches said so.
+    /// The `watch` function that was passed to [`decide`] returned `false`.
     Interrupted,
 }
 
 impl Decision {
-    /// The word in outputs.
+    /// Returns the word for this decision in outputs, such as `different`.
     pub fn word(self) -> &'static str {
         match self {
             Decision::Different => "different",
@@ -90,7 +93,7 @@ impl Decision {
 }
 
 impl End {
-    /// The word in outputs.
+    /// Returns the word for this reason in outputs, such as `decided`.
     pub fn word(self) -> &'static str {
         match self {
             End::Decided => "decided",
@@ -101,42 +104,43 @@ impl End {
     }
 }
 
-/// What reshuffling came to. What a method does not say is `None`.
+/// The result of reshuffling. A field is `None` if the [`Method`] does not compute it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Conclusion {
-    /// The decision.
+    /// The decision of the test, or [`Decision::Undecided`].
     pub decision: Decision,
-    /// Why it ended.
+    /// The reason why reshuffling ended.
     pub end: End,
-    /// Reshuffles made.
+    /// Number of reshuffles that were drawn.
     pub shuffles: u64,
-    /// Those that were at least as far from the null hypothesis as the data.
+    /// Number of reshuffles that are at least as far from the null hypothesis as the data.
     pub exceedances: u64,
-    /// By betting: the anytime-valid p-value, never below 0.9 of alpha ([`BettingTest::p_value`]).
+    /// The anytime-valid p-value of [`Method::Betting`] ([`BettingTest::p_value`]). The bet is limited, so this p-value
+    /// is at least 0.9 of alpha.
     pub p_anytime: Option<f64>,
-    /// By betting: the natural logarithm of the wealth at the end.
+    /// The natural logarithm of the wealth of [`Method::Betting`] after the last reshuffle.
     pub log_wealth: Option<f64>,
-    /// By CSM: the share of exceedances, which estimates the p-value.
+    /// The share of exceedances among the reshuffles, which estimates the p-value. Only [`Method::Csm`] computes it.
     pub p: Option<f64>,
-    /// By CSM: which p-values are possible ([`stats::csm_interval`]).
+    /// The interval of the possible p-values ([`stats::csm_interval`]). Only [`Method::Csm`] computes it.
     pub p_interval: Option<Interval>,
     /// The time that the reshuffles took.
     pub elapsed: Duration,
 }
 
-/// Time between looks at the budget's time, and between calls of `watch`.
+/// Time between two checks of the time limit, and between two calls of `watch`.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Reshuffles until it is decided or the budget ends. `watch` is called every now and then; when it says false, that is
-/// the end.
+/// Reshuffles until there is a decision or the budget ends. `watch` is called about every 20 ms; return `false` from it
+/// to stop.
 ///
 /// # Errors
-/// When alpha or the error is not strictly between 0 and 1.
+/// Fails if alpha or the error is not strictly between 0 and 1.
 pub fn decide(
     reshuffles: &mut Reshuffles,
     method: Method,
     budget: &Budget,
-    watch: &mut dyn FnMut(&Reshuffled) -> bool,
+    watch: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Conclusion, Error> {
     let mut test = Test::new(method)?;
     let start = Instant::now();
@@ -155,7 +159,7 @@ pub fn decide(
         if elapsed >= next_look {
             next_look = elapsed + LOOK_EVERY;
             let Tally { trials: shuffles, successes: exceedances } = test.tally();
-            if !watch(&Reshuffled { shuffles, exceedances, elapsed }) {
+            if !watch(&Progress { shuffles, exceedances, elapsed }) {
                 break (Decision::Undecided, End::Interrupted);
             }
         }
@@ -163,7 +167,7 @@ pub fn decide(
     test.conclude(decision, end, start.elapsed())
 }
 
-/// The running test.
+/// A running sequential test, by one of the two methods.
 enum Test {
     Betting(BettingTest),
     Csm { tally: Tally, alpha: f64, error: f64 },

@@ -1,11 +1,11 @@
-//! Whole numbers times powers of two, of any size: what doubles, their sums and their products are exactly.
+//! Whole numbers times powers of two, of any size. Doubles, their sums and their products are such numbers exactly.
 
 use std::cmp::Ordering;
 
 use ascertain_numeric::sum::Exact;
 use num_bigint::{BigInt, Sign};
 
-/// `digits · 2^exponent`.
+/// The number `digits · 2^exponent`.
 #[derive(Clone, Debug)]
 pub(crate) struct Dyadic {
     digits: BigInt,
@@ -13,8 +13,8 @@ pub(crate) struct Dyadic {
 }
 
 impl Dyadic {
-    /// A finite double.
-    pub fn of(x: f64) -> Dyadic {
+    /// Converts a finite double.
+    pub fn from_f64(x: f64) -> Dyadic {
         let biased = (x.to_bits() >> 52) as i32 & 0x7ff;
         let significand = (x.to_bits() & ((1 << 52) - 1) | u64::from(biased > 0) << 52) as i64;
         let digits = BigInt::from(if x < 0.0 { -significand } else { significand });
@@ -25,16 +25,16 @@ impl Dyadic {
         Dyadic { digits: number.into(), exponent: 0 }
     }
 
-    /// A sum that is finite: the double nearest to it, the one nearest to what that leaves, and so on until nothing is
-    /// left.
-    pub fn of_sum(mut sum: Exact) -> Dyadic {
+    /// Converts a finite sum without rounding. Adds the nearest double, then the double nearest to the remainder, and
+    /// so on until nothing is left.
+    pub fn from_sum(mut sum: Exact) -> Dyadic {
         let mut all = Dyadic::whole(0);
         loop {
             let part = sum.round();
             if part == 0.0 {
                 return all;
             }
-            all = all.plus(&Dyadic::of(part));
+            all = all.plus(&Dyadic::from_f64(part));
             sum.add(-part);
         }
     }
@@ -52,12 +52,12 @@ impl Dyadic {
         self.plus(&Dyadic { digits: -&other.digits, exponent: other.exponent })
     }
 
-    /// How it compares with 0.
+    /// Returns the sign as a comparison with 0.
     pub fn sign(&self) -> Ordering {
         self.digits.sign().cmp(&Sign::NoSign)
     }
 
-    /// The digits that make it a multiple of 2^exponent, which is no more than its own.
+    /// Returns the integer that, multiplied by 2^`exponent`, is this number. The exponent is at most the number's own.
     fn digits_from(&self, exponent: i32) -> BigInt {
         &self.digits << (self.exponent - exponent)
     }
@@ -98,12 +98,12 @@ mod tests {
         fn it_calculates_as_whole_numbers_do(a: i64, b: i64, c: i64, up in 0..40_i32) {
             let [x, y, z] = [a, b, c].map(of_whole);
             let (a, b, c) = (i128::from(a), i128::from(b), i128::from(c));
-            let power = Dyadic::of(2f64.powi(up));
+            let power = Dyadic::from_f64(2f64.powi(up));
             prop_assert_eq!(x.times(&y).cmp(&z.times(&power)), (a * b).cmp(&(c << up)));
             prop_assert_eq!(x.plus(&y).times(&z).cmp(&x.times(&z)), ((a + b) * c).cmp(&(a * c)));
             prop_assert_eq!(x.minus(&y).plus(&y), x.clone());
-            // (x + y)·(x − y) = x² − y², far from where it fits a double.
-            let far = Dyadic::of(2f64.powi(-1000));
+            // (x + y)·(x − y) = x² − y², with numbers far outside the range of a double.
+            let far = Dyadic::from_f64(2f64.powi(-1000));
             let left = x.plus(&y).times(&x.minus(&y)).times(&far).times(&far);
             prop_assert_eq!(left, x.times(&x).minus(&y.times(&y)).times(&far).times(&far));
         }
@@ -112,10 +112,10 @@ mod tests {
         fn doubles_and_their_sums_are_what_they_are(xs in proptest::collection::vec(proptest::num::f64::NORMAL | proptest::num::f64::SUBNORMAL, 2..20)) {
             let xs: Vec<f64> = xs.into_iter().map(|x| x / 64.0).collect();
             for pair in xs.windows(2) {
-                prop_assert_eq!(Dyadic::of(pair[0]).partial_cmp(&Dyadic::of(pair[1])), pair[0].partial_cmp(&pair[1]));
+                prop_assert_eq!(Dyadic::from_f64(pair[0]).partial_cmp(&Dyadic::from_f64(pair[1])), pair[0].partial_cmp(&pair[1]));
             }
-            let one_by_one = xs.iter().fold(Dyadic::of(0.0), |all, x| all.plus(&Dyadic::of(*x)));
-            prop_assert_eq!(Dyadic::of_sum(xs.iter().collect()), one_by_one);
+            let one_by_one = xs.iter().fold(Dyadic::from_f64(0.0), |all, x| all.plus(&Dyadic::from_f64(*x)));
+            prop_assert_eq!(Dyadic::from_sum(xs.iter().collect()), one_by_one);
         }
     }
 }

@@ -1,13 +1,13 @@
-//! A number as it was computed, and two that the exact one lies between.
+//! A computed number with a lower and an upper bound of the exact number.
 
 use crate::pool;
 
-/// From `low` to `high`, both included. Every operation rounds them outward, but differences and multiples that are
-/// doubles are left as they are: what is exact remains a point.
+/// The range from `low` to `high`, both included, of a number that is not known exactly. Operations round both ends
+/// outward. A difference or multiple that is exact is not rounded, so an exact number stays a single number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Enclosure {
     pub low: f64,
-    /// As it was computed.
+    /// The computed number, with ordinary rounding.
     pub value: f64,
     pub high: f64,
 }
@@ -17,7 +17,7 @@ impl Enclosure {
         Enclosure { low: value, value, high: value }
     }
 
-    /// A value that is off by at most `error`.
+    /// Creates an enclosure of a value that is off by at most `error`.
     pub fn around(value: f64, error: f64) -> Enclosure {
         if error == 0.0 {
             return Enclosure::exact(value);
@@ -25,7 +25,7 @@ impl Enclosure {
         Enclosure { low: (value - error).next_down(), value, high: (value + error).next_up() }
     }
 
-    /// `factor · x + term`, for a positive factor.
+    /// Returns `factor · x + term`, for a positive factor.
     pub fn transformed(self, factor: f64, term: f64) -> Enclosure {
         if (factor, term) == (1.0, 0.0) {
             return self;
@@ -44,7 +44,7 @@ impl Enclosure {
         }
     }
 
-    /// So many times, for a positive whole number.
+    /// Returns the enclosure of `factor · x`, for a positive whole number `factor`.
     pub fn times(self, factor: f64) -> Enclosure {
         let (low, high) = (self.low * factor, self.high * factor);
         let is_exact = |x: f64, product: f64| x.mul_add(factor, -product) == 0.0;
@@ -55,7 +55,7 @@ impl Enclosure {
         }
     }
 
-    /// The quotient of two numbers that are known not to be negative; it is unbounded where the divisor may be zero.
+    /// Returns the quotient of two numbers that are at least 0. It is unbounded if the divisor may be zero.
     pub fn divided_by(self, other: Enclosure) -> Enclosure {
         if self.low == self.high && self.low == other.low && self.low == other.high && self.low > 0.0 {
             return Enclosure::exact(1.0);
@@ -65,7 +65,8 @@ impl Enclosure {
         Enclosure { low, value: self.value / other.value, high }
     }
 
-    /// The greatest, or the least, of several, as `pick` says.
+    /// Returns the enclosure of the greatest or the smallest of several numbers. `pick` is the function that returns
+    /// the greater or the smaller of two.
     pub fn extreme(all: &[Enclosure], pick: fn(f64, f64) -> f64) -> Enclosure {
         let of = |part: fn(&Enclosure) -> f64| all.iter().map(part).reduce(pick).unwrap_or(f64::NAN);
         Enclosure { low: of(|each| each.low), value: of(|each| each.value), high: of(|each| each.high) }

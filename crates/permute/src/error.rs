@@ -1,87 +1,83 @@
-//! What can be wrong with samples and questions.
+//! The errors of invalid samples and questions.
 
-/// A name that others chose, in one line: control characters as escapes.
+/// Returns a name from user input on a single line: control characters are escaped.
 pub(crate) fn shown(name: &str) -> String {
     let each = name.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.into() });
     each.collect()
 }
 
-/// Samples can't be compared as they were asked to be.
+/// The reason why samples cannot be compared as the question asks.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is nothing to compare with.
-    #[error("a comparison needs two samples or more, and this is {0}")]
+    /// There are fewer than two samples.
+    #[error("a comparison needs two or more samples, but there are {0}")]
     TooFewSamples(usize),
-    /// A sample says next to nothing.
+    /// A sample has fewer than two values.
     #[error("`{sample}` has {count} value{}: a sample needs two or more", if *.count == 1 { "" } else { "s" })]
     TooFewValues {
-        /// The sample's name.
+        /// Name of the sample.
         sample: String,
-        /// How many values it has.
+        /// Number of values in this sample.
         count: usize,
     },
-    /// NaN or an infinity.
-    #[error("value {number} of `{sample}` is {value}: only finite values can be compared; leave it out, or mend it")]
+    /// A value is NaN or infinite.
+    #[error("value {number} of `{sample}` is {value}: only finite values can be compared; remove or correct it")]
     NotFinite {
-        /// The sample's name.
+        /// Name of the sample.
         sample: String,
-        /// Which of its values, from 1.
+        /// The position of the value in its sample, counted from 1.
         number: usize,
-        /// The value.
+        /// The value itself.
         value: f64,
     },
-    /// All values are held at once.
-    #[error(
-        "there is no memory for {count} values, which take up to 17 bytes each; take a part of them at random (shuf -n)"
-    )]
+    /// The values of all samples together do not fit into memory.
+    #[error("there is no memory for {count} values of up to 17 bytes each; use a random sample of them (shuf -n)")]
     NoMemory {
-        /// How many they are.
+        /// Number of values in all samples.
         count: usize,
     },
-    /// Sums or squares of the values are more than a double holds.
-    #[error("the values are so large that their sums overflow: give them in a larger unit")]
+    /// Sums or squares of the values exceed the range of a double.
+    #[error("the values are so large that their sums overflow; use a larger unit")]
     TooLarge,
-    /// A ratio of what need not be positive.
+    /// A ratio was requested, but a value is not positive.
     #[error(
-        "value {number} of `{sample}` is {value}, and a ratio needs positive values (also without the shift of the null hypothesis): compare by difference"
+        "value {number} of `{sample}` is {value}, and a ratio needs positive values, also after the shift of the null hypothesis is subtracted; compare by difference"
     )]
     NotPositive {
-        /// The sample's name.
+        /// Name of the sample.
         sample: String,
-        /// Which of its values, from 1.
+        /// The position of the value in its sample, counted from 1.
         number: usize,
-        /// The value.
+        /// The value itself.
         value: f64,
     },
-    /// A ratio to nothing.
-    #[error("the values of `{sample}` are all alike, so its standard deviation has no ratio: compare by difference")]
+    /// A ratio of standard deviations was requested, and one of them is zero.
+    #[error("the values of `{sample}` are all equal, so its standard deviation has no ratio; compare by difference")]
     NoSpread {
-        /// The sample's name.
+        /// Name of the sample whose standard deviation is zero.
         sample: String,
     },
-    /// "Greater" says nothing of three samples.
+    /// A one-sided test was requested for more than two samples. It is defined for two samples only.
     #[error(
-        "{0} samples differ only two-sidedly, by the greatest and the least: leave the alternative out, or compare two"
+        "a one-sided test needs two samples, but there are {0}; leave out the alternative, or compare two at a time"
     )]
     OneSidedOfMany(usize),
-    /// Only the second of two samples may be shifted or scaled.
-    #[error("a shift or a scale speaks of the second of two samples, and there are {0}: compare two at a time")]
+    /// The null hypothesis has a shift or a scale, and there are more than two samples.
+    #[error("a shift or a scale needs two samples, but there are {0}; compare two at a time")]
     NullOfMany(usize),
-    /// A null hypothesis that can't be undone.
-    #[error("the null hypothesis B = {scale} A + {shift} can't be undone: the scale is above 0, and both are finite")]
+    /// The scale of the null hypothesis is not finite or not above 0, or its shift is not finite.
+    #[error("the null hypothesis B = {scale} A + {shift} is invalid; use a finite scale above 0 and a finite shift")]
     Null {
-        /// The shift that was given.
+        /// The shift of the null hypothesis.
         shift: f64,
-        /// The scale that was given.
+        /// The scale of the null hypothesis.
         scale: f64,
     },
-    /// The statistic is not one that there is.
-    #[error(
-        "there is no statistic `{0}`; there are mean, median, std, a percentile such as p99, and a quantile such as q0.9"
-    )]
+    /// No statistic has this name.
+    #[error("there is no statistic `{0}`; use mean, median, std, a percentile such as p99, or a quantile such as q0.9")]
     UnknownStatistic(String),
-    /// A level or an error that nothing can be decided at.
+    /// A quantile level or an error probability is invalid.
     #[error(transparent)]
     Level(#[from] ascertain_stats::Error),
 }

@@ -1,5 +1,5 @@
-//! Statistics without rounding, and whether a reshuffle is an exceedance by them: for what an [enclosure] leaves in
-//! doubt.
+//! Statistics without rounding, and the decision by them whether a reshuffle is an exceedance. They are used if an
+//! [enclosure] does not decide.
 //!
 //! [enclosure]: crate::enclosure::Enclosure
 
@@ -9,15 +9,17 @@ use ascertain_numeric::sum::Exact;
 
 use crate::dyadic::Dyadic;
 use crate::question::{Alternative, Comparison, Question, Statistic};
-use crate::shuffled::Place;
+use crate::shuffled::QuantilePosition;
 
-/// Each sample's statistic up to a factor that all have in common, which no comparison of differences or ratios heeds:
-/// the mean times the product of the sizes, the variance in place of the standard deviation times that of each size and
-/// the one below it, the quantile itself.
+/// The statistic of each sample without rounding, multiplied by a factor that all samples share. No comparison of
+/// differences or ratios depends on that factor.
+///
+/// The mean is multiplied by the product of all sizes. In place of the standard deviation there is the variance,
+/// multiplied for each sample by its size and by that size less one. A quantile has no factor.
 pub(crate) type Statistics = Vec<Dyadic>;
 
-/// Of samples of these values; none where squares of them have digits below those of any double. May reorder the values
-/// within a sample.
+/// Returns the statistics of samples with these values, without rounding. Returns `None` if the squares of the values
+/// have digits below those of any double. May reorder the values within a sample.
 pub(crate) fn statistics(samples: &mut [&mut [f64]], statistic: Statistic) -> Option<Statistics> {
     let sizes: Vec<usize> = samples.iter().map(|sample| sample.len()).collect();
     let totals = |samples: &[&mut [f64]]| samples.iter().map(|sample| total(sample)).collect::<Vec<Dyadic>>();
@@ -29,7 +31,7 @@ pub(crate) fn statistics(samples: &mut [&mut [f64]], statistic: Statistic) -> Op
         }
         Statistic::Quantile(level) => {
             let of = |sample: &mut &mut [f64]| {
-                let place = Place::of(level, sample.len());
+                let place = QuantilePosition::new(level, sample.len());
                 let (low, high) = place.select(sample);
                 quantile(place, low, high)
             };
@@ -38,14 +40,16 @@ pub(crate) fn statistics(samples: &mut [&mut [f64]], statistic: Statistic) -> Op
     }
 }
 
-/// From the samples' sums.
+/// Computes the means from the samples' sums. All means are multiplied by the product of all sizes, so that nothing is
+/// divided.
 pub(crate) fn means(totals: &[Dyadic], sizes: &[usize]) -> Statistics {
     let each = totals.iter().enumerate();
     each.map(|(index, total)| total.times(&of_others(sizes, index, |size| size))).collect()
 }
 
-/// From the samples' sums and sums of squares: `n` times the sum of squared deviations from the mean is
-/// `n · Σx² − (Σx)²`.
+/// Computes the variances from the samples' sums and sums of squares. All are multiplied by the product of `n · (n −
+/// 1)` over the sizes `n` of all samples. For each sample, `n · Σx² − (Σx)²` is `n` times the sum of squared deviations
+/// from the mean.
 pub(crate) fn variances(totals: &[Dyadic], squares: &[Dyadic], sizes: &[usize]) -> Statistics {
     let each = totals.iter().zip(squares).enumerate().map(|(index, (total, squares))| {
         let deviations = squares.times(&Dyadic::whole(sizes[index] as u64)).minus(&total.times(total));
@@ -54,10 +58,10 @@ pub(crate) fn variances(totals: &[Dyadic], squares: &[Dyadic], sizes: &[usize]) 
     each.collect()
 }
 
-/// The quantile between two values.
-pub(crate) fn quantile(place: Place, low: f64, high: f64) -> Dyadic {
-    let (low, high) = (Dyadic::of(low), Dyadic::of(high));
-    low.plus(&high.minus(&low).times(&Dyadic::of(place.fraction)))
+/// Returns the quantile at a position between the values `low` and `high`.
+pub(crate) fn quantile(place: QuantilePosition, low: f64, high: f64) -> Dyadic {
+    let (low, high) = (Dyadic::from_f64(low), Dyadic::from_f64(high));
+    low.plus(&high.minus(&low).times(&Dyadic::from_f64(place.fraction)))
 }
 
 fn of_others(sizes: &[usize], index: usize, factor: fn(u64) -> u64) -> Dyadic {
@@ -68,39 +72,41 @@ fn of_others(sizes: &[usize], index: usize, factor: fn(u64) -> u64) -> Dyadic {
 fn total(sample: &[f64]) -> Dyadic {
     let mut sum = Exact::new();
     sum.add_slice(sample);
-    Dyadic::of_sum(sum)
+    Dyadic::from_sum(sum)
 }
 
-/// A square is a double and what that leaves of it (Dekker's product, by a fused multiplication and addition).
+/// Sums squares exactly: each square is a double plus its rounding error (Dekker's product, by a fused multiply-add).
 fn total_of_squares(sample: &[f64]) -> Dyadic {
     let squares: Vec<f64> = sample.iter().flat_map(|x| [x * x, x.mul_add(*x, -(x * x))]).collect();
     total(&squares)
 }
 
-/// Whether no square of a number has digits below those of the least double.
+/// Returns whether a double's range has room for the last digit of every number's square, so that no square loses
+/// digits by underflow.
 pub(crate) fn has_exact_squares(numbers: &[f64]) -> bool {
-    /// The last bit of a greater number's square is a double: 2·(−480 − 52) ≥ −1074.
+    /// Smallest magnitude whose square has its last bit within the range of a double: 2·(−480 − 52) ≥ −1074.
     const LEAST: f64 = f64::from_bits((1023 - 480) << 52);
     numbers.iter().all(|x| *x == 0.0 || x.abs() >= LEAST)
 }
 
-/// Whether these statistics are at least as far apart as the observed ones, in the sense of a question whose null
-/// hypothesis neither shifts nor scales.
+/// Returns whether these statistics are at least as far apart as the observed ones. The null hypothesis of the question
+/// must have no shift and no scale.
 pub(crate) fn exceeds(question: &Question, statistics: &Statistics, observed: &Statistics) -> bool {
     let ((low, high), (observed_low, observed_high)) = (ends(question, statistics), ends(question, observed));
     let order = match (question.comparison, question.statistic) {
-        // What is subtracted changes sides, so that all are sums of roots.
+        // Both sides of the inequality are rearranged so that all terms are sums of roots.
         (Comparison::Difference, Statistic::StandardDeviation) => {
             compare_roots([high, observed_low], [observed_high, low])
         }
         (Comparison::Difference, _) => high.minus(low).cmp(&observed_high.minus(observed_low)),
-        // high / low against observed_high / observed_low; none is negative.
+        // Compares high / low with observed_high / observed_low; none is negative.
         (Comparison::Ratio, _) => high.times(observed_low).cmp(&observed_high.times(low)),
     };
     if question.alternative == Alternative::Less { order.is_le() } else { order.is_ge() }
 }
 
-/// What is subtracted, or divided by, and what from.
+/// Returns the two statistics that are compared. The first one is subtracted from the second, or divides it. They are
+/// the smallest and the greatest unless the question is one-sided.
 fn ends<'a>(question: &Question, statistics: &'a Statistics) -> (&'a Dyadic, &'a Dyadic) {
     match (question.alternative, statistics.as_slice()) {
         (Alternative::Greater | Alternative::Less, [first, second]) => (first, second),
@@ -110,17 +116,17 @@ fn ends<'a>(question: &Question, statistics: &'a Statistics) -> (&'a Dyadic, &'a
     }
 }
 
-/// Compares `√a + √b` with `√c + √d`, none of which is negative, by squaring both sides until no root is left.
+/// Compares `√a + √b` with `√c + √d`, where all four numbers are at least 0. Squares both sides until no root is left.
 fn compare_roots([a, b]: [&Dyadic; 2], [c, d]: [&Dyadic; 2]) -> Ordering {
     let four = Dyadic::whole(4);
-    // a + b − c − d + 2√ab against 2√cd: p + √u against √w.
+    // Compares a + b − c − d + 2√ab with 2√cd: p + √u with √w.
     let p = a.plus(b).minus(&c.plus(d));
     let (u, w) = (four.times(&a.times(b)), four.times(&c.times(d)));
     let squared = p.times(&p);
     if p.sign().is_lt() && u < squared {
         return Ordering::Less;
     }
-    // Now p + √u is not negative: 2p√u against w − p² − u.
+    // Now p + √u is not negative. Compares 2p√u with w − p² − u.
     let rest = w.minus(&squared).minus(&u);
     let left = if u.sign().is_eq() { Ordering::Equal } else { p.sign() };
     if left != rest.sign() {
@@ -134,7 +140,7 @@ fn compare_roots([a, b]: [&Dyadic; 2], [c, d]: [&Dyadic; 2]) -> Ordering {
 mod tests {
     use super::*;
 
-    /// Squares have whole roots; neighbours of them are compared by doubles, which tell these apart.
+    /// Squares have whole roots. Sums of other roots differ enough for doubles to tell them apart.
     #[test]
     fn roots_are_compared_as_they_are() {
         let numbers = [0_u64, 1, 2, 3, 4, 8, 9, 16, 18, 24, 25, 50];

@@ -17,7 +17,7 @@ mod subset_statistics;
 #[cfg(test)]
 mod tests;
 
-pub use decide::{Budget, Conclusion, Decision, End, Method, Reshuffled, decide};
+pub use decide::{Budget, Conclusion, Decision, End, Method, Progress, decide};
 pub use error::Error;
 pub use question::{Alternative, Comparison, Null, Question, Sample, Statistic};
-pub use reshuffles::{Observed, Reshuffle, Reshuffles, Technique};
+pub use reshuffles::{Observation, Reshuffle, Reshuffles, Technique};

@@ -1,23 +1,27 @@
-//! Samples as one pool of numbers, as exact as they can be had.
+//! The values of all samples as one pool of numbers, as exact as possible.
 
 use crate::error::{Error, shown};
 use crate::question::{Comparison, Question, Sample, Statistic};
 
-/// Values of all samples, one sample after the other, without what the null hypothesis says of the second.
+/// The values of all samples, one sample after the other. The shift and the scale of the null hypothesis are removed
+/// from the second sample.
 #[derive(Clone, Debug)]
 pub(crate) struct Pool {
     pub values: Vec<f64>,
     pub sizes: Vec<usize>,
-    /// The numbers are so many times the values: a power of ten.
+    /// The original values were multiplied by this power of ten, so that decimals become whole numbers. It is 1 if they
+    /// stay as they are.
     pub per_unit: f64,
-    /// Whether nothing was rounded where the null hypothesis was undone.
+    /// `true` if removing the shift and the scale needed no rounding.
     pub is_exact: bool,
 }
 
 impl Pool {
+    /// Pools the samples.
+    ///
     /// # Errors
-    /// Values that are not finite or, where ratios are asked for, not positive once the null hypothesis is undone; more
-    /// of them than memory holds.
+    /// Fails if values are too large or, for ratios, not positive after the shift and the scale are removed; and if
+    /// memory cannot hold all values.
     pub fn new(mut samples: Vec<Sample>, question: &Question) -> Result<Pool, Error> {
         let per_unit = as_whole_numbers(&mut samples, question.null.shift);
         let is_exact = undo_null(&mut samples, question, per_unit)?;
@@ -26,11 +30,13 @@ impl Pool {
     }
 }
 
-/// Makes whole numbers of decimals, and says how many times the values they are: 0.3 − 0.2 is then 0.2 − 0.1, which the
-/// doubles nearest to the three are not. Decimals are doubles each of which is the nearest to a whole number below 2^51
-/// divided by 1, 10, 100, …, the same for all, the shift included. Other numbers are left as they are.
+/// Multiplies decimals by a power of ten to make them whole numbers, and returns the factor. Differences are then
+/// exact: 0.3 − 0.2 equals 0.2 − 0.1, although the differences of the nearest doubles are unequal.
+///
+/// A double counts as a decimal if it is the double nearest to a quotient: a whole number below 2^51, divided by 1, 10,
+/// 100, …. All values and the shift must be decimals with the same divisor. Otherwise they stay as they are.
 fn as_whole_numbers(samples: &mut [Sample], shift: f64) -> f64 {
-    /// Powers of ten are doubles up to 10^22; 15 digits are what 2^51 has.
+    /// The largest number of digits: powers of ten are doubles up to 10^22, and 2^51 has about 15 digits.
     const MOST_DIGITS: i32 = 15;
     let whole = |x: f64, per_unit: f64| {
         let whole = (x * per_unit).round();
@@ -56,8 +62,8 @@ fn as_whole_numbers(samples: &mut [Sample], shift: f64) -> f64 {
     per_unit
 }
 
-/// The second sample as it would be without what the null hypothesis says of it, and whether that was done without
-/// rounding.
+/// Removes the shift and the scale of the null hypothesis from the second sample, and returns whether nothing was
+/// rounded.
 fn undo_null(samples: &mut [Sample], question: &Question, per_unit: f64) -> Result<bool, Error> {
     let null = question.null;
     if null.is_plain() {
@@ -78,15 +84,15 @@ fn undo_null(samples: &mut [Sample], question: &Question, per_unit: f64) -> Resu
     Ok(is_exact)
 }
 
-/// The difference, and what rounding took from it (Knuth's TwoSum).
+/// Returns `x - y` and its rounding error (Knuth's TwoSum).
 pub(crate) fn less(x: f64, y: f64) -> (f64, f64) {
     let difference = x - y;
     let used = x - difference;
     (difference, (x - (difference + used)) + (used - y))
 }
 
-/// A ratio of means or quantiles is one of positive numbers, however the values are dealt out, if all of them are
-/// positive.
+/// Checks that all values are positive, if ratios of means or quantiles are requested. All numbers that a reshuffle
+/// divides are then positive.
 pub(crate) fn all_positive(samples: &[Sample], question: &Question, per_unit: f64) -> Result<(), Error> {
     if question.comparison != Comparison::Ratio || question.statistic == Statistic::StandardDeviation {
         return Ok(());
@@ -100,12 +106,13 @@ pub(crate) fn all_positive(samples: &[Sample], question: &Question, per_unit: f6
     }
 }
 
-/// The first such value, and its number from 1.
+/// Returns the first value for which `is_wanted` is true, and its position counted from 1.
 pub(crate) fn find(values: &[f64], is_wanted: impl Fn(f64) -> bool) -> Option<(usize, f64)> {
     values.iter().position(|value| is_wanted(*value)).map(|index| (index + 1, values[index]))
 }
 
-/// All values, one sample after the other; the first sample's place grows, so that it is not held twice.
+/// Returns all values in one vector, one sample after the other. The first sample's vector is extended, so that its
+/// values are not copied.
 fn pooled(samples: Vec<Sample>) -> Result<Vec<f64>, Error> {
     let count: usize = samples.iter().map(|sample| sample.values.len()).sum();
     let mut samples = samples.into_iter().map(|sample| sample.values);

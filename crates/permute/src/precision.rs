@@ -1,27 +1,27 @@
-//! How precisely values and their statistics are known.
+//! The precision of the values and of their statistics.
 
-/// Half a unit in the last place of 1.
+/// The unit roundoff: half a unit in the last place of 1.
 pub(crate) const UNIT: f64 = f64::EPSILON / 2.0;
 
-/// Bounds of what rounding did to the pooled values: nothing if they are exact. Else the second sample's had a shift
-/// and a scale undone, and before that each was read from decimals. With `D/S` the quotient of the shift and the scale,
-/// that is at most `3u (|x| + |D/S|)` for a value `x`.
+/// Bounds of the rounding errors of the pooled values, which are zero if the values are exact. Otherwise the values
+/// were read from decimals, and a shift `D` and a scale `S` were then removed from the second sample. The error of a
+/// value `x` is at most `3u (|x| + |D/S|)`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Precision {
     pub is_exact: bool,
-    /// Whether the sum of any of the values is a double, in whatever order they are added: small multiples of one
-    /// number.
+    /// `true` if every sum of values is exact, in any order, because they are small multiples of one number.
     pub adds_exactly: bool,
-    /// `|D/S|`.
+    /// The quotient `|D/S|`: the shift that was removed from the second sample, divided by the scale.
     undone: f64,
     sum: f64,
     root_of_squares: f64,
-    /// What no sum of squares, and no square of a sum, is above.
+    /// Upper bound of every sum of squares, and of the square of every sum.
     greatest_square: f64,
 }
 
 impl Precision {
-    /// Of pooled values, given that `undone` is the magnitude of what was subtracted, on the scale of the first sample.
+    /// Computes the bounds of pooled values. `undone` is the magnitude of the shift that was removed, on the scale of
+    /// the first sample.
     pub fn new(values: &[f64], undone: f64, is_exact: bool) -> Precision {
         let count = values.len() as f64;
         let sum: f64 = values.iter().map(|x| x.abs()).sum();
@@ -36,30 +36,31 @@ impl Precision {
         }
     }
 
-    /// Whether sums, and where they are needed squares, are within a double's range.
+    /// Returns whether sums and, if `with_squares`, squares are within a double's range.
     pub fn is_finite(&self, with_squares: bool) -> bool {
         self.sum.is_finite() && (!with_squares || self.greatest_square.is_finite())
     }
 
-    /// Of one value.
+    /// Returns the error bound for one value.
     pub fn of_value(&self, value: f64) -> f64 {
         if self.is_exact { 0.0 } else { 3.01 * UNIT * (value.abs() + self.undone) + f64::MIN_POSITIVE }
     }
 
-    /// Of the sum of any of the values.
+    /// Returns the error bound for a sum of values, whichever of the values are summed.
     pub fn of_sum(&self) -> f64 {
         if self.is_exact { 0.0 } else { self.sum }
     }
 
-    /// Of the standard deviation of any `count` of the values: that of a sum is at most the sum of the deviations. Also
-    /// of what calculating it with so many digits does, for values that are exact.
+    /// Returns the error bound for the standard deviation of any `count` values. The errors of the values change it by
+    /// at most the standard deviation of these errors. If the values are exact, the bound covers only the rounding of
+    /// the calculation.
     pub fn of_deviation(&self, count: usize) -> f64 {
         self.root_of_squares / (count as f64 - 1.0).sqrt()
     }
 }
 
-/// Whether every sum of some of the numbers is a double, and therefore exact in any order: whole multiples of one power
-/// of two of which all together are at most 2^53.
+/// Returns whether every sum of some of the numbers is a double, and therefore exact in any order. This holds for whole
+/// multiples of a power of two whose magnitudes add up to at most 2^53 times that power.
 pub(crate) fn adds_exactly(numbers: &[f64]) -> bool {
     let last_bit = |x: f64| {
         let (exponent, fraction) = ((x.to_bits() >> 52) as i32 & 0x7ff, x.to_bits() & ((1 << 52) - 1));
@@ -67,6 +68,6 @@ pub(crate) fn adds_exactly(numbers: &[f64]) -> bool {
         exponent.max(1) - 1075 + significand.trailing_zeros() as i32
     };
     let Some(least) = numbers.iter().filter(|x| **x != 0.0).map(|x| last_bit(*x)).min() else { return true };
-    // An addition that rounds leaves a sum that is no less than 2^53 of the last bit, and it grows from there.
+    // An addition can round only if its result is at least 2^53 times the last bit, and later sums only grow.
     numbers.iter().map(|x| x.abs()).sum::<f64>() < 2f64.powi(least.saturating_add(53).min(1023))
 }

@@ -1,101 +1,104 @@
-//! What is asked of samples.
+//! The question about samples: what is compared, and how.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::Error;
 
-/// Values that were observed, all finite.
+/// Observed values with a name. All of them must be finite.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// Its name, for people.
+    /// Name of the sample, for outputs and error messages.
     pub name: String,
-    /// The values, in any order.
+    /// The observed values, in any order.
     pub values: Vec<f64>,
 }
 
 impl Sample {
-    /// A sample.
+    /// Creates a sample from its name and values.
     pub fn new(name: &str, values: Vec<f64>) -> Sample {
         Sample { name: name.into(), values }
     }
 }
 
-/// What is compared, and how. By default the difference of means, two-sided, and "one distribution" is the null
-/// hypothesis.
+/// The question to answer about samples: which statistic, compared how. By default it is whether means differ,
+/// two-sided, with the null hypothesis "one distribution".
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Question {
-    /// What a sample is summed up by.
+    /// The statistic of each sample.
     pub statistic: Statistic,
-    /// How the samples' statistics are compared.
+    /// The comparison of the samples' statistics.
     pub comparison: Comparison,
-    /// Which differences count against the null hypothesis.
+    /// The direction of the differences that count against the null hypothesis.
     pub alternative: Alternative,
-    /// What the null hypothesis says of the second of two samples.
+    /// The null hypothesis: how the second of two samples is distributed, given the distribution of the first.
     pub null: Null,
 }
 
-/// What a sample is summed up by.
+/// The statistic that summarises a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Statistic {
     /// The arithmetic mean.
     #[default]
     Mean,
-    /// The standard deviation, with one less than the number of values below.
+    /// The standard deviation, with the number of values less one as the divisor.
     StandardDeviation,
     /// The quantile of this level within [0, 1], interpolated as by [`ascertain_stats::quantile_sorted`].
     Quantile(f64),
 }
 
-/// How the samples' statistics are compared.
+/// The comparison of the samples' statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum Comparison {
-    /// The second's less the first's; of more than two, the greatest less the least.
+    /// The second statistic minus the first; with more than two samples, the greatest minus the smallest.
     #[default]
     Difference,
-    /// The second's divided by the first's; of more than two, the greatest by the least. For positive values only.
+    /// The second statistic divided by the first; with more than two samples, the greatest divided by the smallest. All
+    /// values must be positive.
     Ratio,
 }
 
-/// Which differences count against the null hypothesis.
+/// The direction of the differences that count against the null hypothesis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum Alternative {
-    /// Both: the absolute value of the difference, or of the ratio's logarithm.
+    /// Differences in both directions count. They are measured by the absolute value of the difference, or of the
+    /// ratio's logarithm.
     #[default]
     TwoSided,
-    /// The second sample's statistic is the greater one. Of two samples only.
+    /// A difference counts only if the second of two samples has the greater statistic.
     Greater,
-    /// The second sample's statistic is the less one. Of two samples only.
+    /// A difference counts only if the second of two samples has the smaller statistic.
     Less,
 }
 
-/// The null hypothesis: the second of two samples is distributed as `scale · X + shift`, where `X` is as the first.
+/// The null hypothesis about two samples: the second is distributed as `scale · X + shift`, where `X` is distributed as
+/// the first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Null {
-    /// What is added, in the values' unit.
+    /// The added constant, in the values' unit.
     pub shift: f64,
-    /// What is multiplied with before that, above 0.
+    /// The factor that is applied before the shift is added. It is above 0.
     pub scale: f64,
 }
 
 impl Default for Null {
-    /// One distribution: no shift, and a scale of 1.
+    /// Returns the null hypothesis "one distribution": no shift, and a scale of 1.
     fn default() -> Null {
         Null { shift: 0.0, scale: 1.0 }
     }
 }
 
 impl Null {
-    /// Whether it says "one distribution", without a shift or a scale.
+    /// Returns whether the null hypothesis is "one distribution", without a shift or a scale.
     pub fn is_plain(&self) -> bool {
         *self == Null::default()
     }
 }
 
 impl Comparison {
-    /// The word in outputs.
+    /// Returns the name for outputs, such as `difference`.
     pub fn word(self) -> &'static str {
         match self {
             Comparison::Difference => "difference",
@@ -105,7 +108,7 @@ impl Comparison {
 }
 
 impl Alternative {
-    /// The word in outputs.
+    /// Returns the name for outputs, such as `two_sided`.
     pub fn word(self) -> &'static str {
         match self {
             Alternative::TwoSided => "two_sided",
@@ -118,7 +121,7 @@ impl Alternative {
 impl FromStr for Statistic {
     type Err = Error;
 
-    /// Reads `mean`, `std`, `median`, `p99`, `p99.9`, or a level such as `q0.9`.
+    /// Reads the name of a statistic: `mean`, `std`, `median`, `p99`, `p99.9`, or a quantile such as `q0.9`.
     ///
     /// ```
     /// use ascertain_permute::Statistic;
@@ -130,7 +133,7 @@ impl FromStr for Statistic {
     /// ```
     fn from_str(text: &str) -> Result<Statistic, Error> {
         let unknown = || Error::UnknownStatistic(text.to_string());
-        // 99.9 % is the double 0.999, which 99.9 / 100 is not: the decimal point is moved.
+        // Moves the decimal point, because 99.9 % is the double 0.999 but 99.9 / 100 is not.
         let level = match text {
             "mean" => return Ok(Statistic::Mean),
             "std" => return Ok(Statistic::StandardDeviation),
@@ -149,14 +152,15 @@ impl FromStr for Statistic {
 }
 
 impl fmt::Display for Statistic {
-    /// As it is read.
+    /// Writes the name that `Statistic::from_str` reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Statistic::Mean => f.write_str("mean"),
             Statistic::StandardDeviation => f.write_str("std"),
             Statistic::Quantile(0.5) => f.write_str("median"),
             Statistic::Quantile(level) => {
-                // 0.29 * 100 is 28.999999999999996; and not every level is one of few digits.
+                // Rounds because 0.29 * 100 is 28.999999999999996; levels with many digits are not written as
+                // percentiles.
                 let percent = format!("p{}", (level * 1e12).round() / 1e10);
                 if percent.parse().as_ref() == Ok(self) { f.write_str(&percent) } else { write!(f, "q{level}") }
             }

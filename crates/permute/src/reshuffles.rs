@@ -1,4 +1,4 @@
-//! Samples, pooled and reshuffled.
+//! Samples that are pooled and reshuffled.
 
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -10,52 +10,56 @@ use crate::exactly;
 use crate::pool::{Pool, all_positive, find};
 use crate::precision::Precision;
 use crate::question::{Alternative, Comparison, Null, Question, Sample, Statistic};
-use crate::shuffled::{Shuffled, mean_weights, statistic_of};
+use crate::shuffled::{ShuffledPool, mean_weights, statistic_of};
 use crate::subset::RandomSubset;
 use crate::subset_statistics::SubsetStatistics;
 
-/// The samples as they are.
+/// The statistics of the samples as passed, before any reshuffle.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Observed {
-    /// Each sample's statistic.
+pub struct Observation {
+    /// The statistic of each sample.
     pub statistics: Vec<f64>,
-    /// Their comparison.
+    /// The result of comparing these statistics: their difference or ratio, as the question asks.
     pub value: f64,
-    /// The comparison that the null hypothesis expects: 0 for a difference and 1 for a ratio, unless it shifts or
-    /// scales.
+    /// Value of the comparison if the null hypothesis is true. Without a shift and a scale it is 0 for a difference and
+    /// 1 for a ratio.
     pub expected: f64,
 }
 
-/// One way to deal the values out anew.
+/// The result of one random assignment of the pooled values to the samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reshuffle {
-    /// The comparison of its samples.
+    /// The result of comparing the reshuffled samples' statistics: their difference or ratio.
     pub value: f64,
-    /// Whether it is at least as far from the null hypothesis as the data are. Where rounding leaves that open, it is.
+    /// `true` if the comparison is at least as far from the null hypothesis as that of the data. It is also `true` if
+    /// rounding errors leave the answer open.
     pub exceeds: bool,
 }
 
-/// How reshuffles are made.
+/// The method of reshuffling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Technique {
-    /// A random mask of values that stay where they are. For two samples.
+    /// Selects the values of the second of two samples by a random bit mask; the values themselves stay in place.
     Mask,
-    /// The values themselves shuffled.
+    /// Shuffles the values in memory, for any number of samples.
     Shuffle,
 }
 
-/// Reshuffles of samples, as many as are asked for; they repeat with the seed.
+/// A source of random reshuffles of samples. The same seed gives the same reshuffles.
 #[derive(Clone, Debug)]
 pub struct Reshuffles {
     pub(crate) deal: Deal,
     contrast: Contrast,
-    /// The question without its null hypothesis, and the data's statistics without rounding: where these can tell what
-    /// the enclosures can't.
+    /// Input of exact arithmetic, which is used if the bounds of the rounding errors do not decide. It is the question
+    /// without the null hypothesis's shift and scale, and the data's statistics without rounding. `None` if exact
+    /// arithmetic cannot decide these cases either.
     exactly: Option<(Question, exactly::Statistics)>,
-    observed: Observed,
-    /// The least and the most distance that the data may have.
+    observed: Observation,
+    /// Lower and upper bound of the distance between the data's comparison and the value that the null hypothesis
+    /// expects.
     distance: (f64, f64),
-    /// A comparison is this factor times the one in the values' own unit, and then this less.
+    /// A factor and a term, in this order. A comparison is divided by the factor, and the term is then added, to
+    /// convert it to the values' own unit.
     unit: (f64, f64),
     random: Xoshiro256PlusPlus,
 }
@@ -63,25 +67,29 @@ pub struct Reshuffles {
 #[derive(Clone, Debug)]
 pub(crate) enum Deal {
     Mask { subset: RandomSubset, statistics: SubsetStatistics },
-    Shuffle(Shuffled),
+    Shuffle(ShuffledPool),
 }
 
 impl Reshuffles {
-    /// Reshuffles by the quicker technique. Takes 8 bytes a value, or for a standard deviation 24, and while it is made
-    /// 8 more.
+    /// Creates reshuffles with the faster technique. Each value needs 8 bytes of memory, or 24 for a standard
+    /// deviation, and 8 more during the creation.
     ///
     /// # Errors
-    /// Fewer than two samples, or than two values in one; a value that is not finite, or not positive where ratios are
-    /// asked for; a question that the number of samples does not fit; more values than memory holds.
+    /// Fails in these cases:
+    ///
+    /// - there are fewer than two samples, or fewer than two values in one of them;
+    /// - a value is not finite, or it is not positive and ratios are requested;
+    /// - the question does not fit the number of samples;
+    /// - memory cannot hold all values.
     pub fn new(samples: Vec<Sample>, question: &Question, seed: u64) -> Result<Reshuffles, Error> {
         let technique = if samples.len() == 2 { Technique::Mask } else { Technique::Shuffle };
         Reshuffles::with_technique(samples, question, seed, technique)
     }
 
-    /// Reshuffles by a technique. More than two samples are shuffled whatever is asked for.
+    /// Creates reshuffles with the given technique. More than two samples are always shuffled.
     ///
     /// # Errors
-    /// As [`Reshuffles::new`].
+    /// Fails in the cases of [`Reshuffles::new`].
     pub fn with_technique(
         mut samples: Vec<Sample>,
         question: &Question,
@@ -94,8 +102,8 @@ impl Reshuffles {
         let each = samples.iter_mut().map(|sample| statistic_of(&mut sample.values, statistic, None, &rough));
         let own: Vec<Enclosure> = each.collect();
         let statistics: Vec<f64> = own.iter().map(|each| each.value).collect();
-        // A difference of statistics that were rounded where the values are large has lost its digits: it is taken
-        // where they are small, which changes nothing else.
+        // If the values are large, a difference of rounded statistics loses digits. Subtracting one of the values from
+        // all of them avoids that and does not change the difference.
         let apart = match (question.comparison, statistic) {
             (Comparison::Ratio, _) | (_, Statistic::StandardDeviation) => own,
             (Comparison::Difference, _) => {
@@ -128,13 +136,13 @@ impl Reshuffles {
             Comparison::Ratio if is_undone => (question.null.scale.recip(), 0.0),
             Comparison::Ratio => (1.0, 0.0),
         };
-        let mut shuffled = Shuffled { values, sizes, statistic, weights, precision };
+        let mut shuffled = ShuffledPool { values, sizes, statistic, weights, precision };
         let mut undone = shuffled.statistics();
         let exact = if is_exact && is_undone { shuffled.exact_statistics() } else { None };
         let pool = statistic_of(&mut shuffled.values, statistic, None, &precision).value;
         let asked = Question { null: Null { shift, ..question.null }, ..*question };
         let contrast = Contrast::new(if is_undone { &without_null } else { &asked }, pool);
-        let observed = Observed {
+        let observed = Observation {
             value: Contrast::new(&without_null, 0.0).compare(&apart).value,
             expected: Contrast::new(question, pool / per_unit).expected,
             statistics,
@@ -155,12 +163,12 @@ impl Reshuffles {
         Ok(Reshuffles { deal, contrast, exactly, observed, distance, unit, random })
     }
 
-    /// The samples as they are.
-    pub fn observed(&self) -> &Observed {
+    /// Returns the statistics of the samples before any reshuffle.
+    pub fn observed(&self) -> &Observation {
         &self.observed
     }
 
-    /// Deals the values out anew.
+    /// Draws the next reshuffle.
     pub fn draw(&mut self) -> Reshuffle {
         match &mut self.deal {
             Deal::Mask { subset, .. } => {
@@ -171,10 +179,10 @@ impl Reshuffles {
         self.judge()
     }
 
-    /// The reshuffle that was drawn last.
+    /// Returns the comparison of the reshuffle that was drawn last, and whether it is an exceedance.
     pub(crate) fn judge(&mut self) -> Reshuffle {
         let compared = match &mut self.deal {
-            Deal::Mask { subset, statistics } => self.contrast.compare(&statistics.of(subset.drawn())),
+            Deal::Mask { subset, statistics } => self.contrast.compare(&statistics.for_mask(subset.drawn())),
             Deal::Shuffle(shuffled) => self.contrast.compare(&shuffled.statistics()),
         };
         let (least, most) = self.contrast.distance(compared);
@@ -184,14 +192,15 @@ impl Reshuffles {
         } else if most < observed_least {
             false
         } else {
-            // In doubt, and also where a quotient by zero made no number of it.
+            // The bounds do not decide, possibly because a quotient by zero is not a number.
             self.exceeds_exactly().unwrap_or(true)
         };
         let (factor, term) = self.unit;
         Reshuffle { value: compared.value / factor + term, exceeds }
     }
 
-    /// What exact arithmetic says, where it can tell.
+    /// Returns whether the reshuffle that was drawn last is at least as far from the null hypothesis as the data, by
+    /// exact arithmetic. Returns `None` if that cannot decide either.
     pub(crate) fn exceeds_exactly(&mut self) -> Option<bool> {
         let (question, observed) = self.exactly.as_ref()?;
         let statistics = match &mut self.deal {
@@ -202,8 +211,8 @@ impl Reshuffles {
     }
 }
 
-/// Whether the comparison of statistics from which the null hypothesis is undone is the one in which it is not, up to a
-/// constant, so that it may be left undone.
+/// Returns whether samples can be compared without the shift and the scale of the null hypothesis, which were removed
+/// from the pooled values. They can if applying both again changes every comparison only by the same term or factor.
 fn null_cancels(question: &Question) -> bool {
     match question.comparison {
         Comparison::Difference => question.null.scale == 1.0,

@@ -1,5 +1,5 @@
-//! Reshuffles as one would do them by hand: the pooled values shuffled and dealt out. The reference, and for many
-//! samples.
+//! Reshuffles in the direct way: the pooled values are shuffled and dealt out to samples. The masks are tested against
+//! this method, and more than two samples always use it.
 
 use ascertain_numeric::sum::exact;
 use ascertain_stats::{Moments, quantile_sorted};
@@ -11,32 +11,34 @@ use crate::exactly;
 use crate::precision::{Precision, UNIT};
 use crate::question::Statistic;
 
-/// Pooled values, to be dealt out to samples of the same sizes.
+/// The pooled values of all samples, and the sizes of the samples to which they are dealt out.
 #[derive(Clone, Debug)]
-pub(crate) struct Shuffled {
+pub(crate) struct ShuffledPool {
     pub values: Vec<f64>,
     pub sizes: Vec<usize>,
     pub statistic: Statistic,
-    /// Where means are to be this times the sum, and not the sum divided by the size.
+    /// The weights of [`mean_weights`], one for each sample. If they are present, each sample's sum times its weight
+    /// takes the place of its mean, because no division rounds it.
     pub weights: Option<Vec<f64>>,
     pub precision: Precision,
 }
 
-impl Shuffled {
+impl ShuffledPool {
     /// Shuffles the values (Fisher and Yates).
     pub fn shuffle<R: Rng>(&mut self, random: &mut R) {
         self.values.shuffle(random);
     }
 
-    /// Each sample's statistic, the values being dealt out in their present order. May reorder them within a sample.
+    /// Returns each sample's statistic, if the values are dealt out in their present order. May reorder the values
+    /// within a sample.
     pub fn statistics(&mut self) -> Vec<Enclosure> {
-        let Shuffled { values, sizes, statistic, weights, precision } = self;
+        let ShuffledPool { values, sizes, statistic, weights, precision } = self;
         let samples = split(values, sizes).into_iter().enumerate();
         let weight = |index: usize| weights.as_ref().map(|weights| weights[index]);
         samples.map(|(index, sample)| statistic_of(sample, *statistic, weight(index), precision)).collect()
     }
 
-    /// The same without rounding, where they can be had.
+    /// Returns each sample's statistic without rounding, or `None` if that is not possible.
     pub fn exact_statistics(&mut self) -> Option<exactly::Statistics> {
         exactly::statistics(&mut split(&mut self.values, &self.sizes), self.statistic)
     }
@@ -51,14 +53,15 @@ fn split<'a>(mut rest: &'a mut [f64], sizes: &[usize]) -> Vec<&'a mut [f64]> {
     each.collect()
 }
 
-/// For each sample the product of the other sizes: with these, sums are means times the product of all sizes, and no
-/// division rounds them. None where that product is no whole double.
+/// Returns, for each sample, the product of the other samples' sizes. A sample's sum times this weight is its mean
+/// times the product of all sizes, so no division rounds it. Returns `None` if the product of all sizes is not an exact
+/// double.
 pub(crate) fn mean_weights(sizes: &[usize]) -> Option<Vec<f64>> {
     let product = sizes.iter().try_fold(1_u64, |product, size| product.checked_mul(*size as u64))?;
     (product <= 1 << 53).then(|| sizes.iter().map(|size| (product / *size as u64) as f64).collect())
 }
 
-/// A sample's statistic, and how far rounding may have led it astray. May reorder the values.
+/// Returns the statistic of one sample, with bounds of its rounding error. May reorder the values.
 pub(crate) fn statistic_of(
     values: &mut [f64],
     statistic: Statistic,
@@ -78,14 +81,15 @@ pub(crate) fn statistic_of(
             Enclosure::around(deviation, precision.of_deviation(count) + 2e-14 * deviation)
         }
         Statistic::Quantile(level) => {
-            let place = Place::of(level, count);
+            let place = QuantilePosition::new(level, count);
             let (low, high) = place.select(values);
             place.between(low, high, precision)
         }
     }
 }
 
-/// The mean, from the sum, or the weight times it.
+/// Returns a sample's mean: the sum divided by the count. If there is a weight, returns the sum times the weight
+/// instead, which no division rounds.
 pub(crate) fn mean(sum: Enclosure, count: usize, weight: Option<f64>) -> Enclosure {
     let count = count as f64;
     match weight {
@@ -98,36 +102,36 @@ pub(crate) fn mean(sum: Enclosure, count: usize, weight: Option<f64>) -> Enclosu
     }
 }
 
-/// Where a quantile lies among sorted values.
+/// The position of a quantile among sorted values.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    /// The value at or before it, from 0.
+pub(crate) struct QuantilePosition {
+    /// The index of the value at or before the quantile, from 0.
     pub index: usize,
-    /// How far it is from there to the next.
+    /// Distance from the value at `index` to the quantile, as a share of the distance to the next value.
     pub fraction: f64,
 }
 
-impl Place {
-    /// As [`quantile_sorted`] has it.
-    pub fn of(level: f64, count: usize) -> Place {
+impl QuantilePosition {
+    /// Computes the position of the quantile as [`quantile_sorted`] does.
+    pub fn new(level: f64, count: usize) -> QuantilePosition {
         let last = count - 1;
         let position = level * last as f64;
         let index = (position as usize).min(last);
-        Place { index, fraction: position - index as f64 }
+        QuantilePosition { index, fraction: position - index as f64 }
     }
 
-    /// The value at the index, and the next one if that matters. Reorders the values.
+    /// Returns the value at the index, and the next greater one if it is needed. Reorders the values.
     pub fn select(self, values: &mut [f64]) -> (f64, f64) {
         let (_, low, above) = values.select_nth_unstable_by(self.index, f64::total_cmp);
         let low = *low;
         (low, if self.fraction > 0.0 { above.iter().copied().fold(f64::INFINITY, f64::min) } else { low })
     }
 
-    /// The quantile, from the value at the index and the next one.
+    /// Returns the quantile, given the values `low` at the index and `high` after it.
     pub fn between(self, low: f64, high: f64, precision: &Precision) -> Enclosure {
         let value = quantile_sorted(&[low, high], self.fraction).unwrap_or(low);
         let greatest = low.abs().max(high.abs());
-        // Interpolation rounds three times, unless there is nothing between.
+        // Interpolation rounds three times, unless both values are equal.
         let of_rounding =
             if low == high || self.fraction == 0.0 { 0.0 } else { 4.0 * UNIT * greatest + f64::MIN_POSITIVE };
         Enclosure::around(value, 2.0 * precision.of_value(greatest) + of_rounding)

@@ -2,34 +2,36 @@
 
 use rand::{Rng, RngExt};
 
-/// Draws subsets of exactly `chosen` of `count` elements, each such subset as likely as any other.
+/// A source of random subsets with exactly `chosen` of `count` elements. All such subsets are equally likely.
 ///
-/// Every bit is first set with the same chance, near `chosen / count`: random words, joined by `and` and `or`. Then
-/// elements are picked at random, and taken out or put in, until the number is right. No step prefers one element to
-/// another, so neither does the result: of all subsets of that size each is equally likely.
+/// Every bit is first set with the same chance, near `chosen / count`, by joining random words with `and` and `or`.
+/// Then random elements are removed or added until the number is right. No step prefers one element to another, so all
+/// subsets of that size are equally likely.
 #[derive(Clone, Debug)]
 pub(crate) struct RandomSubset {
     count: usize,
     chosen: usize,
-    /// Bits are first set with the chance `numerator / 2^bits`.
+    /// Numerator of the chance `numerator / 2^bits` with which each bit of the mask is set before the number of set
+    /// bits is corrected.
     numerator: u32,
     bits: u32,
     words: Vec<u64>,
 }
 
-/// More bits than this are never worth their random words.
+/// Largest number of random words that are joined for one word of the mask. Joining more words would bring the number
+/// of set bits closer to the right one. But it would take longer than the single corrections that it saves.
 const MOST_BITS: u32 = 12;
 
-/// Picking an element at random takes so many times as long as drawing a word.
+/// Time of picking a random element, to remove it or to add it, as a multiple of the time of drawing a random word.
 const PICK_COST: f64 = 3.0;
 
 impl RandomSubset {
-    /// Subsets of `chosen` elements of `count`.
+    /// Creates a source of random subsets with `chosen` of `count` elements.
     ///
     /// # Panics
-    /// When more are chosen than there are.
+    /// Panics if `chosen` is greater than `count`.
     pub fn new(count: usize, chosen: usize) -> RandomSubset {
-        assert!(chosen <= count, "{chosen} of {count} elements");
+        assert!(chosen <= count, "cannot choose {chosen} of {count} elements");
         let words = count.div_ceil(64);
         let nearest = |bits: u32| {
             let share = chosen as f64 / (count as f64).max(1.0);
@@ -41,7 +43,7 @@ impl RandomSubset {
         RandomSubset { count, chosen, numerator, bits, words: vec![0; words] }
     }
 
-    /// Draws the next subset: bit `i % 64` of word `i / 64` is set where element `i` is chosen.
+    /// Draws the next subset: bit `i % 64` of word `i / 64` is set if element `i` is chosen.
     pub fn draw<R: Rng>(&mut self, random: &mut R) -> &[u64] {
         for word in &mut self.words {
             *word = random_bits(self.numerator, self.bits, random);
@@ -63,20 +65,21 @@ impl RandomSubset {
         &self.words
     }
 
-    /// The subset that was drawn last.
+    /// Returns the words of the subset that was drawn last.
     pub fn drawn(&self) -> &[u64] {
         &self.words
     }
 
-    /// As if this subset had been drawn.
+    /// Replaces the subset that was drawn last, as if these words had been drawn.
     #[cfg(test)]
     pub(crate) fn set(&mut self, words: Vec<u64>) {
         self.words = words;
     }
 }
 
-/// A word each of whose bits is set with the chance `numerator / 2^bits`: from the last binary digit of the chance on,
-/// a digit 1 joins a random word by `or`, 0 by `and`, which halves the chance so far, after adding 1 for the digit 1.
+/// Returns a random word. Each of its bits is set with the chance `numerator / 2^bits`. The loop starts at the last
+/// binary digit of the chance that is 1. For a digit 1 it joins a new random word by `or`, which halves the chance and
+/// adds ½. For a digit 0 it joins the word by `and`, which only halves the chance.
 fn random_bits<R: Rng>(numerator: u32, bits: u32, random: &mut R) -> u64 {
     if numerator >> bits == 1 {
         return u64::MAX;
@@ -89,8 +92,10 @@ fn random_bits<R: Rng>(numerator: u32, bits: u32, random: &mut R) -> u64 {
     word
 }
 
-/// The words drawn, and the picks until the number is right: the mean of what is missing or too much, and the spread,
-/// both divided by the chance that a pick is of the right kind.
+/// Returns the expected cost of a draw. It is that of the random words, and that of the picks until the number of
+/// elements is right. If there are too many elements, only a pick of an element in the subset helps; if there are too
+/// few, only a pick of one outside. The number of picks is the expected surplus or lack, divided by the chance that a
+/// pick helps.
 fn expected_cost(count: f64, chosen: f64, bits: u32, numerator: u32) -> f64 {
     let share = f64::from(numerator) / f64::from(1 << bits);
     let spread = 0.4 * (count * share * (1.0 - share)).sqrt();
@@ -111,14 +116,15 @@ mod tests {
 
     use super::*;
 
-    /// Whether the sum of squared deviations is what chance makes it: exceeded less than once in a million.
+    /// Returns whether the sum of squared deviations may be due to chance: a larger sum occurs less than once in a
+    /// million times.
     fn is_by_chance(chi_squared: f64, degrees: f64) -> bool {
-        // Wilson and Hilferty: its cube root is nearly normal.
+        // Wilson and Hilferty: the cube root is nearly normal.
         let z = ((chi_squared / degrees).cbrt() - (1.0 - 2.0 / (9.0 * degrees))) / (2.0 / (9.0 * degrees)).sqrt();
         z < 4.75
     }
 
-    /// Each subset is as likely as any other, with whatever chance its bits are first set.
+    /// All subsets must be equally likely, whatever the chance with which bits are first set.
     #[test]
     fn small_subsets_are_uniform() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
@@ -131,7 +137,7 @@ mod tests {
                     *seen.entry(subset.draw(&mut random)[0]).or_default() += 1.0;
                 }
                 assert!(seen.keys().all(|mask| mask.count_ones() as usize == chosen && mask >> count == 0));
-                assert_eq!(seen.len() as f64, subsets, "every subset comes up");
+                assert_eq!(seen.len() as f64, subsets, "every subset occurs");
                 let chi_squared: f64 = seen.values().map(|times| (times - 200.0).powi(2) / 200.0).sum();
                 assert!(
                     is_by_chance(chi_squared, subsets - 1.0),
@@ -141,8 +147,8 @@ mod tests {
         }
     }
 
-    /// Of large subsets: the right size, each element as often as it should be, and draws that overlap as independent
-    /// ones.
+    /// Large subsets must have the right size, contain each element with the right frequency, and overlap like
+    /// independent draws.
     #[test]
     fn large_subsets_have_the_right_moments() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(2);
@@ -164,7 +170,7 @@ mod tests {
             let variance = draws * m / n * (1.0 - m / n) * n / (n - 1.0);
             let chi_squared: f64 = times.iter().map(|times| (times - draws * m / n).powi(2) / variance).sum();
             assert!(is_by_chance(chi_squared, n - 1.0), "{chosen} of {count}: {chi_squared}");
-            // Hypergeometric: m of n were marked by the draw before.
+            // Hypergeometric distribution: the previous draw has chosen m of the n elements.
             let (mean, variance) = (m * m / n, m * m / n * (1.0 - m / n) * (n - m) / (n - 1.0));
             assert!(
                 (overlap / draws - mean).abs() <= 5.0 * (variance / draws).sqrt(),

@@ -1,4 +1,4 @@
-//! Two samples' statistics from a mask of the pooled values that went to the second one.
+//! The statistics of two samples if a bit mask selects which of the pooled values form the second one.
 
 use ascertain_numeric::subset;
 use ascertain_numeric::sum::sum;
@@ -10,33 +10,33 @@ use crate::exactly::{self, has_exact_squares};
 use crate::pool;
 use crate::precision::{Precision, UNIT, adds_exactly};
 use crate::question::Statistic;
-use crate::shuffled::{Place, Shuffled, mean};
+use crate::shuffled::{QuantilePosition, ShuffledPool, mean};
 
-/// Pooled values of two samples, ready for masks.
+/// The pooled values of two samples, prepared for computing statistics by masks.
 #[derive(Clone, Debug)]
 pub(crate) struct SubsetStatistics {
-    /// How many values each sample has.
+    /// The number of values of each sample.
     sizes: [usize; 2],
     statistic: Statistic,
     weights: Option<Vec<f64>>,
     precision: Precision,
-    prepared: Prepared,
+    prepared: PreparedPool,
 }
 
 #[derive(Clone, Debug)]
-enum Prepared {
+enum PreparedPool {
     Mean(Sums),
     StandardDeviation { values: Vec<f64>, sums: Sums, squares: Sums },
-    Quantile { sorted: Vec<f64>, places: [Place; 2] },
+    Quantile { sorted: Vec<f64>, places: [QuantilePosition; 2] },
 }
 
 impl SubsetStatistics {
-    /// Of two samples. `is_difference` says that of means only the difference matters.
+    /// Prepares the values of two samples. `is_difference` means that only the difference of the statistics is needed.
     ///
     /// # Errors
-    /// When there is no memory for squares beside the values.
-    pub fn new(shuffled: Shuffled, is_difference: bool) -> Result<SubsetStatistics, Error> {
-        let Shuffled { mut values, sizes, statistic, weights, precision } = shuffled;
+    /// Fails if there is no memory for the squares in addition to the values.
+    pub fn new(shuffled: ShuffledPool, is_difference: bool) -> Result<SubsetStatistics, Error> {
+        let ShuffledPool { mut values, sizes, statistic, weights, precision } = shuffled;
         let sizes = [sizes[0], sizes[1]];
         let count = values.len();
         let copied = |from: &mut dyn Iterator<Item = f64>| -> Result<Vec<f64>, Error> {
@@ -46,42 +46,42 @@ impl SubsetStatistics {
             Ok(copy)
         };
         let prepared = match statistic {
-            Statistic::Mean if is_difference => Prepared::Mean(Sums::of(centred(values), true)),
-            Statistic::Mean => Prepared::Mean(Sums::of(values, true)),
+            Statistic::Mean if is_difference => PreparedPool::Mean(Sums::new(centred(values), true)),
+            Statistic::Mean => PreparedPool::Mean(Sums::new(values, true)),
             Statistic::StandardDeviation => {
                 let mut terms = centred(copied(&mut values.iter().copied())?);
                 let square_is_exact = |y: &f64| y.mul_add(*y, -(y * y)) == 0.0;
                 let is_exact = adds_exactly(&terms) && has_exact_squares(&terms) && terms.iter().all(square_is_exact);
                 if !is_exact {
-                    // The mean itself, though that rounds each: the squares are to be small.
+                    // Subtracts the mean itself. This rounds each term, but makes the squares small.
                     let centre = sum(&terms) / count as f64;
                     terms.iter_mut().for_each(|term| *term -= centre);
                 }
-                let squares = Sums::of(copied(&mut terms.iter().map(|y| y * y))?, is_exact);
-                Prepared::StandardDeviation { values, sums: Sums::of(terms, is_exact), squares }
+                let squares = Sums::new(copied(&mut terms.iter().map(|y| y * y))?, is_exact);
+                PreparedPool::StandardDeviation { values, sums: Sums::new(terms, is_exact), squares }
             }
             Statistic::Quantile(level) => {
                 values.sort_unstable_by(f64::total_cmp);
-                Prepared::Quantile { sorted: values, places: sizes.map(|size| Place::of(level, size)) }
+                PreparedPool::Quantile { sorted: values, places: sizes.map(|size| QuantilePosition::new(level, size)) }
             }
         };
         Ok(SubsetStatistics { sizes, statistic, weights, precision, prepared })
     }
 
-    /// Both statistics where the second sample has the last of the values: as they were before they were dealt out. Not
-    /// of quantiles, for which values are sorted.
+    /// Returns the statistics of both samples as they were before any reshuffle: the second sample has the last
+    /// `second` values. Returns `None` for quantiles, because their values have been sorted.
     pub fn of_the_last(&self, second: usize) -> Option<Vec<Enclosure>> {
         let count = self.sizes.iter().sum::<usize>();
         let mut mask = vec![0; count.div_ceil(64)];
         (count - second..count).for_each(|index| mask[index / 64] |= 1 << (index % 64));
-        (!matches!(self.prepared, Prepared::Quantile { .. })).then(|| self.of(&mask).to_vec())
+        (!matches!(self.prepared, PreparedPool::Quantile { .. })).then(|| self.for_mask(&mask).to_vec())
     }
 
-    /// Both statistics without rounding, where they can be had.
+    /// Returns the statistics of both samples without rounding, or `None` if that is not possible.
     pub fn exactly(&self, mask: &[u64]) -> Option<exactly::Statistics> {
-        let sums_of = |sums: &Sums| sums.split(mask).map(Dyadic::of);
+        let sums_of = |sums: &Sums| sums.split(mask).map(Dyadic::from_f64);
         let values = match &self.prepared {
-            Prepared::Quantile { sorted, places } => {
+            PreparedPool::Quantile { sorted, places } => {
                 let each = [u64::MAX, 0].into_iter().zip(places);
                 let exact = each.map(|(flip, place)| {
                     let (low, high) = place.selected(sorted, mask, flip);
@@ -89,14 +89,14 @@ impl SubsetStatistics {
                 });
                 return Some(exact.collect());
             }
-            Prepared::Mean(sums) if sums.error == 0.0 => return Some(exactly::means(&sums_of(sums), &self.sizes)),
-            Prepared::StandardDeviation { sums, squares, .. } if sums.error + squares.error == 0.0 => {
+            PreparedPool::Mean(sums) if sums.error == 0.0 => return Some(exactly::means(&sums_of(sums), &self.sizes)),
+            PreparedPool::StandardDeviation { sums, squares, .. } if sums.error + squares.error == 0.0 => {
                 return Some(exactly::variances(&sums_of(sums), &sums_of(squares), &self.sizes));
             }
-            Prepared::Mean(sums) => &sums.terms,
-            Prepared::StandardDeviation { values, .. } => values,
+            PreparedPool::Mean(sums) => &sums.terms,
+            PreparedPool::StandardDeviation { values, .. } => values,
         };
-        // Each is written to its sample's end, which costs no branch that nobody can foresee.
+        // Chooses the sample by index: a branch on the mask's bit would be mispredicted.
         let mut samples = self.sizes.map(|size| vec![0.0; size + 1]);
         let mut lengths = [0; 2];
         for (index, value) in values.iter().enumerate() {
@@ -108,18 +108,18 @@ impl SubsetStatistics {
         exactly::statistics(&mut [&mut first[..self.sizes[0]], &mut second[..self.sizes[1]]], self.statistic)
     }
 
-    /// Both statistics, where the set bits are the second sample's values.
-    pub fn of(&self, mask: &[u64]) -> [Enclosure; 2] {
+    /// Returns the statistics of both samples. The set bits of the mask are the second sample's values.
+    pub fn for_mask(&self, mask: &[u64]) -> [Enclosure; 2] {
         let sizes = self.sizes;
         match &self.prepared {
-            Prepared::Mean(sums) => {
+            PreparedPool::Mean(sums) => {
                 let each = sums.split(mask);
                 std::array::from_fn(|sample| {
                     let sum = Enclosure::around(each[sample], sums.error + self.precision.of_sum());
                     mean(sum, sizes[sample], self.weights.as_ref().map(|weights| weights[sample]))
                 })
             }
-            Prepared::StandardDeviation { sums, squares, .. } => {
+            PreparedPool::StandardDeviation { sums, squares, .. } => {
                 let (each, each_squares) = (sums.split(mask), squares.split(mask));
                 std::array::from_fn(|sample| {
                     let of_rounding = (sums.error, squares.error);
@@ -129,7 +129,7 @@ impl SubsetStatistics {
                     Enclosure { low: deviation.low - of_values, high: deviation.high + of_values, ..deviation }
                 })
             }
-            Prepared::Quantile { sorted, places } => std::array::from_fn(|sample| {
+            PreparedPool::Quantile { sorted, places } => std::array::from_fn(|sample| {
                 let flip = if sample == 0 { u64::MAX } else { 0 };
                 let (low, high) = places[sample].selected(sorted, mask, flip);
                 places[sample].between(low, high, &self.precision)
@@ -138,9 +138,9 @@ impl SubsetStatistics {
     }
 }
 
-impl Place {
-    /// The values that the quantile lies between, of those that the mask selects once it is exclusively or-ed with
-    /// `flip`.
+impl QuantilePosition {
+    /// Returns the two sorted values between which the quantile of a sample lies. `flip` chooses the sample: a value
+    /// belongs to it if its bit in the mask, after an exclusive or with `flip`, is set.
     fn selected(self, sorted: &[f64], mask: &[u64], flip: u64) -> (f64, f64) {
         let low = selected(mask, flip, self.index);
         let high = if self.fraction > 0.0 { next_selected(mask, flip, low) } else { low };
@@ -148,8 +148,8 @@ impl Place {
     }
 }
 
-/// The values less one of them, near their mean, so that a large offset costs no digits: but only where that is exact
-/// for each, as it is for those that differ by less than a factor of two.
+/// Returns the values less one of those near the mean, so that a large offset loses no digits. Returns them unchanged
+/// unless all differences are exact, as they are for values that differ by less than a factor of two.
 fn centred(mut values: Vec<f64>) -> Vec<f64> {
     let mean = sum(&values) / values.len() as f64;
     let nearest = values.iter().copied().min_by(|x, y| (x - mean).abs().total_cmp(&(y - mean).abs()));
@@ -160,34 +160,35 @@ fn centred(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-/// Terms to be summed by subset.
+/// Terms prepared so that the sum of any subset, selected by a bit mask, can be computed fast.
 #[derive(Clone, Debug)]
 struct Sums {
     terms: Vec<f64>,
     total: f64,
-    /// By how much the sum of any subset may be off.
+    /// Bound on the error of the sum of any subset.
     error: f64,
 }
 
 impl Sums {
-    /// `are_exact` says that the terms were not rounded.
-    fn of(terms: Vec<f64>, are_exact: bool) -> Sums {
+    /// Prepares the terms for sums of subsets. `are_exact` means that the terms themselves are not rounded.
+    fn new(terms: Vec<f64>, are_exact: bool) -> Sums {
         let magnitude: f64 = terms.iter().map(|term| term.abs()).sum();
-        // The subset's additions; those of the total, of the difference from it, and of the terms themselves.
+        // Number of roundings: in the additions of the subset and of the total, in their difference, and of the terms
+        // themselves.
         let roundings = subset::additions(terms.len()) as f64 + 8.0;
         let error = 1.01 * roundings * UNIT * magnitude + terms.len() as f64 * f64::MIN_POSITIVE;
         let error = if are_exact && adds_exactly(&terms) { 0.0 } else { error };
         Sums { total: sum(&terms), error, terms }
     }
 
-    /// What is not selected, and what is.
+    /// Returns two sums: of the terms that the mask does not select, and of those that it selects.
     fn split(&self, mask: &[u64]) -> [f64; 2] {
         let selected = subset::sum(&self.terms, mask);
         [self.total - selected, selected]
     }
 }
 
-/// The standard deviation of `count` values with this sum and sum of squares, which are off by at most so much.
+/// Returns the standard deviation of `count` values with this sum and sum of squares, given the bounds of their errors.
 fn standard_deviation(count: usize, sum: f64, squares: f64, (sum_error, squares_error): (f64, f64)) -> Enclosure {
     let count = count as f64;
     let of_mean = sum * sum / count;
@@ -198,7 +199,8 @@ fn standard_deviation(count: usize, sum: f64, squares: f64, (sum_error, squares_
     Enclosure { low: low * (1.0 - 4.0 * UNIT), value, high: high * (1.0 + 4.0 * UNIT) }
 }
 
-/// The index of the set bit with this rank, from 0, of the mask with each word exclusively or-ed with `flip`.
+/// Returns the index of the set bit number `rank`, counted from 0. Each word of the mask is first combined with `flip`
+/// by exclusive or, which can select the other sample.
 fn selected(mask: &[u64], flip: u64, mut rank: usize) -> usize {
     for (index, word) in mask.iter().enumerate() {
         let mut word = word ^ flip;
@@ -211,10 +213,10 @@ fn selected(mask: &[u64], flip: u64, mut rank: usize) -> usize {
         }
         rank -= ones;
     }
-    unreachable!("a sample has as many bits as values")
+    unreachable!("the mask has a bit for each value of the sample")
 }
 
-/// The next such bit after the one at `index`.
+/// Returns the index of the next set bit after the one at `index`. The mask is combined with `flip` as in [`selected`].
 fn next_selected(mask: &[u64], flip: u64, index: usize) -> usize {
     let after = u64::MAX.checked_shl(index as u32 % 64 + 1).unwrap_or(0);
     let mut word = (mask[index / 64] ^ flip) & after;

@@ -1,4 +1,4 @@
-//! Draws a plot in the terminal, or with a file's name writes it as an SVG: `in_a_terminal [FILE.svg]`.
+//! Draws a plot in the terminal, or writes it to a file as SVG: `in_a_terminal [FILE.svg]`.
 #![allow(clippy::print_stdout)]
 
 use ascertain_plot::{Axis, Layer, Plot, Prefixes, Scale, svg, text};

@@ -1,20 +1,20 @@
-/// How a number becomes a place.
+/// The scale of an axis, which maps numbers to positions.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum Scale {
-    /// Equal differences are equally long.
+    /// Equal differences have equal lengths.
     Linear,
-    /// Equal ratios are equally long; what is not above zero has no place on it.
+    /// Equal ratios have equal lengths. This scale can't show numbers that are zero or negative.
     Log,
-    /// Shares between 0 and 1, stretched at both ends so that 0.9, 0.99 and 0.999 are equally far apart
-    /// (log-odds); 0 and 1 have no place on it.
+    /// Shares between 0 and 1, stretched at both ends (log-odds), so that 0.9, 0.99 and 0.999 are equally far apart.
+    /// This scale can't show the shares 0 and 1.
     Logit,
-    /// Names in a row: the first is 0, the second 1. On the y axis the first is at the top.
+    /// Names in a row, with indices from 0. On the y axis the first name is at the top.
     Names(Vec<String>),
 }
 
-/// How the numbers of a unit are written: factors with their symbols, from the greatest on, the last one with the
-/// factor 1. Nothing for numbers without a unit.
+/// The prefixes of a unit, each a factor and a symbol, in descending order; the last factor is 1. Empty for numbers
+/// without a unit.
 ///
 /// ```
 /// use ascertain_plot::{Axis, Prefixes, Scale};
@@ -23,60 +23,60 @@ pub enum Scale {
 /// ```
 pub type Prefixes = &'static [(f64, &'static str)];
 
-/// The prefix that fits a number.
+/// Returns the factor and the symbol of the prefix that fits the size of a number.
 pub(crate) fn prefix(unit: Prefixes, value: f64) -> (f64, &'static str) {
     let fitting = unit.iter().find(|(factor, _)| value.abs() >= *factor);
     fitting.or(unit.last()).copied().unwrap_or((1.0, ""))
 }
 
-/// An axis.
+/// An axis of a plot: its label, its scale and its unit.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Axis {
-    /// What it shows, without the unit, which the ticks carry: `time`, `trial`.
+    /// The label, such as `time` or `trial`. It has no unit, because the tick labels have it.
     pub label: String,
-    /// How its numbers become places.
+    /// The scale: linear, logarithmic, log-odds or names.
     pub scale: Scale,
-    /// What its numbers are in.
+    /// The unit of the numbers, with its prefixes; empty for numbers without a unit.
     pub unit: Prefixes,
-    /// The least and the greatest number that must be seen; `None`: those of the marks.
+    /// The lowest and the highest number that must be visible; `None` if the axis only needs to show all marks.
     pub domain: Option<(f64, f64)>,
-    /// Whether its numbers are shares that are written in percent. On a logarithmic scale they are not.
+    /// `true` if the axis writes its numbers, which are shares, in percent. Has no effect on a logarithmic scale.
     pub in_percent: bool,
-    /// The only numbers that there are on it, as a factor has levels: ticks are at these alone. Empty where it has no
-    /// such.
+    /// All numbers that are possible on the axis, such as the levels of a factor. The axis has ticks only at these
+    /// numbers. Empty if any number is possible.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub levels: Vec<f64>,
 }
 
 impl Axis {
-    /// An axis as wide as its marks.
+    /// Creates an axis that shows all of its marks, with ticks at round numbers.
     pub fn new(label: &str, scale: Scale, unit: impl Into<Prefixes>) -> Axis {
         Axis { label: label.to_string(), scale, unit: unit.into(), domain: None, in_percent: false, levels: Vec::new() }
     }
 
-    /// The axis with these numbers in sight, whatever the marks are.
+    /// Returns the axis with a range that is always visible, even if no mark is there.
     #[must_use]
     pub fn showing(mut self, low: f64, high: f64) -> Axis {
         self.domain = Some((low, high));
         self
     }
 
-    /// The axis with its numbers, which are shares, written in percent: 0.99 as `99 %`.
+    /// Returns the axis with its numbers, which must be shares, written in percent: 0.99 as `99 %`.
     #[must_use]
     pub fn percent(mut self) -> Axis {
         self.in_percent = true;
         self
     }
 
-    /// The axis with ticks at these numbers alone.
+    /// Returns the axis with ticks only at these levels.
     #[must_use]
     pub fn at(mut self, levels: impl IntoIterator<Item = f64>) -> Axis {
         self.levels = levels.into_iter().collect();
         self
     }
 
-    /// The factor and the symbol that a number is written with.
+    /// Returns the factor and the symbol of the prefix that this axis uses for the number.
     pub fn prefix(&self, value: f64) -> (f64, &'static str) {
         if self.in_percent { (0.01, "%") } else { prefix(self.unit, value) }
     }

@@ -1,27 +1,30 @@
-//! Outliers: a few marks so far away that an axis with them would press all others together.
+//! Outliers: a few marks so far from all others that an axis that showed them would squeeze the others together.
 
 use crate::{Axis, Layer, Scale, label, scale};
 
-/// The ends between which nearly all marks of an axis are, and the marks beyond, which are drawn at its edge.
+/// The range of an axis without the outliers, which are drawn at its edge.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Clip {
     low: f64,
     high: f64,
-    /// What to say of the marks beyond either end.
+    /// A rule (a labelled line) for each side of the range that has outliers beyond it. The label gives their number
+    /// and the farthest of them.
     pub(crate) rules: Vec<Layer>,
 }
 
-/// Fewer marks have no outliers.
+/// The smallest number of marks that is searched for outliers.
 const LEAST_MARKS: usize = 20;
-/// Marks so many times as far from the middle four fifths as these are wide stand apart.
+/// The limit of the distance between a mark and the range that the middle 80 % of the marks span. A mark farther away
+/// is an outlier. The limit is this many times the length of the range.
 const APART: f64 = 3.0;
-/// An end is clipped only if the axis would else grow by so many times its length.
+/// The outliers at one end are clipped only if they would make the axis much longer at that end. The limit is this many
+/// times the length of the range without outliers.
 const TOO_LONG: f64 = 2.0;
 
 impl Clip {
-    /// For a y axis of numbers; `None` where no mark hides the others. Of marks that are known to be above where they
-    /// are, none is an outlier.
-    pub(crate) fn of(axis: &Axis, layers: &[Layer]) -> Option<Clip> {
+    /// Finds the outliers of a y axis of numbers; `None` if no mark is so far away that the others would be hard to
+    /// distinguish. Hollow dots, such as times that were cut off, are never outliers.
+    pub(crate) fn find(axis: &Axis, layers: &[Layer]) -> Option<Clip> {
         if matches!(axis.scale, Scale::Names(_) | Scale::Logit) || axis.in_percent {
             return None;
         }
@@ -48,23 +51,23 @@ impl Clip {
         if high.0 <= low.0 || !(is_below || is_above) {
             return None;
         }
-        let said = |count: usize, word: &str, furthest: f64| {
+        let rule = |count: usize, word: &str, furthest: f64| {
             let label = format!("{count} {word}, to {}", label::own(furthest, axis.unit));
             Layer::Rule { on: crate::Which::Y, at: furthest, label }
         };
         let mut rules = Vec::new();
         if is_below {
-            rules.push(said(marks.iter().filter(|mark| mark.0 < low.0).count(), "lower", least.1));
+            rules.push(rule(marks.iter().filter(|mark| mark.0 < low.0).count(), "lower", least.1));
         }
         if is_above {
-            rules.push(said(marks.iter().filter(|mark| mark.0 > high.0).count(), "higher", greatest.1));
+            rules.push(rule(marks.iter().filter(|mark| mark.0 > high.0).count(), "higher", greatest.1));
         }
         let [low, high] =
             [if is_below { low.1 } else { f64::NEG_INFINITY }, if is_above { high.1 } else { f64::INFINITY }];
         Some(Clip { low, high, rules })
     }
 
-    /// Whether a number is not beyond.
+    /// Returns whether a number is within the range that is shown.
     pub(crate) fn has(&self, number: f64) -> bool {
         (self.low..=self.high).contains(&number)
     }

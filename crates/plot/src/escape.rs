@@ -1,5 +1,5 @@
-/// The text with everything that could steer a terminal, or that XML can't hold, written as an escape: control
-/// characters and those that reorder or hide the text around them. What is left shows exactly what is there.
+/// Escapes the characters that could control a terminal, reorder or hide the text around them, or are not allowed in
+/// XML. The result shows exactly which characters the text has.
 pub fn escape_controls(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -8,15 +8,43 @@ pub fn escape_controls(text: &str) -> String {
     shown
 }
 
-/// Whether a character shows as itself, and changes nothing around it.
+/// Returns whether a character is visible as itself and does not change how the text around it looks.
 pub fn is_harmless(c: char) -> bool {
     !c.is_control() && !is_format(c)
 }
 
-/// Characters without a width of their own that change how others look: bidirectional controls, zero-width spaces and
-/// joiners, separators, language tags.
+/// Returns whether an invisible character changes how the text around it looks: bidirectional controls, zero-width
+/// spaces and joiners, separators, language tags.
 fn is_format(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Escapes text for XML, between tags and in attributes. The caller has escaped control characters already.
+pub fn escape_xml(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            // XML can't represent these characters, not even as references.
+            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_escaped() {
+        assert_eq!(escape_xml("<a href=\"x\">&'\u{ffff}"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;\u{fffd}");
+    }
 }

@@ -1,15 +1,15 @@
-//! What is written beside a tick.
+//! The labels of ticks.
 
 use crate::Prefixes;
 use crate::axis::prefix;
 
-/// The symbol without a prefix; empty for numbers without a unit.
+/// Returns the symbol of the unit itself, such as `ns`; empty for numbers without a unit.
 pub(crate) fn symbol(unit: Prefixes) -> &'static str {
     unit.last().map_or("", |(_, symbol)| symbol)
 }
 
-/// Labels of evenly spaced numbers, all with the prefix that is given (its factor and its symbol) and with as many
-/// decimals as the step needs: `0`, `20 ms`, `40 ms`.
+/// Returns the labels of evenly spaced numbers. All have the given prefix (factor and symbol), and as many decimals as
+/// their distance `step` needs: `0`, `20 ms`, `40 ms`.
 pub(crate) fn common(values: &[f64], step: f64, (factor, symbol): (f64, &str)) -> Vec<String> {
     let largest = values.iter().fold(0.0, |most: f64, v| most.max(v.abs()));
     let write = |value: &f64| match value {
@@ -19,12 +19,12 @@ pub(crate) fn common(values: &[f64], step: f64, (factor, symbol): (f64, &str)) -
     values.iter().map(write).collect()
 }
 
-/// The label of a number by itself, with the prefix that fits it: `1 µs`, `200 µs`, `10⁶`.
+/// Returns the label of one number, with the prefix that fits its size: `1 µs`, `200 µs`, `10⁶`.
 pub(crate) fn own(value: f64, unit: Prefixes) -> String {
     if value == 0.0 {
         return "0".to_string();
     }
-    // A hundred seconds are not 1.667 minutes.
+    // Skips prefixes such as minutes: 100 s must not become 1.667 min.
     let is_power_of_ten = |factor: f64| factor == 10f64.powi(factor.log10().round() as i32);
     let first = unit.iter().position(|(factor, _)| is_power_of_ten(*factor)).unwrap_or(unit.len());
     let (factor, symbol) = prefix(&unit[first..], value);
@@ -35,8 +35,8 @@ pub(crate) fn own(value: f64, unit: Prefixes) -> String {
     with_unit(&decimal(number, step, number), symbol)
 }
 
-/// The label of a power of two, or of a multiple of one: `64 KiB`. A bare number is written as tables write it:
-/// `65536`.
+/// Returns the label of a power of two, or of a multiple of a power of two: `64 KiB`. Without a unit, the label has all
+/// digits, as in tables: `65536`.
 pub(crate) fn binary(value: f64, unit: Prefixes) -> String {
     let prefixes = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
     let rank = ((value.log2() / 10.0).floor().max(0.0) as usize).min(prefixes.len() - 1);
@@ -47,17 +47,17 @@ pub(crate) fn binary(value: f64, unit: Prefixes) -> String {
     }
 }
 
-/// The label of a share as the quantile it is: `p50`, `p99.9`.
+/// Returns the label of a share as a quantile: `p50`, `p99.9`.
 pub(crate) fn quantile(share: f64) -> String {
     format!("p{}", hundredths(share))
 }
 
-/// The label of a share: `50 %`, `99.9 %`.
+/// Returns the label of a share in percent: `50 %`, `99.9 %`.
 pub(crate) fn percent(share: f64) -> String {
     format!("{} %", hundredths(share))
 }
 
-/// A share's percents, with as many decimals as are needed to see how far it is from either end.
+/// Returns a share in percent, without the sign `%`, with enough decimals to show the distance from 0 and from 100.
 fn hundredths(share: f64) -> String {
     if share < 1e-8 {
         return own(share * 100.0, &[]);
@@ -72,15 +72,15 @@ fn with_unit(number: &str, symbol: &str) -> String {
     if symbol.is_empty() { number.to_string() } else { format!("{number} {symbol}") }
 }
 
-/// A number in the digits that tell it from its neighbours a step away, with the power of ten of the largest among
-/// them where that has too many digits.
+/// Writes a number with as many digits as are needed to distinguish it from `value` ± `step`. If `largest`, the largest
+/// number of the axis, has too many digits, all numbers are written with its power of ten.
 fn decimal(value: f64, step: f64, largest: f64) -> String {
     let decimals = -(step.log10() + 1e-9).floor();
     if (1e-4..1e7).contains(&largest.abs()) && decimals < 9.0 {
         return grouped(&format!("{value:.*}", decimals.max(0.0) as usize));
     }
     let exponent = (largest.abs().log10() + 1e-9).floor();
-    // Halved powers, since 10^-308 has no reciprocal.
+    // Divides by two halves of the power, because the whole one may overflow or underflow.
     let half = (exponent / 2.0).trunc();
     let mantissa = value / 10f64.powf(half) / 10f64.powf(exponent - half);
     let decimals = (decimals + exponent).clamp(0.0, 12.0) as usize;
@@ -91,7 +91,7 @@ fn decimal(value: f64, step: f64, largest: f64) -> String {
     }
 }
 
-/// Digits in threes, from ten thousand on.
+/// Separates the thousands of numbers of at least 10,000.
 fn grouped(number: &str) -> String {
     let whole = number.trim_start_matches('-').split('.').next().map_or(0, str::len);
     if whole < 5 {

@@ -1,120 +1,123 @@
 use crate::Prefixes;
 
-/// Marks of one kind. `series` is an index into the plot's series; `None` draws in the text's colour.
-/// A number that is not finite, or has no place on its axis, is not drawn and breaks a line.
+/// Marks of one kind. `series` is an index into [`Plot::series`](crate::Plot::series); with `None`, the marks have the
+/// colour of the text. A number that is not finite, or that the scale of its axis can't show, is not drawn and
+/// interrupts a line.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum Layer {
-    /// A line through points in the order given.
+    /// A line through points, in the given order.
     Line {
-        /// Whose.
+        /// The series of the line.
         series: Option<usize>,
-        /// From one to the next.
+        /// The points, as `[x, y]`.
         points: Vec<[f64; 2]>,
-        /// Whether it goes on level until the next point, and then up or down.
+        /// `true` to draw steps: the line stays at the same height until the next point, and then goes up or down.
         steps: bool,
-        /// Whether it is dashed: a limit, a model.
+        /// `true` if the line is dashed, for example for a limit or a model.
         dashed: bool,
     },
-    /// What lies between two lines: an interval at each place.
+    /// The area between a lower and an upper line, for example an interval for each x.
     Band {
-        /// Whose.
+        /// The series of the band.
         series: Option<usize>,
-        /// By place.
+        /// The interval at each x, in the order of x.
         ranges: Vec<Range>,
     },
-    /// Dots.
+    /// Dots at single points.
     Dots {
-        /// Whose.
+        /// The series of the dots.
         series: Option<usize>,
-        /// Where.
+        /// The points, as `[x, y]`.
         points: Vec<[f64; 2]>,
-        /// Whether they are rings: what does not count, a tie.
+        /// `true` for hollow dots. They mark values that are not counted, or that only have a known bound, such as
+        /// times that were cut off.
         hollow: bool,
     },
-    /// What lies between a line and the bottom: a density.
+    /// The area between a line and the bottom of the plot, for example a density.
     Area {
-        /// Whose.
+        /// The series of the area.
         series: Option<usize>,
-        /// The line.
+        /// The points of the upper line, as `[x, y]`.
         points: Vec<[f64; 2]>,
     },
-    /// Estimates with their intervals, lying along the x axis: a forest plot.
+    /// Estimates with their intervals along the x axis: a forest plot.
     Intervals {
-        /// Whose.
+        /// The series of the intervals.
         series: Option<usize>,
-        /// One a row.
+        /// The intervals, one per row.
         rows: Vec<Interval>,
     },
-    /// Coloured cells: a heat map. Its legend is a scale of colours.
+    /// Coloured cells: a heat map. Its legend is a colour scale.
     Cells {
-        /// The cells.
+        /// The cells; no two may be at the same row and column.
         cells: Vec<Cell>,
-        /// The least and the greatest value that the scale must cover, so that maps that stand side by side can have
-        /// the same; `None`: those of the cells.
+        /// The lowest and the highest value that the colour scale must cover, so that several maps can have the same
+        /// scale. `None` if it only needs to cover the values of the cells.
         domain: Option<(f64, f64)>,
-        /// What the values are.
+        /// The label of the colour scale.
         label: String,
-        /// What the values are in.
+        /// The unit of the cells' values.
         unit: Prefixes,
     },
-    /// A line across the plot at a number: a threshold, the end of a cache.
+    /// A straight line across the whole plot at one number of an axis, for example at a threshold or at the size of a
+    /// cache.
     Rule {
-        /// The axis that the number is on.
+        /// The axis that has the number: the line is vertical for the x axis and horizontal for the y axis.
         on: Which,
-        /// The number.
+        /// The number on the axis that the line is drawn at.
         at: f64,
-        /// What it is, in a few words.
+        /// The label of the line, a few words; empty for a line without a label.
         label: String,
     },
 }
 
-/// An axis.
+/// The choice of an axis: the horizontal or the vertical one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum Which {
-    /// From left to right.
+    /// The horizontal axis, from left to right.
     X,
-    /// From bottom to top.
+    /// The vertical axis, from bottom to top.
     Y,
 }
 
-/// An interval of y at a place; an end that is not bounded is infinite and drawn to the plot's edge.
+/// An interval of y at one x. An end that is infinite is drawn at the edge of the plot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Range {
-    /// Where.
+    /// Position on the x axis, in its unit.
     pub x: f64,
-    /// Its lower end.
+    /// The lower end of the interval.
     pub low: f64,
-    /// Its upper end.
+    /// The upper end of the interval.
     pub high: f64,
 }
 
-/// An estimate and its interval; an end that is not bounded is infinite and drawn as an arrow.
+/// An estimate with its interval, both on the x axis. An end that is infinite is drawn as an arrow.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Interval {
-    /// The row, on the y axis.
+    /// The position on the y axis: the index of the row's name.
     pub y: f64,
-    /// The estimate; NaN where there is none.
+    /// The estimate; NaN if it is unknown.
     pub value: f64,
-    /// The lower end.
+    /// The lower end of the interval.
     pub low: f64,
-    /// The upper end.
+    /// The upper end of the interval.
     pub high: f64,
-    /// What is written beside it where there is room: the numbers in words.
+    /// The estimate and the interval as text, written beside the row if there is enough space.
     pub label: String,
 }
 
-/// A cell of a heat map, at whole numbers of two axes of names.
+/// A cell of a heat map, whose axes are both [`Scale::Names`](crate::Scale::Names).
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Cell {
-    /// The column.
+    /// The index of the column.
     pub x: usize,
-    /// The row.
+    /// The index of the row.
     pub y: usize,
-    /// What its colour says.
+    /// The value that determines the colour.
     pub value: f64,
 }

@@ -30,29 +30,31 @@ mod ticks;
 mod values;
 
 pub use axis::{Axis, Prefixes, Scale};
-pub use escape::{escape_controls, is_harmless};
+pub use escape::{escape_controls, escape_xml, is_harmless};
 #[cfg(feature = "drawing")]
 pub use ink::{COLORS, SHAPES};
 pub use layer::{Cell, Interval, Layer, Range, Which};
 #[cfg(feature = "drawing")]
 pub use thin::{MOST_MARKS, thin, thin_ranges};
 
-/// A picture.
+/// A picture as plain data: axes, series and layers of marks.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Plot {
-    /// Its name, unique in a report, in letters that an address may hold: `sum-time-quantiles`.
+    /// The id, unique among the plots of a report. It has only characters that are allowed in URLs:
+    /// `sum-time-quantiles`.
     pub id: String,
-    /// What is to be seen, as a short sentence.
+    /// The title: a short sentence that says what the plot shows.
     pub title: String,
-    /// What the picture says, for those who can't see it: one or two sentences with the figures.
+    /// The alternative text for readers who can't see the picture: one or two sentences with the numbers.
     pub alt: String,
-    /// From left to right.
+    /// The horizontal axis, from left to right.
     pub x: Axis,
-    /// From bottom to top.
+    /// The vertical axis, from bottom to top.
     pub y: Axis,
-    /// The names of what is told apart by colour, in the legend's order; a layer names its index.
+    /// The names of the series, in the order of the legend. Layers refer to a series by its index, which also
+    /// determines the colour.
     pub series: Vec<String>,
-    /// What is drawn, from the back to the front.
+    /// The layers of marks, from back to front.
     pub layers: Vec<Layer>,
 }

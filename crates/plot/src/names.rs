@@ -1,9 +1,9 @@
-//! How wide text will be, and how it is made to fit.
+//! Measuring the width of texts, and shortening of names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The width of a text in a sans-serif face, in units of its size. The advances are those of DejaVu Sans, one of
-/// the widest common faces, so that text which fits by this estimate fits in others too.
+/// Returns the width of a text in a sans-serif typeface, in units of the font size. The widths of the characters are
+/// those of DejaVu Sans, one of the widest common typefaces, so that the text also fits in others.
 pub(crate) fn em_width(text: &str) -> f64 {
     text.chars().map(advance).sum()
 }
@@ -17,20 +17,20 @@ fn advance(c: char) -> f64 {
         'm' | 'w' | 'M' | 'W' | '%' | '@' | '…' => 1.0,
         'A'..='Z' | '#' | '&' | '+' | '<' | '=' | '>' | '^' | '~' | '×' | '→' | '←' | '↑' | '↓' => 0.8,
         c if c.is_ascii() => 0.64,
-        // Letters of other alphabets, then ideographs and pictures.
+        // Letters of other alphabets; the branch below is for ideographs and pictures.
         c if c < '\u{1100}' => 0.8,
         _ => 1.1,
     }
 }
 
-/// The text cut in its middle, where names differ least, so that it is no wider than `most` as `width` measures it.
-/// Words are kept whole where that costs little, and numbers always.
+/// Replaces the middle of a text, where names differ least, by `…`, so that its `width` is at most `most`. Words are
+/// kept whole if that costs little. Numbers are never split.
 pub(crate) fn shortened(text: &str, most: f64, width: impl Fn(&str) -> f64) -> String {
     cut_at(text, 0.5, most, width)
 }
 
-/// Names that stand below each other, shortened: cut in their middle, but for those that would look like another one
-/// then and that can be told from all others by a cut elsewhere.
+/// Shortens names that stand below each other, if possible so that different names stay different. First the middle of
+/// each name is replaced. If that makes names equal, another part of these names is replaced instead.
 pub(crate) fn told_apart(names: &[String], most: f64, width: impl Fn(&str) -> f64) -> Vec<String> {
     const HEADS: [f64; 7] = [0.65, 0.35, 0.8, 0.2, 0.9, 0.1, 0.0];
     let mut labels: Vec<String> = names.iter().map(|name| cut_at(name, 0.5, most, &width)).collect();
@@ -49,33 +49,31 @@ pub(crate) fn told_apart(names: &[String], most: f64, width: impl Fn(&str) -> f6
     labels
 }
 
-/// The places of names that differ and whose labels do not, those of each label together.
+/// Returns the indices of different names that have the same label, grouped by label.
 fn alike(names: &[String], labels: &[String]) -> Vec<Vec<usize>> {
     let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     labels.iter().enumerate().for_each(|(index, label)| places.entry(label).or_default().push(index));
     places.into_values().filter(|places| places.iter().any(|&index| names[index] != names[places[0]])).collect()
 }
 
-/// The text cut so that so large a share of what is left is before the cut.
+/// Shortens a text to the width `most` by replacing characters within it by `…`. Of the characters that stay, the share
+/// `head` (0 to 1) is before the `…`.
 fn cut_at(text: &str, head: f64, most: f64, width: impl Fn(&str) -> f64) -> String {
     if width(text) <= most {
         return text.to_string();
     }
     let all: Vec<char> = text.chars().collect();
-    let cut = |kept: usize| {
-        let head = (kept as f64 * head).ceil() as usize;
-        let tail = &all[all.len() - (kept - head)..];
-        all[..head].iter().chain(&['…']).chain(tail).collect::<String>()
+    let kept = |count: usize| -> [String; 2] {
+        let head = (count as f64 * head).ceil() as usize;
+        [&all[..head], &all[all.len() - (count - head)..]].map(|part| part.iter().collect())
     };
-    // The width grows with what is kept, so the longest that fits is found by halving.
+    // The width grows with the number of kept characters, so a binary search finds the largest number that fits.
     let (mut fits, mut too_long) = (0, all.len());
     while too_long - fits > 1 {
         let middle = usize::midpoint(fits, too_long);
-        if width(&cut(middle)) <= most { fits = middle } else { too_long = middle }
+        if width(&kept(middle).join("…")) <= most { fits = middle } else { too_long = middle }
     }
-    let head = (fits as f64 * head).ceil() as usize;
-    let (head, tail) = (&all[..head], &all[all.len() - (fits - head)..]);
-    let (head, tail): (String, String) = (head.iter().collect(), tail.iter().collect());
+    let [head, tail] = kept(fits);
     let (whole_head, whole_tail) = (up_to_number(up_to_joint(&head), text), from_number(from_joint(&tail), text));
     match (whole_head.is_empty(), whole_tail.is_empty()) {
         (true, true) => format!("{head}…{tail}"),
@@ -83,33 +81,36 @@ fn cut_at(text: &str, head: f64, most: f64, width: impl Fn(&str) -> f64) -> Stri
     }
 }
 
-/// The text's beginning without the part of a number that it ends in.
+/// Returns `head`, which is the beginning of `text`. If it ends within a number of `text`, the digits of this number
+/// are removed.
 fn up_to_number<'a>(head: &'a str, text: &str) -> &'a str {
     if text[head.len()..].starts_with(is_of_number) { head.trim_end_matches(is_of_number) } else { head }
 }
 
-/// The text's end without the part of a number that it begins with.
+/// Returns `tail`, which is the end of `text`. If it begins within a number of `text`, the digits of this number are
+/// removed.
 fn from_number<'a>(tail: &'a str, text: &str) -> &'a str {
     if text[..text.len() - tail.len()].ends_with(is_of_number) { tail.trim_start_matches(is_of_number) } else { tail }
 }
 
-/// Digits, and the point before decimals.
+/// Returns whether a character is a digit or a decimal point.
 fn is_of_number(c: char) -> bool {
     c.is_ascii_digit() || c == '.'
 }
 
-/// What joins the parts of a name.
+/// Returns whether a character separates the words of a name.
 fn is_joint(c: char) -> bool {
     "-._/=( ".contains(c)
 }
 
-/// The text up to its last joint, if that is most of it.
+/// Returns the beginning of a name, cut after its last separator so that it ends with a whole word. If less than two
+/// thirds of it would stay, it is not cut.
 fn up_to_joint(head: &str) -> &str {
     let kept = head.trim_end_matches(|c| !is_joint(c));
     if kept.len() * 3 >= head.len() * 2 { kept } else { head }
 }
 
-/// The text from its first joint on, if that is most of it.
+/// Returns the end of a name, cut before its first whole word. If less than two thirds of it would stay, it is not cut.
 fn from_joint(tail: &str) -> &str {
     let kept = tail.trim_start_matches(|c| !is_joint(c));
     if kept.len() * 3 >= tail.len() * 2 { kept } else { tail }
@@ -135,7 +136,7 @@ mod tests {
         assert_eq!(shortened("sort file-1234567890", 12.0, columns), "sort …");
         assert_eq!(shortened("1234567 and so on, to 7654321", 11.0, columns), "12345…54321");
         assert_eq!(shortened("sleep 0.0123", 11.0, columns), "sleep…");
-        assert_eq!(shortened("12345678901234567890", 5.0, columns), "12…90", "there is nothing else");
+        assert_eq!(shortened("12345678901234567890", 5.0, columns), "12…90", "the text is one number");
     }
 
     #[test]
@@ -149,7 +150,7 @@ mod tests {
         assert!(labels.iter().all(|label| columns(label) <= 22.0), "{labels:?}");
         assert!(labels[0] != labels[1] && labels[0] != labels[2], "{labels:?}");
         assert_eq!(cut(&["one", "one"], 9.0), ["one", "one"]);
-        // Only those that look alike are cut elsewhere.
+        // Only names whose labels are equal are shortened elsewhere.
         let labels = cut(&["faster-than-radix-100-fixed", "faster-at-1-than-radix-100-fixed", "sort -n big.txt"], 14.0);
         assert!(labels[0] != labels[1], "{labels:?}");
         assert_eq!(labels[2], "sort -….txt");

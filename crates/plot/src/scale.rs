@@ -1,27 +1,29 @@
 use crate::clip::Clip;
 use crate::{Axis, Layer, Scale, Which};
 
-/// An axis with its ends fixed: numbers to shares of its length.
+/// An axis whose ends are known. It converts numbers to positions between 0 and 1.
 #[derive(Clone, Debug)]
 pub(crate) struct Ruler {
     pub(crate) axis: Axis,
-    /// Its ends, as places: logarithms on a logarithmic axis.
+    /// The left or bottom end after the transformation of the scale: on a logarithmic axis, its logarithm.
     from: f64,
+    /// The right or top end after the transformation of the scale.
     to: f64,
-    /// Whether all marks are at whole numbers: then so are the ticks.
+    /// `true` if all marks are at whole numbers. Ticks are then only at whole numbers, too.
     pub(crate) is_whole: bool,
-    /// Whether the marks are at powers of two, or thrice such: then so are the ticks.
+    /// `true` if all marks are at powers of two or at three times such a power. Ticks are then at powers of two.
     pub(crate) is_binary: bool,
 }
 
-/// Beyond this, differences of two numbers overflow.
+/// The largest magnitude of an end. The difference of two larger numbers could overflow.
 const FARTHEST: f64 = 1e300;
-/// A rule further from the marks than so many times their own extent is told of at the edge instead.
+/// A rule is shown if its distance from the marks is at most this many times the length of the range of the marks. The
+/// axis is then extended up to the rule. Otherwise, only the label of the rule is shown, at the edge.
 const RULE_REACH: f64 = 1.0;
 
 impl Ruler {
-    /// The axis for these layers. It shows the numbers that it was asked to show, its levels and all marks, with a
-    /// little air beyond marks; a quantity near zero is shown from zero. What is clipped does not count.
+    /// Creates the axis for these layers. The axis shows the requested range, its levels and all marks except clipped
+    /// ones, with a small margin. If the lowest number is near zero, the axis starts at zero.
     pub(crate) fn new(axis: &Axis, layers: &[Layer], on: Which, clip: Option<&Clip>) -> Ruler {
         let is_seen = |number: &f64| clip.is_none_or(|clip| clip.has(*number));
         let marks: Vec<f64> = layers
@@ -31,7 +33,7 @@ impl Ruler {
             .chain(axis.levels.iter().copied())
             .collect();
         let (from, to) = match &axis.scale {
-            // On the y axis the first name is at the top.
+            // On the y axis, the first name is at the top.
             Scale::Names(names) if on == Which::Y => (names.len().max(1) as f64 - 0.5, -0.5),
             Scale::Names(names) => (-0.5, names.len().max(1) as f64 - 0.5),
             scale => ends(axis, scale, &marks, layers, on),
@@ -43,12 +45,14 @@ impl Ruler {
         Ruler { axis: axis.clone(), from, to, is_whole, is_binary }
     }
 
-    /// Whether it is of lengths from somewhere else than zero: what is half as long is not half as much.
+    /// Returns whether the axis is linear, without percentages, and does not contain zero. On such an axis, a mark at
+    /// half the height of another one does not have half its value.
     pub(crate) fn is_cut(&self) -> bool {
         self.axis.scale == Scale::Linear && !self.axis.in_percent && (self.from > 0.0 || self.to < 0.0)
     }
 
-    /// Where a number is: 0 at the left or bottom, 1 at the right or top. `None`: it has no place here.
+    /// Returns the position of a number: 0 at the left or bottom, 1 at the right or top. `None` if the scale can't show
+    /// the number (0 on a logarithmic one).
     pub(crate) fn share(&self, value: f64) -> Option<f64> {
         let at = place(&self.axis.scale, value)?;
         let share = (at - self.from) / (self.to - self.from);
@@ -56,7 +60,8 @@ impl Ruler {
         is_named.then_some(share.clamp(0.0, 1.0))
     }
 
-    /// Where an end of an interval is: one that is not bounded, or beyond all places, is at the edge.
+    /// Returns the position of an end of an interval, from 0 to 1. An end that is infinite or that the scale can't
+    /// show, such as 0 on a logarithmic one, is at the edge. `None` for NaN.
     pub(crate) fn end(&self, value: f64) -> Option<f64> {
         let beyond = match self.axis.scale {
             Scale::Log => value <= 0.0,
@@ -66,32 +71,28 @@ impl Ruler {
         if value.is_infinite() || beyond { Some(if value > 0.5 { 1.0 } else { 0.0 }) } else { self.share(value) }
     }
 
-    /// Whether a number is between the ends, or beyond which.
+    /// Returns whether a number is below (`Less`), within (`Equal`) or above the range of the axis. `None` if the scale
+    /// can't show the number.
     pub(crate) fn side(&self, value: f64) -> Option<std::cmp::Ordering> {
         let at = place(&self.axis.scale, value)?;
         let (low, high) = (self.from.min(self.to), self.from.max(self.to));
         let slack = (high - low) * 1e-9;
-        Some(if at < low - slack {
-            std::cmp::Ordering::Less
-        } else if at > high + slack {
-            std::cmp::Ordering::Greater
-        } else {
-            std::cmp::Ordering::Equal
-        })
+        Some(at.total_cmp(&at.clamp(low - slack, high + slack)))
     }
 
-    /// The numbers at its ends.
+    /// Returns the numbers at the two ends of the axis.
     pub(crate) fn ends(&self) -> (f64, f64) {
         (number(&self.axis.scale, self.from), number(&self.axis.scale, self.to))
     }
 
-    /// Its ends as places.
+    /// Returns the two ends of the axis after the transformation of the scale: on a logarithmic axis, their logarithms.
     pub(crate) fn places(&self) -> (f64, f64) {
         (self.from, self.to)
     }
 }
 
-/// Where a number is on its scale; `None`: nowhere.
+/// Returns a number after the transformation of the scale: its logarithm, its log-odds, or on a linear scale the number
+/// itself. `None` if the scale can't show the number.
 pub(crate) fn place(scale: &Scale, value: f64) -> Option<f64> {
     let at = match scale {
         Scale::Linear | Scale::Names(_) => value.is_finite().then_some(value)?,
@@ -101,7 +102,7 @@ pub(crate) fn place(scale: &Scale, value: f64) -> Option<f64> {
     at.is_finite().then_some(at.clamp(-FARTHEST, FARTHEST))
 }
 
-/// The number at a place.
+/// Returns the number from its transformed value; the inverse of [`place`].
 pub(crate) fn number(scale: &Scale, place: f64) -> f64 {
     match scale {
         Scale::Linear | Scale::Names(_) => place,
@@ -110,8 +111,8 @@ pub(crate) fn number(scale: &Scale, place: f64) -> f64 {
     }
 }
 
-/// All numbers of a layer's marks on an axis. Rules are not marks.
-fn numbers(layer: &Layer, on: Which) -> Vec<f64> {
+/// Returns the coordinates of all marks of a layer on one axis. Rules are not marks.
+pub(crate) fn numbers(layer: &Layer, on: Which) -> Vec<f64> {
     let of = usize::from(on == Which::Y);
     match layer {
         Layer::Line { points, .. } | Layer::Dots { points, .. } | Layer::Area { points, .. } => {
@@ -125,7 +126,7 @@ fn numbers(layer: &Layer, on: Which) -> Vec<f64> {
     }
 }
 
-/// Two ends, as places.
+/// A range of numbers after the transformation of the scale, for example of their logarithms.
 #[derive(Clone, Copy)]
 struct Extent {
     low: f64,
@@ -133,7 +134,7 @@ struct Extent {
 }
 
 impl Extent {
-    fn of(places: impl Iterator<Item = f64>) -> Option<Extent> {
+    fn from_places(places: impl Iterator<Item = f64>) -> Option<Extent> {
         places.fold(None, |extent: Option<Extent>, at| {
             let known = extent.unwrap_or(Extent { low: at, high: at });
             Some(Extent { low: known.low.min(at), high: known.high.max(at) })
@@ -144,48 +145,46 @@ impl Extent {
         self.high - self.low
     }
 
-    /// Whether its ends are so near to each other that nothing can be told apart between them.
+    /// Returns whether the two ends are so close that the range between them can't be divided in floating-point
+    /// numbers.
     fn is_point(self) -> bool {
         self.length() <= 1e-300 || self.length() <= self.low.abs().max(self.high.abs()) * 1e-12
     }
 }
 
-/// The ends of an axis of numbers, as places.
+/// Returns the two ends of the axis `on`, which is an axis of numbers, after the transformation of the scale. `marks`
+/// are the coordinates of all marks; the rules among the `layers` may extend the axis.
 fn ends(axis: &Axis, scale: &Scale, marks: &[f64], layers: &[Layer], on: Which) -> (f64, f64) {
-    let asked = axis.domain.and_then(|(a, b)| Extent::of([a, b].into_iter().filter_map(|v| place(scale, v))));
-    let marked = Extent::of(marks.iter().filter_map(|v| place(scale, *v)));
+    let asked = axis.domain.and_then(|(a, b)| Extent::from_places([a, b].into_iter().filter_map(|v| place(scale, v))));
+    let marked = Extent::from_places(marks.iter().filter_map(|v| place(scale, *v)));
     let rules = layers.iter().filter_map(|layer| match layer {
         Layer::Rule { on: which, at, .. } if *which == on => place(scale, *at),
         _ => None,
     });
-    let both = Extent::of([asked, marked].into_iter().flatten().flat_map(|extent| [extent.low, extent.high]));
-    let Some(both) = both.or_else(|| Extent::of(rules.clone())) else { return empty(scale) };
+    let both = Extent::from_places([asked, marked].into_iter().flatten().flat_map(|extent| [extent.low, extent.high]));
+    let Some(both) = both.or_else(|| Extent::from_places(rules.clone())) else { return empty(scale) };
     let reach = both.length() * RULE_REACH;
     let near = rules.filter(|at| both.is_point() || (both.low - reach..=both.high + reach).contains(at));
-    let mut all = Extent::of(near.chain([both.low, both.high])).unwrap_or(both);
+    let mut all = Extent::from_places(near.chain([both.low, both.high])).unwrap_or(both);
     if all.is_point() {
         all = around(scale, all.low);
         return (all.low, all.high);
     }
     let air = all.length() * if on == Which::X { 0.025 } else { 0.05 };
     let is_area = on == Which::Y && layers.iter().any(|layer| matches!(layer, Layer::Area { .. }));
-    let is_exact = |end: f64, asked: Option<f64>| asked == Some(end);
     let from_zero = *scale == Scale::Linear && (is_area || all.low <= 0.3 * all.high) && all.low >= 0.0;
     let to_zero = *scale == Scale::Linear && all.high <= 0.0 && all.high >= 0.3 * all.low;
-    let low = match all.low {
-        _ if from_zero && !is_exact(all.low, asked.map(|a| a.low)) => 0.0,
-        low if is_exact(low, asked.map(|a| a.low)) => low,
-        low => low - air,
+    let end = |end: f64, asked: Option<f64>, is_at_zero: bool, air: f64| match asked {
+        Some(asked) if asked == end => end,
+        _ if is_at_zero => 0.0,
+        _ => end + air,
     };
-    let high = match all.high {
-        _ if to_zero && !is_exact(all.high, asked.map(|a| a.high)) => 0.0,
-        high if is_exact(high, asked.map(|a| a.high)) => high,
-        high => high + air,
-    };
+    let low = end(all.low, asked.map(|asked| asked.low), from_zero, -air);
+    let high = end(all.high, asked.map(|asked| asked.high), to_zero, air);
     (low, high)
 }
 
-/// The ends where there is nothing to show.
+/// Returns the transformed ends of an axis that has no marks, rules or range.
 fn empty(scale: &Scale) -> (f64, f64) {
     match scale {
         Scale::Logit => (-2.0, 2.0),
@@ -193,7 +192,7 @@ fn empty(scale: &Scale) -> (f64, f64) {
     }
 }
 
-/// Ends around a single place.
+/// Returns the range for an axis whose marks are all at the number `at`.
 fn around(scale: &Scale, at: f64) -> Extent {
     let air = match scale {
         Scale::Linear | Scale::Names(_) => at.abs() / 10.0,
@@ -202,7 +201,7 @@ fn around(scale: &Scale, at: f64) -> Extent {
     if air > 1e-290 { Extent { low: at - air, high: at + air } } else { Extent { low: 0.0, high: 1.0 } }
 }
 
-/// Whether a whole number is a power of two, or thrice one, as block and array sizes are.
+/// Returns whether a whole number is a power of two or three times a power of two, as block and array sizes are.
 fn is_round_binary(value: f64) -> bool {
     value >= 1.0 && value < 2f64.powi(60) && {
         let whole = value as u64;

@@ -1,13 +1,15 @@
+use std::cmp::Ordering;
+
 use crate::clip::Clip;
 use crate::escape::escape_controls;
-use crate::scale::Ruler;
+use crate::scale::{Ruler, numbers};
 use crate::thin::{MOST_MARKS, thinned};
-use crate::{Axis, Layer, Plot, Range, Scale, Which};
+use crate::{Axis, Interval, Layer, Plot, Range, Scale, Which};
 
-/// A plot ready to be drawn: control characters escaped, marks thinned, axes with their ends, which say where they are
-/// cut.
+/// A plot ready to be drawn: control characters are escaped, marks are thinned, and the ends of the axes are known. If
+/// an axis does not start at zero, its label says so.
 pub(crate) struct Scene {
-    /// The plot, with what is left of its layers.
+    /// The plot with the marks that are left after thinning.
     pub(crate) plot: Plot,
     pub(crate) x: Ruler,
     pub(crate) y: Ruler,
@@ -18,9 +20,9 @@ impl Scene {
         Scene::thinned(plot, MOST_MARKS)
     }
 
-    /// With at most so many marks.
+    /// Prepares a plot, and thins its marks to at most `most`.
     pub(crate) fn thinned(plot: &Plot, most: usize) -> Scene {
-        let clip = Clip::of(&plot.y, &plot.layers);
+        let clip = Clip::find(&plot.y, &plot.layers);
         let (mut layers, all) = thinned(&plot.layers, most);
         layers.extend(clip.iter().flat_map(|clip| clip.rules.clone()));
         for layer in &mut layers {
@@ -34,10 +36,10 @@ impl Scene {
         }
         let mut alt = escape_controls(&plot.alt);
         if let Some(all) = all {
-            alt += &format!(" Of {all} marks those are drawn that are outermost in their stretch.");
+            alt += &format!(" Of {all} marks, only the outermost ones of each section are drawn.");
         }
         let plot = Plot {
-            // An id that needs no escaping anywhere.
+            // An id of these characters needs no escaping in HTML, CSS and URLs.
             id: plot.id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect(),
             title: escape_controls(&plot.title),
             alt,
@@ -54,12 +56,13 @@ impl Scene {
         Scene { plot, x, y }
     }
 
-    /// Where a point is, as shares of both axes.
+    /// Returns the position of a point as shares of both axes, from 0 to 1; `None` if a scale can't show the point.
     pub(crate) fn place(&self, point: &[f64; 2]) -> Option<[f64; 2]> {
         Some([self.x.share(point[0])?, self.y.share(point[1])?])
     }
 
-    /// The points in runs without a break, as shares of both axes.
+    /// Splits a line at the points that can't be drawn, and returns the unbroken parts. Each point of a part is given
+    /// by its positions on both axes, from 0 to 1.
     pub(crate) fn runs(&self, points: &[[f64; 2]]) -> Vec<Vec<[f64; 2]>> {
         let placed: Vec<Option<[f64; 2]>> = points.iter().map(|point| self.place(point)).collect();
         placed
@@ -69,8 +72,9 @@ impl Scene {
             .collect()
     }
 
-    /// The ranges of a band in runs without a break: x, low and high as shares. A run is bounded or open (then
-    /// `true`); where one goes over into the other they share a range.
+    /// Divides a band into parts that are drawn separately. A range that can't be drawn ends a part, and so does a
+    /// change between bounded and unbounded ranges. For each part, returns whether it is unbounded (`true`), and its
+    /// ranges as `[x, low, high]`, which are positions on the axes from 0 to 1.
     pub(crate) fn range_runs(&self, ranges: &[Range]) -> Vec<(bool, Vec<[f64; 3]>)> {
         let mut runs: Vec<(bool, Vec<[f64; 3]>)> = Vec::new();
         let mut before: Option<[f64; 3]> = None;
@@ -83,7 +87,8 @@ impl Scene {
             };
             match runs.last_mut().filter(|_| before.is_some()) {
                 Some((open, run)) if *open == is_open => run.push(place),
-                // What is open begins level with what is bounded.
+                // At a change between bounded and unbounded ranges, the new subpath begins with the last range before,
+                // to leave no gap.
                 _ => runs.push((is_open, before.into_iter().chain([place]).collect())),
             }
             before = Some(place);
@@ -91,12 +96,24 @@ impl Scene {
         runs
     }
 
-    /// The name of a series; a layer may name one that is not there.
+    /// Returns the vertical position (0 to 1) and the label of a horizontal rule. The label begins with an arrow if the
+    /// rule is above or below the plot. `None` for other layers and for rules without a label.
+    pub(crate) fn level_rule(&self, layer: &Layer) -> Option<(f64, String)> {
+        let Layer::Rule { on: Which::Y, at, label } = layer else { return None };
+        let arrow = match self.y.side(*at)? {
+            Ordering::Less => "↓ ",
+            Ordering::Equal => "",
+            Ordering::Greater => "↑ ",
+        };
+        Some((self.y.share(*at)?, format!("{arrow}{label}"))).filter(|_| !label.is_empty())
+    }
+
+    /// Returns the name of a series; empty if a layer refers to a series that does not exist.
     pub(crate) fn series_name(&self, series: Option<usize>) -> &str {
         series.and_then(|index| self.plot.series.get(index)).map_or("", String::as_str)
     }
 
-    /// How many names an axis has, if it is one of names.
+    /// Returns the number of names of an axis; `None` if it is an axis of numbers.
     pub(crate) fn names(axis: &Ruler) -> Option<usize> {
         match &axis.axis.scale {
             Scale::Names(names) => Some(names.len().max(1)),
@@ -106,7 +123,7 @@ impl Scene {
 }
 
 impl Layer {
-    /// Whose marks they are.
+    /// Returns the index of the series that the layer belongs to; `None` if the layer has none.
     pub(crate) fn series(&self) -> Option<usize> {
         match self {
             Layer::Line { series, .. }
@@ -120,15 +137,24 @@ impl Layer {
 }
 
 impl Plot {
-    /// Whether a series has any marks: one without is not in the legend.
+    /// Returns whether a series has any marks. A series without marks is not in the legend.
     pub(crate) fn shows(&self, series: usize) -> bool {
-        self.layers.iter().filter(|layer| layer.series() == Some(series)).any(|layer| match layer {
-            Layer::Line { points, .. } | Layer::Dots { points, .. } | Layer::Area { points, .. } => !points.is_empty(),
-            Layer::Band { ranges, .. } => !ranges.is_empty(),
-            Layer::Intervals { rows, .. } => !rows.is_empty(),
-            Layer::Cells { .. } | Layer::Rule { .. } => false,
+        self.layers.iter().any(|layer| layer.series() == Some(series) && !numbers(layer, Which::X).is_empty())
+    }
+
+    /// Returns the rows of all forest plot layers ([`Layer::Intervals`]).
+    pub(crate) fn intervals(&self) -> impl Iterator<Item = &Interval> {
+        self.layers.iter().flat_map(|layer| match layer {
+            Layer::Intervals { rows, .. } => &rows[..],
+            _ => &[],
         })
     }
+}
+
+/// Returns the corners of a line in steps: it keeps its height until the next point, and then goes up or down.
+pub(crate) fn stepped(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
+    let corners = points.windows(2).flat_map(|pair| [pair[0], [pair[1][0], pair[0][1]]]);
+    corners.chain(points.last().copied()).collect()
 }
 
 fn escaped_axis(axis: &Axis) -> Axis {

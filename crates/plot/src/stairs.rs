@@ -1,5 +1,5 @@
-//! The labels of vertical rules in rows above the plot, so that no label overlaps another and no rule is drawn
-//! through a label. Measures are pixels or columns.
+//! Arranges the labels of vertical rules in rows above the plot, so that no label overlaps another and no rule crosses
+//! a label. Lengths are in pixels (SVG) or in columns (text).
 
 use std::cmp::Ordering;
 
@@ -7,37 +7,37 @@ use crate::names::shortened;
 use crate::scene::Scene;
 use crate::{Layer, Which};
 
-/// The most rows of labels.
+/// The largest number of rows, one above the other, in which labels are arranged.
 const MOST_ROWS: usize = 8;
 
-/// The space that labels of rules have.
+/// The space above the plot in which the labels of vertical rules are arranged.
 pub(crate) struct LabelSpace<'a> {
-    /// The width of the picture.
+    /// The width of the whole picture.
     pub(crate) width: f64,
-    /// So much of the lowest row is taken from the left.
+    /// The width of the label of the y axis, which is at the left of the lowest row.
     pub(crate) taken: f64,
     /// The space between a rule and its label, and between labels.
     pub(crate) gap: f64,
-    /// How wide a text is.
+    /// Returns the width of a text.
     pub(crate) measure: &'a dyn Fn(&str) -> f64,
 }
 
-/// A label in its row.
+/// A label whose row and position are decided.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
-    /// What is written, possibly shortened.
+    /// The text, possibly shortened.
     pub(crate) text: String,
-    /// Its row, the lowest is 0.
+    /// The index of the row; 0 is the lowest.
     pub(crate) row: usize,
-    /// Where the text begins and ends.
+    /// Horizontal position at which the text begins, at its left side; `to` is the position at which it ends.
     pub(crate) from: f64,
     to: f64,
-    /// Where its rule is, unless that is out of sight.
+    /// Horizontal position of the rule; `None` if no line is drawn from the rule to the label.
     pub(crate) rule: Option<f64>,
 }
 
 impl Step {
-    /// Whether the two are in each other's way: side by side without space, or a rule drawn through a label.
+    /// Returns whether two labels conflict: the gap between them is too small, or the rule of one crosses the other.
     fn hinders(&self, other: &Step, gap: f64) -> bool {
         let crosses = |rule: Option<f64>, row: usize, label: &Step| {
             row > label.row && rule.is_some_and(|x| label.from - gap / 2.0 < x && x < label.to + gap / 2.0)
@@ -47,17 +47,19 @@ impl Step {
     }
 }
 
-/// A vertical rule whose label wants a place.
-struct Wanted {
+/// A vertical rule whose label has no position yet. `is_drawn` is `false` if the rule is outside the plot, which then
+/// has only the label.
+struct LabelRequest {
     x: f64,
     text: String,
     is_drawn: bool,
 }
 
-/// The labels of all vertical rules, and how many rows they and what is taken need. A label without a place is
-/// left out.
+/// Arranges the labels of all vertical rules. `x_of` converts a position on the x axis, from 0 to 1, to the unit of the
+/// picture. Also returns the number of rows used, including the lowest row if the label of the y axis is in it. Labels
+/// for which there is no space are left out.
 pub(crate) fn arranged(scene: &Scene, x_of: impl Fn(f64) -> f64, space: &LabelSpace) -> (Vec<Step>, usize) {
-    let mut wanted: Vec<Wanted> = Vec::new();
+    let mut wanted: Vec<LabelRequest> = Vec::new();
     for layer in &scene.plot.layers {
         let Layer::Rule { on: Which::X, at, label } = layer else { continue };
         let (Some(side), Some(share)) = (scene.x.side(*at), scene.x.share(*at)) else { continue };
@@ -67,11 +69,12 @@ pub(crate) fn arranged(scene: &Scene, x_of: impl Fn(f64) -> f64, space: &LabelSp
             Ordering::Greater => format!("{label} →"),
         };
         if !label.is_empty() {
-            wanted.push(Wanted { x: x_of(share), text, is_drawn: side == Ordering::Equal });
+            wanted.push(LabelRequest { x: x_of(share), text, is_drawn: side == Ordering::Equal });
         }
     }
-    // Each to the right of its rule, from the last to the first, or each to the left from the first to the last:
-    // both make stairs. What is out of sight has no rule to be at, and comes last.
+    // Two arrangements are tried. In one, labels are to the right of their rules and are placed from the last rule to
+    // the first. In the other, they are to the left and placed from the first rule to the last. Rules outside the plot
+    // come last.
     wanted.sort_by(|a, b| b.is_drawn.cmp(&a.is_drawn).then(b.x.total_cmp(&a.x)));
     let to_the_right = stairs(&wanted, space, false);
     wanted.sort_by(|a, b| b.is_drawn.cmp(&a.is_drawn).then(a.x.total_cmp(&b.x)));
@@ -80,11 +83,12 @@ pub(crate) fn arranged(scene: &Scene, x_of: impl Fn(f64) -> f64, space: &LabelSp
     if is_worse { to_the_left } else { to_the_right }
 }
 
-/// Each label in the lowest row where it hinders none before it.
-fn stairs(wanted: &[Wanted], space: &LabelSpace, prefers_left: bool) -> (Vec<Step>, usize) {
+/// Puts each label into the lowest row in which it does not conflict with the labels before. If `prefers_left`, it is
+/// to the left of its rule where it fits, otherwise to the right. Also returns the number of rows used.
+fn stairs(wanted: &[LabelRequest], space: &LabelSpace, prefers_left: bool) -> (Vec<Step>, usize) {
     let mut steps: Vec<Step> = Vec::new();
     let taken = Step { text: String::new(), row: 0, from: 0.0, to: space.taken, rule: None };
-    for Wanted { x, text, is_drawn } in wanted {
+    for LabelRequest { x, text, is_drawn } in wanted {
         let (right, left) = (space.width - x - 2.0 * space.gap, x - 2.0 * space.gap);
         let text = shortened(text, right.max(left), space.measure);
         let length = (space.measure)(&text);
@@ -96,7 +100,8 @@ fn stairs(wanted: &[Wanted], space: &LabelSpace, prefers_left: bool) -> (Vec<Ste
             let is_taken = space.taken > 0.0 && hinders(&taken);
             !is_taken && !steps.iter().any(hinders)
         };
-        // A rule that what is taken stands in the way of has its label after that, without a line up to it.
+        // If no row has space beside the rule, its label is put after the label of the y axis. Then no line leads from
+        // the rule to its label.
         let after = |row: usize| Step {
             from: space.taken + space.gap,
             to: space.taken + space.gap + length,

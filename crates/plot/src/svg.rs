@@ -1,34 +1,34 @@
 //! Plots as SVG.
 //!
-//! [`render`] gives an `<svg>` element for a page, [`standalone`] a document for a paper or a README. Text is as
-//! wide as a common wide face would make it, so that nothing overlaps or leaves the picture in another.
+//! [`render`] returns an `<svg>` element for a page, [`standalone`] a document for a paper or a README. The layout uses
+//! the character widths of a wide font, so that text does not overlap or leave the picture in other fonts.
 //!
-//! # What a page must do
+//! # Requirements for a page
 //!
-//! How marks look is said by classes, once for all plots of a page: it must have [`sheet`] among its styles, and the
-//! colours as custom properties, which [`properties`] declares for a light and for a dark ground: `--s0` to `--s7` for
-//! series, `--ink`, `--muted`, `--grid` and `--paper` for the rest. The title is not drawn: it is the page's to show.
-//! Ids begin with the plot's id and the size, so that a plot may be in a page once in each size.
+//! CSS classes define the look of marks, once for all plots of a page. The page must include the style sheet [`sheet`],
+//! and the colours as custom properties: `--s0` to `--s7` for series, `--ink`, `--muted`, `--grid` and `--paper` for
+//! the rest. [`properties`] declares them for a light or a dark background. The title is not drawn; the page shows it.
+//! Ids begin with the id of the plot and its size, so a page may contain each plot once in each size.
 //!
-//! # What a script finds
+//! # Attributes for a script
 //!
-//! `web/plot.js` shows the numbers under the pointer or the keyboard's focus. Places of marks say what they are,
-//! so that no number is written twice. Coordinates are rounded to a hundredth of a pixel, to a tenth in plots of
-//! more than 2,000 marks, and to half a pixel in narrow ones.
+//! `web/plot.js` shows the numbers at the pointer or the keyboard focus. The script computes the numbers from the
+//! positions of the marks, so that no number is written twice. Coordinates are rounded to a hundredth of a pixel, to a
+//! tenth in plots of more than 2,000 marks, and to half a pixel in narrow ones.
 //!
-//! | on | | means |
+//! | element | attribute or class | meaning |
 //! |---|---|---|
-//! | `svg` | `data-x`, `data-y` | `log 3 6 60 690`: the scale, the places of two ends, and their pixels. A place is the number itself (`linear`), its decimal logarithm (`log`), the decimal logarithm of its odds (`logit`), or which name it is, from 0 (`names`) |
+//! | `svg` | `data-x`, `data-y` | `log 3 6 60 690`: the scale, the transformed numbers at two ends, and the positions of these ends in pixels. A transformed number is the number itself (`linear`), its decimal logarithm (`log`), the decimal logarithm of its odds (`logit`), or the index of the name (`names`) |
 //! | | `data-x-label`, `data-y-label` | the label of the axis |
-//! | | `data-x-unit`, `data-y-unit` | prefixes from the largest, `1e9 s,1e6 ms`: factor and symbol. A number is shown divided by the first factor that it reaches, else by the last; without the attribute as it is |
-//! | | `data-x-whole`, `data-y-whole` | present where all marks are at whole numbers: round |
-//! | | `data-x-names`, `data-y-names` | the names, a line each; of a y axis without it those that its ticks are labelled or titled with |
-//! | `g` | `data-series` | the name of the series that the marks inside belong to; empty: what the legend calls the first of that colour, if anything |
-//! | `path` | class `line`, `dots`, `marks` | marks at all vertices (`M m l h v`, relative after the first) |
-//! | | class `step` | of each run the first vertex is a mark, and every second after it |
-//! | | class `band` | closed runs: the upper line from left to right, then the lower line back. An end at the frame's edge is not bounded |
-//! | | class `interval` | one row: `data-at="x y"` in pixels, `data-text` its figure |
-//! | `g` | class `cells` | `data-v`: the values of all cells by row, separated by commas, empty where there is none; `data-v-label`, `data-v-unit` |
+//! | | `data-x-unit`, `data-y-unit` | prefixes from the largest, `1e9 s,1e6 ms`: factor and symbol. A number is divided by the largest factor that is not above it, or else by the smallest one. Without the attribute, the number is shown as it is |
+//! | | `data-x-whole`, `data-y-whole` | present if all marks are at whole numbers: the script rounds the numbers |
+//! | | `data-x-names`, `data-y-names` | the names, one per line; if a y axis lacks it, the labels or titles of its ticks are the names |
+//! | `g` | `data-series` | the name of the series of the marks inside. If it is empty, the script takes the first name in the legend that has the colour of the marks, if there is one |
+//! | `path` | class `line`, `dots`, `marks` | each vertex is a mark (path commands `M`, then `m l h v` with relative coordinates) |
+//! | | class `step` | the first vertex of each subpath is a mark, and every second one after it |
+//! | | class `band` | closed subpaths: the upper line from left to right, then the lower line back. A line at the edge of the frame is an unbounded end |
+//! | | class `interval` | one row: `data-at="x y"` is the position of the estimate in pixels, `data-text` the estimate and its interval |
+//! | `g` | class `cells` | `data-v`: the values of all cells by row, separated by commas, empty for a cell without a value; `data-v-label`, `data-v-unit`: the label and the unit of the values |
 
 mod axes;
 mod heat;
@@ -36,14 +36,13 @@ mod layout;
 mod legend;
 mod marks;
 mod path;
-mod rules;
 mod sheet;
 
 use std::fmt::Write;
 
 pub(crate) use legend::colored_cells;
-use path::escaped;
 
+use crate::escape::escape_xml as escaped;
 pub use crate::ink::{DARK, GROUND, LIGHT};
 use crate::label::symbol;
 use crate::scale::Ruler;
@@ -54,15 +53,15 @@ use layout::Layout;
 use path::px;
 pub use sheet::sheet;
 
-/// The most marks of a narrow plot: more would lie on top of each other.
+/// The largest number of marks in a narrow plot; more marks would overlap.
 const MOST_MARKS_NARROW: usize = 320;
 
-/// For which width a plot is laid out.
+/// The width of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// 720 pixels: pages and papers.
+    /// 720 pixels, for pages and papers.
     Wide,
-    /// 360 pixels: phones.
+    /// 360 pixels, for phones.
     Narrow,
 }
 
@@ -71,23 +70,23 @@ impl Size {
         if self == Size::Wide { 720.0 } else { 360.0 }
     }
 
-    /// The most marks that a plot draws.
+    /// Returns the largest number of marks that a plot of this size draws.
     fn most_marks(self) -> usize {
         if self == Size::Wide { MOST_MARKS } else { MOST_MARKS_NARROW }
     }
 
-    /// The height of the frame of a plot without rows.
+    /// Returns the height in pixels of the frame that contains the marks, for a y axis of numbers.
     fn plot_height(self) -> f64 {
         if self == Size::Wide { 260.0 } else { 210.0 }
     }
 }
 
-/// The declarations of all custom properties that plots in a page use: `--s0:#1f32af;--s1:…`.
+/// Returns the CSS declarations of all colours that plots in a page use: `--s0:#1f32af;--s1:…`.
 pub fn properties(is_dark: bool) -> String {
     sheet::palette(is_dark).iter().map(|(name, color)| format!("--{name}:{color};")).collect()
 }
 
-/// The plot as an `<svg>` element for a page.
+/// Draws the plot as an `<svg>` element, and returns its text for a page.
 ///
 /// ```
 /// use ascertain_plot::{Axis, Layer, Plot, Prefixes, Scale, svg};
@@ -110,13 +109,14 @@ pub fn render(plot: &Plot, size: Size) -> String {
     Drawing { scene: Scene::thinned(plot, size.most_marks()), size, id_suffix: suffix, is_document: false }.drawn()
 }
 
-/// The plot as a whole SVG document of 720 pixels, with its title, light or dark as its reader prefers.
+/// Draws the plot as a complete SVG document, 720 pixels wide, with its title. It is light or dark as the reader
+/// prefers.
 pub fn standalone(plot: &Plot) -> String {
     let drawing = Drawing { scene: Scene::new(plot), size: Size::Wide, id_suffix: "s", is_document: true };
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}", drawing.drawn())
 }
 
-/// A plot on its way to text.
+/// A plot while it is converted to SVG.
 struct Drawing {
     scene: Scene,
     size: Size,
@@ -147,7 +147,7 @@ impl Drawing {
         self.write_legend(&layout, &mut svg);
         self.write_color_scale(&layout, &mut svg);
         self.write_axes(&layout, &mut svg);
-        // No mark leaves the frame: numbers beyond it are placed at its edge.
+        // No mark is drawn outside the frame: numbers outside the range of an axis are drawn at the edge.
         for (index, layer) in scene.plot.layers.iter().enumerate() {
             self.write_layer(index, layer, &layout, &mut svg);
         }
@@ -156,12 +156,12 @@ impl Drawing {
         svg + "</svg>\n"
     }
 
-    /// An id that no other plot has, nor this one in another size.
+    /// Returns an id that is unique in the page, even if the page has the same plot in another size.
     fn id(&self, part: &str) -> String {
         format!("{}-{}-{part}", self.scene.plot.id, self.id_suffix)
     }
 
-    /// The class that makes the colour of a series current.
+    /// Returns the CSS class that sets the current colour to that of the series.
     fn series_color(&self, series: Option<usize>) -> String {
         series.map_or_else(|| "ink".into(), |index| format!("s{}", index % LIGHT.len()))
     }
@@ -171,7 +171,7 @@ impl Drawing {
         let (width, height) = (px(layout.width), px(layout.height));
         let [title, alt] = [&plot.title, &plot.alt].map(|text| escaped(text));
         if self.is_document {
-            // A document has a margin.
+            // Only a document has a margin around the plot.
             let view = format!("-10 -10 {} {}", px(layout.width + 20.0), px(layout.height + 20.0));
             return format!(
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" viewBox=\"{view}\" width=\"{width}\" \
@@ -188,7 +188,8 @@ impl Drawing {
     }
 }
 
-/// The attributes that say what places on an axis mean.
+/// Returns the `data-` attributes from which a script computes the numbers on the axis `name` (`x` or `y`). `from_px`
+/// and `to_px` are the positions of the two ends of the axis in pixels.
 fn axis_data(name: &str, ruler: &Ruler, from_px: f64, to_px: f64, ticks: &[Tick]) -> String {
     let (from, to) = ruler.places();
     let scale = match ruler.axis.scale {
@@ -197,7 +198,7 @@ fn axis_data(name: &str, ruler: &Ruler, from_px: f64, to_px: f64, ticks: &[Tick]
         Scale::Logit => "logit",
         Scale::Names(_) => "names",
     };
-    // A millionth of the axis is less than a pixel's hundredth.
+    // Rounds to a millionth of the length of the axis, which is less than a hundredth of a pixel.
     let digits = (6.0 - (to - from).abs().log10()).clamp(0.0, 15.0) as usize;
     let [from, to] = [from, to].map(|end| shortest(end, digits));
     let mut text = format!(" data-{name}=\"{scale} {from} {to} {} {}\"", px(from_px), px(to_px));
@@ -214,7 +215,7 @@ fn axis_data(name: &str, ruler: &Ruler, from_px: f64, to_px: f64, ticks: &[Tick]
         let _ = write!(text, " data-{name}-unit=\"{prefixes}\"");
     }
     match &ruler.axis.scale {
-        // Those that are all written need not be said again.
+        // The attribute is not needed if all names are written at ticks: the script reads them there.
         Scale::Names(names) if name == "y" && names.len() == ticks.len() => {}
         Scale::Names(names) => {
             let lines: Vec<String> = names.iter().map(|name| escaped(name)).collect();
@@ -228,7 +229,8 @@ fn axis_data(name: &str, ruler: &Ruler, from_px: f64, to_px: f64, ticks: &[Tick]
     text
 }
 
-/// A number with at most so many decimals, or as it is where that is shorter or these are too few.
+/// Writes a number with at most `decimals` decimals. Writes all of its digits instead if they are not longer, or if
+/// `decimals` is 15 or more.
 fn shortest(number: f64, decimals: usize) -> String {
     let rounded = format!("{number:.decimals$}");
     let rounded = if rounded.contains('.') { rounded.trim_end_matches('0').trim_end_matches('.') } else { &rounded };
@@ -236,13 +238,13 @@ fn shortest(number: f64, decimals: usize) -> String {
     if decimals < 15 && rounded.len() < whole.len() { rounded.to_string() } else { whole }
 }
 
-/// The prefixes of a unit from the largest, as a script reads them: `1e9 s,1e6 ms,1e3 µs,1e0 ns`.
+/// Returns the prefixes of a unit, in descending order, in the format for the script: `1e9 s,1e6 ms,1e3 µs,1e0 ns`.
 fn prefixes(unit: Prefixes) -> String {
     let write = |(factor, symbol): &(f64, &str)| format!("{factor:e} {}", escaped(symbol));
     unit.iter().map(write).collect::<Vec<_>>().join(",")
 }
 
-/// The same in powers of 1,024, as the ticks of such an axis are.
+/// Returns the prefixes in powers of 1,024 (`KiB`) for an axis whose ticks are at powers of two.
 fn binary_prefixes(unit: Prefixes) -> String {
     let ranks = (0..4).rev().map(|rank| 1024f64.powi(rank));
     let symbol = |factor: f64| {

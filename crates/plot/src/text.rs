@@ -1,8 +1,9 @@
 //! Plots in characters, for terminals.
 //!
-//! Lines are drawn in dots of Braille, two by four in each character, with the mark of their series on them now and
-//! then, so that they are told apart without colour too. Of many dots those of the largest series are drawn in
-//! Braille, and all others by their marks. Everything else is as in [`svg`](super::svg).
+//! Lines and areas are drawn with Braille dots, two by four per character. The character of the series is repeated
+//! along its line, so that lines can be distinguished without colour. If there are many dots, the series with the most
+//! dots is drawn in Braille, and the others with their characters. Labels and ticks are chosen as in
+//! [`svg`](super::svg).
 
 mod canvas;
 mod heat;
@@ -15,17 +16,17 @@ use crate::names::shortened;
 use crate::scale::Ruler;
 use crate::scene::Scene;
 use crate::svg::colored_cells;
-use crate::ticks::{Tick, TickSpace, ticks};
+use crate::ticks::{Tick, TickSpace, are_apart, ticks};
 use crate::{Layer, Plot, stairs};
 use canvas::{Canvas, Frame, Paint};
 
-/// A picture is never narrower than this.
+/// The smallest width of a picture, in columns.
 const LEAST_WIDTH: usize = 40;
-/// Nor is its frame lower.
+/// The smallest height of the frame that contains the marks, in lines.
 const LEAST_ROWS: usize = 5;
 
-/// The plot in at most so many columns, and in so many lines unless it has more names or legend than these hold.
-/// Each line is ended. With colour, it has the terminal's escapes for colours, and nothing else differs.
+/// Draws the plot in at most `width` columns and `height` lines. Names and a legend that need more lines make the plot
+/// higher. Each line ends with a newline. `color` adds terminal escapes for colours, and changes nothing else.
 ///
 /// ```
 /// use ascertain_plot::{Axis, Layer, Plot, Prefixes, Scale, text};
@@ -50,7 +51,7 @@ pub fn render(plot: &Plot, width: usize, height: usize, color: bool) -> String {
     canvas.text(color)
 }
 
-/// How many columns a text takes.
+/// Returns the number of terminal columns of a text.
 fn columns(text: &str) -> f64 {
     text.width() as f64
 }
@@ -59,17 +60,17 @@ fn fitting(text: &str, most: usize) -> String {
     shortened(text, most as f64, columns)
 }
 
-/// A plot on its way to characters.
+/// A plot while it is converted to characters.
 struct Drawing<'a> {
     scene: &'a Scene,
     width: usize,
 }
 
-/// A line of the legend: samples with names.
+/// A line of the legend. Each entry has the index of a series, a sample of its marks as characters, and its name.
 type LegendLine = Vec<(usize, String, String)>;
 
 impl Drawing<'_> {
-    /// A plot of marks: title, legend, labels of rules, frame, ticks, and the label of the x axis.
+    /// Draws a plot that is not a heat map: title, legend, labels of rules, frame, ticks, and the label of the x axis.
     fn marks(&self, height: usize) -> Canvas {
         let (scene, width) = (self.scene, self.width);
         let legend = self.legend();
@@ -87,7 +88,7 @@ impl Drawing<'_> {
         let taken = if y_label.is_empty() { 0.0 } else { columns(&y_label) + 1.0 };
         let room = stairs::LabelSpace { width: width as f64, taken, gap: 1.0, measure: &columns };
         let (steps, step_rows) = stairs::arranged(scene, |share| frame.column(share) as f64, &room);
-        // The height asked for holds one row of labels.
+        // The requested height already includes one row of labels.
         if named.is_none() && step_rows != 1 {
             frame.height = (rows + 1).saturating_sub(step_rows).max(LEAST_ROWS);
         }
@@ -131,7 +132,7 @@ impl Drawing<'_> {
         self.write_x_labels(frame, &x_ticks, bottom + 1, canvas);
     }
 
-    /// The labels below, and the axis's own in the line after them.
+    /// Writes the tick labels of the x axis below the frame, and the label of the axis in the next line.
     fn write_x_labels(&self, frame: &Frame, x_ticks: &[Tick], row: usize, canvas: &mut Canvas) {
         for tick in x_ticks {
             canvas.write(self.label_start(frame, tick), row, &tick.label, Paint::Plain);
@@ -147,17 +148,16 @@ impl Drawing<'_> {
     }
 
     fn x_ticks(&self, frame: &Frame, most_name: usize) -> Vec<Tick> {
-        let fits = |ticks: &[Tick]| {
-            let written: Vec<&Tick> = ticks.iter().filter(|tick| !tick.label.is_empty()).collect();
-            let gap = if Scene::names(&self.scene.x).is_some() { 1 } else { 3 };
-            written.windows(2).all(|pair| {
-                self.label_start(frame, pair[0]) + pair[0].label.width() + gap <= self.label_start(frame, pair[1])
-            })
+        let gap = if Scene::names(&self.scene.x).is_some() { 1.0 } else { 3.0 };
+        let ends = |tick: &Tick| {
+            let start = self.label_start(frame, tick) as f64;
+            [start, start + columns(&tick.label)]
         };
+        let fits = |ticks: &[Tick]| are_apart(ticks, gap, ends);
         ticks(&self.scene.x, &TickSpace { fits: &fits, most: most_name as f64, width: columns })
     }
 
-    /// The legend in lines: series, sample, name.
+    /// Returns the lines of the legend.
     fn legend(&self) -> Vec<LegendLine> {
         let mut lines: Vec<LegendLine> = Vec::new();
         let mut used = 0;
@@ -175,7 +175,7 @@ impl Drawing<'_> {
                 Layer::Area { .. } => "⣿".into(),
                 _ => "░".into(),
             });
-            // A band's sample is the least telling.
+            // If a series has several layers, its sample shows the first layer that is not a band.
             let Some(sample) = sample.min_by_key(|sample| sample == "░") else { continue };
             let name = fitting(name, self.width - sample.width() - 1);
             let length = sample.width() + 1 + name.width();
@@ -206,7 +206,8 @@ impl Drawing<'_> {
     }
 }
 
-/// The ticks on the left, at least two lines apart unless they are names.
+/// Returns the ticks of a y axis that is `rows` lines high, with labels of at most `most` columns. Labels are at least
+/// two lines apart, unless they are names.
 fn y_ticks(ruler: &Ruler, rows: usize, most: usize) -> Vec<Tick> {
     let apart = if Scene::names(ruler).is_some() { 1.0 } else { 2.5 };
     let fits = |ticks: &[Tick]| {

@@ -2,14 +2,17 @@ use std::collections::BTreeSet;
 
 use crate::{Layer, Range};
 
-/// The most marks that a plot draws; the cells of a heat map, of which none can be left out, aside.
+/// The largest number of marks in a plot. Cells of a heat map and rows of a forest plot don't count, because they can't
+/// be left out.
 pub const MOST_MARKS: usize = 5_000;
 
-/// At most `most` of the points, in their order. The points are cut into stretches of equally many, and of each
-/// stretch the lowest, the highest, the leftmost and the rightmost stay, so that a picture of what is left has
-/// the outline of the whole (for a line in the order of x these are the first and the last: Jugel, Jerzak,
-/// Hackenbroich and Markl 2014, "M4"). One point a stretch that is not finite stays too, since it breaks a line.
-/// The least and the greatest y survive wherever `most` is 2 or more; points that are few enough are all kept.
+/// Returns at most `most` of the points, in their order. Returns all points if there are at most `most`.
+///
+/// The points are divided into sections with equal numbers of points. Of each section the lowest, the highest, the
+/// leftmost and the rightmost point are kept, so that the result has the outline of the original. If the points are in
+/// the order of x, the leftmost and the rightmost are the first and the last (Jugel, Jerzak, Hackenbroich and Markl
+/// 2014, "M4"). One point that is not finite is also kept per section, because it interrupts a line. If `most` is at
+/// least 2, the lowest and the highest point of all are kept.
 ///
 /// ```
 /// use ascertain_plot::thin;
@@ -21,13 +24,16 @@ pub fn thin(points: &[[f64; 2]], most: usize) -> Vec<[f64; 2]> {
     survivors(points, most, |&[x, y]| [y, -y, x, -x])
 }
 
-/// The same for intervals: of each stretch the lowest low end and the highest high end stay, the first and the last.
+/// Thins intervals like [`thin`]. Each section keeps the interval with the lowest low end, the one with the highest
+/// high end, the first and the last one.
 pub fn thin_ranges(ranges: &[Range], most: usize) -> Vec<Range> {
     survivors(ranges, most, |range| [range.low, -range.high, range.x, -range.x])
 }
 
-/// The items that have the least of any key in their stretch, and the first without finite keys. Where there may be
-/// no item for each key, those that have the least of all.
+/// Returns at most `most` of the items, in their order. The items are divided into sections, and `keys` returns four
+/// sort keys of an item. A section keeps, for each of the four keys, the item with the lowest one. It also keeps its
+/// first item with a key that is not finite. If `most` is too small even for one section, the items with the lowest
+/// keys of all are kept.
 fn survivors<T: Clone>(items: &[T], most: usize, keys: impl Fn(&T) -> [f64; 4]) -> Vec<T> {
     if items.len() <= most {
         return items.to_vec();
@@ -55,14 +61,14 @@ fn survivors<T: Clone>(items: &[T], most: usize, keys: impl Fn(&T) -> [f64; 4]) 
     kept.into_iter().map(|index| items[index].clone()).collect()
 }
 
-/// The layers with at most so many marks together, each with its share, and how many marks there were when some were
-/// left out.
+/// Thins layers to at most `most` marks in total; each layer keeps a share of them. Also returns the original number of
+/// marks, or `None` if no mark was left out.
 pub(crate) fn thinned(layers: &[Layer], most: usize) -> (Vec<Layer>, Option<usize>) {
     let all: usize = layers.iter().map(marks).sum();
     if all <= most && layers.iter().all(|layer| marks(layer) <= most_of(layer, most)) {
         return (layers.to_vec(), None);
     }
-    // A layer of a few marks beside one of a million keeps them.
+    // A layer with few marks keeps them all, even if another layer has a million marks.
     let few = most / (4 * layers.len());
     let small: usize = layers.iter().map(marks).filter(|&n| n <= few).sum();
     let share = |n: usize| if n <= few || all <= most { n } else { (most - small) * n / (all - small) };
@@ -80,12 +86,13 @@ pub(crate) fn thinned(layers: &[Layer], most: usize) -> (Vec<Layer>, Option<usiz
     (thinned.collect(), Some(all))
 }
 
-/// A line needs fewer marks than dots do: what lies between two of them is drawn.
+/// Returns the largest number of marks for a layer of a plot with at most `most` marks. A line gets fewer marks than
+/// dots do, because it is also drawn between two marks.
 fn most_of(layer: &Layer, most: usize) -> usize {
     if let Layer::Dots { .. } = layer { most } else { most / 3 }
 }
 
-/// How many marks of a layer count: rows and cells are all read, so none may go.
+/// Returns the number of marks of a layer that may be left out; 0 for rows and cells, which are always drawn.
 fn marks(layer: &Layer) -> usize {
     match layer {
         Layer::Line { points, .. } | Layer::Dots { points, .. } | Layer::Area { points, .. } => points.len(),

@@ -1,4 +1,4 @@
-//! Which numbers of an axis are written.
+//! Choosing the numbers that are written on an axis.
 
 use std::cmp::Ordering;
 
@@ -7,28 +7,34 @@ use crate::label;
 use crate::names::told_apart;
 use crate::scale::{Ruler, number};
 
-/// A place on an axis that is marked.
+/// A tick on an axis, with its label.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tick {
-    /// Where: 0 at the left or bottom, 1 at the right or top.
+    /// The position on the axis: 0 at the left or bottom, 1 at the right or top.
     pub(crate) share: f64,
-    /// What is written there; nothing beside the short ticks between decades.
+    /// The text at the tick; empty for the short ticks between decades.
     pub(crate) label: String,
-    /// The whole name where the label is shortened.
-    pub(crate) name: Option<String>,
+    /// The name in full; the label may be a shortened name.
+    pub(crate) name: String,
 }
 
-/// The space that an axis has for its ticks' labels.
+impl Tick {
+    fn new(share: f64, label: String) -> Tick {
+        Tick { share, name: label.clone(), label }
+    }
+}
+
+/// The space for the labels of an axis: a test for a whole set of ticks, and a limit for a single name.
 pub(crate) struct TickSpace<'a> {
-    /// Whether these labels can stand side by side.
+    /// Returns whether the labels of these ticks fit without overlapping.
     pub(crate) fits: &'a dyn Fn(&[Tick]) -> bool,
-    /// How wide a name may be.
+    /// The largest width of a name, in the unit of `width`; longer names are shortened.
     pub(crate) most: f64,
-    /// And how wide it is.
+    /// Returns the width of a text in the unit of the picture (pixels or columns).
     pub(crate) width: fn(&str) -> f64,
 }
 
-/// The most ticks that fit, at round numbers, in the order of their places.
+/// Returns as many ticks as fit, in ascending order. They are at round numbers, at the levels of the axis or at names.
 pub(crate) fn ticks(ruler: &Ruler, space: &TickSpace) -> Vec<Tick> {
     let mut ticks = match &ruler.axis.scale {
         Scale::Names(names) => return named(ruler, names, space),
@@ -46,7 +52,15 @@ pub(crate) fn ticks(ruler: &Ruler, space: &TickSpace) -> Vec<Tick> {
     ticks
 }
 
-/// The first set that fits; where none does, ever fewer of the last.
+/// Returns whether each label ends at least `gap` before the next one begins. `ends` returns the positions at which a
+/// label begins and ends. Ticks without a label are ignored.
+pub(crate) fn are_apart(ticks: &[Tick], gap: f64, ends: impl Fn(&Tick) -> [f64; 2]) -> bool {
+    let written: Vec<[f64; 2]> = ticks.iter().filter(|tick| !tick.label.is_empty()).map(ends).collect();
+    written.windows(2).all(|pair| pair[0][1] + gap <= pair[1][0])
+}
+
+/// Returns the first of these sets of ticks, from dense to sparse, that has at least two ticks and whose labels fit. If
+/// there is none, returns every second, fifth, tenth … tick of the last set that is not empty.
 fn densest(sets: Vec<Vec<Tick>>, space: &TickSpace) -> Vec<Tick> {
     if let Some(set) = sets.iter().find(|set| set.len() > 1 && (space.fits)(set)) {
         return set.clone();
@@ -55,7 +69,7 @@ fn densest(sets: Vec<Vec<Tick>>, space: &TickSpace) -> Vec<Tick> {
     every(&last, space)
 }
 
-/// Every second, fifth, tenth … tick, so that they fit.
+/// Returns all ticks if their labels fit, otherwise every second, fifth, tenth … tick.
 fn every(all: &[Tick], space: &TickSpace) -> Vec<Tick> {
     let strides = (0..).map(|rank| [1, 2, 5][rank % 3] * 10usize.pow(rank as u32 / 3));
     let mut sets = strides
@@ -66,29 +80,29 @@ fn every(all: &[Tick], space: &TickSpace) -> Vec<Tick> {
 
 fn named(ruler: &Ruler, names: &[String], space: &TickSpace) -> Vec<Tick> {
     let tick = |(index, (name, label)): (usize, (&String, String))| {
-        let whole = (label != *name).then(|| name.clone());
-        Some(Tick { share: ruler.share(index as f64)?, label, name: whole })
+        Some(Tick { share: ruler.share(index as f64)?, label, name: name.clone() })
     };
     let labels = told_apart(names, space.most, space.width);
     every(&names.iter().zip(labels).enumerate().filter_map(tick).collect::<Vec<_>>(), space)
 }
 
-/// Ticks at these numbers, where they are between the ends.
+/// Creates ticks at those of the `values` that are within the range of the axis. `labels` returns the labels for all of
+/// these values together.
 fn at(ruler: &Ruler, values: &[f64], labels: impl Fn(&[f64]) -> Vec<String>) -> Vec<Tick> {
     let within = |v: &f64| ruler.side(*v) == Some(Ordering::Equal);
     let values: Vec<f64> = values.iter().copied().filter(within).collect();
     let labels = labels(&values);
-    let placed =
-        values.iter().zip(labels).filter_map(|(v, label)| Some(Tick { share: ruler.share(*v)?, label, name: None }));
-    placed.collect()
+    let tick = |(v, label): (&f64, String)| Some(Tick::new(ruler.share(*v)?, label));
+    values.iter().zip(labels).filter_map(tick).collect()
 }
 
-/// The numbers that there are on the axis, and no others.
+/// Creates a tick at each level of the axis.
 fn levels(ruler: &Ruler) -> Vec<Tick> {
     let unit = ruler.axis.unit;
     let written = |value: &f64| match label::own(*value, unit) {
         _ if ruler.is_binary => label::binary(*value, unit),
-        // Two digits, as ticks have them, may be too few for a number that somebody chose.
+        // The label has two digits. If these are too few for a level, which may be any number, all its digits are
+        // written.
         _ if label::symbol(unit).is_empty() && !has_two_digits(*value) => value.to_string(),
         own => own,
     };
@@ -98,17 +112,18 @@ fn levels(ruler: &Ruler) -> Vec<Tick> {
     at(ruler, &sorted, |values| values.iter().map(written).collect())
 }
 
-/// Whether two significant digits say all of a number.
+/// Returns whether a number has at most two significant digits.
 fn has_two_digits(value: f64) -> bool {
     format!("{value:.1e}").parse() == Ok(value)
 }
 
-/// Multiples of 1, 2 or 5 times a power of ten in the unit that the labels show, ever fewer.
+/// Returns sets of ticks, from dense to sparse. The ticks of a set are at the multiples of a step: 1, 2 or 5 times a
+/// power of ten. The step is in the unit of the labels, such as ms.
 fn linear(ruler: &Ruler) -> Vec<Vec<Tick>> {
     let (low, high) = ruler.ends();
     let prefix @ (factor, _) = ruler.axis.prefix(low.abs().max(high.abs()));
     let finest = (high - low) / factor / 20.0;
-    // What overflows has no ticks.
+    // The range of an axis can overflow; the axis then has no ticks.
     let rank = (finest.log10() * 3.0).floor().clamp(-3000.0, 3000.0) as i32;
     let steps = (rank..rank + 8)
         .map(|rank| [1.0, 2.0, 5.0][rank.rem_euclid(3) as usize] * 10f64.powi(rank.div_euclid(3)) * factor);
@@ -122,8 +137,9 @@ fn linear(ruler: &Ruler) -> Vec<Vec<Tick>> {
     steps.filter(|step| *step >= least && step.is_normal()).map(set).collect()
 }
 
-/// 1, 2 and 5 times each power of ten, then fewer; where the axis is too short for three of them, even steps or other
-/// round numbers, whichever are more.
+/// Returns sets of ticks for a logarithmic axis, from dense to sparse. The first set is at 1, 2 and 5 times each power
+/// of ten, the next at 1 and 3 times. The others are only at powers of ten. If the first set has fewer than three ticks
+/// on the axis, other sets replace all of these. They are evenly spaced or at other round numbers.
 fn logarithmic(ruler: &Ruler) -> Vec<Vec<Tick>> {
     let (from, to) = ruler.places();
     let unit = ruler.axis.unit;
@@ -165,8 +181,8 @@ fn binary(ruler: &Ruler) -> Vec<Vec<Tick>> {
 
 fn logit(ruler: &Ruler) -> Vec<Vec<Tick>> {
     let tails = || (2..=12).map(|digits| format!("1e-{digits}").parse::<f64>().unwrap_or(0.0));
-    let share = if ruler.axis.in_percent { label::percent } else { label::quantile };
-    let labels = |values: &[f64]| values.iter().map(|v| share(*v)).collect::<Vec<_>>();
+    let written = if ruler.axis.in_percent { label::percent } else { label::quantile };
+    let labels = |values: &[f64]| values.iter().map(|v| written(*v)).collect::<Vec<_>>();
     let set = |middle: &[f64]| {
         let mut values: Vec<f64> =
             tails().chain(middle.iter().copied()).chain(tails().map(|tail| 1.0 - tail)).collect();
@@ -178,16 +194,18 @@ fn logit(ruler: &Ruler) -> Vec<Vec<Tick>> {
     if !sets.is_empty() {
         return sets;
     }
-    // Between two of these: even steps, labelled alike.
+    // If no set has two ticks on the axis, ticks are evenly spaced along it. Their labels have the form of the others:
+    // `p90` or `90 %`.
     let relabelled = |set: Vec<Tick>| {
         let (from, to) = ruler.places();
         let value = |share: f64| number(&Scale::Logit, from + share * (to - from));
-        set.into_iter().map(|tick| Tick { label: share(value(tick.share)), ..tick }).collect()
+        set.into_iter().map(|Tick { share, .. }| Tick::new(share, written(value(share)))).collect()
     };
     linear(ruler).into_iter().map(relabelled).collect()
 }
 
-/// 2 to 9 times each power of ten, unwritten, where the decades are.
+/// Returns ticks without labels at 2 to 9 times each power of ten, in addition to the ticks `written`, which have
+/// labels. Empty if the axis spans more than four powers of ten or less than half of one.
 fn between_decades(ruler: &Ruler, written: &[Tick]) -> Vec<Tick> {
     let (from, to) = ruler.places();
     if to - from > 4.0 || to - from < 0.5 {

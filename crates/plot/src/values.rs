@@ -2,19 +2,19 @@ use crate::axis::prefix;
 use crate::scale::Ruler;
 use crate::{Axis, Cell, Layer, Prefixes, Scale, Which};
 
-/// What the colours of a heat map mean.
+/// The colour scale of a heat map, and the unit of its values.
 pub(crate) struct Values {
     pub(crate) ruler: Ruler,
     factor: f64,
-    /// The symbol of the unit that short values are in.
+    /// The symbol of the unit that [`short`](Values::short) uses for values.
     pub(crate) symbol: &'static str,
 }
 
-/// Values that span more than this are coloured by their logarithms.
+/// If the largest value is more than this many times the smallest, colours show the logarithms of the values.
 const WIDE_SPAN: f64 = 50.0;
 
 impl Values {
-    /// For these cells and the values that must be covered besides.
+    /// Creates a colour scale that covers the values of these cells and the range `domain`.
     pub(crate) fn new(cells: &[Cell], domain: Option<(f64, f64)>, unit: Prefixes) -> Values {
         let asked = || domain.into_iter().flat_map(|(low, high)| [low, high]);
         let known = || cells.iter().map(|cell| cell.value).chain(asked()).filter(|v| v.is_finite());
@@ -30,12 +30,12 @@ impl Values {
         Values { ruler, factor, symbol }
     }
 
-    /// Where a value is on the scale of colours.
+    /// Returns the position of a value on the colour scale, from 0 to 1; `None` if the scale can't show it.
     pub(crate) fn share(&self, value: f64) -> Option<f64> {
         self.ruler.share(value)
     }
 
-    /// A value in three digits and the common unit.
+    /// Writes a value with three significant digits in the unit `symbol`, without the symbol.
     pub(crate) fn short(&self, value: f64) -> String {
         let value = value / self.factor;
         if !value.is_finite() {

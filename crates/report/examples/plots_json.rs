@@ -1,4 +1,4 @@
-//! Prints the pictures of a run as JSON: what `tests/plotted.py` holds against the run's rows.
+//! Prints the pictures of a run as JSON. `tests/plotted.py` compares them with the recorded values of the run.
 //!
 //! `cargo run --package ascertain-report --example plots_json -- RUN_FOLDER`
 
@@ -11,7 +11,7 @@ use ascertain_report::pictures;
 use serde_json::json;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let folder = std::env::args_os().nth(1).ok_or("name a run's folder")?;
+    let folder = std::env::args_os().nth(1).ok_or("missing argument: the folder of a run")?;
     let run = recorded::read(Path::new(&folder))?;
     let ids = run.header.experiments.iter().map(|spec| spec.id.as_str());
     let experiments: Vec<_> =

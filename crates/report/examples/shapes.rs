@@ -1,4 +1,4 @@
-//! Writes runs of all shapes, and their reports, for the browser test: `shapes DIR`.
+//! Writes runs of many different shapes and their reports, for the test in a browser: `shapes DIR`.
 
 #[path = "../tests/all/shapes/mod.rs"]
 mod shapes;
@@ -11,10 +11,10 @@ use ascertain_report::{export, html};
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Failure> {
-    let folder: PathBuf = std::env::args_os().nth(1).ok_or("name a folder to write to")?.into();
+    let folder: PathBuf = std::env::args_os().nth(1).ok_or("missing argument: the folder to write to")?.into();
     let runs = folder.join("runs");
     let mut written = Vec::new();
-    // As many as the shipped claims.
+    // The second run has as many claims as Ascertain ships.
     let many = [shapes::MILLION(), shapes::many_claims(181)];
     for shape in shapes::SHAPES.iter().map(|shape| shape()).chain(many) {
         let run = shape.write(&runs);

@@ -1,4 +1,4 @@
-//! Allocations of the functions of a bench.
+//! Notes about memory allocations of the functions of a bench.
 
 use ascertain_engine::outcome::{Outcome, PointSummary};
 use ascertain_engine::unit::Unit;
@@ -6,7 +6,8 @@ use ascertain_engine::unit::Unit;
 use crate::clause::arm_label;
 use crate::text::{gathered, plain, quoted};
 
-/// The functions whose counted calls did not all allocate the same; `None` if all did, or if nothing was counted.
+/// Returns a sentence that lists the functions whose calls did not all allocate the same amount of memory. `None` if
+/// all did, or if allocations were not counted.
 ///
 /// ```text
 /// Not every call allocates the same: `parse` (2 to 5 times, 1.1 kB to 4 kB).
@@ -30,5 +31,5 @@ pub fn uneven(outcome: &Outcome) -> Option<String> {
 }
 
 fn name(point: &PointSummary) -> String {
-    quoted(&arm_label(&point.variant, &point.at))
+    quoted(&arm_label(&point.arm))
 }

@@ -1,20 +1,20 @@
-//! The characters that are shown to people.
+//! Replacing characters that the terminal can't show.
 
 use std::borrow::Cow;
 
-/// The characters that a terminal shows.
+/// The characters that a terminal can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alphabet {
-    /// All of them.
+    /// All characters of Unicode.
     Unicode,
-    /// ASCII, where `LC_ALL`, `LC_CTYPE` or `LANG` says `C` or `POSIX`.
+    /// Only ASCII, because `LC_ALL`, `LC_CTYPE` or `LANG` is `C` or `POSIX`.
     Ascii,
 }
 
 impl Alphabet {
-    /// That of this process's environment.
+    /// Returns the alphabet that the environment variables of this process select.
     #[must_use]
-    pub fn of_environment() -> Alphabet {
+    pub fn from_environment() -> Alphabet {
         let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
         match locale.as_deref() {
@@ -23,9 +23,9 @@ impl Alphabet {
         }
     }
 
-    /// The text as it is shown: where there is only ASCII, with what is nearest for each character of ours, and as wide
-    /// wherever that can be, so that tables and plots keep their columns. Others' characters (names, commands) stay,
-    /// but for those that are ours too; what programs read is never drawn like this.
+    /// Returns the text for display. If only ASCII is available, each character of `OURS` is replaced by the nearest
+    /// one, so that tables and plots keep their columns. Other characters in names and commands stay. Output for
+    /// programs is never converted.
     #[must_use]
     pub fn shown(self, text: &str) -> Cow<'_, str> {
         if self == Alphabet::Unicode || text.is_ascii() {
@@ -47,49 +47,38 @@ impl Alphabet {
         }
         Cow::Owned(shown)
     }
+
+    /// Returns the text for a progress line. Characters that have no similar one in the alphabet become `?`.
+    pub(crate) fn in_line(self, text: &str) -> String {
+        match self {
+            Alphabet::Unicode => text.to_string(),
+            Alphabet::Ascii => self.shown(&text.replace('━', "#")).replace(|c: char| !c.is_ascii(), "?"),
+        }
+    }
 }
 
-/// Stands before a power of ten.
+/// The text between a number and its power of ten; it is replaced as a whole.
 const FACTOR: &str = "×10";
-/// The digits of a power, and its sign.
+/// The raised digits 0 to 9, and the minus sign, of an exponent.
 const RAISED: [char; 11] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹', '⁻'];
 
-/// What is nearest in ASCII, of our own characters; any other as it is. Marks of plots stay apart.
+/// The characters that this program prints itself. The next constant has the nearest ASCII character of each at the
+/// same position. Marks of plots stay distinct.
+const OURS: &str = "µσ…·—–−─━╌└┬│┤├┊’“”←◄→►↑↓×●○■□▲△◆◇•░▒▓█";
+const IN_ASCII: &[u8] = b"us~-------++||||'\"\"<<>>^vxoOmMaAdD..:%#";
+
+/// Returns the nearest ASCII character if the character is one of [`OURS`], otherwise the character itself.
 fn nearest(c: char) -> char {
     match c {
-        'µ' => 'u',
-        'σ' => 's',
-        '…' => '~',
-        '·' | '—' | '–' | '−' | '─' | '━' | '╌' => '-',
-        '└' | '┬' => '+',
-        '│' | '┤' | '├' | '┊' => '|',
-        '’' => '\'',
-        '“' | '”' => '"',
-        '←' | '◄' => '<',
-        '→' | '►' => '>',
-        '↑' => '^',
-        '↓' => 'v',
-        '×' => 'x',
-        '●' => 'o',
-        '○' => 'O',
-        '■' => 'm',
-        '□' => 'M',
-        '▲' => 'a',
-        '△' => 'A',
-        '◆' => 'd',
-        '◇' => 'D',
-        '•' | '░' => '.',
-        '▒' => ':',
-        '▓' => '%',
-        '█' => '#',
-        // Dots in two columns of four, by a bit each: the upper two rows of them, the lower two, or both.
+        // A Braille character has two columns of four dots, one bit each. The result shows whether dots are set in the
+        // upper two rows, in the lower two, or in both.
         '\u{2800}'..='\u{28ff}' => match (c as u32 & 0b0001_1011 != 0, c as u32 & 0b1110_0100 != 0) {
             (false, false) => ' ',
             (true, false) => '\'',
             (false, true) => '.',
             (true, true) => ':',
         },
-        _ => c,
+        _ => OURS.chars().position(|ours| ours == c).map_or(c, |place| IN_ASCII[place] as char),
     }
 }
 

@@ -1,26 +1,28 @@
-//! What a command takes beside its time, in the words of a comparison: "uses 12 % less memory".
+//! The size of a difference in words: "it took 9.3 % longer", "2.5 times as fast", "uses 12 % less memory".
 //!
-//! A comparison by time says how many times as fast a command is. Of anything else that is better when it is less it
-//! says how much of it there is against the reference: the inverse.
+//! A ratio is above 1 if the candidate is better, for every metric. A ratio below 1 is easily read the wrong way round,
+//! so readers get the direction and the size of the difference in words.
 
-use ascertain_engine::claim::Judging;
+use ascertain_engine::claim::{Judging, Measure};
 use ascertain_engine::experiment::Better;
-use ascertain_engine::outcome::{ClaimResult, Decision, Measure};
+use ascertain_engine::outcome::{ClaimResult, Decision};
+use ascertain_engine::unit::Unit;
 
-use crate::clause;
+use crate::clause::{self, ArmComparison};
 use crate::figure::{Figure, percent};
 
-/// What sentences call a metric that a comparison is by.
+/// The words that compare two commands by a metric other than time: "uses less memory".
 pub(crate) struct Amount {
-    /// "uses", and after "does not".
+    /// The verb in the third person, then its infinitive: "uses" and "use".
     verbs: (&'static str, &'static str),
     noun: &'static str,
     is_counted: bool,
 }
 
 impl Amount {
-    /// None of time, and of what is no command's.
-    pub fn of(measure: &Measure) -> Option<Amount> {
+    /// Returns the words for comparing amounts of this metric. `None` for time, which has words of its own, and for
+    /// metrics that commands don't have.
+    pub fn new(measure: &Measure) -> Option<Amount> {
         const USES: (&str, &str) = ("uses", "use");
         const HAS: (&str, &str) = ("has", "have");
         let (verbs, noun, is_counted) = match measure.metric.as_str() {
@@ -40,12 +42,12 @@ impl Amount {
         Some(Amount { verbs, noun, is_counted })
     }
 
-    /// That which an order is by.
+    /// Returns the words for the metric of a comparison; `None` for time and for other claims.
     pub fn of_order(claim: &ClaimResult) -> Option<Amount> {
-        clause::ordered(claim).and_then(|(measure, ..)| Amount::of(measure))
+        ArmComparison::new(claim).and_then(|comparison| Amount::new(comparison.measure))
     }
 
-    /// "less", "more", "fewer".
+    /// Returns the comparative that goes with the metric's noun: "less" or "more", for counters "fewer" or "more".
     pub fn word(&self, is_less: bool) -> &'static str {
         match (is_less, self.is_counted) {
             (true, true) => "fewer",
@@ -54,7 +56,7 @@ impl Amount {
         }
     }
 
-    /// The word in tables for an answer.
+    /// Returns the word for a decision about this metric in tables: "less", "more" or "equal".
     pub fn answer(&self, decision: Decision) -> &'static str {
         match decision {
             Decision::Faster => self.word(true),
@@ -66,15 +68,15 @@ impl Amount {
         }
     }
 
-    /// "as much", "as many".
+    /// Returns "as much", for counters "as many".
     pub fn as_much(&self) -> &'static str {
         if self.is_counted { "as many" } else { "as much" }
     }
 
-    /// What the ratio in pictures is, which is above 1 where the command has less of it.
+    /// Returns the axis label for pictures of the ratio.
     #[cfg(feature = "html")]
     pub fn ratio(&self) -> String {
-        format!("reference's {} by its own", self.noun)
+        format!("{}: reference divided by candidate (above 1: {})", self.noun, self.word(true))
     }
 
     pub fn noun(&self) -> &'static str {
@@ -82,112 +84,133 @@ impl Amount {
     }
 }
 
-/// What stands between the two sides of a comparison.
+/// The words between the two sides of a comparison.
 pub(crate) struct Wording {
-    /// "is faster", "uses less memory".
+    /// The predicate for one better side: "is faster", "uses less memory".
     pub is_better: String,
-    /// The same of several: "are faster", "use less memory".
+    /// The predicate for several better sides: "are faster", "use less memory".
     #[cfg_attr(not(feature = "html"), allow(dead_code))]
     pub are_better: String,
-    /// "is faster than".
+    /// The better side compared with the other: "is faster than", or "uses less memory than".
     pub better: String,
-    /// "is slower than".
+    /// The worse side compared with the other: "is slower than", or "uses more memory than".
     pub worse: String,
-    /// "is as fast as".
+    /// One of two equal sides compared with the other: "is as fast as", or "uses as much memory as".
     pub equal: String,
-    /// "is not faster than".
+    /// The negation of `better`: "is not faster than", or "does not use less memory than".
     pub not_better: String,
-    /// "is not slower than".
+    /// The negation of `worse`: "is not slower than", or "does not use more memory than".
     pub not_worse: String,
-    /// " in `throughput`" after the other side, where the rest does not say it.
+    /// The metric, to be written after the name of the other side: " in `throughput`". Empty if the other words name
+    /// the metric.
     pub in_metric: String,
 }
 
 impl Wording {
-    pub fn of(measure: &Measure) -> Wording {
+    pub fn new(measure: &Measure) -> Wording {
         Wording::after("is ", measure)
     }
 
-    /// The same without the verb of adjectives: "faster than", and "uses less memory than".
+    /// Returns the words without "is": "faster than"; verbs such as "uses less memory than" stay.
     #[cfg(feature = "html")]
     pub fn without_is(measure: &Measure) -> Wording {
         Wording::after("", measure)
     }
 
     fn after(is: &str, measure: &Measure) -> Wording {
-        let Some(amount) = Amount::of(measure) else {
-            let ((good, better), worse) = (clause::adjective(measure), clause::worse(measure));
-            return Wording {
-                is_better: format!("is {better}"),
-                are_better: format!("are {better}"),
-                better: format!("{is}{better} than"),
-                worse: format!("{is}{worse} than"),
-                equal: format!("{is}as {good} as"),
-                not_better: format!("{is}not {better} than"),
-                not_worse: format!("{is}not {worse} than"),
-                in_metric: clause::in_metric(measure),
-            };
+        let (verbs, [better, worse, equal]) = match Amount::new(measure) {
+            None => {
+                let (good, better) = clause::adjective(measure);
+                let verbs = [is.to_string(), "is ".into(), "are ".into(), format!("{is}not ")];
+                (verbs, [better.into(), clause::worse(measure).into(), format!("as {good} as")])
+            }
+            Some(amount) => {
+                let (uses, r#use) = amount.verbs;
+                let verbs = [format!("{uses} "), format!("{uses} "), format!("{use} "), format!("does not {use} ")];
+                let [less, more] = [true, false].map(|is_less| format!("{} {}", amount.word(is_less), amount.noun));
+                (verbs, [less, more, format!("{} {} as", amount.as_much(), amount.noun)])
+            }
         };
-        let Amount { verbs: (uses, r#use), noun, .. } = amount;
-        let [less, more] = [true, false].map(|is_less| format!("{} {noun}", amount.word(is_less)));
+        let [is, has, have, is_not] = verbs;
         Wording {
-            is_better: format!("{uses} {less}"),
-            are_better: format!("{use} {less}"),
-            better: format!("{uses} {less} than"),
-            worse: format!("{uses} {more} than"),
-            equal: format!("{uses} {} {noun} as", amount.as_much()),
-            not_better: format!("does not {use} {less} than"),
-            not_worse: format!("does not {use} {more} than"),
-            in_metric: String::new(),
+            is_better: format!("{has}{better}"),
+            are_better: format!("{have}{better}"),
+            better: format!("{is}{better} than"),
+            worse: format!("{is}{worse} than"),
+            equal: format!("{is}{equal}"),
+            not_better: format!("{is_not}{better} than"),
+            not_worse: format!("{is_not}{worse} than"),
+            in_metric: if Amount::new(measure).is_some() { String::new() } else { clause::in_metric(measure) },
         }
     }
 }
 
-/// From this ratio on a difference is said in times, below it in percent.
+/// The smallest ratio that is written as a multiple ("2 times as fast"); a smaller one is written in percent.
 const TIMES: f64 = 1.5;
 
-/// A way to say a ratio in words.
-struct Words {
+/// The words to write a ratio with: "it took 9.3 % longer", "it was 2.5 times as fast".
+struct RatioWording {
+    /// The words before the number: "it took ", "its `error` was "; empty if the words after it name the metric.
     before: String,
-    /// The number for a ratio.
+    /// The name of the metric before the number in tables, for example "error "; empty if the words after the number
+    /// name the metric.
+    name: String,
+    /// Converts a ratio (above 1 if the candidate is better) to the number that is written.
     number: fn(f64) -> f64,
+    /// `true` if the number is a share that is written in percent.
     is_share: bool,
+    /// The words after the number: " longer", " times as fast".
     after: String,
+    /// The words that replace a share of 0 %: "the same time".
+    same: &'static str,
 }
 
-impl Words {
-    /// For ratios like this one of how many times better a command is.
-    fn of(measure: &Measure, ratio: f64) -> Words {
-        let words = |before: &str, number, is_share, after: &str| Words {
+impl RatioWording {
+    /// Returns the words that suit the size and direction of `ratio`, which is above 1 if the candidate is better.
+    fn new(measure: &Measure, ratio: f64) -> RatioWording {
+        let words = |[before, name]: [&str; 2], number, is_share, after: &str, same| RatioWording {
             before: before.into(),
+            name: name.into(),
             number,
             is_share,
             after: after.into(),
+            same,
         };
         if is_time(measure) {
+            let same = "the same time";
             return match ratio {
-                TIMES.. => words("it was ", |ratio| ratio, false, " times as fast"),
-                1.0.. => words("it took ", |ratio| 1.0 - 1.0 / ratio, true, " less time"),
-                _ if ratio > 1.0 / TIMES => words("it took ", |ratio| 1.0 / ratio - 1.0, true, " longer"),
-                _ => words("it took ", |ratio| 1.0 / ratio, false, " times as long"),
+                TIMES.. => words(["it was ", ""], |ratio| ratio, false, " times as fast", same),
+                1.0.. => words(["it took ", ""], |ratio| 1.0 - 1.0 / ratio, true, " less time", same),
+                _ if ratio > 1.0 / TIMES => words(["it took ", ""], |ratio| 1.0 / ratio - 1.0, true, " longer", same),
+                _ => words(["it took ", ""], |ratio| 1.0 / ratio, false, " times as long", same),
             };
         }
-        let amount = Amount::of(measure);
-        let its = amount.as_ref().map_or_else(|| format!("its {} was ", clause::named(measure)), |_| String::new());
-        let [times, more, less] = match &amount {
-            Some(amount) => [format!(" times {}", amount.as_much()), " more".into(), format!(" {}", amount.word(true))],
-            None => [" times as high", " higher", " lower"].map(String::from),
+        let amount = Amount::new(measure);
+        let name = clause::metric_name(measure);
+        let (its, name, same) = match &amount {
+            Some(Amount { is_counted: true, .. }) => (String::new(), String::new(), "the same number"),
+            Some(_) => (String::new(), String::new(), "the same amount"),
+            None => (format!("its {name} was "), format!("{} ", measure.metric.replace('_', " ")), "the same"),
         };
-        // Of the metric, the command's by the reference's: so many times, more by a part, less by a part.
+        let [times, more, less] = match (&amount, measure.unit) {
+            (Some(amount), _) => {
+                [format!(" times {}", amount.as_much()), " more".into(), format!(" {}", amount.word(true))]
+            }
+            (None, Unit::Byte) => [" times as large", " larger", " smaller"].map(String::from),
+            (None, _) => [" times as high", " higher", " lower"].map(String::from),
+        };
+        // Three functions of the ratio. The first returns the candidate's amount divided by the baseline's, for example
+        // 1.2. The second returns how much more that is, 0.2. The third returns how much less: 0.2 if the first returns
+        // 0.8.
         let [share, more_by, less_by]: [fn(f64) -> f64; 3] = match measure.better {
             Better::Lower => [|ratio| 1.0 / ratio, |ratio| 1.0 / ratio - 1.0, |ratio| 1.0 - 1.0 / ratio],
             Better::Higher => [|ratio| ratio, |ratio| ratio - 1.0, |ratio| 1.0 - ratio],
         };
         let of_ratio = share(ratio);
         match of_ratio {
-            TIMES.. => words(&its, share, false, &times),
-            1.0.. => words(&its, more_by, true, &more),
-            _ => words(&its, less_by, true, &less),
+            TIMES.. => words([&its, &name], share, false, &times, same),
+            1.0.. => words([&its, &name], more_by, true, &more, same),
+            _ => words([&its, &name], less_by, true, &less, same),
         }
     }
 
@@ -195,70 +218,199 @@ impl Words {
         if self.is_share { Figure::of_share(value, low, high, 0.0) } else { Figure::new(value, low, high, &[1.0]) }
     }
 
+    /// Returns the number followed by its words: "9.3 % longer".
     fn written(&self, number: &str) -> String {
-        match number {
-            "0 %" | "-0 %" if self.before.ends_with("took ") => "it took the same time".into(),
-            _ => format!("{}{number}{}", self.before, self.after),
-        }
+        if is_zero(number) { self.same.into() } else { format!("{number}{}", self.after) }
     }
 }
 
-/// The distance between the two sides: "it took 9.3 % longer" and "8.1 to 15 %; single pairs 3 to 31 %", "it was 2.5 times
-/// as fast", "12 % less". `None` if nothing bounds the ratio.
+/// Returns whether a written number is a share of 0 %.
+fn is_zero(number: &str) -> bool {
+    number.ends_with(" %") && number.chars().all(|c| "-0. %".contains(c))
+}
+
+/// The size of the difference between two sides whose ratio is known, for a sentence or a table.
+struct Size<'a> {
+    claim: &'a ClaimResult,
+    measure: &'a Measure,
+    words: RatioWording,
+    /// The number that is written with `words`, and its interval, the lower end first.
+    figure: Figure,
+    has_interval: bool,
+}
+
+impl<'a> Size<'a> {
+    fn new(claim: &'a ClaimResult, measure: &'a Measure) -> Option<Size<'a>> {
+        let ratio = claim.ratio.filter(|ratio| *ratio > 0.0 && ratio.is_finite())?;
+        let words = RatioWording::new(measure, ratio);
+        let (low, high) = between(&words, claim.ratio_low, claim.ratio_high);
+        let figure = match (low, high) {
+            (None, None) if claim.asked.judging != Judging::Exact && !words.is_share => {
+                Figure::unbounded(Some((words.number)(ratio)))
+            }
+            _ => words.figure(Some((words.number)(ratio)), low, high),
+        };
+        Some(Size { claim, measure, words, figure, has_interval: (low, high) != (None, None) })
+    }
+
+    /// Returns the interval of the ratio in words. If the ends lie on both sides of 1, the words for the number suit
+    /// only one end, so each end has its own: "5 % less time to 3 % longer".
+    fn range(&self) -> String {
+        let Size { claim, figure, .. } = self;
+        if let Some(reason) = self.no_interval() {
+            return reason;
+        }
+        match self.has_interval {
+            true => self.in_words(claim.ratio_low, claim.ratio_high).unwrap_or_else(|| figure.range.clone()),
+            false => String::new(),
+        }
+    }
+
+    /// Returns the text in place of the interval: the reason why the ratio has none, or an empty text if the ratio is
+    /// exact. `None` if there is an interval, or if there are only too few trials for one.
+    fn no_interval(&self) -> Option<String> {
+        let Size { claim, measure, .. } = self;
+        let is_open = !self.has_interval && claim.ratio_low == Some(0.0);
+        match () {
+            () if claim.asked.judging == Judging::Exact => Some(String::new()),
+            () if claim.has_lost_interval(false) => Some(clause::NOT_ALIKE.into()),
+            // If both values of a pair are zeros, or times that were cut off, their ratio may be anything.
+            () if is_open && Amount::new(measure).is_some() => Some("no interval: zeros or time-outs".into()),
+            () if is_open => Some("no interval: time-outs".into()),
+            () => None,
+        }
+    }
+
+    /// Returns the range of the ratios of single pairs, from the smallest to the largest, in words. Empty if all are
+    /// equal or there is only one pair.
+    fn pairs(&self) -> String {
+        let Size { claim, words, .. } = self;
+        match between(words, claim.ratio_min, claim.ratio_max) {
+            (Some(low), Some(high)) if claim.trials > 1 && low < high => {
+                let plain = || words.figure(None, Some(low), Some(high)).range;
+                self.in_words(claim.ratio_min, claim.ratio_max).unwrap_or_else(plain)
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// Returns both ends of a range of ratios, each with its own words: "9.1 % less time to 25 % longer". `None` if the
+    /// words for the number suit both ends. If only one end is known, it is the worst or the best ratio: "at worst 25 %
+    /// longer".
+    fn in_words(&self, low: Option<f64>, high: Option<f64>) -> Option<String> {
+        let Size { measure, words, .. } = self;
+        let has_other = |end: f64| end != 1.0 && RatioWording::new(measure, end).after != words.after;
+        let ends = if is_turned(words) { [high, low] } else { [low, high] }.map(known);
+        if !words.is_share || !ends.into_iter().flatten().any(has_other) {
+            return None;
+        }
+        Some(match [known(low), known(high)] {
+            [Some(worst), None] => format!("at worst {}", one_size(measure, worst)),
+            [None, Some(best)] => format!("at best {}", one_size(measure, best)),
+            _ => ends.into_iter().flatten().map(|end| one_size(measure, end)).collect::<Vec<_>>().join(" to "),
+        })
+    }
+
+    /// Returns the interval for a table. If an interval in percent includes 0 %, its ends have signs: `-9.1 to +25 %`.
+    /// A negative end means less of the metric. If one end is unknown, only the other one decides whether the interval
+    /// includes 0 %.
+    fn range_with_signs(&self) -> String {
+        let Size { claim, measure, words, .. } = self;
+        let change = |ratio: f64| match measure.better {
+            Better::Lower => 1.0 / ratio - 1.0,
+            Better::Higher => ratio - 1.0,
+        };
+        if let Some(reason) = self.no_interval() {
+            return reason;
+        }
+        let [low, high] = [claim.ratio_low, claim.ratio_high].map(known);
+        let includes_one = low.is_none_or(|low| low < 1.0) && high.is_none_or(|high| high > 1.0);
+        if !(words.is_share && self.has_interval && includes_one) {
+            return self.figure.range.clone();
+        }
+        let [low, high] = match measure.better {
+            Better::Lower => [high, low],
+            Better::Higher => [low, high],
+        }
+        .map(|end| end.map(change));
+        let range = Figure::of_share(claim.ratio.map(change), low, high, 0.0).range;
+        // The upper end is positive. It may be "over 0", which needs no sign.
+        range.replace(" to ", " to +").replace("at most ", "at most +").replace("+over", "over")
+    }
+}
+
+/// Converts the two ends of a range of ratios to the numbers that are written with these words. The lower number is
+/// first, although a higher ratio may be a lower number. An end of 0 or infinity becomes `None`.
+fn between(words: &RatioWording, low: Option<f64>, high: Option<f64>) -> (Option<f64>, Option<f64>) {
+    let [low, high] = [low, high].map(|end| known(end).map(words.number));
+    if is_turned(words) { (high, low) } else { (low, high) }
+}
+
+/// Returns whether a higher ratio is written as a lower number, as it is with "longer".
+fn is_turned(words: &RatioWording) -> bool {
+    (words.number)(1.0) > (words.number)(2.0)
+}
+
+/// Returns the end of an interval; `None` if it is 0 or infinite and so gives no bound.
+fn known(end: Option<f64>) -> Option<f64> {
+    end.filter(|end| *end > 0.0 && end.is_finite())
+}
+
+/// Returns the size of the difference for a sentence. Its value is the size in words: "it took 9.3 % longer", "it was
+/// 2.5 times as fast", "12 % less". Its range has the interval and the extremes of single pairs: "8.1 to 15 %; single
+/// pairs 3 to 31 %". `None` if nothing is known about the ratio.
 pub(crate) fn size(claim: &ClaimResult, measure: &Measure) -> Option<Figure> {
-    let Some(ratio) = claim.ratio.filter(|ratio| *ratio > 0.0 && ratio.is_finite()) else {
-        return bounded(claim, measure);
-    };
-    let words = Words::of(measure, ratio);
-    let is_turned = (words.number)(1.0) > (words.number)(2.0);
-    let between = |low: Option<f64>, high: Option<f64>| {
-        let [low, high] = [low, high].map(|end| end.filter(|end| *end > 0.0 && end.is_finite()).map(words.number));
-        if is_turned { (high, low) } else { (low, high) }
-    };
-    let (low, high) = between(claim.ratio_low, claim.ratio_high);
-    // If the unit of the figure does not suit both ends of its range, each end has its own unit.
-    let in_words = |low: Option<f64>, high: Option<f64>| {
-        let has_other = |end: f64| end != 1.0 && Words::of(measure, end).after != words.after;
-        let known = |end: Option<f64>| end.filter(|end| *end > 0.0 && end.is_finite());
-        let [low, high] = [known(low)?, known(high)?];
-        let ends = if is_turned { [high, low] } else { [low, high] };
-        (words.is_share && ends.into_iter().any(has_other)).then(|| ends.map(|end| one_size(measure, end)).join(" to "))
-    };
-    let figure = match (low, high) {
-        (None, None) if claim.asked.judging != Judging::Exact && !words.is_share => {
-            Figure::unbounded(Some((words.number)(ratio)))
-        }
-        _ => words.figure(Some((words.number)(ratio)), low, high),
-    };
-    let is_known = (low, high) != (None, None);
-    let range = match () {
-        () if claim.has_lost_interval(false) => clause::NOT_ALIKE.into(),
-        () if is_known => in_words(claim.ratio_low, claim.ratio_high).unwrap_or_else(|| figure.range.clone()),
-        // Two time-outs, or zeros on either side.
-        () if claim.ratio_low == Some(0.0) && Amount::of(measure).is_some() => "no interval: zeros or time-outs".into(),
-        () if claim.ratio_low == Some(0.0) => "no interval: time-outs".into(),
-        () => String::new(),
-    };
-    let pairs = match between(claim.ratio_min, claim.ratio_max) {
-        (Some(low), Some(high)) if claim.trials > 1 && low < high => {
-            let plain = || words.figure(None, Some(low), Some(high)).range;
-            in_words(claim.ratio_min, claim.ratio_max).unwrap_or_else(plain)
-        }
-        _ => String::new(),
-    };
+    let Some(size) = Size::new(claim, measure) else { return bounded(claim, measure) };
+    let (range, pairs) = (size.range(), size.pairs());
     let range = match (range.as_str(), pairs.as_str()) {
         (_, "") => range,
         ("", pairs) => format!("single pairs {pairs}"),
         (range, pairs) if range == pairs => format!("{range}, as in single pairs"),
         (range, pairs) => format!("{range}; single pairs {pairs}"),
     };
-    Some(Figure::said(words.written(&figure.value), range))
+    Some(Figure { value: size.words.before.clone() + &size.words.written(&size.figure.value), range })
 }
 
-/// The size where times were cut off, so that only a bound is known: "it was at least 3.1 times as fast".
+/// Returns the size of the difference with its interval, but without the smallest and the largest ratio of single
+/// pairs. The first item is worded for a sentence: "its `error` was 16 times as high". The second is worded for a
+/// table: "error 16 times as high". `None` if nothing is known about the ratio.
+pub(crate) fn size_of_median(claim: &ClaimResult, measure: &Measure) -> Option<[Figure; 2]> {
+    let Some(size) = Size::new(claim, measure) else {
+        let clause = bounded(claim, measure)?;
+        let value = clause.value.trim_start_matches("it took ").trim_start_matches("it was ").to_string();
+        let in_table = Figure { value, range: clause.range.clone() };
+        return Some([clause, in_table]);
+    };
+    let (written, range) = (size.words.written(&size.figure.value), size.range());
+    let RatioWording { before, name, .. } = &size.words;
+    Some([before, name].map(|lead| Figure { value: format!("{lead}{written}"), range: range.clone() }))
+}
+
+/// Returns the size of the difference and its interval as two cells of a table, "9.3 % longer" and "8.1 to 15 %". They
+/// don't name the metric, because the heading of the table does.
+pub(crate) fn size_cells(claim: &ClaimResult, measure: &Measure) -> Figure {
+    if !clause::has_ratio(claim) {
+        return clause::ratio_figure(claim, &[]);
+    }
+    // "the same time" would seem to contradict an answer that the two differ.
+    let differs = matches!(claim.decision, Some(Decision::Faster | Decision::Slower));
+    match Size::new(claim, measure) {
+        Some(size) => {
+            let value = match claim.ratio {
+                Some(ratio) if differs && is_zero(&size.figure.value) => one_size(measure, ratio),
+                _ => size.words.written(&size.figure.value),
+            };
+            Figure { value, range: size.range_with_signs() }
+        }
+        None => size_of_median(claim, measure).map_or_else(|| clause::ratio_figure(claim, &[]), |[_, cell]| cell),
+    }
+}
+
+/// Returns the size of the difference for a claim that has only a bound of the ratio, because times were cut off: "it
+/// was at least 3.1 times as fast".
 fn bounded(claim: &ClaimResult, measure: &Measure) -> Option<Figure> {
     let is_slow = is_time(measure) && claim.ratio_high.is_some_and(|high| high < 1.0);
-    let (it, figure) = match Amount::of(measure) {
+    let (it, figure) = match Amount::new(measure) {
         Some(amount) => ("", clause::times_apart(&inverse(claim), &format!(" times {}", amount.as_much()), &[1.0])?),
         None if is_slow => ("it took ", clause::times_apart(&inverse(claim), " times as long", &[1.0])?),
         None => {
@@ -266,35 +418,34 @@ fn bounded(claim: &ClaimResult, measure: &Measure) -> Option<Figure> {
             ("it was ", clause::times_apart(claim, &words, &[1.0])?)
         }
     };
-    Some(Figure::said(format!("{it}{}", figure.value), figure.range))
+    Some(Figure { value: format!("{it}{}", figure.value), ..figure })
 }
 
-/// One ratio in the same words, without "it": "19 % longer", "2.5 times as fast".
+/// Returns a single ratio in words, without "it took" or "it was": "19 % longer", "2.5 times as fast".
 pub(crate) fn one_size(measure: &Measure, ratio: f64) -> String {
-    let words = Words::of(measure, ratio);
+    let words = RatioWording::new(measure, ratio);
     let number = (words.number)(ratio);
     let number = if words.is_share { percent(number) } else { Figure::unbounded(Some(number)).value };
-    format!("{number}{}", words.after)
+    words.written(&number)
 }
 
-/// Whether less of it is a shorter time.
+/// Returns whether the metric is a time, and shorter times are better.
 pub(crate) fn is_time(measure: &Measure) -> bool {
-    clause::named(measure) == "time" && measure.better == Better::Lower
+    clause::metric_name(measure) == "time" && measure.better == Better::Lower
 }
 
-/// The claim with the command's amount divided by the reference's.
+/// Returns the claim with inverted ratios: the candidate's amount divided by the reference's.
 pub(crate) fn inverse(claim: &ClaimResult) -> ClaimResult {
     let inverse = |ratio: Option<f64>| ratio.map(f64::recip).filter(|ratio| ratio.is_finite());
     let (low, high) = (inverse(claim.ratio_high), inverse(claim.ratio_low));
-    // That of zeros is open at both ends, whichever way it is looked at.
+    // A lower end of 0 without an upper end means that the ratio may be anything, because both sides can be zero. The
+    // inverse may then be anything too, so its lower end is also 0.
     let low = low.or(claim.ratio_low.filter(|low| *low == 0.0));
     ClaimResult { ratio: inverse(claim.ratio), ratio_low: low, ratio_high: high, ..claim.clone() }
 }
 
 #[cfg(test)]
 mod tests {
-    use ascertain_engine::unit::Unit;
-
     use super::*;
 
     fn measure(metric: &str, better: Better) -> Measure {

@@ -1,32 +1,36 @@
-//! What a claim asks, in the words that its sentences are made of.
+//! The words for a claim, from which its sentences are composed.
 
-use ascertain_engine::claim::{Bound, Effect, Judging};
-use ascertain_engine::experiment::{Arm, Better, Level, Point};
-use ascertain_engine::outcome::{ClaimResult, ClaimSpec, Condition, Decided, Measure, TestSpec};
-use ascertain_engine::predicate::Relation;
+use ascertain_engine::claim::{Bound, Effect, Hypothesis, Judging, Measure, Test};
+use ascertain_engine::experiment::{Arm, Better, Level};
+use ascertain_engine::outcome::{ClaimResult, Decided, Decision, Outcome, PointSummary};
+use ascertain_engine::predicate::{Condition, Relation};
 use ascertain_engine::unit::Unit;
 
 use crate::amount::{self, Amount};
 use crate::figure::{Figure, exact_percent};
+use crate::grid::is_judged;
 use crate::text::{escape_controls, quoted};
 
-/// Subject and complement, so that "`kahan` was at least 8 times as fast as `naive`" and "… is …" can be
-/// made of it.
+/// Subject and complement of a claim, such as "`kahan`" and "at least 8 times as fast as `naive`". Sentences put "was"
+/// or "is" between them.
 pub(crate) struct Clause {
     pub subject: String,
     pub complement: String,
 }
 
 impl Clause {
-    pub fn of(asked: &ClaimSpec) -> Clause {
+    pub fn new(asked: &Hypothesis) -> Clause {
         match asked.tests.as_slice() {
             [] => Clause { subject: "the condition".into(), complement: "true".into() },
-            [TestSpec::Versus { measure, candidate, baseline, scale, bound }] => {
+            [Test::Versus { measure, candidate, baseline, scale, bound }] => {
                 let (candidate, baseline) = arm_names(candidate, baseline);
                 let baseline = quoted(&baseline);
-                Clause { subject: quoted(&candidate), complement: compared(measure, *scale, *bound, &baseline) }
+                Clause {
+                    subject: quoted(&candidate),
+                    complement: comparison_in_words(measure, *scale, *bound, &baseline),
+                }
             }
-            [TestSpec::Predicate { arm, predicate, .. }] => {
+            [Test::Predicate { arm, predicate, .. }] => {
                 Clause { subject: quoted(predicate), complement: format!("true of {}", quoted(&arm.variant)) }
             }
             tests => Clause { subject: format!("each of its {} conditions", tests.len()), complement: "true".into() },
@@ -34,58 +38,77 @@ impl Clause {
     }
 }
 
-/// "at least 8 times as fast as `naive`", "faster than `naive` by at least 5 ms".
-fn compared(measure: &Measure, scale: Effect, bound: Bound, baseline: &str) -> String {
+/// Returns a bound in words: "at least 3 ms", "3 ms to 5 ms". `exact` writes a number of the bound.
+fn bound_in_words(bound: Bound, exact: impl Fn(f64) -> String) -> String {
+    match bound {
+        Bound::AtLeast(low) => format!("at least {}", exact(low)),
+        Bound::AtMost(high) => format!("at most {}", exact(high)),
+        Bound::Within(low, high) => format!("{} to {}", exact(low), exact(high)),
+    }
+}
+
+/// Returns a comparison in words: "at least 8 times as fast as `naive`", "faster than `naive` by at least 5 ms".
+fn comparison_in_words(measure: &Measure, scale: Effect, bound: Bound, baseline: &str) -> String {
     let as_good = |times: &str| format!("{times}as {} as {baseline}{}", adjective(measure).0, in_metric(measure));
     let number = |times: f64| Unit::One.exact(times);
     let times = |times: f64| if times == 1.0 { String::new() } else { format!("{} times ", number(times)) };
     let by = |amount: String| format!("{} than {baseline} by {amount}{}", adjective(measure).1, in_metric(measure));
-    let exact = |amount: f64| measure.unit.exact(amount);
     match (scale, bound) {
         (Effect::Ratio, Bound::AtLeast(low)) => as_good(&format!("at least {}", times(low))),
         (Effect::Ratio, Bound::AtMost(high)) => as_good(&format!("at most {}", times(high))),
         (Effect::Ratio, Bound::Within(low, high)) => {
             as_good(&format!("from {} to {} times ", number(low), number(high)))
         }
-        (Effect::Difference, Bound::AtLeast(low)) => by(format!("at least {}", exact(low))),
-        (Effect::Difference, Bound::AtMost(high)) => by(format!("at most {}", exact(high))),
-        (Effect::Difference, Bound::Within(low, high)) => by(format!("{} to {}", exact(low), exact(high))),
+        (Effect::Difference, Bound::Within(_, high)) if is_symmetric(bound) => {
+            format!("within ±{} of {baseline}{}", measure.unit.exact(high), in_metric(measure))
+        }
+        (Effect::Difference, bound) => by(bound_in_words(bound, |amount| measure.unit.exact(amount))),
     }
 }
 
-/// Stands where an interval would.
-pub(crate) const NOT_ALIKE: &str = "trials not alike";
+/// Returns whether the bound on a difference is a range that is as wide above 0 as below it.
+fn is_symmetric(bound: Bound) -> bool {
+    matches!(bound, Bound::Within(low, high) if low == -high)
+}
 
-/// What a claim asks for, in the unit of the figure that it is judged by: "at least 8x", "16 to 36x", "at most 5 ms",
-/// "time <= 5 ms, 99 %", "size 660 B to 1.1 kB". Empty where it asks for an order, or several things.
+/// The text in place of an interval if the rate or ratio changed during the run, because no interval is valid then.
+pub(crate) const NOT_ALIKE: &str = "no interval: it changed during the run";
+
+/// Returns the value that a claim states: "at least 8 times as fast", "at most 5 ms", "size 660 B to 1.1 kB", "time <=
+/// 5 ms in 99 % of trials". It is in the same unit as the measured value. Empty for a claim about an order, or about
+/// several values.
 pub(crate) fn claimed(claim: &ClaimResult) -> String {
     let is_rate = claim.asked.judging == Judging::Rate && claim.rate_claimed != 0.5;
-    let often = if is_rate { format!(", {}", exact_percent(claim.rate_claimed)) } else { String::new() };
+    let often = if is_rate { format!(" in {} of trials", exact_percent(claim.rate_claimed)) } else { String::new() };
     match claim.asked.tests.as_slice() {
         _ if claim.asked.judging == Judging::Order => String::new(),
-        [TestSpec::Versus { measure, scale, bound, .. }] => {
-            let exact = |value: f64| match scale {
-                Effect::Ratio => format!("{}x", Unit::One.exact(value)),
-                Effect::Difference => measure.unit.exact(value),
+        [Test::Versus { measure, scale, bound, .. }] => {
+            let good = adjective(measure).0;
+            let times = |ratio: f64| match Unit::One.exact(ratio).as_str() {
+                "1" => format!("as {good}"),
+                number => format!("{number} times as {good}"),
             };
-            let asked = match *bound {
-                Bound::AtLeast(low) => format!("at least {}", exact(low)),
-                Bound::AtMost(high) => format!("at most {}", exact(high)),
-                Bound::Within(low, high) if *scale == Effect::Ratio => {
-                    format!("{} to {}", Unit::One.exact(low), exact(high))
+            let asked = match (scale, *bound) {
+                (Effect::Ratio, Bound::Within(low, high)) => {
+                    format!("{} to {} times as {good}", Unit::One.exact(low), Unit::One.exact(high))
                 }
-                Bound::Within(low, high) => format!("{} to {}", exact(low), exact(high)),
+                (Effect::Ratio, bound) => bound_in_words(bound, times),
+                (Effect::Difference, Bound::Within(_, high)) if is_symmetric(*bound) => {
+                    format!("±{}", measure.unit.exact(high))
+                }
+                (Effect::Difference, bound) => bound_in_words(bound, |amount| measure.unit.exact(amount)),
             };
             asked + &often
         }
-        [TestSpec::Predicate { predicate, conditions, .. }] => {
+        [Test::Predicate { predicate, conditions, .. }] => {
             between(conditions).unwrap_or_else(|| predicate.clone()) + &often
         }
         _ => String::new(),
     }
 }
 
-/// "25 to 50 ms" for `time >= 25 ms and time <= 50 ms`; none of what is less plain.
+/// Returns two conditions on one metric as a range: "25 to 50 ms" for `time >= 25 ms and time <= 50 ms`. `None` for
+/// other conditions.
 pub(crate) fn between(conditions: &[Condition]) -> Option<String> {
     let [low, high] = conditions else { return None };
     let relations = (low.relation, high.relation);
@@ -94,24 +117,60 @@ pub(crate) fn between(conditions: &[Condition]) -> Option<String> {
     }
     let Measure { metric, unit, .. } = &low.measure;
     let [(least, of_least), (_, of_most)] = [low.bound, high.bound].map(|bound| unit.exact_apart(bound));
-    // A unit that both have is said once.
+    // If both ends have the same unit, it is written only once.
     let least = if of_least == of_most { least } else { unit.exact(low.bound) };
-    // The metric that everybody thinks of need not be said.
+    // The name of the metric is left out if the metric is time.
     let lead = if matches!(metric.as_str(), "time" | "wall") { String::new() } else { format!("{metric} ") };
     Some(format!("{lead}{least} to {}", unit.exact(high.bound)))
 }
 
-/// Of a comparison that asks for an order: what it is by, the command, and the reference.
-pub(crate) fn ordered(claim: &ClaimResult) -> Option<(&Measure, &Arm, &Arm)> {
-    match claim.asked.tests.as_slice() {
-        [TestSpec::Versus { measure, candidate, baseline, .. }] if claim.asked.judging == Judging::Order => {
-            Some((measure, candidate, baseline))
+/// A claim about which of two arms is better by a metric.
+#[derive(Clone, Copy)]
+pub(crate) struct ArmComparison<'a> {
+    pub claim: &'a ClaimResult,
+    /// The metric by which the arms are compared.
+    pub measure: &'a Measure,
+    pub candidate: &'a Arm,
+    pub reference: &'a Arm,
+}
+
+impl<'a> ArmComparison<'a> {
+    /// Returns the comparison in a claim; `None` if the claim is not a comparison of two arms.
+    pub fn new(claim: &'a ClaimResult) -> Option<ArmComparison<'a>> {
+        match claim.asked.tests.as_slice() {
+            [Test::Versus { measure, candidate, baseline, .. }] if claim.asked.judging == Judging::Order => {
+                Some(ArmComparison { claim, measure, candidate, reference: baseline })
+            }
+            _ => None,
         }
-        _ => None,
+    }
+
+    /// Returns the decision of the comparison; `None` if its pairs were not judged.
+    pub fn decision(&self) -> Option<Decision> {
+        self.claim.decision.filter(|_| is_judged(self.claim) && self.claim.trials > 0)
+    }
+
+    /// Returns the summary of the values that this arm has for the metric of the comparison; `None` if the outcome has
+    /// none.
+    pub fn summary<'o>(&self, arm: &Arm, outcome: &'o Outcome) -> Option<&'o PointSummary> {
+        outcome.points.iter().find(|point| {
+            point.metric == self.measure.metric && point.is_of(&self.claim.experiment, arm) && point.n > 0
+        })
+    }
+
+    /// Returns the arm with the best median of the metric; `None` if no arm has a median.
+    pub fn best_median(&self, arms: impl Iterator<Item = &'a Arm>, outcome: &Outcome) -> Option<&'a Arm> {
+        let medians = arms.filter_map(|arm| Some((arm, self.summary(arm, outcome)?.median?)));
+        let is_better = |one: f64, other: f64| match self.measure.better {
+            Better::Lower => one < other,
+            Better::Higher => one > other,
+        };
+        medians.reduce(|best, next| if is_better(next.1, best.1) { next } else { best }).map(|(arm, _)| arm)
     }
 }
 
-/// What being better is called: "as fast as", "faster than".
+/// Returns two words for the better side of a comparison: the adjective ("fast", as in "as fast as") and the
+/// comparative ("faster").
 pub(crate) fn adjective(measure: &Measure) -> (&'static str, &'static str) {
     match (measure.unit, measure.better) {
         (Unit::Nanosecond, Better::Lower) => ("fast", "faster"),
@@ -121,7 +180,7 @@ pub(crate) fn adjective(measure: &Measure) -> (&'static str, &'static str) {
     }
 }
 
-/// What not being better is called: "slower than".
+/// Returns the comparative for the worse side of a comparison: "slower", "larger" or "worse".
 pub(crate) fn worse(measure: &Measure) -> &'static str {
     match adjective(measure).1 {
         "faster" => "slower",
@@ -130,21 +189,22 @@ pub(crate) fn worse(measure: &Measure) -> &'static str {
     }
 }
 
-/// "`user`", or "time" for the metric that everybody thinks of.
-pub(crate) fn named(measure: &Measure) -> String {
+/// Returns the name of a metric for a sentence: "`user`", or "time" for wall-clock time.
+pub(crate) fn metric_name(measure: &Measure) -> String {
     match measure.metric.as_str() {
         "wall" | "time" => "time".into(),
         metric => quoted(metric),
     }
 }
 
-/// " in `user`", unless the metric is the one that everybody thinks of.
+/// Returns the metric for the end of a sentence: " in `user`"; empty for wall-clock time.
 pub(crate) fn in_metric(measure: &Measure) -> String {
-    let name = named(measure);
+    let name = metric_name(measure);
     if name == "time" { String::new() } else { format!(" in {name}") }
 }
 
-/// The two arms' names with the factors in which they differ, and with those that stand in a command line.
+/// Returns the names of both arms. A name has the factors whose levels differ between the arms, and the factors whose
+/// levels are part of the arm's command line.
 pub(crate) fn arm_names(one: &Arm, other: &Arm) -> (String, String) {
     let name = |arm: &Arm, against: &Arm| {
         let differs = |factor: &String, level: &Level| against.point.get(factor) != Some(level) || arm.shows(factor);
@@ -153,9 +213,9 @@ pub(crate) fn arm_names(one: &Arm, other: &Arm) -> (String, String) {
     (name(one, other), name(other, one))
 }
 
-/// The same of a comparison, which may be one of several at as many inputs: what neither command line shows of where
-/// both are stands with the candidate, as in its row of the table. Levels of one command are told apart by these alone:
-/// "size=4096".
+/// Returns the names of the two arms of a comparison, for a run that may have comparisons at several inputs. The
+/// candidate's name therefore also has the levels that both arms share. It lacks such a level only if the reference's
+/// command line shows it. If both arms are the same command, each name is only the levels: "size=4096".
 pub(crate) fn compared_names(candidate: &Arm, reference: &Arm) -> (String, String) {
     if candidate.variant == reference.variant && candidate.point != reference.point {
         return (candidate.point.to_string(), reference.point.to_string());
@@ -167,51 +227,52 @@ pub(crate) fn compared_names(candidate: &Arm, reference: &Arm) -> (String, Strin
     (Arm { variant: candidate.variant.clone(), point }.to_string(), arm_names(candidate, reference).1)
 }
 
-/// An arm with all of its factors, harmless.
-pub(crate) fn arm_label(variant: &str, point: &Point) -> String {
-    escape_controls(&Arm { variant: variant.to_string(), point: point.clone() }.to_string())
+/// Returns the name of an arm with all of its factors; control characters are escaped.
+pub(crate) fn arm_label(arm: &Arm) -> String {
+    escape_controls(&arm.to_string())
 }
 
-/// The figure of a claim with how to read it: a ratio, a difference, or a metric's quantile.
+/// The ratio, the difference or the quantile of a metric that a claim is about, in words.
 pub(crate) struct ClaimFigure {
-    /// For sentences: "at the median 6.1 times as fast (5.9 to 6.3)".
+    /// The value and its interval, as a clause of a sentence: "at the median 6.1 times as fast (5.9 to 6.3)".
     pub clause: String,
-    /// For tables, the number and its range alone: "6.1x as fast" and "5.9 to 6.3", "43.10 ms" and "42.00 to 45.20".
+    /// The value and its interval, as shown in tables: "6.1 times as fast" and "5.9 to 6.3", "43.10 ms" and "42.00 to
+    /// 45.20".
     pub figure: Figure,
 }
 
 impl ClaimFigure {
-    /// `None` where nothing was measured, or where several conditions leave no one figure.
-    pub fn of(claim: &ClaimResult) -> Option<ClaimFigure> {
+    /// Returns the value and interval of a claim in words. `None` if nothing was measured, or if the claim has
+    /// conditions on several metrics.
+    pub fn new(claim: &ClaimResult) -> Option<ClaimFigure> {
         let [test] = claim.asked.tests.as_slice() else { return None };
-        // Where times were cut off, a ratio may have a bound and no value.
-        if claim.ratio.is_none() && !matches!(test, TestSpec::Versus { scale: Effect::Ratio, .. }) {
+        // If times were cut off, only a bound of the ratio may be known.
+        if claim.ratio.is_none() && !matches!(test, Test::Versus { scale: Effect::Ratio, .. }) {
             return None;
         }
         let is_exact = claim.asked.judging == Judging::Exact;
         let lead = if is_exact { "" } else { "at the median " };
         let of_unit = |measure: &Measure| {
             let figure = Figure::of_unit(measure.unit, claim.ratio, claim.ratio_low, claim.ratio_high);
-            let figure = Figure::said(figure.value, range(claim, false, figure.range));
-            let range = if is_exact { String::new() } else { figure.range_in_words() };
-            Figure::said(figure.value, range)
+            let range = if is_exact { String::new() } else { range(claim, false, figure.range_in_words()) };
+            Figure { range, ..figure }
         };
         Some(match test {
-            TestSpec::Versus { measure, scale: Effect::Ratio, bound, .. } => {
-                // Of memory and the like, a command's is told against the reference's, as in its table.
-                let (claim, as_good) = match Amount::of_order(claim) {
-                    Some(amount) => (&amount::inverse(claim), format!(" {}", amount.as_much())),
-                    None => (claim, format!(" as {}", adjective(measure).0)),
-                };
-                let figure = |word: &str| times_apart(claim, &format!("{word}{as_good}"), &landmarks(*bound));
-                let (words, figure) = (figure(" times")?, figure("x")?);
-                ClaimFigure { clause: format!("{lead}{}", joined(&words)), figure }
+            Test::Versus { measure, scale: Effect::Ratio, .. } if is_in_words(claim) => {
+                let [clause, figure] = has_ratio(claim).then(|| amount::size_of_median(claim, measure)).flatten()?;
+                ClaimFigure { clause: format!("{lead}{}", joined(&clause)), figure }
             }
-            TestSpec::Versus { measure, scale: Effect::Difference, .. } => {
+            Test::Versus { measure, scale: Effect::Ratio, bound, .. } => {
+                let as_good = format!(" times as {}", adjective(measure).0);
+                let figure = times_apart(claim, &as_good, &landmarks(*bound))?;
+                ClaimFigure { clause: format!("{lead}{}", joined(&figure)), figure }
+            }
+            Test::Versus { measure, scale: Effect::Difference, bound, .. } => {
                 let figure = of_unit(measure);
-                ClaimFigure { clause: format!("{lead}by {}", joined(&figure)), figure }
+                let by = if is_symmetric(*bound) { "a difference of" } else { "by" };
+                ClaimFigure { clause: format!("{lead}{by} {}", joined(&figure)), figure }
             }
-            TestSpec::Predicate { measure, .. } => {
+            Test::Predicate { measure, .. } => {
                 let figure = of_unit(measure.as_ref()?);
                 ClaimFigure { clause: format!("{lead}{}", joined(&figure)), figure }
             }
@@ -219,13 +280,25 @@ impl ClaimFigure {
     }
 }
 
-/// "6.1x (5.9 to 6.3)"; without a range the value alone.
+/// Returns whether the ratio of a claim is written in words such as "9.3 % longer". The ratio of a comparison always
+/// is. The ratio of another claim is if it is below 1 and the claimed ratio is not. Any other ratio is written as a
+/// multiple, as the claimed ratio is: "6.1 times as fast".
+pub(crate) fn is_in_words(claim: &ClaimResult) -> bool {
+    let [Test::Versus { scale: Effect::Ratio, bound, .. }] = claim.asked.tests.as_slice() else { return false };
+    let is_below_one = |ratio: f64| ratio > 0.0 && ratio < 1.0;
+    let ratio = claim.ratio.or(claim.ratio_high);
+    claim.asked.judging == Judging::Order
+        || (ratio.is_some_and(is_below_one) && !landmarks(*bound).into_iter().any(is_below_one))
+}
+
+/// Returns the value with its range in parentheses: "6.1 times as fast (5.9 to 6.3)"; the value alone if the range is
+/// empty.
 pub(crate) fn joined(Figure { value, range, .. }: &Figure) -> String {
     if range.is_empty() { value.clone() } else { format!("{value} ({range})") }
 }
 
-/// The claim's ratio with its interval. Where two times were cut off, it could be anything above 0: that is no figure,
-/// and bounds nothing.
+/// Returns the ratio of a claim with its interval, of which no end is rounded to one of the `landmarks`. If both times
+/// of a pair were cut off, its ratio could be anything above 0, and there is no interval.
 pub(crate) fn ratio_figure(claim: &ClaimResult, landmarks: &[f64]) -> Figure {
     let [value, low, high] = bounding(claim);
     let figure = match (low, high) {
@@ -234,42 +307,47 @@ pub(crate) fn ratio_figure(claim: &ClaimResult, landmarks: &[f64]) -> Figure {
     };
     let range = match (low, high) {
         _ if ties_only(claim) => "all ties".into(),
-        // Two time-outs, or zeros on either side.
+        // The pairs include some whose times were both cut off, or whose values were both zero.
         (None, None) if claim.ratio_low == Some(0.0) => match Amount::of_order(claim) {
-            Some(_) => "open: zeros or time-outs".into(),
-            None => "open: time-outs".into(),
+            Some(_) => "no interval: zeros or time-outs".into(),
+            None => "no interval: time-outs".into(),
         },
         _ => range(claim, false, figure.range),
     };
-    Figure::said(figure.value, range)
+    Figure { value: figure.value, range }
 }
 
-/// "6.1x (5.9 to 6.3)": what the number is stands right after it. "at most 1.2x" where only a bound is known, and
-/// `None` where not even that is.
+/// Returns the ratio with `word` after the number: "6.1x (5.9 to 6.3)". If only a bound is known: "at most 1.2x". No
+/// end is rounded to one of the `landmarks`. `None` if nothing is known.
 pub(crate) fn times(claim: &ClaimResult, word: &str, landmarks: &[f64]) -> Option<String> {
     times_apart(claim, word, landmarks).as_ref().map(joined)
 }
 
-/// The same in its parts.
+/// Returns the same as [`times`] in two parts: the number with `word`, and its interval.
 pub(crate) fn times_apart(claim: &ClaimResult, word: &str, landmarks: &[f64]) -> Option<Figure> {
     let figure = ratio_figure(claim, landmarks);
-    match bounding(claim) {
-        _ if claim.asked.judging == Judging::Exact => {
-            Some(Figure::said(format!("{}{word}", figure.value), String::new()))
-        }
-        [None, None, None] => None,
-        [None, ..] => Some(Figure::said(format!("{}{word}", figure.range), String::new())),
-        [Some(_), ..] => Some(Figure::said(format!("{}{word}", figure.value), figure.range_in_words())),
-    }
+    let (number, range) = match bounding(claim) {
+        _ if claim.asked.judging == Judging::Exact => (figure.value, String::new()),
+        [None, None, None] => return None,
+        [None, ..] => (figure.range, String::new()),
+        [Some(_), ..] => (figure.value.clone(), figure.range_in_words()),
+    };
+    Some(Figure { value: format!("{number}{word}"), range })
 }
 
-/// The ratio and the ends of its interval, as far as they say something: that of two time-outs does not.
+/// Returns the ratio and the two ends of its interval. A number that is unknown or zero is `None`, because it bounds
+/// nothing; if all pairs are ties, all three are.
 fn bounding(claim: &ClaimResult) -> [Option<f64>; 3] {
     let says = |ratio: &f64| *ratio > 0.0 && !ties_only(claim);
     [claim.ratio, claim.ratio_low, claim.ratio_high].map(|ratio| ratio.filter(says))
 }
 
-/// The trials in which the claim's tests were false. What was cut off leaves others open.
+/// Returns whether the ratio or an end of its interval is known.
+pub(crate) fn has_ratio(claim: &ClaimResult) -> bool {
+    bounding(claim) != [None; 3]
+}
+
+/// Returns the number of trials that contradict the claim. Ties and trials that were cut off are not counted.
 pub(crate) fn failures(of: Decided) -> u64 {
     [of.ties, of.unknown, of.successes].into_iter().fold(of.trials, u64::saturating_sub)
 }
@@ -278,18 +356,26 @@ fn ties_only(claim: &ClaimResult) -> bool {
     claim.ties > 0 && claim.ties == claim.trials
 }
 
-/// The claim's rate with its interval.
-pub(crate) fn rate_figure(claim: &ClaimResult) -> Figure {
-    let figure = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed);
-    Figure::said(figure.value, range(claim, true, figure.range))
+/// Returns the rate of a claim with its interval, even if the rate changed during the run and the interval is therefore
+/// invalid.
+pub(crate) fn share_figure(claim: &ClaimResult) -> Figure {
+    Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed)
 }
 
-/// The range, or why there is none where that is not for want of trials.
+/// Returns the rate of a claim with its interval. If the rate changed during the run, a note replaces the interval.
+pub(crate) fn rate_figure(claim: &ClaimResult) -> Figure {
+    let figure = share_figure(claim);
+    Figure { value: figure.value, range: range(claim, true, figure.range) }
+}
+
+/// Returns `range`, the text of an interval, or a note if that interval is invalid because of a change during the run.
+/// The interval is that of the rate if `of_rate`, otherwise that of the ratio or difference.
 fn range(claim: &ClaimResult, of_rate: bool, range: String) -> String {
     if claim.has_lost_interval(of_rate) { NOT_ALIKE.into() } else { range }
 }
 
-/// The numbers that an interval's ends must not be rounded onto.
+/// Returns the landmarks of a claim, the numbers that a rounded end of an interval must not be equal to: 1 and the
+/// claimed bounds.
 pub(crate) fn landmarks(bound: Bound) -> Vec<f64> {
     match bound {
         Bound::AtLeast(mark) | Bound::AtMost(mark) => vec![1.0, mark],

@@ -1,37 +1,33 @@
-//! What was counted of commands beside what they are compared by, each counter with its answer.
+//! The table of counters, such as cache misses. Commands are compared by each counter, in addition to the main metric.
 
 use ascertain_engine::command;
+use ascertain_engine::experiment::Arm;
 use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary, Verdict};
 
-use crate::clause::{arm_label, ordered};
-use crate::figure::{Figure, brief_odds};
+use crate::clause::{ArmComparison, arm_label};
+use crate::figure::{Figure, error_in_words};
 use crate::finding;
-use crate::grid::{Cell, ColumnKind, Grid, arms_in_order, comparison_cells, median_cells};
-use crate::layout::TableLayout;
-use crate::text::{gathered, quoted};
+use crate::grid::{Cell, ColumnKind, Grid, VS_REFERENCE, arms_in_order, comparison_cells, median_cells};
+use crate::options::TableLayout;
+use crate::text::{distinct, gathered, quoted};
 
-/// For each counter a row for each command: its median, how many times as many as the reference's, and the answer.
+/// Returns a table with a row for each counter and command: the median, the size of the difference from the reference,
+/// and the answer.
 pub(crate) fn grid(outcome: &Outcome, layout: &TableLayout) -> Grid {
-    let mut grid = Grid::new(&[
-        ("Counter", ColumnKind::Prose),
-        ("Command", ColumnKind::Prose),
-        ("Median", ColumnKind::Number),
-        ("95 % interval", ColumnKind::Number),
-        ("Times as many", ColumnKind::Number),
-        ("Interval", ColumnKind::Number),
-        ("Answer", ColumnKind::Word),
-    ])
-    .stacking(&["95 % interval", "Interval"])
-    .stacking_at(2, &["Command"]);
-    let keys: Vec<_> = arms_in_order(outcome, layout.order).into_iter().map(|(key, _)| key).collect();
+    let numbers = ["Median", "95 % interval", VS_REFERENCE, "Interval"];
+    let mut grid = Grid::new(&[&["Counter", "Command"][..], &numbers, &["Answer"]].concat())
+        .kind(ColumnKind::Number, &numbers)
+        .kind(ColumnKind::Word, &["Answer"])
+        .stacking(&["95 % interval", "Interval"])
+        .stacking_last(&["Command"]);
+    let arms: Vec<&Arm> = arms_in_order(outcome, layout.order).into_iter().map(|(arm, _)| arm).collect();
     for metric in command::counters() {
         let of_metric = of_counter(outcome, &metric.name);
-        let rows = keys.iter().filter_map(|&key| {
-            let is_of_arm = |point: &&PointSummary| (point.variant.as_str(), &point.at) == key;
-            let point = of_metric.points.iter().find(is_of_arm)?;
+        let rows = arms.iter().filter_map(|&arm| {
+            let point = of_metric.points.iter().find(|point| point.arm == *arm)?;
             let Figure { value, range, .. } = median_cells(point, layout);
-            let [ratio, interval, answer] = comparison_cells(&of_metric, key);
-            Some([arm_label(key.0, key.1), value, range, ratio, interval, answer])
+            let [ratio, interval, answer] = comparison_cells(&of_metric, arm);
+            Some([arm_label(arm), value, range, ratio, interval, answer])
         });
         for (index, [command, cells @ ..]) in rows.enumerate() {
             let name = if index == 0 { metric.name.replace('_', " ") } else { String::new() };
@@ -43,7 +39,8 @@ pub(crate) fn grid(outcome: &Outcome, layout: &TableLayout) -> Grid {
     grid.without_empty_columns()
 }
 
-/// The outcome with one counter in the place of what commands are compared by; nothing where it is that.
+/// Returns the outcome with this counter as the metric of its comparisons. If the run itself already compares by this
+/// counter, the result has no claims and points.
 fn of_counter(outcome: &Outcome, metric: &str) -> Outcome {
     let claims = outcome.claims.iter().flat_map(|claim| &claim.counters).filter(|claim| is_by(claim, metric));
     let is_judged = outcome.claims.iter().any(|claim| is_by(claim, metric));
@@ -56,31 +53,31 @@ fn of_counter(outcome: &Outcome, metric: &str) -> Outcome {
 }
 
 fn is_by(claim: &ClaimResult, metric: &str) -> bool {
-    ordered(claim).is_some_and(|(measure, ..)| measure.metric == metric)
+    ArmComparison::new(claim).is_some_and(|comparison| comparison.measure.metric == metric)
 }
 
-/// More counters than this that are missing for one reason are a number, not a list.
+/// The largest number of counters that are listed by name if they are missing for the same reason.
 const FEW: usize = 3;
 
-/// What was not counted, and why; and how sure the answers are. Names are marked.
+/// Returns notes that list the missing counters with the reasons, and a note about the error probability of each
+/// comparison by a counter. Names are marked as in [`crate::text::quoted`].
 pub(crate) fn notes(outcome: &Outcome) -> Vec<String> {
     let counters = || outcome.claims.iter().flat_map(|claim| &claim.counters);
     let missing = counters().filter(|counter| counter.verdict == Verdict::Unavailable).filter_map(|counter| {
         let why = counter.reasons.iter().map(finding::reason).collect::<Vec<_>>().join("; ");
-        ordered(counter).map(|(measure, ..)| (why, quoted(&measure.metric)))
+        ArmComparison::new(counter).map(|comparison| (why, quoted(&comparison.measure.metric)))
     });
     let missing = gathered(missing).into_iter().map(|(why, names)| {
-        // Each of several comparisons lacks the same.
-        let names = gathered(names.into_iter().map(|name| (name, ())));
-        let names: Vec<String> = names.into_iter().map(|(name, _)| name).collect();
+        // Several comparisons lack the same counters, so each name is listed once.
+        let names = distinct(names);
         let names = if names.len() > FEW { format!("{} counters", names.len()) } else { names.join(", ") };
         format!("Not counted here: {names} ({why}).")
     });
     let beside = counters().find(|counter| counter.trials > 0).map(|counter| {
         format!(
-            "Counters are compared in the same trials, outside of the run's error: each answer alone is wrong with a \
-             chance of at most {}.",
-            brief_odds(counter.error)
+            "Each counter is compared in the same trials with its own error (at most {}), which is not part of the run's \
+             error.",
+            error_in_words(counter.error)
         )
     });
     missing.chain(beside).collect()

@@ -1,30 +1,29 @@
-//! CSV as RFC 4180 has it, with `\n` at the end of each line: one heading line, quotes where a field
-//! needs them. A number is written so that it reads back as the same double, an infinite one as `inf`;
-//! what is not known is empty. Names stand as they are: this is for programs.
+//! CSV as in RFC 4180, but with `\n` at the end of each line. The first line has the headings. Fields are quoted if
+//! necessary. A number reads back as the same `f64`, an infinite one is `inf`, and an unknown one is empty. Names are
+//! not escaped, because CSV is for programs.
 
 use ascertain_engine::experiment::Point;
 use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary};
 
 use crate::finding;
-use crate::judgement::Judgement;
 
-/// The run's points: each metric of each arm, and of those that are told by key each key.
+/// Returns a line for each metric of each arm, and for each key of a metric that has values by key.
 pub fn outcome(outcome: &Outcome) -> String {
     let mut text = String::from(
         "experiment,variant,at,metric,unit,n,median,median_low,median_high,p90,p99,mean,std,min,max,censored,limit,\
          key\n",
     );
     for point in outcome.points.iter().chain(&outcome.by_key) {
-        let PointSummary { experiment, variant, at, metric, unit, n, censored, limit, key, .. } = point;
+        let PointSummary { experiment, arm, metric, unit, n, censored, limit, key, .. } = point;
         let PointSummary { median, median_low: low, median_high: high, p90, p99, mean, std, min, max, .. } = point;
-        let arm: [&dyn Field; 6] = [experiment, variant, at, metric, &unit.symbol(), n];
+        let names: [&dyn Field; 6] = [experiment, &arm.variant, &arm.point, metric, &unit.symbol(), n];
         text +=
-            &record(&[&arm[..], &[median, low, high, p90, p99, mean, std, min, max, censored, limit, key]].concat());
+            &record(&[&names[..], &[median, low, high, p90, p99, mean, std, min, max, censored, limit, key]].concat());
     }
     text
 }
 
-/// The run's claims and their verdicts.
+/// Returns a line for each claim, with its verdict.
 pub fn claims(outcome: &Outcome) -> String {
     let mut text = String::from(
         "id,says,source,source_value,experiment,verdict,reason,decision,trials,successes,ties,rate,rate_low,rate_high,\
@@ -39,31 +38,18 @@ pub fn claims(outcome: &Outcome) -> String {
         let came: [&dyn Field; 6] = [&claim.verdict.word(), &reason, &decision, trials, successes, ties];
         let rates: [&dyn Field; 5] = [rate, rate_low, rate_high, rate_claimed, error];
         let ratios: [&dyn Field; 5] = [ratio, ratio_low, ratio_high, &claim.log_e_holds, &claim.log_e_refuted];
-        let unlike = claim.unlike.iter().map(finding::unlike).collect::<Vec<_>>().join("; ");
+        let unlike = claim.unlike.iter().map(|sign| finding::unlike(sign, claim)).collect::<Vec<_>>().join("; ");
         text += &record(&[&asked[..], &came, &rates, &ratios, &[&unlike]].concat());
     }
     text
 }
 
-/// What `ascertain judge --format csv` prints.
-pub fn judgement(judgement: &Judgement) -> String {
-    let Judgement { verdict, trials, successes, method, rate_claimed, error, log_level, .. } = judgement;
-    let Judgement { log_e_holds, log_e_refuted, rate, rate_low, rate_high, .. } = judgement;
-    let asked: [&dyn Field; 6] = [&verdict.word(), trials, successes, method, rate_claimed, error];
-    let came: [&dyn Field; 6] = [log_level, log_e_holds, log_e_refuted, rate, rate_low, rate_high];
-    format!(
-        "verdict,trials,successes,method,rate_claimed,error,log_level,log_e_holds,log_e_refuted,rate,rate_low,\
-         rate_high,credible_low,credible_high\n{}",
-        record(&[&asked[..], &came, &[&judgement.credible_low, &judgement.credible_high]].concat())
-    )
-}
-
-/// What may stand in a line.
+/// A value that can be written as a CSV field.
 pub(crate) trait Field {
     fn written(&self) -> String;
 }
 
-/// A line of fields, each quoted where it needs to be.
+/// Returns a line of fields, each quoted if necessary.
 pub(crate) fn record(fields: &[&dyn Field]) -> String {
     let quoted = |field: &&dyn Field| match field.written() {
         text if text.contains(['"', ',', '\n', '\r']) => format!("\"{}\"", text.replace('"', "\"\"")),

@@ -1,92 +1,93 @@
-//! Files for others to read. They are tried before anything is measured, so that a wrong path is found
-//! then, and appear whole or not at all.
+//! Writing files for other programs. Each path is tested before the measurement, so that a wrong one is found early. A
+//! file appears only when it is complete.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use ascertain_sys::files::{self, Draft, Lasting, Target};
+use ascertain_sys::files::{self, Draft, Lasting, WriteTarget};
 
-/// Why a file can't be written.
+/// The reason why an export failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The path names no file.
+    /// The path is a folder or has no file name.
     #[error("can't export to `{0}`: name a file, not a folder")]
     NotAFile(PathBuf),
-    /// It is asked for twice.
+    /// Two exports were requested to the same path.
     #[error("two exports can't both be written to `{0}`; name a file for each")]
     Twice(PathBuf),
-    /// It can't be opened.
+    /// The file could not be created or opened, before the measurement.
     #[error("can't export to `{path}`: {reason}; choose a folder that exists and may be written to")]
     Open {
-        /// The file.
+        /// The path of the export.
         path: PathBuf,
-        /// What the system says.
+        /// The I/O error that was returned.
         reason: io::Error,
     },
-    /// It can't be written.
+    /// The file could not be written, after or during the measurement.
     #[error(
-        "can't write `{path}`: {reason}; what stood there before is untouched: {}, or name another file",
+        "can't write `{path}`: {reason}; the previous file is unchanged; {}, or name another file",
         way_out(.reason)
     )]
     Write {
-        /// The file.
+        /// The path of the export.
         path: PathBuf,
-        /// What the system says.
+        /// The I/O error that was returned.
         reason: io::Error,
     },
 }
 
 fn way_out(reason: &io::Error) -> &'static str {
     match reason.kind() {
-        io::ErrorKind::NotFound => "make its folder again, which is gone",
-        io::ErrorKind::PermissionDenied => "allow it to be written",
-        _ => "make room",
+        io::ErrorKind::NotFound => "create its folder again",
+        io::ErrorKind::PermissionDenied => "make it writable",
+        _ => "free some space",
     }
 }
 
-/// A file that may be written, and does not show before it is. What is written appears whole, in the place
-/// of what stood there.
+/// An output file that appears at its path when it is complete, and then replaces the previous file.
 #[derive(Debug)]
 pub struct Export {
     target: PathBuf,
-    /// The target itself, where it is a device or a pipe and can't be renamed to.
+    /// The open device or pipe that the path names, which can't be replaced by renaming; `None` for a file.
     device: Option<File>,
 }
 
-/// The path of standard output.
+/// The path that means standard output.
 const STDOUT: &str = "/dev/stdout";
 
 impl Export {
-    /// Tries whether a file beside the path can be made. A device or a pipe, such as `/dev/stdout`, is
-    /// opened itself; through a symbolic link, what it points to is replaced.
+    /// Tests whether a file can be created in the folder of the path. If the path is a device or a pipe, such as
+    /// `/dev/stdout`, opens it for writing. If the path is a symbolic link, the file it points to will be replaced.
     ///
     /// # Errors
-    /// When the path is a folder, or its folder does not exist or may not be written to.
+    /// If the path is a folder, or its folder does not exist or is not writable.
     pub fn open(path: &Path) -> Result<Export, Error> {
         let failed = |reason| Error::Open { path: path.to_path_buf(), reason };
         if path.is_dir() || path.file_name().is_none() {
             return Err(Error::NotAFile(path.to_path_buf()));
         }
-        match files::target(path).map_err(failed)? {
-            Target::Direct(file) => Ok(Export { target: path.to_path_buf(), device: Some(file) }),
-            Target::File { path: target, .. } => {
+        match files::write_target(path).map_err(failed)? {
+            WriteTarget::Direct(file) => Ok(Export { target: path.to_path_buf(), device: Some(file) }),
+            WriteTarget::File { path: target, .. } => {
                 Draft::create(&target).map_err(failed)?;
                 Ok(Export { target, device: None })
             }
         }
     }
 
-    /// Whether both are the same file, or standard output; another device takes what comes.
+    /// Returns whether two exports write to the same file, or both to standard output. Any other device may be the
+    /// target of two exports; the result is then `false`.
     pub fn is_same(&self, other: &Export) -> bool {
         let is_shared = self.device.is_some() && self.target != Path::new(STDOUT);
         !is_shared && self.target == other.target
     }
 
-    /// What stands in the file, whatever its bytes; of a device nothing.
+    /// Returns the content that the file has before the export, with invalid UTF-8 replaced. Empty if there is no file,
+    /// and for a device.
     ///
     /// # Errors
-    /// When it is there and can't be read.
+    /// If the file exists and can't be read.
     pub fn standing(&self) -> Result<String, Error> {
         if self.device.is_some() {
             return Ok(String::new());
@@ -98,19 +99,19 @@ impl Export {
         }
     }
 
-    /// Writes what is known so far and lets it appear. What goes to a device can't be taken back, so that
-    /// only [`finish`](Self::finish) writes there.
+    /// Replaces the file by one with the results so far. Does nothing for a device, whose output could not be replaced
+    /// later; only [`finish`](Self::finish) writes to a device.
     ///
     /// # Errors
-    /// When it can't be written. What stood there before is untouched.
+    /// If the file can't be written. The previous file is unchanged.
     pub fn update(&self, text: &str) -> Result<(), Error> {
         if self.device.is_some() { Ok(()) } else { self.put(text, false) }
     }
 
-    /// Writes the text and lets the file appear under its name.
+    /// Writes the complete text, and replaces the previous file.
     ///
     /// # Errors
-    /// When it can't be written (the disk is full) or renamed. What stood there before is untouched.
+    /// If the file can't be written (for example, the disk is full) or renamed. The previous file is unchanged.
     pub fn finish(&self, text: &str) -> Result<(), Error> {
         self.put(text, true)
     }
@@ -120,8 +121,8 @@ impl Export {
             if let Some(mut device) = self.device.as_ref() {
                 return device.write_all(text.as_bytes());
             }
-            // A crash soon after could otherwise leave an empty file under the final name. Before the end, to wait for
-            // the disk would disturb what is measured.
+            // The final file is flushed to the disk, because otherwise a crash soon after could leave an empty file.
+            // During the run, flushing would disturb the measurement.
             let lasting = if is_final { Lasting::ThroughCrash } else { Lasting::WhileRunning };
             fill(Draft::create(&self.target)?, text, lasting)
         };
@@ -134,18 +135,19 @@ fn fill(draft: Draft, text: &str, lasting: Lasting) -> io::Result<()> {
     draft.publish(lasting).map(drop)
 }
 
-/// Opens and finishes a file whose text is known already.
+/// Writes a text to a file in one step: [`Export::open`], then [`Export::finish`].
 ///
 /// # Errors
-/// As [`Export::open`] and [`Export::finish`].
+/// The errors of [`Export::open`] and [`Export::finish`].
 pub fn write(path: &Path, text: &str) -> Result<(), Error> {
     Export::open(path)?.finish(text)
 }
 
-/// Writes a file into a folder that may come from elsewhere: a symbolic link of that name is replaced, not followed.
+/// Writes a file to a folder that other users may write to. If the name is a symbolic link, the link is replaced, not
+/// its target.
 ///
 /// # Errors
-/// When it can't be written. What stood there before is untouched.
+/// If the file can't be written. The previous file is unchanged.
 pub fn write_in(folder: &Path, name: &str, text: &str) -> Result<(), Error> {
     let begin = || Draft::create_in(files::open_folder(folder)?, name.as_ref());
     let written = begin().and_then(|draft| fill(draft, text, Lasting::ThroughCrash));

@@ -1,134 +1,110 @@
-//! Which of several functions or commands is the fastest at each input, and what speaks against it so far.
+//! Finding the fastest of several functions or commands at each input, and the comparisons that are not decided yet.
 
-use ascertain_engine::experiment::{Arm, Better, Point};
-use ascertain_engine::outcome::{ClaimResult, Decision, Measure, Outcome};
+use ascertain_engine::experiment::{Arm, Point};
+use ascertain_engine::outcome::{Decision, Outcome};
 
-use crate::clause::{adjective, ordered};
+use crate::clause::{ArmComparison, adjective};
 use crate::figure::exact_percent;
 use crate::grid::is_judged;
-use crate::text::{gathered, plain, quoted};
+use crate::text::{distinct, gathered, plain, quoted};
 
-/// The fastest of those that were compared at one input.
+/// The fastest arm among those that were compared at one input.
 struct Fastest<'a> {
     experiment: &'a str,
     at: &'a Point,
     arm: &'a Arm,
-    /// The others that it is not shown to be faster than.
-    open: Vec<(&'a Arm, Open)>,
+    /// The other arms that are not yet shown to be slower than this arm, each with the reason.
+    open: Vec<(&'a Arm, OpenReason)>,
 }
 
-/// Why one is not shown to be faster than another.
+/// The reason why an arm is not shown to be faster than another one.
 #[derive(Clone, Copy, PartialEq)]
-enum Open {
-    /// They are the same within the margin.
+enum OpenReason {
+    /// The two arms are equal. If the comparison has a margin, they are equal within this margin.
     Same(Option<f64>),
     Undecided,
     NotCompared,
 }
 
-/// A comparison by time, with an answer or without.
-struct Pair<'a> {
-    claim: &'a ClaimResult,
-    measure: &'a Measure,
-    candidate: &'a Arm,
-    reference: &'a Arm,
+/// Returns the comparisons of arms by time.
+fn comparisons(outcome: &Outcome) -> Vec<ArmComparison<'_>> {
+    let comparisons = outcome.claims.iter().filter_map(ArmComparison::new);
+    comparisons.filter(|comparison| adjective(comparison.measure).1 == "faster").collect()
 }
 
-impl<'a> Pair<'a> {
-    fn of(claim: &'a ClaimResult) -> Option<Pair<'a>> {
-        let (measure, candidate, reference) = ordered(claim)?;
-        (adjective(measure).1 == "faster").then_some(Pair { claim, measure, candidate, reference })
-    }
-
-    fn is_of(&self, one: &Arm, other: &Arm) -> bool {
-        (self.candidate, self.reference) == (one, other) || (self.candidate, self.reference) == (other, one)
-    }
-
-    fn faster(&self) -> Option<&'a Arm> {
-        match self.claim.decision.filter(|_| is_judged(self.claim)) {
-            Some(Decision::Faster) => Some(self.candidate),
-            Some(Decision::Slower) => Some(self.reference),
-            _ => None,
-        }
-    }
-
-    /// The interval of the ratio of `third`'s time to that of the other of the two; `None` if `third` is neither, or if
-    /// an end is open.
-    fn ratio_to(&self, third: &Arm) -> Option<[f64; 2]> {
-        let [low, high] = [self.claim.ratio_low?, self.claim.ratio_high?];
-        match third {
-            _ if !is_judged(self.claim) => None,
-            _ if third == self.reference => Some([low, high]),
-            _ if third == self.candidate => Some([1.0 / high, 1.0 / low]),
-            _ => None,
-        }
-    }
+/// Returns the comparison of these two arms, whichever of them is the reference. `None` if they were not compared.
+fn between<'c, 'a>(one: &Arm, other: &Arm, comparisons: &[&'c ArmComparison<'a>]) -> Option<&'c ArmComparison<'a>> {
+    let is_it = |both: [&Arm; 2]| both == [one, other] || both == [other, one];
+    comparisons.iter().copied().find(|comparison| is_it([comparison.candidate, comparison.reference]))
 }
 
-/// Returns whether `one` is shown to be faster than `other`: by a verdict, or if both were compared with a third and
-/// their ratios to it have intervals that are further apart than the margin. These are at the errors of the two claims.
-fn is_faster(one: &Arm, other: &Arm, pairs: &[&Pair]) -> bool {
-    let pair = |one: &Arm, other: &Arm| pairs.iter().find(|pair| pair.is_of(one, other));
-    if let Some(direct) = pair(one, other) {
-        return direct.faster() == Some(one);
+/// Returns the interval of a ratio: the time of `third` divided by the time of the other arm in the comparison. `None`
+/// if an end is unknown, or if the comparison was not judged.
+fn ratio_to(third: &Arm, comparison: &ArmComparison) -> Option<[f64; 2]> {
+    let ArmComparison { claim, reference, .. } = comparison;
+    let [low, high] = [claim.ratio_low?, claim.ratio_high?];
+    let ratio = if third == *reference { [low, high] } else { [1.0 / high, 1.0 / low] };
+    is_judged(claim).then_some(ratio)
+}
+
+/// Returns whether `one` is shown to be faster than `other`, by a verdict or by way of a third arm. In the second case,
+/// both were compared with the third arm, and the intervals of their ratios to it are further apart than the margin.
+/// This result is wrong if either of the two claims is.
+fn is_faster(one: &Arm, other: &Arm, comparisons: &[&ArmComparison]) -> bool {
+    if let Some(direct) = between(one, other, comparisons) {
+        return match direct.decision() {
+            Some(Decision::Faster) => direct.candidate == one,
+            Some(Decision::Slower) => direct.reference == one,
+            _ => false,
+        };
     }
-    let thirds = pairs.iter().flat_map(|pair| [pair.candidate, pair.reference]);
+    let mut thirds = comparisons.iter().flat_map(|comparison| [comparison.candidate, comparison.reference]);
     let is_faster_by = |third: &Arm| {
-        let (first, second) = (pair(one, third)?, pair(other, third)?);
-        let ([least, _], [_, most]) = (first.ratio_to(third)?, second.ratio_to(third)?);
+        let (first, second) = (between(one, third, comparisons)?, between(other, third, comparisons)?);
+        let ([least, _], [_, most]) = (ratio_to(third, first)?, ratio_to(third, second)?);
         Some(least > most * (1.0 + first.claim.asked.margin.unwrap_or(0.0)))
     };
-    thirds.into_iter().any(|third| is_faster_by(third) == Some(true))
+    thirds.any(|third| is_faster_by(third) == Some(true))
 }
 
-/// The fastest at each input of each experiment, in the order of the comparisons.
-fn of_outcome(outcome: &Outcome) -> Vec<Fastest<'_>> {
-    let pairs: Vec<Pair> = outcome.claims.iter().filter_map(Pair::of).collect();
-    let at_one_point = pairs.iter().filter(|pair| pair.candidate.point == pair.reference.point);
-    let by_input = gathered(at_one_point.map(|pair| ((pair.claim.experiment.as_str(), &pair.candidate.point), pair)));
-    let fastest = by_input.into_iter().filter_map(|((experiment, at), pairs)| {
-        let arms = gathered(pairs.iter().flat_map(|pair| [pair.reference, pair.candidate]).map(|arm| (arm, ())));
-        let arms: Vec<&Arm> = arms.into_iter().map(|(arm, _)| arm).collect();
-        let open = |arm: &Arm| -> Vec<(&Arm, Open)> {
-            let others = arms.iter().filter(|other| **other != arm && !is_faster(arm, other, &pairs));
-            others.map(|other| (*other, why_open(arm, other, &pairs))).collect()
+/// Returns the fastest arm for each input (the levels that compared arms share) of each experiment, in the order of the
+/// comparisons.
+fn all(outcome: &Outcome) -> Vec<Fastest<'_>> {
+    let comparisons = comparisons(outcome);
+    let at_one_point = comparisons.iter().filter(|comparison| comparison.candidate.point == comparison.reference.point);
+    let by_input = gathered(at_one_point.map(|one| ((one.claim.experiment.as_str(), &one.candidate.point), one)));
+    let fastest = by_input.into_iter().filter_map(|((experiment, at), comparisons)| {
+        let arms = distinct(comparisons.iter().flat_map(|one| [one.reference, one.candidate]));
+        let open = |arm: &Arm| -> Vec<(&Arm, OpenReason)> {
+            let others = arms.iter().filter(|other| **other != arm && !is_faster(arm, other, &comparisons));
+            others.map(|other| (*other, why_open(arm, other, &comparisons))).collect()
         };
         let shown = arms.iter().copied().find(|arm| open(arm).is_empty());
-        let arm = shown.or_else(|| best_median(outcome, experiment, &arms, pairs[0].measure))?;
+        let arm = shown.or_else(|| comparisons[0].best_median(arms.iter().copied(), outcome))?;
         Some(Fastest { experiment, at, arm, open: open(arm) })
     });
     fastest.collect()
 }
 
-fn why_open(one: &Arm, other: &Arm, pairs: &[&Pair]) -> Open {
-    match pairs.iter().find(|pair| pair.is_of(one, other)) {
-        None => Open::NotCompared,
-        Some(pair) if pair.claim.decision == Some(Decision::Same) => Open::Same(pair.claim.asked.margin),
-        Some(_) => Open::Undecided,
+fn why_open(one: &Arm, other: &Arm, comparisons: &[&ArmComparison]) -> OpenReason {
+    match between(one, other, comparisons).map(|comparison| comparison.claim) {
+        None => OpenReason::NotCompared,
+        Some(claim) if claim.decision == Some(Decision::Same) => OpenReason::Same(claim.asked.margin),
+        Some(_) => OpenReason::Undecided,
     }
 }
 
-fn best_median<'a>(outcome: &Outcome, experiment: &str, arms: &[&'a Arm], measure: &Measure) -> Option<&'a Arm> {
-    let medians = arms.iter().filter_map(|arm| {
-        let point = outcome.points.iter().find(|point| {
-            point.metric == measure.metric && point.key.is_empty() && point.is_of(experiment, arm) && point.n > 0
-        })?;
-        Some((*arm, point.median?))
-    });
-    let is_better = |one: f64, other: f64| if measure.better == Better::Lower { one < other } else { one > other };
-    medians.reduce(|best, next| if is_better(next.1, best.1) { next } else { best }).map(|(arm, _)| arm)
-}
-
-/// The arm's name without the levels that all at the input have.
+/// Returns the name of an arm without the levels of the input, which all arms at this input share.
 fn name(arm: &Arm, at: &Point) -> String {
     let point = arm.point.only(|factor, level| at.get(factor) != Some(level) || arm.shows(factor));
     quoted(&Arm { variant: arm.variant.clone(), point }.to_string())
 }
 
-/// "`hash` is the fastest"; "`hash` is the fastest so far" where others are open; "`hash` and `tree` are the fastest".
+/// Returns which arms are the fastest: "`hash` is the fastest", or "`hash` and `tree` are the fastest". If comparisons
+/// are not decided: "`hash` is the fastest so far".
 fn finding(fastest: &Fastest) -> String {
     let first = name(fastest.arm, fastest.at);
-    let same: Vec<String> = match fastest.open.iter().all(|(_, why)| matches!(why, Open::Same(_))) {
+    let same: Vec<String> = match fastest.open.iter().all(|(_, why)| matches!(why, OpenReason::Same(_))) {
         true => fastest.open.iter().map(|(arm, _)| name(arm, fastest.at)).collect(),
         false => return format!("{first} is the fastest so far"),
     };
@@ -139,65 +115,59 @@ fn finding(fastest: &Fastest) -> String {
     }
 }
 
-/// Which one is the fastest in one clause for a headline, if it is shown at every input: "`hash` is the fastest". With
-/// different ones, the input stands with each: "`hash` is the fastest at n=10, `tree` at n=1000".
+/// Returns the fastest arm for a headline: "`hash` is the fastest". If the fastest arm depends on the input, it names
+/// the inputs: "`hash` is the fastest at n=10, `tree` at n=1000". `None` if no arm is shown to be the fastest at one of
+/// the inputs, or if there are too many inputs to name.
 pub(crate) fn headline(outcome: &Outcome) -> Option<String> {
     const MOST_INPUTS: usize = 3;
-    let all = of_outcome(outcome);
-    if all.is_empty() || all.iter().any(|fastest| !fastest.open.is_empty()) {
-        return None;
-    }
-    match all.as_slice() {
-        [first, others @ ..] if others.iter().all(|other| finding(other) == finding(first)) => Some(finding(first)),
-        [first, others @ ..] if others.len() < MOST_INPUTS => {
-            let others =
-                others.iter().map(|other| format!(", {} at {}", name(other.arm, other.at), quoted_input(other)));
-            Some(format!("{} at {}{}", finding(first), quoted_input(first), others.collect::<String>()))
+    let all = all(outcome);
+    let (first, others) = all.split_first().filter(|_| all.iter().all(|fastest| fastest.open.is_empty()))?;
+    let input = |fastest: &Fastest| quoted(&fastest.at.to_string());
+    let other = |other: &Fastest| format!(", {} at {}", name(other.arm, other.at), input(other));
+    match others.len() {
+        _ if others.iter().all(|other| finding(other) == finding(first)) => Some(finding(first)),
+        ..MOST_INPUTS => {
+            Some(format!("{} at {}{}", finding(first), input(first), others.iter().map(other).collect::<String>()))
         }
         _ => None,
     }
 }
 
-fn quoted_input(fastest: &Fastest) -> String {
-    quoted(&fastest.at.to_string())
-}
-
-/// Which one is the fastest, a sentence for each input, and what is open about it. Nothing where no more than two were
-/// compared at any input: their own sentence has the answer.
+/// Returns a sentence for each input with the fastest arm and the undecided comparisons. Empty if at most two arms were
+/// compared at each input, because the sentence of the comparison already has the answer.
 ///
 /// ```text
 /// `hash` is the fastest at `n=10`.
 /// `hash` is the fastest so far at `n=1000`; open: `tree` (undecided), `list` (not compared with it).
 /// ```
 pub fn sentences(outcome: &Outcome) -> Vec<String> {
-    let pairs = outcome.claims.iter().filter_map(Pair::of);
-    let by_input = gathered(pairs.map(|pair| ((pair.claim.experiment.as_str(), &pair.candidate.point), ())));
+    let comparisons = comparisons(outcome);
     let has_several = |fastest: &&Fastest| {
-        by_input.iter().any(|(input, pairs)| *input == (fastest.experiment, fastest.at) && pairs.len() > 1)
+        let is_there = |one: &&ArmComparison| {
+            (one.claim.experiment.as_str(), &one.candidate.point) == (fastest.experiment, fastest.at)
+        };
+        comparisons.iter().filter(is_there).count() > 1
     };
-    let all = of_outcome(outcome);
-    all.iter().filter(has_several).map(|fastest| plain(&sentence(fastest))).collect()
+    all(outcome).iter().filter(has_several).map(|fastest| plain(&sentence(fastest))).collect()
 }
 
 fn sentence(fastest: &Fastest) -> String {
-    let at = if fastest.at.0.is_empty() { String::new() } else { format!(" at {}", quoted_input(fastest)) };
-    let margin = match fastest.open.first() {
-        Some((_, Open::Same(Some(margin)))) => format!(", the same within {}", exact_percent(*margin)),
-        _ => String::new(),
+    let Fastest { at, open, .. } = fastest;
+    let input = if at.0.is_empty() { String::new() } else { format!(" at {}", quoted(&at.to_string())) };
+    let within = |margin: Option<f64>| {
+        margin.map_or_else(|| "the same".to_string(), |margin| format!("the same within {}", exact_percent(margin)))
     };
-    let finding_at = format!("{}{at}", finding(fastest));
-    if fastest.open.iter().all(|(_, why)| matches!(why, Open::Same(_))) {
-        return format!("{finding_at}{margin}.");
-    }
-    let open = fastest.open.iter().map(|(arm, why)| {
-        let why = match why {
-            Open::Same(margin) => {
-                margin.map_or_else(|| "the same".into(), |margin| format!("the same within {}", exact_percent(margin)))
-            }
-            Open::Undecided => "undecided".into(),
-            Open::NotCompared => "not compared with it".into(),
+    let finding = format!("{}{input}", finding(fastest));
+    if open.iter().all(|(_, why)| matches!(why, OpenReason::Same(_))) {
+        return match open.first() {
+            Some((_, OpenReason::Same(margin @ Some(_)))) => format!("{finding}, {}.", within(*margin)),
+            _ => format!("{finding}."),
         };
-        format!("{} ({why})", name(arm, fastest.at))
+    }
+    let open = open.iter().map(|(arm, why)| match why {
+        OpenReason::Same(margin) => format!("{} ({})", name(arm, at), within(*margin)),
+        OpenReason::Undecided => format!("{} (undecided)", name(arm, at)),
+        OpenReason::NotCompared => format!("{} (not compared with it)", name(arm, at)),
     });
-    format!("{finding_at}; open: {}.", open.collect::<Vec<_>>().join(", "))
+    format!("{finding}; open: {}.", open.collect::<Vec<_>>().join(", "))
 }

@@ -1,25 +1,24 @@
-//! Numbers as people read them: with the digits that their interval supports.
+//! Numbers written for people, with as many digits as their interval justifies.
 
 use ascertain_engine::unit::{Unit, significant};
 
 use crate::text::grouped;
 
-/// A number and where it lies, as text: `1.052` and `1.047 to 1.058`.
+/// A number and its interval, as text for people: `1.052` and `1.047 to 1.058`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Figure {
-    /// The number; `-` when it is not known.
+    /// The number as text; `-` if it is unknown.
     pub value: String,
-    /// Its interval: `1.047 to 1.058`, `at least 1.047`, `at most 1.058` or `too few trials`.
+    /// The interval: `1.047 to 1.058`, `at least 1.047`, `at most 1.058` or `too few trials`.
     pub range: String,
-    /// The lower end, where it alone is known: `1.047`.
-    low_alone: Option<String>,
 }
 
 impl Figure {
-    /// A number without a dimension, in as many digits as say where its interval ends. An end that would
-    /// be rounded onto a landmark (the bound of a claim, 1 for a ratio) without being there has one more, or
-    /// stands as `over` or `under` it. Where nothing is below zero, each number has two significant digits at
-    /// least.
+    /// Writes a number and its interval, without a unit, in enough digits to show the width of the interval.
+    ///
+    /// `landmarks` are numbers, such as the bound of a claim, that an end must not be rounded to. Such an end gets one
+    /// more digit, or is written as `over` or `under` the landmark. If no number is negative, each has at least two
+    /// significant digits.
     ///
     /// ```
     /// use ascertain_report::figure::Figure;
@@ -34,69 +33,54 @@ impl Figure {
     /// ```
     pub fn new(value: Option<f64>, low: Option<f64>, high: Option<f64>, landmarks: &[f64]) -> Figure {
         let value = value.filter(|v| !v.is_nan());
-        // An infinite end bounds nothing.
+        // An infinite end does not bound anything.
         let [low, high] = [low, high].map(|end| end.filter(|v| v.is_finite()));
         let decimals = digits(value.filter(|v| v.is_finite()), low, high);
-        // A ratio's digits count, however wide its interval is; next to a difference's ends only places do.
+        // A ratio needs at least two significant digits, even if its interval is wide. A difference, which can be
+        // negative, doesn't.
         let is_signed = [value, low, high].into_iter().flatten().any(|number| number < 0.0);
         let least = |number: f64| if is_signed { 0 } else { two_digits(number) };
         let end = |number: f64| {
             let decimals = decimals.map(|(of_ends, of_value)| {
-                // What sets the value apart from the near end is nothing to one of another magnitude.
+                // An end much larger than the value does not get the extra digits that distinguish the value from the
+                // nearer end.
                 let is_far = value.is_some_and(|value| number.abs() > 10.0 * value.abs());
                 (if is_far { of_ends } else { of_value }).max(least(number))
             });
             beside_mark(number, decimals, landmarks).map_or_else(|| Ok(write(number, decimals, landmarks)), Err)
         };
-        let mut low_alone = None;
         let range = match (low.map(end), high.map(end)) {
             (Some(Ok(low) | Err(low)), Some(Ok(high) | Err(high))) => format!("{low} to {high}"),
-            (Some(Ok(low)), None) => format!("at least {}", low_alone.insert(low)),
+            (Some(Ok(low)), None) => format!("{AT_LEAST}{low}"),
             (None, Some(Ok(high))) => format!("at most {high}"),
             (Some(Err(end)), None) | (None, Some(Err(end))) => end,
             (None, None) => TOO_FEW.into(),
         };
-        // A landmark inside of the interval may well be where the value is.
+        // The value may be rounded to a landmark only if the landmark is inside the interval.
         let is_excluded = |mark: &f64| low.is_some_and(|low| low >= *mark) || high.is_some_and(|high| high <= *mark);
         let (excluded, within): (Vec<f64>, Vec<f64>) = landmarks.iter().copied().partition(is_excluded);
         let decimals = decimals.map(|(_, of_value)| of_value);
         let of_value = |(decimals, value): (usize, f64)| on_its_side(value, decimals.max(least(value)), &within);
         let decimals = decimals.zip(value).map(of_value).or(decimals);
         let value = value.map_or_else(|| "-".into(), |value| write(value, decimals, &excluded));
-        Figure { value, range, low_alone }
+        Figure { value, range }
     }
 
-    /// Words as they are.
-    pub(crate) fn said(value: String, range: String) -> Figure {
-        Figure { value, range, low_alone: None }
-    }
-
-    /// The same where its lower end alone is known, as these words have it; unless both are, or only the upper one.
-    pub(crate) fn at_least(self, low: String) -> Figure {
-        match self.low_alone {
-            None => self,
-            Some(_) => Figure { range: format!("at least {low}"), low_alone: Some(low), ..self },
-        }
-    }
-
-    /// The same where all that is known above its lower end is said by these words: `1.917 to over 3 ms`.
-    pub(crate) fn up_to(self, above: &str) -> Figure {
-        let range = self.low_alone.map_or(self.range, |low| format!("{low} to {above}"));
-        Figure { value: self.value, range, low_alone: None }
-    }
-
-    /// A number that nothing bounds yet, in two significant digits: more would say what is not known.
+    /// Writes a number whose interval is unknown. It has two significant digits, because nothing supports more.
     pub(crate) fn unbounded(value: Option<f64>) -> Figure {
         let written = |value: f64| write(value, Some(two_digits(value)), &[]);
-        Figure::said(value.filter(|value| !value.is_nan()).map_or_else(|| "-".into(), written), TOO_FEW.into())
+        let value = value.filter(|value| !value.is_nan()).map_or_else(|| "-".into(), written);
+        Figure { value, range: TOO_FEW.into() }
     }
 
-    /// A quantity of a unit, its ends with the value's prefix: `23.41 ms (23.38 to 23.45)`. Zero has its ends' prefix.
+    /// Writes a quantity; the ends of its interval are in the unit of the value: `23.41 ms (23.38 to 23.45)`. If the
+    /// value is zero, it is in the unit of the ends.
     pub fn of_unit(unit: Unit, value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Figure {
         let size = [value, high, low].into_iter().flatten().find(|v| v.is_finite() && *v != 0.0).unwrap_or(0.0);
         let prefix = unit.prefix(size);
-        let mut figure = Figure::with_prefix(prefix, &|end| unit.prefix(end), value, low, high);
-        // Counts are whole, unless one of them is the mean of two.
+        let mut figure = Figure::with_prefix(prefix, &|end| unit.prefix(end), [value, low, high]);
+        // If the value and both ends are whole counts, they are written as integers. A median of counts can have a
+        // fraction; then they are written like other numbers.
         let counts = [value, low, high].map(|number| number.filter(|number| prefix.0 == 1.0 && unit.is_count(*number)));
         if let [Some(value), Some(low), Some(high)] = counts {
             figure.value = unit.human(value);
@@ -105,17 +89,15 @@ impl Figure {
         figure
     }
 
-    /// The same with the prefix that is given: its factor and its symbol. Ends that lie so far apart that they would be
-    /// unreadable in one unit, each have the prefix that `own` gives them, and three digits: `16.6 µs to 188 ms`. The
-    /// least and the greatest of many, which have no value between them, have three digits at least.
+    /// Writes a quantity with the given prefix (factor and symbol of a unit, such as 10⁶ and ms). If the ends of its
+    /// interval are too far apart for one unit, each gets its own prefix from `own`, and three digits: `16.6 µs to 188
+    /// ms`. If there is no value, both ends have at least three digits.
     pub fn with_prefix(
         prefix: (f64, &str),
         own: &dyn Fn(f64) -> (f64, &'static str),
-        value: Option<f64>,
-        low: Option<f64>,
-        high: Option<f64>,
+        [value, low, high]: [Option<f64>; 3],
     ) -> Figure {
-        let mut figure = Figure::with_landmarks(prefix, value, low, high, &[]);
+        let mut figure = Figure::with_landmarks(prefix, [value, low, high], &[]);
         let [Some(least), Some(most)] = [low, high].map(|end| end.filter(|end| end.is_finite() && *end >= 0.0)) else {
             return figure;
         };
@@ -137,16 +119,14 @@ impl Figure {
         figure
     }
 
-    /// The same with landmarks, as [`Figure::new`] has them.
+    /// Writes a quantity in the unit with this prefix (factor and symbol). No end of its interval is rounded to a
+    /// landmark, a number such as a claimed bound (see [`Figure::new`]).
     pub(crate) fn with_landmarks(
-        prefix: (f64, &str),
-        value: Option<f64>,
-        low: Option<f64>,
-        high: Option<f64>,
+        (factor, symbol): (f64, &str),
+        numbers: [Option<f64>; 3],
         landmarks: &[f64],
     ) -> Figure {
-        let (factor, symbol) = prefix;
-        let [value, low, high] = [value, low, high].map(|number| number.map(|v| v / factor));
+        let [value, low, high] = numbers.map(|number| number.map(|number| number / factor));
         let landmarks: Vec<f64> = landmarks.iter().map(|mark| mark / factor).collect();
         let mut figure = Figure::new(value, low, high, &landmarks);
         if value.is_some_and(f64::is_finite) && !symbol.is_empty() {
@@ -155,8 +135,7 @@ impl Figure {
         figure
     }
 
-    /// A share in percent: `99.07 % (97.3 to 99.96 %)`. No end is rounded to 0, to 100 or onto the
-    /// share that was claimed.
+    /// Writes a share in percent: `99.07 % (97.3 to 99.96 %)`. No end is rounded to 0, to 100 or to the claimed share.
     pub fn of_share(share: Option<f64>, low: Option<f64>, high: Option<f64>, claimed: f64) -> Figure {
         let [value, low, high] = [share, low, high].map(|number| number.map(|v| v * 100.0));
         let mut figure = Figure::new(value, low, high, &[0.0, 100.0, claimed * 100.0]);
@@ -170,20 +149,15 @@ impl Figure {
         figure.range += " %";
         figure
     }
-}
 
-/// The range of what nothing bounds.
-const TOO_FEW: &str = "too few trials";
-
-impl Figure {
-    /// The range away from a heading that says what it is.
+    /// Returns the interval for a sentence: "too few trials" becomes "too few trials for an interval".
     pub(crate) fn range_in_words(&self) -> String {
         if self.range == TOO_FEW { format!("{TOO_FEW} for an interval") } else { self.range.clone() }
     }
 }
 
 impl std::fmt::Display for Figure {
-    /// `1.052 (1.047 to 1.058)`.
+    /// Writes the number with its interval in parentheses: `1.052 (1.047 to 1.058)`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.value.as_str() {
             "-" if self.range == TOO_FEW => f.write_str("-"),
@@ -192,14 +166,60 @@ impl std::fmt::Display for Figure {
     }
 }
 
-/// So many times the unit, or the other end, and an end needs a unit of its own.
+/// A number and its interval. An end that is not known is infinite.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Estimate {
+    pub value: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Estimate {
+    /// Applies a function to the number and to both ends.
+    pub fn map(self, function: impl Fn(f64) -> f64) -> Estimate {
+        Estimate { value: function(self.value), low: function(self.low), high: function(self.high) }
+    }
+}
+
+#[cfg(feature = "html")]
+impl Estimate {
+    /// Returns whether both ends of the interval are known.
+    pub fn is_bounded(self) -> bool {
+        self.low.is_finite() && self.high.is_finite()
+    }
+
+    /// Writes the estimate without a unit: `1.052 (1.047 to 1.058)`. Rounding never moves an end onto 1.
+    pub fn ratio(self) -> Figure {
+        Figure::new(Some(self.value), Some(self.low), Some(self.high), &[1.0])
+    }
+
+    /// Writes the estimate in a unit: `23.41 ms (23.38 to 23.45)`.
+    pub fn in_unit(self, unit: Unit) -> Figure {
+        Figure::of_unit(unit, Some(self.value), Some(self.low), Some(self.high))
+    }
+
+    /// Returns the estimate as a row of a forest plot, at the vertical position `y` and without a label.
+    pub fn at(self, y: f64) -> ascertain_plot::Interval {
+        let Estimate { value, low, high } = self;
+        ascertain_plot::Interval { y, value, low, high, label: String::new() }
+    }
+}
+
+/// The text in place of an interval if there are too few trials for one.
+const TOO_FEW: &str = "too few trials";
+/// The words before the only end of an interval that has no upper end.
+pub(crate) const AT_LEAST: &str = "at least ";
+
+/// An interval is too wide for one unit if its upper end is at least this many times the lower end, or this many times
+/// the unit. Each end then has its own unit.
 const FAR: f64 = 1e4;
 
-/// The most digits after the point: below that, numbers get an exponent.
+/// The largest number of decimals. A number that needs more decimals is written with an exponent.
 const MOST_DECIMALS: usize = 9;
 
-/// Writes a number with so many decimals, or more where it would be rounded onto a landmark that it is not;
-/// without decimals, or with more than there may be, with four significant digits.
+/// Writes a number with `decimals` decimals. It gets more decimals if rounding would make it equal to a landmark, a
+/// bound such as 1, because it would then seem to be exactly there. If `decimals` is `None` or too large, the number
+/// has four significant digits.
 fn write(number: f64, decimals: Option<usize>, landmarks: &[f64]) -> String {
     let is_fitting = |decimals: &usize| number.is_finite() && *decimals <= MOST_DECIMALS;
     let Some(decimals) = decimals.filter(is_fitting) else { return significant(number) };
@@ -208,19 +228,20 @@ fn write(number: f64, decimals: Option<usize>, landmarks: &[f64]) -> String {
     unsigned_zero(format!("{number:.decimals$}"))
 }
 
-/// An end that takes more than one digit more than it should have to be told from a landmark, as `over 95` or
-/// `under 1`: how near it is to that nobody needs to know.
+/// Returns `over 95` or `under 1` for an end of an interval that is too close to a landmark (a number such as a claimed
+/// bound). It is too close if both are written the same even with one more digit. `None` for other ends.
 fn beside_mark(number: f64, decimals: Option<usize>, landmarks: &[f64]) -> Option<String> {
     let most = decimals.filter(|decimals| *decimals < MOST_DECIMALS)? + 1;
     let mark = landmarks.iter().find(|mark| number != **mark && rounds_onto(number, **mark, most))?;
     let written = format!("{mark:.most$}");
-    // One that has more digits itself is not said in fewer.
+    // A landmark that has more digits itself must not be written with fewer.
     let is_exact = written.parse::<f64>().is_ok_and(|written| (written - mark).abs() <= mark.abs() * 1e-12);
     let word = if number > *mark { "over" } else { "under" };
     is_exact.then(|| format!("{word} {}", without_trailing_zeros(&written)))
 }
 
-/// The decimals with which half of the interval's width shows one digit; `None` where that says nothing.
+/// Returns how many decimals to write. They show one significant digit of half the width of the interval. `None` if the
+/// width is unknown, zero or too small.
 fn decimals(value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Option<usize> {
     let half_width = match (low, high) {
         (Some(low), Some(high)) => (high - low) / 2.0,
@@ -233,10 +254,13 @@ fn decimals(value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Option<u
     (says_something && needed <= MOST_DECIMALS as f64).then_some(needed.max(0.0) as usize)
 }
 
-/// The decimals of an end that is far from the value, and those of the value and of the other end.
+/// Returns how many decimals to write, as two numbers. The first is for an end of the interval that is far from the
+/// value. The second is for the value, and for an end that is near it. `None` if the width of the interval is unknown,
+/// zero or too small.
 fn digits(value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Option<(usize, usize)> {
     let decimals = decimals(value, low, high)?;
-    // A value near one end of a lopsided interval, 3.4 in 3.2 to 7.9, needs more to stand apart from it.
+    // A value near one end of an asymmetric interval, such as 3.4 in 3.2 to 7.9, needs more digits to differ from that
+    // end.
     let value = value.unwrap_or(f64::NAN);
     let hides = |decimals: usize| {
         [low, high].into_iter().flatten().any(|end| end != value && rounds_onto(end, value, decimals))
@@ -245,18 +269,18 @@ fn digits(value: Option<f64>, low: Option<f64>, high: Option<f64>) -> Option<(us
     Some((decimals, apart.min(MOST_DECIMALS)))
 }
 
-/// The decimals with which a number has two significant digits; none for zero, which has none.
+/// Returns the number of decimals that shows two significant digits; 0 for zero.
 fn two_digits(number: f64) -> usize {
     if number == 0.0 || !number.is_finite() { 0 } else { (1.0 - number.abs().log10().floor()).max(0.0) as usize }
 }
 
-/// The same with three.
+/// Returns the number of decimals that shows three significant digits; 0 for zero.
 fn three_digits(number: f64) -> usize {
     if number == 0.0 { 0 } else { two_digits(number / 10.0) }
 }
 
-/// So many decimals, or up to two more, that the value as it is written is not on the other side of a mark than it is:
-/// 0.976, which is below 0.98, is not `1.0`.
+/// Returns `decimals`, or up to two more, so that rounding does not move the value to the other side of one of the
+/// `marks`. For example, 0.976, which is below the mark 0.98, is not written as `1.0`.
 fn on_its_side(value: f64, decimals: usize, marks: &[f64]) -> usize {
     let strays = |decimals: usize| {
         let written = format!("{value:.decimals$}").parse().unwrap_or(value);
@@ -266,13 +290,13 @@ fn on_its_side(value: f64, decimals: usize, marks: &[f64]) -> usize {
     found.min(MOST_DECIMALS.max(decimals))
 }
 
-/// Whether both are written alike with so many decimals.
+/// Returns whether rounding to `decimals` decimals makes `end` and `mark` the same text.
 fn rounds_onto(end: f64, mark: f64, decimals: usize) -> bool {
     let write = |number: f64| unsigned_zero(format!("{number:.decimals$}"));
     (end - mark).abs() < 1.0 && write(end) == write(mark)
 }
 
-/// `-0.00` as `0.00`.
+/// Removes the sign of zero: `-0.00` becomes `0.00`.
 fn unsigned_zero(text: String) -> String {
     match text.strip_prefix('-') {
         Some(rest) if rest.chars().all(|c| matches!(c, '0' | '.')) => rest.to_string(),
@@ -280,8 +304,8 @@ fn unsigned_zero(text: String) -> String {
     }
 }
 
-/// A share that was observed, in percent, with two significant digits of what is missing to 0 or 100:
-/// `50 %`, `99.07 %`, `99.996 %`.
+/// Writes an observed share in percent, with two significant digits of its distance to 0 or 100: `50 %`, `99.07 %`,
+/// `99.996 %`.
 pub fn percent(share: f64) -> String {
     if !share.is_finite() {
         return "-".into();
@@ -291,7 +315,7 @@ pub fn percent(share: f64) -> String {
     format!("{} %", without_trailing_zeros(&format!("{:.decimals$}", share * 100.0)))
 }
 
-/// A share that somebody gave, in percent, with the digits that they gave: 0.975 is `97.5 %`.
+/// Writes a share that was given, not measured, in percent and with all its digits: 0.975 is `97.5 %`.
 ///
 /// ```
 /// use ascertain_report::figure::exact_percent;
@@ -302,7 +326,7 @@ pub fn exact_percent(share: f64) -> String {
     if !share.is_finite() {
         return "-".into();
     }
-    // 0.29 * 100 is 28.999999999999996.
+    // Rounds the floating-point error: 0.29 * 100 is 28.999999999999996.
     let rounded = (share * 1e12).round() / 1e10;
     match (rounded == 100.0 && share != 1.0) || (rounded == 0.0 && share != 0.0) {
         true if share.abs() < 1e-5 => format!("{share:e}"),
@@ -311,7 +335,7 @@ pub fn exact_percent(share: f64) -> String {
     }
 }
 
-/// A bound on the chance of being wrong, rounded up to two digits: `0.001`, `0.00003`, `2.5e-7`.
+/// Writes an error probability, rounded up to two digits: `0.001`, `0.00003`, `2.5e-7`.
 ///
 /// ```
 /// use ascertain_report::figure::chance;
@@ -331,8 +355,8 @@ pub fn chance(error: f64) -> String {
     if rounded < 1e-5 { format!("{rounded:e}") } else { format!("{rounded}") }
 }
 
-/// The same as a sentence has it, with its odds beside it, or alone where it has too many zeros: `0.001 (1 in 1,000)`,
-/// `1 in 34,000`. The odds are rounded down, so that the chance is no greater.
+/// Writes an error probability for a sentence, with its odds: `0.001 (1 in 1,000)`; only the odds if the number has too
+/// many zeros: `1 in 34,000`. The odds are rounded so that the probability is never understated.
 ///
 /// ```
 /// use ascertain_report::figure::odds;
@@ -346,7 +370,8 @@ pub fn odds(error: f64) -> String {
     }
 }
 
-/// An error in a sentence: `0.1 %`, or its odds if it has too many zeros: `1 in 34,000`. Neither is less than the error.
+/// Writes an error probability for a sentence: `0.1 %`, or the odds if the number has too many zeros: `1 in 34,000`. It
+/// is rounded up.
 pub(crate) fn error_in_words(error: f64) -> String {
     match one_in(error) {
         Some(_) if error >= LEAST_SHARE => below(error),
@@ -354,22 +379,23 @@ pub(crate) fn error_in_words(error: f64) -> String {
     }
 }
 
-/// A share in percent with two digits, rounded up: nothing above it is left out.
+/// Writes a share in percent with two digits, rounded up, so that an upper bound stays one.
 pub(crate) fn below(share: f64) -> String {
     format!("{} %", chance(share * 100.0))
 }
 
-/// The same where there is no room for both: `0.001`, `1 in 34,000`.
+/// Writes an error probability in short form: `0.001`, `1 in 34,000`.
 pub(crate) fn brief_odds(error: f64) -> String {
     one_in(error).filter(|_| error < LEAST_SHARE).unwrap_or_else(|| chance(error))
 }
 
-/// A smaller share is hard to read.
+/// The smallest error probability that is written as a number; smaller ones are written as odds.
 const LEAST_SHARE: f64 = 0.001;
 
-/// "1 in 1,000", with two digits; none for what is more likely than not, or beyond imagination.
+/// Writes an error probability as odds with two digits: "1 in 1,000". `None` for an error above one half, or if it is
+/// too small for odds.
 pub(crate) fn one_in(error: f64) -> Option<String> {
-    // 1 / 0.001 may be less than 1,000 by its last bit.
+    // The floating-point quotient 1 / 0.001 may be less than 1,000.
     let times = (1.0 / error) * (1.0 + 1e-12);
     let step = 10_f64.powf((times.log10().floor() - 1.0).max(0.0));
     (2.0..1e15).contains(&times).then(|| format!("1 in {}", grouped(((times / step).floor() * step) as u64)))
@@ -396,7 +422,7 @@ mod tests {
         assert_eq!(shown(3e12, 2e12, 4e12, &[]), "3.000×10¹² (2.000×10¹² to 4.000×10¹²)");
         assert_eq!(shown(2.0, 2.0, 2.0, &[]), "2.000 (2.000 to 2.000)");
         assert_eq!(shown(3.4, 3.2, 7.9, &[]), "3.4 (3.2 to 7.9)");
-        assert_eq!(shown(7.9, 3.2, 7.9, &[]), "7.9 (3.2 to 7.9)", "it is the end");
+        assert_eq!(shown(7.9, 3.2, 7.9, &[]), "7.9 (3.2 to 7.9)", "the value equals the end");
     }
 
     #[test]
@@ -421,7 +447,7 @@ mod tests {
         assert_eq!(shown(1.15, 1.0004, 1.31, &[1.0]), "1.1 (over 1 to 1.3)");
         assert_eq!(shown(1.15, 1.04, 1.31, &[1.0]), "1.1 (1.04 to 1.3)", "one digit more is enough");
         assert_eq!(shown(0.9, 0.7, 0.99996, &[1.0]), "0.90 (0.70 to under 1)");
-        assert_eq!(shown(1.15, 1.0, 1.31, &[1.0]), "1.1 (1.0 to 1.3)", "it is exactly there");
+        assert_eq!(shown(1.15, 1.0, 1.31, &[1.0]), "1.1 (1.0 to 1.3)", "the end equals the landmark");
         let share = Figure::of_share(Some(0.9907), Some(0.9735), Some(0.9996), 0.5);
         assert_eq!(share.to_string(), "99 % (97 to under 100 %)");
         let share = Figure::of_share(Some(0.9907), Some(0.9835), Some(0.9996), 0.5);
@@ -436,7 +462,7 @@ mod tests {
         assert_eq!(Figure::of_share(Some(1.0), Some(0.9), Some(1.0), 0.5).to_string(), "100 % (90 to 100 %)");
         for (high, shown) in [(1.0, "100.00"), (0.999_999_9, "under 100")] {
             let share = Figure::of_share(Some(0.9997), Some(0.99), Some(high), 0.95);
-            assert_eq!(share.to_string(), format!("99.97 % (99.00 to {shown} %)"), "never rounded to all of them");
+            assert_eq!(share.to_string(), format!("99.97 % (99.00 to {shown} %)"), "never rounded to 100 %");
         }
     }
 
@@ -493,7 +519,7 @@ mod tests {
         assert_eq!(zero.to_string(), "0.0 ms (0.0 to 1.1)", "in the unit of its ends");
         assert_eq!(Figure::of_unit(Unit::Nanosecond, Some(0.0), Some(0.0), Some(0.0)).value, "0 ns");
         assert_eq!(Figure::of_unit(Unit::Nanosecond, None, None, None).to_string(), "-");
-        // Each number has its own digits, and where it needs one its own unit.
+        // Each number has its own number of digits, and its own unit if necessary.
         let apart = |value, low, high| Figure::of_unit(Unit::Nanosecond, value, Some(low), Some(high)).to_string();
         assert_eq!(apart(Some(16_603.0), 16_571.0, 188_042_123.0), "16.60 µs (16.6 µs to 188 ms)");
         assert_eq!(apart(Some(16_603.0), 0.0, 188_042_123.0), "17 µs (0 ns to 188 ms)");
@@ -502,10 +528,10 @@ mod tests {
         assert_eq!(extent(16_571.0, 842_123.0), "16.6 to 842");
         let prefix = (1e3, "µs");
         let in_microseconds = |own: &dyn Fn(f64) -> (f64, &'static str)| {
-            Figure::with_prefix(prefix, own, None, Some(16_571.0), Some(188_042_123.0)).range
+            Figure::with_prefix(prefix, own, [None, Some(16_571.0), Some(188_042_123.0)]).range
         };
         assert_eq!(in_microseconds(&|end| Unit::Nanosecond.prefix(end)), "16.6 µs to 188 ms");
-        assert_eq!(in_microseconds(&|_| (1e3, "µs")), "16.6 to 188042", "the unit that was asked for");
+        assert_eq!(in_microseconds(&|_| (1e3, "µs")), "16.6 to 188042", "in the requested unit");
         let count = |unit, [value, low, high]: [f64; 3]| Figure::of_unit(unit, Some(value), Some(low), Some(high));
         assert_eq!(count(Unit::One, [5.0, 5.0, 5.0]).to_string(), "5 (5 to 5)");
         assert_eq!(count(Unit::Byte, [125.0, 124.0, 130.0]).to_string(), "125 B (124 to 130)");

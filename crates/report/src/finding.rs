@@ -1,5 +1,6 @@
-//! Findings in words.
+//! Reasons, warnings and remarks of the engine as text.
 
+use ascertain_engine::claim::Judging;
 use ascertain_engine::finding::{Dissent, Estimated, Reason, Remark, Threat, Unlike};
 use ascertain_engine::outcome::{ClaimResult, Decision};
 use ascertain_engine::unit::{Unit, significant};
@@ -7,26 +8,26 @@ use ascertain_engine::unit::{Unit, significant};
 use crate::outlook;
 use crate::text::{counted, escape_controls, grouped, sorted};
 
-/// Less than that nobody would be short of: it was ended by something else than the time.
+/// The smallest needed time that is recommended as `--max-time`, in nanoseconds. A run that needed less than this ended
+/// for another reason than its time limit.
 const SLOW_NS: f64 = 2e9;
 
-/// The reason without what differs from claim to claim, so that those of many can be said at once.
+/// Returns a reason without the numbers that differ between claims, so that claims can be grouped by reason.
 pub(crate) fn kind(found: &Reason) -> String {
     match found {
-        // What each of them takes is said beside them.
+        // The time that each claim needs is printed next to the claim.
         Reason::TooLong { .. } => "the shortest possible verdict does not fit in the time".into(),
         Reason::TooEarly { most_trials: None, is_interrupted: true, .. } => {
-            "fewer trials than a verdict takes, when it was interrupted".into()
+            "interrupted before there were enough trials for a verdict".into()
         }
-        Reason::TooEarly { most_trials: None, .. } => {
-            "fewer trials than a verdict takes; give more with --max-time".into()
-        }
-        Reason::TooEarly { .. } => "fewer trials were allowed than a verdict takes".into(),
+        Reason::TooEarly { most_trials: None, .. } => "too few trials for a verdict; allow more with --max-time".into(),
+        Reason::TooEarly { .. } => "the limit on trials is too low for a verdict".into(),
         found => reason(found),
     }
 }
 
-/// "alone it takes 12 s", "alone each takes 12 s to 3 min": what claims take that did not fit in the time.
+/// Returns how long the claims need that did not fit in the run's time: "alone it needs 12 s", "alone each needs 12 s
+/// to 3 min". `None` if there is no such claim.
 pub(crate) fn needed<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Option<String> {
     let needed_s = reasons.filter_map(|found| match found {
         Reason::TooLong { needed_ns, .. } => Some(needed_ns / 1e9),
@@ -34,55 +35,53 @@ pub(crate) fn needed<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Option<St
     });
     let all_s = sorted(needed_s.collect(), |seconds| *seconds);
     let (least, most) = (outlook::span(*all_s.first()?), outlook::span(*all_s.last()?));
-    let way_out = format!("give more than `--max-time {}`", outlook::allowance(*all_s.last()?));
-    Some(match all_s.len() {
-        1 => format!("alone it takes {least}; {way_out}"),
-        _ if least == most => format!("alone each takes {least}; {way_out}"),
-        _ => format!("alone each takes {least} to {most}; {way_out}"),
-    })
+    let takes = match all_s.len() {
+        1 => format!("it needs {least}"),
+        _ if least == most => format!("each needs {least}"),
+        _ => format!("each needs {least} to {most}"),
+    };
+    Some(format!("alone {takes}; use more than `--max-time {}`", outlook::allowance(*all_s.last()?)))
 }
 
-/// Why a claim has no verdict, or an arm no figures: "needs neon, which this CPU lacks", without the arm's name.
+/// Returns the reason why a claim has no verdict, or why an arm was not measured. The text does not name the arm:
+/// "needs neon, which this CPU lacks".
 pub(crate) fn reason(reason: &Reason) -> String {
     match reason {
         Reason::Unavailable { lack, .. } => lack.to_string(),
         Reason::Failed { is_wrong: true, how, .. } => format!("wrong answer: {how}"),
         Reason::Failed { how, .. } => how.clone(),
         Reason::TimeUp { was_tried: true, .. } => {
-            "the time was up before its turn came; give more with --max-time".to_string()
+            "the time ran out before its turn; allow more with --max-time".to_string()
         }
         Reason::TimeUp { was_tried: false, all_tried_ns } => {
-            let way_out = match all_tried_ns {
-                Some(all_tried_ns) => {
-                    let [about, time] =
-                        [outlook::span(all_tried_ns / 1e9), outlook::allowance(2.0 * all_tried_ns / 1e9)];
-                    format!("to try all takes about {about}: give `--max-time {time}` or more")
-                }
-                None => "give more with --max-time".into(),
+            let way_out = |ns: &f64| {
+                let (about, time) = (span_ns(*ns), outlook::allowance(2.0 * ns / 1e9));
+                format!("trying all arms takes about {about}: use `--max-time {time}` or more")
             };
-            format!("the time was up before it could be tried; {way_out}")
+            let way_out = all_tried_ns.as_ref().map_or_else(|| "allow more with --max-time".into(), way_out);
+            format!("the time ran out before it was tried; {way_out}")
         }
         Reason::TooLong { needed_ns, trials, at_error } => {
-            let trials = if *trials > 0 { format!("{}, ", counted(*trials, "trial")) } else { String::new() };
-            let needed_s = needed_ns / 1e9;
+            let trials = counted(*trials, "trial");
             let easier = at_error.map_or_else(String::new, |at| outlook::at_error(at, "trial"));
-            let [needed, time] = [outlook::span(needed_s), outlook::allowance(needed_s)];
-            format!("its shortest possible verdict takes {trials}{needed}; give `--max-time {time}` or more{easier}")
+            let (needed, time) = (span_ns(*needed_ns), outlook::allowance(needed_ns / 1e9));
+            format!("the shortest possible verdict needs {trials}, {needed}; use `--max-time {time}` or more{easier}")
         }
         Reason::TooEarly { least, most_trials, is_interrupted, is_shared } => {
             let way_out = match most_trials {
-                Some(most) => format!(", and no more than {most} were allowed"),
-                // More time is no way out for who did not want to wait; how it goes on is said beside it.
-                None if *is_interrupted => ", and it was interrupted".into(),
+                Some(most) => format!(", but only {most} were allowed"),
+                // A user who interrupted the run did not want to wait, so the advice is not to allow more time. Another
+                // message explains how to continue.
+                None if *is_interrupted => ", but the run was interrupted".into(),
                 None => match least.takes_ns.filter(|takes_ns| *takes_ns >= SLOW_NS) {
-                    None => "; give more with --max-time".into(),
-                    Some(_) if least.verdict.is_none() => format!(": {}", outlook::ways_out(least)),
-                    // Each has some of the time: what all need together is not known.
+                    None => "; allow more with --max-time".into(),
+                    Some(_) if least.verdict.is_none() => format!("; use {}", outlook::ways_out(least)),
+                    // Each claim gets a share of the run's time, and the time that all claims need together is unknown.
                     Some(takes_ns) if *is_shared => format!(
-                        " for this claim alone; others share the time, so give more than `--max-time {}`",
+                        " for this claim alone; other claims share the time, so use more than `--max-time {}`",
                         outlook::allowance(takes_ns / 1e9)
                     ),
-                    Some(takes_ns) => format!("; give `--max-time {}` or more", outlook::allowance(takes_ns / 1e9)),
+                    Some(takes_ns) => format!("; use `--max-time {}` or more", outlook::allowance(takes_ns / 1e9)),
                 },
             };
             format!("{}{way_out}", outlook::needed(least))
@@ -90,40 +89,38 @@ pub(crate) fn reason(reason: &Reason) -> String {
         Reason::Withdrawn { verdict, decision, trials } => {
             let said = decision.map_or_else(|| verdict.word(), Decision::word);
             format!(
-                "it changed during the run: after {trials} trials the answer was \u{201c}{said}\u{201d}, which later ones \
-                 contradict, so it is withdrawn"
+                "it changed during the run: after {trials} trials the answer was \u{201c}{said}\u{201d}, but later trials \
+                 contradict it, so the answer is withdrawn"
             )
         }
         Reason::BothStopped { pairs, all } => format!(
-            "in {pairs} of {all} pairs both were stopped at their time limits, which longer ones would tell apart"
+            "in {pairs} of {all} pairs both were stopped at their time limits; longer limits would show which is faster"
         ),
-        Reason::LeftOpen { trials: 1, has_met_limit: false, .. } => {
-            "the trial that was cut off counts against either answer".into()
-        }
-        Reason::LeftOpen { trials, has_met_limit: false, .. } => {
-            format!("the {trials} trials that were cut off count against either answer")
-        }
+        Reason::LeftOpen { trials, has_met_limit: false, .. } => match trials {
+            1 => "the interrupted trial counts against either answer".into(),
+            _ => format!("the {trials} interrupted trials count against either answer"),
+        },
         Reason::LeftOpen { trials, all, .. } => {
-            let are = if *trials == 1 { "is" } else { "are" };
+            let [have, count] = if *trials == 1 { ["has", "counts"] } else { ["have", "count"] };
             format!(
-                "{trials} of {all} trials {are} left open by what was cut off, which counts against either answer; a \
-                 longer time limit would tell more"
+                "{trials} of {all} trials {have} no outcome, because of the time limit, and {count} against either answer; \
+                 a longer limit would show more"
             )
         }
         Reason::UnfinishedSet { trials, measured } => {
-            format!("a set of {trials} trials is judged at its end, and the last one ended after {measured}")
+            format!("trials are judged in sets of {trials}, and the last set has only {measured}")
         }
-        Reason::Said { words } => words.clone(),
     }
 }
 
-/// Why a claim has no verdict, with the arm that it is about before it where that does not name itself: "`sleep x`
-/// ended with exit code 1", not "sleep x: `sleep x` ended …". None where there is a verdict.
+/// Returns the reasons why a claim has no verdict; `None` if it has one. Each begins with the arm, unless the reason
+/// names it: "`sleep x` ended with exit code 1", not "sleep x: `sleep x` ended …".
 pub(crate) fn reasons(claim: &ClaimResult) -> Option<String> {
     all(claim.reasons.iter())
 }
 
-/// That it is too early to tell, and why else there is no verdict.
+/// Returns two texts about the reasons why there is no verdict: that there are too few trials, and all other reasons.
+/// Each is `None` if there is no such reason.
 pub(crate) fn early_and_others(claim: &ClaimResult) -> [Option<String>; 2] {
     let is_early = |found: &&Reason| matches!(found, Reason::TooEarly { .. });
     [all(claim.reasons.iter().filter(is_early)), all(claim.reasons.iter().filter(|found| !is_early(found)))]
@@ -141,30 +138,30 @@ fn all<'a>(reasons: impl Iterator<Item = &'a Reason>) -> Option<String> {
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-/// A sign that the trials are not alike.
-pub(crate) fn unlike(sign: &Unlike) -> String {
+/// Returns in words how the trials of a claim differ from each other, for example because the rate changed.
+pub(crate) fn unlike(sign: &Unlike, claim: &ClaimResult) -> String {
     let percent = |share: &f64| share * 100.0;
     match sign {
         Unlike::NoneFits { of } => format!("it changed during the run: no single {} fits all trials", estimated(*of)),
         Unlike::Left { of } => {
-            format!("it changed during the run: the {} left the interval that earlier trials allow", estimated(*of))
+            format!("it changed during the run: the {} left the interval of the earlier trials", estimated(*of))
         }
         Unlike::Interferes { after_candidate, after_baseline } => format!(
-            "what a trial ended with shows in the next one ({:.0} % won after a trial that ended with itself, {:.0} % \
-             after one that ended with the reference), so no coin seems to have decided these",
+            "a trial affects the next one: the candidate won {:.0} % of the trials after a trial that ended with the \
+             candidate, and {:.0} % after one that ended with the reference",
             percent(after_candidate),
             percent(after_baseline)
         ),
         Unlike::Neighbours { correlation } => {
-            let how = if *correlation > 0.0 { "alike" } else { "opposite" };
+            let how = if *correlation > 0.0 { "similar" } else { "opposite" };
             format!("neighbouring trials tend to be {how} (lag-1 correlation {correlation:.2})")
         }
         Unlike::Drifts { early, late } => format!(
-            "it changed during the run: {:.1} % of the first half of the trials, {:.1} % of the second",
+            "it changed during the run: {} {:.1} % of the first half of the trials, and {:.1} % of the second",
+            if claim.asked.judging == Judging::Order { "won in" } else { "true in" },
             percent(early),
             percent(late)
         ),
-        Unlike::Said { words } => words.clone(),
     }
 }
 
@@ -176,47 +173,48 @@ fn estimated(of: Estimated) -> &'static str {
     }
 }
 
-/// What a session says of an arm, for the middle of a sentence: "3 of 4 servers say so; ns2 answers "old", for 12 s".
+/// Returns a remark about an arm, in lower case for the middle of a sentence: "3 of 4 servers agree; ns2 has answered
+/// "old" for 12 s".
 pub(crate) fn remark(remark: &Remark) -> String {
-    let time = |ns: u64| outlook::span(ns as f64 / 1e9);
+    let time = |ns: u64| span_ns(ns as f64);
     match remark {
         Remark::Agreement { agree, all, after_ns, .. } if agree == all => {
-            let of_all = if *all == 1 { "the server says".into() } else { format!("all {all} servers say") };
+            let of_all = if *all == 1 { "the server agrees".into() } else { format!("all {all} servers agree") };
             match (*after_ns, *all) {
-                (0, _) => format!("{of_all} so, and did from the beginning"),
-                (_, 1) => format!("{of_all} so after {}", time(*after_ns)),
-                (_, _) => format!("{of_all} so, the last of them after {}", time(*after_ns)),
+                (0, _) => format!("{of_all}, from the beginning"),
+                (_, 1) => format!("{of_all} after {}", time(*after_ns)),
+                (_, _) => format!("{of_all}, the last one after {}", time(*after_ns)),
             }
         }
         Remark::Agreement { agree, all, others, .. } => {
             let other = |Dissent { server, says, for_ns }: &Dissent| match says {
-                Some(says) => format!("; {server} answers {says}, for {}", time(*for_ns)),
-                None => format!("; {server} does not answer, for {}", time(*for_ns)),
+                Some(says) => format!("; {server} has answered {says} for {}", time(*for_ns)),
+                None => format!("; {server} has not answered for {}", time(*for_ns)),
             };
             let others: String = others.iter().map(other).collect();
-            let of_all = if *all == 1 { "1 server says".into() } else { format!("{all} servers say") };
-            format!("{agree} of {of_all} so{others}")
+            let of_all = if *all == 1 { "1 server agrees".into() } else { format!("{all} servers agree") };
+            format!("{agree} of {of_all}{others}")
         }
         Remark::Done { changes, before_ns, low_ns, high_ns } => {
             let of_changes = if *changes > 1 { format!(" in {changes} changes") } else { String::new() };
-            format!("done came {}{of_changes}", done(*before_ns, *low_ns, *high_ns))
+            format!("done was reported {}{of_changes}", done(*before_ns, *low_ns, *high_ns))
         }
         Remark::Held { server, held_ns } => format!(
-            "{server} had it {} before all others: its NOTIFY was held back, as Knot does for a second",
-            outlook::span(held_ns / 1e9)
+            "{server} had the change {} before all others: NOTIFY was delayed, as Knot does for a second",
+            span_ns(*held_ns)
         ),
         Remark::Limited { servers, interval_ns } => {
             let server = |(server, interval_ns): &(String, u64)| format!("{server} every {}", time(*interval_ns));
             format!(
-                "a limit for answers, as NSD has one, was met: from each port {} was asked, others every {}",
+                "a server limits its answers, as NSD does: each port sent queries to {}, and to other servers every {}",
                 servers.iter().map(server).collect::<Vec<_>>().join(" and "),
                 time(*interval_ns)
             )
         }
         Remark::FewPorts { server, replicas, ports, chance } => format!(
-            "behind {server} there may be more than {}, and the last of all may have it later: if there were {} that \
-             are asked alike, {ports} ports would miss one in {} of 100 changes; more `ports` tell",
-            if *replicas == 1 { "1 replica".into() } else { format!("the {replicas} replicas that were seen") },
+            "{server} may have more than {}, and another one may get the change later: of {} replicas with equally many \
+             queries, {ports} ports miss one in {} of 100 changes; use more `ports`",
+            if *replicas == 1 { "1 replica".into() } else { format!("the {replicas} replicas seen") },
             replicas + 1,
             significant(chance * 100.0)
         ),
@@ -228,7 +226,7 @@ pub(crate) fn remark(remark: &Remark) -> String {
             if *flights < 2 {
                 return format!("in the last trial the page's {body}{compressed} came in one flight of {first}");
             }
-            // Segments are not always full: tickets of TLS take one each.
+            // Segments are not always full. For example, each TLS ticket is in one of its own.
             let differs = match expected_segments {
                 expected if expected.abs_diff(*first_segments) <= 2 => String::new(),
                 expected => format!(" (expected: {expected})"),
@@ -241,24 +239,23 @@ pub(crate) fn remark(remark: &Remark) -> String {
         }
         Remark::NoAddress { servers } => {
             let have = if servers.len() == 1 { "has" } else { "have" };
-            format!("{} {have} no address that could be asked", servers.join(", "))
+            format!("{} {have} no address to send queries to", servers.join(", "))
         }
         Remark::Overload { limited, trials, wanted_per_s, sent_per_s, late_ns, refused } => {
             let mut reasons = Vec::new();
             if *sent_per_s < 0.99 * wanted_per_s || *refused == 0 && *late_ns == 0.0 {
                 let [sent, wanted] = [*sent_per_s, *wanted_per_s].map(significant);
-                reasons.push(format!("only {sent} of {wanted} requests a second were sent"));
+                reasons.push(format!("only {sent} of {wanted} requests per second were sent"));
             }
             if *late_ns > 0.0 {
-                let late = outlook::span(late_ns / 1e9);
-                reasons.push(format!("one request of a hundred was sent {late} late or later"));
+                reasons.push(format!("1 % of the requests were sent {} or more too late", span_ns(*late_ns)));
             }
             if *refused > 0 {
                 reasons.push(format!("the system refused to send {}", counted(*refused, "request")));
             }
             format!(
-                "in {limited} of {} this machine could not ask as it should, so that the figures are not the server's \
-                 alone; in the last of those {}",
+                "in {limited} of {} this machine could not send requests on schedule, so the figures are not about the \
+                 server alone; in the last of these trials, {}",
                 counted(*trials, "trial"),
                 reasons.join(", and ")
             )
@@ -268,42 +265,41 @@ pub(crate) fn remark(remark: &Remark) -> String {
                 (Some(null), Some(neutral)) if null < neutral => {
                     format!("it read {} bytes instead of {}", grouped(null), grouped(neutral))
                 }
-                _ => {
-                    let span = |ns: u64| outlook::span(ns as f64 / 1e9);
-                    format!("it took {} of CPU time instead of {}", span(null.cpu_ns), span(neutral.cpu_ns))
-                }
+                _ => format!("it took {} of CPU time instead of {}", time(null.cpu_ns), time(neutral.cpu_ns)),
             };
-            format!("with its output to /dev/null it does less work: in one trial {work}; leave out --output null")
+            format!("it does less work if its output goes to /dev/null: in one trial {work}; leave out --output null")
         }
-        Remark::Failure { said } => format!("when it failed first, it said `{said}`"),
+        Remark::Failure { said } => format!("its first failure printed `{said}`"),
         Remark::NoFigure { how } => format!("in the last trial without the figure, the command {how}"),
     }
 }
 
-/// "0.5 s (0.4 s to 0.6 s) before the last server had the change"; the ends of an interval may lie on both sides.
+/// Returns by how much the report "done" came before or after the last server's change, with the interval. For example:
+/// "0.5 s (0.4 s to 0.6 s) before the last server had the change". The arguments are times before the change, so a
+/// negative one is after it. `high_ns` is `None` if that end is unknown. If the interval contains 0, its ends are on
+/// both sides of the change.
 fn done(before_ns: f64, low_ns: f64, high_ns: Option<f64>) -> String {
-    let span = |ns: f64| outlook::span(ns.abs() / 1e9);
     let side = |ns: f64| if ns < 0.0 { "after" } else { "before" };
+    let [before, low, high] = [before_ns, low_ns, high_ns.unwrap_or(0.0)].map(|ns| span_ns(ns.abs()));
     let last = "the last server had the change";
     match high_ns {
-        None if low_ns < 0.0 => format!("at most {} after {last}, or before it", span(low_ns)),
-        None => format!("{} or more before {last}", span(low_ns)),
+        None if low_ns < 0.0 => format!("at most {low} after {last}, or before it"),
+        None => format!("{low} or more before {last}"),
         Some(high_ns) if side(low_ns) == side(high_ns) => {
-            // The nearer end first.
-            let [near, far] = if low_ns < 0.0 { [high_ns, low_ns] } else { [low_ns, high_ns] };
-            format!("{} ({} to {}) {} {last}", span(before_ns), span(near), span(far), side(before_ns))
+            // The end that is nearer to zero comes first.
+            let [near, far] = if low_ns < 0.0 { [high, low] } else { [low, high] };
+            format!("{before} ({near} to {far}) {} {last}", side(before_ns))
         }
-        Some(high_ns) => format!(
-            "{} {} {last} (from {} after to {} before)",
-            span(before_ns),
-            side(before_ns),
-            span(low_ns),
-            span(high_ns)
-        ),
+        Some(_) => format!("{before} {} {last} (from {low} after to {high} before)", side(before_ns)),
     }
 }
 
-/// What threatens a run's results: the fact, and what follows from it.
+/// Writes a time in words: "840 ms", "4 min 12 s".
+fn span_ns(ns: f64) -> String {
+    outlook::span(ns / 1e9)
+}
+
+/// Returns a threat to the results of a run as two clauses: the fact and its consequence.
 pub(crate) fn threat(threat: &Threat) -> (String, &'static str) {
     match threat {
         Threat::Governor { governor } => (
@@ -318,8 +314,8 @@ pub(crate) fn threat(threat: &Threat) -> (String, &'static str) {
             "neighbours share its CPUs, caches and memory, and steal time shows only a part of that",
         ),
         Threat::Quota { cpus } => (
-            format!("A control group grants {cpus} CPUs' worth of time"),
-            "whoever has used that up is stopped until the next period",
+            format!("A control group limits the CPU time to that of {cpus} CPUs"),
+            "a process that has used it up is stopped until the next period",
         ),
         Threat::Load { load_1m, cpus } => {
             (format!("The load is {load_1m:.1} on {}", counted(*cpus, "CPU")), "other work competes for them")
@@ -328,16 +324,16 @@ pub(crate) fn threat(threat: &Threat) -> (String, &'static str) {
             (format!("Only {} may be used", counted(*cpus, "CPU")), "what is measured shares them with everything else")
         }
         Threat::CoarseClock { step_ns } => {
-            (format!("The clock moves in steps of {step_ns} ns"), "shorter times can't be told")
+            (format!("The clock moves in steps of {step_ns} ns"), "shorter times can't be measured")
         }
         Threat::SlowClock { source } => (format!("The clock source is `{source}`"), "reading it takes a system call"),
         Threat::Steal { share } => {
             let percent = (100.0 * share).round();
-            let fact = "of the CPU time that was wanted during the run to others (steal)";
+            let fact = "of the CPU time needed during the run to other machines (steal)";
             (format!("The hypervisor gave {percent} % {fact}"), "")
         }
         Threat::IgnoredFailures { arm, exit, trials, all } => {
-            // Shells and the metric `exit` add 128 to the number of the signal that ended a command.
+            // Shells and the metric `exit` add 128 to the number of the signal that killed a command.
             let code = match exit {
                 None => "an exit code other than 0".to_owned(),
                 Some(status) if *status > 128.0 => {
@@ -352,13 +348,12 @@ pub(crate) fn threat(threat: &Threat) -> (String, &'static str) {
             let limit = Unit::Nanosecond.exact(*limit_ns);
             let fact =
                 format!("`{arm}` was stopped at its time limit of {limit} in {trials} of {}", counted(*all, "trial"));
-            (fact, "all that is known of those is that they take longer")
+            (fact, "the full times of these trials are unknown")
         }
-        Threat::Said { words } => (words.trim_end_matches('.').to_string(), ""),
     }
 }
 
-/// The whole sentence.
+/// Returns the threat as a whole sentence.
 pub(crate) fn threat_sentence(found: &Threat) -> String {
     match threat(found) {
         (fact, "") => format!("{fact}."),
@@ -366,7 +361,7 @@ pub(crate) fn threat_sentence(found: &Threat) -> String {
     }
 }
 
-/// The facts alone, for the middle of a sentence.
+/// Returns only the fact of a threat, in lower case for the middle of a sentence.
 pub(crate) fn threat_fact(found: &Threat) -> String {
     let fact = escape_controls(&threat(found).0);
     let mut chars = fact.chars();
@@ -383,11 +378,11 @@ mod tests {
             remark(&Remark::Done { changes: 1, before_ns, low_ns, high_ns })
                 .replace(" the last server had the change", "")
         };
-        assert_eq!(said(5e8, 4e8, Some(6e8)), "done came 500 ms (400 ms to 600 ms) before");
-        assert_eq!(said(-5e8, -6e8, Some(-4e8)), "done came 500 ms (400 ms to 600 ms) after");
-        assert_eq!(said(1e8, -2e8, Some(4e8)), "done came 100 ms before (from 200 ms after to 400 ms before)");
-        assert_eq!(said(2e9, 2e9, None), "done came 2 s or more before");
-        assert_eq!(said(2e9, -1e9, None), "done came at most 1 s after, or before it");
+        assert_eq!(said(5e8, 4e8, Some(6e8)), "done was reported 500 ms (400 ms to 600 ms) before");
+        assert_eq!(said(-5e8, -6e8, Some(-4e8)), "done was reported 500 ms (400 ms to 600 ms) after");
+        assert_eq!(said(1e8, -2e8, Some(4e8)), "done was reported 100 ms before (from 200 ms after to 400 ms before)");
+        assert_eq!(said(2e9, 2e9, None), "done was reported 2 s or more before");
+        assert_eq!(said(2e9, -1e9, None), "done was reported at most 1 s after, or before it");
     }
 
     #[test]
@@ -395,15 +390,16 @@ mod tests {
         let said = |sent_per_s, late_ns, refused| {
             let said =
                 remark(&Remark::Overload { limited: 2, trials: 3, wanted_per_s: 1000.0, sent_per_s, late_ns, refused });
-            said.split_once("in the last of those ").unwrap().1.to_string()
+            said.split_once("in the last of these trials, ").unwrap().1.to_string()
         };
-        assert_eq!(said(999.9, 2e7, 0), "one request of a hundred was sent 20 ms late or later");
+        assert_eq!(said(999.9, 2e7, 0), "1 % of the requests were sent 20 ms or more too late");
         assert_eq!(said(999.0, 0.0, 1), "the system refused to send 1 request");
-        // Also of a version that did not note why.
-        assert_eq!(said(500.0, 0.0, 0), "only 500.0 of 1000 requests a second were sent");
+        // This text is also for evidence from a version that did not record the reason.
+        assert_eq!(said(500.0, 0.0, 0), "only 500.0 of 1000 requests per second were sent");
     }
 
-    /// The sentence names exact bytes, and says where the server's window was another than expected.
+    /// The sentence names the exact number of bytes to trim, and mentions if the server sent another number of segments
+    /// than expected.
     #[test]
     fn a_page_is_told_what_to_trim() {
         let page = |body_bytes, flights, first_segments, trim_bytes, compression: Option<&str>| {

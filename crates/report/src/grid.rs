@@ -1,113 +1,123 @@
-//! The tables of a run, as cells before they are drawn: the terminal, Markdown and the page show the same.
+//! The tables of a run as cells of text. The terminal, Markdown and the HTML page draw the same cells.
 
 pub(crate) mod points;
 pub(crate) mod scan;
 
-use ascertain_engine::claim::Judging;
+use ascertain_engine::claim::{Judging, Measure, Test};
 use ascertain_engine::command;
-use ascertain_engine::experiment::{Arm, Point};
-use ascertain_engine::outcome::{ClaimResult, Condition, Decision, Measure, Outcome, PointSummary, TestSpec, Verdict};
+use ascertain_engine::experiment::Arm;
+use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, PointSummary, Verdict};
+use ascertain_engine::predicate::Condition;
 use ascertain_engine::unit::{Unit, significant};
 
 use crate::amount::{self, Amount};
-use crate::clause::{ClaimFigure, adjective, arm_label, ordered, rate_figure, ratio_figure};
-use crate::figure::{Figure, below, percent};
+use crate::clause::{ArmComparison, ClaimFigure, arm_label, rate_figure, ratio_figure};
+use crate::figure::{AT_LEAST, Figure, below, percent};
 use crate::finding;
-use crate::layout::{Order, TableLayout};
-use crate::text::{escape_controls, gathered, sorted};
+use crate::options::{Order, TableLayout};
+use crate::text::{distinct, escape_controls, gathered, sorted};
 pub(crate) use points::{by_key, experiment_table, in_tables, points};
 
-/// A table of text.
-pub(crate) struct Grid {
+/// A table of text: columns with headings, and rows of cells.
+pub struct Grid {
     pub columns: Vec<Column>,
     pub rows: Vec<Vec<Cell>>,
 }
 
-/// A column's heading and how it is laid out.
-pub(crate) struct Column {
+/// The heading and the layout of a column.
+pub struct Column {
     pub heading: String,
     pub kind: ColumnKind,
-    /// Where the table would be too wide, its cells stand below those of the column before it: those at 1 first, and
-    /// those at 2 where that is not enough; at 0 they never do.
+    /// The order in which columns are stacked if the table is too wide: the cells of such a column are then below those
+    /// of the column before. Columns with 1 are stacked first, columns with 2 only if that is not enough, columns with
+    /// 0 never.
     pub stacks: usize,
-    /// Whether a table of many rows does without it where it would be too wide.
+    /// `true` if the column may be left out, which happens if the table is too wide and has many rows.
     pub is_extra: bool,
 }
 
-/// How a column's cells are laid out.
+/// The kind of content in a column, which determines how its cells are drawn.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum ColumnKind {
-    /// Sentences and names: wrapped where the width asks for it.
+pub enum ColumnKind {
+    /// Sentences and names, which are wrapped if necessary.
     Prose,
-    /// What somebody will want to copy: kept whole.
+    /// Texts to copy, which are never broken.
     Id,
-    /// Numbers: to the right, kept whole.
+    /// Numbers, which are aligned to the right and never broken.
     Number,
-    /// One of a few words, in its colour; kept whole.
+    /// Single words such as verdicts, each in its colour and never broken.
     Word,
 }
 
-/// What stands in a cell.
+/// The content of a cell.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Cell {
-    /// Our own words and figures, or a sentence of somebody's.
+pub enum Cell {
+    /// Text of the program, or a statement written by a user.
     Text(String),
-    /// A command, or another name that is shown as code where that can be done.
+    /// A command or another name, shown as code if the format allows it.
     Code(String),
 }
 
 impl Grid {
-    pub fn new(columns: &[(&str, ColumnKind)]) -> Grid {
-        let column = |&(heading, kind): &(&str, ColumnKind)| Column {
-            heading: heading.into(),
-            kind,
-            stacks: 0,
-            is_extra: false,
-        };
-        Grid { columns: columns.iter().map(column).collect(), rows: Vec::new() }
+    /// Creates a table with these headings. All its columns are prose until [`kind`](Self::kind) changes them.
+    pub fn new(headings: &[&str]) -> Grid {
+        Grid::with_kinds(headings.iter().map(|heading| (*heading, ColumnKind::Prose)))
     }
 
-    /// The table with these columns allowed to stand below the ones before them.
+    pub fn with_kinds<'a>(columns: impl IntoIterator<Item = (&'a str, ColumnKind)>) -> Grid {
+        let column = |(heading, kind): (&str, _)| Column { heading: heading.into(), kind, stacks: 0, is_extra: false };
+        Grid { columns: columns.into_iter().map(column).collect(), rows: Vec::new() }
+    }
+
+    /// Returns the table in which the columns with these headings have another kind of content.
+    pub fn kind(self, kind: ColumnKind, headings: &[&str]) -> Grid {
+        self.with(headings, |column| column.kind = kind)
+    }
+
+    /// Returns the table in which the columns with these headings are stacked first if it is too wide (`stacks` is 1).
     pub fn stacking(self, headings: &[&str]) -> Grid {
-        self.stacking_at(1, headings)
+        self.with(headings, |column| column.stacks = 1)
     }
 
-    /// The same at a level: what is at 1 stands below first, what is at 2 where that is not enough.
-    pub fn stacking_at(mut self, level: usize, headings: &[&str]) -> Grid {
-        for column in self.columns.iter_mut().filter(|column| headings.contains(&column.heading.as_str())) {
-            column.stacks = level;
-        }
+    /// Returns the table in which the columns with these headings are stacked only if stacking the others is not enough
+    /// (`stacks` is 2).
+    pub fn stacking_last(self, headings: &[&str]) -> Grid {
+        self.with(headings, |column| column.stacks = 2)
+    }
+
+    fn with(mut self, headings: &[&str], change: impl Fn(&mut Column)) -> Grid {
+        self.columns.iter_mut().filter(|column| headings.contains(&column.heading.as_str())).for_each(change);
         self
     }
 
-    /// The table with the columns from this one on as what it can do without.
+    /// Returns the table in which the columns from index `first` on may be left out.
     pub fn with_extras_from(mut self, first: usize) -> Grid {
         self.columns.iter_mut().skip(first).for_each(|column| column.is_extra = true);
         self
     }
 
-    /// Whether there is nothing in it to draw.
+    /// Returns whether the table has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty() || self.columns.is_empty()
     }
 
-    /// The table without its first column: what stands in that is said beside it.
+    /// Returns the table without its first column, because its content is already shown elsewhere.
     pub fn without_first_column(mut self) -> Grid {
         self.columns.remove(0);
         self.rows.iter_mut().for_each(|row| drop(row.remove(0)));
         self
     }
 
-    /// The table without the columns of which no row has anything to say.
+    /// Returns the table without the columns that have no text in any row.
     pub fn without_empty_columns(mut self) -> Grid {
-        let empty = |index: usize| self.rows.iter().all(|row| row[index].text().is_empty());
-        let kept: Vec<bool> = (0..self.columns.len()).map(|index| !empty(index)).collect();
+        let has_text = |index: usize| self.rows.iter().any(|row| !row[index].text().is_empty());
+        let kept: Vec<bool> = (0..self.columns.len()).map(has_text).collect();
         self.keep(&kept);
         self
     }
 
-    /// Takes away those of the columns that `may_go` that are the same in each of several rows. Returns them as
-    /// headings with their one value: "exit 0".
+    /// Removes the columns that have the same text in all rows, if there are several rows. It asks `may_go` first, with
+    /// the index and the heading of the column. Returns the heading and the text of each removed column: "exit 0".
     pub fn without_constant_columns(&mut self, may_go: impl Fn(usize, &str) -> bool) -> Vec<String> {
         let Some((first, others @ [_, ..])) = self.rows.split_first() else { return Vec::new() };
         let is_constant = |index: usize| others.iter().all(|row| row[index] == first[index]);
@@ -116,19 +126,17 @@ impl Grid {
             may_go(index, heading) && is_constant(index) && !first[index].text().is_empty()
         };
         let kept: Vec<bool> = (0..self.columns.len()).map(|index| !goes(index)).collect();
-        let said = kept.iter().enumerate().filter(|(_, is_kept)| !**is_kept);
-        let said = said.map(|(index, _)| format!("{} {}", self.columns[index].heading, first[index].text())).collect();
+        let gone = (0..kept.len()).filter(|index| !kept[*index]);
+        let values = gone.map(|index| format!("{} {}", self.columns[index].heading, first[index].text())).collect();
         self.keep(&kept);
-        said
+        values
     }
 
     fn keep(&mut self, kept: &[bool]) {
         let mut flags = kept.iter().cycle();
-        self.columns.retain(|_| *flags.next().unwrap_or(&true));
-        for row in &mut self.rows {
-            let mut flags = kept.iter();
-            row.retain(|_| *flags.next().unwrap_or(&true));
-        }
+        let mut is_kept = || *flags.next().unwrap_or(&true);
+        self.columns.retain(|_| is_kept());
+        self.rows.iter_mut().for_each(|row| row.retain(|_| is_kept()));
     }
 }
 
@@ -146,36 +154,25 @@ impl<T: Into<String>> From<T> for Cell {
     }
 }
 
-/// What is claimed, what it is called, by whom, the source's figure, the figure here, the verdict.
+/// Returns the table of claims: statement, id, source, the value of the source, the value measured here, verdict.
 pub(crate) fn claims(outcome: &Outcome) -> Grid {
-    let mut grid = Grid::new(&[
-        ("Claim", ColumnKind::Prose),
-        ("Id", ColumnKind::Id),
-        ("By", ColumnKind::Prose),
-        ("Said", ColumnKind::Prose),
-        ("Here", ColumnKind::Prose),
-        ("Verdict", ColumnKind::Word),
-    ])
-    .stacking(&["Id", "By"]);
+    let mut grid = Grid::new(&["Claim", "Id", "By", "Said", "Here", "Verdict"])
+        .kind(ColumnKind::Id, &["Id"])
+        .kind(ColumnKind::Word, &["Verdict"])
+        .stacking(&["Id", "By"]);
     for claim in &outcome.claims {
         let (says, id) = match claim.says.as_str() {
             "" => (claim.id.as_str(), ""),
             says => (says, claim.id.as_str()),
         };
         let by = claim.source.strip_suffix(".txt").unwrap_or(&claim.source);
-        grid.rows.push(vec![
-            says.into(),
-            id.into(),
-            by.into(),
-            claim.source_value.as_str().into(),
-            here(claim).into(),
-            answer(claim).into(),
-        ]);
+        let row = [says, id, by, &claim.source_value, &here(claim), answer(claim)];
+        grid.rows.push(row.map(Cell::from).into());
     }
     grid.without_empty_columns()
 }
 
-/// The figure that a claim came to here, or why there is none.
+/// Returns the value of a claim that was measured in this run, or the reason why there is none.
 pub(crate) fn here(claim: &ClaimResult) -> String {
     if !is_judged(claim) {
         return finding::reasons(claim).unwrap_or_default();
@@ -183,21 +180,22 @@ pub(crate) fn here(claim: &ClaimResult) -> String {
     judged_briefly(claim).map_or_else(|| "-".into(), |figure| figure.to_string())
 }
 
-/// " (7 left open)": of trials that were cut off nobody knows.
+/// Returns the number of trials without an outcome, because they were cut off, in words: " (7 left open)". Empty if
+/// there are none.
 pub(crate) fn left_open(claim: &ClaimResult) -> String {
     if claim.unknown > 0 { format!(" ({} left open)", claim.unknown) } else { String::new() }
 }
 
-/// The figure that was judged, with its interval. Where a rate was judged, that is the rate, beside the median of the
-/// metric that the claim's predicate speaks of; a rate of 0 or 1 is said as a count, "0 of 143". `None` where nothing
-/// was seen.
+/// Returns the value that decides a claim, with its interval; `None` if nothing was measured. For a claim about a rate,
+/// the value is the median of the predicate's metric, then the rate. A rate of 0 or 1 is written as a count: "0 of
+/// 143".
 pub(crate) fn judged_briefly(claim: &ClaimResult) -> Option<Figure> {
     judged_with(claim, median(claim))
 }
 
-/// The same with that median as it is to be said.
+/// Returns the same as [`judged_briefly`], but with `median` as the text of the median, or without a median.
 pub(crate) fn judged_with(claim: &ClaimResult, median: Option<String>) -> Option<Figure> {
-    let figure = ClaimFigure::of(claim).map(|figure| figure.figure);
+    let figure = ClaimFigure::new(claim).map(|figure| figure.figure);
     let rate = claim.rate.filter(|_| claim.asked.judging != Judging::Exact).map(|_| rate_figure(claim));
     match (figure, rate) {
         (Some(figure), _) if claim.asked.is_comparison() => Some(figure),
@@ -206,28 +204,31 @@ pub(crate) fn judged_with(claim: &ClaimResult, median: Option<String>) -> Option
             let counted = claim.trials.saturating_sub(claim.ties);
             let is_all_or_none = claim.successes == 0 || claim.successes == counted;
             let value = match (is_all_or_none, median) {
-                (true, Some(median)) => format!("{} of {counted}{}, {median}", claim.successes, left_open(claim)),
+                (true, Some(median)) => {
+                    format!("{median}, {} of {counted} true{}", claim.successes, left_open(claim))
+                }
                 (true, None) if claim.successes == 0 => format!("0 of {counted} trials{}", left_open(claim)),
-                (false, Some(median)) => format!("{}, {median}", rate.value),
+                (false, Some(median)) => format!("{median}, {} true", rate.value),
                 (_, None) => rate.value,
             };
-            Some(Figure::said(value, range))
+            Some(Figure { value, range })
         }
         (figure, None) => figure,
     }
 }
 
-/// The median of what a claim's predicate speaks of, in percent where that does: "8.2 ms", "0.41 %", "1,200". An exit
-/// code has none that says anything.
+/// Returns the median of the predicate's metric: "8.2 ms", "0.41 %", "1,200". It is in percent if the predicate is.
+/// `None` for exit codes, whose median is meaningless.
 pub(crate) fn median(claim: &ClaimResult) -> Option<String> {
     let (measure, in_percent) = spoken_of(claim)?;
     claim.median.map(|median| if in_percent { percent(median) } else { measure.unit.human(median) })
 }
 
-/// The one metric of a claim's predicate, and whether that speaks of it in percent.
+/// Returns the metric of the predicate, and whether the predicate writes it in percent (`true`). `None` if the metric
+/// is an exit code, or if there are several metrics.
 pub(crate) fn spoken_of(claim: &ClaimResult) -> Option<(&Measure, bool)> {
     match claim.asked.tests.as_slice() {
-        [TestSpec::Predicate { measure: Some(measure), conditions, .. }] if measure.metric != "exit" => {
+        [Test::Predicate { measure: Some(measure), conditions, .. }] if measure.metric != "exit" => {
             let of_metric = |condition: &&Condition| condition.measure.metric == measure.metric;
             Some((measure, conditions.iter().find(of_metric).is_some_and(|condition| condition.in_percent)))
         }
@@ -235,14 +236,15 @@ pub(crate) fn spoken_of(claim: &ClaimResult) -> Option<(&Measure, bool)> {
     }
 }
 
-/// The word for a claim's verdict, or for `compare`'s decision.
+/// Returns the word for the verdict of a claim, or for the answer of a comparison.
 pub(crate) fn answer(claim: &ClaimResult) -> &'static str {
     match claim.decision.filter(|_| is_judged(claim)) {
-        // Not one pair had a winner.
+        // If every pair is a tie, the two sides are equal. This is not concluded from times, which are never exactly
+        // equal.
         Some(Decision::Undecided)
             if claim.trials > 0
                 && claim.ties == claim.trials
-                && ordered(claim).is_some_and(|(measure, ..)| !amount::is_time(measure)) =>
+                && ArmComparison::new(claim).is_some_and(|one| !amount::is_time(one.measure)) =>
         {
             "equal"
         }
@@ -253,20 +255,17 @@ pub(crate) fn answer(claim: &ClaimResult) -> &'static str {
     }
 }
 
-/// The kind of answer that colours and shapes go by: the verdict, or `changed` if that changed while it was measured.
+/// Returns the CSS class for colours and shapes: the verdict, or `changed` if the rate changed during the run.
 pub(crate) fn class(claim: &ClaimResult) -> &'static str {
     if claim.drifted { "changed" } else { claim.verdict.word() }
 }
 
-/// Whether its trials were judged, with or without a result.
+/// Returns whether the trials of a claim were judged, even if the verdict is *undecided*.
 pub(crate) fn is_judged(claim: &ClaimResult) -> bool {
     matches!(claim.verdict, Verdict::Holds | Verdict::Refuted | Verdict::Undecided)
 }
 
-/// An arm's key in tables: where several metrics of it stand in one row.
-pub(crate) type ArmKey<'a> = (&'a str, &'a Point);
-
-/// What is measured of commands and functions beside what they are compared by, and what its column is called.
+/// The metrics of commands and functions in addition to the main one, with the headings of their columns.
 const OTHERS: [(&str, &str); 7] = [
     ("wall", "Wall"),
     ("user", "User"),
@@ -277,42 +276,41 @@ const OTHERS: [(&str, &str); 7] = [
     ("allocated_bytes", "Allocated"),
 ];
 
-/// The metrics of commands that these print, in the order of the points.
-fn printed(outcome: &Outcome) -> Vec<&str> {
+/// Returns the metrics whose values the commands print themselves, in the order of the outcome's points.
+fn printed_metrics(outcome: &Outcome) -> Vec<&str> {
     let (usual, counters) = (command::metrics(), command::counters());
     let is_ours = |name: &str| usual.iter().chain(&counters).any(|metric| metric.name == name);
-    let names = outcome.points.iter().map(|point| (point.metric.as_str(), ()));
-    gathered(names).into_iter().map(|(name, _)| name).filter(|name| !is_ours(name)).collect()
+    distinct(outcome.points.iter().map(|point| point.metric.as_str()).filter(|name| !is_ours(name)))
 }
 
-/// A row for each command or function: the metric that it is about, its time as a rule, with interval and range, what
-/// else was measured, ratio and decision. `interval` is the heading of the ratio's.
+/// The heading of the column that compares each command with its reference.
+pub(crate) const VS_REFERENCE: &str = "vs. reference";
+
+/// Returns a table with a row for each command or function. Its columns are the main metric (usually time) with
+/// interval and range, the other metrics, the size of the difference from the reference, and the answer. `interval` is
+/// the heading for the interval of the size.
 pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout, interval: &str) -> Grid {
     let are_commands = outcome.points.iter().any(|point| point.metric == "wall");
-    let judged = outcome.claims.iter().find_map(ordered).map(|(measure, ..)| measure);
-    let amount = judged.and_then(Amount::of);
-    // The one that it is about has the first columns.
+    let judged = outcome.claims.iter().find_map(ArmComparison::new).map(|one| one.measure);
+    let amount = judged.and_then(Amount::new);
+    // The main metric has its own columns before the others.
     let is_first = |metric: &str| judged.map_or("wall", |measure| &measure.metric) == metric;
-    let printed = if are_commands { printed(outcome) } else { Vec::new() };
+    let printed = if are_commands { printed_metrics(outcome) } else { Vec::new() };
     let printed_first = judged.filter(|measure| printed.contains(&measure.metric.as_str()));
     let beside = OTHERS.into_iter().filter(|(metric, _)| !printed.contains(metric));
     let beside = printed.iter().map(|metric| (*metric, *metric)).chain(beside);
     let others: Vec<(&str, &str)> = beside.filter(|(metric, _)| !is_first(metric)).collect();
     let heading = match (&amount, printed_first) {
         (Some(amount), _) => format!("Median {}", amount.noun()),
-        (None, Some(measure)) => format!("Median {}", measure.metric),
+        (None, Some(first)) => format!("Median {}", first.metric),
         (None, None) => "Median".into(),
     };
-    let times_as = match (&amount, printed_first) {
-        (Some(amount), _) => format!("Times {}", amount.as_much()),
-        (None, Some(measure)) => format!("Times as {}", adjective(measure).0),
-        (None, None) => "Times as fast".into(),
-    };
     let numbers = [&heading, "95 % interval", "Min to max", "Mean ± σ"].into_iter();
-    let numbers = numbers.chain(others.iter().map(|(_, heading)| *heading)).chain(["Trials", &times_as, interval]);
+    let numbers = numbers.chain(others.iter().map(|(_, heading)| *heading)).chain(["Trials", VS_REFERENCE, interval]);
     let parameters = scan::parameters(&outcome.points);
-    // The levels of a single command tell its rows apart.
-    let has_labels = parameters.is_empty() || outcome.points.iter().any(|p| p.variant != outcome.points[0].variant);
+    // Rows of a single command differ only in their levels, which have columns of their own.
+    let has_labels =
+        parameters.is_empty() || outcome.points.iter().any(|p| p.arm.variant != outcome.points[0].arm.variant);
     let label = (if are_commands { "Command" } else { "Function" }, ColumnKind::Prose);
     let mut columns: Vec<(&str, ColumnKind)> = has_labels.then_some(label).into_iter().collect();
     columns.extend(parameters.iter().map(|(parameter, levels)| {
@@ -321,42 +319,47 @@ pub(crate) fn compared(outcome: &Outcome, layout: &TableLayout, interval: &str) 
     }));
     columns.extend(numbers.map(|heading| (heading, ColumnKind::Number)));
     columns.push(("Answer", ColumnKind::Word));
-    let mut grid = Grid::new(&columns)
-        .stacking(&["95 % interval", "System", interval])
-        .stacking_at(2, &["Min to max", "Mean ± σ", "Memory"]);
-    for (key, of_arm) in arms_in_order(outcome, layout.order) {
+    let mut grid = Grid::with_kinds(columns).stacking(&["95 % interval", "System", interval]).stacking_last(&[
+        "Min to max",
+        "Mean ± σ",
+        "Memory",
+    ]);
+    for (arm, of_arm) in arms_in_order(outcome, layout.order) {
         let point = |metric: &str| of_arm.iter().copied().find(|point| point.metric == metric);
         let median = |metric: &str| {
             let found = point(metric).filter(|point| point.n > 0);
-            found.and_then(|point| Some((point.unit, point.median?))).map_or_else(String::new, |(unit, value)| {
-                let (factor, symbol) = layout.prefix(unit, value);
-                let is_count = factor == 1.0 && unit.is_count(value);
-                let number = if is_count { value.to_string() } else { significant(value / factor) };
-                format!("{number} {symbol}").trim_end().to_string()
-            })
+            found.and_then(|found| Some(quantity(found.unit, found.median?, layout))).unwrap_or_default()
         };
         let first = judged.and_then(|measure| point(&measure.metric)).unwrap_or(of_arm[0]);
         let [value, interval, range] = time_cells(first, layout);
         let mean = if layout.mean { mean(first, layout) } else { String::new() };
-        let (label, beside) = match parameters.is_empty() {
-            true => (key.0.to_string(), key.1.clone()),
-            false => scan::label_beside(key.0, key.1, &parameters),
-        };
-        let label = has_labels.then(|| Cell::Code(arm_label(&label, &beside)));
+        let label = has_labels.then(|| match parameters.is_empty() {
+            true => Cell::Code(arm_label(arm)),
+            false => Cell::Code(arm_label(&scan::without_columns(arm, &parameters))),
+        });
         let mut row: Vec<Cell> = label.into_iter().collect();
         row.extend(parameters.iter().map(|(parameter, _)| {
-            Cell::from(key.1.get(parameter).map_or_else(String::new, |level| escape_controls(&level.to_string())))
+            Cell::from(arm.point.get(parameter).map_or_else(String::new, |level| escape_controls(&level.to_string())))
         }));
         row.extend([value, interval, range, mean].map(Cell::from));
         row.extend(others.iter().map(|(metric, _)| Cell::from(median(metric))));
         row.push(first.n.to_string().into());
-        row.extend(comparison_cells(outcome, key).map(Cell::from));
+        row.extend(comparison_cells(outcome, arm).map(Cell::from));
         grid.rows.push(row);
     }
     grid.without_empty_columns()
 }
 
-/// "23.41 ± 0.52 ms", by two digits of the standard deviation; nothing where some observations were cut off.
+/// Writes a value in the unit of the layout: "23.41 ms", "12.35 k"; a count as an integer.
+fn quantity(unit: Unit, value: f64, layout: &TableLayout) -> String {
+    let (factor, symbol) = layout.prefix(unit, value);
+    let is_count = factor == 1.0 && unit.is_count(value);
+    let number = if is_count { value.to_string() } else { significant(value / factor) };
+    format!("{number} {symbol}").trim_end().to_string()
+}
+
+/// Writes mean and standard deviation: "23.41 ± 0.52 ms". The deviation has two significant digits. Empty if some
+/// observations were cut off.
 fn mean(point: &PointSummary, layout: &TableLayout) -> String {
     let (Some(mean), Some(std)) = (point.mean, point.std) else { return String::new() };
     let (factor, symbol) = layout.prefix(point.unit, mean);
@@ -365,103 +368,110 @@ fn mean(point: &PointSummary, layout: &TableLayout) -> String {
     format!("{mean:.decimals$} ± {std:.decimals$} {symbol}").trim_end().to_string()
 }
 
-/// Median, its interval, and from the least to the greatest of an arm's first metric, the one that it is about.
+/// Returns the main metric of an arm in three cells: the median, its interval, and the range of all values.
 fn time_cells(point: &PointSummary, layout: &TableLayout) -> [String; 3] {
     if point.n == 0 {
         return ["-".into(), String::new(), String::new()];
     }
-    let PointSummary { median, min, max, .. } = *point;
-    let own = |end| layout.prefix(point.unit, end);
-    let prefix = own(median.or(min).unwrap_or(0.0));
+    let PointSummary { unit, min, max, .. } = *point;
+    let own = |end| layout.prefix(unit, end);
+    let prefix = own(point.median.or(min).unwrap_or(0.0));
     let Figure { value, range, .. } = median_cells(point, layout);
-    let all = Figure::with_prefix(prefix, &own, None, min, max);
+    let all = Figure::with_prefix(prefix, &own, [None, min, max]);
     let range_of_all = match (min, max) {
-        (Some(min), Some(max)) if point.unit.is_count(min) && point.unit.is_count(max) && prefix.0 == 1.0 => {
+        (Some(min), Some(max)) if unit.is_count(min) && unit.is_count(max) && prefix.0 == 1.0 => {
             format!("{min} to {max}")
         }
-        (None, None) if point.censored > 0 => over(point.unit, point.limit),
+        (None, None) if point.censored > 0 => over(unit, point.limit),
         (_, None) if point.censored > 0 => open_above(point, all, prefix.1, min, point.seen.or(point.limit)).range,
         _ => all.range,
     };
     [value, range, range_of_all]
 }
 
-/// The median with its interval, in the unit that the layout gives it.
+/// Returns the median of a point with its interval, in the unit of the layout.
 pub(crate) fn median_cells(point: &PointSummary, layout: &TableLayout) -> Figure {
-    let PointSummary { median, median_low, median_high, .. } = *point;
-    let own = |end| layout.prefix(point.unit, end);
+    let PointSummary { unit, median, median_low: low, median_high: high, .. } = *point;
+    let own = |end| layout.prefix(unit, end);
     let prefix = own(median.or(point.min).unwrap_or(0.0));
-    let figure = match prefix.0 == 1.0 && point.unit == Unit::One {
-        true => Figure::of_unit(point.unit, median, median_low, median_high),
-        false => Figure::with_prefix(prefix, &own, median, median_low, median_high),
+    let figure = match prefix.0 == 1.0 && unit == Unit::One {
+        true => Figure::of_unit(unit, median, low, high),
+        false => Figure::with_prefix(prefix, &own, [median, low, high]),
     };
     censored(point, figure, prefix.1)
 }
 
-/// The median with its interval, where those that met their time limit are known to be above it.
+/// Returns the median of a point with its interval; `figure` has both as if no value had been cut off. If values were
+/// cut off, the median or the upper end may only be known to be over the limit.
 fn censored(point: &PointSummary, figure: Figure, symbol: &str) -> Figure {
     match point.median {
         _ if point.censored == 0 => figure,
         None => {
-            // One that never began, since another of its trial was stopped, has no limit that it met.
+            // Without a limit, the observation was not stopped. It never began, because another one of its trial was
+            // stopped.
             let what = if point.limit.is_some() { "stopped" } else { "lost" };
-            Figure::said(over(point.unit, point.limit), format!("{what} in {} of {}", point.censored, point.n))
+            let range = format!("{what} in {} of {}", point.censored, point.n);
+            Figure { value: over(point.unit, point.limit), range }
         }
         Some(_) => open_above(point, figure, symbol, point.median_low, point.limit),
     }
 }
 
-/// The figure where all that is known of its upper end is what that is above: `1.917 to over 3 ms`. Where the lower end
-/// says as much, it is `at least` that; one of another unit than the upper has its own.
+/// Returns the median and its interval, whose upper end is only known to be above the limit `above`: `1.917 to over 3
+/// ms`. If the lower end `low` is above the limit too, it is written alone: `at least 3.2 ms`. Both ends have units if
+/// the units differ.
 fn open_above(point: &PointSummary, figure: Figure, symbol: &str, low: Option<f64>, above: Option<f64>) -> Figure {
-    match (low, above) {
-        (Some(low), Some(above)) if above > 0.0 && above <= low => figure.at_least(point.unit.human(low)),
-        (Some(low), Some(above)) if point.unit.prefix(above).1 != symbol => {
-            figure.at_least(point.unit.human(low)).up_to(&over(point.unit, Some(above)))
+    let Some(written) = figure.range.strip_prefix(AT_LEAST) else { return figure };
+    let unit = point.unit;
+    let range = match (low, above) {
+        (Some(low), Some(above)) if above > 0.0 && above <= low => format!("{AT_LEAST}{}", unit.human(low)),
+        (Some(low), Some(above)) if unit.prefix(above).1 != symbol => {
+            format!("{} to {}", unit.human(low), over(unit, Some(above)))
         }
-        _ => figure.up_to(&over(point.unit, above)),
-    }
+        _ => format!("{written} to {}", over(unit, above)),
+    };
+    Figure { value: figure.value, range }
 }
 
-/// "over 3 ms": all that is known of a time that met its limit.
+/// Writes a time that was cut off at its limit: "over 3 ms".
 fn over(unit: Unit, limit: Option<f64>) -> String {
     match limit {
         None => "unknown".into(),
-        // An exit code.
+        // The metric is an exit code, which a stopped command doesn't have.
         Some(0.0) => "stopped".into(),
         Some(limit) => {
-            // A limit is a round number; what had gone by is not.
+            // All digits of a limit are written, because it is usually a round number. An elapsed time is rounded.
             let exact = unit.exact(limit);
             format!("over {}", if exact.len() <= "20.25 ms".len() { exact } else { unit.human(limit) })
         }
     }
 }
 
-/// Each arm with what was measured of it: references before what is held against them, in the claims' order, or
-/// the fastest first.
-pub(crate) fn arms_in_order(outcome: &Outcome, order: Order) -> Vec<(ArmKey<'_>, Vec<&PointSummary>)> {
+/// Returns each arm with its points (summaries, one for each metric). The order is that of the claims, each reference
+/// before its candidates, or by ascending median.
+pub(crate) fn arms_in_order(outcome: &Outcome, order: Order) -> Vec<(&Arm, Vec<&PointSummary>)> {
     let versus = outcome.claims.iter().flat_map(|claim| &claim.asked.tests).filter_map(|test| match test {
-        TestSpec::Versus { candidate, baseline, .. } => Some([baseline, candidate]),
-        TestSpec::Predicate { .. } => None,
+        Test::Versus { candidate, baseline, .. } => Some([baseline, candidate]),
+        Test::Predicate { .. } => None,
     });
-    let claimed: Vec<ArmKey> = versus.flatten().map(|arm| (arm.variant.as_str(), &arm.point)).collect();
-    let place = |key: &ArmKey| claimed.iter().position(|claimed| claimed == key).unwrap_or(claimed.len()) as f64;
+    let claimed: Vec<&Arm> = versus.flatten().collect();
+    let place = |arm: &Arm| claimed.iter().position(|claimed| *claimed == arm).unwrap_or(claimed.len()) as f64;
     let time = |points: &[&PointSummary]| match order {
         Order::Time => points[0].median.unwrap_or(f64::INFINITY),
         Order::Given => 0.0,
     };
-    let arms = gathered(outcome.points.iter().map(|point| ((point.variant.as_str(), &point.at), point)));
-    sorted(sorted(arms, |(key, _)| place(key)), |(_, points)| time(points))
+    let arms = gathered(outcome.points.iter().map(|point| (&point.arm, point)));
+    sorted(sorted(arms, |(arm, _)| place(arm)), |(_, points)| time(points))
 }
 
-/// Ratio, interval and answer of the command that is the arm; the reference says that it is. What failed says so
-/// in its own row, and what is left without a partner by that, that it was not compared.
-pub(crate) fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
-    let is_key = |arm: &Arm| (arm.variant.as_str(), &arm.point) == key;
-    let is_left_out = outcome.left_out.iter().any(|arm| (arm.variant.as_str(), &arm.at) == key);
+/// Returns three cells for a command: the size of its difference from the reference, the interval of the size, and the
+/// answer. The answer is "reference" in the reference's row, and "failed" for a failed command. It is "not compared" if
+/// the reference failed.
+pub(crate) fn comparison_cells(outcome: &Outcome, arm: &Arm) -> [String; 3] {
+    let is_left_out = outcome.left_out.iter().any(|left_out| left_out.arm == *arm);
     let versus = outcome.claims.iter().filter_map(|claim| {
-        let (_, candidate, baseline) = ordered(claim)?;
-        (is_key(candidate) || is_key(baseline)).then_some((claim, is_key(candidate)))
+        let ArmComparison { candidate, reference, .. } = ArmComparison::new(claim)?;
+        (candidate == arm || reference == arm).then_some((claim, candidate == arm))
     });
     let first = versus.min_by_key(|(claim, _)| is_judged(claim));
     match first {
@@ -470,11 +480,11 @@ pub(crate) fn comparison_cells(outcome: &Outcome, key: ArmKey) -> [String; 3] {
             ["-".into(), String::new(), word.into()]
         }
         None => Default::default(),
-        Some((_, false)) => ["1".into(), String::new(), "reference".into()],
+        Some((_, false)) => [String::new(), String::new(), "reference".into()],
         Some((claim, true)) if !is_judged(claim) => ["-".into(), String::new(), "not compared".into()],
         Some((claim, true)) => {
-            let figure = match Amount::of_order(claim) {
-                Some(_) => ratio_figure(&amount::inverse(claim), &[1.0]),
+            let figure = match ArmComparison::new(claim) {
+                Some(comparison) => amount::size_cells(claim, comparison.measure),
                 None => ratio_figure(claim, &[1.0]),
             };
             let answer = match claim.difference_below.filter(|most| *most > 0.0) {

@@ -1,36 +1,35 @@
-//! hyperfine's export formats, so that what reads its files reads ours: its JSON in the form of 2.0 and in that of 1.x,
-//! the others as 1.x writes them; times in seconds. Written against the output of 1.15, 1.20 and 2.0.
+//! Files in hyperfine's export formats, for tools that read such files: its JSON as written by version 2.0 and by 1.x,
+//! and the other formats as written by 1.x. Times are in seconds. Checked against the output of versions 1.15, 1.20 and
+//! 2.0.
 //!
-//! Differences: of a time-out no more is known than its limit, so that it is `null` and
-//! takes the mean along; and an observation that was made in another order is listed in the order of
-//! its trial.
+//! There are two differences. A time that was cut off is `null`, because only its limit is known; the mean is then
+//! `null` too. Observations are in the order of trials, not in the order in which they were measured.
 
 mod second;
-
-use std::collections::BTreeMap;
 
 use ascertain_engine::command::{CommandSet, PrintedMetric};
 use ascertain_engine::unit::Unit;
 pub use second::json;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::csv::{Field, record};
 use crate::exports::{ArmResults, Results};
 use crate::json::object;
-use crate::layout::{Order, TableLayout, TimeUnit};
 use crate::markdown::{code_cell, row};
-use crate::text::escape_controls;
+use crate::options::{Order, TableLayout, TimeUnit};
+use crate::text::{distinct, escape_controls};
 
-/// Everything that was observed of one command, by trial.
+/// All observations of one command, in the order of trials.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CommandTimes {
-    /// Its name, or its command line.
+    /// The command's name if it has one, otherwise its command line.
     pub command: String,
-    /// Its command line; empty where it has none.
+    /// The command line; empty for a function.
     pub line: String,
-    /// The environment variables that were set for it, if their values are recorded.
+    /// The environment variables that were set for the command, if their values are recorded.
     pub environment: Vec<(String, String)>,
-    /// The parameters that it was started with.
+    /// The parameters of the command and their values.
     pub parameters: Vec<(String, String)>,
     /// Wall-clock times in seconds.
     pub wall_s: Vec<f64>,
@@ -38,17 +37,17 @@ pub struct CommandTimes {
     pub user_s: Vec<f64>,
     /// System times in seconds.
     pub system_s: Vec<f64>,
-    /// Peak memory in bytes; empty where it is not known.
+    /// Peak memory in bytes; empty if it is unknown.
     pub memory_bytes: Vec<f64>,
-    /// What was counted, by hyperfine's names.
+    /// The values of each hardware counter, with hyperfine's name for the counter.
     pub counts: Vec<(&'static str, Vec<f64>)>,
-    /// Figures that the commands print: name, unit and values.
+    /// The metrics that the command printed: name, unit and values.
     pub printed: Vec<(String, Option<&'static str>, Vec<f64>)>,
-    /// Exit codes; `None` where a signal ended it.
+    /// Exit codes; `None` if a signal ended the command.
     pub exit_codes: Vec<Option<i32>>,
 }
 
-/// What is counted of commands, and what hyperfine calls it.
+/// The metric of each hardware counter, and hyperfine's name for it.
 const COUNTERS: [(&str, &str); 5] = [
     ("cycles", "cpu_cycles"),
     ("instructions", "instructions"),
@@ -58,26 +57,27 @@ const COUNTERS: [(&str, &str); 5] = [
 ];
 
 impl CommandTimes {
-    /// Those of each arm that has any times. What was not measured (the processor time of a function, its exit code) is
-    /// empty.
-    pub(crate) fn of(results: &Results) -> Vec<CommandTimes> {
-        results.arms().iter().filter_map(|arm| CommandTimes::of_arm(arm, &results.purpose.commands)).collect()
+    /// Returns the observations of all arms that have times.
+    pub(crate) fn all(results: &Results) -> Vec<CommandTimes> {
+        results.arms().iter().filter_map(|arm| CommandTimes::new(arm, &results.plan.commands)).collect()
     }
 
-    fn of_arm(arm: &ArmResults, sets: &[CommandSet]) -> Option<CommandTimes> {
+    /// Returns the observations of an arm; `None` if it has no times. `sets` has the commands of the run. A vector of
+    /// values that were not measured is empty, for example the processor times of a function.
+    fn new(arm: &ArmResults, sets: &[CommandSet]) -> Option<CommandTimes> {
         let (_, wall_ns) = arm.time()?;
         let values = |name: &str| arm.metric(name).map_or(&[][..], |(_, values)| values);
         let seconds = |ns: &[f64]| ns.iter().map(|ns| ns / 1e9).collect();
         let set = sets.iter().find(|set| set.id == arm.experiment);
-        let command = set.and_then(|set| set.at(arm.variant, arm.at)).unwrap_or_default();
+        let command = set.and_then(|set| set.at(arm.arm)).unwrap_or_default();
         let records_env = set.is_some_and(|set| set.records_env);
         let variables = command.variables().filter(|_| records_env);
         let environment = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         Some(CommandTimes {
-            command: arm.label(),
+            command: arm.arm.to_string(),
             line: command.line,
             environment,
-            parameters: arm.at.0.iter().map(|(name, level)| (name.clone(), level.to_string())).collect(),
+            parameters: arm.arm.point.0.iter().map(|(name, level)| (name.clone(), level.to_string())).collect(),
             wall_s: seconds(wall_ns),
             user_s: seconds(values("user")),
             system_s: seconds(values("system")),
@@ -91,7 +91,7 @@ impl CommandTimes {
     }
 }
 
-/// A printed metric with its unit, as hyperfine names and scales those of its own.
+/// Returns a metric that the command printed: its name, hyperfine's word for its unit, and its values in that unit.
 fn printed(metric: &PrintedMetric, values: &[f64]) -> (String, Option<&'static str>, Vec<f64>) {
     let (unit, scale) = match metric.unit {
         Unit::Nanosecond => (Some("second"), 1e-9),
@@ -103,111 +103,89 @@ fn printed(metric: &PrintedMetric, values: &[f64]) -> (String, Option<&'static s
     (metric.name.clone(), unit, values.iter().map(|value| value * scale).collect())
 }
 
-/// One entry of `results`.
-#[derive(Serialize)]
-struct Entry<'a> {
-    command: &'a str,
-    mean: f64,
-    stddev: Option<f64>,
-    median: f64,
-    user: f64,
-    system: f64,
-    min: f64,
-    max: f64,
-    times: &'a [f64],
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    memory_usage_byte: Vec<Option<u64>>,
-    exit_codes: &'a [Option<i32>],
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    parameters: BTreeMap<&'a str, &'a str>,
+/// The statistics that hyperfine's files have for the values of a metric.
+#[derive(Clone, Copy, Serialize)]
+pub(crate) struct Stats {
+    pub count: usize,
+    /// The arithmetic mean; NaN if there are no values.
+    pub mean: f64,
+    /// The sample standard deviation; `None` if there are fewer than two values.
+    pub stddev: Option<f64>,
+    /// The median; NaN if there are no values.
+    pub median: f64,
+    pub min: f64,
+    pub max: f64,
 }
 
-impl<'a> Entry<'a> {
-    fn of(times: &'a CommandTimes) -> Entry<'a> {
-        let CommandTimes { command, parameters, wall_s, user_s, system_s, memory_bytes, exit_codes, .. } = times;
-        Entry {
-            command,
-            mean: mean(wall_s),
-            stddev: deviation(wall_s),
-            median: median(wall_s),
-            user: mean(user_s),
-            system: mean(system_s),
-            min: wall_s.iter().copied().fold(f64::NAN, f64::min),
-            max: wall_s.iter().copied().fold(f64::NAN, f64::max),
-            times: wall_s,
-            memory_usage_byte: memory_bytes.iter().map(whole).collect(),
-            exit_codes,
-            parameters: parameters.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+impl Stats {
+    pub fn new(values: &[f64]) -> Stats {
+        let count = values.len();
+        let mean = values.iter().sum::<f64>() / count as f64;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        Stats {
+            count,
+            mean,
+            stddev: (count > 1).then(|| (squares / (count - 1) as f64).sqrt()),
+            // Both values are halved before they are added, because the sum of two large ones may overflow.
+            median: if count == 0 { f64::NAN } else { sorted[(count - 1) / 2] / 2.0 + sorted[count / 2] / 2.0 },
+            min: values.iter().copied().fold(f64::NAN, f64::min),
+            max: values.iter().copied().fold(f64::NAN, f64::max),
         }
     }
 }
 
-/// Bytes are whole numbers in hyperfine's files.
-fn whole(bytes: &f64) -> Option<u64> {
-    bytes.is_finite().then_some(*bytes as u64)
-}
-
-/// NaN of nothing.
-pub(crate) fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-/// The sample standard deviation; `None` of fewer than two.
-pub(crate) fn deviation(values: &[f64]) -> Option<f64> {
-    let mean = mean(values);
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (values.len() > 1).then(|| (squares / (values.len() - 1) as f64).sqrt())
-}
-
-/// NaN of nothing.
-pub(crate) fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match (sorted.len(), sorted.len() / 2) {
-        (0, _) => f64::NAN,
-        (n, middle) if n % 2 == 1 => sorted[middle],
-        // Halved first: the sum of two large ones may overflow.
-        (_, middle) => sorted[middle - 1] / 2.0 + sorted[middle] / 2.0,
-    }
-}
-
-/// `--export-json-1`: the JSON of hyperfine 1.
+/// Returns the content of the file for `--export-json-1`: JSON as written by hyperfine 1.
 pub fn json_1(commands: &[CommandTimes]) -> String {
-    #[derive(Serialize)]
-    struct Results<'a> {
-        results: Vec<Entry<'a>>,
-    }
-    object(&Results { results: commands.iter().map(Entry::of).collect() })
+    let entry = |times: &CommandTimes| {
+        let Stats { mean, stddev, median, min, max, .. } = Stats::new(&times.wall_s);
+        let [user, system] = [&times.user_s, &times.system_s].map(|seconds| Stats::new(seconds).mean);
+        let mut entry = json!({
+            "command": times.command, "mean": mean, "stddev": stddev, "median": median, "user": user,
+            "system": system, "min": min, "max": max, "times": times.wall_s,
+        });
+        if !times.memory_bytes.is_empty() {
+            // In hyperfine's files, the number of bytes is an integer.
+            let whole = times.memory_bytes.iter().map(|bytes| bytes.is_finite().then_some(*bytes as u64));
+            entry["memory_usage_byte"] = whole.collect();
+        }
+        entry["exit_codes"] = json!(times.exit_codes);
+        if !times.parameters.is_empty() {
+            entry["parameters"] = times.parameters.iter().cloned().collect();
+        }
+        entry
+    };
+    object(&json!({ "results": commands.iter().map(entry).collect::<Vec<_>>() }))
 }
 
-/// `--export-csv`: a line for each command, with a column `parameter_NAME` for each parameter.
+/// Returns the content of the file for `--export-csv`: a line per command, with a column `parameter_NAME` for each
+/// parameter.
 pub fn csv(commands: &[CommandTimes]) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for (name, _) in commands.iter().flat_map(|command| &command.parameters) {
-        if !names.contains(&name.as_str()) {
-            names.push(name);
-        }
-    }
+    let names = distinct(commands.iter().flat_map(|command| &command.parameters).map(|(name, _)| name));
     let named: Vec<String> = names.iter().map(|name| format!("parameter_{name}")).collect();
     let mut heading: Vec<&dyn Field> =
         vec![&"command", &"mean", &"stddev", &"median", &"user", &"system", &"min", &"max"];
     heading.extend(named.iter().map(|name| name as &dyn Field));
     let mut text = record(&heading);
-    for entry in commands.iter().map(Entry::of) {
-        let Entry { command, mean, stddev, median, user, system, min, max, parameters, .. } = &entry;
+    for CommandTimes { command, wall_s, user_s, system_s, parameters, .. } in commands {
+        let Stats { mean, stddev, median, min, max, .. } = Stats::new(wall_s);
+        let [user, system] = [user_s, system_s].map(|seconds| Stats::new(seconds).mean);
         let stddev = stddev.unwrap_or(0.0);
-        let levels: Vec<Option<&str>> = names.iter().map(|name| parameters.get(name).copied()).collect();
-        let mut fields: Vec<&dyn Field> = vec![command, mean, &stddev, median, user, system, min, max];
+        let level =
+            |name: &&String| parameters.iter().find(|(known, _)| known == *name).map(|(_, level)| level.clone());
+        let levels: Vec<Option<String>> = names.iter().map(level).collect();
+        let mut fields: Vec<&dyn Field> = vec![command, &mean, &stddev, &median, &user, &system, &min, &max];
         fields.extend(levels.iter().map(|level| level as &dyn Field));
         text += &record(&fields);
     }
     text
 }
 
-/// `--export-markdown`: mean with deviation, least, greatest, and how many times as long as the fastest
-/// it takes.
+/// Returns the content of the file for `--export-markdown`. The columns are the mean with its standard deviation, the
+/// minimum, the maximum, and the mean divided by that of the fastest command.
 pub fn markdown(commands: &[CommandTimes], layout: TableLayout) -> String {
-    let summary = Summary::of(commands, layout);
+    let summary = Summary::new(commands, layout);
     let mut text = row(summary.heading.iter().cloned());
     text += "|:---|---:|---:|---:|---:|\n";
     for (command, cells) in &summary.rows {
@@ -216,9 +194,9 @@ pub fn markdown(commands: &[CommandTimes], layout: TableLayout) -> String {
     text
 }
 
-/// `--export-asciidoc`: the table of [`markdown`].
+/// Returns the content of the file for `--export-asciidoc`, with the same columns as [`markdown`].
 pub fn asciidoc(commands: &[CommandTimes], layout: TableLayout) -> String {
-    let summary = Summary::of(commands, layout);
+    let summary = Summary::new(commands, layout);
     let cell = |text: &str| format!("| {text} \n");
     let mut text = String::from("[cols=\"<,>,>,>,>\"]\n|===\n");
     text.extend(summary.heading.iter().map(|heading| cell(heading)));
@@ -231,7 +209,7 @@ pub fn asciidoc(commands: &[CommandTimes], layout: TableLayout) -> String {
     text + "|===\n"
 }
 
-/// A name as it is: what AsciiDoc would take for markup is a character reference, and a bar has a backslash.
+/// Escapes a name for AsciiDoc: markup becomes character references, and a vertical bar gets a backslash before it.
 fn in_asciidoc(name: &str) -> String {
     let character = |c: char| match c {
         '|' => "\\|".into(),
@@ -241,31 +219,33 @@ fn in_asciidoc(name: &str) -> String {
     escape_controls(name).chars().map(character).collect()
 }
 
-/// `--export-orgmode`: the table of [`markdown`].
+/// Returns the content of the file for `--export-orgmode`, with the same columns as [`markdown`].
 pub fn orgmode(commands: &[CommandTimes], layout: TableLayout) -> String {
-    let summary = Summary::of(commands, layout);
+    let summary = Summary::new(commands, layout);
     let row = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let mut text = row(&summary.heading) + "|--+--+--+--+--|\n";
     for (command, cells) in &summary.rows {
         let name = escape_controls(command);
-        // A bar ends a cell even in verbatim text, where the entity for one would not be replaced.
+        // A vertical bar ends a cell even in verbatim text, in which its entity `\vert{}` would not be replaced. So
+        // such a name is not verbatim.
         let name = if name.contains('|') { name.replace('|', "\\vert{}") } else { format!("={name}=") };
         text += &row(&[&[name], cells.as_slice()].concat());
     }
     text
 }
 
-/// The cells of the tables, each row with its command.
+/// The headings and cells that all tables have; each row has the name of its command.
 struct Summary<'a> {
     heading: [String; 5],
     rows: Vec<(&'a str, [String; 4])>,
 }
 
 impl<'a> Summary<'a> {
-    fn of(commands: &'a [CommandTimes], layout: TableLayout) -> Summary<'a> {
-        let mut entries: Vec<Entry> = commands.iter().map(Entry::of).collect();
-        // The first command's mean decides, as in hyperfine.
-        let in_seconds = entries.first().is_some_and(|entry| entry.mean >= 1.0);
+    fn new(commands: &'a [CommandTimes], layout: TableLayout) -> Summary<'a> {
+        let stats = commands.iter().map(|times| (times.command.as_str(), Stats::new(&times.wall_s)));
+        let mut stats: Vec<(&str, Stats)> = stats.collect();
+        // The mean of the first command determines the unit, as in hyperfine.
+        let in_seconds = stats.first().is_some_and(|(_, stats)| stats.mean >= 1.0);
         let (unit, factor, decimals) = match layout.time_unit {
             Some(TimeUnit::Microsecond) => ("µs", 1e6, 1),
             Some(TimeUnit::Millisecond) => ("ms", 1e3, 1),
@@ -273,40 +253,31 @@ impl<'a> Summary<'a> {
             None if in_seconds => ("s", 1.0, 3),
             None => ("ms", 1e3, 1),
         };
+        let by_mean = |(_, one): &(&str, Stats), (_, other): &(&str, Stats)| one.mean.total_cmp(&other.mean);
         if layout.order == Order::Time {
-            entries.sort_by(|a, b| a.mean.total_cmp(&b.mean));
+            stats.sort_by(by_mean);
         }
-        let fastest = entries.iter().min_by(|a, b| a.mean.total_cmp(&b.mean));
+        let fastest = (0..stats.len()).min_by(|&one, &other| by_mean(&stats[one], &stats[other])).unwrap_or(0);
         let number = |seconds: f64| shown(seconds * factor, decimals);
-        let cells = |entry: &Entry<'a>| {
-            let deviation = entry.stddev.map_or_else(String::new, |std| format!(" ± {}", number(std)));
-            let relative = fastest.map_or_else(String::new, |fastest| relative(entry, fastest));
-            (
-                entry.command,
-                [format!("{}{deviation}", number(entry.mean)), number(entry.min), number(entry.max), relative],
-            )
+        let row = |(index, (command, of_command)): (usize, &(&'a str, Stats))| {
+            let Stats { mean, stddev, min, max, .. } = *of_command;
+            let deviation = stddev.map_or_else(String::new, |std| format!(" ± {}", number(std)));
+            let relative = if index == fastest { "1.00".into() } else { relative(of_command, &stats[fastest].1) };
+            (*command, [format!("{}{deviation}", number(mean)), number(min), number(max), relative])
         };
-        let heading = [
-            "Command".into(),
-            format!("Mean [{unit}]"),
-            format!("Min [{unit}]"),
-            format!("Max [{unit}]"),
-            "Relative".into(),
-        ];
-        Summary { heading, rows: entries.iter().map(cells).collect() }
+        let [mean, min, max] = ["Mean", "Min", "Max"].map(|heading| format!("{heading} [{unit}]"));
+        let heading = ["Command".into(), mean, min, max, "Relative".into()];
+        Summary { heading, rows: stats.iter().enumerate().map(row).collect() }
     }
 }
 
-/// How many times as long as the fastest, with the deviation that follows from both (of a quotient of
-/// independent numbers, to first order).
-fn relative(entry: &Entry, fastest: &Entry) -> String {
-    if std::ptr::eq(entry, fastest) {
-        return "1.00".into();
-    }
-    let ratio = entry.mean / fastest.mean;
-    match (entry.stddev, fastest.stddev) {
+/// Returns the mean divided by that of the fastest command, with its standard deviation. The deviation is that of a
+/// quotient of independent numbers, to first order.
+fn relative(stats: &Stats, fastest: &Stats) -> String {
+    let ratio = stats.mean / fastest.mean;
+    match (stats.stddev, fastest.stddev) {
         (Some(std), Some(fastest_std)) => {
-            let deviation = ratio * (std / entry.mean).hypot(fastest_std / fastest.mean);
+            let deviation = ratio * (std / stats.mean).hypot(fastest_std / fastest.mean);
             format!("{} ± {}", shown(ratio, 2), shown(deviation, 2))
         }
         _ => shown(ratio, 2),

@@ -1,18 +1,23 @@
-//! JSON: one object, with `null` for what is not known.
+//! JSON for programs: one object, with `null` for unknown values.
 //!
-//! Where a run says why something is so (`reason`, `unlike`, `threats`) there are sentences, for people, and beside
-//! them (`reason_codes` and so on) the same as data: a `code` each, with its figures.
+//! The keys `reason`, `unlike` and `threats` have sentences for people. Each has a counterpart for programs, such as
+//! `reason_codes`, with a `code` and its numbers.
 //!
-//! What lies above the `limit` where observations were cut off is not known and `null`; `censored` says how many were.
+//! A value above the `limit` at which observations were cut off is `null`; `censored` is the number of such
+//! observations.
 
+use ascertain_engine::claim::{Effect, Test};
+use ascertain_engine::experiment::Better;
 use ascertain_engine::outcome::{ClaimResult, Outcome};
 use serde_json::Value;
 
+use crate::amount;
+use crate::clause;
 use crate::finding;
-use crate::judgement::Judgement;
 use crate::text::is_harmless;
 
-/// A run in the schema [`ascertain_engine::outcome::SCHEMA`], indented, with a newline at its end.
+/// Returns the outcome of a run in the JSON schema [`ascertain_engine::outcome::SCHEMA`], indented, with a newline at
+/// the end.
 pub fn outcome(outcome: &Outcome) -> String {
     let mut whole = outcome.to_json();
     say(&mut whole, "threats", "threat_codes", outcome.threats.iter().map(finding::threat_sentence).collect());
@@ -37,28 +42,42 @@ fn parts<'a>(whole: &'a mut Value, of: &str) -> impl Iterator<Item = &'a mut Val
 
 fn say_of_claim(value: &mut Value, claim: &ClaimResult) {
     say(value, "reason", "reason_codes", finding::reasons(claim).into());
-    say(value, "unlike", "unlike_codes", claim.unlike.iter().map(finding::unlike).collect());
+    say(value, "unlike", "unlike_codes", claim.unlike.iter().map(|sign| finding::unlike(sign, claim)).collect());
+    add_size(value, claim);
 }
 
-/// Puts words where findings stand, and those at the end under another name.
+/// Adds the size of the difference to a claim about a ratio, in words and as a number. The number is the candidate's
+/// metric divided by the baseline's: for times, how many times as long the candidate took.
+fn add_size(value: &mut Value, claim: &ClaimResult) {
+    let [Test::Versus { measure, scale: Effect::Ratio, .. }] = claim.asked.tests.as_slice() else { return };
+    let has_ratio = clause::has_ratio(claim);
+    let quotient = |ratio: Option<f64>| {
+        let ratio = ratio.filter(|ratio| has_ratio && *ratio > 0.0 && ratio.is_finite())?;
+        Some(if measure.better == Better::Lower { 1.0 / ratio } else { ratio })
+    };
+    let [at_ratio, at_low, at_high] = [claim.ratio, claim.ratio_low, claim.ratio_high].map(quotient);
+    let (low, high) = if measure.better == Better::Lower { (at_high, at_low) } else { (at_low, at_high) };
+    let words = claim.ratio.filter(|ratio| has_ratio && *ratio > 0.0 && ratio.is_finite());
+    value["size"] = words.map(|ratio| amount::one_size(measure, ratio)).into();
+    value["times_baseline"] = at_ratio.into();
+    value["times_baseline_low"] = low.into();
+    value["times_baseline_high"] = high.into();
+}
+
+/// Replaces the value at `key` by `words` for people, and moves the original value, for programs, to the key `codes`.
 fn say(object: &mut Value, key: &str, codes: &str, words: Value) {
     let found = object[key].take();
     object[key] = words;
     object[codes] = found;
 }
 
-/// What `ascertain judge --format json` prints.
-pub fn judgement(judgement: &Judgement) -> String {
-    object(judgement)
-}
-
 pub(crate) fn object(value: &impl serde::Serialize) -> String {
     let text = serde_json::to_string_pretty(value);
-    escaped(&text.expect("plain data with text as keys is always JSON")) + "\n"
+    escaped(&text.expect("plain data with string keys can be written as JSON")) + "\n"
 }
 
-/// JSON in which what steers a terminal or a viewer is escaped as JSON has it, so that programs read the same:
-/// outside of texts there is nothing of the kind but ends of lines.
+/// Escapes the characters in strings that control a terminal or a text viewer, in JSON notation, so that programs read
+/// the original text. Outside strings, newlines are the only control characters.
 fn escaped(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {

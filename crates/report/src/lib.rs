@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-// What only many claims make use of costs nothing where there are none: it is not compiled to the end.
+// Without the feature `claims`, the code for many claims is unused; the compiler then leaves it out of the program.
 #![cfg_attr(not(feature = "claims"), allow(dead_code, unused_imports))]
 
 pub mod allocations;
@@ -11,6 +11,7 @@ pub mod export;
 pub mod exports;
 pub mod fastest;
 pub mod figure;
+pub mod formats;
 #[cfg(feature = "recorded")]
 pub mod history;
 #[cfg(feature = "html")]
@@ -19,10 +20,8 @@ pub mod html;
 pub mod hyperfine;
 pub mod json;
 pub mod judgement;
-pub mod layout;
 pub mod markdown;
-#[cfg(feature = "storage")]
-pub mod moving;
+pub mod options;
 pub mod outlook;
 #[cfg(feature = "permute")]
 pub mod permutation;
@@ -31,10 +30,14 @@ pub mod pictures;
 #[cfg(feature = "plot")]
 pub mod power;
 pub mod progress;
+#[cfg(all(feature = "claims", feature = "commands", feature = "html"))]
+pub mod render;
 pub mod sentence;
 pub mod terminal;
+#[cfg(feature = "transfer")]
+pub mod transfer;
 
-/// What pictures are drawn with.
+/// The crate `ascertain-plot`, which draws the plots.
 #[cfg(feature = "plot")]
 pub use ascertain_plot as plot;
 

@@ -1,4 +1,4 @@
-//! Markdown tables, as GitHub draws them.
+//! Markdown with tables in GitHub's syntax.
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::finding::Threat;
@@ -7,13 +7,12 @@ use ascertain_engine::outcome::Outcome;
 use crate::counters;
 use crate::finding;
 use crate::grid::{self, Cell, ColumnKind, Grid};
-use crate::judgement::Judgement;
-use crate::layout::TableLayout;
+use crate::options::TableLayout;
 use crate::sentence::{left_out, marked, undiagnosed, undiagnosed_claims};
-use crate::text::{NAME_END, NAME_START, escape_controls, parted, quoted, with_names};
+use crate::text::{escape_controls, marked_up, parted, quoted, with_names};
 
-/// A run: the commands that were compared, or else the claims and the points of each experiment; where it has no room
-/// in a table, the sentence of each claim; then what to be careful about.
+/// Returns the outcome of a run: the table of compared commands, or the tables of claims and of each experiment's
+/// points. Sentences that have no place in the tables follow, then the warnings.
 pub fn outcome(outcome: &Outcome, layout: &TableLayout) -> String {
     let mut parts = Vec::new();
     let (texts, shared) = marked::claims(&outcome.claims);
@@ -46,23 +45,14 @@ fn compares(outcome: &Outcome) -> bool {
     outcome.claims.iter().any(|claim| claim.asked.judging == Judging::Order)
 }
 
-/// Whether each claim has its sentence there: those of a comparison, and one that is alone.
+/// Returns whether each claim has a sentence in the output: it has if there is one claim, or if all are comparisons.
 pub(crate) fn has_sentences(outcome: &Outcome) -> bool {
     compares(outcome) || outcome.claims.len() == 1
 }
 
-/// What `ascertain judge --format markdown` prints.
-pub fn judgement(judgement: &Judgement) -> String {
-    paragraph(&judgement.sentence())
-}
-
-/// A sentence whose names are marked, the names as code.
+/// Returns a sentence as a paragraph, with its marked names as code.
 pub(crate) fn paragraph(sentence: &str) -> String {
-    let pieces = sentence.split(NAME_START).enumerate().map(|(index, piece)| match piece.split_once(NAME_END) {
-        Some((name, rest)) if index > 0 => code(name) + &text(rest),
-        _ => text(piece),
-    });
-    pieces.collect::<String>() + "\n"
+    marked_up(sentence, code, text) + "\n"
 }
 
 pub(crate) fn table(grid: &Grid) -> String {
@@ -81,7 +71,7 @@ pub(crate) fn table(grid: &Grid) -> String {
     lines
 }
 
-/// A row of cells that are Markdown already.
+/// Returns a table row of these cells, which must already be Markdown.
 pub(crate) fn row(cells: impl Iterator<Item = String>) -> String {
     format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
 }
@@ -93,7 +83,8 @@ fn cell(cell: &Cell) -> String {
     }
 }
 
-/// Text that shows as it is: what Markdown or HTML would take for markup has a backslash or is an entity.
+/// Escapes text so that GitHub displays it unchanged: markup of Markdown and HTML gets a backslash or becomes an
+/// entity.
 fn text(words: &str) -> String {
     let mut shown = String::new();
     for c in escape_controls(words).chars() {
@@ -107,7 +98,8 @@ fn text(words: &str) -> String {
     shown
 }
 
-/// A code span that shows the name as it is: its fence is longer than any run of backticks in it.
+/// Returns a code span that displays the name unchanged. Its fence is longer than each sequence of backticks in the
+/// name.
 fn code(name: &str) -> String {
     let name = escape_controls(name);
     if name.is_empty() {
@@ -119,8 +111,8 @@ fn code(name: &str) -> String {
     format!("{fence}{pad}{name}{pad}{fence}")
 }
 
-/// The same in a table. Tables are cut at bars before code is looked for, so that a bar needs a backslash
-/// even there; one that follows a backslash can't be had in a code span at all, only between tags.
+/// Returns a code span for a table cell. GitHub splits a row at vertical bars even inside code, so a bar needs a
+/// backslash. A bar after a backslash can't be written in a code span, so such a name is between HTML tags.
 pub(crate) fn code_cell(name: &str) -> String {
     match escape_controls(name).contains("\\|") {
         true => format!("<code>{}</code>", text(name)),

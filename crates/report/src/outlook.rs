@@ -1,4 +1,4 @@
-//! What an answer takes, in words.
+//! Sentences about the time that an answer needs.
 
 use ascertain_engine::finding::{AtError, Least};
 use ascertain_engine::outcome::Verdict;
@@ -7,10 +7,10 @@ use ascertain_engine::unit::Unit;
 
 use crate::text::counted;
 
-/// More than a year is no limit.
+/// The longest time that is printed, in seconds: about a year. A longer one is printed as "no end".
 const ENDLESS_S: f64 = 3e7;
 
-/// What it takes and what the time allows, once it is known what a trial costs.
+/// Returns how many trials an answer needs and how many fit in the time limit, once the duration of a trial is known.
 ///
 /// ```
 /// use std::time::Duration;
@@ -23,29 +23,30 @@ const ENDLESS_S: f64 = 3e7;
 /// let outlook = Outlook { least, allowed: 5, max_time: Duration::from_secs(30), is_longer: false };
 /// assert_eq!(
 ///     outlook::sentence(&outlook),
-///     "at least 13 pairs are needed, about 84 s; 30 s allow 5: `--max-time 2min`, or `--error 0.05` (7 pairs)"
+///     "at least 13 pairs are needed, about 84 s, but 30 s allow only 5: use `--max-time 2min`, or `--error 0.05` (7 pairs)"
 /// );
 /// let longer = Outlook { max_time: Duration::from_secs(105), is_longer: true, ..outlook };
 /// assert_eq!(
 ///     outlook::sentence(&longer),
-///     "at least 13 pairs are needed, about 84 s, so this takes up to 1 min 45 s; Ctrl-C ends it and keeps what is there"
+///     "at least 13 pairs are needed, about 84 s, so this takes up to 1 min 45 s; Ctrl-C ends it and keeps the results so far"
 /// );
 /// ```
 pub fn sentence(outlook: &Outlook) -> String {
     let Outlook { least, allowed, max_time, is_longer } = outlook;
     let time = span(max_time.as_secs_f64());
     match is_longer {
-        true => format!("{}, so this takes up to {time}; Ctrl-C ends it and keeps what is there", needed(least)),
-        false => format!("{}; {time} allow {allowed}: {}", needed(least), ways_out(least)),
+        true => format!("{}, so this takes up to {time}; Ctrl-C ends it and keeps the results so far", needed(least)),
+        false => format!("{}, but {time} allow only {allowed}: use {}", needed(least), ways_out(least)),
     }
 }
 
-/// "at least 13 pairs are needed, about 84 s".
+/// Returns the smallest number of trials that an answer needs, with their time: "at least 13 pairs are needed, about 84
+/// s".
 pub(crate) fn needed(least: &Least) -> String {
     let to_say = match least.verdict {
         None => "",
         Some(Verdict::Refuted) => " to refute it",
-        Some(_) => " to say that it holds",
+        Some(_) => " to show that it holds",
     };
     let trials = counted(least.trials, noun(least));
     let are = if least.trials == 1 { "is" } else { "are" };
@@ -57,18 +58,19 @@ fn noun(least: &Least) -> &'static str {
     if least.verdict.is_none() { "pair" } else { "trial" }
 }
 
-/// "`--max-time 2min`, or `--error 0.05` (7 pairs)".
+/// Returns the options that make an answer possible: "`--max-time 2min`, or `--error 0.05` (7 pairs)".
 pub(crate) fn ways_out(least: &Least) -> String {
     let time = least.takes_ns.map_or("TIME".into(), |takes_ns| allowance(takes_ns / 1e9));
     format!("`--max-time {time}`{}", least.at_error.map_or_else(String::new, |at| at_error(at, noun(least))))
 }
 
-/// ", or `--error 0.05` (9 pairs)".
+/// Returns the option for a higher error probability, which needs fewer trials: ", or `--error 0.05` (9 pairs)". `noun`
+/// is the word for a trial.
 pub(crate) fn at_error(at: AtError, noun: &str) -> String {
     format!(", or `--error {}` ({})", at.error, counted(at.trials, noun))
 }
 
-/// A time to give for what takes that long, as an option has it: a round one, with some room.
+/// Returns a round value for `--max-time` that is at least 25 % above the given time: "2min" for 84 s.
 pub fn allowance(seconds: f64) -> String {
     const ROUND_S: [u32; 16] = [10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 480, 600, 900, 1200, 1800];
     let wanted = 1.25 * seconds;
@@ -79,7 +81,7 @@ pub fn allowance(seconds: f64) -> String {
     }
 }
 
-/// A time as people say it who wait for it: "840 ms", "84 s", "4 min 12 s", "25 min", "1 h 5 min".
+/// Writes a duration that people wait: "840 ms", "84 s", "4 min 12 s", "25 min", "1 h 5 min".
 pub(crate) fn span(seconds: f64) -> String {
     match seconds {
         s if s.is_nan() || s >= ENDLESS_S => "no end".into(),
@@ -94,7 +96,7 @@ pub(crate) fn span(seconds: f64) -> String {
     }
 }
 
-/// "4 min 12 s" of 252.
+/// Writes an amount of the small unit in both units, the large one being 60 small ones: 252 s as "4 min 12 s".
 fn in_sixties(amount: u64, [large, small]: [&str; 2]) -> String {
     match (amount / 60, amount % 60) {
         (whole, 0) => format!("{whole} {large}"),

@@ -1,4 +1,4 @@
-//! What `ascertain permute` says of samples that exist already.
+//! Permutation tests of samples that Ascertain did not measure: the output of `ascertain permute`.
 
 use ascertain_engine::unit::{Unit, significant};
 use ascertain_permute::{Alternative, Comparison, Decision, End};
@@ -6,167 +6,158 @@ use serde::Serialize;
 
 use crate::csv::{self, Field};
 use crate::figure::{Figure, brief_odds, odds};
+use crate::formats::{Element, Report};
 use crate::grid::{Cell, ColumnKind, Grid};
-use crate::terminal::Style;
 use crate::text::{capitalised, counted, plain, quoted};
-use crate::{json, markdown};
 
-/// The version of what `--format json` prints.
-pub const SCHEMA: &str = "ascertain.permute/1";
-
-/// A permutation test. What is not known, or what its method does not say, is `None`, in JSON `null`.
+/// The result of a permutation test. Values are `None`, in JSON `null`, if they are unknown or the method does not
+/// compute them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Permutation {
-    /// [`SCHEMA`].
-    pub schema: String,
-    /// What was concluded: `different`, `not_shown` or `undecided`.
+    /// The conclusion: `different`, `not_shown` or `undecided`.
     pub decision: Decision,
-    /// Why it ended: `decided`, `max_shuffles`, `max_time` or `interrupted`.
+    /// The reason why the test ended: `decided`, `max_shuffles`, `max_time` or `interrupted`.
     pub end: End,
-    /// The sequential test: `betting` or `csm`.
+    /// The name of the sequential test: `betting` or `csm`.
     pub method: String,
-    /// What each sample is summed up by: `mean`, `std`, `median`, `p99`.
+    /// The statistic that is computed of each sample: `mean`, `std`, `median`, `p99`.
     pub statistic: String,
-    /// How they are compared: `difference` or `ratio`.
+    /// The comparison of the samples' statistics: by `difference` or `ratio`.
     pub comparison: Comparison,
-    /// What counts against the null hypothesis: `two_sided`, `greater` or `less`.
+    /// The alternative to the null hypothesis, by the direction of the effect: `two_sided`, `greater` or `less`.
     pub alternative: Alternative,
-    /// The null hypothesis has the second sample as `scale` times the first plus this, in the values' unit.
+    /// The shift in the null hypothesis, in the unit of the values. The hypothesis is: second sample = `scale` · first
+    /// sample + `shift`.
     pub shift: f64,
-    /// And this many times as large.
+    /// The factor in the null hypothesis, see `shift`.
     pub scale: f64,
-    /// The level: of the test, or where the p-value is compared with.
+    /// The significance level.
     pub alpha: f64,
-    /// By CSM: the chance that what is said of the p-value is wrong, at most.
+    /// For `csm`: the highest probability that the statement about the p-value is wrong.
     pub error: Option<f64>,
-    /// The unit of the values, of their statistics and differences.
+    /// The unit of the values, of the statistics and of their difference.
     pub unit: Unit,
-    /// The samples.
+    /// The samples that were compared.
     pub samples: Vec<SampleSummary>,
-    /// The comparison of the samples as they are.
+    /// The difference or ratio of the statistics of the original samples.
     pub observed: f64,
-    /// The comparison that the null hypothesis expects.
+    /// The difference or ratio that the null hypothesis predicts.
     pub expected: f64,
-    /// Reshuffles made.
+    /// Number of random reassignments (reshuffles) of the values to the samples.
     pub shuffles: u64,
-    /// Those that were at least as far from the null hypothesis as the samples.
+    /// Number of reshuffles whose difference or ratio was at least as far from the null hypothesis as the observed one.
     pub exceedances: u64,
-    /// By betting: the anytime-valid p-value, never below 0.9 of alpha.
+    /// For `betting`: the anytime-valid p-value. It is never below 0.9 · `alpha`, because the test only decides whether
+    /// the p-value is at most `alpha`, not how small it is.
     pub p_anytime: Option<f64>,
-    /// By betting: natural logarithm of the wealth at the end.
+    /// For `betting`: the natural logarithm of the bettor's wealth at the end of the test, an e-value.
     pub log_wealth: Option<f64>,
-    /// By CSM: the share of exceedances.
+    /// For `csm`: the p-value, estimated by the share of exceedances.
     pub p: Option<f64>,
-    /// By CSM: the lower end of the p-value's confidence sequence.
+    /// For `csm`: the lower end of the confidence sequence for the p-value.
     pub p_low: Option<f64>,
-    /// By CSM: its upper end.
+    /// For `csm`: the upper end of the confidence sequence for the p-value.
     pub p_high: Option<f64>,
-    /// The seed of the reshuffles.
+    /// The seed of the random reshuffles.
     pub seed: u64,
-    /// The time that the reshuffles took.
+    /// The time that the reshuffles took, in nanoseconds.
     pub elapsed_ns: u64,
 }
 
-/// A sample.
+/// One of the compared samples.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SampleSummary {
-    /// The file's name, or the arm's.
+    /// The name of the sample's file or arm.
     pub name: String,
-    /// The first line of its file, where that was taken as the column's heading.
+    /// The first line of the file, if it is a heading instead of a number.
     pub heading: Option<String>,
-    /// How many values it has.
+    /// Number of values in the sample.
     pub n: u64,
-    /// Its statistic, in the values' unit.
+    /// The value of the statistic, in the unit of the values.
     pub value: f64,
 }
 
-/// The table of samples, the conclusion as a sentence, and the p-value.
-pub fn terminal(permutation: &Permutation, style: &Style) -> String {
-    let sentences = [style.paragraph(&permutation.sentence()), style.paragraph(&plain(&permutation.p_value()))];
-    format!("{}\n{}", style.table(&permutation.grid()), sentences.concat())
-}
+impl Report for Permutation {
+    const SCHEMA: &'static str = "ascertain.permute/1";
 
-/// The same in Markdown.
-pub fn markdown(permutation: &Permutation) -> String {
-    let paragraphs = [permutation.marked(), permutation.p_value()].map(|sentence| markdown::paragraph(&sentence));
-    [vec![markdown::table(&permutation.grid())], paragraphs.to_vec()].concat().join("\n")
-}
+    /// Returns the table of samples, the conclusion as a sentence, and the p-value.
+    fn elements(&self) -> Vec<Element> {
+        vec![Element::Table(self.grid()), Element::Sentences(vec![self.conclusion(), self.p_value()])]
+    }
 
-/// One object of schema [`SCHEMA`].
-pub fn json(permutation: &Permutation) -> String {
-    json::object(permutation)
-}
-
-/// A line a sample, each with the whole conclusion before it.
-pub fn csv(permutation: &Permutation) -> String {
-    let Permutation { method, statistic, shift, scale, alpha, error, samples, observed, expected, .. } = permutation;
-    let Permutation { shuffles, exceedances, p_anytime, log_wealth, p, p_low, p_high, seed, elapsed_ns, .. } =
-        permutation;
-    let (decision, end) = (permutation.decision.word(), permutation.end.word());
-    let (comparison, alternative) = (permutation.comparison.word(), permutation.alternative.word());
-    let (unit, count) = (permutation.unit.symbol(), samples.len());
-    let asked: [&dyn Field; 9] = [&decision, &end, method, statistic, &comparison, &alternative, shift, scale, alpha];
-    let seen: [&dyn Field; 7] = [error, &unit, &count, observed, expected, shuffles, exceedances];
-    let said: [&dyn Field; 7] = [p_anytime, log_wealth, p, p_low, p_high, seed, elapsed_ns];
-    let line = |SampleSummary { name, heading, n, value }: &SampleSummary| {
-        csv::record(&[&asked[..], &seen, &said, &[name, heading, n, value]].concat())
-    };
-    format!(
-        "decision,end,method,statistic,comparison,alternative,shift,scale,alpha,error,unit,samples,observed,expected,\
-         shuffles,exceedances,p_anytime,log_wealth,p,p_low,p_high,seed,elapsed_ns,sample,heading,n,value\n{}",
-        samples.iter().map(line).collect::<String>()
-    )
+    /// Returns a line for each sample; the whole conclusion is repeated in each line.
+    fn csv(&self) -> String {
+        let Permutation { method, statistic, shift, scale, alpha, error, samples, observed, expected, .. } = self;
+        let Permutation { shuffles, exceedances, p_anytime, log_wealth, p, p_low, p_high, seed, elapsed_ns, .. } = self;
+        let (decision, end, comparison) = (self.decision.word(), self.end.word(), self.comparison.word());
+        let (alternative, unit, count) = (self.alternative.word(), self.unit.symbol(), samples.len());
+        let question: [&dyn Field; 9] =
+            [&decision, &end, method, statistic, &comparison, &alternative, shift, scale, alpha];
+        let counts: [&dyn Field; 7] = [error, &unit, &count, observed, expected, shuffles, exceedances];
+        let p_values: [&dyn Field; 7] = [p_anytime, log_wealth, p, p_low, p_high, seed, elapsed_ns];
+        let line = |SampleSummary { name, heading, n, value }: &SampleSummary| {
+            csv::record(&[&question[..], &counts, &p_values, &[name, heading, n, value]].concat())
+        };
+        format!(
+            "decision,end,method,statistic,comparison,alternative,shift,scale,alpha,error,unit,samples,observed,\
+             expected,shuffles,exceedances,p_anytime,log_wealth,p,p_low,p_high,seed,elapsed_ns,sample,heading,n,value\n{}",
+            samples.iter().map(line).collect::<String>()
+        )
+    }
 }
 
 impl Permutation {
-    /// The conclusion as one plain sentence.
+    /// Returns the conclusion as one sentence.
     pub fn sentence(&self) -> String {
-        plain(&self.marked())
+        plain(&self.conclusion())
     }
 
-    /// The sentence with its names marked.
-    fn marked(&self) -> String {
-        let (seen, reshuffles) = (self.seen(), self.reshuffles());
+    /// Returns the conclusion, with marks around the names of samples.
+    fn conclusion(&self) -> String {
+        let (observation, reshuffles) = (self.observation(), self.reshuffles());
         let alpha = brief_odds(self.alpha);
-        // What is as the null hypothesis has it is what most reshuffles do.
+        // If the samples are exactly as the null hypothesis predicts, the reshuffles confirm it, so "but" would be
+        // wrong.
         let but = if self.observed == self.expected { "and" } else { "but" };
         let chance_or_null = if self.is_plain() { "chance" } else { "the null hypothesis" };
         let by = if self.is_plain() { "By chance" } else { "Under the null hypothesis" };
         match (self.decision, self.error) {
             (Decision::Different, None) => {
                 format!(
-                    "Different: {seen}, and {reshuffles}. {by}, that has a probability of at most {}.",
+                    "Different: {observation}, and {reshuffles}. {by}, this has a probability of at most {}.",
                     odds(self.alpha)
                 )
             }
             (Decision::Different, Some(error)) => format!(
-                "Different: {seen}, and {reshuffles}, so the p-value is below {alpha}; error at most {}.",
+                "Different: {observation}, and {reshuffles}, so the p-value is below {alpha}; error at most {}.",
                 odds(error)
             ),
             (Decision::NotShown, None) => format!(
-                "Not shown: {seen}, {but} {reshuffles}, so {chance_or_null} may explain it at the level {alpha}; that \
-                 is no proof that it does."
+                "Not shown: {observation}, {but} {reshuffles}, so {chance_or_null} may explain it at the level {alpha}. This \
+                 does not prove that {chance_or_null} explains it."
             ),
             (Decision::NotShown, Some(error)) => format!(
-                "Not shown: {seen}, {but} {reshuffles}, so the p-value is above {alpha} (error at most {}); that is \
-                 no proof that {chance_or_null} explains it.",
+                "Not shown: {observation}, {but} {reshuffles}, so the p-value is above {alpha} (error at most {}). This does \
+                 not prove that {chance_or_null} explains it.",
                 odds(error)
             ),
             (Decision::Undecided, _) => {
                 let why = match self.end {
-                    End::Interrupted => "it was interrupted",
-                    End::MaxTime => "the time was over",
-                    End::MaxShuffles | End::Decided => "no more were to be made",
+                    End::Interrupted => "the test was interrupted",
+                    End::MaxTime => "the time ran out",
+                    End::MaxShuffles | End::Decided => "the limit of reshuffles was reached",
                 };
-                format!("Undecided: {seen}; {reshuffles} when {why}. That is too little to tell at the level {alpha}.")
+                format!(
+                    "Undecided: {observation}; {reshuffles} when {why}. More reshuffles are needed to decide at the level {alpha}."
+                )
             }
         }
     }
 
-    /// What the test says of the p-value.
+    /// Returns a sentence with the p-value, the null hypothesis and the seed.
     fn p_value(&self) -> String {
         let null = match (self.samples.as_slice(), (self.scale, self.shift)) {
-            (_, (1.0, 0.0)) => "one distribution".to_string(),
+            (_, (1.0, 0.0)) => "all samples have the same distribution".to_string(),
             ([first, second], (1.0, shift)) => {
                 format!("{} is {} plus {}", quoted(&second.name), quoted(&first.name), self.unit.exact(shift))
             }
@@ -179,23 +170,24 @@ impl Permutation {
             }
         };
         let p = match (self.p_anytime, self.error) {
-            (Some(p), _) if p >= 1.0 => "1, no evidence against the null hypothesis".into(),
-            (Some(p), _) => format!("at most {}, valid at any time of stopping (by betting)", brief_odds(p)),
+            (Some(p), _) if p >= 1.0 => "1 (no evidence of a difference)".into(),
+            (Some(p), _) => format!("at most {} (by betting; valid whenever the test is stopped)", brief_odds(p)),
             (None, Some(error)) => {
                 let of = |p, low| Figure::new(p, low, self.p_high, &[0.0, 1.0, self.alpha]);
                 let p = match self.exceedances {
                     0 => of(None, None).range,
                     _ => of(self.p, self.p_low).to_string(),
                 };
-                format!("{p}, at error {} (by CSM)", brief_odds(error))
+                format!("{p}, at error {} (by the confidence sequence method)", brief_odds(error))
             }
             (None, None) => "-".into(),
         };
         format!("p-value: {p}. Null hypothesis: {null}. Seed: {}.", self.seed)
     }
 
-    /// "the mean of `b` is 1.171 ms above that of `a` (23.4 ms against 22.2 ms)"
-    fn seen(&self) -> String {
+    /// Returns the observed difference or ratio in words: "the mean of `b` is 1.171 ms above that of `a` (23.4 ms
+    /// against 22.2 ms)".
+    fn observation(&self) -> String {
         let statistic = &self.statistic;
         let value = |sample: &SampleSummary| self.shown(sample);
         if let [first, second] = self.samples.as_slice() {
@@ -225,7 +217,7 @@ impl Permutation {
         )
     }
 
-    /// A sample's statistic, in as many digits as show by how much the samples differ, and four at least.
+    /// Writes the statistic of a sample in at least four digits, and in enough digits to show how the samples differ.
     fn shown(&self, sample: &SampleSummary) -> String {
         let values = || self.samples.iter().map(|sample| sample.value);
         let range = values().fold(f64::NEG_INFINITY, f64::max) - values().fold(f64::INFINITY, f64::min);
@@ -235,7 +227,7 @@ impl Permutation {
         Figure::of_unit(self.unit, Some(sample.value), low, high).value
     }
 
-    /// "none of 50 reshuffles differed as much"
+    /// Returns the number of exceedances in words: "none of 50 reshuffles differed as much".
     fn reshuffles(&self) -> String {
         let (count, all) = (self.exceedances, self.shuffles);
         let share = if count == 0 { "none".to_string() } else { count.to_string() };
@@ -248,26 +240,17 @@ impl Permutation {
         format!("{share} of {} {as_much}", counted(all, "reshuffle"))
     }
 
-    /// Whether the null hypothesis is "one distribution".
+    /// Returns whether the null hypothesis is that all samples have the same distribution, without a shift or a factor.
     fn is_plain(&self) -> bool {
         (self.scale, self.shift) == (1.0, 0.0)
     }
 
     fn grid(&self) -> Grid {
         let statistic = capitalised(&self.statistic);
-        let mut grid = Grid::new(&[
-            ("Sample", ColumnKind::Prose),
-            ("Values", ColumnKind::Number),
-            (&statistic, ColumnKind::Number),
-        ]);
-        grid.rows = self
-            .samples
-            .iter()
-            .map(|sample| {
-                let name = Cell::Code(sample.name.clone());
-                vec![name, sample.n.to_string().into(), self.shown(sample).into()]
-            })
-            .collect();
+        let mut grid = Grid::new(&["Sample", "Values", &statistic]).kind(ColumnKind::Number, &["Values", &statistic]);
+        grid.rows.extend(self.samples.iter().map(|sample| {
+            vec![Cell::Code(sample.name.clone()), sample.n.to_string().into(), self.shown(sample).into()]
+        }));
         grid
     }
 }

@@ -1,63 +1,63 @@
-//! What `ascertain power` says: how a claim will fare, by the true rate.
+//! Power analyses: the output of `ascertain power`. It shows how likely each verdict of a claim is, by the true rate.
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::unit::Unit;
 use serde::Serialize;
 
 use crate::csv::record;
-use crate::figure::{exact_percent, odds};
+use crate::figure::{error_in_words, exact_percent};
+use crate::formats::{Element, Report};
 use crate::grid::{Cell, ColumnKind, Grid};
-use crate::plot::{Axis, Layer, Plot, Scale, Which, text};
-use crate::terminal::Style;
-use crate::{json, markdown};
+use crate::plot::{Axis, Layer, Plot, Scale, Which};
+use crate::text::capitalised;
 
-/// The name and version of the schema of [`PowerAnalysis`] in JSON.
-pub const SCHEMA: &str = "ascertain.power/1";
-
-/// How a claim will fare, exactly and before anything is measured. What is not known is `None`, in JSON `null`.
+/// The exact probability of each verdict of a claim, computed before any measurement. Unknown values are `None`, in
+/// JSON `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PowerAnalysis {
-    /// [`SCHEMA`].
-    pub schema: String,
-    /// `rate`: a claim "at least so often". `order`: `compare`, which asks of pairs which of two wins more often.
+    /// The kind of claim. `rate` claims that something is true at least at a rate. `order` asks which of two sides wins
+    /// more pairs, as `compare` does.
     pub judging: Judging,
-    /// The rate that is claimed; ½ for an order.
+    /// The claimed rate; 0.5 for an order.
     pub rate_claimed: f64,
-    /// Rates this close to the claimed one need not be told apart.
+    /// The margin: both verdicts are acceptable if the true rate is this close to the claimed one, or closer.
     pub margin: Option<f64>,
-    /// The chance that *holds* (for an order: *faster*) is wrong, at most.
+    /// The highest probability that the verdict *holds* (for an order: *faster*) is wrong.
     pub error_holds: f64,
-    /// The chance that *refuted* (for an order: *slower*) is wrong, at most.
+    /// The highest probability that the verdict *refuted* (for an order: *slower*) is wrong.
     pub error_refuted: f64,
-    /// Trials (for an order: pairs that are no ties) after which it stays undecided.
+    /// The largest number of trials (for an order: pairs without ties). The claim is undecided if it has no verdict by
+    /// then.
     pub max_trials: u64,
-    /// By true rate, those that the table has.
+    /// The results for the true rates in the table.
     pub rates: Vec<PowerAt>,
-    /// By true rate, ascending, those that the plot has.
+    /// The results for the true rates in the plot, in ascending order of the rates.
     pub curve: Vec<PowerAt>,
 }
 
-/// How a claim fares where it is true at one rate.
+/// The probabilities of the verdicts at one true rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PowerAt {
-    /// The rate at which trials succeed; for an order, the share of the pairs that one wins.
+    /// The true rate of successful trials; for an order, the share of pairs that the candidate wins.
     pub true_rate: f64,
-    /// The chance of *holds*, or *faster*.
+    /// The probability of the verdict *holds*, or *faster*.
     pub holds: f64,
-    /// The chance of *refuted*, or *slower*.
+    /// The probability of the verdict *refuted*, or *slower*.
     pub refuted: f64,
-    /// The chance that the trials end before a verdict.
+    /// The probability that there is no verdict after `max_trials`.
     pub undecided: f64,
-    /// The mean number of trials, those of the undecided included.
+    /// The mean number of trials until the test ends, with or without a verdict.
     pub expected_trials: f64,
-    /// The fewest trials by which a verdict falls with a chance of at least 80 %; `None`: more than there are.
+    /// The smallest number of trials that leads to a verdict with a probability of at least 80 %. `None` if this number
+    /// is above `max_trials`.
     pub trials_80: Option<u64>,
-    /// The same with a chance of at least 95 %.
+    /// The smallest number of trials that leads to a verdict with a probability of at least 95 %. `None` if this number
+    /// is above `max_trials`.
     pub trials_95: Option<u64>,
 }
 
-/// The words of a question.
-struct Words {
+/// The words for a kind of claim, for sentences and tables.
+struct Terms {
     rate: &'static str,
     trials: &'static str,
     holds: &'static str,
@@ -65,69 +65,65 @@ struct Words {
 }
 
 impl PowerAnalysis {
-    fn words(&self) -> Words {
+    fn terms(&self) -> Terms {
         match self.judging {
-            Judging::Order => Words { rate: "Wins", trials: "pairs", holds: "faster", refuted: "slower" },
-            _ => Words { rate: "True rate", trials: "trials", holds: "holds", refuted: "refuted" },
+            Judging::Order => Terms { rate: "Wins", trials: "pairs", holds: "faster", refuted: "slower" },
+            _ => Terms { rate: "True rate", trials: "trials", holds: "holds", refuted: "refuted" },
         }
     }
 
-    /// The question, the answer for each rate where there are few of them, else for all together, and what a
-    /// reader might miss.
+    /// Returns the question, then the answers, then a warning. If there are few rates, each rate has an answer.
+    /// Otherwise, one sentence is about all rates.
     pub fn sentences(&self) -> Vec<String> {
-        let mut sentences = vec![self.question()];
-        if self.rates.len() <= 3 {
-            sentences.extend(self.rates.iter().map(|at| self.answer(at)));
-        } else {
-            sentences.push(self.reach());
-        }
-        sentences.extend(self.caution());
-        sentences
+        let answers = match self.rates.len() {
+            ..=3 => self.rates.iter().map(|at| self.answer(at)).collect(),
+            _ => vec![self.reach()],
+        };
+        [self.question()].into_iter().chain(answers).chain(self.caution()).collect()
     }
 
     fn question(&self) -> String {
-        let Words { trials, .. } = self.words();
+        let Terms { trials, .. } = self.terms();
         let most = self.max_trials;
         let error = match self.error_holds == self.error_refuted {
-            true => format!("{} each way", odds(self.error_holds)),
-            false => format!("{} for it and {} against it", odds(self.error_holds), odds(self.error_refuted)),
+            true => format!("{} for either answer", error_in_words(self.error_holds)),
+            false => {
+                let [holds, refuted] = [self.error_holds, self.error_refuted].map(error_in_words);
+                format!("{holds} if it is reported to hold, and {refuted} if it is reported to be refuted")
+            }
         };
-        let margin = self.margin.map(|margin| format!(", give or take {}", exact_percent(margin)));
+        let margin = self.margin.map(|margin| format!(" with a margin of {}", exact_percent(margin)));
         let asked = match self.judging {
-            Judging::Order => "Which of two wins more often".to_string(),
-            _ => format!("At least {}{}", exact_percent(self.rate_claimed), margin.unwrap_or_default()),
+            Judging::Order => "Question: which of two wins more often".to_string(),
+            _ => format!("Claim: at least {}{}", exact_percent(self.rate_claimed), margin.unwrap_or_default()),
         };
-        format!("{asked}, wrong with a chance of at most {error}, in at most {most} {trials}.")
+        format!("{asked}. The chance of an error is at most {error}. The test uses at most {most} {trials}.")
     }
 
-    /// What becomes of it at one true rate.
+    /// Returns a sentence with the probabilities of the verdicts at one true rate.
     fn answer(&self, at: &PowerAt) -> String {
-        let Words { trials, holds, refuted, .. } = self.words();
+        let Terms { trials, holds, refuted, .. } = self.terms();
         let rate = exact_percent(at.true_rate);
         let opening = match self.judging {
-            Judging::Order => format!("Where it wins {rate} of the {trials}"),
-            _ => format!("Where the true rate is {rate}"),
+            Judging::Order => format!("If it wins {rate} of the {trials}"),
+            _ => format!("If the true rate is {rate}"),
         };
-        let [says_holds, says_refuted, undecided] = [at.holds, at.refuted, at.undecided].map(|chance| {
-            // The signs of a table as words.
-            rough_percent(chance).replace("< ", "under ").replace("> ", "over ")
-        });
-        let by = |count: Option<u64>| match count {
-            Some(count) => count.to_string(),
-            None => format!("more than {}", self.max_trials),
-        };
-        let (by_80, by_95) = (by(at.trials_80), by(at.trials_95));
+        // Signs such as `<`, which are used in tables, become words.
+        let in_words = |chance: f64| rough_percent(chance).replace("< ", "under ").replace("> ", "over ");
+        let [says_holds, says_refuted, undecided] = [at.holds, at.refuted, at.undecided].map(in_words);
+        let [by_80, by_95] = [at.trials_80, at.trials_95]
+            .map(|count| count.map_or_else(|| format!("more than {}", self.max_trials), |count| count.to_string()));
         format!(
             "{opening}, the answer is {holds} with a chance of {says_holds}, {refuted} with {says_refuted}, and \
-             undecided with {undecided}. It takes {} {trials} on average, {by_80} to have it with a chance of 80 %, \
-             {by_95} with one of 95 %.",
+             undecided with {undecided}. It needs {} {trials} on average. To have an answer with a chance of 80 % takes \
+             {by_80}, with a chance of 95 % {by_95}.",
             rough_count(at.expected_trials)
         )
     }
 
-    /// Between which true rates a verdict can't be counted on.
+    /// Returns a sentence about the true rates that are likely to get a verdict.
     fn reach(&self) -> String {
-        let Words { trials, .. } = self.words();
+        let Terms { trials, .. } = self.terms();
         let mut all: Vec<&PowerAt> = self.rates.iter().chain(&self.curve).collect();
         all.sort_by(|one, other| one.true_rate.total_cmp(&other.true_rate));
         let likely: Vec<&&PowerAt> = all.iter().filter(|at| at.trials_95.is_some()).collect();
@@ -135,38 +131,38 @@ impl PowerAnalysis {
         let low = likely.iter().rev().find(|at| at.true_rate < claimed).map(|at| rough_rate(at.true_rate, false));
         let high = likely.iter().find(|at| at.true_rate > claimed).map(|at| rough_rate(at.true_rate, true));
         let opening =
-            format!("Within {} {trials} a verdict can be counted on (with a chance of 95 %)", self.max_trials);
+            format!("Within {} {trials}, a verdict is likely (with a chance of at least 95 %)", self.max_trials);
         let subject = if self.judging == Judging::Order { "one wins" } else { "the true rate is" };
         let closing = match (low, high, self.judging) {
             _ if likely.len() == all.len() => "at each of these rates".to_string(),
             (None, None, _) => "at none of these rates: allow more with --max-trials".to_string(),
-            (_, Some(high), Judging::Order) => format!("where {subject} at least {high} of them"),
-            (Some(low), Some(high), _) => format!("where {subject} at most {low} or at least {high}"),
-            (Some(low), None, _) => format!("where {subject} at most {low}"),
-            (None, Some(high), _) => format!("where {subject} at least {high}"),
+            (_, Some(high), Judging::Order) => format!("if {subject} at least {high} of them"),
+            (Some(low), Some(high), _) => format!("if {subject} at most {low} or at least {high}"),
+            (Some(low), None, _) => format!("if {subject} at most {low}"),
+            (None, Some(high), _) => format!("if {subject} at least {high}"),
         };
         format!("{opening} {closing}.")
     }
 
-    /// What holds of true rates at the claimed one.
+    /// Returns a warning about true rates that are at or near the claimed one.
     fn caution(&self) -> Option<String> {
-        let Words { trials, .. } = self.words();
+        let Terms { trials, .. } = self.terms();
         let claimed = self.rate_claimed;
         let is_within = |at: &PowerAt, margin: f64| (at.true_rate - claimed).abs() < margin;
         match self.margin {
             Some(margin) if self.rates.iter().any(|at| is_within(at, margin)) => Some(format!(
-                "Between {} and {}, within the margin, either verdict is right, and one comes in the end.",
+                "Between {} and {}, within the margin, either verdict counts as right, and the test ends with one of them.",
                 exact_percent(claimed - margin),
                 exact_percent(claimed + margin)
             )),
             None if self.rates.iter().any(|at| at.true_rate == claimed) => Some(match self.judging {
-                Judging::Order => "Where each wins half of the pairs there is no answer to find: one comes by error \
-                                   alone, and ties do not count. This is by who wins; `compare` bets on by how much as \
-                                   well, and mostly needs fewer pairs."
+                Judging::Order => "If each wins half of the pairs, there is no difference to find, and an answer is an \
+                                   error. Ties do not count. This analysis uses only which one wins; `compare` also uses \
+                                   by how much, and usually needs fewer pairs."
                     .to_string(),
                 _ => format!(
-                    "Where the true rate is the claimed {}, no number of {trials} decides: a verdict comes by error \
-                     alone. A --margin has it end.",
+                    "If the true rate is exactly the claimed {}, no number of {trials} decides, and a verdict comes only by \
+                     chance. With --margin, the test ends anyway.",
                     exact_percent(claimed)
                 ),
             }),
@@ -175,52 +171,42 @@ impl PowerAnalysis {
     }
 
     fn grid(&self) -> Grid {
-        let Words { rate, trials, holds, refuted } = self.words();
-        let title = |word: &str| word[..1].to_uppercase() + &word[1..];
-        let (holds, refuted, mean) = (title(holds), title(refuted), format!("Mean {trials}"));
+        let Terms { rate, trials, holds, refuted } = self.terms();
+        let (holds, refuted, mean) = (capitalised(holds), capitalised(refuted), format!("Mean {trials}"));
         let headings = [rate, &holds, &refuted, "Undecided", &mean, "For 80 %", "For 95 %"];
-        let mut grid = Grid::new(&headings.map(|heading| (heading, ColumnKind::Number)));
+        let mut grid = Grid::new(&headings).kind(ColumnKind::Number, &headings);
+        let count =
+            |count: Option<u64>| count.map_or_else(|| format!("> {}", self.max_trials), |count| count.to_string());
         for at in &self.rates {
-            let count =
-                |count: Option<u64>| count.map_or_else(|| format!("> {}", self.max_trials), |count| count.to_string());
-            let cells = [
-                exact_percent(at.true_rate),
-                rough_percent(at.holds),
-                rough_percent(at.refuted),
-                rough_percent(at.undecided),
-                rough_count(at.expected_trials),
-                count(at.trials_80),
-                count(at.trials_95),
-            ];
+            let [holds, refuted, undecided] = [at.holds, at.refuted, at.undecided].map(rough_percent);
+            let [rate, mean] = [exact_percent(at.true_rate), rough_count(at.expected_trials)];
+            let cells = [rate, holds, refuted, undecided, mean, count(at.trials_80), count(at.trials_95)];
             grid.rows.push(cells.map(Cell::Text).into());
         }
         grid
     }
 
-    /// The chance of each verdict over the true rate.
+    /// Returns a plot of the probability of each verdict, by the true rate.
     pub fn plot(&self) -> Plot {
-        let Words { trials, holds, refuted, .. } = self.words();
+        let Terms { trials, holds, refuted, .. } = self.terms();
         let (label, claimed) = match self.judging {
-            Judging::Order => ("share of the pairs that it wins", "even".to_string()),
+            Judging::Order => ("share of pairs won", "even".to_string()),
             _ => ("true rate", format!("claimed: {}", exact_percent(self.rate_claimed))),
         };
         let chances: [fn(&PowerAt) -> f64; 3] = [|at| at.holds, |at| at.refuted, |at| at.undecided];
         let points = |all: &[PowerAt], chance: fn(&PowerAt) -> f64| -> Vec<[f64; 2]> {
             all.iter().map(|at| [at.true_rate, chance(at)]).collect()
         };
-        let rule = Layer::Rule { on: Which::X, at: self.rate_claimed, label: claimed };
-        let line = |(index, chance): (usize, fn(&PowerAt) -> f64)| Layer::Line {
-            series: Some(index),
-            points: points(&self.curve, chance),
-            steps: false,
-            dashed: index == 2,
-        };
-        let dots = |(index, chance): (usize, fn(&PowerAt) -> f64)| Layer::Dots {
+        let mut layers = vec![Layer::Rule { on: Which::X, at: self.rate_claimed, label: claimed }];
+        layers.extend(chances.into_iter().enumerate().map(|(index, chance)| {
+            let points = points(&self.curve, chance);
+            Layer::Line { series: Some(index), points, steps: false, dashed: index == 2 }
+        }));
+        layers.extend(chances.into_iter().enumerate().map(|(index, chance)| Layer::Dots {
             series: Some(index),
             points: points(&self.rates, chance),
             hollow: false,
-        };
-        let lines = chances.into_iter().enumerate().map(line);
+        }));
         Plot {
             id: "power".into(),
             title: format!("The chance of each verdict in {} {trials}", self.max_trials),
@@ -228,43 +214,34 @@ impl PowerAnalysis {
             x: Axis::new(label, Scale::Logit, Unit::One).percent(),
             y: Axis::new("chance", Scale::Linear, Unit::One).showing(0.0, 1.0).percent(),
             series: [holds, refuted, "undecided"].map(String::from).into(),
-            layers: [rule].into_iter().chain(lines).chain(chances.into_iter().enumerate().map(dots)).collect(),
+            layers,
         }
     }
 }
 
-/// Lines that the plot takes in a terminal.
-const PLOT_LINES: usize = 18;
+impl Report for PowerAnalysis {
+    const SCHEMA: &'static str = "ascertain.power/1";
 
-/// The sentences, the table and the plot.
-pub fn table(analysis: &PowerAnalysis, style: &Style) -> String {
-    let sentences: String = analysis.sentences().iter().map(|sentence| style.paragraph(sentence)).collect();
-    let plot = text::render(&analysis.plot(), style.width, PLOT_LINES, style.color);
-    format!("{sentences}\n{}\n{plot}", style.table(&analysis.grid()))
-}
-
-/// The sentences and the table.
-pub fn markdown(analysis: &PowerAnalysis) -> String {
-    let sentences = analysis.sentences().join(" ");
-    format!("{}\n{}", markdown::paragraph(&sentences), markdown::table(&analysis.grid()))
-}
-
-/// The whole analysis as one object.
-pub fn json(analysis: &PowerAnalysis) -> String {
-    json::object(analysis)
-}
-
-/// The table, a line a true rate; a number of trials beyond the most is empty.
-pub fn csv(analysis: &PowerAnalysis) -> String {
-    let mut lines = String::from("true_rate,holds,refuted,undecided,expected_trials,trials_80,trials_95\n");
-    for at in &analysis.rates {
-        let PowerAt { true_rate, holds, refuted, undecided, expected_trials, trials_80, trials_95 } = at;
-        lines += &record(&[true_rate, holds, refuted, undecided, expected_trials, trials_80, trials_95]);
+    fn elements(&self) -> Vec<Element> {
+        vec![
+            Element::Paragraph(self.sentences()),
+            Element::Table(self.grid()),
+            Element::Plot(Box::new(self.plot()), None),
+        ]
     }
-    lines
+
+    /// Returns a line for each true rate. A number of trials above `max_trials` is empty.
+    fn csv(&self) -> String {
+        let mut lines = String::from("true_rate,holds,refuted,undecided,expected_trials,trials_80,trials_95\n");
+        for at in &self.rates {
+            let PowerAt { true_rate, holds, refuted, undecided, expected_trials, trials_80, trials_95 } = at;
+            lines += &record(&[true_rate, holds, refuted, undecided, expected_trials, trials_80, trials_95]);
+        }
+        lines
+    }
 }
 
-/// A chance in percent as a plan needs it: three digits, and never rounded onto "never" or "always".
+/// Writes a probability in percent with up to three digits. No probability is rounded to 0 or 100.
 fn rough_percent(chance: f64) -> String {
     let percent = chance * 100.0;
     match percent {
@@ -275,17 +252,18 @@ fn rough_percent(chance: f64) -> String {
     }
 }
 
-/// A rate in percent, rounded away from the claimed one in two digits of what is missing to 0 or 100.
+/// Writes a rate in percent, with two significant digits of its distance to 0 or 100. It is rounded up if `up`,
+/// otherwise down.
 fn rough_rate(rate: f64, up: bool) -> String {
     let missing = rate.min(1.0 - rate) * 100.0;
     let scale = 10_f64.powf((1.0 - missing.log10().floor()).max(0.0));
     let scaled = rate * 100.0 * scale;
-    // A rate that is such a number already must not be rounded off it by the last bit.
+    // Without the tolerance, a floating-point error could change a rate that already has so few digits.
     let rounded = if up { (scaled - 1e-6).ceil() } else { (scaled + 1e-6).floor() };
     exact_percent(rounded / scale / 100.0)
 }
 
-/// A mean number of trials.
+/// Writes a mean number of trials: with one decimal if it is below 100.
 fn rough_count(count: f64) -> String {
     if count < 100.0 { format!("{count:.1}") } else { format!("{count:.0}") }
 }

@@ -1,33 +1,33 @@
 //! Each verdict as one plain sentence.
 //!
-//! A sentence says what was seen, what follows from it, and how sure that is, in two lines where names are short.
-//! What follows is about the rate while it was measured: a verdict does not speak of other times or machines.
-//! METHODOLOGY.md says so once, so that sentences need not.
+//! A sentence has the finding, its size and its certainty, in two lines if names are short. It is only about the trials
+//! of the run, and a verdict does not extend to other times or machines. METHODOLOGY.md explains this, so the sentences
+//! don't.
 
-use ascertain_engine::claim::Judging;
+use ascertain_engine::claim::{Hypothesis, Judging, Measure, Test};
 use ascertain_engine::experiment::Better;
-use ascertain_engine::outcome::{Basis, ClaimResult, ClaimSpec, Measure, Outcome, TestSpec, Verdict};
+use ascertain_engine::outcome::{Basis, ClaimResult, Outcome, Verdict};
 use ascertain_engine::unit::Unit;
 
 use crate::clause::{Clause, arm_label};
 use crate::figure::{exact_percent, odds};
-use crate::text::plain;
+use crate::text::{counted, plain};
 
 pub(crate) mod left_out;
 pub(crate) mod marked;
 
-/// The verdict on a claim as one plain sentence, and the reason where there is one. Names are between
-/// backticks.
+/// Returns the verdict on a claim as one plain sentence, with the reason if there is one. Names are between backticks.
 ///
 /// ```text
-/// Holds: `kahan` was at least 8 times as fast as `naive` in 17 of 18 trials, at the median 9.1 times
-/// (8.9 to 9.3); wrong with a chance of at most 0.00003.
+/// Holds: `kahan` was at least 8 times as fast as `naive` in 17 of 18 trials, at the median 9.1 times as fast
+/// (8.9 to 9.3); error at most 1 in 34,000.
 /// ```
 pub fn claim(claim: &ClaimResult) -> String {
     plain(&marked::claim(claim))
 }
 
-/// What a ratio does whose trials ended with its verdict. None for a run that went on, and where no ratio is said.
+/// Returns a note that a ratio is biased if the run ends with the verdict about it. The note is for claims about a
+/// ratio whose last trial was also the one that decided them. `None` if there is no such claim.
 pub fn overshoot(claims: &[ClaimResult]) -> Option<&'static str> {
     let stopped = |claim: &ClaimResult| {
         let is_by_trials = claim.asked.judging != Judging::Exact && claim.basis != Some(Basis::Interval);
@@ -37,10 +37,11 @@ pub fn overshoot(claims: &[ClaimResult]) -> Option<&'static str> {
     claims.iter().any(stopped).then_some(OVERSHOOT)
 }
 
-const OVERSHOOT: &str = "A ratio whose trials ended with the verdict is on average a little too far on the verdict's \
-                         side, since that comes sooner where it happens to be.";
+const OVERSHOOT: &str = "A run that ends with its verdict reports a ratio that is, on average, slightly too far in the \
+                         direction of the verdict. The reason is that a run whose ratio lies there by chance ends \
+                         sooner.";
 
-/// What answers rest on, for who asks: METHODOLOGY.md in a few sentences, of those alone that a run has.
+/// Returns the assumptions behind the answers, as a summary of METHODOLOGY.md for the kinds of claims in this run.
 pub fn explained(outcome: &Outcome) -> Vec<String> {
     let judged: Vec<&ClaimResult> = outcome.claims.iter().filter(|claim| claim.trials > 0).collect();
     let is_any = |is_it: &dyn Fn(&ClaimResult) -> bool| judged.iter().any(|claim| is_it(claim));
@@ -59,62 +60,61 @@ pub fn explained(outcome: &Outcome) -> Vec<String> {
     said.chain(overshoot).chain(judged.first().map(|claim| budget(claim, outcome.claims.len()))).collect()
 }
 
-const COIN: &str = "In each trial chance drew the order. If neither were faster, each pair would be won like a coin \
-                    that is tossed, whatever the machine does meanwhile: so the chance of a wrong answer is exact, \
-                    however often one looks. “Faster” means: wins more often than it loses.";
-const MAGNITUDES: &str = "The sizes of the differences count too: pairs whose difference has come to mean something \
-                          count more. The chance of an answer if the two do not differ is as exact. The direction is \
-                          that of the majority of the pairs.";
-const INTERVAL: &str = "With a margin the answer is read from the ratio's interval. That takes trials to be alike, \
-                        and is not exact by randomisation; without --margin an answer is.";
-const RATE: &str = "A rate is that of the trials that were measured, on this machine and at this time: its verdict \
-                    needs nothing else. To expect it of other trials, these must be alike.";
-const ALIKE: &str = "A ratio is the median of the trials' own ratios. Its interval holds at every moment at once, and \
-                     takes trials to be alike; where they are seen not to be, a line says so.";
+const COIN: &str = "The order within each pair was drawn at random. If neither were faster, each would win a pair with \
+                    a chance of one half, whatever else the machine does. So the chance of a wrong answer is exact, \
+                    however often the results are checked. “Faster” means: wins more pairs than it loses.";
+const MAGNITUDES: &str = "The sizes of the differences count too. If earlier pairs with a difference of about that size \
+                          mostly had the same winner, a pair counts more. The bound on the chance of a wrong answer \
+                          still holds exactly if the two do not differ. The answer names the one that won most pairs.";
+const INTERVAL: &str = "With a margin, the answer is read from the interval of the ratio. This assumes that trials are \
+                        alike, and is not exact by randomisation; an answer without --margin is.";
+const RATE: &str = "A rate is that of the measured trials, on this machine and at this time, and its verdict assumes \
+                    nothing else. To expect the same rate in other trials, they must be alike.";
+const ALIKE: &str = "A ratio is the median of the ratios of the single trials. Its interval is valid at every moment of \
+                     the run, and assumes that trials are alike; if they do not seem to be, a warning says so.";
 
-/// How the error is shared out.
+/// Returns a sentence about the error probability of the run, and how its answers share it; `claims` is their number.
 fn budget(claim: &ClaimResult, claims: usize) -> String {
     let each = if claims > 1 { "each answer has its share of it" } else { "this answer has all of it" };
     format!(
-        "--error bounds the chance that any answer of a run is wrong; {each}, {}. Going on with a run costs none of \
-         it; running anew until it pleases does.",
+        "--error bounds the chance that any answer of a run is wrong; {each}, {}. Continuing a run does not raise this \
+         chance, but repeating a run until its result is the desired one does.",
         odds(claim.error)
     )
 }
 
-/// What speaks against the trials being alike and what that means for the reader; `None` where nothing
-/// does.
+/// Returns a warning that the trials of a claim are not alike, and its consequence; `None` if they seem to be alike.
 pub fn warning(claim: &ClaimResult) -> Option<String> {
     marked::warning(claim).as_deref().map(plain)
 }
 
-/// That a comparison was answered from too few pairs to see whether they are alike; `None` where there were enough.
+/// Returns a note that a comparison has too few pairs to check whether they are alike; `None` if there are enough.
 pub fn undiagnosed(claims: &[ClaimResult]) -> Option<String> {
     let answered = claims.iter().filter(|claim| claim.undiagnosed && claim.asked.judging == Judging::Order);
     let pairs = answered.filter(|claim| matches!(claim.verdict, Verdict::Holds | Verdict::Refuted));
     let most = pairs.map(|claim| claim.trials).max()?;
-    let pairs = if most == 1 { "pair is" } else { "pairs are" };
     Some(format!(
-        "{most} {pairs} too few to check for lasting disturbances, such as a slow core that only one side had: add \
-         --min-runs 40."
+        "With {}, lasting disturbances, such as a slow core that only one side used, can go unnoticed; --min-runs 40 \
+         checks for them.",
+        counted(most, "pair")
     ))
 }
 
-/// In how many claims a verdict came from too few trials to see whether they are alike; `None` where there are none.
+/// Returns a note about the claims that have too few trials to check whether they are alike; `None` if there are none.
 pub(crate) fn undiagnosed_claims(claims: &[ClaimResult]) -> Option<String> {
     let decided = claims.iter().filter(|claim| matches!(claim.verdict, Verdict::Holds | Verdict::Refuted));
     let few = decided.filter(|claim| claim.undiagnosed && claim.asked.judging == Judging::Rate).count();
-    let of_claims = match few {
+    let claims = match few {
         0 => return None,
-        1 if claims.len() == 1 => "There were".to_string(),
-        1 => "For 1 claim there were".to_string(),
-        few => format!("For {few} claims there were"),
+        1 if claims.len() == 1 => "This claim has".to_string(),
+        1 => "1 claim has".to_string(),
+        few => format!("{few} claims have"),
     };
-    Some(format!("{of_claims} too few trials to see whether they are alike; this takes 40."))
+    Some(format!("{claims} too few trials to check that trials are alike (40 are needed)."))
 }
 
-/// What a claim that must hold at this rate tests, a line each: the sentence that must be true, its metric and its
-/// arms, and how often it must be true.
+/// Describes the test of a claim in lines of text: the condition on a trial, its metric and arms, and how often the
+/// condition must be true.
 ///
 /// ```text
 /// test: `kahan (accumulators=4)` is at least 8 times as fast as `naive (accumulators=1)`
@@ -123,30 +123,30 @@ pub(crate) fn undiagnosed_claims(claims: &[ClaimResult]) -> Option<String> {
 ///   baseline: naive (accumulators=1 type=f32)
 /// judged: true in at least 50 % of the trials
 /// ```
-pub fn test(asked: &ClaimSpec, rate: f64) -> Vec<String> {
+pub fn test(asked: &Hypothesis, rate: f64) -> Vec<String> {
     let mut lines: Vec<String> = asked.tests.iter().flat_map(|test| of_test(test, asked)).collect();
     lines.push(format!("judged: {}", judged(asked, rate)));
     lines
 }
 
-fn of_test(test: &TestSpec, asked: &ClaimSpec) -> Vec<String> {
-    let Clause { subject, complement } = Clause::of(&ClaimSpec { tests: vec![test.clone()], ..asked.clone() });
+fn of_test(test: &Test, asked: &Hypothesis) -> Vec<String> {
+    let Clause { subject, complement } = Clause::new(&Hypothesis { tests: vec![test.clone()], ..asked.clone() });
     let mut lines = vec![format!("test: {}", plain(&format!("{subject} is {complement}")))];
     match test {
-        TestSpec::Versus { measure, candidate, baseline, .. } => lines.extend([
+        Test::Versus { measure, candidate, baseline, .. } => lines.extend([
             metric(measure),
-            format!("  candidate: {}", arm_label(&candidate.variant, &candidate.point)),
-            format!("  baseline: {}", arm_label(&baseline.variant, &baseline.point)),
+            format!("  candidate: {}", arm_label(candidate)),
+            format!("  baseline: {}", arm_label(baseline)),
         ]),
-        TestSpec::Predicate { arm, measure, .. } => {
+        Test::Predicate { arm, measure, .. } => {
             lines.extend(measure.as_ref().map(metric));
-            lines.push(format!("  arm: {}", arm_label(&arm.variant, &arm.point)));
+            lines.push(format!("  arm: {}", arm_label(arm)));
         }
     }
     lines
 }
 
-/// "  metric: throughput, in B/s, higher is better".
+/// Returns the line that describes a metric: " metric: throughput, in B/s; higher is better".
 fn metric(measure: &Measure) -> String {
     let unit = if measure.unit == Unit::One { String::new() } else { format!(", in {}", measure.unit) };
     let better = match measure.better {
@@ -156,17 +156,18 @@ fn metric(measure: &Measure) -> String {
     format!("  metric: {}{unit}; {better} is better", measure.metric)
 }
 
-fn judged(asked: &ClaimSpec, rate: f64) -> String {
+fn judged(asked: &Hypothesis, rate: f64) -> String {
     let all = if asked.tests.len() > 1 { "all of them true" } else { "true" };
-    let margin = asked.margin.map_or_else(String::new, |margin| format!(", give or take {}", exact_percent(margin)));
+    let margin =
+        asked.margin.map_or_else(String::new, |margin| format!(", with a margin of {}", exact_percent(margin)));
     match asked.judging {
         Judging::Rate => format!("{all} in at least {} of the trials{margin}", exact_percent(rate)),
-        Judging::Exact => format!("{all} of the one value that every trial has, checked once"),
+        Judging::Exact => format!("{all} of the value that is the same in every trial, checked once"),
         Judging::Order => format!("which of the two is faster more often{margin}"),
     }
 }
 
-/// What was asked for and has no figures, or not all of them, a sentence a reason.
+/// Returns a sentence for each reason why requested arms were not measured, or not to the end.
 ///
 /// ```text
 /// Unavailable here (needs neon, which this CPU lacks): `naive-neon`, `dot-neon`.

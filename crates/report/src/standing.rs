@@ -1,13 +1,14 @@
-//! How claims stand: how many came to which answer, and how far they are from what was said, on one scale for all.
+//! Statistics of claims: how many have each answer, and how far the measured values are from the claimed ones.
 
-use ascertain_engine::claim::{Bound, Effect, Judging};
-use ascertain_engine::outcome::{ClaimResult, TestSpec, Verdict};
+use ascertain_engine::claim::{Bound, Effect, Judging, Test};
+use ascertain_engine::outcome::{ClaimResult, Verdict};
 
+use crate::figure::Estimate;
 use crate::grid;
 
-/// How many claims came to an answer.
+/// The number of claims with one answer.
 pub(crate) struct Count {
-    /// The [class](grid::class) of its claims.
+    /// The CSS class of this answer, from `grid::class`.
     #[cfg_attr(not(feature = "html"), allow(dead_code))]
     pub class: &'static str,
     pub answer: &'static str,
@@ -15,13 +16,13 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// "12 hold".
+    /// Returns the number and the answer: "12 hold".
     pub fn words(&self) -> String {
         format!("{} {}", self.count, of_so_many(self.count, self.answer))
     }
 }
 
-/// How many claims came to which verdict, or which answer where they are `compare`'s.
+/// Counts the claims by verdict; comparisons are counted by their answer, such as "faster".
 pub(crate) fn tally<'a>(claims: impl Iterator<Item = &'a ClaimResult> + Clone) -> Vec<Count> {
     let mut counts: Vec<Count> = Vec::new();
     for verdict in Verdict::ALL {
@@ -36,7 +37,7 @@ pub(crate) fn tally<'a>(claims: impl Iterator<Item = &'a ClaimResult> + Clone) -
     counts
 }
 
-/// The word for an answer on so many claims: "1 holds", "2 hold".
+/// Returns the answer as a verb that follows the number `count`: "holds" after 1, "hold" after 12.
 pub(crate) fn of_so_many(count: usize, answer: &str) -> &str {
     match answer {
         "holds" if count != 1 => "hold",
@@ -45,33 +46,28 @@ pub(crate) fn of_so_many(count: usize, answer: &str) -> &str {
     }
 }
 
-/// What was measured by what was claimed: 1 just as claimed, above 1 the claim is kept with something to spare. Of a
-/// claim on a ratio these are ratios, of any other the odds of success. Ends are infinite where nothing bounds them.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Standing {
-    pub value: f64,
-    pub low: f64,
-    pub high: f64,
-}
-
-impl Standing {
-    /// `None` where there is no such figure.
-    pub fn of(claim: &ClaimResult) -> Option<Standing> {
-        match claim.asked.tests.as_slice() {
-            [TestSpec::Versus { scale: Effect::Ratio, bound, .. }] => Some(of_ratio(claim, claim.ratio?, *bound)),
-            _ if claim.asked.judging == Judging::Exact => None,
-            _ => Some(of_rate(claim, claim.rate?)),
+/// Returns the measured value divided by the claimed one, so that a number above 1 is better than claimed. For a claim
+/// about a ratio, these are ratios; for other claims, the odds of success. `None` if nothing was measured, or if the
+/// value is exact.
+pub(crate) fn standing(claim: &ClaimResult) -> Option<Estimate> {
+    match claim.asked.tests.as_slice() {
+        [Test::Versus { scale: Effect::Ratio, bound, .. }] => Some(by_bound(ratio(claim)?, *bound)),
+        _ if claim.asked.judging == Judging::Exact => None,
+        _ => {
+            let odds = |rate: f64| rate.max(1e-9) / (1.0 - rate).max(1e-9);
+            Some(rate(claim)?.map(|rate| odds(rate) / odds(claim.rate_claimed)))
         }
     }
 }
 
-/// How far a claim is from what was said, as the logarithm of a factor. What has no such figure is nearest.
+/// Returns the logarithm of the claimed value divided by the measured one, positive if the claim is missed. 0 if there
+/// is no measured value.
 pub(crate) fn distance(claim: &ClaimResult) -> f64 {
-    Standing::of(claim).map_or(0.0, |standing| -standing.value.ln())
+    standing(claim).map_or(0.0, |standing| -standing.value.ln())
 }
 
-/// The claims in the order of who is furthest from what was said: those that are refuted, then those of which it is not
-/// decided, the others last; each by its distance.
+/// Returns the indices of the claims in display order: refuted, undecided, then the others. Within each group, the
+/// claim that misses its claimed value by most is first.
 #[cfg(feature = "html")]
 pub(crate) fn furthest_first(claims: &[ClaimResult]) -> Vec<usize> {
     let rank = |claim: &ClaimResult| match claim.verdict {
@@ -88,29 +84,47 @@ pub(crate) fn furthest_first(claims: &[ClaimResult]) -> Vec<usize> {
     order
 }
 
-/// Where a claim that asks for a range ends on that scale: as far inside as its middle is.
+/// Returns the position at which the middle of the claimed range is drawn. `None` unless a claim says that a ratio is
+/// within a range. The scale is that of [`standing`], and one end of the range is at 1.
 #[cfg(feature = "html")]
 pub(crate) fn range_claimed(claim: &ClaimResult) -> Option<f64> {
     match claim.asked.tests.as_slice() {
-        [TestSpec::Versus { scale: Effect::Ratio, bound: Bound::Within(least, most), .. }] => {
-            Some((most / least).sqrt())
-        }
+        [Test::Versus { scale: Effect::Ratio, bound: Bound::Within(least, most), .. }] => Some((most / least).sqrt()),
         _ => None,
     }
 }
 
-fn of_ratio(claim: &ClaimResult, ratio: f64, bound: Bound) -> Standing {
-    let (low, high) = match claim.asked.judging {
-        // There is no chance in it, or the trials are not alike and have no one ratio: the estimate is all there is.
-        Judging::Exact => (ratio, ratio),
-        _ if claim.has_lost_interval(false) => (ratio, ratio),
-        _ => (claim.ratio_low.unwrap_or(f64::NEG_INFINITY), claim.ratio_high.unwrap_or(f64::INFINITY)),
-    };
+fn ratio(claim: &ClaimResult) -> Option<Estimate> {
+    let value = claim.ratio?;
+    Some(match claim.asked.judging {
+        // If the value is exact, its interval is the value. If the trials changed, there is no valid interval, so only
+        // the value is shown.
+        Judging::Exact => Estimate { value, low: value, high: value },
+        _ if claim.has_lost_interval(false) => Estimate { value, low: value, high: value },
+        _ => {
+            let (low, high) = (claim.ratio_low.unwrap_or(f64::NEG_INFINITY), claim.ratio_high.unwrap_or(f64::INFINITY));
+            Estimate { value, low, high }
+        }
+    })
+}
+
+/// Returns the success rate of a claim with its interval. If the rate changed during the run, no interval is valid, so
+/// both of its ends are the rate itself. `None` if there is no rate.
+pub(crate) fn rate(claim: &ClaimResult) -> Option<Estimate> {
+    let value = claim.rate?;
+    Some(match claim.has_lost_interval(true) {
+        true => Estimate { value, low: value, high: value },
+        false => Estimate { value, low: claim.rate_low.unwrap_or(0.0), high: claim.rate_high.unwrap_or(1.0) },
+    })
+}
+
+fn by_bound(ratio: Estimate, bound: Bound) -> Estimate {
+    let Estimate { value, low, high } = ratio;
     match bound {
-        Bound::AtLeast(least) => Standing { value: ratio / least, low: low / least, high: high / least },
-        // One over what has no least is not bounded above.
-        Bound::AtMost(most) => Standing {
-            value: most / ratio,
+        Bound::AtLeast(least) => ratio.map(|ratio| ratio / least),
+        // If the interval has no lower end, its inverse has no upper end.
+        Bound::AtMost(most) => Estimate {
+            value: most / value,
             low: if high.is_finite() { most / high } else { f64::NEG_INFINITY },
             high: if low > 0.0 { most / low } else { f64::INFINITY },
         },
@@ -120,17 +134,7 @@ fn of_ratio(claim: &ClaimResult, ratio: f64, bound: Bound) -> Standing {
             let best = if (low..=high).contains(&middle) { kept(middle) } else { kept(low).max(kept(high)) };
             let is_bounded = low > 0.0 && high.is_finite();
             let worst = if is_bounded { kept(low).min(kept(high)) } else { f64::NEG_INFINITY };
-            Standing { value: kept(ratio), low: worst, high: best }
+            Estimate { value: kept(value), low: worst, high: best }
         }
     }
-}
-
-fn of_rate(claim: &ClaimResult, rate: f64) -> Standing {
-    let odds = |rate: f64| rate.max(1e-9) / (1.0 - rate).max(1e-9);
-    let by_claimed = |rate: f64| odds(rate) / odds(claim.rate_claimed);
-    let (low, high) = match claim.has_lost_interval(true) {
-        true => (rate, rate),
-        false => (claim.rate_low.unwrap_or(0.0), claim.rate_high.unwrap_or(1.0)),
-    };
-    Standing { value: by_claimed(rate), low: by_claimed(low), high: by_claimed(high) }
 }

@@ -1,7 +1,5 @@
-//! Tables and sentences for a terminal.
-//!
-//! Functions return text; whether it may have colour, and how wide it is, the caller decides. Names of
-//! commands and variants are shown harmlessly: nothing in them reaches the terminal as an escape.
+//! Tables and sentences for a terminal. The functions return text in the colours and width of a [`Style`]. Control
+//! characters in names of commands and variants are already escaped.
 
 #[cfg(feature = "claims")]
 mod claims;
@@ -13,20 +11,18 @@ mod table;
 
 use std::io::{self, IsTerminal};
 
-use ascertain_engine::outcome::{ClaimResult, Outcome, TestSpec};
+use ascertain_engine::claim::Test;
+use ascertain_engine::outcome::{ClaimResult, Outcome};
 use ascertain_sys::terminal;
 use unicode_width::UnicodeWidthStr;
 
 use crate::counters;
-use crate::figure::Figure;
 use crate::finding;
 use crate::grid;
-use crate::judgement::Judgement;
-pub use crate::layout::Shown;
-use crate::layout::TableLayout;
+use crate::options::TableLayout;
 use crate::sentence::{self, marked};
-use crate::text::{NO_BREAK, capitalised, parted, plain, shortened, unbroken_quantities};
-pub use crate::text::{escape_controls, escape_controls_in_lines};
+use crate::text::{NO_BREAK, plain, shortened, unbroken_quantities};
+pub use crate::text::{escape_controls, escape_controls_in_lines, parted};
 #[cfg(feature = "claims")]
 pub use claims::{answer, check_table, checked};
 #[cfg(feature = "claims")]
@@ -34,40 +30,41 @@ pub use points::{points_screen, points_table, slo};
 #[cfg(feature = "html")]
 pub use prose::prose;
 
-/// How to draw.
+/// The colours and the width of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Whether words like `holds` and `refuted` have colours. They say the same without.
+    /// `true` to colour words such as `holds` and `refuted`. The text is the same with and without colours.
     pub color: bool,
-    /// The width in columns.
+    /// The width of the output in columns.
     pub width: usize,
 }
 
 impl Default for Style {
-    /// 80 columns without colour.
+    /// Returns a style of 80 columns without colours.
     fn default() -> Self {
         Style { color: false, width: 80 }
     }
 }
 
-/// Whether the terminal knows nothing but text: no colours, and no way back along the line.
+/// Returns whether the terminal (`TERM=dumb`) has no colours and can't move its cursor.
 pub(crate) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb")
 }
 
-/// Narrower than this, tables are as wide as this all the same.
+/// The smallest width of the output, in columns; it is the width on narrower terminals, too.
 const LEAST_WIDTH: usize = 40;
-/// Narrower than this there is room for text, and little for what sets it out.
+/// An output with fewer columns than this is narrow: lists have less indentation, and ids of claims have lines of their
+/// own.
 const NARROW: usize = 60;
 
 impl Style {
-    /// For standard output: as wide as the terminal or `COLUMNS` says, else 100 columns, and with colour as asked,
-    /// else on a terminal that has any unless `NO_COLOR` is set.
+    /// Returns the style for standard output. The width is `COLUMNS`, or that of the terminal, or 100 columns. If
+    /// `color` is `None`, colours are on if standard output is a terminal with colours and `NO_COLOR` is not set.
     pub fn of_stdout(color: Option<bool>) -> Style {
         let no_color = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let color = color.unwrap_or_else(|| io::stdout().is_terminal() && !is_dumb() && !no_color());
         let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-        // Where output goes through a pager, what else there is of the terminal knows how wide that is.
+        // If standard output is a pipe to a pager, standard error or standard input may still be the terminal.
         let of_terminal = || {
             terminal::columns(io::stdout())
                 .or_else(|| terminal::columns(io::stderr()))
@@ -83,20 +80,26 @@ impl Style {
         self.width.clamp(LEAST_WIDTH, 1000) as u16
     }
 
-    /// The text wrapped at spaces, each line ended. A word that is longer than the line stays whole.
+    /// Wraps the text at spaces to the width of the style, with a newline after each line. A word longer than a line is
+    /// not broken.
     pub fn paragraph(self, text: &str) -> String {
         wrapped(text, self.columns())
     }
 
-    /// The same as one of several: a little to the right, and what is wrapped a little more.
+    /// Returns each sentence as a paragraph, with names between backticks.
+    pub(crate) fn paragraphs(self, sentences: &[String]) -> String {
+        sentences.iter().map(|sentence| self.paragraph(&plain(sentence))).collect()
+    }
+
+    /// Returns a wrapped text as an item of a list: all lines are indented, those after the first one more.
     pub fn item(self, text: &str) -> String {
-        // An id that reached over the end of the line would be broken, and could not be copied.
+        // A narrow terminal would break a long id that is indented, and it could not be copied.
         let [first, rest] = if self.width < NARROW { ["", " "] } else { ["  ", "    "] };
         let lines = wrapped(text, self.columns() - rest.len() as u16);
         format!("{first}{}\n", lines.trim_end().replace('\n', &format!("\n{rest}")))
     }
 
-    /// A word in the colour that it has, or plain.
+    /// Returns a word in its colour, if it has one and the style has colours.
     pub(crate) fn word(self, word: &str) -> String {
         match color_of(word).filter(|_| self.color) {
             Some(code) => format!("\x1b[{code}m{word}\x1b[0m"),
@@ -104,8 +107,8 @@ impl Style {
         }
     }
 
-    /// A paragraph that begins with this word, if with any, which has its colour.
-    fn sentence(self, text: &str, verdict: Option<&str>) -> String {
+    /// Returns a paragraph. If its first word is the verdict, that word is coloured; `None` if the text has no verdict.
+    pub(crate) fn sentence(self, text: &str, verdict: Option<&str>) -> String {
         let wrapped = self.paragraph(text);
         match verdict.and_then(|word| Some((word, wrapped.strip_prefix(word)?))) {
             Some((word, rest)) => self.word(word) + rest,
@@ -114,8 +117,7 @@ impl Style {
     }
 }
 
-/// The text in lines of at most so many columns. A word that is longer stays whole, since an id or a path that is
-/// broken can't be copied; the terminal shows what is left of it on its next line.
+/// Wraps the text to a width in columns. A longer word is not broken, because a broken id or path can't be copied.
 fn wrapped(text: &str, columns: u16) -> String {
     let text = unbroken_quantities(&escape_controls(text));
     let mut lines = vec![String::new()];
@@ -130,7 +132,8 @@ fn wrapped(text: &str, columns: u16) -> String {
     lines.iter().map(|line| line.replace(NO_BREAK, " ") + "\n").collect()
 }
 
-/// Blue and orange would be told apart by everybody, but terminals have no orange: blue and red are.
+/// Blue for good and red for bad answers: most colour-blind people can distinguish them. Blue and orange would be
+/// better, but terminals have no orange.
 fn color_of(word: &str) -> Option<&'static str> {
     match word.to_ascii_lowercase().as_str() {
         "holds" | "faster" | "less" | "fewer" => Some("1;34"),
@@ -142,33 +145,32 @@ fn color_of(word: &str) -> Option<&'static str> {
     }
 }
 
-/// The table of `compare`: for each command, or function, its median time with interval, least and greatest, user
-/// and system time, peak memory or throughput, how many trials, how many times as fast as the reference it is, with
-/// interval, and the answer.
+/// Returns the table of `compare`, with a row for each command or function. It has the median with interval and range,
+/// user and system time, and peak memory or throughput. The number of trials follows, then the difference from the
+/// reference with its interval, and the answer.
 pub fn compare_table(outcome: &Outcome, layout: &TableLayout, style: &Style) -> String {
     style.table(&grid::compared(outcome, layout, "Interval"))
 }
 
-/// Which level of the parameters is the best for each command, and which come next, a paragraph each; empty where no
-/// parameter has several levels.
+/// Returns a paragraph for each command about the parameter values with the best medians; empty if no parameter has
+/// several values.
 pub fn best_levels(outcome: &Outcome, layout: &TableLayout, style: &Style) -> String {
-    grid::scan::best_levels(outcome, layout).iter().map(|sentences| style.paragraph(&plain(sentences))).collect()
+    style.paragraphs(&grid::scan::best_levels(outcome, layout))
 }
 
-/// What was counted of each command beside that, how it compares with the reference's, and what could not be counted;
-/// empty where nothing was asked for.
+/// Returns the table of the counters of each command and their comparison with the reference, then notes about counters
+/// that are not available. Empty if no counters were requested.
 pub fn counters_table(outcome: &Outcome, layout: &TableLayout, style: &Style) -> String {
-    let notes: String = counters::notes(outcome).iter().map(|note| style.paragraph(&plain(note))).collect();
-    parted([style.table(&counters::grid(outcome, layout)), notes])
+    parted([style.table(&counters::grid(outcome, layout)), style.paragraphs(&counters::notes(outcome))])
 }
 
-/// What was asked for and not measured to the end, a paragraph a reason.
+/// Returns a paragraph for each reason why requested arms were not measured, or not to the end.
 pub fn left_out(outcome: &Outcome, style: &Style) -> String {
-    sentence::left_out(outcome).iter().map(|sentence| style.paragraph(sentence)).collect()
+    style.paragraphs(&sentence::left_out(outcome))
 }
 
-/// Each claim's verdict as a sentence, and what speaks against its trials being alike. With more than one claim each
-/// has its name before it, unless it says itself which commands it is about.
+/// Returns the verdict of each claim as a sentence, with a warning if its trials are not alike. If there are several
+/// claims, the name of the claim is first, unless its sentence names the commands.
 pub fn sentences(outcome: &Outcome, style: &Style) -> String {
     let is_named = |claim: &ClaimResult| outcome.claims.len() > 1 && claim.decision.is_none();
     let (texts, shared) = marked::claims(&outcome.claims);
@@ -182,14 +184,15 @@ pub fn sentences(outcome: &Outcome, style: &Style) -> String {
     paragraphs.chain(below).collect::<Vec<_>>().join("\n")
 }
 
-/// What the answers rest on, a paragraph each; empty where there is none.
+/// Returns the assumptions behind the answers, each as a paragraph; empty if there are none.
 pub fn explained(outcome: &Outcome, style: &Style) -> String {
     let said = sentence::explained(outcome);
     let paragraphs: String = said.iter().map(|sentence| style.item(sentence)).collect();
-    if said.is_empty() { paragraphs } else { format!("What this rests on:\n{paragraphs}") }
+    if said.is_empty() { paragraphs } else { format!("Assumptions and errors:\n{paragraphs}") }
 }
 
-/// The sentence, with long names shortened where it takes more than two lines, but for conditions.
+/// Returns the sentence of a claim as a paragraph. If it has more than two lines, long names in it are shortened,
+/// except those in the conditions of the claim.
 fn brief(claim: &ClaimResult, sentence: &str, style: &Style) -> String {
     let opening = marked::opening(claim);
     let whole = style.sentence(&plain(sentence), opening);
@@ -197,31 +200,25 @@ fn brief(claim: &ClaimResult, sentence: &str, style: &Style) -> String {
         return whole;
     }
     let conditions = claim.asked.tests.iter().filter_map(|test| match test {
-        TestSpec::Predicate { predicate, .. } => Some(predicate.as_str()),
-        TestSpec::Versus { .. } => None,
+        Test::Predicate { predicate, .. } => Some(predicate.as_str()),
+        Test::Versus { .. } => None,
     });
     style.sentence(&plain(&shortened(sentence, &conditions.collect::<Vec<_>>())), opening)
 }
 
-/// What threatens a run's results, in a line or two; empty when nothing does. What follows from each, the report
-/// says.
+/// The height of a plot in lines, so that two plots fit on a screen.
+#[cfg(feature = "plot")]
+const PLOT_LINES: usize = 20;
+
+/// Draws a plot as characters in the width of the style.
+#[cfg(feature = "plot")]
+pub fn plot(plot: &ascertain_plot::Plot, style: &Style) -> String {
+    ascertain_plot::text::render(plot, style.width, PLOT_LINES, style.color)
+}
+
+/// Returns a paragraph with the threats to the results of a run; empty if there are none. The report also has their
+/// consequences.
 pub fn threats(outcome: &Outcome, style: &Style) -> String {
     let facts: Vec<String> = outcome.threats.iter().map(finding::threat_fact).collect();
     if facts.is_empty() { String::new() } else { style.paragraph(&format!("Careful: {}.", facts.join("; "))) }
-}
-
-/// What `judge` prints: the verdict as a sentence, and the intervals.
-pub fn judgement(judgement: &Judgement, style: &Style) -> String {
-    let Judgement { rate, rate_low, rate_high, credible_low, credible_high, rate_claimed, .. } = judgement;
-    let share = Figure::of_share(*rate, *rate_low, *rate_high, *rate_claimed);
-    let credible = Figure::of_share(*rate, *credible_low, *credible_high, *rate_claimed);
-    let mut text = style.sentence(&judgement.sentence(), Some(&capitalised(judgement.verdict.word())));
-    if rate.is_some() {
-        text += &style.paragraph(&format!("Rate: {share}, {}.", judgement.of_interval()));
-    }
-    if credible_low.is_some() || credible_high.is_some() {
-        let note = "equal-tailed, outside of the error budget";
-        text += &style.paragraph(&format!("Credible interval: {} ({note}).", credible.range));
-    }
-    text
 }

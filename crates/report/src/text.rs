@@ -1,4 +1,5 @@
-//! Text that others chose (names, commands, reasons), made harmless to show.
+//! Functions for text. They make text from users (names, commands, reasons) harmless to display, and shorten, list and
+//! count.
 
 use std::fmt::Display;
 
@@ -6,23 +7,23 @@ pub use ascertain_plot::escape_controls;
 pub(crate) use ascertain_plot::is_harmless;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// [`escape_controls`] of text that has lines, for standard error: ends of lines stay.
+/// Escapes control characters except newlines in a text of several lines.
 pub fn escape_controls_in_lines(text: &str) -> String {
     text.split('\n').map(escape_controls).collect::<Vec<_>>().join("\n")
 }
 
-/// Where a name begins in a sentence that is still to be put in plain text or Markdown. No text that is
-/// harmless has this character or the next.
+/// The mark before a name in a sentence that will become plain text or Markdown. Escaped text can't contain this
+/// character or [`NAME_END`].
 pub(crate) const NAME_START: char = '\u{1}';
-/// And where it ends.
+/// The mark after a name, see [`NAME_START`].
 pub(crate) const NAME_END: char = '\u{2}';
 
-/// A name in a sentence: made harmless, and marked as a name.
+/// Escapes the control characters in a name, and puts the name between [`NAME_START`] and [`NAME_END`].
 pub(crate) fn quoted(name: &str) -> String {
     format!("{NAME_START}{}{NAME_END}", escape_controls(name))
 }
 
-/// Plain text with what it has between backticks marked as names; as it is where they are no pairs.
+/// Escapes a text, and replaces the backticks around names by marks. If the number of backticks is odd, they stay.
 pub(crate) fn with_names(plain: &str) -> String {
     let pieces: Vec<String> = plain.split('`').map(escape_controls).collect();
     let pieces = match pieces.len() % 2 {
@@ -32,8 +33,9 @@ pub(crate) fn with_names(plain: &str) -> String {
     pieces.map(|(index, piece)| if index % 2 == 1 { quoted(&piece) } else { piece }).collect()
 }
 
-/// A sentence in which long names have their middle left out, so that it stays short; unless two of its names
-/// would look alike then, or the name is of a part of `whole`: a condition, of which the middle says the most.
+/// Replaces the middle of long names in a sentence by "…". A name stays unchanged if another name would look the same
+/// after shortening. It also stays if it is part of a text in `whole`, such as a condition, because the middle of such
+/// a text is important.
 pub(crate) fn shortened(sentence: &str, whole: &[&str]) -> String {
     let names = || sentence.split(NAME_START).skip(1).filter_map(|piece| piece.split_once(NAME_END));
     let mut short = sentence.to_string();
@@ -47,7 +49,7 @@ pub(crate) fn shortened(sentence: &str, whole: &[&str]) -> String {
     short
 }
 
-/// The longest name that stands in a sentence whole, in characters.
+/// The length of the longest name that is not shortened, in characters.
 const LONGEST_NAME: usize = 40;
 
 fn without_middle(name: &str) -> String {
@@ -60,35 +62,53 @@ fn without_middle(name: &str) -> String {
     start.iter().chain(&['…']).chain(end).collect()
 }
 
-/// A sentence as plain text: names between backticks.
+/// Converts a sentence with marked names: `name` converts the names, `words` the text between them.
+pub(crate) fn marked_up(sentence: &str, name: impl Fn(&str) -> String, words: impl Fn(&str) -> String) -> String {
+    let pieces = sentence.split(NAME_START).enumerate().map(|(index, piece)| match piece.split_once(NAME_END) {
+        Some((marked, rest)) if index > 0 => name(marked) + &words(rest),
+        _ => words(piece),
+    });
+    pieces.collect()
+}
+
+/// Lists at most `most` names, and the number of the others: "a, b and 3 more".
+pub(crate) fn listed(names: &[impl AsRef<str>], most: usize) -> String {
+    let named = names.iter().take(most).map(AsRef::as_ref).collect::<Vec<&str>>().join(", ");
+    match names.len().saturating_sub(most) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
+/// Returns a sentence with marked names as plain text, with the names between backticks.
 pub(crate) fn plain(sentence: &str) -> String {
     sentence.replace([NAME_START, NAME_END], "`")
 }
 
-/// The text with a full stop at its end, unless it has an end of its own.
+/// Adds a full stop unless the text ends with a punctuation mark.
 pub(crate) fn ended(text: &str) -> String {
     let text = escape_controls(text.trim());
     if text.ends_with(['.', '!', '?', '…']) { text } else { format!("{text}.") }
 }
 
-/// The text with its first letter as a sentence begins.
+/// Capitalises the first letter.
 pub(crate) fn capitalised(text: &str) -> String {
     let mut rest = text.chars();
     rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
 }
 
-/// "1 pair", "13 pairs".
+/// Returns a count with its noun: "1 pair", "13 pairs".
 pub(crate) fn counted(count: impl Display + From<u8> + PartialEq, noun: &str) -> String {
     let ending = if count == 1.into() { "" } else { "s" };
     format!("{count} {noun}{ending}")
 }
 
-/// What there is of these, with an empty line between.
-pub(crate) fn parted(parts: impl IntoIterator<Item = String>) -> String {
+/// Joins the texts that are not empty, with an empty line between them.
+pub fn parted(parts: impl IntoIterator<Item = String>) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// What has the same key together, in the order in which keys come.
+/// Groups values by key; the groups are in the order in which their keys first appear.
 pub(crate) fn gathered<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
     let mut groups: Vec<(K, Vec<V>)> = Vec::new();
     for (key, value) in pairs {
@@ -100,47 +120,53 @@ pub(crate) fn gathered<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>)
     groups
 }
 
-/// These in ascending order of a number; those of the same one stay as they are.
+/// Returns each item once, in the order in which the items first appear.
+pub(crate) fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut known = Vec::new();
+    for item in items {
+        if !known.contains(&item) {
+            known.push(item);
+        }
+    }
+    known
+}
+
+/// Sorts items by a number in ascending order; the sort is stable.
 pub(crate) fn sorted<T>(items: Vec<T>, key: impl Fn(&T) -> f64) -> Vec<T> {
     let order = in_order(&items.iter().map(key).collect::<Vec<_>>());
     let mut items: Vec<Option<T>> = items.into_iter().map(Some).collect();
     order.into_iter().filter_map(|place| items[place].take()).collect()
 }
 
-/// The places of the numbers, in ascending order. The one sort for whatever is in order here: a sort is ten kilobytes of
-/// code for each type.
+/// Returns the indices of the numbers in ascending order of the numbers. All sorting in this crate uses this function,
+/// because each instance of a generic sort has ten kilobytes of machine code.
 fn in_order(numbers: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..numbers.len()).collect();
     order.sort_by(|&one, &other| numbers[one].total_cmp(&numbers[other]));
     order
 }
 
-/// The text in so many columns: as much of it as fits before what says that there is more.
-pub(crate) fn cut(text: &str, columns: usize, ellipsis: char) -> String {
+/// Shortens a text to a width in columns; "…" replaces its end.
+pub(crate) fn cut(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_string();
     }
-    let mut used = 1;
-    let fits = |char: &char| {
-        used += char.width().unwrap_or(0);
-        used <= columns
-    };
-    let kept: String = text.chars().take_while(fits).collect();
-    format!("{}{ellipsis}", kept.trim_end())
+    format!("{}…", within(text.chars(), columns.saturating_sub(1)).trim_end())
 }
 
-/// The same with what is left out in the middle: commands differ in their last words more often than in their first.
-pub(crate) fn cut_middle(text: &str, columns: usize, ellipsis: char) -> String {
+/// Shortens a text to a width in columns; "…" replaces its middle, because the last words of commands differ more often
+/// than the first.
+pub(crate) fn cut_middle(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_string();
     }
     let room = columns.saturating_sub(1);
     let start = within(text.chars(), room / 2);
     let end = within(text.chars().rev(), room - start.width());
-    format!("{start}{ellipsis}{}", end.chars().rev().collect::<String>())
+    format!("{start}…{}", end.chars().rev().collect::<String>())
 }
 
-/// The text in so many columns, cut behind a word, or within the first word if that alone is longer.
+/// Shortens a text to a width in columns after a whole word; a first word that is too long is cut.
 pub(crate) fn cut_behind_word(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_string();
@@ -151,8 +177,8 @@ pub(crate) fn cut_behind_word(text: &str, columns: usize) -> String {
     format!("{} …", kept[..end].trim_end())
 }
 
-/// As many of the characters as fit into so many columns.
-fn within(chars: impl Iterator<Item = char>, columns: usize) -> String {
+/// Returns the first characters that fit in a number of columns.
+pub(crate) fn within(chars: impl Iterator<Item = char>, columns: usize) -> String {
     let mut left = columns;
     let fits = |char: &char| {
         char.width().unwrap_or(0) <= left && {
@@ -163,10 +189,10 @@ fn within(chars: impl Iterator<Item = char>, columns: usize) -> String {
     chars.take_while(fits).collect()
 }
 
-/// A space at which no line ends.
+/// A space at which lines are not wrapped.
 pub(crate) const NO_BREAK: &str = "\u{a0}";
 
-/// The text with a number and its unit held together, and odds such as "1 in 1,000".
+/// Replaces some spaces by [`NO_BREAK`]: those between a number and its unit, and those in odds such as "1 in 1,000".
 pub(crate) fn unbroken_quantities(text: &str) -> String {
     let is_unit = |word: &str| {
         let word = word.trim_end_matches(|c: char| ",.;:)".contains(c));
@@ -190,7 +216,7 @@ fn has_digit(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// A whole number with its thousands apart: `65,536`.
+/// Writes an integer with its thousands separated: `65,536`.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
@@ -203,17 +229,15 @@ pub(crate) fn grouped(number: u64) -> String {
     grouped
 }
 
-/// A command line that a shell would read as these words.
+/// Returns these words as a command line, quoted for a shell. Of the first word, the path of the program on the machine
+/// of the run, only the file name stays.
 #[cfg(feature = "recorded")]
 pub(crate) fn command_line(words: &[String]) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
-    let quoted = words.iter().enumerate().map(|(index, word)| match word.as_str() {
-        // Where the program is on that machine says nothing here.
-        path if index == 0 => path.rsplit('/').next().unwrap_or(path).to_string(),
-        word if !word.is_empty() && word.chars().all(is_plain) => word.to_string(),
-        word => format!("'{}'", word.replace('\'', r"'\''")),
-    });
-    quoted.collect::<Vec<_>>().join(" ")
+    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if let Some(program) = words.first_mut() {
+        *program = program.rsplit('/').next().unwrap_or(program);
+    }
+    ascertain_sys::command::join(&words)
 }
 
 #[cfg(test)]
@@ -255,10 +279,10 @@ mod tests {
 
     #[test]
     fn a_text_is_cut_where_it_must() {
-        assert_eq!(cut("naive", 5, '…'), "naive");
-        assert_eq!(cut("naively", 5, '~'), "naiv~");
-        assert_eq!(cut("a 数数数", 5, '…'), "a 数…");
-        assert_eq!(cut("", 0, '…'), "");
+        assert_eq!(cut("naive", 5), "naive");
+        assert_eq!(cut("naively", 5), "naiv…");
+        assert_eq!(cut("a 数数数", 5), "a 数…");
+        assert_eq!(cut("", 0), "");
         assert_eq!(cut_behind_word("sort -n 'big file'", 18), "sort -n 'big file'");
         assert_eq!(cut_behind_word("sort -n 'big file'", 17), "sort -n 'big …");
         assert_eq!(cut_behind_word("sort -n 'big file'", 9), "sort -n …");

@@ -1,8 +1,8 @@
-"""Recomputes what a run's pictures show from its Parquet file, by another route.
+"""Recomputes the numbers in the pictures of a run from its Parquet file, independently.
 
 usage: plotted.py RUN PICTURES
 
-RUN is the folder of a run that has ended, PICTURES what `plots_json RUN` printed. Quantiles, medians, ratios, counts
+RUN is the folder of a finished run, PICTURES the output of `plots_json RUN`. Quantiles, medians, ratios, counts
 and sweeps come from DuckDB; the evidence, the ranks of intervals and the densities from the formulas in the
 documentation, integrated numerically. Needs `pip install duckdb`.
 """
@@ -21,7 +21,7 @@ checked = Counter()
 
 
 def agree(kind, shown, expected, tolerance=1e-9):
-    """One plotted number against the recomputed one; JSON has null for what is not finite."""
+    """Compares a plotted number with the recomputed one; JSON has null for infinite and NaN values."""
     checked[kind] += 1
     if shown is None or not math.isfinite(expected):
         assert shown is None and not math.isfinite(expected), (kind, shown, expected)
@@ -30,7 +30,7 @@ def agree(kind, shown, expected, tolerance=1e-9):
         assert near, f"{kind}: {shown} is plotted, {expected} is right"
 
 
-# The evidence, by integrating what the documentation of ascertain-stats says.
+# The evidence, by integrating the formulas in the documentation of ascertain-stats.
 
 
 @functools.cache
@@ -131,7 +131,7 @@ def log_density(successes, failures, rate):
     return successes * math.log(rate) + failures * math.log1p(-rate) - log_beta
 
 
-# The rows.
+# The rows of the run.
 
 
 OF_ARM = "where experiment = ? and metric = ? and variant = ? and point = ?"
@@ -189,7 +189,7 @@ def fitting(name, arms, also):
 
     found = [arm for arm in arms if is_it(arm)]
     found = [arm for arm in found if arm[0] == name] or found
-    # Of a level that most in the plot have, only the others are told.
+    # A level that most rows have is named only for the other rows.
     usual, told = {}, levels(re.sub("[()]", " ", name))
     points = [{key: str(value) for key, value in json.loads(point).items()} for _, point in arms]
     points = [point for point in points if also.items() <= point.items()]
@@ -225,12 +225,12 @@ def quantiles(rows, experiment, metric, plot):
         arm = named(plot["series"][line["series"]], rows.arms(experiment, metric), shared_levels(plot))
         ordered = sorted(value for _, value in rows.values(experiment, metric, arm))
         for q, value in line["points"]:
-            # Steps are drawn of a few values, between which there is none.
+            # A metric with few different values is drawn in steps.
             reached = ordered[max(0, math.ceil(q * len(ordered) - 1e-9) - 1)]
             agree("quantile", value, reached if line["steps"] else rows.quantile(experiment, metric, arm, q))
-        # Of two at a place, where a band has steps, the first is the level that ends there.
+        # If a band has two ranges at a place, the first one is the level that ends there.
         ranges = list({at["x"]: at for at in band["ranges"]}.values())
-        # All have one shape; some stand for the rest, for the sake of time.
+        # All have the same shape, so only some are checked to save time.
         for at in ranges[:: max(1, len(ranges) // 8)]:
             low, high = ranks(len(ordered), at["x"], 0.025)
             agree("band of a quantile", at["low"], -math.inf if low is None else ordered[low])
@@ -275,7 +275,7 @@ def medians(rows, experiment, metric, plot):
 def trials(rows, experiment, metric, plot):
     for dots in layers(plot, "dots"):
         arm = named(plot["series"][dots["series"]], rows.arms(experiment, metric), shared_levels(plot))
-        # What was cut off is hollow, at the limit.
+        # Values that were cut off are hollow, at the limit.
         of_dots = lambda value: math.isinf(value) == dots["hollow"]
         expected = [(t, v) for t, v in rows.values(experiment, metric, arm) if of_dots(v)]
         assert len(expected) == len(dots["points"])
@@ -289,7 +289,7 @@ def sweep(rows, experiment, metric, plot, factor):
     shared = shared_levels(plot)
     arms = rows.arms(experiment, metric)
     for line in layers(plot, "line"):
-        # The arm that is there at every level.
+        # The arm that was measured at every level.
         name = plot["series"][line["series"]]
         fitting_at = [fitting(name, arms, shared | {factor: str(int(x))}) for x, _ in line["points"]]
         by_rest = [{without(arm, factor): arm for arm in found} for found in fitting_at]
@@ -324,7 +324,7 @@ def curve(rows, experiment, metric, plot):
         medians_by_time = "select offset_ns, quantile_cont(value, 0.5) from rows"
         of_key = f"{OF_ARM} and key in ('', ?) group by 1 order by 1"
         expected = rows.query(f"{medians_by_time} {of_key}", experiment, metric, *arms[0], key)
-        # Trials that look at times of their own are drawn at common ones.
+        # Trials with different times of observation are drawn at common times.
         if [x for x, _ in line["points"]] == [offset for offset, _ in expected]:
             for (_, y), (_, value) in zip(line["points"], expected):
                 agree("median of a curve", y, value)
@@ -451,7 +451,7 @@ def rate(claim, plot, outcomes):
             agree("density", density, math.exp(log_density(s, f, p)), 1e-7)
     (interval,) = layers(plot, "intervals")[0]["rows"]
     agree("rate", interval["value"], s / (s + f))
-    # Outside of the interval the evidence has reached its threshold at this look or at an earlier one.
+    # Outside the interval, the evidence has reached its threshold at this trial or earlier.
     ends = [(s, f, interval["low"]), (f, s, 1 - interval["high"])]
     for favourable, against, end in ends:
         if end > 0:
@@ -486,7 +486,7 @@ def claim_pictures(rows, claim, pictures):
             failures.append((checked.total(), f"lane {lane}: {failure}"))
             checked.clear()
             checked.update(before)
-    # Most lanes have none of its trials: the one of which the most numbers were right says what is wrong.
+    # Most lanes do not have its trials; the lane with the most correct numbers shows the error.
     raise AssertionError(claim["id"], *max(failures)[1:])
 
 

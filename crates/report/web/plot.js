@@ -1,4 +1,4 @@
-// Shows the numbers under the pointer or the keyboard's focus. plot/svg.rs says what the attributes mean.
+// Shows the numbers at the pointer or the keyboard focus. plot/svg.rs documents the attributes.
 (() => {
   const tip = document.createElement("div");
   tip.setAttribute("role", "status");
@@ -13,11 +13,11 @@
     return `${+(value / factor).toPrecision(digits)} ${symbol}`.trim();
   };
 
-  // What the pixels of an axis mean.
+  // Converts pixels of an axis to values.
   const axis = (data, ticks, tells) => {
     const [scale, ...ends] = data("").split(" ");
     const [from, to, start, end] = ends.map(Number);
-    // No more digits than pixels tell apart.
+    // The digits that pixels can distinguish.
     const step = 10 ** Math.ceil(Math.log10(Math.abs((to - from) / (end - start) / tells)));
     const named = (text) => (text.querySelector("title") || text).textContent;
     const names = data("-names") ? data("-names").split("\n") : scale === "names" && [...ticks].map(named);
@@ -49,7 +49,7 @@
     return all;
   };
 
-  // All marks, in rows along which the left and right keys go.
+  // All marks in rows; the left and right keys move along a row.
   const read = (svg) => {
     const tells = svg.viewBox.baseVal.width > 400 ? 20 : 4;
     const [x, y] = ["x", "y"].map((name) =>

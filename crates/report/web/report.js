@@ -1,9 +1,9 @@
-// Finds, opens and copies. What a claim is, its row says; the address has what is searched for, and which claim is open.
+// Finds, opens and copies claims. The row of a claim holds its data; the address holds the search and the open claim.
 (() => {
   const $ = (selector, within = document) => within.querySelector(selector);
   const $$ = (selector, within = document) => [...within.querySelectorAll(selector)];
   const rows = $$(".row"), groups = $$(".group"), tools = $(".tools[role]");
-  // Somebody may have typed it: `#100%` is none that can be decoded.
+  // A typed address may be undecodable, such as `#100%`.
   const fragment = () => {
     try {
       return decodeURIComponent(location.hash.slice(1));
@@ -12,7 +12,7 @@
     }
   };
 
-  // What is closed has its pictures packed: `html/pack.rs` says how. They are unpacked once, when the first is wanted.
+  // The pictures of closed sections are packed, see `html/pack.rs`. All are unpacked when the first one is needed.
   let parts;
   const unpack = async () => {
     const packed = $("#packed").textContent;
@@ -56,7 +56,7 @@
       await navigator.clipboard.writeText(text);
       from.textContent = "Copied";
     } catch {
-      from.textContent = "Not allowed here";
+      from.textContent = "Copying is not allowed";
     }
     setTimeout(() => (from.textContent = words), 1500);
   };
@@ -76,7 +76,7 @@
     const figures = [claimed && `claimed ${claimed}`, here && `here ${here}${range && ` (${range})`}`].filter(Boolean).join("; ");
     return `**${verdict}**: ${claim}${figures && ` (${figures})`}. ${words($(".sentence", row))} \`${id}\`\n`;
   };
-  // Alone, a picture needs the colours that the page gives it.
+  // A picture on its own needs the colours of the page.
   const svg = (figure) => {
     const drawing = $$("svg", figure).find((shown) => shown.getClientRects().length).cloneNode(true);
     const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
@@ -108,7 +108,7 @@
   const texts = new Map(rows.map((row) => [row, `${row.id} ${words($("summary", row))}`.toLowerCase()]));
   const home = new Map(groups.map((group) => [group, $$(":scope > .row", group)]));
   const sorted = document.createElement("section");
-  sorted.setAttribute("aria-label", "All claims, the furthest from what was said first");
+  sorted.setAttribute("aria-label", "All claims, furthest from the claim first");
   groups[0].before(sorted);
   const isShown = (row) => !row.hidden;
   const nothing = document.createElement("p");
@@ -165,7 +165,7 @@
     all.textContent = areOpen ? "Close all" : "Open all";
   };
 
-  // An address is a claim's, or what is searched for.
+  // An address names a claim or a search.
   function reveal() {
     const address = fragment(), target = document.getElementById(address);
     if (!target && tools && address.includes("=")) {
@@ -182,7 +182,7 @@
       find();
     }
     if (target.matches(".row")) target.open = true;
-    // Once the tools are there, which stand above it.
+    // The tools above the target are visible by now.
     target.scrollIntoView();
   }
   addEventListener("resize", size);

@@ -1,9 +1,14 @@
-//! How many outcomes a second the judge takes: `cargo run --release -p ascertain-stats --example judge_throughput`.
+//! Measures how many outcomes per second the judge takes:
+//! `cargo run --release -p ascertain-stats --example judge_throughput`.
 //!
-//! Three kinds of stream. Independent outcomes at and near the claimed rate, where a verdict takes long or never comes;
-//! independent outcomes far from it, where each verdict is followed by a fresh judge, so that starting one counts too;
-//! and the worst that an adversary can do without a verdict: a success whenever it decides nothing, a failure else.
-//! Then how long a pair takes the judge that bets on magnitudes, with and without a difference.
+//! There are three kinds of stream:
+//!
+//! - independent outcomes at and near the claimed rate, where a verdict takes long or never comes;
+//! - independent outcomes far from the claimed rate, with a new judge after each verdict, so that creating one counts
+//!   too;
+//! - the worst stream without a verdict: a success unless it would decide, otherwise a failure.
+//!
+//! It then measures the time per pair of the judge that bets on magnitudes, with and without a difference.
 #![allow(clippy::print_stdout)]
 
 use ascertain_stats::{Error, Judge, OrderJudge};
@@ -15,7 +20,7 @@ use std::time::Instant;
 const OUTCOMES: usize = 20_000_000;
 const PAIRS: usize = 1_000_000;
 const ERROR: f64 = 1e-3;
-/// So small that a stream near the claimed rate gets no verdict.
+/// An error so small that a stream at or near the claimed rate gets no verdict.
 const HARDLY_ANY_ERROR: f64 = 1e-100;
 
 fn main() -> Result<(), Error> {
@@ -25,19 +30,20 @@ fn main() -> Result<(), Error> {
     }
     for (rate, true_rate) in [(0.5, 0.6), (0.5, 0.9), (0.99, 0.999), (0.99, 0.95)] {
         let judge = Judge::new(rate, ERROR)?;
-        report(&format!("at least {rate}, truly {true_rate}, a judge a verdict"), &judge, &independent(true_rate));
+        report(&format!("at least {rate}, truly {true_rate}, one judge per verdict"), &judge, &independent(true_rate));
     }
     for rate in [0.5, 0.9, 0.99] {
         let judge = Judge::new(rate, ERROR)?;
         report(&format!("at least {rate}, along the boundary"), &judge, &along_the_boundary(&judge));
     }
-    for (name, effect, error) in [("no difference", 0.0, HARDLY_ANY_ERROR), ("5 %, a judge a verdict", 0.05, ERROR)] {
+    for (name, effect, error) in [("no difference", 0.0, HARDLY_ANY_ERROR), ("5 %, one judge per verdict", 0.05, ERROR)]
+    {
         report_order(name, effect, &OrderJudge::new(error, error)?);
     }
     Ok(())
 }
 
-/// Judges all outcomes, with a fresh judge after each verdict.
+/// Judges all outcomes, with a new judge after each verdict, and prints the throughput.
 fn report(name: &str, fresh: &Judge, outcomes: &[bool]) {
     let started = Instant::now();
     let mut judge = fresh.clone();
@@ -53,7 +59,7 @@ fn report(name: &str, fresh: &Judge, outcomes: &[bool]) {
     println!("{name:<50} {:>8.1} million outcomes/s, {verdicts} verdicts", rate / 1e6);
 }
 
-/// Judges log-ratios with some noise, with a fresh judge after each verdict.
+/// Judges log-ratios with some noise, with a new judge after each verdict, and prints the time per pair.
 fn report_order(name: &str, effect: f64, fresh: &OrderJudge) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
     let log_ratios: Vec<f64> = (0..PAIRS).map(|_| effect + 0.2 * (rng.random::<f64>() - 0.5)).collect();
@@ -68,7 +74,7 @@ fn report_order(name: &str, effect: f64, fresh: &OrderJudge) {
     }
     black_box(&judge);
     let us = started.elapsed().as_secs_f64() * 1e6 / PAIRS as f64;
-    println!("which is faster, {name:<33} {us:>8.1} µs a pair, {verdicts} verdicts");
+    println!("which is faster, {name:<33} {us:>8.1} µs per pair, {verdicts} verdicts");
 }
 
 fn independent(true_rate: f64) -> Vec<bool> {
@@ -76,7 +82,7 @@ fn independent(true_rate: f64) -> Vec<bool> {
     (0..OUTCOMES).map(|_| rng.random_bool(true_rate)).collect()
 }
 
-/// Stays one success short of *holds* throughout.
+/// Returns a stream that is always one success short of *holds*.
 fn along_the_boundary(fresh: &Judge) -> Vec<bool> {
     let mut judge = fresh.clone();
     let outcome = |judge: &mut Judge| {

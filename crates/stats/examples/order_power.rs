@@ -1,6 +1,7 @@
-//! Mean pairs until it is known which of two is faster, by signs alone and by [`OrderJudge`], in simulated streams and
-//! in recorded ones: `cargo run --release -p ascertain-stats --example order_power`, or `cargo xtask bench power`.
-//! Fails where a goal is missed.
+//! Measures the mean number of pairs until the faster of two is known, in simulated and in recorded streams. It compares
+//! signs alone with [`OrderJudge`]. Fails if a goal is missed.
+//!
+//! Run `cargo run --release -p ascertain-stats --example order_power`, or `cargo xtask bench power`.
 #![allow(clippy::print_stdout)]
 
 use ascertain_stats::{Judge, OrderJudge};
@@ -10,18 +11,18 @@ use std::f64::consts::{PI, TAU};
 use std::process::ExitCode;
 
 const RUNS: u64 = 2000;
-/// Of each answer, so that the total is 0.001.
+/// Error probability of each of the two verdicts; the total is 0.001.
 const ERROR: f64 = 0.0005;
-/// Whoever has not decided by then counts as having decided then.
+/// Number of pairs after which an undecided run counts as decided.
 const MOST_PAIRS: u64 = 50_000;
-/// At most so many times the pairs of signs alone, whatever the stream.
+/// Goal for every stream: the largest number of pairs of [`OrderJudge`], relative to signs alone.
 const GOAL_ANYWHERE: f64 = 1.03;
 
-/// A stream of log-ratios, and the most that the new judge is to need, relative to signs alone.
+/// A stream of log-ratios, and its goal: the largest number of pairs of [`OrderJudge`], relative to signs alone.
 struct Row {
     name: &'static str,
     goal: f64,
-    /// The stream of one run.
+    /// Returns the log-ratios of one run.
     stream: fn(Random) -> Box<dyn Iterator<Item = f64>>,
 }
 
@@ -74,11 +75,12 @@ fn main() -> ExitCode {
     if missed == 0 {
         return ExitCode::SUCCESS;
     }
-    println!("{missed} goals are missed");
+    println!("{missed} goals missed");
     ExitCode::FAILURE
 }
 
-/// Until signs alone decide, and until the new judge does; each run is the same stream for both.
+/// Returns two mean numbers of pairs until a verdict: by signs alone, and by [`OrderJudge`]. Both see the same stream
+/// in each run.
 fn mean_pairs(row: &Row) -> (f64, f64) {
     let (mut by_signs, mut by_both) = (0, 0);
     for run in 0..RUNS {
@@ -95,12 +97,13 @@ fn until(stream: impl Iterator<Item = f64>, mut decides: impl FnMut(f64) -> bool
     (1..MOST_PAIRS).zip(stream).find(|(_, log_ratio)| decides(*log_ratio)).map_or(MOST_PAIRS, |(pair, _)| pair)
 }
 
-/// The same `ratio` in each pair, with noise: `width` times the effect, and drawn afresh.
+/// Returns pairs with the same `ratio` and independent noise, which is `width` times as large as the effect.
 fn alike(mut random: Random, ratio: f64, width: f64, noise: fn(&mut Random) -> f64) -> Box<dyn Iterator<Item = f64>> {
     Box::new(std::iter::repeat_with(move || ratio.ln() * (1.0 + width * noise(&mut random))))
 }
 
-/// Bursts ten pairs long at the mean, in which normal noise is 20 times as wide: a time may double there.
+/// Returns pairs with bursts, ten pairs long on average, in which normal noise is 20 times as wide. A time may double
+/// in a burst.
 fn bursts(mut random: Random) -> Box<dyn Iterator<Item = f64>> {
     let mut is_burst = false;
     Box::new(std::iter::repeat_with(move || {
@@ -110,7 +113,7 @@ fn bursts(mut random: Random) -> Box<dyn Iterator<Item = f64>> {
     }))
 }
 
-/// The pairs of a program with itself in the order in which they were recorded, from a random one on; a coin says which
+/// Returns recorded pairs of a program with itself, in their order, starting from a random pair. A coin decides which
 /// of the two is made slower by `ratio`.
 fn replay(mut random: Random, recorded: &'static str, ratio: f64) -> Box<dyn Iterator<Item = f64>> {
     let pairs: Vec<f64> = recorded.lines().filter(|line| !line.starts_with('#')).map(log_ratio).collect();
@@ -125,7 +128,7 @@ fn log_ratio(line: &str) -> f64 {
     (ns(one) / ns(other)).ln()
 }
 
-/// Within (0, 1).
+/// Returns a random number within (0, 1).
 fn uniform(random: &mut Random) -> f64 {
     1.0 - random.random::<f64>()
 }

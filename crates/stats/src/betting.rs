@@ -1,22 +1,25 @@
-//! Sequential Monte Carlo tests by betting: is a p-value that can only be sampled at most `α`?
+//! Sequential Monte Carlo tests by betting. They decide whether a p-value is at most `α` if its exact value is unknown
+//! and only samples can be drawn.
 //!
-//! A statistic of the data as they are is compared with the same statistic of data that the null hypothesis holds for
-//! just as likely, such as a permutation of them. Whether a sample is at least as extreme as the data (an *exceedance*)
-//! is a trial that succeeds at the rate `p`, the p-value. Under the null hypothesis `p` itself is uniform on (0, 1), or
-//! larger where there are ties. So the outcomes seen there are a mixture of coins over all `p`, and the bet that `p` is
-//! uniform on (0, c) instead multiplies its wealth by the ratio of the two likelihoods. After `t` samples with `L`
-//! exceedances that is
+//! The data have a statistic. A sample is the value of this statistic for other data that are equally likely under the
+//! null hypothesis, such as a permutation of the data. A sample that is at least as extreme as the data is an
+//! *exceedance*. Each sample is thus a trial whose rate of exceedances is `p`, the p-value.
 //!
+//! Under the null hypothesis `p` is itself uniform on (0, 1), or larger if there are ties. The outcomes are then a
+//! mixture of coins over all `p`. The test bets that `p` is instead uniform on (0, c). After each sample, the wealth of
+//! the bettor is the ratio of the two likelihoods. After `t` samples with `L` exceedances it is
 //! ```text
 //!          (1/c) ∫₀^c p^L (1−p)^(t−L) dp     P(Beta(L+1, t−L+1) ≤ c)     1 − B(L; t+1, c)
 //! W(t,L) = ───────────────────────────── =  ─────────────────────── =  ────────────────
 //!             ∫₀^1 p^L (1−p)^(t−L) dp                  c                        c
 //! ```
 //!
-//! with `B` the binomial distribution function. Under the null hypothesis the wealth can't be expected to grow (the
-//! next sample exceeds with probability at least `(L+1)/(t+2)`, and an exceedance never gains), so that it *ever*
-//! reaches `1/α` with probability at most `α`, however often one looks. It tends to `1/c` where `p < c` and to 0 where
-//! `p > c`, which is why `c` has to be a little less than `α`.
+//! with `B` the binomial distribution function.
+//!
+//! Under the null hypothesis the wealth is not expected to grow: the next sample is an exceedance with probability at
+//! least `(L+1)/(t+2)`, and an exceedance never increases the wealth. The probability that the wealth *ever* reaches
+//! `1/α` is therefore at most `α`, however often you look. The wealth tends to `1/c` if `p < c` and to 0 if `p > c`,
+//! which is why `c` must be slightly less than `α`.
 //!
 //! Fischer and Ramdas, *Sequential Monte Carlo testing by betting*, 2024; the bet is their binomial mixture strategy.
 
@@ -27,34 +30,40 @@ use crate::rate::Rate;
 use crate::root::{Search, last_below_zero};
 use crate::{Error, Tally};
 
-/// `c/α`: nearer to 1 decides nearer to `α`, and later far below it. With 0.9 a p-value near 0 is decided at `α = 0.05`
-/// after 50 samples without an exceedance, and one of 0.04 in the end with probability 0.99.
+/// The ratio `c/α`, where `c` is the greatest p-value on which the test bets, and `α` the level to decide. A ratio
+/// closer to 1 can decide p-values closer to `α`, but decides those far below `α` later. With 0.9 and `α = 0.05`, a
+/// p-value near 0 is decided after 50 samples without an exceedance. A p-value of 0.04 is decided in the end with
+/// probability 0.99.
 const BET: f64 = 0.9;
 
-/// Below this share of `α` the wealth is no longer sensible to go on with: under the null hypothesis it comes back with
-/// probability `α²/1000` at most, and where `p` is half of `α` one test in 10,000 ends here.
+/// The test ends as futile if the bettor's wealth falls below this share of `α`. Under the null hypothesis the wealth
+/// recovers from there with probability at most `α²/1000`. If `p` is half of `α`, one test in 10,000 ends here.
 const FUTILE: f64 = 1e-3;
 
-/// More than the error of a wealth's logarithm, and more than that in proportion to its parts.
+/// Constant part of the bound on the error of a wealth's computed logarithm. The other part is relative:
+/// [`RELATIVE_PADDING`].
 const PADDING: f64 = 4e-12;
+/// Relative part of the bound on the error of a wealth's computed logarithm. It is a share of the magnitudes of the
+/// terms that the logarithm is computed from.
 const RELATIVE_PADDING: f64 = 1e-14;
 
-/// What a [`BettingTest`] came to.
+/// The result of a [`BettingTest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BettingDecision {
     /// The null hypothesis is rejected at `α`: the wealth has reached `1/α`.
     Rejected,
-    /// It is not, and going on would hardly change that: the wealth is next to nothing.
+    /// The null hypothesis is not rejected. The wealth is so low that more samples would hardly change that.
     Futile,
 }
 
-/// A running test of a null hypothesis at `α` by samples of its statistic.
+/// A running test of a null hypothesis at `α`, from samples of its statistic.
 ///
 /// # Guarantee
 ///
-/// If the null hypothesis is true, it is ever rejected with probability at most `α`, and [`p_value`](Self::p_value) is
-/// ever at most `x` with probability at most `x`, whoever looks and whenever they stop. The data and the samples must
-/// be exchangeable under the null hypothesis, as random permutations of the data are, and ties count as exceedances.
+/// If the null hypothesis is true, the chance that it is ever rejected is at most `α`. For every `x`, the chance that
+/// [`p_value`](Self::p_value) ever falls to `x` or below is at most `x`. Both hold whenever you look and stop. The data
+/// and the samples must be exchangeable under the null hypothesis, as random permutations of the data are, and ties
+/// count as exceedances.
 ///
 /// ```
 /// use ascertain_stats::{BettingDecision, BettingTest};
@@ -67,22 +76,25 @@ pub enum BettingDecision {
 #[derive(Clone, Debug)]
 pub struct BettingTest {
     alpha: f64,
-    /// Samples, and exceedances among them.
+    /// Number of samples, and of exceedances among them.
     tally: Tally,
-    /// With as many exceedances as now, the wealth suffices to reject from so many samples on.
+    /// The test rejects from this number of samples on, if no further exceedance occurs, because the wealth is then
+    /// high enough.
     reject_from: u64,
-    /// And with fewer samples than this it is futile.
+    /// The test is futile below this number of samples, at the present number of exceedances, because the wealth is
+    /// then too low.
     futile_below: u64,
-    /// The greatest wealth before the last exceedance, as a logarithm. Between exceedances the wealth only grows.
+    /// The logarithm of the greatest wealth up to the last exceedance. Since that exceedance the wealth has only grown.
+    /// The greatest wealth of all is therefore this one or the present one.
     log_peak: f64,
     decision: Option<BettingDecision>,
 }
 
 impl BettingTest {
-    /// A test that rejects wrongly with probability at most `alpha`.
+    /// Creates a test that rejects a true null hypothesis with probability at most `alpha`.
     ///
     /// # Errors
-    /// [`Error::ErrorProbability`], where it is not strictly between 0 and 1.
+    /// Returns [`Error::ErrorProbability`] if `alpha` is not strictly between 0 and 1.
     pub fn new(alpha: f64) -> Result<BettingTest, Error> {
         let alpha = check_error(alpha)?;
         let mut test = BettingTest {
@@ -97,7 +109,8 @@ impl BettingTest {
         Ok(test)
     }
 
-    /// Counts one sample. The decision so far, which latches.
+    /// Counts one sample and returns the decision, or `None` as long as the test is undecided. A decision never
+    /// changes.
     #[inline]
     pub fn observe(&mut self, exceeds: bool) -> Option<BettingDecision> {
         if exceeds {
@@ -117,38 +130,40 @@ impl BettingTest {
         self.decision
     }
 
-    /// The decision, once there is one.
+    /// Returns the decision, or `None` as long as the test is undecided.
     pub fn decision(&self) -> Option<BettingDecision> {
         self.decision
     }
 
-    /// Samples so far, and the exceedances among them, also after the decision.
+    /// Returns the number of samples and of exceedances, including those after the decision.
     pub fn tally(&self) -> Tally {
         self.tally
     }
 
-    /// The natural logarithm of the wealth, as [`betting_log_wealth`].
+    /// Returns the natural logarithm of the wealth, as [`betting_log_wealth`] does.
     pub fn log_wealth(&self) -> f64 {
         log_wealth(self.tally, self.alpha)
     }
 
-    /// The anytime-valid p-value: one over the greatest wealth so far, at most 1 and rounded up.
+    /// Returns the anytime-valid p-value: the reciprocal of the greatest wealth so far, at most 1 and rounded up.
     ///
-    /// As the wealth is at most `1/c`, it is never below 0.9 `α`: this bet answers whether `p ≤ α`, not how small `p`
-    /// is.
+    /// The wealth is at most `1/c`, so the p-value is never below 0.9 `α`. The bet answers whether `p ≤ α`, not how
+    /// small `p` is.
     pub fn p_value(&self) -> f64 {
         let log_peak = self.log_peak.max(self.log_wealth());
         (libm::exp(-log_peak) * (1.0 + 4.0 * f64::EPSILON)).min(1.0)
     }
 
-    /// Where the wealth, which grows with the samples, suffices and where it is futile at this number of exceedances.
+    /// Computes the limits `reject_from` and `futile_below` for the present number of exceedances. Both exist because
+    /// the wealth grows with the number of samples.
     fn find_edges(&mut self) {
         let log_alpha = libm::log(self.alpha);
         self.reject_from = self.first_reaching(log_threshold(self.alpha), self.reject_from);
         self.futile_below = self.first_reaching(log_alpha + libm::log(FUTILE), self.futile_below);
     }
 
-    /// The fewest samples with which the wealth is at least so much; about `before` with one exceedance less.
+    /// Returns the smallest number of samples for which the logarithm of the wealth is at least `log_wanted`. The
+    /// search starts near `before`, the result for one exceedance less.
     fn first_reaching(&self, log_wanted: f64, before: u64) -> u64 {
         let exceedances = self.tally.successes;
         let surplus = |samples: f64| {
@@ -171,11 +186,11 @@ impl BettingTest {
     }
 }
 
-/// The natural logarithm of a [`BettingTest`]'s wealth after a tally of samples and exceedances, never above the exact
-/// value.
+/// Returns the natural logarithm of a [`BettingTest`]'s wealth after a tally of samples and exceedances. The result is
+/// never above the exact value.
 ///
 /// # Errors
-/// [`Error::ErrorProbability`] and those of [`Tally::new`].
+/// Returns [`Error::ErrorProbability`] and the errors of [`Tally::new`].
 ///
 /// ```
 /// use ascertain_stats::{Tally, betting_log_wealth};

@@ -1,50 +1,64 @@
-//! The boundary of an e-process, kept so that most outcomes need no evaluation.
+//! The boundary of an e-process, stored so that most outcomes need no evaluation.
 //!
-//! After `f` unfavourable outcomes let `x(f)` be the number of favourable ones, not necessarily whole, at which `ln e`
-//! reaches its threshold, which is above zero. Three facts about `ln e`, the logarithm of an integral of
-//! `exp(s·α − f·β)` over a distribution of `(α, β) ≥ 0` ([`crate::log_e_holds`]):
+//! After `s` favourable and `f` unfavourable outcomes, `ln e` is the logarithm of an integral of `exp(s·α − f·β)` over
+//! a distribution of `(α, β) ≥ 0` ([`crate::log_e_holds`]). Let `x(f)` be the `s` at which `ln e` reaches its
+//! threshold, which is above zero. `x(f)` need not be whole. Three facts follow:
 //!
-//! * it is convex in the two counts, so the tallies below the threshold are a convex set and `x` is concave;
-//! * where favourable outcomes are no more frequent than the null's rate `p` has them, no likelihood ratio in it is
-//!   above 1: `x(f) ≥ f·p/(1−p)`;
-//! * so the slope of `x`, which never rises, is never below `p/(1−p)`, or `x` would fall below that line in the end.
+//! * `ln e` is convex in the two counts, so the tallies below the threshold are a convex set and `x` is concave;
+//! * if favourable outcomes are no more frequent than at the null's rate `p`, no likelihood ratio in the integral is
+//!   above 1. `ln e` is then at most zero, so `x(f) ≥ f·p/(1−p)`;
+//! * the slope of `x` never rises, because `x` is concave. It is also never below `p/(1−p)`, because `x` would
+//!   otherwise fall below that line in the end.
 //!
-//! One known point below the boundary therefore bounds all of it from there on, by a line of slope `p/(1−p)`, and two
-//! known points bound it between them, by their chord. A judge compares the count of favourable outcomes with that
-//! bound as of some time ago, which is an integer; where that is reached, with the bound; where that is, it evaluates
-//! and draws the bound anew. Far from the boundary a point found roughly will do. Where the bound is met again soon, as
-//! by a tally that keeps close to the boundary, a chord is drawn, over so many unfavourable outcomes `√f` that the
-//! boundary hardly bends between. The decision itself is always an evaluation.
+//! From one known point below the boundary, a line of slope `p/(1−p)` is therefore a lower bound for all greater `f`.
+//! From two known points, their chord is a lower bound for the `f` between them.
+//!
+//! After each outcome, a judge needs up to three steps:
+//!
+//! 1. It compares the count of favourable outcomes with an integer: the bound at an earlier `f`. If the count is less,
+//!    the threshold is not reached.
+//! 2. Otherwise it computes the bound at the present `f`. If the count is below this bound, the threshold is not
+//!    reached.
+//! 3. Otherwise it evaluates the e-process, and only this can decide that the threshold is reached. If the threshold is
+//!    not reached, the judge may draw a new bound.
+//!
+//! A new bound starts from a point below the boundary. If the tally is far from the boundary, a rough point is good
+//! enough. If the count soon reaches the bound again, for example because it stays close to the boundary, the new bound
+//! is a chord. The chord spans `2√f` unfavourable outcomes, over which the boundary hardly bends.
 
 use crate::Tally;
 use crate::eprocess::Mixture;
 use crate::rate::Rate;
 use crate::root::{Search, last_below_zero};
 
-/// More than the padding of `ln e` near any threshold: below the threshold less this, the exact value is below it.
+/// The computed `ln e` is never too high, and near any threshold it is too low by at most this much. If a computed
+/// value is below the threshold by more than this, the exact value is therefore below the threshold too.
 const SLACK: f64 = 1e-9;
 
-/// A point below the boundary is within this share of the tally's distance from it.
+/// Precision of the search for a new point slightly below the boundary. It is a share of the distance between the tally
+/// and the boundary.
 const RELATIVE_FINENESS: f64 = 1.0 / 8.0;
 
-/// No point is found more finely than this, in favourable outcomes.
+/// The finest precision of the search for a new point slightly below the boundary, as a number of favourable outcomes.
 const FINENESS: f64 = 1.0 / 1024.0;
 
-/// Up to so many trials their sum with a multiple of [`FINENESS`] is an exact double.
+/// Largest number of trials for which the search may use the precision [`FINENESS`]. Up to this number, a count plus a
+/// multiple of [`FINENESS`] is an exact double.
 const FINE_UP_TO: u64 = 1 << 40;
 
-/// The tallies at which one direction's e-process reaches its threshold.
+/// The tallies at which an e-process reaches its threshold. The e-process is the evidence for one of the two verdicts.
 #[derive(Clone, Debug)]
 pub(crate) struct Boundary {
     mixture: Mixture,
     threshold: f64,
-    /// With fewer favourable outcomes than this the threshold is not reached, now or later.
+    /// With fewer favourable outcomes than this, the threshold is not reached. More unfavourable outcomes cannot change
+    /// that, so this number stays valid.
     least: u64,
     bound: Bound,
 }
 
-/// What the boundary is not below, from `from` unfavourable outcomes on: a chord until `until`, then a line of that
-/// slope.
+/// A lower bound on the boundary, the number of favourable outcomes that reaches the threshold. It is valid from `from`
+/// unfavourable outcomes on. Up to `until` it is a chord of the boundary, and beyond that a line of slope `slope`.
 #[derive(Clone, Copy, Debug)]
 struct Bound {
     from: u64,
@@ -55,7 +69,8 @@ struct Bound {
 }
 
 impl Boundary {
-    /// The boundary at which `ln e` reaches `threshold`, which is above zero. Counts start at zero and only grow.
+    /// Creates the boundary for tallies whose counts start at zero and only grow. The boundary is where `ln e` reaches
+    /// `threshold`, which is above zero.
     pub fn new(mixture: Mixture, threshold: f64) -> Boundary {
         let slope = mixture.rate().success / mixture.rate().failure;
         let bound = Bound { from: 0, start: 0.0, until: 0, end: 0.0, slope };
@@ -65,35 +80,39 @@ impl Boundary {
         boundary
     }
 
-    /// The boundary at the same threshold for the null's rate of favourable outcomes `rate`.
+    /// Returns the boundary at the same threshold for another null hypothesis, whose rate of favourable outcomes is
+    /// `rate`.
     pub fn at(&self, rate: Rate) -> Boundary {
         if rate == self.mixture.rate() { self.clone() } else { Boundary::new(Mixture::above(rate), self.threshold) }
     }
 
-    /// The same boundary, for counts that start at zero again.
+    /// Returns the same boundary for a new tally, whose counts start at zero.
     pub fn anew(&self) -> Boundary {
         Boundary::new(self.mixture.clone(), self.threshold)
     }
 
-    /// The e-process.
+    /// Returns the e-process whose boundary this is.
     pub fn mixture(&self) -> &Mixture {
         &self.mixture
     }
 
-    /// By how much `ln e` exceeds the threshold.
+    /// Returns how far `ln e` is above the threshold at a tally with these counts. The result is negative below the
+    /// threshold.
     fn surplus(&self, favourable: u64, against: u64) -> f64 {
         self.mixture.log_e(favourable as f64, against as f64) - self.threshold
     }
 
-    /// Whether the threshold is reached: exactly whether an evaluation at this tally says so.
+    /// Returns whether the e-process reaches its threshold at this tally. The result is always the same as that of
+    /// evaluating the e-process, which is seldom needed.
     #[inline]
     pub fn is_reached(&mut self, favourable: u64, against: u64) -> bool {
-        favourable >= self.least && self.look(favourable, against)
+        favourable >= self.least && self.evaluate(favourable, against)
     }
 
-    /// [`Boundary::is_reached`] where the bound as of some time ago does not answer.
+    /// Continues [`Boundary::is_reached`] if the count of favourable outcomes is `least` or more, so that the threshold
+    /// may be reached. Raises `least` if it is not reached.
     #[cold]
-    fn look(&mut self, favourable: u64, against: u64) -> bool {
+    fn evaluate(&mut self, favourable: u64, against: u64) -> bool {
         self.least = self.bound.least_beyond(against);
         if favourable < self.least {
             return false;
@@ -102,7 +121,7 @@ impl Boundary {
         if surplus >= 0.0 {
             return true;
         }
-        // In the sliver between a chord and the boundary one evaluation is all it takes.
+        // In the narrow region between a chord and the boundary a single evaluation is enough.
         if against >= self.bound.until && surplus < -SLACK {
             self.draw_bound(favourable, against, surplus);
         }
@@ -110,13 +129,14 @@ impl Boundary {
         false
     }
 
-    /// The fewest favourable outcomes that reach the threshold if there are none against.
+    /// Returns the smallest number of favourable outcomes that reaches the threshold if no outcome is unfavourable.
     pub fn least_reaching(&self) -> u64 {
         let search = Search { step: 1.0, ..self.search(0, 0, -self.threshold) };
         self.last_below(search, 0, self.threshold) as u64 + 1
     }
 
-    /// Draws the bound anew from here on, given the surplus of a tally below the boundary.
+    /// Replaces the bound by one that begins at this tally. The tally is below the boundary, and `surplus` is its `ln
+    /// e` minus the threshold.
     fn draw_bound(&mut self, favourable: u64, against: u64, surplus: f64) {
         let search = self.search(favourable, against, surplus + SLACK);
         let start = self.last_below(search, against, self.threshold - SLACK);
@@ -126,7 +146,8 @@ impl Boundary {
         self.bound = Bound { from: against, start, until: against, end: start, slope };
         if is_met_soon {
             let until = against + length;
-            // What the boundary has beyond the mean rises like the root of its length.
+            // Guesses the end of the chord. The distance of the boundary from the line of slope `slope` grows like the
+            // square root of the number of trials.
             let beyond = start - slope * against as f64;
             let growth = beyond * (libm::sqrt(until as f64 / against as f64) - 1.0);
             let guess = start + slope * length as f64 + growth;
@@ -136,12 +157,14 @@ impl Boundary {
         }
     }
 
-    /// A search for the boundary from a tally below it.
+    /// Returns the settings of a search for the boundary that starts from a tally below it. `surplus` is `ln e` minus
+    /// the threshold at this tally.
     fn search(&self, favourable: u64, against: u64, surplus: f64) -> Search {
         let (p, trials) = (self.mixture.rate().success, favourable + against);
         let limit = Tally::MAX_TRIALS.saturating_sub(against) as f64;
         let low = favourable as f64;
-        // What a favourable outcome adds: of what seems to be the rate, and at least one that is noticeably above p.
+        // Estimates how much a favourable outcome adds to `ln e`: the rate is the observed one, but at least noticeably
+        // above p.
         let noticeable = p + libm::sqrt(self.threshold * p * (1.0 - p) / (trials + 1) as f64);
         let rate = (low / trials.max(1) as f64).max(noticeable).min(1.0);
         let distance = surplus / libm::log(p / rate);
@@ -150,14 +173,16 @@ impl Boundary {
         Search { low, value_at_low: surplus, limit, guess: low + distance, give_or_take: 0.25 * distance, step }
     }
 
-    /// The last point of a search with `against` unfavourable outcomes that stays below the threshold.
+    /// Returns the greatest number of favourable outcomes that stays below the threshold, given `against` unfavourable
+    /// ones. Only multiples of the search's step are considered.
     fn last_below(&self, search: Search, against: u64, threshold: f64) -> f64 {
         last_below_zero(|favourable| self.mixture.log_e(favourable, against as f64) - threshold, search)
     }
 }
 
 impl Bound {
-    /// The least whole number above the bound; rounding can only make it smaller.
+    /// Returns the smallest whole number of favourable outcomes above the bound, given `against` unfavourable ones.
+    /// Rounding can make the result too small, but never too large.
     fn least_beyond(self, against: u64) -> u64 {
         let height = if against < self.until {
             let share = (against - self.from) as f64 / (self.until - self.from) as f64;
@@ -169,7 +194,7 @@ impl Bound {
     }
 }
 
-/// The greatest power of two that is at most `x`, which is above zero.
+/// Returns the greatest power of two that is at most `x`, which must be above zero.
 fn power_of_two_below(x: f64) -> f64 {
     libm::exp2(libm::log2(x).floor())
 }
@@ -177,13 +202,15 @@ fn power_of_two_below(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::eprocess::{Direction, log_threshold};
+    use crate::Verdict;
+    use crate::eprocess::log_threshold;
 
     fn boundary(rate: f64, error: f64) -> Boundary {
-        Boundary::new(Mixture::new(rate, Direction::Above), log_threshold(error))
+        Boundary::new(Mixture::new(rate, Verdict::Holds), log_threshold(error))
     }
 
-    /// The worst stream: a favourable outcome whenever it does not reach the boundary. Few may need an evaluation.
+    /// Tests the worst stream for the judge: each outcome is favourable unless it would reach the boundary. At most a
+    /// few of the outcomes may lead to an evaluation.
     #[test]
     fn a_tally_along_the_boundary_is_seldom_evaluated() {
         for rate in [0.01, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999] {

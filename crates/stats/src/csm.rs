@@ -1,35 +1,42 @@
-//! The confidence sequence method: Robbins' criterion, safely rounded, and the confidence sequence that belongs to it.
+//! The confidence sequence method: Robbins' criterion with safe rounding, and its confidence sequence.
 
 use crate::deviance::{excess, log_binomial};
+use crate::double_double::DoubleDouble;
 use crate::error::{check_error, check_rate};
 use crate::rate::Rate;
 use crate::{Error, Interval, Tally, Verdict};
 
-/// Up to here the textbook sum is evaluated with directed rounding; above it the terms cancel too much.
+/// Largest number of trials for which the level is computed as a sum of logarithms with directed rounding. With more
+/// trials the terms of this sum cancel too much.
 const DIRECT_UP_TO: u64 = 1_000_000;
 
 /// A lower bound of ln √(2π), 0.918938533204672741….
 const LN_SQRT_TAU_DOWN: f64 = 0.918_938_533_204_672_6;
 
-/// The relative outward padding of the deviance form, twice the error that [`log_binomial`] allows for.
+/// Relative padding that moves results in the deviance form to the safe side. It is twice the error that
+/// [`log_binomial`] allows for.
 const PADDING: f64 = 8e-15;
 
-/// The level of Robbins' criterion, `ln[C(n,s) p^s (1−p)^(n−s) (n+1)]`, never below the exact value.
+/// Returns the level of Robbins' criterion, `ln[C(n,s) p^s (1−p)^(n−s) (n+1)]`. The result is never below the exact
+/// value.
 ///
-/// `tally` holds `n` trials and `s` successes; `rate` is `p`, the double as given. NaN where the rate is not within (0,
-/// 1), or the tally has more successes than trials or more than 2^53 trials.
+/// `tally` has `n` trials and `s` successes; `rate` is `p`, the double as given. The result is NaN if the rate is not
+/// within (0, 1), or if the tally has more successes than trials or more than 2^53 trials.
 ///
-/// If trials succeed with probability `p`, each given the past, the chance that the level ever gets down to `ln ε` is
-/// at most `ε` however often one looks (Robbins, *Statistical Methods Related to the Law of the Iterated Logarithm*,
-/// 1970; Lai, *On Confidence Sequences*, 1976). So a level that low says that the rate is not `p`, and then the
-/// observed rate lies on the true rate's side of `p` but for a chance of `ε` (Ding, Gandy and Hahn, *A simple method
-/// for implementing Monte Carlo tests*, 2020). At `s = n p` the level is never below 0.
+/// If each trial succeeds with probability `p`, given the past, the chance that the level ever falls to `ln ε` is at
+/// most `ε`, however often you look. Sources: Robbins, *Statistical Methods Related to the Law of the Iterated
+/// Logarithm*, 1970; Lai, *On Confidence Sequences*, 1976. Such a low level therefore rejects the rate `p`. The
+/// observed rate is then on the same side of `p` as the true rate, except with a chance of `ε`. Source: Ding, Gandy and
+/// Hahn, *A simple method for implementing Monte Carlo tests*, 2020. At `s = n p` the level is never below 0.
 ///
-/// Up to 10^6 trials: Robbins' two bounds of the factorial, each rounding in the safe direction, and a compensated
-/// summation that rounds up. That is above the exact value by less than `1/(144 k²)` for each of the two counts `k`, of
-/// successes and of failures, where both are above 1, and by 2e-15 of the magnitudes summed. Beyond: Loader's deviance
-/// form ([`log_binomial`]) padded by its error bound, at most 1e-6 above the exact value while that is above -10^7, and
-/// 2e-14 of it below, where a double itself is hardly finer.
+/// Up to 10^6 trials the function uses Robbins' two bounds of the factorial, each rounded in the safe direction, and a
+/// compensated summation that rounds up. The result is at most slightly above the exact value. The excess is less than
+/// `1/(144 k²)` for each of the two counts `k`, of successes and of failures, if both are above 1. Rounding adds 2e-15
+/// of the summed magnitudes.
+///
+/// Beyond 10^6 trials it uses Loader's deviance form ([`log_binomial`]), padded by its error bound. The result is at
+/// most 1e-6 above the exact value while that is above -10^7. Below -10^7 it is at most 2e-14 of the exact value above
+/// it, close to the precision of a double.
 ///
 /// ```
 /// use ascertain_stats::{Tally, log_level};
@@ -47,15 +54,16 @@ pub fn log_level(tally: Tally, rate: f64) -> f64 {
     }
 }
 
-/// The verdict of the confidence sequence method on "the rate is at least `rate`", if the tally allows one.
+/// Returns the verdict of the confidence sequence method on "the rate is at least `rate`", if the tally allows one.
 ///
-/// It is there when [`log_level`] is at most `ln error`: *holds* when the observed rate is above `rate`, *refuted* when
-/// it is below. A caller that looks after every trial and keeps the first verdict is wrong with probability at most
-/// `error`. The method is stateless and a later tally may be above the level again: latching is the caller's.
+/// There is a verdict if [`log_level`] is at most `ln error`: *holds* if the observed rate is above `rate`, *refuted*
+/// if it is below. A caller that looks after every trial and keeps the first verdict is wrong with probability at most
+/// `error`. The function is stateless, and for a later tally the level may be above `ln error` again. The caller must
+/// therefore keep the first verdict.
 ///
 /// # Errors
 ///
-/// A rate or an error outside (0, 1), and more successes than trials.
+/// Fails for a rate or an error outside (0, 1), and for more successes than trials.
 ///
 /// ```
 /// use ascertain_stats::{Tally, Verdict, csm_verdict};
@@ -74,7 +82,7 @@ pub fn csm_verdict(tally: Tally, rate: f64, error: f64) -> Result<Option<Verdict
     Ok(Some(if above { Verdict::Holds } else { Verdict::Refuted }))
 }
 
-/// The sum of the logarithms, every step rounded up.
+/// Returns the level of Robbins' criterion as the sum of its logarithms, with every step rounded up.
 fn direct_log_level(tally: Tally, rate: f64) -> f64 {
     let failures = tally.trials - tally.successes;
     let mut sum = SumUp::default();
@@ -89,8 +97,8 @@ fn direct_log_level(tally: Tally, rate: f64) -> f64 {
     sum.total()
 }
 
-/// `ln C(n,s)` or a little more, by Robbins' bounds: with `S(k) = ln√(2π) + (k+½) ln k − k`,
-/// `S(k) + 1/(12k+1) < ln k! < S(k) + 1/(12k)`.
+/// Returns `ln C(n,s)` or slightly more, by Robbins' bounds: with `S(k) = ln√(2π) + (k+½) ln k − k`, `S(k) + 1/(12k+1)
+/// < ln k! < S(k) + 1/(12k)`.
 fn log_choose_up(trials: u64, successes: u64) -> f64 {
     let failures = trials - successes;
     match successes.min(failures) {
@@ -110,24 +118,26 @@ fn log_choose_up(trials: u64, successes: u64) -> f64 {
     sum.total()
 }
 
-/// The deviance form and its error bound. The constant part covers the logarithm of the trials and the additions.
+/// Returns the level of Robbins' criterion in the deviance form, plus the bound of its error. The constant part of the
+/// bound covers the logarithm of the trials and the additions.
 fn padded_log_level(tally: Tally, rate: f64) -> f64 {
     let log_probability = log_binomial(tally.trials as f64, tally.successes as f64, rate);
     log_probability + libm::log((tally.trials + 1) as f64) + PADDING * (4.0 + log_probability.abs())
 }
 
-/// An upper bound of a logarithm from its computed value: four steps, where libraries promise three or less.
+/// Returns an upper bound of a logarithm from its computed value: adds four units in the last place. Libraries promise
+/// an error of at most three.
 fn up(logarithm: f64) -> f64 {
     (0..4).fold(logarithm, |x, _| x.next_up())
 }
 
-/// The lower bound that goes with [`up`].
+/// Returns a lower bound of a logarithm from its computed value; see [`up`].
 fn down(logarithm: f64) -> f64 {
     -up(-logarithm)
 }
 
-/// Kahan's summation rounded up. Only where the compensation joins the next term does anything get lost (Shewchuk,
-/// *Adaptive Precision Floating-Point Arithmetic*, 1997), so only that addition needs a direction.
+/// A running sum by Kahan's method, rounded up. Only the addition of the compensation to the next term is inexact, so
+/// only that addition needs a direction (Shewchuk, *Adaptive Precision Floating-Point Arithmetic*, 1997).
 #[derive(Default)]
 struct SumUp {
     sum: f64,
@@ -147,33 +157,34 @@ impl SumUp {
     }
 }
 
-/// The least double that is not below `a + b`: Knuth's two-sum tells whether rounding went down.
+/// Returns the smallest double that is at least `a + b`. The exact rounding error, by Knuth's two-sum, shows whether
+/// the plain addition rounded down.
 fn add_up(a: f64, b: f64) -> f64 {
-    let sum = a + b;
-    let b_part = sum - a;
-    let lost = (a - (sum - b_part)) + (b - b_part);
+    let DoubleDouble { high: sum, low: lost } = DoubleDouble::sum(a, b);
     if lost > 0.0 { sum.next_up() } else { sum }
 }
 
-/// No rate with log-odds further out is looked at.
+/// The search for a limit of the interval examines log-odds up to this magnitude.
 const FURTHEST: f64 = 700.0;
 
-/// The log-odds of an end are found to this much, to the outside.
+/// Precision of the log-odds of each limit of the interval, relative to their magnitude if that is above 1. The limits
+/// are moved outward by up to this much.
 const STEP: f64 = 1e-12;
 
-/// The rates that the confidence sequence method does not reject at this tally: where [`log_level`] is above
-/// `ln error`.
+/// Returns the rates that the confidence sequence method does not reject at this tally: those where [`log_level`] is
+/// above `ln error`.
 ///
-/// Outside of it [`csm_verdict`](crate::csm_verdict) says *holds* (below) or *refuted* (above): verdict and interval
-/// are one event. Ends are rounded outward; one that nothing bounds is 0 or 1.
+/// For rates below the interval [`csm_verdict`](crate::csm_verdict) returns *holds*, for rates above it *refuted*. The
+/// verdict is therefore wrong only if the interval misses the true rate. Ends are rounded outward; an end without a
+/// bound is 0 or 1.
 ///
 /// # Guarantee
 ///
-/// The chance that the true rate is *ever* outside is at most `error`, both ends together and however often one looks
-/// (Lai, *On Confidence Sequences*, 1976).
+/// The chance that the true rate is *ever* outside is at most `error`, for both ends together and however often you
+/// look (Lai, *On Confidence Sequences*, 1976).
 ///
 /// # Errors
-/// [`Error::ErrorProbability`] and those of [`Tally::new`].
+/// Returns [`Error::ErrorProbability`] and the errors of [`Tally::new`].
 ///
 /// ```
 /// use ascertain_stats::{Tally, csm_interval};
@@ -187,7 +198,7 @@ pub fn csm_interval(tally: Tally, error: f64) -> Result<Interval, Error> {
     if tally.trials == 0 {
         return Ok(Interval::ALL);
     }
-    // Half a trial of each kind more: inside of the interval, and not at 0 or 1.
+    // Half a trial of each outcome is added, so that the start is inside the interval, and not at 0 or 1.
     let start = libm::log((tally.successes as f64 + 0.5) / (tally.failures() as f64 + 0.5));
     let is_kept = |log_odds: f64| log_level(tally, Rate::from_log_odds(log_odds).success) > log_error;
     let edge = |towards: f64| {
@@ -220,7 +231,7 @@ mod tests {
         log_level(Tally { trials, successes }, 0.98)
     }
 
-    /// The values that the article "The Confidence Sequence Method: a computer-age test for statistical SLOs" shows.
+    /// The values shown in the article "The Confidence Sequence Method: a computer-age test for statistical SLOs".
     #[test]
     fn agrees_bit_for_bit_with_the_published_values() {
         assert_eq!(level(10, 10), 2.1958681996231784);

@@ -1,4 +1,4 @@
-//! Loader's deviance form of the binomial probability: no term cancels another, however many trials there are.
+//! Loader's deviance form of the binomial probability, in which no terms cancel, however many trials there are.
 //!
 //! With `δ` the remainder of Stirling's formula, `D` the deviance and `f = n − s`,
 //!
@@ -7,12 +7,12 @@
 //! D = bd0(s, np) + bd0(f, n(1−p)),   bd0(x, m) = x ln(x/m) + m − x
 //! ```
 //!
-//! The textbook sum of log-factorials and `s ln p + f ln(1−p)` subtracts numbers near `n ln n`: at 2^48 trials a double
-//! is then wrong by tenths. Here the only subtraction of large numbers is `s − np`, which [`excess`] does as good as
+//! The textbook sum of log-factorials and `s ln p + f ln(1−p)` subtracts numbers near `n ln n`. At 2^48 trials a double
+//! is then wrong by tenths. Here the only subtraction of large numbers is `s − np`, which [`excess`] computes almost
 //! exactly.
 //!
 //! With `A = a+s`, `B = b+f`, `N = r+n`, `a = rp` and `b = r(1−p)` the same parts give the beta-binomial likelihood
-//! ratio, since `A − Np = s − np` whatever `r` is:
+//! ratio, because `A − Np = s − np` for every `r`:
 //!
 //! ```text
 //! ln [ B(A,B) / B(a,b) / p^s (1−p)^f ]
@@ -23,19 +23,20 @@
 
 use std::f64::consts::TAU;
 
-/// From here on the asymptotic series below is good to 2e-18.
+/// The smallest argument for which the asymptotic series of [`ASYMPTOTIC`] has an error of at most 2e-18.
 const ASYMPTOTIC_FROM: f64 = 12.0;
 
-/// `B(2k) / (2k (2k−1))` for k = 7, …, 1, with B the Bernoulli numbers: the coefficients of `n^(1−2k)` in `δ(n)`.
+/// The coefficients of `n^(1−2k)` in `δ(n)` for k = 7, …, 1: `B(2k) / (2k (2k−1))` with the Bernoulli numbers B.
 const ASYMPTOTIC: [f64; 7] =
     [1.0 / 156.0, -691.0 / 360_360.0, 1.0 / 1188.0, -1.0 / 1680.0, 1.0 / 1260.0, -1.0 / 360.0, 1.0 / 12.0];
 
-/// The remainder of Stirling's formula, `δ(n) = ln Γ(n+1) − [½ ln(2πn) + n ln n − n]`, for real `n > 0`; NaN below 0.
+/// Returns the remainder of Stirling's formula, `δ(n) = ln Γ(n+1) − [½ ln(2πn) + n ln n − n]`, for real `n > 0`. It is
+/// NaN below 0.
 ///
-/// The error is at most `1e-15 · max(1, δ(n))`, and at most 1e-16 from `n = 1` on. It falls from infinity at 0 by way
-/// of `δ(1) = 0.081` to `1/(12n)`. Non-integer arguments are those of Beta distributions.
+/// The error is at most `1e-15 · max(1, δ(n))`, and at most 1e-16 from `n = 1` on. The remainder falls from infinity at
+/// 0 through `δ(1) = 0.081` to about `1/(12n)`. Arguments that are not whole come from Beta distributions.
 ///
-/// From 12 on by the asymptotic series; below by steps of `δ(n) − δ(n+1) = (n+½) ln(1+1/n) − 1`.
+/// From 12 on the function uses the asymptotic series; below 12 it uses steps of `δ(n) − δ(n+1) = (n+½) ln(1+1/n) − 1`.
 ///
 /// ```
 /// let ln_factorial_of_5 = 0.5 * (std::f64::consts::TAU * 5.0).ln() + 5.0 * 5f64.ln() - 5.0
@@ -57,7 +58,7 @@ pub fn stirling_remainder(n: f64) -> f64 {
     series / shifted + steps
 }
 
-/// `δ(n) − δ(n+1)`. With `y = 1/(2n+1)` it is `artanh(y)/y − 1`, all of whose terms are positive.
+/// Returns `δ(n) − δ(n+1)`. With `y = 1/(2n+1)` it is `artanh(y)/y − 1`, all of whose terms are positive.
 fn remainder_step(n: f64) -> f64 {
     if n < 0.5 {
         return (n + 0.5) * (libm::log1p(n) - libm::log(n)) - 1.0;
@@ -66,9 +67,9 @@ fn remainder_step(n: f64) -> f64 {
     artanh_tail(y * y)
 }
 
-/// `artanh(y)/y − 1 = y²/3 + y⁴/5 + …` from `y²` of at most 0.26, to a relative 1e-16 or so.
+/// Returns `artanh(y)/y − 1 = y²/3 + y⁴/5 + …` from `y²` of at most 0.26, with a relative error of about 1e-16.
 fn artanh_tail(y_squared: f64) -> f64 {
-    // As many terms as leave out less than 2^-60 of the first.
+    // The omitted terms are less than 2^-60 of the first one.
     let terms = match y_squared {
         ..0.002 => 6,
         ..0.02 => 10,
@@ -79,10 +80,10 @@ fn artanh_tail(y_squared: f64) -> f64 {
     series * y_squared
 }
 
-/// `bd0(x, m) = x ln(x/m) + m − x` for `x ≥ 0` and `m > 0`: half of the Poisson deviance, never negative.
+/// Returns `bd0(x, m) = x ln(x/m) + m − x` for `x ≥ 0` and `m > 0`: half of the Poisson deviance, never negative.
 ///
-/// The relative error is at most 2e-15 for the doubles given. Where `m` itself is a rounded `n p` and `x` close to it,
-/// that rounding is the larger error: [`binomial_deviance`] avoids it.
+/// The relative error is at most 2e-15 for the doubles given. If `m` itself is a rounded `n p` and `x` is close to it,
+/// that rounding is the larger error; use [`binomial_deviance`] to avoid it.
 ///
 /// ```
 /// assert_eq!(ascertain_stats::bd0(7.0, 7.0), 0.0);
@@ -92,7 +93,8 @@ pub fn bd0(x: f64, m: f64) -> f64 {
     half_deviance(x, m, x - m)
 }
 
-/// `bd0(x, m)` where `d = x − m` is known better than as the difference of two rounded numbers.
+/// Returns `bd0(x, m)`. The caller passes the difference `d = x − m`, which it knows more precisely than a subtraction
+/// of the rounded numbers would give.
 fn half_deviance(x: f64, m: f64, d: f64) -> f64 {
     let u = d / m;
     if (-0.5..=1.0).contains(&u) {
@@ -102,7 +104,8 @@ fn half_deviance(x: f64, m: f64, d: f64) -> f64 {
     if x == 0.0 {
         return m;
     }
-    // Near -1 the quotient x/m is the better one. Where either overflows the two logarithms are far apart.
+    // If `u = x/m − 1` is near -1, the logarithm of the quotient x/m is more precise. If the quotient overflows,
+    // subtracting the two logarithms is precise.
     let log_ratio = match u {
         ..0.0 => libm::log(x / m),
         f64::INFINITY => libm::log(x) - libm::log(m),
@@ -111,7 +114,8 @@ fn half_deviance(x: f64, m: f64, d: f64) -> f64 {
     x * log_ratio - d
 }
 
-/// `successes − trials · rate`, with a relative error of at most 2^-52 although the product is not a double.
+/// Returns `successes − trials · rate`, with a relative error of at most 2^-52, although a double cannot hold the
+/// product exactly.
 ///
 /// `trials` and `successes` are whole numbers up to 2^53.
 ///
@@ -122,14 +126,14 @@ fn half_deviance(x: f64, m: f64, d: f64) -> f64 {
 pub fn excess(trials: f64, successes: f64, rate: f64) -> f64 {
     let product = trials * rate;
     let rounded_off = trials.mul_add(rate, -product);
-    // The first difference is exact where the two are close, and there is nothing to lose where they are not.
+    // The first difference is exact if both numbers are close, and nothing cancels if they are not.
     (successes - product) - rounded_off
 }
 
-/// The binomial deviance `bd0(x, np) + bd0(y, n(1−p))`, which is `n · KL(x/n ‖ p)`, where `n = x + y`.
+/// Returns the binomial deviance `bd0(x, np) + bd0(y, n(1−p))`, which is `n · KL(x/n ‖ p)`, where `n = x + y`.
 ///
 /// `x` successes and `y` failures need not be whole; `0 < p < 1`; `excess` is `x − np` ([`excess`]). The relative error
-/// is at most 3e-15, given that those of `x`, `y` and the excess are at most 2^-52.
+/// is at most 3e-15, provided that those of `x`, `y` and the excess are at most 2^-52.
 ///
 /// ```
 /// # use ascertain_stats::{binomial_deviance, excess};
@@ -142,9 +146,9 @@ pub fn binomial_deviance(x: f64, y: f64, p: f64, excess: f64) -> f64 {
     half_deviance(x, n * p, excess) + half_deviance(y, n * (1.0 - p), -excess)
 }
 
-/// `ln C(n,s) p^s (1−p)^(n−s)`, the log-probability of `successes` in `trials` at `rate` within (0, 1).
+/// Returns `ln C(n,s) p^s (1−p)^(n−s)`, the log-probability of `successes` in `trials` at a `rate` within (0, 1).
 ///
-/// Good for whole numbers up to 2^53; the error is at most `4e-15 · (1 + |result|)`, to either side.
+/// It is valid for whole numbers up to 2^53. The error is at most `4e-15 · (1 + |result|)`, in either direction.
 ///
 /// ```
 /// let log_probability = ascertain_stats::log_binomial(5.0, 2.0, 0.5);

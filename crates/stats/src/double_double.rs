@@ -1,11 +1,12 @@
-//! Numbers of some 106 bits as the unevaluated sum of two doubles, as far as [`Moments`](crate::Moments) needs them.
+//! Numbers of about 106 bits as the unevaluated sum of two doubles, with the operations that
+//! [`Moments`](crate::Moments) needs.
 //!
 //! T. J. Dekker, *A Floating-Point Technique for Extending the Available Precision*, 1971; Joldes, Muller and Popescu,
 //! *Tight and Rigorous Error Bounds for Basic Building Blocks of Double-Word Arithmetic*, 2017.
 
 use std::ops::{Add, Mul, Sub};
 
-/// `high + low`, where `low` is at most half a unit in the last place of `high`.
+/// The number `high + low`, where `low` is at most half a unit in the last place of `high`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct DoubleDouble {
     pub(crate) high: f64,
@@ -13,20 +14,20 @@ pub(crate) struct DoubleDouble {
 }
 
 impl DoubleDouble {
-    /// `a + b` exactly (Knuth's two-sum).
+    /// Returns `a + b` exactly (Knuth's two-sum).
     pub(crate) fn sum(a: f64, b: f64) -> Self {
         let high = a + b;
         let b_part = high - a;
         Self { high, low: (a - (high - b_part)) + (b - b_part) }
     }
 
-    /// `a + b` exactly, where `|a| ≥ |b|`.
+    /// Returns `a + b` exactly, provided that `|a| ≥ |b|`, with fewer operations than [`DoubleDouble::sum`].
     fn ordered_sum(a: f64, b: f64) -> Self {
         let high = a + b;
         Self { high, low: b - (high - a) }
     }
 
-    /// `a · b` exactly, short of underflow.
+    /// Returns `a · b` exactly, unless it underflows.
     pub(crate) fn product(a: f64, b: f64) -> Self {
         let high = a * b;
         Self { high, low: a.mul_add(b, -high) }

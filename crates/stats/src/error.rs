@@ -1,79 +1,76 @@
-//! What can be wrong with the numbers that a caller gives.
+//! The error type of this crate: invalid arguments.
 
-/// An argument that no statement about a rate can be made with.
+/// The reason why an argument is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A rate that is not strictly between 0 and 1: a single failure refutes "always", and nothing refutes "at least
-    /// 0".
+    /// The rate is not strictly between 0 and 1: a single failure refutes "always", and nothing refutes "at least 0".
     #[error(
         "the rate must lie strictly between 0 and 1, but is {rate}: write 99 % as 0.99, and \"always\" as a rate just below 1, such as 0.999"
     )]
     Rate {
-        /// The rate that was given.
+        /// The rate that was passed.
         rate: f64,
     },
-    /// A rate so close to 0 that no number of trials that a computer can count says anything of it.
-    #[error("the rate {rate:e} is too small to be judged: the smallest that can be is {LEAST_RATE:e}")]
+    /// The rate is too close to 0 for a verdict within a number of trials that can be counted.
+    #[error("the rate {rate:e} is too small to be judged; use at least {LEAST_RATE:e}")]
     RateTooSmall {
-        /// The rate that was given.
+        /// The rate that was passed.
         rate: f64,
     },
-    /// An error probability that is not strictly between 0 and 1: no verdict is free of error.
+    /// The error probability is not strictly between 0 and 1: no verdict is free of error.
     #[error(
-        "the error must lie strictly between 0 and 1, but is {error}: a smaller error needs more trials, 0.001 is usual"
+        "the error must lie strictly between 0 and 1, but is {error}: 0.001 is usual, and a smaller error needs more trials"
     )]
     ErrorProbability {
-        /// The error probability that was given.
+        /// The error probability that was passed.
         error: f64,
     },
-    /// More successes than trials.
+    /// There are more successes than trials.
     #[error(
         "{successes} successes in {trials} trials: there are never more successes than trials, so give successes/trials in this order"
     )]
     SuccessesExceedTrials {
-        /// The number of trials that was given.
+        /// The number of trials that was passed.
         trials: u64,
-        /// The number of successes that was given.
+        /// The number of successes that was passed.
         successes: u64,
     },
-    /// More trials than a double counts exactly.
-    #[error("{trials} trials are more than 2^53, beyond which a double no longer counts exactly: judge fewer trials")]
+    /// There are more trials than a double counts exactly.
+    #[error("{trials} trials are more than 2^53, the largest number that is counted exactly; judge fewer trials")]
     TooManyTrials {
-        /// The number of trials that was given.
+        /// The number of trials that was passed.
         trials: u64,
     },
-    /// A quantile's level that is not strictly between 0 and 1: the least and the greatest value have no interval.
+    /// The quantile is not strictly between 0 and 1: the smallest and the greatest value have no interval.
     #[error("the quantile must lie strictly between 0 and 1, but is {quantile}: write p99 as 0.99")]
     Quantile {
-        /// The level that was given.
+        /// The quantile that was passed.
         quantile: f64,
     },
-    /// A margin that leaves nothing to reject on one of its sides.
+    /// The rate minus the margin, or the rate plus the margin, is not strictly between 0 and 1, or the margin is not
+    /// above 0.
     #[error(
-        "the margin must be more than 0 and leave {rate} - margin and {rate} + margin strictly between 0 and 1, but is {margin}: take a smaller margin, or judge the rate without one"
+        "the margin {margin} must be above 0, and {rate} - margin and {rate} + margin strictly between 0 and 1; use a smaller margin, or judge the rate without one"
     )]
     Margin {
-        /// The rate that was given.
+        /// The rate that was passed.
         rate: f64,
-        /// The margin that was given.
+        /// The margin that was passed.
         margin: f64,
     },
-    /// A value that is not a number has no place in an order.
-    #[error("NaN has no place among the values that quantiles are taken of: leave it out, or count it as infinite")]
-    NotANumber,
 }
 
-/// Whether `value` is a probability that is neither certain nor impossible. False for NaN.
+/// Returns whether `value` is a probability strictly between 0 and 1. Returns `false` for NaN.
 fn is_inside(value: f64) -> bool {
     value > 0.0 && value < 1.0
 }
 
-/// Below this rate the searches for a boundary would leave the range of a double. Even a rate of 2^-64 would take more
-/// trials than can be counted.
+/// The smallest rate that can be judged. With a smaller rate, the search for a boundary would leave the range of a
+/// double. Even a rate of 2^-64 would need more trials than can be counted.
 const LEAST_RATE: f64 = 1e-100;
 
-/// The rate, if it lies within (0, 1).
+/// Returns the rate, or an error if the rate is not within (0, 1) or too small.
 pub(crate) fn check_rate(rate: f64) -> Result<f64, Error> {
     match rate {
         rate if !is_inside(rate) => Err(Error::Rate { rate }),
@@ -82,12 +79,12 @@ pub(crate) fn check_rate(rate: f64) -> Result<f64, Error> {
     }
 }
 
-/// The error probability, if it lies within (0, 1).
+/// Returns the error probability, or an error if it is not within (0, 1).
 pub(crate) fn check_error(error: f64) -> Result<f64, Error> {
     if is_inside(error) { Ok(error) } else { Err(Error::ErrorProbability { error }) }
 }
 
-/// The level of a quantile, if it lies within (0, 1).
+/// Returns the quantile, or an error if it is not within (0, 1).
 pub(crate) fn check_quantile(quantile: f64) -> Result<f64, Error> {
     if is_inside(quantile) { Ok(quantile) } else { Err(Error::Quantile { quantile }) }
 }

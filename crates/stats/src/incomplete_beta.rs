@@ -7,44 +7,45 @@
 //!            = ∫_0^∞ exp(e·u − (a+b)·k(u)) du,     e = a − (a+b)p,   k(u) = ln(q + p·exp(u)) − p·u
 //! ```
 //!
-//! (the second form by the log-odds, `u = logit(x) − logit(p)`). Nothing in it is huge or tiny where `e ≤ 0`, so it is
+//! (the second form by the log-odds, `u = logit(x) − logit(p)`). If `e ≤ 0`, nothing in it is huge or tiny, so it is
 //! evaluated directly, in one of two ways:
 //!
-//! * the even part of Gauss's continued fraction (DLMF 8.17.22) in the form of DiDonato and Morris, *Significant digit
-//!   computation of the incomplete beta function ratios*, 1992, by the modified Lentz algorithm;
-//! * where that is slow, near the centre of a narrow distribution and for few successes at a tiny rate, the second form
-//!   by Gauss–Legendre quadrature with 32 nodes a panel.
+//! * by the even part of Gauss's continued fraction (DLMF 8.17.22), with the modified Lentz algorithm. The form is that
+//!   of DiDonato and Morris, *Significant digit computation of the incomplete beta function ratios*, 1992;
+//! * if that is slow, by Gauss–Legendre quadrature of the second form with 32 nodes per panel. The fraction is slow
+//!   near the centre of a narrow distribution, and for few successes at a tiny rate.
 //!
-//! Where `e > 0` the upper tail is the larger one, and it is the whole less the scaled lower tail `U(b, a, q)`. The
-//! whole, `B(a,b) / (p^a q^b)`, is computed in Loader's deviance form ([`crate::stirling_remainder`]).
+//! If `e > 0`, the upper tail is the larger one. It is then computed as the whole less the scaled lower tail `U(b, a,
+//! q)`. The whole, `B(a,b) / (p^a q^b)`, is computed in Loader's deviance form ([`crate::stirling_remainder`]).
 //!
-//! The error of each logarithm is at most `1e-12 + 4e-15·D`, with `D` the deviance `(a+b)·KL(a/(a+b) ‖ p)`, for sums
-//! `a+b` up to 2^53 and rates down to 1e-15 on either side; the tests compare it with 50 digits.
+//! The error of each logarithm is at most `1e-12 + 4e-15·D`, with the deviance `D = (a+b)·KL(a/(a+b) ‖ p)`. This holds
+//! for sums `a+b` up to 2^53 and rates down to 1e-15 on either side. The tests compare it with 50 digits.
 
 use crate::deviance::stirling_remainder;
 use crate::rate::Rate;
 use std::f64::consts::TAU;
 
-/// The shape of a Beta distribution and the rate at which its tail begins.
+/// The shape of a Beta distribution, and the rate at which its tail begins.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BetaTail {
-    /// The first shape: successes, with those of the prior.
+    /// The first shape parameter: the successes, including those of the prior.
     pub a: f64,
-    /// The second shape: failures, with those of the prior.
+    /// The second shape parameter: the failures, including those of the prior.
     pub b: f64,
-    /// Where the tail begins.
+    /// The rate at which the tail begins.
     pub rate: Rate,
-    /// `a − (a+b)·rate`, which callers know better than as a difference of rounded numbers.
+    /// The difference `a − (a+b)·rate`. Callers know it more precisely than a subtraction of the rounded numbers would
+    /// give.
     pub excess: f64,
 }
 
 impl BetaTail {
-    /// The tail below the rate, as an upper one.
+    /// Returns the lower tail as an upper tail: that of the distribution with successes and failures exchanged.
     pub fn mirrored(self) -> BetaTail {
         BetaTail { a: self.b, b: self.a, rate: self.rate.mirrored(), excess: -self.excess }
     }
 
-    /// `ln U`, the logarithm of the scaled upper tail.
+    /// Returns `ln U`, the logarithm of the upper tail relative to the density at `rate`, where the tail begins.
     pub fn log_upper(self) -> f64 {
         if self.excess <= 0.0 {
             return self.log_smaller();
@@ -53,14 +54,16 @@ impl BetaTail {
         log_whole + libm::log1p(-libm::exp(self.mirrored().log_smaller() - log_whole))
     }
 
-    /// `ln [B(a,b) / (p^a q^b)]`, both scaled tails together.
+    /// Returns `ln [B(a,b) / (p^a q^b)]`, the logarithm of the sum of both tails, each relative to the density where it
+    /// begins.
     pub fn log_whole(self) -> f64 {
         let BetaTail { a, b, rate, excess } = self;
         let remainders = stirling_remainder(a) + stirling_remainder(b) - stirling_remainder(a + b);
         rate.deviance(a, b, excess) + remainders + 0.5 * libm::log(TAU / a * ((a + b) / b))
     }
 
-    /// `ln U` where the rate is at or above the mean.
+    /// Returns `ln U`, the logarithm of the scaled upper tail, for a rate at or above the mean. The upper tail is then
+    /// the smaller one.
     fn log_smaller(self) -> f64 {
         let Rate { success: p, failure: q } = self.rate;
         let expected = (self.a + self.b) * p;
@@ -71,7 +74,8 @@ impl BetaTail {
         libm::log(tail)
     }
 
-    /// `U = α₀/(β₀ + α₁/(β₁ + …))`, whose terms hold the excess itself; a few hundred at most where it is used.
+    /// Returns the scaled upper tail `U` by the continued fraction `α₀/(β₀ + α₁/(β₁ + …))`, whose terms contain the
+    /// excess itself. This needs a few hundred terms at most for the tails that the crate computes in this way.
     fn by_continued_fraction(self) -> f64 {
         let BetaTail { a, b, rate: Rate { success: p, failure: q }, excess } = self;
         let beta =
@@ -95,7 +99,8 @@ impl BetaTail {
         1.0 / fraction
     }
 
-    /// `U` as the integral over the log-odds, cut off where the integrand is below exp(−40).
+    /// Returns the scaled upper tail `U` by quadrature of its integral over the log-odds. The integral is cut off where
+    /// the integrand is below exp(−40).
     fn by_quadrature(self) -> f64 {
         let width = self.cut_off();
         let panels = (width / PANEL_WIDTH).ceil();
@@ -111,7 +116,8 @@ impl BetaTail {
         half * sum
     }
 
-    /// `e·u − (a+b)·k(u)`. With P the rate whose log-odds are `u` above p's, `k(u) = KL(p ‖ P)`.
+    /// Returns the logarithm of the integrand, `e·u − (a+b)·k(u)`, where `e` is the excess. If P is the rate whose
+    /// log-odds are `u` above those of p, `k(u) = KL(p ‖ P)`.
     fn log_integrand(self, u: f64) -> f64 {
         let Rate { success: p, failure: q } = self.rate;
         let trials = self.a + self.b;
@@ -119,12 +125,14 @@ impl BetaTail {
         self.excess * u - tilted.deviance(trials * p, trials * q, -trials * difference)
     }
 
-    /// About where the logarithm of the integrand, which is concave, reaches −45.
+    /// Returns a rough `u` for the end of the quadrature. There the logarithm of the integrand, which is concave, has
+    /// fallen to about −45.
     fn cut_off(self) -> f64 {
         const DEPTH: f64 = 45.0;
         let trials = self.a + self.b;
         let variance = trials * self.rate.success * self.rate.failure;
-        // The root if k were quadratic; exp(-740) is about the least number above zero.
+        // At this `u` the logarithm would have fallen by `DEPTH` if k were quadratic. It is limited to 740, because
+        // exp(-740) is close to the smallest number above zero.
         let quadratic = libm::sqrt(self.excess * self.excess + 2.0 * DEPTH * variance) - self.excess;
         let mut u = (2.0 * DEPTH / quadratic).min(740.0);
         for _ in 0..50 {
@@ -139,7 +147,7 @@ impl BetaTail {
     }
 }
 
-/// The rate whose log-odds are `u ≥ 0` above those of `rate`, and the difference of the two rates.
+/// Returns the rate whose log-odds are `u ≥ 0` above those of `rate`, and the difference between the two rates.
 fn tilt(rate: Rate, u: f64) -> (Rate, f64) {
     let Rate { success: p, failure: q } = rate;
     let shrunk = q * libm::exp(-u);
@@ -147,10 +155,11 @@ fn tilt(rate: Rate, u: f64) -> (Rate, f64) {
     (Rate { success: p / total, failure: shrunk / total }, -p * q * libm::expm1(-u) / total)
 }
 
-/// The singularities of the integrand are π away from the real axis: 32 nodes on this width leave out less than 1e-13.
+/// Width of a panel in log-odds. The singularities of the integrand are π away from the real axis, so 32 nodes on this
+/// width have an error of less than 1e-13.
 const PANEL_WIDTH: f64 = 6.0;
 
-/// The positive nodes of Gauss–Legendre quadrature with 32 nodes, and their weights.
+/// The positive nodes of Gauss–Legendre quadrature with 32 nodes, each with its weight.
 const GAUSS_LEGENDRE: [(f64, f64); 16] = [
     (0.048_307_665_687_738_32, 0.096_540_088_514_727_8),
     (0.144_471_961_582_796_5, 0.095_638_720_079_274_86),
@@ -172,7 +181,7 @@ const GAUSS_LEGENDRE: [(f64, f64); 16] = [
 
 #[cfg(test)]
 mod tests {
-    //! Both tails against references of 80 digits, written by `vectors/make.py`.
+    //! Compares both tails with references of 80 digits, written by `vectors/make.py`.
 
     use super::*;
     use serde_json::Value;

@@ -1,29 +1,29 @@
 //! Judging a claim about a rate while its trials come in.
 
 use crate::boundary::Boundary;
-use crate::eprocess::{Direction, Mixture, log_e_holds, log_e_refuted, log_threshold};
+use crate::eprocess::{Mixture, log_e_holds, log_e_refuted, log_threshold};
 use crate::error::{check_error, check_rate};
 use crate::{Error, Tally};
 
-/// What the evidence says of a claim "the true rate is at least so much".
+/// The verdict on a claim of the form "the true rate is at least `rate`".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// The claim holds: the opposite is rejected.
+    /// The claim holds, because the opposite claim is rejected.
     Holds,
-    /// The claim is refuted: it is rejected itself.
+    /// The claim is refuted, because the claim itself is rejected.
     Refuted,
 }
 
 impl Verdict {
-    /// On which side of the claimed rate this says that the true one is.
-    pub(crate) fn direction(self) -> Direction {
+    /// Returns the number of outcomes in favour of this verdict, and the number against it.
+    pub(crate) fn counts(self, tally: Tally) -> (u64, u64) {
         match self {
-            Verdict::Holds => Direction::Above,
-            Verdict::Refuted => Direction::Below,
+            Verdict::Holds => (tally.successes, tally.failures()),
+            Verdict::Refuted => (tally.failures(), tally.successes),
         }
     }
 
-    /// The other verdict.
+    /// Returns the other verdict.
     pub(crate) fn opposite(self) -> Verdict {
         match self {
             Verdict::Holds => Verdict::Refuted,
@@ -32,32 +32,34 @@ impl Verdict {
     }
 }
 
-/// A running test of "the true rate is at least `rate`", to be looked at as often as one likes.
+/// A running test of "the true rate is at least `rate`", which you may look at as often as you like.
 ///
 /// Two e-processes run side by side, [`log_e_holds`](crate::log_e_holds) and [`log_e_refuted`](crate::log_e_refuted).
-/// The first that reaches `ln(1/error)` of its direction decides, and a verdict latches: it is not taken back, and
-/// [`Judge::decided_at`] is its tally. Both cannot reach it at once, as only one of them can be above zero. The other
-/// one goes on: where it rejects later what the verdict says, [`Judge::contradicted`] is true, for the trials are not
-/// alike.
+/// The first that reaches `ln(1/error)` of its direction decides. A verdict is never taken back, and
+/// [`Judge::decided_at`] is its tally. Both cannot reach the threshold at once, because only one of them can be above
+/// zero.
+///
+/// The other e-process goes on. If it later rejects the statement of the verdict, [`Judge::contradicted`] is `true`: no
+/// single rate fits all trials.
 ///
 /// # Guarantee
 ///
-/// If the true rate is at most `rate`, the verdict is ever *holds* with probability at most `error_holds`; if it is at
-/// least `rate`, ever *refuted* with probability at most `error_refuted`. No true rate (but `rate` itself, where only
-/// *refuted* would be wrong) falls under both, so each direction has the full error. Trials need not be alike: it
-/// suffices that the rate of each, given the past, is on that side of `rate`.
+/// If the true rate is at most `rate`, the verdict is ever *holds* with probability at most `error_holds`. If it is at
+/// least `rate`, the verdict is ever *refuted* with probability at most `error_refuted`. No true rate falls under both
+/// (except `rate` itself, where only *refuted* would be wrong), so each direction has the full error. Trials need not
+/// be alike: the rate of each, given the past, must be on the same side of `rate`.
 ///
 /// # Unknown outcomes
 ///
 /// A trial that was cut off before its outcome was known counts against both directions: as a failure for *holds*, as a
-/// success for *refuted*. Whatever the outcome would have been, neither e-value is greater than it would have been
-/// then, so that the guarantee stays; and cutting trials off can bring no verdict about.
+/// success for *refuted*. Neither e-value is then greater than it would have been with the real outcome, so the
+/// guarantee stays valid. Cutting trials off can never cause a verdict.
 ///
 /// # Speed
 ///
-/// The judge keeps its boundary and evaluates the e-processes only where it may be reached, which changes no verdict
-/// and no trial at which it falls. An outcome costs a few nanoseconds, and a few tens in a stream that keeps close to
-/// the boundary.
+/// The judge stores its boundary and evaluates the e-processes only where they may reach it. This changes neither a
+/// verdict nor the trial at which it falls. An outcome costs a few nanoseconds, or a few tens in a stream that stays
+/// close to the boundary.
 ///
 /// ```
 /// use ascertain_stats::{Judge, Verdict};
@@ -69,6 +71,7 @@ impl Verdict {
 #[derive(Clone, Debug)]
 pub struct Judge {
     rate: f64,
+    margin: f64,
     holds: Boundary,
     refuted: Boundary,
     tally: Tally,
@@ -76,40 +79,83 @@ pub struct Judge {
     decision: Option<Decision>,
 }
 
-/// A verdict and what became of it.
+/// A verdict, and whether later trials contradict it.
 #[derive(Clone, Debug)]
 struct Decision {
     verdict: Verdict,
     tally: Tally,
-    /// Where what the verdict says is rejected.
+    /// The boundary at which later trials reject the statement of this verdict, and so contradict it.
     opposite: Boundary,
     is_contradicted: bool,
 }
 
 impl Judge {
-    /// A judge of "at least `rate`" that is wrong with probability at most `error`, in both directions.
+    /// Creates a judge of "the rate is at least `rate`". Each of the two verdicts is wrong with probability at most
+    /// `error`.
     ///
     /// # Errors
-    /// [`Error::Rate`] and [`Error::ErrorProbability`], where one is not strictly between 0 and 1.
+    /// Returns [`Error::Rate`] or [`Error::ErrorProbability`] if an argument is not strictly between 0 and 1.
     pub fn new(rate: f64, error: f64) -> Result<Judge, Error> {
         Judge::with_errors(rate, error, error)
     }
 
-    /// A judge that says *holds* wrongly with probability at most `error_holds`, *refuted* with `error_refuted`.
+    /// Creates a judge that wrongly returns *holds* with probability at most `error_holds`, and wrongly returns
+    /// *refuted* with probability at most `error_refuted`.
     ///
     /// # Errors
-    /// As [`Judge::new`].
+    /// Fails in the cases of [`Judge::new`].
     pub fn with_errors(rate: f64, error_holds: f64, error_refuted: f64) -> Result<Judge, Error> {
         let rate = check_rate(rate)?;
-        Ok(Judge::between(rate, rate, rate, check_error(error_holds)?, check_error(error_refuted)?))
+        Ok(Judge::between(rate, 0.0, check_error(error_holds)?, check_error(error_refuted)?))
     }
 
-    /// A judge that says *holds* where `low` is rejected from below and *refuted* where `high` is from above.
-    pub(crate) fn between(rate: f64, low: f64, high: f64, error_holds: f64, error_refuted: f64) -> Judge {
-        let holds = Mixture::new(low, Direction::Above);
-        let refuted = Mixture::new(high, Direction::Below);
+    /// Creates a judge of "at least `rate`, give or take `margin`" that is wrong with probability at most `error`.
+    ///
+    /// Its two directions have different rates: *holds* if "at most `rate − margin`" is rejected, *refuted* if "at
+    /// least `rate + margin`" is rejected. If the true rate is within the margin, either verdict is right. One of them
+    /// is always reached: every true rate is above `rate − margin` or below `rate + margin`, so one of the two
+    /// e-processes grows without bound. That is the benefit of the margin. Without it, a judge may go on for ever if
+    /// the true rate is exactly `rate`.
+    ///
+    /// # Guarantee and the split of the error
+    ///
+    /// *Holds* is wrong if the true rate is at most `rate − margin`. *Refuted* is wrong if it is at least `rate +
+    /// margin`. No true rate is both, so each direction has the full `error`, and the chance of any wrong verdict is at
+    /// most `error`. (The error would have to be divided, for example by three, only if the two directions shared it
+    /// with an interval. [`RateSequence`](crate::RateSequence) has errors of its own.)
+    ///
+    /// Both ends are the doubles `rate - margin` and `rate + margin`. If one batch rejects both, either verdict is
+    /// right; the result is *holds* if the share of successes is at least `rate`.
+    ///
+    /// # Errors
+    /// Returns [`Error::Rate`] or [`Error::ErrorProbability`] for invalid arguments. Returns [`Error::Margin`] if the
+    /// margin is not above zero, or if an end is not strictly between 0 and 1.
+    ///
+    /// ```
+    /// use ascertain_stats::{Judge, Tally, Verdict};
+    /// // 98 %, give or take half a percent: there will be a verdict even if the true rate is exactly 98 %.
+    /// let mut judge = Judge::with_margin(0.98, 0.005, 0.001)?;
+    /// assert_eq!(judge.observe_batch(Tally::new(1_000_000, 980_000)?), Some(Verdict::Holds));
+    /// # Ok::<(), ascertain_stats::Error>(())
+    /// ```
+    pub fn with_margin(rate: f64, margin: f64, error: f64) -> Result<Judge, Error> {
+        let (rate, error) = (check_rate(rate)?, check_error(error)?);
+        let (low, high) = (rate - margin, rate + margin);
+        // NaN fails all comparisons. A margin too small to change the rate counts as no margin.
+        if !(low > 0.0 && low < rate && rate < high && high < 1.0) {
+            return Err(Error::Margin { rate, margin });
+        }
+        Ok(Judge::between(rate, margin, error, error))
+    }
+
+    /// Creates a judge that returns *holds* if rates up to `rate - margin` are rejected, and *refuted* if rates from
+    /// `rate + margin` on are rejected. Each verdict has its own error. The caller has checked the arguments.
+    fn between(rate: f64, margin: f64, error_holds: f64, error_refuted: f64) -> Judge {
+        let holds = Mixture::new(rate - margin, Verdict::Holds);
+        let refuted = Mixture::new(rate + margin, Verdict::Refuted);
         Judge {
             rate,
+            margin,
             holds: Boundary::new(holds, log_threshold(error_holds)),
             refuted: Boundary::new(refuted, log_threshold(error_refuted)),
             tally: Tally::default(),
@@ -118,13 +164,14 @@ impl Judge {
         }
     }
 
-    /// Counts one outcome. The verdict so far, which latches.
+    /// Counts one outcome and returns the verdict, or `None` as long as the claim is undecided. A verdict never
+    /// changes.
     #[inline]
     pub fn observe(&mut self, success: bool) -> Option<Verdict> {
         self.tally.add(success);
         let (favourable, against) = self.counts(if success { Verdict::Holds } else { Verdict::Refuted });
         match &mut self.decision {
-            // A success cannot refute and a failure cannot uphold.
+            // A success cannot cause *refuted*, and a failure cannot cause *holds*.
             None if success && self.holds.is_reached(favourable, against) => self.decide(Verdict::Holds),
             None if !success && self.refuted.is_reached(favourable, against) => self.decide(Verdict::Refuted),
             None => {}
@@ -136,11 +183,13 @@ impl Judge {
         self.verdict()
     }
 
-    /// Counts a batch of outcomes and looks once, after it. The verdict so far, which latches.
+    /// Counts a batch of outcomes, looks once after it, and returns the verdict, or `None` as long as the claim is
+    /// undecided. A verdict is never taken back.
     ///
-    /// For outcomes that are exchangeable only as whole batches, such as a reshuffled sample of requests, or where only
-    /// their sum is known. May decide later than [`Judge::observe`] would have. A batch with more successes than trials
-    /// is no tally and gets no verdict. What is unknown of a batch is counted before it, by [`Judge::observe_unknown`].
+    /// Use it for outcomes that are exchangeable only as whole batches, such as a reshuffled sample of requests, or if
+    /// only their sum is known. It may decide later than [`Judge::observe`] would have. A batch with more successes
+    /// than trials is invalid and gets no verdict. Count the unknown outcomes of a batch before it, with
+    /// [`Judge::observe_unknown`].
     pub fn observe_batch(&mut self, batch: Tally) -> Option<Verdict> {
         self.tally += batch;
         if (Tally { trials: self.tally.trials.saturating_add(self.unknown), ..self.tally }).checked().is_err() {
@@ -149,7 +198,7 @@ impl Judge {
         let [holds, refuted] = [Verdict::Holds, Verdict::Refuted].map(|verdict| self.counts(verdict));
         match &mut self.decision {
             None => {
-                if let Some(verdict) = self.look(holds, refuted) {
+                if let Some(verdict) = self.evaluate(holds, refuted) {
                     self.decide(verdict);
                 }
             }
@@ -161,13 +210,14 @@ impl Judge {
         self.verdict()
     }
 
-    /// Counts a trial whose outcome is not known, against both directions. The verdict so far, which this can't change.
+    /// Counts a trial with an unknown outcome against both directions. Returns the verdict, or `None` as long as the
+    /// claim is undecided. This call never changes it.
     ///
     /// ```
     /// use ascertain_stats::{Judge, Verdict};
     /// let mut judge = Judge::new(0.5, 0.0005)?;
     /// judge.observe_unknown();
-    /// // Fifteen straight successes would do, if it were not for the trial that was cut off.
+    /// // Fifteen straight successes would be enough without the trial that was cut off.
     /// assert!((0..15).all(|_| judge.observe(true).is_none()));
     /// # Ok::<(), ascertain_stats::Error>(())
     /// ```
@@ -176,14 +226,17 @@ impl Judge {
         self.verdict()
     }
 
-    /// The outcomes for and against a verdict.
+    /// Returns the number of outcomes in favour of a verdict, and the number against it. Unknown outcomes count against
+    /// it.
     fn counts(&self, verdict: Verdict) -> (u64, u64) {
-        let (favourable, against) = verdict.direction().counts(self.tally);
+        let (favourable, against) = verdict.counts(self.tally);
         (favourable, against + self.unknown)
     }
 
-    /// The verdict at these counts. With a margin both ends may be rejected at once: then either verdict is right.
-    fn look(&mut self, holds: (u64, u64), refuted: (u64, u64)) -> Option<Verdict> {
+    /// Returns the verdict at these counts. Each pair has the numbers of outcomes in favour of a verdict and against
+    /// it. With a margin, "at most `rate − margin`" and "at least `rate + margin`" may be rejected at once. Then the
+    /// true rate is within the margin, and either verdict is right.
+    fn evaluate(&mut self, holds: (u64, u64), refuted: (u64, u64)) -> Option<Verdict> {
         let is_above = || self.tally.successes as f64 / self.tally.trials as f64 >= self.rate;
         match (self.holds.is_reached(holds.0, holds.1), self.refuted.is_reached(refuted.0, refuted.1)) {
             (false, false) => None,
@@ -203,66 +256,72 @@ impl Judge {
         self.decision = Some(Decision { verdict, tally: self.tally, opposite, is_contradicted: false });
     }
 
-    /// The verdict, once there is one.
+    /// Returns the verdict, or `None` as long as the claim is undecided.
     pub fn verdict(&self) -> Option<Verdict> {
         self.decision.as_ref().map(|decision| decision.verdict)
     }
 
-    /// Whether there is a verdict that later trials contradict, and always will: what it rejects has since been
-    /// confirmed at the other direction's error. The trials are not alike, and no one rate fits all of them.
+    /// Returns whether later trials contradict the verdict: they reject its statement, at the error of the other
+    /// direction. The result stays `true` from then on. No single rate then fits all trials, before and after.
     ///
-    /// With a margin that takes more than the other end: "above 97 %" is not contradicted by "below 99 %".
+    /// With a margin, the verdicts overlap: "above 97 %" does not contradict "below 99 %". Later trials must then
+    /// reject "above 97 %" itself.
     pub fn contradicted(&self) -> bool {
         self.decision.as_ref().is_some_and(|decision| decision.is_contradicted)
     }
 
-    /// Every known outcome so far, also after the verdict.
+    /// Returns the tally of all known outcomes, including those after the verdict.
     pub fn tally(&self) -> Tally {
         self.tally
     }
 
-    /// The trials so far whose outcome is not known.
+    /// Returns the number of trials so far whose outcome is unknown.
     pub fn unknown(&self) -> u64 {
         self.unknown
     }
 
-    /// The tally at which the verdict fell.
+    /// Returns the tally at which the verdict was reached, or `None` as long as the claim is undecided.
     pub fn decided_at(&self) -> Option<Tally> {
         self.decision.as_ref().map(|decision| decision.tally)
     }
 
-    /// The rate that the claim states.
+    /// Returns the rate of the claim "the true rate is at least `rate`".
     pub fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// `ln e` for *holds* at the present tally, as [`log_e_holds`](crate::log_e_holds), with what is unknown as
-    /// failures.
+    /// Returns the margin on either side of the rate; 0 if there is none.
+    pub fn margin(&self) -> f64 {
+        self.margin
+    }
+
+    /// Returns `ln e` for *holds* at the present tally, as [`log_e_holds`](crate::log_e_holds) does. Unknown outcomes
+    /// count as failures.
     pub fn log_e_holds(&self) -> f64 {
         let (successes, failures) = self.counts(Verdict::Holds);
         self.holds.mixture().log_e(successes as f64, failures as f64)
     }
 
-    /// `ln e` for *refuted* at the present tally, as [`log_e_refuted`](crate::log_e_refuted), with what is unknown as
-    /// successes.
+    /// Returns `ln e` for *refuted* at the present tally, as [`log_e_refuted`](crate::log_e_refuted) does. Unknown
+    /// outcomes count as successes.
     pub fn log_e_refuted(&self) -> f64 {
         let (failures, successes) = self.counts(Verdict::Refuted);
         self.refuted.mixture().log_e(failures as f64, successes as f64)
     }
 
-    /// Where *holds* and where *refuted* is reached.
+    /// Returns two boundaries, the tallies at which a verdict is reached: that of *holds*, and then that of *refuted*.
     pub(crate) fn boundaries(&self) -> (&Boundary, &Boundary) {
         (&self.holds, &self.refuted)
     }
 }
 
-/// The verdict at this tally: one look at what a [`Judge`] would say there, if it had none before.
+/// Returns the verdict at this tally: that of a [`Judge`] without an earlier verdict, after a single look.
 ///
-/// As it may be repeated while a count grows, with the same guarantee, this is the test for scripts that count
-/// themselves.
+/// You may repeat the call while a count grows, with the same guarantee. This is the test for scripts that do their own
+/// counting.
 ///
 /// # Errors
-/// [`Error::Rate`], [`Error::ErrorProbability`], and those of [`Tally::new`].
+/// Returns [`Error::Rate`], [`Error::ErrorProbability`], and the errors of [`Tally::new`].
 ///
 /// ```
 /// use ascertain_stats::{Tally, Verdict, verdict};
@@ -278,14 +337,15 @@ pub fn verdict(tally: Tally, rate: f64, error: f64) -> Result<Option<Verdict>, E
     Ok((log_e_refuted(tally, rate) >= threshold).then_some(Verdict::Refuted))
 }
 
-/// The fewest trials after which any verdict is possible: that many outcomes of one kind, from scratch.
+/// Returns the smallest number of trials after which *holds* or *refuted* is possible, if all trials have the same
+/// outcome.
 ///
-/// `u64::MAX` where an argument is not strictly between 0 and 1, and where it would take more than 2^53 trials.
+/// Returns `u64::MAX` if an argument is not strictly between 0 and 1, or if more than 2^53 trials would be needed.
 ///
 /// ```
 /// use ascertain_stats::soonest_verdict;
 /// assert_eq!(soonest_verdict(0.5, 0.0005, 0.0005), 15);
-/// // A few failures refute "99 %" long before any number of successes proves it.
+/// // A few failures refute "99 %" long before any number of successes could prove it.
 /// assert!(soonest_verdict(0.99, 0.001, 0.001) < 5);
 /// assert!(soonest_verdict(0.99, 0.001, 1e-300) > 100);
 /// ```
@@ -294,9 +354,10 @@ pub fn soonest_verdict(rate: f64, error_holds: f64, error_refuted: f64) -> u64 {
     holds.min(soonest(Verdict::Refuted, rate, error_refuted))
 }
 
-/// The fewest trials after which this verdict is possible: that many successes for *holds*, failures for *refuted*.
+/// Returns the smallest number of trials after which this verdict is possible. For *holds* so few are enough if all of
+/// them are successes, for *refuted* if all are failures.
 ///
-/// `u64::MAX` as for [`soonest_verdict`].
+/// Returns `u64::MAX` in the cases of [`soonest_verdict`].
 ///
 /// ```
 /// use ascertain_stats::{Verdict, soonest};

@@ -1,59 +1,69 @@
-//! Betting on the sign of each log-ratio, given its size.
+//! A bet on the sign of each log-ratio, given its size.
 //!
 //! # The bet
 //!
-//! Let D be the logarithm of how many times as long the reference took as the candidate, in one pair. The size of D may
-//! be looked at before its sign: a pair that differs by about as much as the effect that one has come to expect says
-//! more than one that a burst of other work has torn apart. So there is a predictive density m of D given the pairs so
-//! far, a mixture of components that lean towards D > 0. A share `m(D) / (m(D) + m(−D))` of the wealth is put on the
-//! sign that D turns out to have, the rest on the other. Bets are settled at even odds, so that the wealth is
-//! multiplied by
+//! Let D be the logarithm of the ratio of the reference's time to the candidate's time, in one pair of times. The bet
+//! may depend only on the size of D. A pair that differs by about as much as the expected effect carries
+//! more information than one that a burst of other work has torn apart. The bet therefore uses a predictive density m
+//! of D, given the pairs so far: a mixture of components that lean towards D > 0. A share `m(D) / (m(D) + m(−D))` of
+//! the wealth is put on the sign that D turns out to have, the rest on the other sign. Bets are settled at even odds,
+//! so the wealth is multiplied by
 //!
 //! ```text
 //! F = 2 m(D) / (m(D) + m(−D)).
 //! ```
 //!
-//! Whoever bets on D < 0 does exactly the same with −D.
+//! The bet on D < 0 does exactly the same with −D.
 //!
 //! # Guarantee
 //!
-//! Where the two do not differ and the order within each pair is drawn by a coin, D and −D are equally likely given |D|
-//! and all that went before. As m is settled by what went before, the mean of F is then
+//! If the reference and the candidate do not differ, and a coin decides the order within each pair, D and −D are
+//! equally likely given |D| and the past. The past determines m, so the mean of F is
 //!
 //! ```text
 //! ½ · 2 m(D) / (m(D) + m(−D)) + ½ · 2 m(−D) / (m(−D) + m(D)) = 1,
 //! ```
 //!
-//! whatever |D| is and however it came about: by bursts, by drift, or by an adversary who knows the bet. The wealth is
-//! a non-negative martingale that starts at 1, and the chance that it *ever* reaches 1/ε is at most ε (Ville 1939). The
-//! components need not describe the noise; they only decide how soon a true difference is found. Nor need |D| be all of
-//! the size: any function of the two times that stays the same when they change places will do in its stead, such as a
-//! size that is cut off, as it is here at 5.3, or one with a time-out's limit in the place of its time.
+//! This holds for every |D|, however it came about: by bursts, by drift, or by an adversary who knows the bet. The
+//! wealth is a non-negative martingale that starts at 1, and the chance that it *ever* reaches 1/ε is at most ε (Ville
+//! 1939). The components need not describe the noise; they only decide how soon a true difference is found.
 //!
-//! That signs are fair coins given the sizes, under symmetry, is Efron's premise, *Student's t-test under symmetry
-//! conditions*, 1969, and, for processes, de la Peña's, *A general class of exponential inequalities for martingales
-//! and ratios*, 1999. Ramdas, Ruf, Larsson and Koolen, *Admissible anytime-valid sequential inference must rely on
-//! nonnegative martingales*, 2020, treat symmetry as a case of their theorem; Vovk and Wang, *Nonparametric e-tests of
-//! symmetry*, 2022, compare some such tests. A mixture over what is not known is Robbins' method (*Statistical methods
-//! related to the law of the iterated logarithm*, 1970).
+//! |D| itself may be replaced by any function of the two times that stays the same when they change places. Examples
+//! are a size with a maximum, as it has here at 5.3, or one in which the limit of a timeout replaces the time.
+//!
+//! Under symmetry, signs are fair coins given the sizes. Sources:
+//!
+//! - Efron, *Student's t-test under symmetry conditions*, 1969, has this premise.
+//! - De la Peña, *A general class of exponential inequalities for martingales and ratios*, 1999, has it for processes.
+//! - Ramdas, Ruf, Larsson and Koolen, *Admissible anytime-valid sequential inference must rely on nonnegative
+//!   martingales*, 2020, treat symmetry as a case of their theorem.
+//! - Vovk and Wang, *Nonparametric e-tests of symmetry*, 2022, compare some such tests.
+//! - Robbins, *Statistical methods related to the law of the iterated logarithm*, 1970, uses a mixture over what is not
+//!   known.
 //!
 //! # The components
 //!
-//! Each is a shape of noise together with a way to lean. Noise is Student's t with 5 degrees of freedom, one of
-//! [`SCALES`] wide, and, as times have outliers, a share of Cauchy's distribution several times as wide ([`TAILS`]). A
-//! component leans by a shift of so many scales ([`SHIFTS`]), or by signs that are positive at one of [`RATES`]
-//! whatever the size. Sizes then are those of noise around 0 or, half each, around plus and minus the greatest shift:
-//! as where whoever comes second is slower by much the same each time, or a clock is coarse.
+//! Each component is a shape of noise together with a way to lean. The noise is Student's t with 5 degrees of freedom
+//! and one of the [`SCALES`] as its width. Times have outliers, so a share of the noise is Cauchy's distribution,
+//! several times as wide ([`TAILS`]).
 //!
-//! After each pair the weights are updated by Bayes' rule, and a little of them returns to the prior: noise changes,
-//! and what was of no use may be later (the *fixed share* of Herbster and Warmuth, *Tracking the best expert*, 1998).
+//! A component leans in one of two ways: by a shift, measured in scales ([`SHIFTS`]), or by signs that are positive at
+//! one of the [`RATES`] for all sizes. In the second case there are two kinds of sizes: those of noise around 0, or
+//! those of noise around plus and minus the greatest shift, half each. The latter describes pairs in which one command
+//! is always slower by about the same, or a coarse clock.
+//!
+//! After each pair the weights are updated by Bayes' rule, and a small share of them returns to the prior. The noise
+//! may change, and a component that was useless may become useful (the *fixed share* of Herbster and Warmuth, *Tracking
+//! the best expert*, 1998).
 //!
 //! # Rounding
 //!
-//! Any weights are a valid way to bet, so that their rounding does no harm. Only a factor must not be above what it is
-//! for the weights and the D that are held: its logarithm is padded, by more than the sums can be wrong by.
+//! Weights with rounding errors are still a valid way to bet, so the rounding of weights does no harm. But a factor
+//! must not exceed its exact value for the stored weights and the stored D. The logarithm of each factor is therefore
+//! reduced by a bound of the sums' error.
 
-/// The widths of the noise: from 10⁻⁴, each 1.9 times the one before, to 1.5.
+/// Widths of the noise in the components, the distributions of log-ratios that the bet mixes. There are 16 values from
+/// 10⁻⁴ to 1.5, each 1.9 times the previous.
 const SCALES: [f64; 16] = {
     let mut scales = [1e-4; 16];
     let mut i = 1;
@@ -64,27 +74,29 @@ const SCALES: [f64; 16] = {
     scales
 };
 
-/// The share of noise that is Cauchy's, and how many times as wide that is.
+/// The tails of the noise in the components. Each entry has the share of the noise that follows Cauchy's distribution,
+/// and how many times as wide it is as the rest.
 const TAILS: [(f64, f64); 4] = [(0.05, 5.0), (0.3, 10.0), (0.6, 15.0), (0.8, 50.0)];
 
-/// By how many scales noise is shifted.
+/// The shifts of the components that lean towards one sign by a shift, as multiples of the noise's width.
 const SHIFTS: [f64; 8] = [0.07, 0.122, 0.214, 0.374, 0.655, 1.145, 2.0, 3.5];
 
-/// The rates of positive signs of components that do not lean by a shift.
+/// The rates of positive signs of the components that lean towards one sign by a rate instead of a shift.
 const RATES: [f64; 5] = [0.55, 0.65, 0.75, 0.85, 0.95];
 
-/// The prior weight of a rate; that of a shift is 1.
+/// Prior weight of a component whose signs have one of the [`RATES`]. A component that is shifted has the weight 1.
 const PRIOR_OF_RATE: f64 = 0.4;
 
-/// The ways to lean: by a shift, by a rate around 0, or by a rate around the greatest shift.
+/// Number of ways in which a component can lean towards one sign. They are shifts, rates for sizes around 0, and rates
+/// for sizes around the greatest shift.
 const LEANINGS: usize = SHIFTS.len() + 2 * RATES.len();
 
 const COMPONENTS: usize = SCALES.len() * TAILS.len() * LEANINGS;
 
-/// What of the weights returns to the prior at each pair.
+/// Share of the weights that returns to the prior weights after each pair, because the noise may change.
 const RETURNING: f64 = 0.003;
 
-/// [`RETURNING`] of the prior.
+/// The prior weights multiplied by [`RETURNING`]: what each weight gets back after each pair.
 const RETURNED: [f64; COMPONENTS] = {
     let all = (SCALES.len() * TAILS.len()) as f64 * (SHIFTS.len() as f64 + PRIOR_OF_RATE * 2.0 * RATES.len() as f64);
     let mut returned = [RETURNING / all; COMPONENTS];
@@ -98,29 +110,32 @@ const RETURNED: [f64; COMPONENTS] = {
     returned
 };
 
-/// Sizes beyond this, a factor of 200 between the times, are taken for it: components see only noise so far out.
+/// Greatest size of a log-ratio that the components distinguish. It is a factor of 200 between the times, and greater
+/// sizes count as this one.
 const GREATEST_SIZE: f64 = SHIFTS[SHIFTS.len() - 1] * SCALES[SCALES.len() - 1];
 
-/// How many times as dense at D as at −D a component can be, at most, and the other way around.
+/// The greatest ratio of a component's density at D to its density at −D, and the other way around.
 ///
-/// For Student's t with ν degrees of freedom, shifted by δ scales, it is `((ν + (z+δ)²) / (ν + (z−δ)²))^((ν+1)/2)` at `z`
-/// scales. That is greatest at `z² = ν + δ²`, where it is `((z+δ)²/ν)^((ν+1)/2)`: here 1607.5, with δ = 3.5 and ν = 5.
-/// Cauchy's part has ν = 1 and, as it is wide, a smaller δ; a rate of 0.95 makes it 19. The ratio of two sums is never
-/// beyond the greatest nor below the least ratio of their terms (the mediant inequality), so this bounds components and
-/// m alike.
+/// For Student's t with ν degrees of freedom, shifted by δ scales, the ratio at `z` scales is
+/// `((ν + (z+δ)²) / (ν + (z−δ)²))^((ν+1)/2)`. It is greatest at `z² = ν + δ²`, where it is `((z+δ)²/ν)^((ν+1)/2)`. Here
+/// that is 1607.5, with δ = 3.5 and ν = 5. For Cauchy's part the ratio is smaller: ν is 1, and δ is smaller because the
+/// part is wide. For a component that leans by a rate of 0.95 it is 19. The ratio of two sums is between the smallest
+/// and the greatest ratio of their terms (the mediant inequality). 1607.5 is therefore a bound for each component and
+/// for m.
 const GREATEST_ODDS: f64 = 1608.0;
 
-/// More than the logarithm of a factor can be wrong by: two sums of some 150 additions in a row, of terms that are
-/// right to some ten units in the last place.
+/// Bound on the error of the logarithm of a factor by which a bet multiplies the wealth. The factor is computed from
+/// two sums of about 150 additions in a row, whose terms are right to about ten units in the last place.
 const PADDING: f64 = 1e-13;
 
-/// The wealth of two gamblers, one of whom bets that log-ratios are positive, the other that they are negative.
+/// The wealth of two gamblers: one bets that log-ratios are positive, the other that they are negative.
 #[derive(Clone, Debug)]
 pub(crate) struct MagnitudeBet {
     positive: Gambler,
     negative: Gambler,
-    /// The densities of the components at a size, on the side to which they lean and on the other.
+    /// The density of each component at the size of the last log-ratio, with the sign to which the component leans.
     towards: Vec<f64>,
+    /// The density of each component at the size of the last log-ratio, with the sign opposite to that of `towards`.
     away: Vec<f64>,
 }
 
@@ -134,32 +149,34 @@ impl MagnitudeBet {
         }
     }
 
-    /// `ln` of the wealth from betting on positive signs, never above the exact value.
+    /// Returns `ln` of the wealth from betting on positive signs, never above the exact value.
     pub fn log_wealth_positive(&self) -> f64 {
         self.positive.log_wealth
     }
 
-    /// `ln` of the wealth from betting on negative signs, never above the exact value.
+    /// Returns `ln` of the wealth from betting on negative signs, never above the exact value.
     pub fn log_wealth_negative(&self) -> f64 {
         self.negative.log_wealth
     }
 
-    /// Settles the bets on a log-ratio that is neither zero nor NaN.
+    /// Settles both bets after a log-ratio. It must be a number other than zero.
     pub fn observe(&mut self, log_ratio: f64) {
         densities(log_ratio.abs().min(GREATEST_SIZE), &mut self.towards, &mut self.away);
         let (right, wrong) = match log_ratio > 0.0 {
             true => (&mut self.positive, &mut self.negative),
             false => (&mut self.negative, &mut self.positive),
         };
-        right.settle(&self.towards, &self.away);
-        wrong.settle(&self.away, &self.towards);
+        right.pay_out(&self.towards, &self.away);
+        wrong.pay_out(&self.away, &self.towards);
     }
 
-    /// Takes from both what a log-ratio that is not known can have cost them at most; they bet on as if it had not
-    /// been.
+    /// Multiplies both wealths by the smallest factor that a log-ratio can have, because the size and sign of this one
+    /// are unknown. The weights stay as they are.
     ///
-    /// That is the least factor, `2/(1 + odds)`. A gambler who had taken the true factor and had then bet on like this
-    /// would have at least as much, and bets by the past alone, whoever chose which log-ratios are not known and why.
+    /// The smallest factor is `2/(1 + odds)`, with [`GREATEST_ODDS`]. To see that this is valid, imagine a gambler who
+    /// receives the true factor instead and then bets in the same way. Such a gambler would have at least as much
+    /// wealth. The imagined bets depend only on the past, whoever chose which log-ratios are unknown, and for whatever
+    /// reason.
     pub fn observe_unknown(&mut self) {
         let log_least = -libm::log((1.0 + GREATEST_ODDS) / 2.0);
         self.positive.multiply(log_least);
@@ -167,7 +184,7 @@ impl MagnitudeBet {
     }
 }
 
-/// Who bets on one sign.
+/// A gambler who bets on one sign.
 #[derive(Clone, Debug)]
 struct Gambler {
     weights: Vec<f64>,
@@ -179,9 +196,10 @@ impl Gambler {
         Gambler { weights: RETURNED.iter().map(|weight| weight / RETURNING).collect(), log_wealth: 0.0 }
     }
 
-    /// Settles a bet, given each component's density at the log-ratio that it was and at the opposite one.
-    fn settle(&mut self, actual: &[f64], opposite: &[f64]) {
-        // Sums side by side, which need not wait for one another.
+    /// Multiplies the wealth by the factor of a bet. `actual` has each component's density at the actual log-ratio,
+    /// `opposite` that at the same size with the opposite sign.
+    fn pay_out(&mut self, actual: &[f64], opposite: &[f64]) {
+        // These sums are independent, so none waits for another.
         const LANES: usize = 8;
         const { assert!(COMPONENTS.is_multiple_of(LANES)) };
         let (mut actual_sums, mut opposite_sums) = ([0.0; LANES], [0.0; LANES]);
@@ -209,7 +227,8 @@ impl Gambler {
     }
 }
 
-/// The densities of all components at a size, on the side to which they lean and on the other.
+/// Computes the density of each component at log-ratios of this size: with the sign to which the component leans, and
+/// with the other sign.
 fn densities(size: f64, towards: &mut [f64], away: &mut [f64]) {
     let mut places = towards.as_chunks_mut::<LEANINGS>().0.iter_mut().zip(away.as_chunks_mut::<LEANINGS>().0);
     for scale in SCALES {
@@ -238,7 +257,8 @@ fn densities(size: f64, towards: &mut [f64], away: &mut [f64]) {
 /// The density at 0 of Student's t with 5 degrees of freedom.
 const T5: f64 = 0.379_606_689_822_494_4;
 
-/// A shape of noise: the densities of its two parts at 0, and how the wide one falls, in scales.
+/// A shape of noise with a narrow and a wide part. It has the densities of both parts at 0. `inverse_width_squared`
+/// says how slowly the wide part falls with the distance.
 struct Noise {
     narrow: f64,
     wide: f64,
@@ -246,13 +266,14 @@ struct Noise {
 }
 
 impl Noise {
-    /// The density so many scales from the centre.
+    /// Returns the density of the noise at a distance from its centre. `z` is this distance as a multiple of the
+    /// noise's width.
     #[inline]
     fn density(&self, z: f64) -> f64 {
         let t5 = 1.0 + z * z * 0.2;
         let t5 = t5 * t5 * t5;
         let cauchy = 1.0 + z * z * self.inverse_width_squared;
-        // Both fractions at once: divisions are what takes the time.
+        // One division serves both fractions, because divisions take most of the time.
         (self.narrow * cauchy + self.wide * t5) / (t5 * cauchy)
     }
 }
@@ -261,7 +282,7 @@ impl Noise {
 mod tests {
     use super::*;
 
-    /// Bets in many states: after some log-ratios of some size.
+    /// Returns bettors in various states, after different numbers of log-ratios of various sizes.
     fn states() -> impl Iterator<Item = MagnitudeBet> {
         (0..60_u32).map(|i| {
             let mut bet = MagnitudeBet::new();
@@ -333,7 +354,7 @@ mod tests {
                 wide: share * std::f64::consts::FRAC_1_PI / width,
                 inverse_width_squared: 1.0 / (width * width),
             };
-            // By substituting the tangent.
+            // Integrates after substituting the tangent.
             let steps = 20_000;
             let at = |i: i32| (f64::from(i) + 0.5) / f64::from(steps) * std::f64::consts::FRAC_PI_2;
             let term = |angle: f64| noise.density(angle.tan()) / angle.cos().powi(2);

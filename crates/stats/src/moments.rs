@@ -1,17 +1,19 @@
-//! Count, mean, variance and extremes of a stream, in constant space.
+//! The count, mean, variance and extremes of a stream, in constant space.
 
 use crate::double_double::DoubleDouble;
 
-/// The count, mean, variance, least and greatest of a stream of values.
+/// The count, mean, variance, smallest and greatest value of a stream.
 ///
-/// Values are summed as their distance from the first one, and that distance squared, both to about 106 bits. So a
-/// small spread on a large offset, such as nanoseconds since an epoch, costs no digits: up to 10^8 values the mean is
-/// off by at most a unit in its last place, and the variance by a relative 1e-14, wherever the first value lies.
-/// (Welford's recurrence in doubles no longer moves its mean there.) A merge keeps this, so threads and workers may
-/// each have their own. Taking in a value costs some 30 operations and no division.
+/// The distances of the values from the first one, and the squares of these distances, are summed to about 106 bits. A
+/// small spread on a large offset, such as nanoseconds since an epoch, therefore loses no digits. Up to 10^8 values,
+/// the mean is off by at most a unit in its last place, and the variance by a relative 1e-14. This holds whatever the
+/// first value is. (With so many values on a large offset, the mean by Welford's recurrence in doubles no longer
+/// changes.) Merging keeps this precision, so threads and workers may each have their own `Moments`. Each value costs
+/// about 30 operations and no division.
 ///
-/// An infinity (a time-out) makes the mean infinite and the variance NaN. A NaN makes both NaN and is left out of the
-/// extremes. Squares of distances must stay within a double's range: between 1e-140 and 1e150 for a distance.
+/// An infinity (a timeout) makes the mean infinite and the variance NaN. A NaN makes mean and variance NaN, and is
+/// ignored by the extremes. Distances must be between 1e-140 and 1e150, so that their squares stay within a double's
+/// range.
 ///
 /// ```
 /// use ascertain_stats::Moments;
@@ -24,14 +26,14 @@ use crate::double_double::DoubleDouble;
 #[derive(Clone, Copy, Debug)]
 pub struct Moments {
     count: u64,
-    /// The first finite value.
+    /// The first finite value. The sums below are of distances from it, so that a large offset loses no digits.
     origin: f64,
-    /// Finite values less the origin, summed.
+    /// The sum of the finite values' distances from the origin.
     sum: DoubleDouble,
-    /// Finite values less the origin, squared and summed.
+    /// The sum of the squares of the finite values' distances from the origin.
     sum_of_squares: DoubleDouble,
     finite_count: u64,
-    /// The plain sum of all values that are not finite.
+    /// The plain `f64` sum of the infinite and NaN values, or 0 if all values are finite.
     non_finite: f64,
     min: f64,
     max: f64,
@@ -53,12 +55,12 @@ impl Default for Moments {
 }
 
 impl Moments {
-    /// Moments of no values yet.
+    /// Creates the moments of a stream without values.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes in one value.
+    /// Adds one value.
     pub fn push(&mut self, value: f64) {
         self.count += 1;
         self.min = self.min.min(value);
@@ -76,7 +78,7 @@ impl Moments {
         self.sum_of_squares = self.sum_of_squares + distance * distance;
     }
 
-    /// Takes in all the values that `other` has taken in.
+    /// Adds all values that `other` summarises, as if they had been pushed one by one.
     pub fn merge(&mut self, other: &Moments) {
         self.count += other.count;
         self.min = self.min.min(other.min);
@@ -86,7 +88,8 @@ impl Moments {
             self.origin = other.origin;
         }
         self.finite_count += other.finite_count;
-        // Σ(x + d) and Σ(x + d)² for the distance d between the two origins.
+        // `other` has distances x from its own origin. Measured from the origin of `self` they are x + d, where d is
+        // the distance between the two origins. This adds Σ(x + d) and Σ(x + d)².
         let shift = DoubleDouble::sum(other.origin, -self.origin);
         let shift_sum = DoubleDouble::from(other.finite_count as f64) * shift;
         let twice_sum = other.sum + other.sum;
@@ -94,12 +97,12 @@ impl Moments {
         self.sum_of_squares = self.sum_of_squares + other.sum_of_squares + shift * (twice_sum + shift_sum);
     }
 
-    /// Values taken in.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The arithmetic mean; none without values.
+    /// Returns the arithmetic mean, or `None` if there are no values.
     pub fn mean(&self) -> Option<f64> {
         if self.count == 0 {
             return None;
@@ -107,7 +110,7 @@ impl Moments {
         if self.count > self.finite_count {
             return Some(self.non_finite);
         }
-        // A division that is good to the last bit of both halves: quotient, then quotient of the remainder.
+        // This division is accurate to the last bit of both halves: the quotient, then the quotient of the remainder.
         let n = self.count as f64;
         let quotient = self.sum.high / n;
         let remainder = (-quotient).mul_add(n, self.sum.high) + self.sum.low;
@@ -115,7 +118,8 @@ impl Moments {
         Some(mean.high + (mean.low + remainder / n))
     }
 
-    /// The sample variance, with `count − 1` below, in the square of the values' unit; none below two values.
+    /// Returns the sample variance, in the square of the values' unit, with `count − 1` as the divisor. Returns `None`
+    /// for fewer than two values.
     pub fn variance(&self) -> Option<f64> {
         if self.count < 2 {
             return None;
@@ -128,17 +132,18 @@ impl Moments {
         Some((scaled.high / (n * (n - 1.0))).max(0.0))
     }
 
-    /// The sample standard deviation, the root of [`variance`](Self::variance); none below two values.
+    /// Returns the sample standard deviation, the root of [`variance`](Self::variance). Returns `None` for fewer than
+    /// two values.
     pub fn standard_deviation(&self) -> Option<f64> {
         self.variance().map(f64::sqrt)
     }
 
-    /// The least value; none without values.
+    /// Returns the smallest value, or `None` if there are no values.
     pub fn min(&self) -> Option<f64> {
         (self.min <= self.max).then_some(self.min)
     }
 
-    /// The greatest value; none without values.
+    /// Returns the greatest value, or `None` if there are no values.
     pub fn max(&self) -> Option<f64> {
         (self.min <= self.max).then_some(self.max)
     }

@@ -1,66 +1,75 @@
-//! Judging which of two is faster, from how much each pair of times differs.
+//! A test of which of two alternatives is faster, from the difference in each pair of times.
 
-use crate::eprocess::{Direction, Mixture, log_threshold};
+use crate::eprocess::{Mixture, log_threshold};
 use crate::error::check_error;
 use crate::magnitude::MagnitudeBet;
 use crate::{Error, Tally, Verdict};
 
-/// The share of the wealth that is bet on signs alone. If sizes tell nothing, the judge needs at most `ln(1 / SIGN_SHARE)`
-/// more evidence than signs alone: 7 % of the 7.6 that the default error asks for.
+/// Share of the wealth that is bet on the signs of the log-ratios alone; the rest is bet on their magnitudes too. If
+/// magnitudes carry no information, that rest may be lost. The signs alone must then reach an `ln e` that is higher by
+/// `ln(1 / SIGN_SHARE)`. That is 7 % of the 7.6 that the default error needs.
 const SIGN_SHARE: f64 = 0.6;
 
-/// More than the logarithm of the mixture of two can be wrong by where it is small.
+/// Constant part of the bound on the error of the computed `ln e` of both bets together. The other part is relative to
+/// this `ln e`.
 const PADDING: f64 = 1e-14;
 
-/// Of log-ratios that are all alike these convince soonest, the one or the other by how many it takes: somewhat beyond
-/// the narrowest noise that is thought of.
+/// Two sizes of log-ratios, for [`soonest_order_verdict`]. If all log-ratios have the same size, one of these two leads
+/// to the soonest verdict. Which of them does so depends on the number of pairs. Both are slightly above the narrowest
+/// width of noise that the bet on magnitudes considers.
 const SOONEST: [f64; 2] = [2.42e-4, 3.75e-4];
 
-/// A running test of which of two is faster, to be looked at as often as one likes.
+/// A running test of which of two alternatives is faster, the reference or the candidate. You may look at it as often
+/// as you like.
 ///
-/// It takes in, pair by pair, `ln(reference's time / candidate's time)`: [`Verdict::Holds`] says that the candidate is
-/// faster, [`Verdict::Refuted`] that it is slower. A [`Judge`](crate::Judge) of "at least half" could do that by
-/// counting who won; this one looks at how far apart the two were as well, and mostly needs fewer pairs (the crate's
-/// README.md has a table). In each direction
+/// The input is `ln(reference's time / candidate's time)`, pair by pair. [`Verdict::Holds`] means that the candidate is
+/// faster, [`Verdict::Refuted`] that it is slower. A [`Judge`](crate::Judge) of "at least half" could decide that by
+/// counting wins. This judge also uses the size of each difference, and usually needs fewer pairs (the README.md of the
+/// crate has a table). In each direction
 ///
 /// ```text
 /// e = 0.4 · (wealth from betting on each sign, given the size and the past) + 0.6 · (e-value of the signs alone)
 /// ```
 ///
-/// where the latter is that of [`log_e_holds`](crate::log_e_holds) at a rate of ½. The bet on magnitudes learns from
-/// the pairs so far how wide the noise is, how heavy its tails are, and how far it is shifted. A verdict falls at the
-/// first pair at which e is at least 1/error of its direction and most of the pairs so far agree with it; it latches.
+/// where the e-value of the signs is that of [`log_e_holds`](crate::log_e_holds) at a rate of ½. The bet on magnitudes
+/// learns from the pairs so far how wide the noise is, how heavy its tails are, and how far it is shifted. The
+/// verdict is reached once e is at least 1/error of its direction, and most pairs so far agree with that direction. A
+/// verdict is never taken back.
 ///
 /// # Guarantee
 ///
-/// Where the two do not differ and a coin decides for each pair which is measured first, a log-ratio is as likely as
-/// its opposite, given its size and all that went before. Then the chance that the verdict is ever *faster* is at most
-/// `error_faster`, and ever *slower*, `error_slower`, whatever the noise, its drift and its dependence: nothing is
-/// assumed of how log-ratios are distributed. For, given the size, each sign is a fair coin, and how much of the wealth
-/// is put on either side was settled before it fell. So the wealth is a non-negative martingale that starts at 1, and
-/// ever reaches 1/ε with a chance of at most ε (Ville's inequality); a mixture of two such is one too. The source of
-/// the bet, `magnitude.rs`, has the proof in full and where it comes from.
+/// Assume that the reference and the candidate do not differ, and that a coin decides for each pair which is measured
+/// first. A log-ratio is then as likely as its opposite, given its size and the past. The chance that the verdict is
+/// ever *faster* is then at most `error_faster`, and ever *slower* at most `error_slower`. This holds for every noise,
+/// drift and dependence, and for every distribution of log-ratios.
 ///
-/// What is rejected is that a log-ratio is as likely as its opposite. That the winner "wins more often" is as certain
-/// only where [`OrderJudge::sign_alone`] is true; otherwise most of the pairs seen agree with the verdict, and no more
-/// is said.
+/// The reason: given the size, each sign is a fair coin, and the share of the wealth on either side was fixed before
+/// the sign was known. The wealth is therefore a non-negative martingale that starts at 1, and ever reaches 1/ε with a
+/// chance of at most ε (Ville's inequality). A mixture of two such martingales is one too. The source of the bet,
+/// `magnitude.rs`, has the full proof and its sources.
 ///
-/// # Ties, time-outs and unknown pairs
+/// A verdict rejects that a log-ratio is as likely as its opposite. If [`OrderJudge::sign_alone`] is `true`, it is
+/// equally certain that the winner "wins more often". If it is `false`, the verdict only shows that most of the
+/// observed pairs agree with it.
 ///
-/// A tie (0) changes neither e-value. Infinite log-ratios are allowed; sizes beyond 5.3, a factor of 200, count as
-/// that. Where one of the two timed out, its limit may stand for its time: the sign is right, and the size still is one
-/// that stays the same when the two change places. Where not even the sign is known, as the pair was cut off, it counts
-/// against both directions (NaN, or [`OrderJudge::observe_unknown`]): as lost for the signs, and for the magnitudes by
-/// 1/805, which is less than any log-ratio's factor.
+/// # Ties, timeouts and unknown pairs
+///
+/// A tie (0) changes neither e-value. Infinite log-ratios are allowed; sizes beyond 5.3, a factor of 200, count as 5.3.
+/// If the reference or the candidate timed out, you may pass its time limit as its time. The sign is then right, and
+/// the size would be the same if reference and candidate changed places.
+///
+/// If even the sign is unknown because the pair was cut off, the pair counts against both directions (pass NaN, or call
+/// [`OrderJudge::observe_unknown`]). For the signs it counts as lost. For the magnitudes it counts as a factor of
+/// 1/805, which is less than that of any log-ratio.
 ///
 /// # Cost
 ///
-/// Some 4 µs a pair, and 37 kB.
+/// About 4 µs per pair, and 37 kB of memory.
 ///
 /// ```
 /// use ascertain_stats::{OrderJudge, Tally, Verdict};
 /// let mut judge = OrderJudge::new(0.0005, 0.0005)?;
-/// // The candidate is 5 % faster, give or take 5 %, but that every tenth pair was disturbed.
+/// // The candidate is 5 % faster, give or take 5 %, except that every tenth pair was disturbed.
 /// let noise = [0.04, -0.02, 0.0, 0.05, -0.03, 0.01, -0.04, 0.02, 0.03, -0.9];
 /// let mut pairs = noise.into_iter().cycle().map(|noise| 1.05_f64.ln() + noise);
 /// while judge.observe(pairs.next().unwrap()).is_none() {}
@@ -90,15 +99,16 @@ struct Decision {
 }
 
 impl OrderJudge {
-    /// A judge that says *faster* wrongly with probability at most `error_faster`, *slower* with `error_slower`.
+    /// Creates a judge that wrongly returns *faster* with probability at most `error_faster`, and wrongly returns
+    /// *slower* with probability at most `error_slower`.
     ///
     /// # Errors
-    /// [`Error::ErrorProbability`], where one is not strictly between 0 and 1.
+    /// Returns [`Error::ErrorProbability`] if an error is not strictly between 0 and 1.
     pub fn new(error_faster: f64, error_slower: f64) -> Result<OrderJudge, Error> {
         Ok(OrderJudge {
             threshold_faster: log_threshold(check_error(error_faster)?),
             threshold_slower: log_threshold(check_error(error_slower)?),
-            signs: Mixture::new(0.5, Direction::Above),
+            signs: Mixture::new(0.5, Verdict::Holds),
             magnitudes: MagnitudeBet::new(),
             tally: Tally::default(),
             ties: 0,
@@ -107,8 +117,8 @@ impl OrderJudge {
         })
     }
 
-    /// Takes in `ln(reference's time / candidate's time)` of a pair: 0 is a tie, NaN an unknown pair. The verdict so
-    /// far.
+    /// Adds `ln(reference's time / candidate's time)` of a pair: 0 is a tie, NaN an unknown pair. Returns the verdict,
+    /// or `None` as long as there is none.
     pub fn observe(&mut self, log_ratio: f64) -> Option<Verdict> {
         if log_ratio.is_nan() {
             return self.observe_unknown();
@@ -130,15 +140,15 @@ impl OrderJudge {
         self.verdict()
     }
 
-    /// Counts a pair of which not even the sign is known, against both directions. The verdict so far, which this can't
-    /// change.
+    /// Counts a pair with an unknown sign against both directions. Returns the verdict, or `None` as long as there is
+    /// none. This call never changes it.
     pub fn observe_unknown(&mut self) -> Option<Verdict> {
         self.unknown += 1;
         self.magnitudes.observe_unknown();
         self.verdict()
     }
 
-    /// The verdict of the direction that the majority of the pairs agrees with, if its threshold is reached.
+    /// Decides for the verdict with which most pairs agree, if the `ln e` of that verdict has reached its threshold.
     fn decide(&mut self) {
         let agreeing = [Verdict::Holds, Verdict::Refuted].into_iter().find(|&verdict| {
             let (favourable, against) = self.counts(verdict);
@@ -151,9 +161,9 @@ impl OrderJudge {
         }
     }
 
-    /// The pairs for and against a verdict, without ties.
+    /// Returns the number of pairs in favour of a verdict, and the number against it. Ties are not counted.
     fn counts(&self, verdict: Verdict) -> (u64, u64) {
-        let (favourable, against) = verdict.direction().counts(self.tally);
+        let (favourable, against) = verdict.counts(self.tally);
         (favourable, against + self.unknown)
     }
 
@@ -167,7 +177,8 @@ impl OrderJudge {
     fn is_reached(&self, verdict: Verdict) -> bool {
         let threshold = self.threshold(verdict);
         let (favourable, against) = self.counts(verdict);
-        // The signs take a microsecond, and a mean is not above the greater of the two.
+        // Computing `ln e` of the signs takes a microsecond. The mixture is at most the greater of its two terms, so
+        // this check often avoids the computation.
         let is_possible = self.log_magnitude(verdict) >= threshold
             || greatest_log_sign(favourable as f64, against as f64) >= threshold;
         is_possible && self.log_e(verdict) >= threshold
@@ -178,7 +189,7 @@ impl OrderJudge {
         sum - PADDING - 4.0 * f64::EPSILON * sum.abs()
     }
 
-    /// `ln e` of the bet on magnitudes alone.
+    /// Returns `ln e` for this verdict from the bet on magnitudes alone, without the bet on signs.
     fn log_magnitude(&self, verdict: Verdict) -> f64 {
         match verdict {
             Verdict::Holds => self.magnitudes.log_wealth_positive(),
@@ -186,80 +197,83 @@ impl OrderJudge {
         }
     }
 
-    /// `ln e` of the signs alone.
+    /// Returns `ln e` for this verdict from the signs of the log-ratios alone.
     fn log_sign(&self, verdict: Verdict) -> f64 {
         let (favourable, against) = self.counts(verdict);
         self.signs.log_e(favourable as f64, against as f64)
     }
 
-    /// The verdict, once there is one.
+    /// Returns the verdict, or `None` as long as there is none.
     pub fn verdict(&self) -> Option<Verdict> {
         self.decision.map(|decision| decision.verdict)
     }
 
-    /// The pairs at which the verdict fell, without ties and unknown ones; successes are those the candidate won.
+    /// Returns the tally of pairs at the verdict, without ties and unknown pairs. Its successes are the pairs that the
+    /// candidate won.
     pub fn decided_at(&self) -> Option<Tally> {
         self.decision.map(|decision| decision.tally)
     }
 
-    /// The ties before the verdict fell.
+    /// Returns the number of ties before the verdict, or `None` as long as there is none.
     pub fn ties_at_decision(&self) -> Option<u64> {
         self.decision.map(|decision| decision.ties)
     }
 
-    /// All pairs so far, without ties and unknown ones; successes are those the candidate won.
+    /// Returns the tally of all pairs so far, without ties and unknown pairs. Its successes are the pairs that the
+    /// candidate won.
     pub fn tally(&self) -> Tally {
         self.tally
     }
 
-    /// The ties so far.
+    /// Returns the number of ties so far.
     pub fn ties(&self) -> u64 {
         self.ties
     }
 
-    /// The pairs so far of which not even the sign is known.
+    /// Returns the number of pairs so far whose sign is unknown.
     pub fn unknown(&self) -> u64 {
         self.unknown
     }
 
-    /// Whether there is a verdict that later pairs contradict: the other direction has reached its threshold since,
-    /// which stays so, or of all pairs so far most disagree. The pairs are not alike, and the verdict is none to be
-    /// told.
+    /// Returns whether later pairs contradict the verdict. They do if the opposite verdict has since reached its
+    /// threshold, even if its e-value has fallen below the threshold again. They also do if most of all pairs so far
+    /// disagree with the verdict. No single answer then fits all pairs, and the verdict must not be reported.
     pub fn contradicted(&self) -> bool {
         self.decision.is_some_and(|decision| {
-            let (favourable, against) = decision.verdict.direction().counts(self.tally);
+            let (favourable, against) = decision.verdict.counts(self.tally);
             decision.is_contradicted || favourable < against
         })
     }
 
-    /// Whether the signs of the pairs that gave the verdict suffice for it.
+    /// Returns whether there is a verdict, and the signs alone would have reached it too, after the same pairs.
     pub fn sign_alone(&self) -> bool {
         self.decision.is_some_and(|decision| decision.by_signs)
     }
 
-    /// `ln e` for *faster*, never above the exact value.
+    /// Returns `ln e` for *faster*, never above the exact value.
     pub fn log_e_holds(&self) -> f64 {
         self.log_e(Verdict::Holds)
     }
 
-    /// `ln e` for *slower*, never above the exact value.
+    /// Returns `ln e` for *slower*, never above the exact value.
     pub fn log_e_refuted(&self) -> f64 {
         self.log_e(Verdict::Refuted)
     }
 }
 
-/// The fewest pairs after which an [`OrderJudge`] gives a verdict, ties left out: one wins all of them, each by as
-/// much, whichever difference is the soonest.
+/// Returns the smallest number of pairs, without ties, after which an [`OrderJudge`] can reach a verdict. So few pairs
+/// are enough only if one side wins all of them, always by the same difference. This must be the difference that leads
+/// to a verdict soonest.
 ///
-/// Found by having a judge look at such runs. Other differences take up to four more. `u64::MAX` where an argument is
-/// not strictly between 0 and 1.
+/// The number is found by running judges on pairs with the best differences. Other differences need up to four more
+/// pairs. Returns `u64::MAX` if an argument is not strictly between 0 and 1.
 ///
 /// ```
 /// use ascertain_stats::{OrderJudge, soonest_order_verdict, soonest_verdict};
 /// assert_eq!(soonest_order_verdict(0.0005, 0.0005), 14);
 /// let mut judge = OrderJudge::new(0.0005, 0.0005)?;
 /// assert_eq!((1..).find(|_| judge.observe(0.05).is_some()), Some(14));
-/// // By counting who won it is later.
+/// // Counting wins alone takes one pair more.
 /// assert_eq!(soonest_verdict(0.5, 0.0005, 0.0005), 15);
 /// # Ok::<(), ascertain_stats::Error>(())
 /// ```
@@ -274,7 +288,8 @@ pub fn soonest_order_verdict(error_faster: f64, error_slower: f64) -> u64 {
     (1..).find(|_| judges.iter_mut().any(decides)).unwrap_or(u64::MAX)
 }
 
-/// `ln e` from the logarithms of what magnitudes and what signs have made.
+/// Returns `ln e` of both bets together: the logarithm of their wealths' weighted sum. The arguments are the logarithms
+/// of the wealths of the bet on magnitudes and of the bet on signs.
 fn mixture(log_magnitudes: f64, log_signs: f64) -> f64 {
     let magnitudes = libm::log(1.0 - SIGN_SHARE) + log_magnitudes;
     let signs = libm::log(SIGN_SHARE) + log_signs;
@@ -282,7 +297,8 @@ fn mixture(log_magnitudes: f64, log_signs: f64) -> f64 {
     greater + libm::log1p(libm::exp(magnitudes.min(signs) - greater))
 }
 
-/// What `ln e` of the signs can't exceed: the greatest likelihood ratio.
+/// Returns an upper bound of `ln e` of the signs, after `favourable` pairs for a verdict and `against` pairs against
+/// it. The bound is the logarithm of the greatest likelihood ratio.
 fn greatest_log_sign(favourable: f64, against: f64) -> f64 {
     let trials = favourable + against;
     let term = |count: f64| if count > 0.0 { count * libm::log(2.0 * count / trials) } else { 0.0 };

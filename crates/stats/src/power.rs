@@ -1,33 +1,35 @@
-//! What a judge will do at a given true rate, exactly.
+//! The exact behaviour of a judge at a given true rate.
 
 use crate::boundary::Boundary;
 use crate::error::check_rate;
 use crate::{Error, Judge};
 
-/// Less probability than this, at the edge of what is still undecided, is not followed any further.
+/// An undecided tally with a smaller probability than this is dropped. Only the tallies with the most and the fewest
+/// successes are so improbable.
 const NEGLIGIBLE: f64 = 1e-24;
 
-/// The fate of a judge over a limited number of independent trials at one true rate.
+/// The probabilities of a judge's verdicts over a limited number of independent trials at one true rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Power {
-    /// The chance of [`Verdict::Holds`](crate::Verdict::Holds).
+    /// The probability of [`Verdict::Holds`](crate::Verdict::Holds).
     pub holds: f64,
-    /// The chance of [`Verdict::Refuted`](crate::Verdict::Refuted).
+    /// The probability of [`Verdict::Refuted`](crate::Verdict::Refuted).
     pub refuted: f64,
-    /// The chance that the trials end first.
+    /// The probability that the trials end before a verdict.
     pub undecided: f64,
-    /// The mean number of trials until the verdict or the limit.
+    /// The mean number of trials until a verdict or the limit.
     pub expected_trials: f64,
 }
 
-/// What a judge like `judge`, from scratch, does in at most `max_trials` trials that succeed at `true_rate`.
+/// Computes the probabilities of the verdicts of a new judge with the settings of `judge`, in at most `max_trials`
+/// trials that succeed at `true_rate`.
 ///
-/// By dynamic programming over the tallies that are still undecided, so exact but for rounding: no simulation. The
-/// judge looks after every trial. Takes time in proportion to `max_trials` times the distance of the two boundaries,
-/// which is of the order of `√max_trials`. A [`MarginJudge`](crate::MarginJudge) is a judge too.
+/// The function uses dynamic programming over the tallies that are still undecided. It is therefore exact except for
+/// rounding, and no simulation. The judge looks after every trial, and may have a margin. The time is proportional to
+/// `max_trials` times the distance of the two boundaries, which is of the order of `√max_trials`.
 ///
 /// # Errors
-/// [`Error::Rate`], where the true rate is not strictly between 0 and 1.
+/// Returns [`Error::Rate`] if the true rate is not strictly between 0 and 1.
 ///
 /// ```
 /// use ascertain_stats::{Judge, power};
@@ -43,17 +45,18 @@ pub fn power(judge: &Judge, true_rate: f64, max_trials: u64) -> Result<Power, Er
     Ok(growth.power)
 }
 
-/// The same after at most 1 trial, 2 trials, and so on: the distribution of the trial at which the verdict falls.
+/// Computes the results of [`power()`] for at most 1 trial, 2 trials, and so on: the distribution of the number of
+/// trials until the verdict.
 ///
-/// Ends where nothing is left undecided that is worth following (a chance of 10⁻²⁴ a tally).
+/// The iterator ends when every undecided tally has a probability of less than 10⁻²⁴.
 ///
 /// # Errors
-/// As [`power()`].
+/// Fails in the cases of [`power()`].
 ///
 /// ```
 /// use ascertain_stats::{Judge, power_growth};
-/// // Which of two is faster, half of the error for each answer: how many pairs until it is known with a chance of
-/// // 80 %, where one wins four fifths of them?
+/// // Which of two commands is faster? Each of the two possible answers may be wrong with probability 0.0005. One
+/// // command wins four fifths of the pairs. How many pairs are needed for a verdict with a probability of 80 %?
 /// let judge = Judge::with_errors(0.5, 0.0005, 0.0005)?;
 /// let pairs = 1 + power_growth(&judge, 0.8)?.take_while(|power| power.undecided > 0.2).count();
 /// assert_eq!(pairs, 65);
@@ -74,7 +77,7 @@ pub fn power_growth(judge: &Judge, true_rate: f64) -> Result<PowerGrowth, Error>
     })
 }
 
-/// A judge's fate, trial by trial. From [`power_growth`].
+/// The probabilities of a judge's verdicts, trial by trial. Created by [`power_growth`].
 #[derive(Clone, Debug)]
 pub struct PowerGrowth {
     true_rate: f64,
@@ -82,10 +85,10 @@ pub struct PowerGrowth {
     refuted: Edge,
     power: Power,
     trials: u64,
-    /// The probability of each undecided tally, by successes from `fewest` on.
+    /// Smallest number of successes of an undecided tally. The first entry of `undecided` is for this number.
     fewest: u64,
     undecided: Vec<f64>,
-    /// Room for those after the next trial.
+    /// A buffer for the probabilities of the undecided tallies after the next trial.
     next: Vec<f64>,
 }
 
@@ -109,10 +112,10 @@ impl Iterator for PowerGrowth {
 }
 
 impl PowerGrowth {
-    /// Moves the probability of what is decided now, and of what is negligible, out of the undecided.
+    /// Removes from `undecided` the probabilities of tallies that are now decided or negligible.
     fn decide(&mut self) {
         let is_negligible = |probability: &&f64| **probability < NEGLIGIBLE;
-        // The greatest number of successes that is refuted is `trials - least`.
+        // The greatest number of successes at which the verdict is *refuted* is `trials - least`.
         let refuted = (self.trials + 1).saturating_sub(self.fewest + self.refuted.least);
         let refuted = (refuted as usize).min(self.undecided.len());
         self.power.refuted += sum(&self.undecided[..refuted]);
@@ -129,7 +132,7 @@ impl PowerGrowth {
     }
 }
 
-/// One more trial for every tally.
+/// Computes the probabilities of the undecided tallies after one more trial, and stores them in `next`.
 fn advance(undecided: &[f64], next: &mut Vec<f64>, true_rate: f64) {
     let (success, failure) = (true_rate, 1.0 - true_rate);
     next.clear();
@@ -138,7 +141,7 @@ fn advance(undecided: &[f64], next: &mut Vec<f64>, true_rate: f64) {
     next.push(undecided[undecided.len() - 1] * success);
 }
 
-/// The sum, by several partial sums, which need not wait for one another.
+/// Returns the sum of these probabilities, computed as several independent partial sums for speed.
 fn sum(probabilities: &[f64]) -> f64 {
     let (whole, rest) = probabilities.as_chunks::<8>();
     let mut partial = [0.0; 8];
@@ -150,7 +153,8 @@ fn sum(probabilities: &[f64]) -> f64 {
     partial.iter().chain(rest).fold(0.0, |sum, probability| sum + probability)
 }
 
-/// A boundary by trials: the least favourable outcomes among so many trials that reach it, perhaps more than there are.
+/// A [`Boundary`] at a given number of trials. `least` is the smallest number of favourable outcomes that reaches the
+/// boundary. It may be greater than the number of trials, and then the boundary cannot be reached yet.
 #[derive(Clone, Debug)]
 struct Edge {
     boundary: Boundary,
@@ -158,7 +162,7 @@ struct Edge {
 }
 
 impl Edge {
-    /// One more trial. If it is favourable, one more suffices for sure; if it is not, no fewer do.
+    /// Advances to `trials`, one more than before. `least` grows by at most one, and never falls.
     fn advance(&mut self, trials: u64) {
         if self.least > trials || !self.boundary.is_reached(self.least, trials - self.least) {
             self.least += 1;

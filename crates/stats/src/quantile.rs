@@ -1,16 +1,17 @@
-//! Quantiles of values at hand, and the confidence sequence of one.
+//! Quantiles of given values, and the confidence sequence of a quantile.
 
-use crate::eprocess::{Direction, Mixture, log_threshold};
+use crate::eprocess::{Mixture, log_threshold};
 use crate::error::{check_error, check_quantile};
 use crate::root::{Search, last_below_zero};
-use crate::{Error, Tally};
+use crate::{Error, Tally, Verdict};
 
-/// The quantile `q` of values in ascending order, `0 ≤ q ≤ 1`; none without values or for another `q`.
+/// Returns the quantile `q` (`0 ≤ q ≤ 1`) of values in ascending order. Returns `None` if there are no values, or if
+/// `q` is not in this range.
 ///
-/// Interpolates linearly between the two values around position `q · (n − 1)`, counted from 0: type 7 of Hyndman and
-/// Fan, *Sample Quantiles in Statistical Packages*, 1996, which is also what NumPy, R and most spreadsheets do by
-/// default. An infinite neighbour makes an infinite quantile, unless the position hits the finite value exactly;
-/// between both infinities it is NaN. The values are expected in order ([`f64::total_cmp`]) and free of NaN.
+/// Interpolates linearly between the two values around position `q · (n − 1)`, counted from 0. This is type 7 of
+/// Hyndman and Fan, *Sample Quantiles in Statistical Packages*, 1996, the default of NumPy, R and most spreadsheets. An
+/// infinite neighbour makes the quantile infinite, unless the position is exactly that of the finite value. Between
+/// both infinities it is NaN. The values must be in order ([`f64::total_cmp`]) and free of NaN.
 ///
 /// ```
 /// use ascertain_stats::quantile_sorted;
@@ -39,8 +40,8 @@ pub fn quantile_sorted(values: &[f64], q: f64) -> Option<f64> {
     Some(low * (1.0 - fraction) + high * fraction)
 }
 
-/// The median of values in ascending order: the middle one, or halfway between the two in the middle; none without
-/// values. See [`quantile_sorted`].
+/// Returns the median of values in ascending order: the middle one, or the mean of the two in the middle. Returns
+/// `None` if there are no values. See [`quantile_sorted`].
 ///
 /// ```
 /// assert_eq!(ascertain_stats::median_sorted(&[1.0, 3.0, 7.0]), Some(3.0));
@@ -49,54 +50,60 @@ pub fn median_sorted(values: &[f64]) -> Option<f64> {
     quantile_sorted(values, 0.5)
 }
 
-/// Positions in the sorted values, from 0, between which a quantile lies. `None`: not bounded yet on that side.
+/// Two positions among the sorted values, counted from 0, between which a quantile lies. `None` means that the quantile
+/// has no bound on this side yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuantileRanks {
-    /// The quantile is at least the value at this position.
+    /// Position of a value that is not greater than the quantile.
     pub low: Option<u64>,
-    /// The quantile is at most the value at this position.
+    /// Position of a value that is not less than the quantile.
     pub high: Option<u64>,
 }
 
 impl QuantileRanks {
-    /// Between which of the sorted values the quantile lies; infinite where nothing bounds it.
+    /// Returns the two of the sorted values between which the quantile lies. If a side has no bound yet, the result
+    /// there is infinite.
     ///
     /// ```
     /// use ascertain_stats::QuantileRanks;
     /// let ranks = QuantileRanks { low: Some(1), high: None };
-    /// assert_eq!(ranks.of(&[2.5, 3.5, 4.5]), (3.5, f64::INFINITY));
+    /// assert_eq!(ranks.interval_in(&[2.5, 3.5, 4.5]), (3.5, f64::INFINITY));
     /// ```
     ///
     /// # Panics
-    /// Where a position is not one of these values'.
-    pub fn of(&self, sorted: &[f64]) -> (f64, f64) {
+    /// Panics if a position is beyond these values.
+    pub fn interval_in(&self, sorted: &[f64]) -> (f64, f64) {
         let at = |rank: Option<u64>| rank.map(|rank| sorted[rank as usize]);
         (at(self.low).unwrap_or(f64::NEG_INFINITY), at(self.high).unwrap_or(f64::INFINITY))
     }
 }
 
-/// The ranks of a confidence sequence for the `q`-quantile of `n` values so far.
+/// Returns the ranks of a confidence sequence for the `q`-quantile of `n` values so far.
 ///
-/// A `q`-quantile Q has `P(X < Q) ≤ q ≤ P(X ≤ Q)`. If Q were below the value of rank `k` (from 1), at most `k−1` of the
-/// values would be at or below it, though each is with a rate of at least `q`: `low` is the greatest rank at which the
-/// e-process against "at least q" rejects that ([`log_e_refuted`](crate::log_e_refuted)). If Q were above the value of
-/// rank `k`, at least `k` values would be strictly below it, though each is with a rate of at most `q`: `high` is the
-/// least rank at which the e-process against "at most q" rejects that ([`log_e_holds`](crate::log_e_holds)). With
-/// strictly below on one side and at or below on the other, ties and discrete values do no harm.
+/// A `q`-quantile Q has `P(X < Q) ≤ q ≤ P(X ≤ Q)`.
+///
+/// - `low`: suppose that Q is below the value of rank `k` (from 1). Then at most `k−1` of the values are at or below Q.
+///   But each value is at or below Q with a rate of at least `q`. `low` is the greatest `k` for which `k−1` values are
+///   too few: the e-process against "at least q" rejects ([`log_e_refuted`](crate::log_e_refuted)).
+/// - `high`: suppose that Q is above the value of rank `k`. Then at least `k` values are strictly below Q. But each
+///   value is strictly below Q with a rate of at most `q`. `high` is the smallest `k` for which `k` values are too
+///   many: the e-process against "at most q" rejects ([`log_e_holds`](crate::log_e_holds)).
+///
+/// One side uses "strictly below" and the other "at or below", so ties and discrete values do no harm.
 ///
 /// # Guarantee
 ///
-/// For values that are alike, the chance that the quantile is *ever* below its low end is at most `error_low`, and
-/// above its high end `error_high`, however often one looks; so the running intersection of the intervals is valid too.
-/// Howard and Ramdas, *Sequential estimation of quantiles with applications to A/B testing and best-arm
-/// identification*, 2022, by the mixture used here throughout.
+/// For values that are alike, the chance that the quantile is *ever* below its low end is at most `error_low`. The
+/// chance that it is ever above its high end is at most `error_high`. Both hold however often you look. The running
+/// intersection of the intervals is therefore valid too. Howard and Ramdas, *Sequential estimation of quantiles with
+/// applications to A/B testing and best-arm identification*, 2022, here with the mixture of this crate.
 ///
 /// # Errors
-/// [`Error::Quantile`], [`Error::ErrorProbability`] and [`Error::TooManyTrials`].
+/// Returns [`Error::Quantile`], [`Error::ErrorProbability`] and [`Error::TooManyTrials`].
 ///
 /// ```
 /// use ascertain_stats::quantile_ranks;
-/// // With 401 values nobody knows how large the 99th percentile can be.
+/// // 401 values do not yet bound the 99th percentile from above.
 /// assert_eq!(quantile_ranks(401, 0.99, 0.025, 0.025)?.high, None);
 /// let median = quantile_ranks(1000, 0.5, 0.025, 0.025)?;
 /// assert_eq!((median.low, median.high), (Some(448), Some(551)));
@@ -107,16 +114,17 @@ pub fn quantile_ranks(n: u64, q: f64, error_low: f64, error_high: f64) -> Result
     let threshold_low = log_threshold(check_error(error_low)?);
     let threshold_high = log_threshold(check_error(error_high)?);
     Tally::new(n, n)?;
-    let most_above = most_unrejected(&Mixture::new(q, Direction::Below), n, threshold_low);
-    let most_below = most_unrejected(&Mixture::new(q, Direction::Above), n, threshold_high);
+    let most_above = most_unrejected(&Mixture::new(q, Verdict::Refuted), n, threshold_low);
+    let most_below = most_unrejected(&Mixture::new(q, Verdict::Holds), n, threshold_high);
     Ok(QuantileRanks {
         low: (most_above < n).then(|| n - 1 - most_above),
-        // One more strictly below than is not rejected, as a position from 0.
+        // The first rank that is rejected is `most_below` + 1; its position from 0 is `most_below`.
         high: (most_below < n).then_some(most_below),
     })
 }
 
-/// The most favourable outcomes among `n` that the e-process does not reject.
+/// Returns the largest number of favourable outcomes among `n` at which the e-process stays below the threshold of its
+/// logarithm.
 fn most_unrejected(mixture: &Mixture, n: u64, threshold: f64) -> u64 {
     if n == 0 {
         return 0;

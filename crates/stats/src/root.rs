@@ -1,27 +1,27 @@
-//! Where an increasing function changes its sign.
+//! A search for the change of sign of an increasing function.
 
-/// Where to look, and how finely.
+/// The range and the precision of a search for the change of sign.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Search {
-    /// Here the function is below zero.
+    /// A position where the function is below zero.
     pub low: f64,
-    /// Its value there, or NaN if that is not known.
+    /// Value of the function at `low`, or NaN if the value is not known.
     pub value_at_low: f64,
-    /// The last place to look at.
+    /// The last position that is searched.
     pub limit: f64,
-    /// About where the sign changes.
+    /// Approximate position of the change of sign.
     pub guess: f64,
-    /// Give or take this much; a good guess saves evaluations.
+    /// The approximate error of `guess`. The search takes fewer evaluations if it is small.
     pub give_or_take: f64,
-    /// The width of the grid, a power of two.
+    /// The distance between neighbouring positions that are searched. It is a power of two.
     pub step: f64,
 }
 
-/// The greatest `low + k·step` up to the limit at which the increasing function `f` is below zero; the limit if it is
-/// there.
+/// Returns the greatest `low + k·step` up to the limit at which the increasing function `f` is below zero. Returns the
+/// limit if the function is below zero there.
 ///
-/// Walks from the guess until the sign changes, then takes secants (the Illinois variant of false position), with a
-/// bisection wherever three of them have not halved the bracket.
+/// Walks from the guess until the sign changes. Then it takes secants (the Illinois variant of false position), and
+/// bisects whenever three secants have not halved the bracket.
 pub(crate) fn last_below_zero(mut f: impl FnMut(f64) -> f64, search: Search) -> f64 {
     let Search { low, value_at_low, limit, guess, give_or_take, step } = search;
     if low >= limit {
@@ -57,7 +57,8 @@ pub(crate) fn last_below_zero(mut f: impl FnMut(f64) -> f64, search: Search) -> 
     narrow(f, below, above, step)
 }
 
-/// The last point of the grid below zero, between two points on either side of the change.
+/// Returns the last point of the grid where the function is below zero. `below` and `above` are two positions, each
+/// with the value of the function. The values have different signs.
 fn narrow(mut f: impl FnMut(f64) -> f64, mut below: (f64, f64), mut above: (f64, f64), step: f64) -> f64 {
     let mut rounds = 0;
     let mut width_before = above.0 - below.0;
@@ -71,7 +72,7 @@ fn narrow(mut f: impl FnMut(f64) -> f64, mut below: (f64, f64), mut above: (f64,
             }
             width_before = width;
         }
-        // Not a number where the value at the lower end is not known.
+        // The share is NaN if the value at the lower end is not known.
         if !(0.0..=1.0).contains(&share) {
             share = 0.5;
         }
@@ -87,7 +88,7 @@ fn narrow(mut f: impl FnMut(f64) -> f64, mut below: (f64, f64), mut above: (f64,
             above = (probe, value);
             &mut below
         };
-        // The end that stays for the second time pulls half as hard.
+        // If the same end stays for the second time in a row, its value is halved.
         if was_below == Some(is_below) {
             stays.1 *= 0.5;
         }

@@ -1,9 +1,9 @@
-//! How many trials there were, and how many of them succeeded.
+//! The number of trials, and how many of them succeeded.
 
 use crate::Error;
 use std::ops::{Add, AddAssign};
 
-/// A count of Bernoulli trials and of the successes among them: all that a judge needs to know of them.
+/// The numbers of Bernoulli trials and of successes among them, which is all that a judge needs.
 ///
 /// ```
 /// use ascertain_stats::Tally;
@@ -16,25 +16,25 @@ use std::ops::{Add, AddAssign};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// Trials counted, at most [`Tally::MAX_TRIALS`].
+    /// Number of trials, at most [`Tally::MAX_TRIALS`].
     pub trials: u64,
-    /// Trials that succeeded, at most `trials`.
+    /// Number of successful trials, at most `trials`.
     pub successes: u64,
 }
 
 impl Tally {
-    /// 2^53, the most trials that every function here still counts exactly.
+    /// The largest number of trials that every function of this crate counts exactly: 2^53.
     pub const MAX_TRIALS: u64 = 1 << 53;
 
-    /// A tally of `successes` among `trials`.
+    /// Creates a tally of `successes` among `trials`.
     ///
     /// # Errors
-    /// [`Error::SuccessesExceedTrials`] and [`Error::TooManyTrials`].
+    /// Returns [`Error::SuccessesExceedTrials`] or [`Error::TooManyTrials`].
     pub fn new(trials: u64, successes: u64) -> Result<Tally, Error> {
         Tally { trials, successes }.checked()
     }
 
-    /// This tally again, if it can be one: its fields are public.
+    /// Returns this tally, or an error if it is invalid. A check is needed because the fields are public.
     pub(crate) fn checked(self) -> Result<Tally, Error> {
         let Tally { trials, successes } = self;
         if successes > trials {
@@ -46,12 +46,12 @@ impl Tally {
         Ok(self)
     }
 
-    /// Trials that did not succeed; none where the fields are not those of a tally.
+    /// Returns the number of trials that failed, or 0 if the tally is invalid.
     pub fn failures(&self) -> u64 {
         self.trials.saturating_sub(self.successes)
     }
 
-    /// Counts one more trial.
+    /// Counts one more trial, with its outcome.
     pub fn add(&mut self, success: bool) {
         self.trials += 1;
         self.successes += u64::from(success);

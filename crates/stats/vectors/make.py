@@ -1,12 +1,12 @@
-"""Writes the reference values that tests/all/vectors.rs holds this crate against, computed with 80 digits.
+"""Writes the reference values with which tests/all/vectors.rs compares this crate, computed with 80 digits.
 
     pip install mpmath gmpy2 && python3 make.py      # less than a minute with gmpy2, which is optional
 
 Every number is written as a string that reads back as exactly one double. A rate is the double it is written as, not
 the decimal fraction. A reference value that must not be exceeded is rounded down, one that must be reached is rounded
-up; comparing doubles with it then says exactly which side of the true value they are on.
+up. Comparing doubles with it then shows exactly which side of the true value they are on.
 
-The formulas are the textbook ones, with log-gamma and logarithms: 80 digits need no care with cancellation. The
+The formulas are the textbook ones, with log-gamma and logarithms: with 80 digits cancellation does no harm. The
 incomplete beta function comes from its continued fraction or, where that converges too slowly, from quadrature, and
 both are compared before anything is written.
 """
@@ -26,7 +26,7 @@ LARGE = 1 << 48
 
 
 def down(x):
-    """The greatest double that is not above x. What is 0 but for the last of the 80 digits is 0."""
+    """Returns the greatest double that is not above x. Numbers that differ from 0 only in the last of the 80 digits count as 0."""
     if abs(x) < mpf(10) ** -60:
         return 0.0
     nearest = float(x)
@@ -34,7 +34,7 @@ def down(x):
 
 
 def up(x):
-    """The least double that is not below x."""
+    """Returns the smallest double that is not below x."""
     return 0.0 - down(-x)
 
 
@@ -46,7 +46,7 @@ def log_beta(a, b):
 
 
 def continued_fraction(a, b, x, most_steps):
-    """The classical fraction for I_x(a, b) a B(a, b) / (x^a (1-x)^b), by Lentz' method; None where it is too slow."""
+    """The classical fraction for I_x(a, b) a B(a, b) / (x^a (1-x)^b), by Lentz' method; None if it is too slow."""
     tiny = mpf(10) ** -300
     c = mpf(1)
     d = 1 - (a + b) * x / (a + 1)
@@ -107,7 +107,7 @@ def quadrature(a, b, x):
 
 
 def small_tail(a, b, x):
-    """I_x(a, b) for x below the mean or so."""
+    """Returns I_x(a, b) for x approximately below the mean."""
     front = a * log(x) + b * log1p(-x) - log_beta(a, b)
     fraction = continued_fraction(a, b, x, 3000)
     if fraction is not None:
@@ -125,7 +125,7 @@ def tails(a, b, x):
 
 
 def check_quadrature():
-    """Both ways to the incomplete beta function agree where both can go."""
+    """Checks that both methods for the incomplete beta function agree where both are usable."""
     for a, b, x in ((30000, 70000, 0.299), (500, 100000, 0.0049), (99000, 1000, 0.9899), (5e5, 5e5, 0.4995)):
         a, b, x = mpf(a), mpf(b), mpf(x)
         by_fraction = continued_fraction(a, b, x, 10**6) / a

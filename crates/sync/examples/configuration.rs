@@ -1,5 +1,5 @@
-//! Settings that threads read all the time and one replaces now and then, without a lock or a fence on the readers'
-//! side, and a ring that hands over what they saw.
+//! An example with settings that threads read all the time and that one thread sometimes replaces, without a lock or a
+//! fence on the readers' side. Through a ring, a reader sends what it saw.
 #![allow(clippy::print_stdout)]
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn main() {
                 let now = settings.load(&guard);
                 if *now != last {
                     last.clone_from(now);
-                    // It sleeps while the ring is full, and an error says that nobody reads it any more.
+                    // Sleeps while the ring is full. An error means that the ring's consumer is gone.
                     if seen.push(last.clone(), None).is_err() {
                         return;
                     }
@@ -33,7 +33,7 @@ fn main() {
         thread::yield_now();
         settings.update(&epoch::pin(), |_| Some(format!("server-{version}")));
     }
-    // Until the reader's end of the ring is dropped.
+    // The loop runs until the reader drops its end of the ring.
     while let Ok(name) = log.pop(None) {
         println!("the reader saw {name}");
     }

@@ -1,12 +1,12 @@
-//! Destructors that panic.
+//! A function that drops items whose destructors may panic.
 
 use std::any::Any;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
 
-/// Drops every item, also after a destructor has panicked; then the first panic goes on, unless one is under way that
-/// led here. The others' messages have been printed by then.
+/// Drops every item, even after a destructor has panicked. Then resumes the first panic, unless this is called while
+/// another panic unwinds. The messages of the other panics have been printed by then.
 pub(crate) fn drop_all<T>(items: impl IntoIterator<Item = T>) {
     let mut items = items.into_iter();
     let mut drop_until_panic = || {
@@ -15,7 +15,7 @@ pub(crate) fn drop_all<T>(items: impl IntoIterator<Item = T>) {
         }
     };
     let mut first = None;
-    // An item is out of the iterator before it is dropped, so that each round has fewer.
+    // An item leaves the iterator before it is dropped, so each round has fewer items.
     while let Err(panic) = catch_unwind(AssertUnwindSafe(&mut drop_until_panic)) {
         if first.is_none() {
             first = Some(panic);
@@ -30,7 +30,7 @@ pub(crate) fn drop_all<T>(items: impl IntoIterator<Item = T>) {
     }
 }
 
-/// Drops what was thrown, which may have a destructor that panics, too: what that throws is kept for ever.
+/// Drops the payload of a panic. Its destructor may panic too; the payload of that panic is leaked.
 fn discard(panic: Box<dyn Any + Send>) {
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
         mem::forget(again);
@@ -44,12 +44,12 @@ mod tests {
 
     use super::*;
 
-    /// What is thrown here, and panics when it is dropped, too.
+    /// A payload that the tests throw; its destructor panics too.
     struct Thrown(u32);
 
     impl Drop for Thrown {
         fn drop(&mut self) {
-            panic!("as the test wants it");
+            panic!("on purpose");
         }
     }
 

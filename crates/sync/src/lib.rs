@@ -1,7 +1,7 @@
-//! Synchronisation whose fast side costs next to nothing.
+//! Synchronisation whose frequent side costs almost nothing.
 //!
-//! Each module is a technique that can be used alone, with its guarantee, its cost as measured and
-//! when not to use it in a `README.md` of its own.
+//! Each module is a technique that can be used alone. The `README.md` of the module describes its guarantee, its
+//! measured cost, and when not to use it.
 
 pub mod barrier;
 pub mod barrierd;

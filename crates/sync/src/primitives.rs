@@ -1,19 +1,19 @@
-//! What the protocols are written in, under the names of the standard library, so that a model checker can run the
-//! same code.
+//! The types that the protocols are written with, under the names of the standard library, so that a model checker can
+//! run the same code.
 //!
 //! | built with | types | shows |
 //! |---|---|---|
-//! | nothing | the standard library's, and the kernel's futex | |
-//! | `--cfg model="loom"` | loom's | acquire and release, on any machine that Rust allows |
-//! | `--cfg model="portable"` | as with nothing, and no assembly | what ThreadSanitizer can see |
+//! | nothing | those of the standard library, and the kernel's futex | |
+//! | `--cfg model="loom"` | those of loom | acquire and release, on any machine that Rust allows |
+//! | `--cfg model="portable"` | as with nothing, and no assembly | errors that ThreadSanitizer can detect |
 //! | `--cfg model="tso"` | those of `ascertain-tso` | store buffers of x86, asymmetric barriers, and time |
 //!
-//! Beyond the standard library: `UnsafeCell` is used through `with` and `with_mut`, and `Futex` is an `AtomicU32`
-//! that threads can sleep on. Loom treats sequentially consistent accesses as acquire and release: use `fence`.
-//! An unbounded loop that waits for another thread must call `spin_loop` or `thread::yield_now` in each round; a
-//! bounded one must not run at all in a model.
+//! Two types differ from the standard library: `UnsafeCell` is accessed through `with` and `with_mut`, and `Futex` is
+//! an `AtomicU32` that threads can sleep on. Loom treats sequentially consistent accesses as acquire and release, so
+//! use `fence`. An unbounded loop that waits for another thread must call `spin_loop` or `thread::yield_now` in each
+//! round. A bounded loop must not run at all in a model.
 
-#![allow(unused_imports)] // one list for all protocols: what one of them stops using stays
+#![allow(unused_imports)] // one list for all protocols: it keeps entries that a protocol no longer uses
 
 #[cfg(model = "loom")]
 pub(crate) use self::loom::*;
@@ -22,7 +22,7 @@ pub(crate) use native::*;
 #[cfg(model = "tso")]
 pub(crate) use tso::*;
 
-/// The standard library's, and the kernel's futex.
+/// The types of the standard library, and the kernel's futex.
 #[cfg(not(any(model = "loom", model = "tso")))]
 mod native {
     use std::ops::Deref;
@@ -50,12 +50,12 @@ mod native {
             Self(AtomicU32::new(value))
         }
 
-        /// Sleeps while the word is `expected`, until woken, for `timeout` at most. May return for no reason.
+        /// Sleeps while the word is `expected`, until a wake-up or for at most `timeout`. It may also return earlier.
         pub(crate) fn wait(&self, expected: u32, timeout: Option<Duration>) {
             futex::wait(&self.0, expected, timeout, Scope::Process);
         }
 
-        /// Wakes all that sleep.
+        /// Wakes all threads that sleep on the word.
         pub(crate) fn wake_all(&self) {
             futex::wake_all(&self.0, Scope::Process);
         }
@@ -70,7 +70,7 @@ mod native {
     }
 }
 
-/// Loom's, and a futex built of its mutex and condition variable.
+/// The types of loom, and a futex that is built from its mutex and condition variable.
 #[cfg(model = "loom")]
 mod loom {
     use std::ops::Deref;
@@ -85,7 +85,8 @@ mod loom {
     pub(crate) use std::sync::atomic::compiler_fence;
     pub(crate) use std::time::Instant;
 
-    /// As the kernel's: comparing and falling asleep are one step to those who wake.
+    /// A word that threads can sleep on. As for the kernel's futex, the comparison and the start of the sleep are one
+    /// atomic step with respect to wake-ups.
     #[derive(Debug)]
     pub(crate) struct Futex {
         word: AtomicU32,
@@ -98,7 +99,7 @@ mod loom {
             Self { word: AtomicU32::new(value), queue: Mutex::new(()), woken: Condvar::new() }
         }
 
-        /// A time-out never ends here: who relies on one is found to sleep for ever.
+        /// Sleeps without a timeout, so that code which relies on a timeout sleeps for ever and loom reports it.
         pub(crate) fn wait(&self, expected: u32, _timeout: Option<Duration>) {
             let queue = self.queue.lock().unwrap();
             if self.word.load(Ordering::Relaxed) == expected {
@@ -127,7 +128,8 @@ mod loom {
     }
 }
 
-/// Those of `ascertain-tso`, which is a dev-dependency: only the crate's own tests can be built so.
+/// The types of `ascertain-tso`. That crate is a dev-dependency, so only the tests of this crate can be built with its
+/// types.
 #[cfg(model = "tso")]
 mod tso {
     pub(crate) use super::cell::UnsafeCell;
@@ -137,10 +139,10 @@ mod tso {
     pub(crate) use std::sync::atomic::{Ordering, compiler_fence};
 }
 
-/// Data that one thread at a time may write.
+/// Data that only one thread at a time may write.
 #[cfg(not(model = "loom"))]
 mod cell {
-    /// The standard library's, with loom's way to read and write it.
+    /// The `UnsafeCell` of the standard library, with loom's functions for reading and writing.
     #[derive(Debug)]
     #[repr(transparent)]
     pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
@@ -150,13 +152,13 @@ mod cell {
             Self(std::cell::UnsafeCell::new(value))
         }
 
-        /// Calls `read` with a pointer that nobody may write through meanwhile.
+        /// Calls `read` with a pointer to the data. No thread may write the data during the call.
         #[inline]
         pub(crate) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
             read(self.0.get())
         }
 
-        /// Calls `write` with a pointer that nobody else may use meanwhile.
+        /// Calls `write` with a pointer to the data. No other thread may use the data during the call.
         #[inline]
         pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
             write(self.0.get())

@@ -1,12 +1,13 @@
-//! The cost of a way to run a command, in the wall time that is judged: with and without it, in pairs of random order.
+//! Measures how much wall time an option for running a command costs: runs the command with and without the option, in
+//! pairs of random order.
 //!
 //! ```sh
 //! cargo run --release -p ascertain-sys --example costs -- counting 4000 true
 //! cargo run --release -p ascertain-sys --example costs -- sink 300 head -c 1000000000 /dev/zero
 //! ```
 //!
-//! `counting` compares a command whose events are counted with one whose events are not; `sink` compares a command whose
-//! output goes to the neutral sink with one whose output goes to `/dev/null`.
+//! `counting` compares a command whose events are counted with one whose events are not. `sink` compares a command
+//! whose output goes to the neutral sink with one whose output goes to `/dev/null`.
 
 #![allow(clippy::print_stdout)]
 
@@ -28,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 let output = if is_with { Output::Discard } else { Output::Null };
                 Prepared::new(&Command { stdout: output.clone(), stderr: output, ..plain.clone() })?
             }
-            _ => return Err(format!("there is no cost `{asked}`; there are counting and sink").into()),
+            _ => return Err(format!("unknown cost `{asked}`: expected counting or sink").into()),
         };
         let usage = prepared.run(None)?;
         Ok::<_, Box<dyn std::error::Error>>(usage.wall_ns as f64 / 1e3)
@@ -36,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (mut without, mut with, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     let mut state = clock::unix_ns() | 1;
     for _ in 0..pairs {
-        // A xorshift is random enough to draw an order by.
+        // A xorshift generator is random enough to choose the order.
         for shift in [13_i32, -7, 17] {
             state ^= if shift > 0 { state << shift } else { state >> -shift };
         }
@@ -48,11 +49,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ratios.push(one / other);
     }
     let slower = ratios.iter().filter(|ratio| **ratio > 1.0).count();
-    for (name, values) in [("without, µs", &mut without), ("with, µs", &mut with), ("ratio", &mut ratios)] {
+    for (name, values) in
+        [("without the option, µs", &mut without), ("with the option, µs", &mut with), ("ratio", &mut ratios)]
+    {
         values.sort_unstable_by(f64::total_cmp);
         let [low, median, high] = [0.25, 0.5, 0.75].map(|share| values[(share * (values.len() - 1) as f64) as usize]);
         println!("{name}: median {median:.4}, quartiles {low:.4} to {high:.4}");
     }
-    println!("with it took longer in {slower} of {pairs} pairs");
+    println!("the command with the option took longer in {slower} of {pairs} pairs");
     Ok(())
 }

@@ -1,11 +1,11 @@
-//! Which CPUs the calling thread may use.
+//! The set of CPUs that the calling thread is allowed to run on.
 
 use std::marker::PhantomData;
 
 use crate::Error;
 
-/// The CPUs that the calling thread may use, in ascending order. Where the system does not tell,
-/// as many as it says there are.
+/// Returns the CPUs that the calling thread may use, in ascending order. If the system does not provide the list,
+/// returns `0..n`, where `n` is the number of CPUs that the system reports.
 #[must_use]
 pub fn allowed() -> Vec<usize> {
     imp::allowed().unwrap_or_else(|| {
@@ -14,54 +14,57 @@ pub fn allowed() -> Vec<usize> {
     })
 }
 
-/// Ties the calling thread to one CPU.
+/// Pins the calling thread to one CPU.
 ///
-/// Threads and processes that it starts from now on inherit that.
+/// Threads and processes that the calling thread starts from now on inherit the setting.
 ///
 /// # Errors
 ///
-/// [`Error::Pin`] if there is no such CPU, it is not allowed, or the system can't (macOS).
+/// [`Error::Pin`] if the CPU does not exist or is not allowed, or if the system does not support pinning (macOS).
 pub fn pin_current_thread(cpu: usize) -> Result<(), Error> {
     imp::set(&[cpu]).map_err(|source| Error::Pin { cpu, source })
 }
 
-/// As [`pin_current_thread`], until what is returned is dropped.
+/// Pins the calling thread as [`pin_current_thread`] does, until the returned value is dropped.
 ///
 /// # Errors
 ///
-/// As there.
-pub fn pin_for_now(cpu: usize) -> Result<Pinned, Error> {
+/// The errors of [`pin_current_thread`].
+pub fn pin_for_now(cpu: usize) -> Result<PinnedThread, Error> {
     let before = allowed();
     pin_current_thread(cpu)?;
-    Ok(Pinned { before, _of_this_thread: PhantomData })
+    Ok(PinnedThread { before, _of_this_thread: PhantomData })
 }
 
-/// A thread that is tied to one CPU. Dropped, it may use those again that it might before.
+/// A thread that is pinned to one CPU. When this is dropped, the thread may use the same CPUs as before.
 #[derive(Debug)]
-pub struct Pinned {
+pub struct PinnedThread {
     before: Vec<usize>,
     _of_this_thread: PhantomData<*const ()>,
 }
 
-impl Drop for Pinned {
+impl Drop for PinnedThread {
     fn drop(&mut self) {
-        // It was allowed before.
+        // Restoring the CPUs that were allowed before rarely fails, and an error here cannot be reported.
         let _ = imp::set(&self.before);
     }
 }
 
-/// The C library's calls, for rustix has them for the first 1,024 CPUs only: on a kernel for more the first fails.
+/// Uses the C library's calls, which support any number of CPUs. Those of rustix support the first 1,024 CPUs, and fail
+/// on a kernel that is configured for more.
 #[cfg(target_os = "linux")]
 mod imp {
     use std::io;
 
-    /// One bit a CPU. The kernel is compiled for 8,192 at most.
+    use crate::syscall::check;
+
+    /// A set of CPUs: one bit per CPU. The kernel can be compiled for at most 8,192 CPUs.
     type Mask = [u64; 128];
 
     pub fn allowed() -> Option<Vec<usize>> {
         let mut mask: Mask = [0; 128];
-        // SAFETY: the kernel writes at most `size_of::<Mask>()` bytes to `mask`, which are plain
-        // bits without a forbidden pattern.
+        // SAFETY: the kernel writes at most `size_of::<Mask>()` bytes to `mask`, which consists of plain bits: every
+        // pattern is valid.
         let written = unsafe { libc::sched_getaffinity(0, size_of::<Mask>(), (&raw mut mask).cast()) };
         let is_set = |cpu: &usize| mask[cpu / 64] >> (cpu % 64) & 1 == 1;
         (written == 0).then(|| (0..mask.len() * 64).filter(is_set).collect())
@@ -73,10 +76,7 @@ mod imp {
             *mask.get_mut(cpu / 64).ok_or(io::ErrorKind::InvalidInput)? |= 1 << (cpu % 64);
         }
         // SAFETY: the kernel reads `size_of::<Mask>()` bytes of `mask`.
-        match unsafe { libc::sched_setaffinity(0, size_of::<Mask>(), (&raw const mask).cast()) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        check(unsafe { libc::sched_setaffinity(0, size_of::<Mask>(), (&raw const mask).cast()) })
     }
 }
 
@@ -108,10 +108,10 @@ mod tests {
                     assert_eq!(allowed(), [last]);
                     drop(pinned);
                     assert_eq!(allowed(), before);
-                    pin_current_thread(last).expect("it could before");
+                    pin_current_thread(last).expect("pinning worked before");
                     assert_eq!(allowed(), [last]);
                 }
-                // A filter of system calls, as some containers have one.
+                // Some containers have a filter of system calls that forbids pinning.
                 Err(Error::Pin { source, .. }) if is_refusal(&source) => left_out(source),
                 Err(error) => panic!("{error}"),
             }

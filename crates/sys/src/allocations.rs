@@ -1,4 +1,4 @@
-//! Allocations of a call, counted by the program's allocator.
+//! The allocations of a call, counted by the program's allocator.
 //!
 //! ```
 //! use ascertain_sys::allocations::{CountingAllocator, count};
@@ -18,8 +18,8 @@ static IS_COUNTING: AtomicBool = AtomicBool::new(false);
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
 
-/// Wraps a global allocator, and counts what is allocated while [`count`] asks for it. Otherwise it reads one flag for
-/// each allocation.
+/// A global allocator that wraps another one and counts the allocations while [`count`] runs. While `count` does not
+/// run, each allocation only reads one flag.
 pub struct CountingAllocator<A = System>(A);
 
 impl CountingAllocator {
@@ -36,17 +36,17 @@ impl<A> CountingAllocator<A> {
     }
 }
 
-/// The allocations of a call.
+/// The number and the size of the allocations during the call of a closure, as [`count`] returns them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allocations {
-    /// Number of requests: allocations and reallocations.
+    /// Number of requests to the allocator: allocations and reallocations.
     pub allocations: u64,
-    /// Number of requested bytes. A reallocation counts with the bytes that it adds.
+    /// Number of requested bytes. A reallocation counts with the bytes that it adds to the size.
     pub bytes: u64,
 }
 
-/// Calls `f` and returns what the program allocated meanwhile, on all of its threads. The result is dropped before it
-/// returns. Only one thread may count at a time.
+/// Calls `f` and returns the number and size of the allocations during the call, on all threads of the program. Drops
+/// the result of `f` after counting has ended. Only one thread may count at a time.
 pub fn count<T>(f: impl FnOnce() -> T) -> Allocations {
     let read = || [ALLOCATIONS.load(Relaxed), BYTES.load(Relaxed)];
     let before = read();
@@ -70,28 +70,30 @@ fn add(bytes: usize) {
     }
 }
 
-// SAFETY: memory is that of the wrapped allocator, and adding numbers neither allocates nor panics.
+// SAFETY: all memory comes from the wrapped allocator; adding to the counters neither allocates nor panics.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         add(layout.size());
-        // SAFETY: the caller keeps the contract of `alloc`, which is the same.
+        // SAFETY: this method has the contract of `alloc`, and the caller keeps it.
         unsafe { self.0.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         add(layout.size());
-        // SAFETY: the caller keeps the contract of `alloc_zeroed`, which is the same.
+        // SAFETY: this method has the contract of `alloc_zeroed`, and the caller keeps it.
         unsafe { self.0.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         add(new_size.saturating_sub(layout.size()));
-        // SAFETY: `pointer` is of the wrapped allocator, since all memory is; the rest is the caller's, as above.
+        // SAFETY: `pointer` is from the wrapped allocator, because all memory is. This method has the other conditions
+        // of `realloc` too, and the caller ensures them.
         unsafe { self.0.realloc(pointer, layout, new_size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as of `realloc`.
+        // SAFETY: `pointer` is from the wrapped allocator, because all memory is; the caller ensures the other
+        // conditions.
         unsafe { self.0.dealloc(pointer, layout) }
     }
 }

@@ -1,16 +1,17 @@
-//! Monotonic time, and what a clock can tell.
+//! Monotonic time, CPU times, and the smallest step of the clock.
 
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Readings taken to find the step, at least.
+/// Minimum number of clock readings from which the step of the clock is computed.
 const READINGS: usize = 20_000;
-/// Readings taken at most, should the clock hardly move.
+/// Maximum number of clock readings for computing the step, if the clock rarely changes.
 const READINGS_MAX: usize = 10_000_000;
-/// A distance between two readings counts once it was seen this often: interruptions are left out.
+/// Minimum number of times that a distance between two readings must occur. Distances that occur less often are
+/// ignored, because they come from interruptions of the thread.
 const SEEN_MIN: usize = 3;
 
-/// Nanoseconds of `CLOCK_MONOTONIC`. The zero is arbitrary, the same for all processes.
+/// Returns the time of `CLOCK_MONOTONIC` in nanoseconds. All processes of a machine share its arbitrary zero.
 ///
 /// ```
 /// let start_ns = ascertain_sys::clock::now_ns();
@@ -22,27 +23,28 @@ pub fn now_ns() -> u64 {
     read_ns(libc::CLOCK_MONOTONIC)
 }
 
-/// Nanoseconds since 1970, UTC. It may jump; never subtract two of them to time something.
+/// Returns the nanoseconds since 1970, UTC. This clock may jump; never subtract two readings to measure a duration.
 #[must_use]
 pub fn unix_ns() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The CPU time that the calling thread has used, in nanoseconds: what it did not spend waiting, or taken off its CPU.
+/// Returns the CPU time of the calling thread in nanoseconds: the time that the thread has spent on a CPU.
 #[must_use]
 pub fn thread_cpu_ns() -> u64 {
     read_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// The CPU time that a process has used, in nanoseconds: that of all its threads, also of those that have ended, and in
-/// full until somebody has waited for it. That of its children is theirs.
+/// Returns the CPU time that a process has used, in nanoseconds. The sum covers all threads of the process, also those
+/// that have ended. Its children have CPU times of their own. The full time can be read until the process has been
+/// waited for.
 ///
 /// # Errors
-/// As the kernel says: `ESRCH` where there is no such process.
+/// The kernel's error: `ESRCH` if there is no such process.
 #[cfg(target_os = "linux")]
 pub fn process_cpu_ns(pid: u32) -> std::io::Result<u64> {
-    // Zero is ourselves, and of larger ones a clock's number does not have all bits.
+    // Zero would mean this process, and the ID of a clock has no room for larger process IDs.
     if !(1..=1 << 22).contains(&pid) {
         return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
     }
@@ -54,57 +56,56 @@ pub fn process_cpu_ns(pid: u32) -> std::io::Result<u64> {
     }
 }
 
-/// The CPU time that a thread of ours has used, in nanoseconds.
+/// Returns the CPU time that a thread of this process has used, in nanoseconds.
 ///
 /// # Errors
-/// As the kernel says: for a thread that has ended its clock may be gone.
+/// The kernel's error, which may occur once the thread has ended.
 #[cfg(target_os = "linux")]
 pub fn cpu_ns_of<T>(thread: &std::thread::JoinHandle<T>) -> std::io::Result<u64> {
     use std::os::unix::thread::JoinHandleExt;
     let mut clock = 0;
-    // SAFETY: the pointer is to a local, and who can still join a thread has a valid handle of it, which the
-    // standard library has as a number on every libc.
+    // SAFETY: the pointer is to a local variable. A thread that can still be joined has a valid handle, which the
+    // standard library stores as a number on every libc.
     match unsafe { libc::pthread_getcpuclockid(thread.as_pthread_t() as libc::pthread_t, &raw mut clock) } {
         0 => checked_ns(clock),
         error => Err(std::io::Error::from_raw_os_error(error)),
     }
 }
 
-/// What a clock says that may be gone.
+/// Reads a clock. Fails if the clock's process or thread no longer exists.
 #[cfg(target_os = "linux")]
 fn checked_ns(clock: libc::clockid_t) -> std::io::Result<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid timespec to write to.
-    match unsafe { libc::clock_gettime(clock, &raw mut time) } {
-        0 => Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64),
-        _ => Err(std::io::Error::last_os_error()),
-    }
+    crate::syscall::check(unsafe { libc::clock_gettime(clock, &raw mut time) })?;
+    Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// What one of the two clocks says, which every Unix that this crate compiles for has.
+/// Reads one of the two clocks that exist on every Unix for which this crate compiles.
 ///
-/// The C library's call, for it may be called at any time: in a signal's handler, and in the copy of a process with
-/// threads. rustix is as fast, but looks for the kernel's function when it is first called, for which it may allocate.
+/// Uses the C library's call, because it may be called at any time: in a signal handler, and in a forked copy of a
+/// process with threads. The call of rustix is as fast. But it looks up the kernel's function at its first use, and may
+/// allocate for that.
 #[inline]
 fn read_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec to write to. The call can't fail for a clock that there is.
+    // SAFETY: `time` is a valid timespec to write to. The call cannot fail for a clock that exists.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The smallest step that [`now_ns`] makes, in nanoseconds: measured once, then kept.
+/// Returns the smallest step that [`now_ns`] makes, in nanoseconds. Measures it once, then keeps the result.
 ///
-/// Many clocks move in steps longer than the unit they are read in: some time-stamp counters by
-/// 10 ns, Apple's timer by 42. A time is known to about one step.
+/// Many clocks move in steps longer than the unit of their readings: some time-stamp counters by 10 ns, Apple's timer
+/// by 42 ns. A time is known to about one step.
 #[must_use]
 pub fn step_ns() -> f64 {
     static STEP_NS: OnceLock<f64> = OnceLock::new();
     *STEP_NS.get_or_init(|| step_of(&mut distances()))
 }
 
-/// Distances between readings with varied work in between, so that a clock without steps shows
-/// every distance and one with steps only their multiples.
+/// Reads the clock repeatedly, with varying amounts of work in between. Returns the differences between consecutive
+/// readings, in nanoseconds. They are multiples of the clock's step, if the clock has one.
 fn distances() -> Vec<u64> {
     let mut distances = Vec::with_capacity(READINGS);
     let mut moved = 0;
@@ -128,15 +129,16 @@ fn distances() -> Vec<u64> {
     distances
 }
 
-/// The step behind distances between readings: the least gap between them.
+/// Returns the step of the clock, in nanoseconds. It is the smallest gap between two of the `distances`, the
+/// differences between consecutive readings. Only those that occur at least [`SEEN_MIN`] times count.
 ///
-/// Rounding to nanoseconds makes two neighbours of one distance, which count as one. Three or more
-/// in a row mean that the clock moves by less than can be told, and 1 ns is the answer.
+/// Rounding to nanoseconds turns one distance into two adjacent values, which count as one distance. Three or more
+/// adjacent values mean that the clock moves by less than can be resolved; the result is then 1 ns.
 fn step_of(distances: &mut [u64]) -> f64 {
     distances.sort_unstable();
     let often = distances.chunk_by(|a, b| a == b).filter(|same| same.len() >= SEEN_MIN);
     let mut least_gap = u64::MAX;
-    let mut row: Option<(u64, u64)> = None; // the first and the last of neighbours
+    let mut row: Option<(u64, u64)> = None; // the first and the last of several adjacent values
     for distance in often.map(|same| same[0]) {
         match row {
             Some((first, last)) if distance == last + 1 => {
@@ -166,7 +168,7 @@ mod tests {
     #[test]
     fn steps_of_ten_with_rounding() {
         let mut distances = often(&[20, 21, 30, 31, 40, 80, 81]);
-        distances.extend([1161, 1163, 5000]); // interruptions, seen once
+        distances.extend([1161, 1163, 5000]); // interruptions, each seen only once
         assert_eq!(step_of(&mut distances), 10.0);
     }
 

@@ -1,71 +1,73 @@
-//! What a command is and what a run of it gives, as plain data; [`process`](crate::process) runs it.
+//! A command and the result of running it, as plain data; [`process`](crate::process) runs it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// Where standard input comes from.
+/// The source of a command's standard input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Input {
-    /// Empty.
+    /// An empty standard input.
     #[default]
     Null,
-    /// A file, opened anew by each run.
+    /// A file, which is opened anew each time the command is started.
     File(PathBuf),
-    /// These bytes, from a file in memory: no pipe to fill and no thread beside the command.
+    /// These bytes, which the command reads from a file in memory. A pipe would have to be filled by an additional
+    /// thread.
     Bytes(Vec<u8>),
 }
 
-/// Where standard output or standard error goes.
+/// The destination of a command's standard output or standard error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Output {
-    /// To a device that discards it and that programs do not recognise: `/dev/zero`, or a pipe that is drained if there
-    /// is no such device.
+    /// A device that discards the output and that programs do not recognise (`/dev/zero`). If the device is missing,
+    /// the output goes to a pipe that is drained.
     #[default]
     Discard,
-    /// To `/dev/null`. Some programs recognise it and leave their work undone: GNU grep stops at its first match, and
-    /// GNU tar does not read the files.
+    /// `/dev/null`. Some programs recognise this device and leave their work undone: GNU grep stops at its first match,
+    /// and GNU tar skips reading the files.
     Null,
-    /// Into a pipe that is read and thrown away. Both outputs share one if both are pipes.
+    /// A pipe that is read and discarded. If both outputs are pipes, they share one.
     Pipe,
-    /// Into memory, of which [`said`](crate::process::Prepared::said) gives the end. What descendants write after the
-    /// command's end is refused where the kernel can (Linux), and no pipe breaks under them. Both outputs share it if
-    /// both are.
+    /// Memory. [`captured_output`](crate::process::Prepared::captured_output) returns the last bytes. If both outputs
+    /// go to memory, they share it. On Linux, later writes by descendants fail once the command has ended, without the
+    /// signal for a broken pipe.
     Memory,
-    /// To our own.
+    /// The standard output or standard error of this process.
     Inherit,
-    /// To a file, made empty by each run. Both outputs share it if both name the same path.
+    /// A file, which is emptied each time the command is started. If both outputs have the same path, they share the
+    /// file.
     File(PathBuf),
 }
 
-/// A program, its arguments, and what it is connected to.
+/// A program, its arguments, and its inputs and outputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Command {
-    /// Looked up in `PATH` unless it holds a `/`.
+    /// The name or path of the program. It is searched for in `PATH` unless it contains a `/`.
     pub program: OsString,
-    /// The arguments, without the program's name.
+    /// The arguments, without the name of the program.
     pub args: Vec<OsString>,
-    /// Variables added to our own environment, or replacing them.
+    /// Variables that are added to the environment of this process or replace variables in it.
     pub env: Vec<(OsString, OsString)>,
-    /// Standard input.
+    /// The source of the command's standard input.
     pub stdin: Input,
-    /// Standard output.
+    /// The destination of the command's standard output.
     pub stdout: Output,
-    /// Standard error.
+    /// The destination of the command's standard error.
     pub stderr: Output,
 }
 
 impl Command {
-    /// A program with arguments, our environment, and nothing on its inputs and outputs.
+    /// Creates a command with the environment of this process, empty standard input and discarded outputs.
     #[must_use]
     pub fn new(program: &str, args: &[&str]) -> Self {
         Self { program: program.into(), args: args.iter().map(OsString::from).collect(), ..Self::default() }
     }
 }
 
-/// A command line for the shell: `sh -c command_line`.
+/// Returns a command that runs a command line in the shell: `sh -c command_line`.
 ///
 /// ```
 /// use ascertain_sys::process::{Exit, Prepared, shell};
@@ -78,79 +80,109 @@ pub fn shell(command_line: &str) -> Command {
     Command::new("sh", &["-c", command_line])
 }
 
-/// How a command ended.
+/// Words with a meaning in a shell's grammar if a command begins with them. A program with such a name must be quoted.
+pub(crate) const SHELL_WORDS: [&str; 8] = ["!", "{", "if", "while", "until", "for", "case", "[["];
+
+/// Joins words into a command line. [`split`](crate::process::split), or a shell, splits it into the same words again.
+///
+/// ```
+/// use ascertain_sys::command::join;
+///
+/// assert_eq!(join(&["curl", "http://localhost/?q=1"]), "curl 'http://localhost/?q=1'");
+/// assert_eq!(join(&["dd", "if=it's", "of=x"]), r"dd 'if=it'\''s' of=x");
+/// ```
+#[must_use]
+pub fn join<S: AsRef<str>>(words: &[S]) -> String {
+    let quoted = words.iter().enumerate().map(|(index, word)| {
+        let word = word.as_ref();
+        let is_plain = |c: char| c.is_alphanumeric() || "-_./:,+@%=".contains(c);
+        // If it is the first word, a shell would take it for an assignment or a reserved word.
+        let is_variable = word.contains('=') && !word.starts_with('-');
+        let is_for_shell = index == 0 && (is_variable || SHELL_WORDS.contains(&word));
+        if word.is_empty() || is_for_shell || !word.chars().all(is_plain) {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        } else {
+            word.to_owned()
+        }
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+/// The way a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
-    /// By itself, with this code.
+    /// The command ended by itself with this exit code.
     Code(i32),
-    /// By a signal.
+    /// This signal ended the command.
     Signal(i32),
-    /// It reached its time limit, and its process group was killed.
+    /// The command reached its time limit, and its process group was killed.
     TimedOut,
-    /// Somebody asked for the end (see [`interrupt::Stop`](crate::interrupt::Stop)), and its process group was
+    /// A stop was requested (see [`interrupt::Stop`](crate::interrupt::Stop)), and the process group of the command was
     /// killed.
     Interrupted,
 }
 
-/// What a run took, by the kernel's account.
+/// The resources that one execution of a command used, according to the kernel.
 ///
-/// User and system time and the peak of memory are those of the command and of the descendants
-/// that were waited for when it ended; time sums over them, and the peak is the largest one's.
+/// User and system time and peak memory cover the command and those of its descendants that were waited for when it
+/// ended. The times are sums; the peak is that of the largest process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// How it ended.
+    /// The way the command ended.
     pub exit: Exit,
-    /// From just before the process is made to when the kernel reports its end; to when it was killed, if it was
-    /// interrupted.
+    /// Time from the moment before the process is created until the kernel reports that the process has ended. If the
+    /// command was interrupted, the time ends at the moment when it was killed.
     pub wall_ns: u64,
-    /// Time on a CPU in user mode. Many kernels know the sum with `system_ns` exactly, but split it
-    /// by samples some milliseconds apart: for a short command only the sum means something.
+    /// Time on a CPU in user mode. Many kernels know the sum of this and `system_ns` exactly, but split it by samples
+    /// that are some milliseconds apart. So for a short command, use the sum.
     pub user_ns: u64,
-    /// Time on a CPU in the kernel.
+    /// Time on a CPU in the kernel, in nanoseconds.
     pub system_ns: u64,
-    /// The most memory that was resident at once. Below [`memory_floor_bytes`] it is not known.
+    /// The most memory that one process had in main memory at a time. A value below [`memory_floor_bytes`] is not
+    /// reliable.
     ///
     /// [`memory_floor_bytes`]: crate::process::memory_floor_bytes
     pub memory_peak_bytes: u64,
-    /// Bytes that the command and its descendants read by system calls. `None` unless it was
-    /// [requested](crate::process::Prepared::counting_reads), and on systems without `/proc/PID/io`.
+    /// Bytes that the command and its descendants read by system calls. `None` if they were not
+    /// [requested](crate::process::Prepared::counting_reads), or if the system does not have `/proc/PID/io`.
     pub read_bytes: Option<u64>,
-    /// What was counted. Page faults and context switches are as the times above; the rest is none unless it was
-    /// [asked for](crate::process::Prepared::counting), and of all descendants.
+    /// The counts, one for each [`Counter`]. Page faults and context switches cover the same processes as
+    /// [`user_ns`](Self::user_ns). The other counts cover all descendants, and are `None` unless they were
+    /// [requested](crate::process::Prepared::counting).
     pub counts: Counts,
 }
 
-/// Something that is counted of a command.
+/// A counter of events during a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counter {
-    /// Instructions of its own code.
+    /// Instructions executed in user mode.
     Instructions,
-    /// The processor's cycles in its own code.
+    /// Processor cycles in user mode.
     Cycles,
-    /// Accesses of its own code to the last level of the cache.
+    /// Accesses to the last-level cache in user mode.
     CacheReferences,
-    /// Those of them that had to go to memory.
+    /// Accesses to the last-level cache in user mode that missed, so that memory was accessed.
     CacheMisses,
-    /// Branches of its own code that the processor had guessed wrong.
+    /// Mispredicted branches in user mode.
     BranchMisses,
-    /// Pages of memory that had to be provided when they were touched, with reading from disk or without.
+    /// Pages of memory that the kernel had to provide at their first access, with or without reading from disk.
     PageFaults,
-    /// How often it gave up a CPU or had to.
+    /// Number of times that the command gave up a CPU or had to leave it.
     ContextSwitches,
-    /// How often it went on on another CPU.
+    /// Number of times that the command continued on another CPU.
     CpuMigrations,
 }
 
-/// How many [counters](Counter) there are.
+/// The number of different [counters](Counter), and so the length of [`Counts`].
 pub const COUNTERS: usize = Counter::ALL.len();
 
-/// A number for each counter, in the order of [`Counter::ALL`]; none of what was not counted.
+/// One count for each counter, in the order of [`Counter::ALL`]; `None` if the counter was not used.
 pub type Counts = [Option<u64>; COUNTERS];
 
 impl Counter {
-    /// All of them.
+    /// All counters, in the order of [`Counts`].
     pub const ALL: [Counter; 8] = [
         Counter::Instructions,
         Counter::Cycles,

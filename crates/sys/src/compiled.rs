@@ -1,15 +1,15 @@
-//! C and C++ code of ours, compiled by this machine's compiler when it is needed: peers to measure
-//! against, and what a compiler makes of a loop.
+//! C and C++ code that is part of this program and that this machine's compiler compiles at run time. It serves for
+//! comparisons, or shows how a compiler translates a loop.
 //!
-//! A function that can be called is defined by `ASCERTAIN(name, input, output)`, which stands for
+//! A callable function is defined by `ASCERTAIN(name, input, output)`, which stands for
 //!
 //! ```c
 //! int64_t ascertain_name(const input *in, size_t in_count, output *out, size_t out_count)
 //! ```
 //!
-//! so that one wrapper calls them all; and it has the compiler note in the object what the two types are, which is
-//! compared with the caller's before any call. That a function reads and writes no more than it is told that there is,
-//! no compiler looks after: a source is part of this program, as its other code is.
+//! so that one wrapper can call all of them. The macro also stores the two types in the object; they are compared with
+//! the caller's types before any call. Nothing checks that a function stays within the lengths that it is given: the
+//! source must be trusted, like the other code of this program.
 //!
 //! ```no_run
 //! use ascertain_sys::compiled::{Language, Source, compile};
@@ -36,33 +36,33 @@ use std::time::Duration;
 use crate::Error;
 use crate::process::{Command, Exit, Output, Prepared};
 
-/// The language of a source.
+/// The programming language of a [`Source`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Language {
-    /// C.
+    /// The C language.
     C,
-    /// C++.
+    /// The C++ language.
     Cpp,
 }
 
-/// What is to be compiled, and how.
+/// The code of a library, with the compiler and the options that compile it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
-    /// Its language.
+    /// The language of the code.
     pub language: Language,
-    /// The code, with functions defined as the [module](self) says. It is part of this program: what it does with
-    /// memory is this program's doing.
+    /// The code, which defines functions as the [module](self) describes. It is as trusted as the code of this program:
+    /// its memory accesses are not checked.
     pub text: &'static str,
-    /// The compiler's command: `gcc`, `clang++`. At first the machine's own, `cc` or `c++`.
+    /// The compiler's command: `gcc`, `clang++`. The default is the one of the machine, `cc` or `c++`.
     pub compiler: String,
-    /// Options, `-O3` and `-lfmt` among them. At first `-O3 -march=native`.
+    /// Options, including `-O3` and libraries such as `-lfmt`. The default is `-O3 -march=native`.
     pub options: Vec<String>,
-    /// How long the compiler may take. At first two minutes, of which it should need some seconds at worst.
+    /// Time limit for the compiler. The default is two minutes; the compiler should need some seconds at most.
     pub time_limit: Duration,
 }
 
 impl Source {
-    /// For the machine's own compiler, at its best for this machine.
+    /// Creates a source for the default compiler of the machine, optimized for this machine.
     pub fn new(language: Language, text: &'static str) -> Source {
         let compiler = match language {
             Language::C => "cc",
@@ -77,29 +77,23 @@ impl Source {
         }
     }
 
-    /// With another compiler.
+    /// Replaces the compiler's command.
     #[must_use]
     pub fn compiler(mut self, command: &str) -> Source {
         self.compiler = command.into();
         self
     }
 
-    /// With these options instead.
+    /// Replaces all options, including the default ones.
     #[must_use]
     pub fn options(mut self, options: &[&str]) -> Source {
         self.options = options.iter().map(|&option| option.into()).collect();
         self
     }
-
-    /// With this long to compile.
-    #[must_use]
-    pub fn time_limit(mut self, limit: Duration) -> Source {
-        self.time_limit = limit;
-        self
-    }
 }
 
-/// Comes before each source. What it notes of a type, [`Plain`] says too. It needs nothing included.
+/// C code that is put before each source. It defines the macro `ASCERTAIN`. The macro stores the kind and the size of a
+/// function's types, to be compared with those of [`Plain`]. The code needs no `#include`.
 const PRELUDE: &str = r#"
 #ifdef __cplusplus
 #define ASCERTAIN_IN_C(declarations) extern "C" { declarations }
@@ -121,27 +115,29 @@ const PRELUDE: &str = r#"
 /// Compiles a source into a shared object and loads it.
 ///
 /// # Errors
-/// [`Error::CompilerMissing`] when there is no such compiler, [`Error::Compile`] with what it said when it
-/// refuses the source (a header or a library that is missing, an option that it doesn't know),
-/// [`Error::CompileTimeout`] when it takes too long and was killed, [`Error::Interrupted`] when a signal arrived,
-/// [`Error::System`] when the object can't be written or loaded.
+/// [`Error::CompilerMissing`] if there is no such compiler. [`Error::Compile`] with the compiler's message if the
+/// compiler rejects the source (a header or a library is missing) or an option. [`Error::CompileTimeout`] if the
+/// compiler reached the time limit and was killed. [`Error::Interrupted`] if a signal arrived. [`Error::System`] if the
+/// object cannot be written or opened, and [`Error::Load`] if it cannot be loaded.
 pub fn compile(source: &Source) -> Result<Library, Error> {
-    let folder = Folder::new().map_err(Error::system("creating a folder for compiled code"))?;
-    let (object, said) = (folder.0.join("source.so"), folder.0.join("said"));
+    let folder = Folder::new().map_err(Error::system("could not create a folder for compiled code"))?;
+    let (object, message) = (folder.0.join("source.so"), folder.0.join("message"));
     let file = folder.0.join(match source.language {
         Language::C => "source.c",
         Language::Cpp => "source.cpp",
     });
-    fs::write(&file, [PRELUDE, source.text].concat()).map_err(Error::system("writing code to be compiled"))?;
+    fs::write(&file, [PRELUDE, source.text].concat())
+        .map_err(Error::system("could not write the code to be compiled"))?;
     let command = Command {
         program: source.compiler.clone().into(),
         args: ["-shared".into(), "-fPIC".into(), "-o".into(), object.clone().into(), file.into()]
             .into_iter()
             .chain(source.options.iter().map(Into::into))
             .collect(),
-        // What it says is looked through for its first error, in English; what it leaves when it is killed goes too.
+        // The search for the first error expects English messages. If the compiler is killed, its temporary files are
+        // removed with the folder.
         env: vec![("LC_ALL".into(), "C".into()), ("TMPDIR".into(), folder.0.clone().into())],
-        stderr: Output::File(said.clone()),
+        stderr: Output::File(message.clone()),
         ..Command::default()
     };
     let prepared = Prepared::new(&command).map_err(|error| match error {
@@ -149,24 +145,24 @@ pub fn compile(source: &Source) -> Result<Library, Error> {
         error => error,
     })?;
     match prepared.run(Some(source.time_limit))?.exit {
-        // What is loaded stays: nothing is left behind, however the program ends.
+        // The object stays loaded without its file. So no files are left behind, however the program ends.
         Exit::Code(0) => Library::load(&object),
         Exit::Interrupted => Err(Error::Interrupted),
         Exit::TimedOut => {
             Err(Error::CompileTimeout { compiler: source.compiler.clone(), limit_s: source.time_limit.as_secs_f64() })
         }
         Exit::Code(_) | Exit::Signal(_) => {
-            let said = fs::read(&said).map_err(Error::system("reading what the compiler said"))?;
-            let said = String::from_utf8_lossy(&said);
-            let first = said.lines().find(|line| line.contains("error")).or(said.lines().next()).unwrap_or("");
-            // The folder is gone, and another one each time.
-            let said = first.trim().replace(&format!("{}/", folder.0.display()), "");
-            Err(Error::Compile { compiler: source.compiler.clone(), said })
+            let message = fs::read(&message).map_err(Error::system("could not read the messages of the compiler"))?;
+            let message = String::from_utf8_lossy(&message);
+            let first = message.lines().find(|line| line.contains("error")).or(message.lines().next()).unwrap_or("");
+            // The folder's path is of no use in a message: the folder no longer exists, and its name differs each time.
+            let message = first.trim().replace(&format!("{}/", folder.0.display()), "");
+            Err(Error::Compile { compiler: source.compiler.clone(), message })
         }
     }
 }
 
-/// A folder that goes when its owner does.
+/// A folder that is removed when this is dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -175,7 +171,7 @@ impl Folder {
         loop {
             let name = format!("ascertain-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
             let path = std::env::temp_dir().join(name);
-            // Fails where it exists, so that nobody else can have put anything there.
+            // Fails if the folder exists, so that no other user can have put files into it.
             match create_private(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 created => return created.map(|()| Folder(path)),
@@ -191,91 +187,98 @@ fn create_private(path: &Path) -> io::Result<()> {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What can't be removed is left to the system's own cleaning.
+        // A folder that cannot be removed is left to the temporary-file cleaning of the system.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// The one interface, of functions that `ASCERTAIN` defines.
+/// The signature of all functions that `ASCERTAIN` defines: the input and its length, then the output and its length.
 type Signature<I, O> = unsafe extern "C" fn(*const I, usize, *mut O, usize) -> i64;
 
-/// Compiled code that is loaded. Clones share it.
+/// Compiled code that is loaded into this process. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Library(Arc<Loaded>);
+pub struct Library(Arc<LoadedLibrary>);
 
 #[derive(Debug)]
-struct Loaded {
+struct LoadedLibrary {
     handle: NonNull<c_void>,
-    /// Still to be read when its name is gone.
+    /// The shared object's file, which stays open so that it can be read after its name was removed.
     object: File,
 }
 
 // SAFETY: a handle of dlopen may be used from any thread; the rest is plain data.
-unsafe impl Send for Loaded {}
-// SAFETY: as above; dlsym locks for itself.
-unsafe impl Sync for Loaded {}
+unsafe impl Send for LoadedLibrary {}
+// SAFETY: dlsym is thread-safe; the rest is plain data, and is not changed.
+unsafe impl Sync for LoadedLibrary {}
 
-impl Drop for Loaded {
+impl Drop for LoadedLibrary {
     fn drop(&mut self) {
-        // SAFETY: the handle is from dlopen, and no `Function` is left: each holds the library.
+        // SAFETY: the handle is from dlopen, and no `Function` exists any more, because each holds the library.
         unsafe { libc::dlclose(self.handle.as_ptr()) };
     }
 }
 
 impl Library {
     fn load(object: &Path) -> Result<Library, Error> {
-        let file = File::open(object).map_err(Error::system("opening compiled code"))?;
+        let file = File::open(object).map_err(Error::system("could not open the compiled code"))?;
         let path = CString::new(object.as_os_str().as_bytes())
             .map_err(|_| Error::Nul { text: object.display().to_string() })?;
-        // SAFETY: the path is a C string. The object's initialisers are our own source's.
+        // SAFETY: the path is a C string. The initialisers of the object are those of our own source.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        let handle = NonNull::new(handle).ok_or_else(|| Error::Load { said: last_error() })?;
-        Ok(Library(Arc::new(Loaded { handle, object: file })))
+        let handle = NonNull::new(handle).ok_or_else(|| Error::Load { message: last_error() })?;
+        Ok(Library(Arc::new(LoadedLibrary { handle, object: file })))
     }
 
-    /// The function that is defined by this name and these types: see the [module](self).
+    /// Returns the function that `ASCERTAIN` defines with this name and these types (see the [module](self)).
     ///
     /// # Errors
-    /// [`Error::Load`] when the library has none.
+    /// [`Error::Load`] if the library does not have a function of this name, or if its types differ.
     pub fn function<I: Plain, O: Plain>(&self, name: &str) -> Result<Function<I, O>, Error> {
-        let missing = || Error::Load { said: format!("it has no function `{name}` defined by ASCERTAIN") };
+        let missing = || Error::Load { message: format!("it does not define the function `{name}` with ASCERTAIN") };
         let types = self.symbol(&format!("types_{name}"))?.ok_or_else(missing)?;
-        // SAFETY: what has such a name is four bytes, says `ASCERTAIN`, and lasts as long as the library.
+        // SAFETY: `ASCERTAIN` defines a symbol with such a name as four bytes, which exist as long as the library.
         let types: [u8; 4] = unsafe { types.cast().read() };
         let wanted = [I::KIND, size_of::<I>() as u8, O::KIND, size_of::<O>() as u8];
         if types != wanted {
             let [theirs, ours] = [types, wanted].map(shown);
-            return Err(Error::Load { said: format!("its function `{name}` is from {theirs}, not from {ours}") });
+            return Err(Error::Load {
+                message: format!("it defines `{name}` from {theirs}, but {ours} was requested"),
+            });
         }
         let address = self.symbol(name)?.ok_or_else(missing)?;
-        // SAFETY: beside those bytes `ASCERTAIN` has declared a function of this signature, of these types.
+        // SAFETY: with those bytes, `ASCERTAIN` declares a function of this signature and these types.
         let pointer = unsafe { std::mem::transmute::<NonNull<c_void>, Signature<I, O>>(address) };
         Ok(Function { pointer, library: self.clone() })
     }
 
-    /// What has the name in the object, with `ascertain_` before it.
+    /// Returns the address of the symbol `ascertain_NAME`; `None` if the library does not have such a symbol.
     fn symbol(&self, name: &str) -> Result<Option<NonNull<c_void>>, Error> {
         let text = CString::new(format!("ascertain_{name}")).map_err(|_| Error::Nul { text: name.into() })?;
-        // SAFETY: the handle is open, the name is a C string.
+        // SAFETY: the handle is open, and the name is a C string.
         Ok(NonNull::new(unsafe { libc::dlsym(self.0.handle.as_ptr(), text.as_ptr()) }))
     }
 
-    /// The shared object, for tools that read machine code, also in other processes; there for as long as the library
-    /// is, on Linux. It has no name of its own any more.
+    /// Returns the path of the shared object, for tools that read machine code, also in other processes. The file has
+    /// lost its name. On Linux this path (in `/proc`) is valid as long as the library is loaded.
     pub fn object(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.object.as_raw_fd()).into()
     }
 }
 
 fn last_error() -> String {
-    // SAFETY: dlerror gives null or a C string that lasts until the next call on this thread.
+    // SAFETY: dlerror returns null or a C string that is valid until the next call on this thread.
     unsafe {
         let text = libc::dlerror();
-        if text.is_null() { "it can't be loaded".into() } else { CStr::from_ptr(text).to_string_lossy().into_owned() }
+        if text.is_null() {
+            "the dynamic loader gave no reason".into()
+        } else {
+            CStr::from_ptr(text).to_string_lossy().into_owned()
+        }
     }
 }
 
-/// Two types as Rust has them.
+/// Formats the types of a function by their names in Rust, such as `u32 to u8`. `types` contains the kind and the size
+/// in bytes of the input type, then those of the output type.
 fn shown(types: [u8; 4]) -> String {
     let [from, from_bytes, to, to_bytes] = types;
     let shown = |kind, bytes| format!("{}{}", char::from(kind), 8 * u32::from(bytes));
@@ -290,25 +293,27 @@ pub struct Function<I, O> {
 }
 
 impl<I: Plain, O: Plain> Function<I, O> {
-    /// Calls it. What the slices hold and what the result means is the function's affair.
+    /// Calls the function. The function defines the meaning of the slices and of the result.
     pub fn call(&self, input: &[I], output: &mut [O]) -> i64 {
-        // SAFETY: both slices are alive, of the lengths given and of the types that the function is for, of which any
-        // bits are a value. That it keeps to them is a matter of its source, which is part of this program.
+        // SAFETY: both slices are alive and have the given lengths and the types of the function, for which any bits
+        // are a valid value. The source of the function, which is part of this program, ensures that it stays within
+        // the slices.
         unsafe { (self.pointer)(input.as_ptr(), input.len(), output.as_mut_ptr(), output.len()) }
     }
 
-    /// The library that it is in.
+    /// Returns the library that contains the function.
     pub fn library(&self) -> &Library {
         &self.library
     }
 }
 
-/// Numbers that C knows by the same bits.
+/// Number types with the same representation in C.
 pub trait Plain: Copy + sealed::Sealed {}
 
 mod sealed {
     pub trait Sealed {
-        /// The letter before the type's bits: what `ASCERTAIN` notes of a type.
+        /// The letter of the type's name in Rust before the number of bits, such as `u` of `u32`. `ASCERTAIN` stores
+        /// the same letter.
         const KIND: u8;
     }
 }

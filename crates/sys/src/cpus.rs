@@ -1,14 +1,14 @@
-//! Which CPUs there are, and which one this is. On Linux; elsewhere the kernel does not say.
+//! The CPUs of this machine, and the CPU that the current thread runs on. Linux only; other kernels do not report them.
 
 #[cfg(target_os = "linux")]
 use std::io;
 #[cfg(any(target_os = "linux", feature = "measuring"))]
 use std::ops::RangeInclusive;
 
-/// The CPU that the calling thread runs on, or did a moment ago.
+/// Returns the CPU that the calling thread runs on, or ran on a moment ago.
 ///
-/// By the C library, which may have it where the kernel keeps it for restartable sequences: a load. rustix asks the
-/// kernel's page (here 2.0 ns instead of 1.3), or on aarch64 the kernel.
+/// Uses the C library, which can read the CPU with one load if the kernel stores it for restartable sequences. The call
+/// of rustix uses the kernel's vDSO (2.0 ns instead of 1.3 ns here) or, on aarch64, a system call.
 #[cfg(target_os = "linux")]
 #[inline]
 #[must_use]
@@ -17,13 +17,13 @@ pub fn current() -> Option<u32> {
     u32::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
-/// As many as the CPU numbers that this machine can ever have, offline and empty sockets counted.
+/// Returns how many CPU numbers this machine can ever have, including offline CPUs and empty sockets.
 ///
-/// Which of them are online is not told here: some containers put a list of their own over the kernel's
-/// (`/sys/devices/system/cpu/online`), which has fewer CPUs than the container's threads run on.
+/// The kernel's list of online CPUs is not used. Some containers replace that list (`/sys/devices/system/cpu/online`)
+/// by their own, which has fewer CPUs than the threads of the container run on.
 ///
 /// # Errors
-/// Where `/sys` is not mounted, or says something else.
+/// If `/sys` is not mounted, or the file has an unexpected format.
 #[cfg(target_os = "linux")]
 pub fn possible() -> io::Result<u32> {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
@@ -31,9 +31,9 @@ pub fn possible() -> io::Result<u32> {
     last.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// The ranges of a list of CPUs as the kernel writes it, such as `0-3,8`. None where any part of it is not understood:
-/// a CPU that is overlooked would count as one that is not there. Nor is a list ever empty, and its end is a line's:
-/// else it was cut.
+/// Returns the ranges in a list of CPUs as the kernel writes it, such as `0-3,8`. Returns `None` if any part of the
+/// text cannot be parsed: a CPU that is missing from the result would count as absent. A valid list has at least one
+/// range and ends with a newline; a list without the newline has been cut.
 #[cfg(any(target_os = "linux", feature = "measuring"))]
 pub(crate) fn parse_list(text: &str) -> Option<Vec<RangeInclusive<u32>>> {
     let range = |range: &str| {
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn the_cpu_that_this_runs_on_is_possible() {
-        // Some sandboxes have no /sys.
+        // Some sandboxes do not have `/sys`.
         let Some(possible) = or_left_out(possible()) else { return };
         assert!(current().unwrap() < possible);
     }

@@ -1,43 +1,46 @@
-//! Datagrams as they come: many by one call, each with when the kernel had it, so that who looks seldom knows no less.
+//! Receives many datagrams per call, each with the time at which the kernel received it. So the times stay exact even
+//! if the program reads the socket rarely.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
-/// So many are taken at once, at most.
+/// Maximum number of datagrams that one call of [`Inbox::receive`] reads.
 pub const AT_ONCE: usize = 32;
 
-/// Where datagrams are received.
+/// A buffer for received datagrams.
 pub struct Inbox {
     bytes: Vec<u8>,
     bytes_each: usize,
 }
 
 impl Inbox {
-    /// For datagrams of so many bytes: of a longer one the rest is lost.
+    /// Creates a buffer for datagrams of at most `bytes_each` bytes. Longer datagrams are cut.
     #[must_use]
     pub fn new(bytes_each: usize) -> Self {
         Self { bytes: vec![0; AT_ONCE * bytes_each], bytes_each }
     }
 
-    /// What has come to a socket, each datagram with its time on the clock of [`now_ns`](crate::clock::now_ns), whom it
-    /// is from and what it says: how many. Fewer than [`AT_ONCE`] were all. The time is that of this call where the
-    /// kernel did not [write it down](note_times). Linux does not wait; elsewhere the socket must be one that does not.
+    /// Receives the pending datagrams of a socket and returns their number. If the number is below [`AT_ONCE`], the
+    /// socket is empty. Calls `each` with the arrival time, the sender and the bytes of each datagram. The time is on
+    /// the clock of [`now_ns`](crate::clock::now_ns). If the kernel did not [record arrival times](note_times), it is
+    /// the time of this call. On Linux this does not block; on other systems the socket must be non-blocking.
     ///
     /// # Errors
-    /// As the kernel says, also of what was sent before by this socket; where nothing has come there is none.
+    /// The kernel's error, which may also be about an earlier datagram that this socket sent. If there are no
+    /// datagrams, this returns 0.
     pub fn receive(&mut self, socket: &UdpSocket, mut each: impl FnMut(u64, SocketAddr, &[u8])) -> io::Result<usize> {
         receive(self, socket, now, &mut each)
     }
 }
 
-/// Reads two clocks: first that of [`unix_ns`](crate::clock::unix_ns), which the kernel uses, then that of
-/// [`now_ns`](crate::clock::now_ns). In this order, a delay between the two readings makes a datagram's time later,
-/// never too early.
+/// Reads two clocks, and returns the times of both: first that of [`unix_ns`](crate::clock::unix_ns), which the kernel
+/// uses, then that of [`now_ns`](crate::clock::now_ns). In this order, a delay between the two readings makes a
+/// datagram's time later, never too early.
 fn now() -> (u64, u64) {
     (crate::clock::unix_ns(), crate::clock::now_ns())
 }
 
-/// Is told of each datagram: when it came, whom it is from and what it says.
+/// A function that is called for each datagram with its time, its sender and its bytes.
 type Each<'a> = &'a mut dyn FnMut(u64, SocketAddr, &[u8]);
 
 #[cfg(target_os = "linux")]
@@ -47,20 +50,19 @@ mod here {
     use std::{array, ptr};
 
     use super::{AT_ONCE, Each, Inbox, SocketAddr, UdpSocket, io};
+    use crate::syscall::set_socket_option;
 
-    /// Room for one time beside a datagram, aligned as the kernel's header is.
+    /// Size of the control buffer for the timestamp of one datagram, in 8-byte words. Words give the buffer the
+    /// alignment of the kernel's header.
     const CONTROL_WORDS: usize = 8;
 
-    /// Has the kernel write down when each datagram comes.
+    /// Makes the kernel record the time at which each datagram arrives.
     ///
     /// # Errors
-    /// As the kernel says.
+    /// The kernel's error.
     pub fn note_times(socket: &UdpSocket) -> io::Result<()> {
         let on: libc::c_int = 1;
-        let (value, bytes) = ((&raw const on).cast(), size_of_val(&on) as libc::socklen_t);
-        // SAFETY: the kernel reads so many bytes of it.
-        let set = unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, value, bytes) };
-        if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        set_socket_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on.to_ne_bytes())
     }
 
     pub fn receive(
@@ -69,7 +71,7 @@ mod here {
         now: impl FnOnce() -> (u64, u64),
         each: Each,
     ) -> io::Result<usize> {
-        // SAFETY: structures for which zeros are valid.
+        // SAFETY: zeros are valid for these structures.
         let mut addresses: [libc::sockaddr_storage; AT_ONCE] = unsafe { std::mem::zeroed() };
         let mut controls = [[0_u64; CONTROL_WORDS]; AT_ONCE];
         let mut parts: [libc::iovec; AT_ONCE] =
@@ -77,7 +79,7 @@ mod here {
         for (part, bytes) in parts.iter_mut().zip(inbox.bytes.chunks_exact_mut(inbox.bytes_each.max(1))) {
             part.iov_base = bytes.as_mut_ptr().cast();
         }
-        // SAFETY: as above; pointers may be null where there is nothing of what they lead to.
+        // SAFETY: zeros are valid for these structures; pointers may be null if their length is zero.
         let mut headers: [libc::mmsghdr; AT_ONCE] = unsafe { std::mem::zeroed() };
         for (number, header) in headers.iter_mut().enumerate() {
             header.msg_hdr.msg_name = (&raw mut addresses[number]).cast();
@@ -88,15 +90,16 @@ mod here {
             header.msg_hdr.msg_controllen = size_of_val(&controls[number]) as _;
         }
         let (flags, no_limit) = (libc::MSG_DONTWAIT, ptr::null_mut());
-        // SAFETY: each header leads to an address, a part and a control buffer of the lengths it says, which are
-        // all here until the end of this function.
+        // SAFETY: each header points to an address, a buffer for the bytes and a control buffer of the given lengths,
+        // which all live until the end of this function.
         let count =
             unsafe { libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), AT_ONCE as u32, flags as _, no_limit) };
         let Ok(count) = usize::try_from(count) else {
             let error = io::Error::last_os_error();
             return if error.kind() == io::ErrorKind::WouldBlock { Ok(0) } else { Err(error) };
         };
-        // Each datagram came as long ago as by the clock that the kernel uses.
+        // The age of a datagram is computed on the clock of the kernel. Then it is subtracted from the time on the
+        // clock of `now_ns`.
         let (now_unix_ns, now_ns) = now();
         let received = headers.iter().zip(&addresses).zip(inbox.bytes.chunks_exact(inbox.bytes_each.max(1)));
         for ((header, address), bytes) in received.take(count) {
@@ -111,13 +114,15 @@ mod here {
     fn address_of(address: &libc::sockaddr_storage) -> Option<SocketAddr> {
         match libc::c_int::from(address.ss_family) {
             libc::AF_INET => {
-                // SAFETY: what is of this family is such a structure, which is no longer and no stricter aligned.
+                // SAFETY: an address of this family is a `sockaddr_in`, which is neither longer nor more strictly
+                // aligned than `sockaddr_storage`.
                 let address = unsafe { &*ptr::from_ref(address).cast::<libc::sockaddr_in>() };
                 let ip = Ipv4Addr::from(u32::from_be(address.sin_addr.s_addr));
                 Some((ip, u16::from_be(address.sin_port)).into())
             }
             libc::AF_INET6 => {
-                // SAFETY: as above.
+                // SAFETY: an address of this family is a `sockaddr_in6`, which is neither longer nor more strictly
+                // aligned than `sockaddr_storage`.
                 let address = unsafe { &*ptr::from_ref(address).cast::<libc::sockaddr_in6>() };
                 let ip = Ipv6Addr::from(address.sin6_addr.s6_addr);
                 let port = u16::from_be(address.sin6_port);
@@ -127,14 +132,14 @@ mod here {
         }
     }
 
-    /// When the kernel says that it had a datagram, since 1970.
+    /// Returns the time at which the kernel received a datagram, in nanoseconds since 1970.
     fn time_ns(header: &libc::msghdr) -> Option<u64> {
-        // SAFETY: the kernel has written the control buffer, which the header leads to, and its length.
+        // SAFETY: the kernel has written the control buffer, which the header points to, and the length of that buffer.
         let control = unsafe { libc::CMSG_FIRSTHDR(header).as_ref() }?;
         if (control.cmsg_level, control.cmsg_type) != (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
             return None;
         }
-        // SAFETY: what is of this type is a `timespec`, behind its header.
+        // SAFETY: a control message of this type is a `timespec` after its header.
         let time = unsafe { libc::CMSG_DATA(control).cast::<libc::timespec>().read_unaligned() };
         Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
     }
@@ -149,10 +154,11 @@ use here::receive;
 mod elsewhere {
     use super::{AT_ONCE, Each, Inbox, SocketAddr, UdpSocket, io};
 
-    /// Does nothing: a datagram's time is when it is received.
+    /// Does nothing, because only Linux records arrival times here. The time of a datagram is the time of the call that
+    /// reads it.
     ///
     /// # Errors
-    /// None.
+    /// This never fails.
     pub fn note_times(_: &UdpSocket) -> io::Result<()> {
         Ok(())
     }
@@ -219,7 +225,7 @@ mod tests {
             let expected = (0..AT_ONCE as u8 + 3).map(|number| vec![number; 4]).chain([b"long".to_vec()]);
             for ((at_ns, sender, bytes), expected) in received.into_iter().zip(expected) {
                 assert_eq!((sender, bytes), (from, expected));
-                // The two clocks may differ a little in how fast they go.
+                // The rates of the two clocks may differ a little.
                 assert!(at_ns + 1_000_000 > before_ns && at_ns <= now_ns());
             }
         }
@@ -233,7 +239,7 @@ mod tests {
         other.send_to(b"a", socket.local_addr().unwrap()).unwrap();
         crate::testing::wait_until("a datagram comes", || socket.peek(&mut [0; 4]).is_ok());
         let after_ns = unix_ns();
-        // Looked for 7 seconds after it came, when the other clock shows 100 seconds.
+        // The datagram is read 7 seconds after it arrived, when the other clock shows 100 seconds.
         let (later_ns, now_ns) = (after_ns + 7_000_000_000, 100_000_000_000);
         let mut at_ns = 0;
         receive(&mut Inbox::new(4), &socket, || (later_ns, now_ns), &mut |ns, _, _| at_ns = ns).unwrap();

@@ -3,142 +3,143 @@
 use std::io;
 use std::path::PathBuf;
 
-/// What can go wrong: what was tried, and what to do.
+/// An error of this crate: what was tried, why it failed, and what the user can do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No such file, or no such program in `PATH`.
+    /// No such file exists, or no program of this name was found in `PATH`.
     #[error("`{program}` was not found{}", way_out(*.is_searched))]
     NotFound {
-        /// The program as it was given.
+        /// The name of the program, as given by the caller.
         program: String,
-        /// Whether `PATH` was searched: not where the program was given with a `/`.
+        /// `true` if `PATH` was searched. A name with a `/` is not searched for in `PATH`.
         is_searched: bool,
     },
-    /// The program is a directory.
+    /// The path of the program leads to a directory.
     #[error("`{}` is a directory, not a program", .path.display())]
     IsDirectory {
-        /// Where it was found.
+        /// The path at which the directory was found.
         path: PathBuf,
     },
-    /// The file may not be executed.
+    /// The user lacks the permission to execute the file.
     #[error(
         "`{}` may not be executed: make it executable (chmod +x), or name its interpreter first",
         .path.display()
     )]
     NotExecutable {
-        /// Where it was found.
+        /// The path at which the file was found.
         path: PathBuf,
     },
-    /// The kernel does not know the file's format.
+    /// The file of the program has a format that the kernel does not know.
     #[error("`{}` is not a program that this kernel can start: {hint}", .path.display())]
     NotAProgram {
-        /// Where it was found.
+        /// The path at which the file was found.
         path: PathBuf,
-        /// What is probably the matter.
+        /// The probable cause of the failure, as text for the user.
         hint: &'static str,
     },
-    /// The file's interpreter (of its `#!` line, or its dynamic loader) does not exist.
+    /// The file refers to an interpreter that does not exist: the program in its `#!` line, or its dynamic loader.
     #[error("`{}` needs the interpreter `{interpreter}`, which was not found", .path.display())]
     InterpreterMissing {
-        /// Where the program was found.
+        /// The path at which the program was found.
         path: PathBuf,
-        /// The interpreter.
+        /// The path of the missing interpreter, as it is written in the file.
         interpreter: String,
     },
-    /// The program could not be started for another reason.
+    /// The program could not be started, for a reason that has no variant of its own.
     #[error("`{}` could not be started: {source}", .path.display())]
     Start {
-        /// Where it was found.
+        /// The path at which the program was found.
         path: PathBuf,
-        /// What the kernel said.
+        /// Error that the kernel returned for the attempt to start the program.
         source: io::Error,
     },
-    /// The kernel makes no more processes.
+    /// The kernel could not create another process.
     #[error(
-        "no process could be made ({source}): end other processes, or raise the limits on \
+        "could not create a process ({source}): end other processes, or raise the limits on \
          processes (ulimit -u, cgroup pids.max) or memory"
     )]
     OutOfProcesses {
-        /// What the kernel said.
+        /// Error that the kernel returned for the attempt to create a process.
         source: io::Error,
     },
-    /// A program, argument or variable holds a NUL byte, which no program can be given.
-    #[error("{text:?} holds a NUL byte, which no program can be given")]
+    /// A program, argument or variable contains a NUL byte, which cannot be passed to a program.
+    #[error("{text:?} contains a NUL byte, which cannot be passed to a program")]
     Nul {
-        /// The string.
+        /// The string with the NUL byte.
         text: String,
     },
     /// The file for standard input could not be opened.
     #[error("standard input: `{}` could not be opened: {source}", .path.display())]
     InputFile {
-        /// The file.
+        /// The path of the input file.
         path: PathBuf,
-        /// What the kernel said.
+        /// Error that the kernel returned for opening the file.
         source: io::Error,
     },
-    /// The file for standard output or standard error could not be made.
-    #[error("output: `{}` could not be made: {source}", .path.display())]
+    /// The file for standard output or standard error could not be created.
+    #[error("output: `{}` could not be created: {source}", .path.display())]
     OutputFile {
-        /// The file.
+        /// The path of the output file.
         path: PathBuf,
-        /// What the kernel said.
+        /// Error that the kernel returned for creating the file.
         source: io::Error,
     },
-    /// SIGINT, SIGTERM or SIGHUP arrived. The command's process group was killed.
+    /// SIGINT, SIGTERM or SIGHUP arrived while the command ran. The command's process group was killed.
     #[error("interrupted")]
     Interrupted,
-    /// No such compiler in `PATH`.
-    #[error("`{compiler}` was not found in PATH: install it, or put the folder that it is in into PATH")]
+    /// The compiler's command was not found in `PATH`.
+    #[error("`{compiler}` was not found in PATH: install it, or add its folder to PATH")]
     CompilerMissing {
         /// The compiler's command.
         compiler: String,
     },
-    /// The compiler refused a source.
-    #[error("`{compiler}` refused it: {said}")]
+    /// The compiler rejected the source or an option.
+    #[error("`{compiler}` could not compile the source: {message}")]
     Compile {
         /// The compiler's command.
         compiler: String,
-        /// The first error that it named.
-        said: String,
+        /// The first error message of the compiler.
+        message: String,
     },
-    /// The compiler took too long. Its process group was killed.
-    #[error("`{compiler}` was not done after {limit_s} s and was stopped: try again when the machine is less busy")]
+    /// The compiler reached its time limit. Its process group was killed.
+    #[error("`{compiler}` did not finish within {limit_s} s and was stopped: try again when the machine is less busy")]
     CompileTimeout {
         /// The compiler's command.
         compiler: String,
-        /// The limit.
+        /// The time limit that the compiler reached, in seconds.
         limit_s: f64,
     },
-    /// Compiled code could not be loaded, or has no such function.
-    #[error("compiled code could not be loaded: {said}")]
+    /// Compiled code could not be loaded, or does not contain the function that the caller requested.
+    #[error("compiled code could not be loaded: {message}")]
     Load {
-        /// What the dynamic loader said.
-        said: String,
+        /// The reason: the message of the dynamic loader, or a difference between the requested and the compiled
+        /// function.
+        message: String,
     },
-    /// The thread could not be tied to a CPU.
-    #[error("this thread could not be tied to CPU {cpu}: {source}")]
+    /// The thread could not be pinned to a CPU.
+    #[error("could not pin this thread to CPU {cpu}: {source}")]
     Pin {
-        /// The CPU's number.
+        /// The index of the CPU, in the kernel's numbering.
         cpu: usize,
-        /// What the kernel said.
+        /// Error that the kernel returned for setting the CPUs of the thread.
         source: io::Error,
     },
-    /// The processor, or the hypervisor, has no such counter.
-    #[error("this machine has no such hardware counter, like most virtual machines")]
+    /// The processor, or the hypervisor, does not provide the requested counter.
+    #[error("this machine does not provide this hardware counter, like most virtual machines")]
     NoCounter,
-    /// A call of the operating system failed that hardly ever does.
+    /// A system call failed, for a reason that is rare.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The start of the message, which names the action that failed: "could not …".
         what: &'static str,
-        /// What the kernel said.
+        /// Error that the system call returned.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// Of the error that the last system call left behind.
+    /// Creates an [`Error::System`] from `errno`, which the last system call set.
     pub(crate) fn last(what: &'static str) -> Self {
         Self::System { what, source: io::Error::last_os_error() }
     }
@@ -148,7 +149,8 @@ impl Error {
     }
 }
 
-/// `PATH` itself is not said: it takes several lines, and `echo $PATH` shows it.
+/// Returns the last part of the message about a program that was not found: what the user can do. The value of `PATH`
+/// is not printed, because it takes several lines and `echo $PATH` prints it.
 fn way_out(is_searched: bool) -> &'static str {
-    if is_searched { " in PATH: give its path, or use --shell if it is a word of the shell" } else { " at that path" }
+    if is_searched { " in PATH: give its path, or use a shell if it is a shell builtin" } else { " at that path" }
 }

@@ -1,7 +1,7 @@
-//! Files that nobody else can redirect: written under a name of their own until they are whole, and read only where they
-//! are regular files.
+//! Files that no other user can redirect. They are written under a temporary name until they are complete. They are
+//! read only if they are regular files.
 //!
-//! | who named the file | a symbolic link of that name | a device or a pipe |
+//! | who chose the name | a symbolic link of that name | a device or a pipe |
 //! |---|---|---|
 //! | the user ([`Draft::create`]) | is followed | is written to directly |
 //! | a store, a run folder, this program ([`Draft::create_in`], [`open_regular`]) | is replaced, or refused | is refused |
@@ -18,13 +18,13 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{self as kernel, AtFlags, FileType, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 
-/// The ending of names of files that are not whole yet.
+/// Suffix of the temporary names of incomplete files.
 pub const UNFINISHED: &str = ".part";
 
-/// A file that gets its name when it is whole. Dropped before that, it is removed.
+/// A file that gets its name when it is complete. If it is dropped before, it is removed.
 ///
-/// Until then it has a name of its own in the same folder, which nobody can guess, and which must not exist before.
-/// It has the mode of the file that it is going to replace, and its owner where the system allows that.
+/// Until then it has a temporary name in the same folder, which must not exist before and which cannot be guessed. It
+/// has the mode of the file that it is going to replace, and its owner if the system allows that.
 ///
 /// ```
 /// use std::io::Write;
@@ -43,56 +43,55 @@ pub const UNFINISHED: &str = ".part";
 #[derive(Debug)]
 pub struct Draft {
     file: File,
-    /// The folder, and the two names there; none of what is written to directly.
-    place: Option<Place>,
+    /// The folder, the temporary name and the final name of the file; `None` if the target is written to directly.
+    place: Option<DraftLocation>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct DraftLocation {
     folder: OwnedFd,
     temporary: OsString,
     name: OsString,
     is_kept: bool,
 }
 
-/// Whether a published file must survive a crash of the machine.
+/// Defines whether a published file, one that got its final name, must survive a crash of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lasting {
-    /// A crash of the machine soon after may lose it.
+    /// A crash of the machine soon after publishing may lose the file.
     WhileRunning,
-    /// It is on the disk when [`Draft::publish`] returns.
+    /// The file is on the disk when [`Draft::publish`] returns.
     ThroughCrash,
 }
 
 impl Draft {
-    /// Begins a file at a path that the user named. A symbolic link is followed, also to a file that does not exist
-    /// yet. A device, a pipe and what standard output is are opened as they are: what is written there can't be taken
-    /// back.
+    /// Creates a file at a path that the user chose. Follows a symbolic link, even to a file that does not exist yet.
+    /// Opens a device, a pipe and the target of standard output directly; data written there cannot be taken back.
     ///
     /// # Errors
-    /// If the path is a folder's, or the file may not be written, or its folder is missing.
+    /// If the path is a folder, if its folder is missing, or if the user lacks the permission to write the file.
     pub fn create(path: &Path) -> io::Result<Draft> {
-        match target(path)? {
-            Target::Direct(file) => Ok(Draft { file, place: None }),
-            Target::File { path, there } => {
+        match write_target(path)? {
+            WriteTarget::Direct(file) => Ok(Draft { file, place: None }),
+            WriteTarget::File { path, there } => {
                 let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-                Draft::begin(open_folder(parent(&path))?, name, there)
+                Draft::create_named(open_folder(parent(&path))?, name, there)
             }
         }
     }
 
-    /// Begins a file in an open folder, under a name that a store, another program or this one gave it. A symbolic link
-    /// of that name is replaced by the file.
+    /// Creates a file in an open folder, under a name that a store, another program or this one chose. The file
+    /// replaces a symbolic link of that name.
     ///
     /// # Errors
-    /// If something of that name is neither a file nor a link, or the folder can't be written to.
+    /// If the name belongs to a folder, a device, a pipe or a socket, or the folder is not writable.
     pub fn create_in(folder: impl AsFd, name: &OsStr) -> io::Result<Draft> {
         let folder = folder.as_fd().try_clone_to_owned()?;
         let there = regular_there(folder.as_fd(), name)?;
-        Draft::begin(folder, name, there)
+        Draft::create_named(folder, name, there)
     }
 
-    fn begin(folder: OwnedFd, name: &OsStr, there: Option<Access>) -> io::Result<Draft> {
+    fn create_named(folder: OwnedFd, name: &OsStr, there: Option<Access>) -> io::Result<Draft> {
         let mut tries = 0;
         let (temporary, file) = loop {
             let temporary = temporary_name(name);
@@ -102,7 +101,7 @@ impl Draft {
                 opened => break (temporary, File::from(opened?)),
             }
         };
-        let place = Place { folder, temporary, name: name.to_os_string(), is_kept: false };
+        let place = DraftLocation { folder, temporary, name: name.to_os_string(), is_kept: false };
         let draft = Draft { file, place: Some(place) };
         if let Some(there) = there {
             there.give_to(&draft.file)?;
@@ -110,67 +109,68 @@ impl Draft {
         Ok(draft)
     }
 
-    /// Takes up a file again that was [kept](Self::keep) under its temporary name, if it is still the same file, this
-    /// user's own, and has no other name.
+    /// Reopens a file that was [kept](Self::keep) under its temporary name. It must still be the same file, belong to
+    /// this user, and have only this name.
     ///
     /// # Errors
-    /// If it is not, or can't be opened.
+    /// If one of these conditions is not met, or the file cannot be opened.
     pub fn reopen_in(folder: impl AsFd, name: &OsStr, temporary: &OsStr, identity: Identity) -> io::Result<Draft> {
         let folder = folder.as_fd().try_clone_to_owned()?;
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(kernel::openat(&folder, temporary, flags, Mode::empty())?);
         let there = file.metadata()?;
         let is_ours = there.is_file() && there.nlink() == 1 && there.uid() == rustix::process::geteuid().as_raw();
-        if !is_ours || Identity::of(&there) != identity {
-            return Err(io::Error::other("it is not the file that was begun"));
+        if !is_ours || Identity::from_metadata(&there) != identity {
+            return Err(io::Error::other("it is not the file that was created before"));
         }
-        let place = Place { folder, temporary: temporary.into(), name: name.into(), is_kept: false };
+        let place = DraftLocation { folder, temporary: temporary.into(), name: name.into(), is_kept: false };
         Ok(Draft { file, place: Some(place) })
     }
 
-    /// The file, open for reading and writing; a device or a pipe is open for writing alone.
+    /// Returns the file, open for reading and writing. A device or a pipe is open only for writing.
     #[must_use]
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// The temporary name, and what identifies the file, for whoever takes it up again.
+    /// Returns the temporary name and the identity of the file, which [`reopen_in`](Self::reopen_in) needs.
     ///
     /// # Errors
-    /// If the file can't be looked at.
+    /// If the metadata of the file cannot be read.
     pub fn identity(&self) -> io::Result<(OsString, Identity)> {
         let temporary = self.place.as_ref().map(|place| place.temporary.clone()).unwrap_or_default();
-        Ok((temporary, Identity::of(&self.file.metadata()?)))
+        Ok((temporary, Identity::from_metadata(&self.file.metadata()?)))
     }
 
-    /// Leaves the file under its temporary name when this is dropped.
+    /// Sets whether the file stays, under its temporary name, if this draft is dropped before it is published.
     pub fn keep(&mut self, is_kept: bool) {
         if let Some(place) = &mut self.place {
             place.is_kept = is_kept;
         }
     }
 
-    /// Gives the file its name, in place of whatever file had it. Returns the file, still open.
+    /// Gives the file its final name, and replaces any file that has this name. Returns the file, still open.
     ///
     /// # Errors
-    /// If it can't be brought to disk or renamed; then it is removed, unless it is to be [kept](Self::keep).
+    /// If the file cannot be written to the disk or renamed. The file is then removed, or stays under its temporary
+    /// name if it is to be [kept](Self::keep).
     pub fn publish(self, lasting: Lasting) -> io::Result<File> {
         self.finish(lasting, |place| kernel::renameat(&place.folder, &place.temporary, &place.folder, &place.name))
     }
 
-    /// Gives the file its name, unless something has that name already.
+    /// Gives the file its final name, unless something has that name already.
     ///
     /// # Errors
-    /// As [`publish`](Self::publish), and if something has that name.
+    /// The errors of [`publish`](Self::publish), and an error if the name exists already.
     pub fn publish_new(self, lasting: Lasting) -> io::Result<File> {
         self.finish(lasting, |place| {
-            // A second name is refused where the first is taken; a rename is not.
+            // Creating a second link fails if the name exists; renaming would replace the file.
             kernel::linkat(&place.folder, &place.temporary, &place.folder, &place.name, AtFlags::empty())?;
             kernel::unlinkat(&place.folder, &place.temporary, AtFlags::empty())
         })
     }
 
-    fn finish(mut self, lasting: Lasting, name: impl FnOnce(&Place) -> Result<(), Errno>) -> io::Result<File> {
+    fn finish(mut self, lasting: Lasting, name: impl FnOnce(&DraftLocation) -> Result<(), Errno>) -> io::Result<File> {
         let file = self.file.try_clone()?;
         let Some(place) = &mut self.place else { return Ok(file) };
         if lasting == Lasting::ThroughCrash {
@@ -188,71 +188,84 @@ impl Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         if let Some(place) = self.place.as_ref().filter(|place| !place.is_kept) {
-            // A file that is left behind is hidden and harmless; there is nobody to tell.
+            // A file that is left behind is hidden and harmless, and an error here cannot be reported.
             let _ = kernel::unlinkat(&place.folder, &place.temporary, AtFlags::empty());
         }
     }
 }
 
-/// Tells one file from another on this machine, whatever their names.
+/// The identity of a file on this machine, independent of its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The file system.
+    /// ID of the file system (`st_dev`).
     pub device: u64,
-    /// The file's number there.
+    /// Inode number of the file, unique in its file system.
     pub inode: u64,
 }
 
 impl Identity {
-    /// The identity of the file with these metadata.
+    /// Returns the identity of the file with these metadata.
     #[must_use]
-    pub fn of(there: &Metadata) -> Identity {
+    pub fn from_metadata(there: &Metadata) -> Identity {
         Identity { device: there.dev(), inode: there.ino() }
     }
 }
 
-/// What a path leads to that the user named for writing.
+/// Returns whether `file` still has the name `path`. Another process may have removed or replaced the file after we
+/// opened it and before we locked it. The lock is then useless, and the caller must open and lock the path again.
+///
+/// # Errors
+/// If the metadata of the file or of the path cannot be read.
+pub fn is_named(file: &File, path: &Path) -> io::Result<bool> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        there => Ok(Identity::from_metadata(&there?) == Identity::from_metadata(&file.metadata()?)),
+    }
+}
+
+/// The target of a path that the user chose for writing.
 #[derive(Debug)]
-pub enum Target {
-    /// A regular file, or none yet.
+pub enum WriteTarget {
+    /// A regular file, or a path at which a file can be created.
     File {
-        /// Where it is, with no symbolic link in its last part.
+        /// The path of the file, with no symbolic link as its last component.
         path: PathBuf,
-        /// Who may do what with the file that is there.
+        /// The owner, the group and the mode of the file; `None` if there is no file yet.
         there: Option<Access>,
     },
-    /// A device, a pipe, or what standard output is: open for writing.
+    /// A device, a pipe, or the target of standard output. It is open for writing.
     Direct(File),
 }
 
-/// Finds out what a path leads to that the user named for writing. Symbolic links are followed.
+/// Finds the target of a path that the user chose for writing. Follows symbolic links.
 ///
 /// # Errors
-/// If it is a folder, may not be written, or has too many links.
-pub fn target(path: &Path) -> io::Result<Target> {
+/// If the target is a folder or not writable, or the path has too many links.
+pub fn write_target(path: &Path) -> io::Result<WriteTarget> {
     let there = match fs::metadata(path) {
         Ok(there) => there,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(Target::File { path: end_of_links(path)?, there: None });
+            return Ok(WriteTarget::File { path: end_of_links(path)?, there: None });
         }
         Err(error) => return Err(error),
     };
     if there.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    // Standard output may be a file: opened a second time, it would be written from its start again.
+    // Standard output may be a file. If the file were opened a second time, it would be written again from its start.
     let stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-    if stdout.metadata().is_ok_and(|stdout| Identity::of(&stdout) == Identity::of(&there)) {
-        return Ok(Target::Direct(stdout));
+    if stdout.metadata().is_ok_and(|stdout| Identity::from_metadata(&stdout) == Identity::from_metadata(&there)) {
+        return Ok(WriteTarget::Direct(stdout));
     }
     let file = OpenOptions::new().append(true).open(path)?;
     if !there.is_file() {
-        return Ok(Target::Direct(file));
+        return Ok(WriteTarget::Direct(file));
     }
-    Ok(Target::File { path: fs::canonicalize(path)?, there: Some(Access::of(&there)) })
+    Ok(WriteTarget::File { path: fs::canonicalize(path)?, there: Some(Access::from_metadata(&there)) })
 }
 
-/// The path that a chain of symbolic links ends with, whether or not anything is there.
+/// Follows a chain of symbolic links, and returns the path that the last one leads to, even if there is no file at that
+/// path.
 ///
 /// # Errors
 /// If there are too many links.
@@ -268,56 +281,58 @@ pub fn end_of_links(path: &Path) -> io::Result<PathBuf> {
     Err(Errno::LOOP.into())
 }
 
-/// The folder that a file is in: `.` of a name alone.
-fn parent(path: &Path) -> &Path {
+/// Returns the folder of a file: `.` if the path is only a name.
+#[must_use]
+pub fn parent(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Who may do what with a file.
+/// The owner, the group and the mode of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The owner.
+    /// The user ID of the owner.
     pub uid: u32,
-    /// The group.
+    /// The group ID of the file.
     pub gid: u32,
     /// The bits of the mode that `chmod` sets.
     pub mode: u32,
 }
 
 impl Access {
-    /// The access to the file with these metadata.
+    /// Returns the owner, the group and the mode from these metadata.
     #[must_use]
-    pub fn of(there: &Metadata) -> Access {
+    pub fn from_metadata(there: &Metadata) -> Access {
         Access { uid: there.uid(), gid: there.gid(), mode: there.mode() & 0o7777 }
     }
 
-    /// Gives a new file this mode, and this owner and group where the system allows that.
+    /// Gives a new file this mode, and this owner and group if the system allows that.
     ///
     /// # Errors
-    /// If the mode can't be set.
+    /// If the mode cannot be set.
     pub fn give_to(self, file: &File) -> io::Result<()> {
-        let now = Access::of(&file.metadata()?);
+        let now = Access::from_metadata(&file.metadata()?);
         let (uid, gid) = (Some(Uid::from_raw(self.uid)), Some(Gid::from_raw(self.gid)));
         let is_given = (now.uid, now.gid) == (self.uid, self.gid)
             || kernel::fchown(file, uid, gid).is_ok()
             || now.uid == self.uid && kernel::fchown(file, None, gid).is_ok();
-        // Programs must not run with the rights of this user in place of the former owner's.
+        // If the file cannot be given to the former owner, it loses the set-user-ID and set-group-ID bits. They would
+        // run the program with the rights of this user instead.
         let mode = if is_given { self.mode } else { self.mode & 0o1777 };
         Ok(kernel::fchmod(file, Mode::from_raw_mode(mode as _))?)
     }
 }
 
-/// Opens a folder, to make and find files there.
+/// Opens a folder, to create and find files in it.
 ///
 /// # Errors
-/// If it is missing, or no folder.
+/// If the path is missing, or is not a folder.
 pub fn open_folder(path: &Path) -> io::Result<OwnedFd> {
     Ok(kernel::open(path, folder_flags(), Mode::empty())?)
 }
 
 #[cfg(target_os = "linux")]
 fn folder_flags() -> OFlags {
-    // The folder need not be readable.
+    // `PATH` is enough; the folder need not be readable.
     OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
@@ -326,11 +341,11 @@ fn folder_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
-/// Opens a folder below another one, and makes it if it is missing. No symbolic link on the way is followed, so that
-/// names from elsewhere can't lead out of the folder.
+/// Opens a folder below another one, and creates it if it is missing. Follows no symbolic link on the way, so that
+/// names from elsewhere cannot lead out of the folder.
 ///
 /// # Errors
-/// If a part of the path is a link, a file, or `..`.
+/// If a component of the path is a link, a file, or `..`.
 pub fn make_folder_beneath(folder: impl AsFd, path: &Path) -> io::Result<OwnedFd> {
     let mut folder = folder.as_fd().try_clone_to_owned()?;
     for part in path.components() {
@@ -350,7 +365,8 @@ pub fn make_folder_beneath(folder: impl AsFd, path: &Path) -> io::Result<OwnedFd
     Ok(folder)
 }
 
-/// The access to a regular file of that name; none if there is nothing, or a link.
+/// Returns the owner, the group and the mode of the regular file of that name. Returns `None` if the name is free or
+/// belongs to a symbolic link, and an error if it belongs to anything else.
 fn regular_there(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<Option<Access>> {
     let there = match kernel::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(there) => there,
@@ -370,18 +386,18 @@ fn sync_folder(folder: BorrowedFd<'_>) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     match kernel::openat(folder, ".", flags, Mode::empty()) {
         Ok(folder) => File::from(folder).sync_all(),
-        // It can be written to and not read.
+        // A folder that is writable but not readable cannot be opened to be synchronised.
         Err(Errno::ACCESS) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// A hidden name beside another one, with as much of it as fits: `.NAME.0123456789abcdef-42.part`. Nobody can guess it,
-/// and it says which process made the file.
+/// Returns a hidden name for a temporary file, with as much of `name` as fits: `.NAME.0123456789abcdef-42.part`. The 16
+/// hexadecimal digits cannot be guessed. The last number is the ID of the process that created the file.
 fn temporary_name(name: &OsStr) -> OsString {
-    /// The longest name of nearly all file systems.
+    /// Maximum length of a name, in bytes, that nearly all file systems allow.
     const NAME_BYTES: usize = 255;
-    // Its keys are random.
+    // The keys of `RandomState` are random.
     let random = RandomState::new().build_hasher().finish();
     let ending = format!(".{random:016x}-{}{UNFINISHED}", std::process::id());
     let mut end = name.len().min(NAME_BYTES - ending.len() - 1);
@@ -391,16 +407,16 @@ fn temporary_name(name: &OsStr) -> OsString {
     OsString::from_vec([b".", &name.as_bytes()[..end], ending.as_bytes()].concat())
 }
 
-/// Opens a file for reading whose name somebody else may have given: only a regular file, and not through a symbolic
-/// link of that name, so that neither a pipe nor a device can block or redirect.
+/// Opens, for reading, a file whose name may come from another user. Opens only a regular file: a pipe or a device
+/// could block the reader, and a symbolic link could redirect it.
 ///
 /// # Errors
-/// If it is missing, or not such a file.
+/// If the file is missing, or is not a regular file.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let opened = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path);
     let file = opened.map_err(|error| match Errno::from_io_error(&error) {
-        Some(Errno::LOOP | Errno::MLINK) => io::Error::other("it is a symbolic link, and is not followed here"),
+        Some(Errno::LOOP | Errno::MLINK) => io::Error::other("it is a symbolic link, which is not followed here"),
         _ => error,
     })?;
     let there = file.metadata()?;
@@ -411,17 +427,17 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     Err(io::Error::new(kind, "it is not a regular file"))
 }
 
-/// Reads a regular file of at most so many bytes, as [`open_regular`] opens it.
+/// Reads a regular file of at most `most_bytes` bytes, opened as by [`open_regular`].
 ///
 /// # Errors
-/// If it can't be opened so, or is larger.
+/// The errors of [`open_regular`], and an error if the file is larger.
 pub fn read_regular(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     let file = open_regular(path)?;
     let mut bytes = Vec::with_capacity(file.metadata()?.len().min(most_bytes) as usize);
     file.take(most_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most_bytes {
-        let said = format!("it has more than the {most_bytes} bytes that such a file may have");
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, said));
+        let message = format!("it has more than the allowed {most_bytes} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(bytes)
 }
@@ -489,7 +505,7 @@ mod tests {
         assert!(write(&path("circle"), "").is_err() && write(&path("sub"), "").is_err());
     }
 
-    /// Somebody who may write into the folder can make links of names that they know.
+    /// A user who may write into the folder can create links if they know the names of the files.
     #[test]
     fn a_link_in_the_place_of_a_name_from_elsewhere_is_not_followed() {
         let folder = tempfile::tempdir().unwrap();
@@ -513,7 +529,7 @@ mod tests {
             assert!(make_folder_beneath(&within, Path::new(leads_out)).is_err(), "{leads_out}");
         }
         pipe(&path("in/pipe"));
-        assert!(Draft::create_in(&within, OsStr::new("pipe")).is_err(), "nobody would read it");
+        assert!(Draft::create_in(&within, OsStr::new("pipe")).is_err(), "no process would read it");
         assert!(open_regular(&path("in/pipe")).is_err() && open_regular(&path("in/up")).is_err());
         assert!(open_regular(&path("in")).is_err());
         assert!(read_regular(&path("precious"), 3).is_err() && read_regular(&path("precious"), 4).is_ok());
@@ -539,7 +555,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pipe");
         pipe(&path);
-        // For reading and writing, which waits for nobody.
+        // Opening for both reading and writing does not block.
         let mut open = OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let draft = Draft::create(&path).unwrap();
         assert_eq!(names(folder.path()), ["pipe"], "it has no temporary name");
@@ -565,7 +581,7 @@ mod tests {
         drop(draft);
         let (there, other) = (folder.path().join(&temporary), folder.path().join("other"));
         fs::hard_link(&there, &other).unwrap();
-        assert!(reopen().is_err(), "somebody else has it open by another name");
+        assert!(reopen().is_err(), "another process may have it open by the other name");
         fs::rename(&other, folder.path().join("third")).unwrap();
         fs::remove_file(&there).unwrap();
         symlink("third", &there).unwrap();

@@ -1,13 +1,13 @@
-//! Telling a child made by fork(2) from its parent.
+//! A number that distinguishes a child made by fork(2) from its parent.
 
-/// A number that this process keeps, and that none of its ancestors had. Threads and locks that memory speaks of are
-/// this process's own only if it was the same when they came to be: a child has its parent's memory, and none of its
-/// threads.
+/// Returns a number that stays the same in this process and that none of its ancestors had. A child has its parent's
+/// memory, but none of its threads. So a record of threads or locks in memory is valid only if this number was the same
+/// when the record was made.
 ///
-/// The process's number would not do: a child in a namespace of its own may have its parent's (both are 1). Costs two
-/// loads. Children that share the parent's memory (vfork(2)) count as the parent; on kernels before Linux 4.14 so do
-/// those that the C library did not make (a bare `clone`). Where the system is not Linux it is the process's number for
-/// all that.
+/// The process ID would not be enough: a child in its own namespace may have the same ID as its parent (1 for both). A
+/// call costs two loads. Children that share the memory of their parent (vfork(2)) have the number of the parent. On
+/// kernels before Linux 4.14, so do children that the C library did not create (a bare `clone`). On systems other than
+/// Linux, this is the process ID.
 ///
 /// ```
 /// assert_eq!(ascertain_sys::fork::generation(), ascertain_sys::fork::generation());
@@ -25,25 +25,26 @@ mod imp {
 
     use rustix::mm::{self, Advice, MapFlags, ProtFlags};
 
-    /// Memory that the kernel wipes in a child, before anything runs there.
+    /// Memory that the kernel fills with zeros in a child made by fork(2), before the child runs any code.
     struct Page {
-        /// The number here, once somebody asked for it.
+        /// The number that [`generation`] returns in this process, or 0 if no code has requested it yet.
         number: AtomicU64,
-        /// 1, and 0 in the first child: where that is not so the kernel wipes nothing.
+        /// 1 in the process that mapped the page. In a child it becomes 0 if the kernel wipes the page there. If it
+        /// stays 1, the kernel did not wipe the page.
         is_whole: AtomicU64,
     }
 
-    /// Found without a lock: a thread that held it might not be in the child.
+    /// The page of this process. It is found without a lock, because a lock might stay locked for ever in a child.
     static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
-    /// The last number given, to an ancestor or to this process.
+    /// The last number that [`generation`] has assigned in this process or an ancestor.
     static LAST: AtomicU64 = AtomicU64::new(0);
-    /// What `PAGE` points to where the kernel has no memory that it wipes.
+    /// The page that is used if the kernel cannot wipe memory in a child.
     static NOT_WIPED: Page = Page { number: AtomicU64::new(0), is_whole: AtomicU64::new(1) };
 
     const BYTES: usize = size_of::<Page>();
 
     pub fn generation() -> u64 {
-        // SAFETY: neither the static nor the memory, once it is in `PAGE`, is ever given back.
+        // SAFETY: the static is never freed, and neither is the memory once its address is in `PAGE`.
         let number = unsafe { &(*page()).number };
         match number.load(Relaxed) {
             0 => {
@@ -54,10 +55,10 @@ mod imp {
         }
     }
 
-    /// What the C library calls in a child, after what others had it call who came before: for kernels, and emulators,
-    /// that wipe nothing. Elsewhere the child may have its number by then, and keeps it.
+    /// The C library calls this in a child, after the handlers that were registered earlier. Only kernels and emulators
+    /// that do not wipe memory need this. On other kernels the child may already have its number by then, and keeps it.
     extern "C" fn wipe() {
-        // SAFETY: as in `generation`.
+        // SAFETY: the address is null or that of memory that is never freed.
         if let Some(page) = unsafe { PAGE.load(Relaxed).as_ref() }
             && page.is_whole.load(Relaxed) != 0
         {
@@ -70,15 +71,15 @@ mod imp {
         if !known.is_null() {
             return known;
         }
-        // SAFETY: it stores to an atomic, which is allowed in a child. Twice does no harm; nor does not at all, where
-        // the kernel wipes the page.
+        // SAFETY: the handler only stores to an atomic, which is allowed in a child. Registering it twice does no harm.
+        // If it cannot be registered, the number is right nevertheless where the kernel wipes the page.
         unsafe { libc::pthread_atfork(None, None, Some(wipe)) };
         let new = wiped().unwrap_or((&raw const NOT_WIPED).cast_mut());
         match PAGE.compare_exchange(ptr::null_mut(), new, AcqRel, Acquire) {
             Ok(_) => new,
             Err(other) => {
                 if !ptr::eq(new, &raw const NOT_WIPED) {
-                    // SAFETY: it is ours, and nobody else has seen it.
+                    // SAFETY: we mapped it, and no other thread has seen it.
                     let _ = unsafe { mm::munmap(new.cast(), BYTES) };
                 }
                 other
@@ -86,10 +87,10 @@ mod imp {
         }
     }
 
-    /// Made whole, and zeros in each child.
+    /// Maps a page that is marked as whole in this process and that the kernel fills with zeros in each child.
     fn wiped() -> Option<*mut Page> {
-        // SAFETY: the kernel chooses where, so that nothing of ours is replaced. The page is zeros, of which atomics
-        // may consist, and is unmapped where nobody has it.
+        // SAFETY: the kernel chooses the address, so no existing mapping is replaced. The page is zero, which is valid
+        // for atomics, and it is unmapped while no other code has its address.
         unsafe {
             let page =
                 mm::mmap_anonymous(ptr::null_mut(), BYTES, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
@@ -116,9 +117,10 @@ mod imp {
 mod tests {
     use super::*;
 
-    /// What `child` returns in a child made by fork, from 0 to 255; more where it died.
+    /// Runs `child` in a child made by fork(2). Returns its result, from 0 to 255, or a larger number if the child
+    /// died.
     fn in_child(child: impl FnOnce() -> u8) -> i32 {
-        // SAFETY: the child calls what allocates nothing and takes no lock, and ends by `_exit`.
+        // SAFETY: the child calls code that neither allocates nor takes a lock, and ends by `_exit`.
         unsafe {
             match libc::fork() {
                 0 => libc::_exit(child().into()),

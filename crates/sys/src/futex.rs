@@ -1,21 +1,23 @@
-//! Sleeping until a word in memory changes.
+//! Threads that sleep until a word in memory changes.
 
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-/// Who may share the word.
+/// The set of threads that can sleep on the same word and wake one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Threads of this process.
+    /// Only threads of this process share the word.
     Process,
-    /// Any process that maps the word. Without Linux, threads of this process only.
+    /// Threads of any process that maps the word share it. On systems other than Linux, only threads of this process
+    /// do.
     Machine,
 }
 
-/// Sleeps while `word` is `expected`, until woken, for `timeout` at most; false when it ran out.
+/// Sleeps while `word` is `expected`, until a wake-up or for at most `timeout`. Returns `false` if the time ran out.
 ///
-/// Comparing and falling asleep are one step to those who wake. True says nothing of the word: it may have been
-/// something else from the start, or the sleep may have ended for no reason (a signal). Look again.
+/// The comparison and the start of the sleep are one atomic step with respect to wake-ups. A result of `true` does not
+/// imply anything about the word: it may have been different from the start, or a signal may have ended the sleep. Read
+/// the word again.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -39,7 +41,7 @@ pub fn wait(word: &AtomicU32, expected: u32, timeout: Option<Duration>, scope: S
     imp::wait(word, expected, timeout, scope)
 }
 
-/// Wakes one thread that sleeps on `word`, if any does.
+/// Wakes one thread that sleeps on `word`, if there is one.
 pub fn wake_one(word: &AtomicU32, scope: Scope) {
     imp::wake(word, 1, scope);
 }
@@ -49,7 +51,8 @@ pub fn wake_all(word: &AtomicU32, scope: Scope) {
     imp::wake(word, i32::MAX as u32, scope);
 }
 
-/// A time-out as system calls take it; none where it is longer than they can say (292 billion years).
+/// Converts a timeout to the format of system calls. `None` if there is no timeout, or if it is longer than that format
+/// allows (292 billion years).
 #[cfg(any(target_os = "linux", feature = "commands"))]
 pub(crate) fn timespec(timeout: Option<Duration>) -> Option<rustix::fs::Timespec> {
     timeout.and_then(|timeout| timeout.try_into().ok())
@@ -75,13 +78,13 @@ mod imp {
     }
 
     pub fn wake(word: &AtomicU32, threads: u32, scope: Scope) {
-        // It can't fail for a word that is there.
+        // Waking cannot fail, because the word exists.
         let _ = futex::wake(word, flags(scope), threads);
     }
 }
 
-/// Without a futex: every word shares one queue with the words whose addresses fall in the same place, and a wake-up
-/// wakes all of it.
+/// A replacement for systems without a futex. Each word shares a queue with the words whose addresses map to the same
+/// entry, and a wake-up wakes all threads in that queue.
 #[cfg(not(target_os = "linux"))]
 mod imp {
     use std::sync::atomic::Ordering;
@@ -168,7 +171,7 @@ mod tests {
             for _ in 0..3 {
                 wake_one(&word, Scope::Process);
             }
-            // One that had not fallen asleep yet sees the word; the others were woken one by one.
+            // A thread that was not asleep yet sees the new value of the word; the others were woken one by one.
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Asking a run to end in order: by SIGINT, SIGTERM and SIGHUP, or from another thread.
+//! Requests to stop in an orderly way: by SIGINT, SIGTERM and SIGHUP, or from another thread.
 
 use std::io::{PipeReader, PipeWriter, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,56 +8,59 @@ use std::{mem, ptr};
 
 use crate::{Error, clock};
 
-/// Asks whoever has it, or a clone of it, to end. Waiting for a command ends too.
+/// A stop token. Code that holds the token or a clone of it should end soon after a stop is requested. Waiting for a
+/// command ends too.
 ///
-/// The default is what signals ask for, where the program has them caught by [`install`]; nobody else does.
+/// The default token is the token of the signals: only a signal can request a stop through it, after the program has
+/// called [`install`].
 ///
 /// ```
 /// use ascertain_sys::interrupt::Stop;
 ///
 /// let stop = Stop::new()?;
 /// let theirs = stop.clone();
-/// std::thread::spawn(move || theirs.ask()).join().unwrap();
-/// assert!(stop.is_asked());
+/// std::thread::spawn(move || theirs.request()).join().unwrap();
+/// assert!(stop.is_requested());
 /// # Ok::<_, ascertain_sys::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Option<Arc<Own>>);
+pub struct Stop(Option<Arc<OwnStop>>);
 
-/// A stop that is not the signals'.
+/// The state of a stop token that signals do not affect. Only [`Stop::request`] changes it.
 #[derive(Debug)]
-struct Own {
-    is_asked: AtomicBool,
+struct OwnStop {
+    is_requested: AtomicBool,
     wake: (PipeReader, PipeWriter),
 }
 
 impl Stop {
-    /// One of one's own: signals don't ask for it.
+    /// Creates a token that signals do not affect.
     ///
     /// # Errors
     ///
     /// [`Error::System`] if there are no file descriptors left.
     pub fn new() -> Result<Stop, Error> {
-        let wake = std::io::pipe().map_err(Error::system("no pipe to wake who waits"))?;
-        Ok(Stop(Some(Arc::new(Own { is_asked: AtomicBool::new(false), wake }))))
+        let wake = std::io::pipe().map_err(Error::system("could not create a pipe for wake-ups"))?;
+        Ok(Stop(Some(Arc::new(OwnStop { is_requested: AtomicBool::new(false), wake }))))
     }
 
-    /// Asks for the end. The signals' stop is asked for by signals alone, and this does nothing.
-    pub fn ask(&self) {
+    /// Requests a stop. Does nothing for the token of the signals.
+    pub fn request(&self) {
         let Some(own) = &self.0 else { return };
-        if !own.is_asked.swap(true, Ordering::AcqRel) {
-            // One byte in an empty pipe, which is open as long as this is.
+        if !own.is_requested.swap(true, Ordering::AcqRel) {
+            // Cannot fail: this writes one byte to an empty pipe, which stays open as long as `own`.
             let _ = (&own.wake.1).write(b"!");
         }
     }
 
-    /// Whether somebody has asked for the end.
+    /// Returns whether a stop has been requested.
     #[must_use]
-    pub fn is_asked(&self) -> bool {
-        self.0.as_ref().map_or_else(requested, |own| own.is_asked.load(Ordering::Acquire))
+    pub fn is_requested(&self) -> bool {
+        self.0.as_ref().map_or_else(requested, |own| own.is_requested.load(Ordering::Acquire))
     }
 
-    /// Becomes readable, and stays so, when somebody asks; none where nobody can.
+    /// Returns a descriptor that becomes readable, and stays so, when a stop is requested; `None` for the token of the
+    /// signals before [`install`].
     #[must_use]
     pub fn wake_fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.0 {
@@ -69,72 +72,69 @@ impl Stop {
 
 const SIGNALS: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// Further signals within this time are the same wish: `timeout` and some job runners send theirs
-/// to the process and then to its group.
+/// Signals count as the same request as the first one if they arrive within this time after it, in nanoseconds.
+/// `timeout` and some job runners send their signal first to the process and then to its group.
 const SAME_WISH_NS: u64 = 200_000_000;
 
-/// When the first signal came, by [`clock::now_ns`]; 0 before.
+/// The time of the first signal, by [`clock::now_ns`]; 0 if no signal has arrived.
 static REQUESTED_NS: AtomicU64 = AtomicU64::new(0);
-/// What the handler writes a byte to.
+/// The pipe to which the signal handler writes a byte.
 static PIPE: OnceLock<(PipeReader, PipeWriter)> = OnceLock::new();
 
-/// From now on the first SIGINT, SIGTERM or SIGHUP makes [`requested`] true and wakes whoever waits
-/// for a command; another one later ends the process at once with exit code 130.
+/// Installs the signal handlers. From now on, the first SIGINT, SIGTERM or SIGHUP makes [`requested`] return `true` and
+/// wakes each thread that waits for a command. A later signal ends the process at once with exit code 130.
 ///
-/// Signals that were ignored when this is called (`nohup`, jobs in a shell's background) stay
-/// ignored. Calling it again does nothing new. It is for the binary to call: a library leaves
-/// signals alone.
+/// Signals that were ignored before this call (`nohup`, background jobs of a shell) stay ignored. Further calls have no
+/// effect. Only the binary should call this; a library should not handle signals.
 ///
 /// # Errors
 ///
 /// [`Error::System`] if there are no file descriptors left.
 pub fn install() -> Result<(), Error> {
     if PIPE.get().is_none() {
-        let pipe = std::io::pipe().map_err(Error::system("no pipe for signals"))?;
-        // Where two threads come here at once the second's pipe is closed again.
+        let pipe = std::io::pipe().map_err(Error::system("could not create a pipe for signals"))?;
+        // If two threads get here at once, the pipe of the second one is closed again.
         let _ = PIPE.set(pipe);
     }
-    SIGNALS.into_iter().try_for_each(handle)
+    SIGNALS.into_iter().try_for_each(|signal| handle(signal, on_signal))
 }
 
-/// Whether a signal asked for the end.
+/// Returns whether a signal has requested a stop.
 #[must_use]
 pub fn requested() -> bool {
     REQUESTED_NS.load(Ordering::Acquire) != 0
 }
 
-/// Becomes readable, and stays so, when [`requested`] becomes true; none before [`install`].
+/// Returns a descriptor that becomes readable, and stays so, when [`requested`] becomes true; `None` before
+/// [`install`].
 pub fn wake_fd() -> Option<BorrowedFd<'static>> {
     PIPE.get().map(|(wake, _)| wake.as_fd())
 }
 
-/// Lets a write beyond the limit on the size of files (`ulimit -f`) fail with an error, where the signal SIGXFSZ would
-/// end the program. Programs that are started later have the signal's default action, because a handler does not
-/// outlive `exec`.
+/// Makes a write beyond the limit on the size of files (`ulimit -f`) fail with an error. By default, the signal SIGXFSZ
+/// would end the program. Programs that are started later have the default action of the signal, because a handler does
+/// not outlive `exec`.
 ///
 /// # Errors
 ///
 /// [`Error::System`] if the signal cannot be handled.
 pub fn let_large_writes_fail() -> Result<(), Error> {
-    handle_with(libc::SIGXFSZ, on_large_write)
+    handle(libc::SIGXFSZ, on_large_write)
 }
 
 /// Does nothing: the interrupted write returns the error EFBIG.
 extern "C" fn on_large_write(_signal: libc::c_int) {}
 
-fn handle(signal: libc::c_int) -> Result<(), Error> {
-    handle_with(signal, on_signal)
-}
-
-/// Sets a handler, unless the signal is ignored. `handler` must do only what is allowed in a signal handler.
-fn handle_with(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> Result<(), Error> {
+/// Sets a handler for a signal. A signal that is ignored stays ignored. `handler` must do only what is allowed in a
+/// signal handler.
+fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> Result<(), Error> {
     // SAFETY: `sigaction` is plain data, for which zeros are valid: default action, no flags, and an empty mask on
     // every Unix. The pointers are to locals. `handler` has the signature that an action without SA_SIGINFO needs,
     // does only what is allowed in a signal handler, and lives as long as the program.
     unsafe {
         let (mut old, mut new): (libc::sigaction, libc::sigaction) = (mem::zeroed(), mem::zeroed());
         if libc::sigaction(signal, ptr::null(), &raw mut old) != 0 {
-            return Err(Error::last("the action of a signal could not be read"));
+            return Err(Error::last("could not read the action of a signal"));
         }
         if old.sa_sigaction == libc::SIG_IGN {
             return Ok(());
@@ -143,17 +143,17 @@ fn handle_with(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> Resu
         new.sa_flags = libc::SA_RESTART;
         match libc::sigaction(signal, &raw const new, ptr::null_mut()) {
             0 => Ok(()),
-            _ => Err(Error::last("a signal could not be handled")),
+            _ => Err(Error::last("could not install a signal handler")),
         }
     }
 }
 
-/// Atomics (the pipe's `get` is one load), `clock_gettime`, `write` and `_exit` only: all may be called from a handler.
-/// `errno` stays as it is, for the one write, of one byte to an empty pipe, does not fail.
+/// Uses only atomics (the pipe's `get` is one load), `clock_gettime`, `write` and `_exit`; a handler may call all of
+/// them. `errno` stays unchanged, because the only write, of one byte to an empty pipe, does not fail.
 extern "C" fn on_signal(_signal: libc::c_int) {
     match wish(&REQUESTED_NS, clock::now_ns()) {
         Wish::First => {
-            // It is there before the signals are handled, and one byte of room in an empty pipe too.
+            // The pipe exists before the signals are handled, and an empty pipe has room for one byte.
             let _ = PIPE.get().map(|(_, wake)| rustix::io::write(wake, b"!"));
         }
         Wish::Same => {}
@@ -162,16 +162,17 @@ extern "C" fn on_signal(_signal: libc::c_int) {
     }
 }
 
-/// The meaning of a signal.
+/// The meaning of a signal that arrives: [`wish`] decides it.
 #[derive(Debug, PartialEq, Eq)]
 enum Wish {
     First,
-    /// The wish of the first signal, which was sent twice.
+    /// The signal belongs to the same request as the first one: the sender sent it twice.
     Same,
     Another,
 }
 
-/// Returns the meaning of a signal that comes at `now_ns`, and keeps the time of the first signal.
+/// Returns the meaning of a signal that arrives at `now_ns`. Stores the time of the first signal in `requested_ns`,
+/// which is 0 until then.
 fn wish(requested_ns: &AtomicU64, now_ns: u64) -> Wish {
     let now_ns = now_ns.max(1);
     match requested_ns.compare_exchange(0, now_ns, Ordering::AcqRel, Ordering::Acquire) {

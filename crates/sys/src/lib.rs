@@ -1,32 +1,32 @@
-//! What this machine is and can do: clocks, processes, signals, CPUs.
+//! Access to this machine and its properties: clocks, processes, signals, CPUs.
 //!
-//! The one crate that makes system calls by hand, where rustix lacks them or does worse; `unsafe` code is here, in the
-//! numeric crate and in that of synchronization. It knows nothing of experiments, claims or statistics, prints nothing,
-//! and can be used alone.
+//! This is the only crate that makes system calls directly, where rustix lacks a call or its version does not fit.
+//! `unsafe` code is found here, in the numeric crate and in the synchronization crate. This crate knows nothing of
+//! experiments, claims or statistics, prints nothing, and can be used alone.
 //!
-//! - [`clock`]: monotonic time and the clock's step
-//! - [`process`]: commands started without a shell, with the kernel's own account of each
+//! - [`clock`]: monotonic time and the smallest step of the clock
+//! - [`process`]: commands started without a shell, with the kernel's accounting for each
 //! - [`interrupt`]: SIGINT, SIGTERM and SIGHUP as a flag
-//! - [`machine`]: a description for the record, and what threatens a measurement here
-//! - [`membarrier`]: memory barriers on other threads' behalf
-//! - [`rseq`]: restartable sequences on a CPU's own data
-//! - [`affinity`]: which CPUs this thread may use
-//! - `allocations`: what a call allocates, with the feature of that name
-//! - [`perf`]: what the processor and the kernel count of a command
-//! - [`page_cache`]: what the kernel has in memory of a file (Linux)
-//! - [`files`]: files that nobody else can redirect, and that have their name once they are whole
-//! - [`fork`]: telling a child from its parent
+//! - [`machine`]: a description of this machine for the record, and the conditions that disturb measurements on it
+//! - [`membarrier`]: memory barriers on behalf of other threads
+//! - [`rseq`]: restartable sequences on data of one CPU
+//! - [`affinity`]: the CPUs that this thread may use
+//! - `allocations`: the allocations of a call, with the feature of that name
+//! - [`perf`]: counters of the processor and the kernel for a command
+//! - [`page_cache`]: the share of a file that the kernel keeps in memory (Linux)
+//! - [`files`]: files that no other user can redirect, and that get their name once they are complete
+//! - [`fork`]: distinguishing a child from its parent
 //! - [`futex`]: sleeping until a word in memory changes; [`journal`]: words that outlive the process (Linux)
-//! - [`terminal`]: how wide it is; [`standard`]: whether standard input and output were closed
-//! - [`bpf`], [`mapping`], [`socket`], [`cpus`], [`privileges`]: what a daemon beside the kernel is made of (Linux)
-//! - [`tcp`]: what the kernel knows of a connection; [`tether`]: children that do not outlive us (Linux)
-//! - [`datagrams`]: received many at a time, with when the kernel had them
-//! - [`namespace`], [`netlink`], [`tun`], [`packet`]: what an emulated network is made of (Linux)
+//! - [`terminal`]: its width; [`standard`]: whether standard input and output were closed
+//! - [`bpf`], [`mapping`], [`socket`], [`cpus`], [`privileges`]: the parts of a daemon close to the kernel (Linux)
+//! - [`tcp`]: the kernel's data about a connection; [`tether`]: children that do not outlive this process (Linux)
+//! - [`datagrams`]: datagrams received many at a time, with the times at which the kernel received them
+//! - [`namespace`], [`netlink`], [`tun`], [`packet`]: the parts of an emulated network (Linux)
 //! - [`threads`]: threads that work at the same time
-//! - [`compiled`]: C and C++ of ours, compiled when it is needed
+//! - [`compiled`]: C and C++ code of this program, compiled when it is needed
 //!
-//! Linux on x86-64 and aarch64 is what it is made for. Elsewhere on Unix it compiles; what is
-//! missing is absent from the description or an [`Error`] that says so.
+//! The crate is made for Linux on x86-64 and aarch64. It compiles on other Unix systems. There, a missing value is
+//! absent from the description, and a missing function returns an [`Error`] that names the reason.
 
 #[cfg(feature = "measuring")]
 pub mod affinity;
@@ -77,6 +77,8 @@ pub mod rseq;
 pub mod socket;
 #[cfg(feature = "measuring")]
 pub mod standard;
+#[cfg(target_os = "linux")]
+mod syscall;
 #[cfg(all(feature = "network", target_os = "linux"))]
 pub mod tcp;
 #[cfg(feature = "measuring")]

@@ -1,7 +1,8 @@
 //! Interfaces, addresses and routes of a network namespace, by rtnetlink(7). Linux only.
 //!
-//! An encoder of our own, for the few messages that an emulated link takes: the crates for netlink are several thousand
-//! lines, and the one for routes has the congestion control, which the kernel takes as a name, as a number.
+//! This module has its own encoder for the few messages that an emulated link needs. The crates for netlink have
+//! several thousand lines. The crate for routes encodes the congestion control as a number, but the kernel expects a
+//! name.
 
 use std::io;
 use std::net::IpAddr;
@@ -11,7 +12,7 @@ use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketType, net
 
 use crate::namespace::Namespace;
 
-// What the C library's headers lack, from linux/rtnetlink.h, linux/veth.h and linux/if_link.h.
+// Constants that the C library's headers lack, from linux/rtnetlink.h, linux/veth.h and linux/if_link.h.
 const RTAX_MTU: u16 = 2;
 const RTAX_INITCWND: u16 = 11;
 const RTAX_CC_ALGO: u16 = 16;
@@ -21,57 +22,58 @@ const IN6_ADDR_GEN_MODE_NONE: u8 = 1;
 
 const HEADER_BYTES: usize = 16;
 
-/// What takes the requests of one namespace.
+/// A socket that sends requests about one namespace to the kernel.
 #[derive(Debug)]
 pub struct Netlink {
     socket: OwnedFd,
     sequence: u32,
 }
 
-/// One of a pair of virtual Ethernet devices.
+/// One of the two virtual Ethernet devices of a pair.
 #[derive(Clone, Copy, Debug)]
 pub struct VethEnd<'a> {
-    /// Where it is.
+    /// The namespace of the device.
     pub namespace: &'a Namespace,
-    /// Its name there.
+    /// The device's name in that namespace.
     pub name: &'a str,
-    /// Its hardware address.
+    /// The hardware (MAC) address of the device.
     pub hardware_address: [u8; 6],
 }
 
-/// How TCP behaves towards what a route leads to. What is none is as the kernel has it.
+/// Properties of TCP connections over a route. The kernel's default applies to properties that are `None`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Metrics<'a> {
-    /// The largest packet.
+    /// The size of the largest packet on the route, in bytes.
     pub mtu_bytes: Option<u32>,
-    /// How many segments may be sent at first without an answer.
+    /// Number of segments that may be sent before the first acknowledgement.
     pub initial_window_segments: Option<u32>,
-    /// The algorithm for congestion control.
+    /// The algorithm for congestion control, such as `cubic`.
     pub congestion_control: Option<&'a str>,
 }
 
 impl Netlink {
-    /// For the interfaces of this namespace.
+    /// Opens a socket for the interfaces of this namespace.
     ///
     /// # Errors
-    /// As the kernel says.
+    /// The kernel's error.
     pub fn new(namespace: &Namespace) -> io::Result<Self> {
         let family = AddressFamily::NETLINK; // protocol 0, the default, is that of routes
         Ok(Self { socket: namespace.socket(family, SocketType::RAW, None::<Protocol>)?, sequence: 0 })
     }
 
-    /// The number of the interface of that name.
+    /// Returns the index of the interface with this name, which identifies the interface in requests.
     ///
     /// # Errors
-    /// `ENODEV` if there is none.
+    /// `ENODEV` if there is no such interface.
     pub fn index(&self, name: &str) -> io::Result<u32> {
         Ok(netdevice::name_to_index(&self.socket, name)?)
     }
 
-    /// Makes a pair of virtual Ethernet devices, still down: what one sends the other receives.
+    /// Creates a pair of virtual Ethernet devices, which are down at first. Each device receives the frames that the
+    /// other one sends.
     ///
     /// # Errors
-    /// As the kernel says: `EPERM`, `EEXIST`, or `EOPNOTSUPP` where it has no such devices.
+    /// The kernel's error: `EPERM`, `EEXIST`, or `EOPNOTSUPP` if the kernel does not support such devices.
     pub fn add_veth(&mut self, ends: [VethEnd<'_>; 2]) -> io::Result<()> {
         let end = |message: Message, end: &VethEnd<'_>| {
             message
@@ -83,17 +85,17 @@ impl Netlink {
         let message = end(Message::new(libc::RTM_NEWLINK, NEW, &interface(0, 0, 0)), one);
         self.request(message.nested(libc::IFLA_LINKINFO, |info| {
             info.string(libc::IFLA_INFO_KIND, "veth").nested(libc::IFLA_INFO_DATA, |data| {
-                // The other end is described as in a message of its own.
+                // The data about the other end has the same format as a separate message about it.
                 data.nested(VETH_INFO_PEER, |peer| end(peer.bytes(&interface(0, 0, 0)), other))
             })
         }))
     }
 
-    /// Keeps the kernel from giving an interface that is still down an IPv6 address of its own accord, and so from
-    /// sending anything that nobody asked for.
+    /// Prevents the kernel from giving an IPv6 link-local address to an interface that is still down. With such an
+    /// address, the kernel would send packets that were not requested.
     ///
     /// # Errors
-    /// `EAFNOSUPPORT` where there is no IPv6.
+    /// `EAFNOSUPPORT` if the system does not support IPv6.
     pub fn without_link_local(&mut self, index: u32) -> io::Result<()> {
         let message = Message::new(libc::RTM_SETLINK, 0, &interface(index, 0, 0));
         self.request(message.nested(libc::IFLA_AF_SPEC, |families| {
@@ -103,10 +105,11 @@ impl Netlink {
         }))
     }
 
-    /// Brings an interface up, on which nobody asks for hardware addresses and nothing goes to several.
+    /// Brings the interface `index` up, without address resolution (ARP) and without multicast. `mtu_bytes` is the size
+    /// of its largest packet, and `queue_packets` is the maximum number of packets in its queue.
     ///
     /// # Errors
-    /// As the kernel says: `EINVAL` if it can't have such packets.
+    /// The kernel's error: `EINVAL` if the interface does not support packets of this size.
     pub fn set_up(&mut self, index: u32, mtu_bytes: u32, queue_packets: u32) -> io::Result<()> {
         let on = libc::IFF_UP | libc::IFF_NOARP;
         let header = interface(index, on, on | libc::IFF_MULTICAST);
@@ -117,30 +120,31 @@ impl Netlink {
     /// Brings the loopback interface up.
     ///
     /// # Errors
-    /// As the kernel says.
+    /// The kernel's error.
     pub fn set_loopback_up(&mut self) -> io::Result<()> {
         let index = self.index("lo")?;
         self.request(Message::new(libc::RTM_SETLINK, 0, &interface(index, libc::IFF_UP, libc::IFF_UP)))
     }
 
-    /// Gives an interface an address, with nothing beside it on the same net.
+    /// Gives an interface an address, as the only address of its network.
     ///
     /// # Errors
-    /// As the kernel says: `EACCES` where IPv6 is switched off.
+    /// The kernel's error: `EACCES` if IPv6 is switched off.
     pub fn add_address(&mut self, index: u32, address: IpAddr) -> io::Result<()> {
         let (family, octets) = parts(address);
         let bits = (octets.len() * 8) as u8;
-        // `struct ifaddrmsg`. Nobody else can have the address: don't look for who does.
+        // `struct ifaddrmsg`. No other host can have the address, so the kernel need not search for duplicates.
         let mut header = vec![family, bits, libc::IFA_F_NODAD as u8, libc::RT_SCOPE_UNIVERSE];
         header.extend(index.to_ne_bytes());
         let message = Message::new(libc::RTM_NEWADDR, NEW, &header);
         self.request(message.attribute(libc::IFA_LOCAL, &octets).attribute(libc::IFA_ADDRESS, &octets))
     }
 
-    /// Sends to an interface whatever no other route is for, of the family of this address.
+    /// Adds a default route through an interface, for the address family of `source`. Packets that match no other route
+    /// take this route.
     ///
     /// # Errors
-    /// As the kernel says: `EINVAL` or `ENOENT` if it has no such congestion control.
+    /// The kernel's error: `EINVAL` or `ENOENT` if the kernel does not have this congestion control.
     pub fn add_default_route(&mut self, index: u32, source: IpAddr, metrics: &Metrics<'_>) -> io::Result<()> {
         let (family, octets) = parts(source);
         let header = route(family, 0, libc::RT_TABLE_MAIN, libc::RTN_UNICAST, libc::RT_SCOPE_LINK);
@@ -156,10 +160,10 @@ impl Netlink {
         }))
     }
 
-    /// Makes all addresses that begin with the same bits ones of this namespace's own.
+    /// Makes the namespace treat all addresses with this prefix as its own.
     ///
     /// # Errors
-    /// As the kernel says.
+    /// The kernel's error.
     pub fn add_own_addresses(&mut self, address: IpAddr, prefix_bits: u8) -> io::Result<()> {
         let (family, mut octets) = parts(address);
         for (octet, first_bit) in octets.iter_mut().zip((0..).step_by(8)) {
@@ -171,7 +175,7 @@ impl Netlink {
         self.request(message.attribute(libc::RTA_DST, &octets).number(libc::RTA_OIF, loopback))
     }
 
-    /// Sends the message and waits for the kernel's answer.
+    /// Sends the message and waits for the kernel's reply. Returns the error if the reply contains one.
     fn request(&mut self, message: Message) -> io::Result<()> {
         self.sequence += 1;
         let mut bytes = message.bytes;
@@ -195,16 +199,17 @@ impl Netlink {
     }
 }
 
-/// What there is not yet.
+/// The flags of a request that creates an object which must not exist yet.
 const NEW: i32 = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
 
-/// `struct ifinfomsg`: which of the flags change, and to what.
+/// Encodes a `struct ifinfomsg`, the kernel's header of a message about an interface. `change` selects the interface's
+/// flags that change, and `flags` has their new values.
 fn interface(index: u32, flags: i32, change: i32) -> Vec<u8> {
     let words = [0, index, flags.cast_unsigned(), change.cast_unsigned()];
     words.into_iter().flat_map(u32::to_ne_bytes).collect()
 }
 
-/// `struct rtmsg`.
+/// Encodes a `struct rtmsg`, the kernel's header of a message about a route.
 fn route(family: u8, prefix_bits: u8, table: u8, kind: u8, scope: u8) -> Vec<u8> {
     vec![family, prefix_bits, 0, 0, table, libc::RTPROT_STATIC, scope, kind, 0, 0, 0, 0]
 }
@@ -216,13 +221,13 @@ fn parts(address: IpAddr) -> (u8, Vec<u8>) {
     }
 }
 
-/// A message as it grows.
+/// A netlink message that is being built.
 struct Message {
     bytes: Vec<u8>,
 }
 
 impl Message {
-    /// Its length and number are written when it is sent.
+    /// Begins a message. Its length and sequence number are written when it is sent.
     fn new(kind: u16, flags: i32, header: &[u8]) -> Self {
         let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | flags) as u16;
         let mut bytes = vec![0; HEADER_BYTES];
@@ -231,7 +236,7 @@ impl Message {
         Self { bytes }.bytes(header)
     }
 
-    /// All of it begins and ends at a multiple of four.
+    /// Appends bytes, padded to a multiple of four as netlink requires.
     fn bytes(mut self, bytes: &[u8]) -> Self {
         self.bytes.extend(bytes);
         self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);

@@ -1,47 +1,43 @@
-//! What the kernel has in memory of a file. Linux only.
+//! The pages of a file that the kernel keeps in memory. Linux only.
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 
 use rustix::fs::{Advice, fadvise};
+use rustix::mm::ProtFlags;
 
-/// Asks the kernel to forget what it has of a file. What has not been written to the disk stays, and file systems that
-/// have no disk keep everything: [`resident_share`] says what became of it.
+use crate::journal::Pages;
+use crate::syscall::check;
+
+/// Requests that the kernel drops the pages of a file from memory. Pages that have not been written to the disk stay,
+/// and file systems without a disk keep everything. [`resident_share`] returns the share that stayed.
 ///
 /// # Errors
-/// As the kernel says.
+/// The kernel's error.
 pub fn forget(file: &File) -> io::Result<()> {
     Ok(fadvise(file, 0, None, Advice::DontNeed)?)
 }
 
-/// The share of a file's pages that the kernel has in memory; 0 of an empty file. Nothing is read to find out. The
-/// kernel tells that of files that we own or may write to, and says that it has all of any other.
+/// Returns the share of a file's pages that the kernel has in memory; 0 for an empty file. This does not read the file.
+/// The kernel gives this information only for files that we own or may write to; for other files it reports that all
+/// pages are in memory.
 ///
 /// # Errors
-/// As the kernel says.
+/// The kernel's error.
 pub fn resident_share(file: &File) -> io::Result<f64> {
     let bytes = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
     if bytes == 0 {
         return Ok(0.0);
     }
-    // SAFETY: it asks for a number.
+    // SAFETY: the call only returns a number.
     let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     let mut pages = vec![0_u8; bytes.div_ceil(usize::try_from(page_bytes).map_err(io::Error::other)?)];
-    let check = |answer: libc::c_int| if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
-    // SAFETY: the mapping is new, is never read or written through, so that a file which shrinks does no harm, and is
-    // gone when this returns; the list has a byte for each of its pages.
-    unsafe {
-        let (read, shared) = (libc::PROT_READ, libc::MAP_SHARED);
-        let mapped = libc::mmap(std::ptr::null_mut(), bytes, read, shared, file.as_raw_fd(), 0);
-        if mapped == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let told = check(libc::mincore(mapped, bytes, pages.as_mut_ptr()));
-        check(libc::munmap(mapped, bytes))?;
-        told?;
-    }
-    // The other bits may mean something one day.
+    // Nothing is read or written through the mapping, so it does no harm if the file shrinks.
+    let mapped = Pages::map(file.as_fd(), bytes, ProtFlags::READ)?;
+    // SAFETY: the list has one byte for each page of the mapping.
+    check(unsafe { libc::mincore(mapped.start.as_ptr().cast(), bytes, pages.as_mut_ptr()) })?;
+    // The other bits are reserved and may get a meaning.
     Ok(pages.iter().filter(|page| **page & 1 == 1).count() as f64 / pages.len() as f64)
 }
 

@@ -1,16 +1,18 @@
-//! What the processor and the kernel count of a command: instructions, cache misses, page faults.
+//! Counters of the processor and the kernel for a command: instructions, cache misses, page faults.
 //!
-//! Page faults and context switches are in the kernel's account of every process (`wait4`). The rest is counted where
-//! [`Prepared::counting`](crate::process::Prepared::counting) asks for it, by perf_event_open(2): of the command and
-//! all of its descendants, from when it has become the program until its end. It is Linux's alone.
+//! Page faults and context switches are in the kernel's accounting of every process (`wait4`). The other counters use
+//! perf_event_open(2) if [`Prepared::counting`](crate::process::Prepared::counting) requests them. They count the
+//! command and all of its descendants, from the `exec` of the command until its end. Linux only.
 //!
-//! - What the processor counts is counted of the program's own code and not of the kernel for it: that is what
-//!   everybody may count by default (`kernel.perf_event_paranoid` of 2), and what differs least from run to run.
-//! - The processor has few counters. One group has all of ours, so that they are counted together or not at all; and a
-//!   count that was suspended, since others needed the counters, is none: nothing here is extrapolated. So the group is
-//!   not pinned either: what is pinned is given up for good in a process where it can't be counted, and what a parent
-//!   reads of its children tells neither that nor the time that was missed from then on.
-//! - Switches to another CPU happen in the kernel. Whoever may not count there would be told zero, and is told why not.
+//! - The processor's counters count only the program's own code, not the kernel's work for it. Every user may count
+//!   that by default (`kernel.perf_event_paranoid` of 2), and it varies least from run to run.
+//! - The processor has few counters. This module puts all of them in one group, so that they are counted together or
+//!   not at all. If other programs need the counters meanwhile, counting is suspended. The counts are then `None`:
+//!   nothing is extrapolated. The group is not pinned, because the kernel disables a pinned group for good in a
+//!   process where it cannot be counted. A parent that reads the counts of its children would not learn that this
+//!   happened, or how much time was missed.
+//! - Migrations to another CPU happen in the kernel. For a user who may not count there, the kernel would report zero;
+//!   this module returns the reason instead.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -22,7 +24,7 @@ use crate::Error;
 pub use crate::command::{COUNTERS, Counter, Counts};
 
 impl Counter {
-    /// Whether this machine counts it, of commands of this process.
+    /// Checks whether this machine can count this event for commands that this process starts.
     ///
     /// ```
     /// use ascertain_sys::perf::Counter;
@@ -34,7 +36,7 @@ impl Counter {
     /// ```
     ///
     /// # Errors
-    /// Why not: the machine has no such counter, or it may not be used.
+    /// The reason why not: the machine does not have this counter, or this process may not use it.
     pub fn available(self) -> Result<(), Error> {
         match EVENTS.iter().position(|event| event.counter == self) {
             None => Ok(()),
@@ -43,14 +45,15 @@ impl Counter {
     }
 }
 
-/// What is asked of perf_event_open(2).
+/// A counter, and the parameters with which perf_event_open(2) counts it.
 #[derive(Clone, Copy)]
 pub(crate) struct Event {
     counter: Counter,
-    /// `type` of the kernel's `perf_event_attr`.
+    /// The field `type` of the kernel's `perf_event_attr`.
     kind: u32,
     config: u64,
-    /// Whether it is not counted in the kernel, and belongs to the group.
+    /// `true` if the counter counts only in user mode, and not in the kernel. All such counters of a process are in one
+    /// group: they are counted together or not at all.
     is_own_code: bool,
 }
 
@@ -67,40 +70,40 @@ pub(crate) const EVENTS: [Event; 6] = [
     Event { counter: Counter::CpuMigrations, kind: SOFTWARE, config: 4, is_own_code: false },
 ];
 
-/// Counters of the program that a process's next child becomes. Each run has its own: the kernel may let parent and
-/// child change places in what it counts, after which a later child is not counted.
+/// Counters of the program that the next child of a process executes. They serve one child only: the kernel may swap
+/// the counters of parent and child, and a later child would then not be counted.
 pub(crate) struct Counters(Vec<(Counter, OwnedFd)>);
 
-/// What the kernel tells of a counter, summed over all processes that it was counted in.
+/// The value of one counter as the kernel reports it, summed over all processes in which it counted.
 #[derive(Clone, Copy)]
 struct Reading {
     count: u64,
-    /// How long it was to be counted.
+    /// The time for which the counter was enabled, in nanoseconds.
     enabled_ns: u64,
-    /// How long it was.
+    /// The time for which the counter was actually counting, in nanoseconds.
     running_ns: u64,
 }
 
 impl Counters {
-    /// Of a child that the process makes from now on. What can't be counted is left out.
+    /// Opens counters for the next child that `parent` creates. Leaves out events that cannot be counted.
     pub fn of_child(parent: Pid, events: &[Event]) -> Counters {
-        // The usual case is that nobody asks.
+        // In the usual case no events are requested.
         let opened = if events.is_empty() { Vec::new() } else { open(events, Some(parent)) };
         Counters(events.iter().zip(opened).filter_map(|(event, fd)| Some((event.counter, fd.ok()?))).collect())
     }
 
-    /// What was counted of the child, once it has ended, and of its descendants as far as they have.
+    /// Returns the counts of the child, once it has ended, and of those of its descendants that have ended.
     pub fn read(&self) -> Counts {
         let mut counts = Counts::default();
         for (counter, fd) in &self.0 {
-            counts[*counter as usize] = Reading::of(fd).and_then(Reading::whole);
+            counts[*counter as usize] = Reading::read(fd).and_then(Reading::whole);
         }
         counts
     }
 }
 
 impl Reading {
-    fn of(fd: &OwnedFd) -> Option<Reading> {
+    fn read(fd: &OwnedFd) -> Option<Reading> {
         let mut bytes = [0; 24];
         let [count, enabled_ns, running_ns] = match rustix::io::read(fd, &mut bytes) {
             Ok(24) => [0, 8, 16].map(|at| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap_or_default())),
@@ -109,19 +112,21 @@ impl Reading {
         Some(Reading { count, enabled_ns, running_ns })
     }
 
-    /// None where it was suspended meanwhile: how much was missed nobody knows. Nor where it was never to be counted.
+    /// Returns the count. Returns `None` if the counter was never enabled. Also returns `None` if it was enabled but
+    /// not counting at times, because the missed count is unknown.
     fn whole(self) -> Option<u64> {
         (self.running_ns == self.enabled_ns && self.enabled_ns > 0).then_some(self.count)
     }
 }
 
-/// Opens each event, those of own code as one group, of this thread or of a process.
+/// Opens one counter for each event, and returns the descriptors in the same order. They count the process `pid`, or
+/// this thread if `pid` is `None`. Events of user mode form one group.
 fn open(events: &[Event], pid: Option<Pid>) -> Vec<Result<OwnedFd, Error>> {
     let mut leader = None;
     let open = |event: &Event| {
         let opened = open_event(*event, pid.map_or(0, Pid::as_raw_pid), leader.filter(|_| event.is_own_code));
         if let (Ok(fd), true) = (&opened, event.is_own_code) {
-            // It lives as long as the vector that it goes to.
+            // The descriptor lives as long as the vector that it is moved to.
             leader.get_or_insert(fd.as_raw_fd());
         }
         opened.map_err(refused)
@@ -129,15 +134,15 @@ fn open(events: &[Event], pid: Option<Pid>) -> Vec<Result<OwnedFd, Error>> {
     events.iter().map(open).collect()
 }
 
-/// What an error of perf_event_open(2) means, and what could be done.
+/// Converts an error of perf_event_open(2) into an error that says what it means and how to avoid it.
 fn refused(source: io::Error) -> Error {
     let what = match source.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV | libc::ENXIO) => return Error::NoCounter,
         Some(libc::EACCES | libc::EPERM) => {
-            "perf_event_open is not permitted: CAP_PERFMON or a lower kernel.perf_event_paranoid would do, and in a \
-             container a seccomp profile that lets it pass"
+            "perf_event_open is not permitted: grant CAP_PERFMON or lower kernel.perf_event_paranoid, and in a \
+             container use a seccomp profile that allows it"
         }
-        Some(libc::EINVAL | libc::ENOSPC) => "the processor can't count it together with the others",
+        Some(libc::EINVAL | libc::ENOSPC) => "the processor cannot count this event together with the other events",
         _ => "perf_event_open",
     };
     Error::System { what, source }
@@ -147,7 +152,7 @@ fn refused(source: io::Error) -> Error {
 fn open_event(event: Event, pid: i32, leader: Option<RawFd>) -> io::Result<OwnedFd> {
     use std::os::fd::FromRawFd;
 
-    /// The kernel's `perf_event_attr` as it first was, which all kernels take.
+    /// The first version of the kernel's `perf_event_attr`, which all kernels accept.
     #[repr(C)]
     struct Attributes {
         kind: u32,
@@ -163,7 +168,7 @@ fn open_event(event: Event, pid: i32, leader: Option<RawFd>) -> io::Result<Owned
     }
     const TOTAL_TIME_ENABLED_AND_RUNNING: u64 = 1 | 2;
     const DISABLED: u64 = 1;
-    /// Also of the processes that it makes, and theirs.
+    /// The flag for counting the descendants of the process too.
     const INHERIT: u64 = 1 << 1;
     const EXCLUDE_KERNEL: u64 = 1 << 5;
     const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
@@ -185,18 +190,19 @@ fn open_event(event: Event, pid: i32, leader: Option<RawFd>) -> io::Result<Owned
         breakpoint_address: 0,
     };
     let (attributes, group) = (&raw const attributes, leader.unwrap_or(-1));
-    // SAFETY: the pointer is to a local of the size that it says, which the call reads; the rest are integers.
+    // SAFETY: the pointer is to a local variable of the given size, which the call reads; the other arguments are
+    // integers.
     let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, attributes, pid, ANY_CPU, group, CLOSE_ON_EXEC) };
     match fd {
         -1 => Err(io::Error::last_os_error()),
-        // SAFETY: the kernel has just made it, for us alone.
+        // SAFETY: the kernel has just created the descriptor for this process.
         fd => Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) }),
     }
 }
 
 #[cfg(not(all(target_os = "linux", target_endian = "little", not(miri))))]
 fn open_event(_event: Event, _pid: i32, _leader: Option<RawFd>) -> io::Result<OwnedFd> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux has it"))
+    Err(io::Error::new(io::ErrorKind::Unsupported, "perf_event_open is available only on Linux"))
 }
 
 #[cfg(all(test, target_os = "linux", target_endian = "little", not(miri)))]
@@ -206,7 +212,7 @@ mod tests {
     use crate::testing::or_left_out;
 
     const PAGE_FAULTS: Event = Event { counter: Counter::PageFaults, kind: SOFTWARE, config: 2, is_own_code: true };
-    /// Time on CPUs, in nanoseconds: any counter's place will do.
+    /// Time on CPUs, in nanoseconds. The counter is called `Cycles` here, but any other would do.
     const TASK_CLOCK: Event = Event { counter: Counter::Cycles, kind: SOFTWARE, config: 1, is_own_code: true };
 
     fn counted(events: &'static [Event], command: &Command, runs: usize) -> Vec<Counts> {
@@ -214,11 +220,12 @@ mod tests {
         (0..runs).map(|_| prepared.run(None).unwrap().counts).collect()
     }
 
-    /// Twenty programs fault some twenty times as often as one; a second run is not charged with the first one's.
+    /// Twenty programs have about twenty times as many page faults as one. The count of a second run does not include
+    /// the first run.
     #[test]
     fn a_group_counts_each_run_with_its_descendants() {
         const EVENTS: [Event; 2] = [TASK_CLOCK, PAGE_FAULTS];
-        // A filter of system calls may let nobody count.
+        // A filter of system calls may forbid counting.
         let Some(_) = or_left_out(open(&EVENTS, None).into_iter().collect::<Result<Vec<_>, _>>()) else { return };
         let one = counted(&EVENTS, &Command::new("env", &[]), 2);
         let many =
@@ -241,10 +248,13 @@ mod tests {
 
     #[test]
     fn refusals_say_what_to_do() {
-        let said = |code| refused(io::Error::from_raw_os_error(code)).to_string();
-        assert_eq!(said(libc::ENOENT), "this machine has no such hardware counter, like most virtual machines");
+        let message = |code| refused(io::Error::from_raw_os_error(code)).to_string();
+        assert_eq!(
+            message(libc::ENOENT),
+            "this machine does not provide this hardware counter, like most virtual machines"
+        );
         for code in [libc::EACCES, libc::EPERM] {
-            assert!(said(code).contains("perf_event_paranoid") && said(code).contains("seccomp"));
+            assert!(message(code).contains("perf_event_paranoid") && message(code).contains("seccomp"));
         }
     }
 }

@@ -1,48 +1,50 @@
-//! Giving up what a daemon no longer needs. Linux only.
+//! Functions that drop the privileges that a daemon no longer needs. Linux only.
 
 use std::io;
 
 use rustix::process;
 use rustix::thread::{self, CapabilitySet, CapabilitySets};
 
-/// The user and group that own nothing, on every Linux.
+use crate::syscall::check;
+
+/// The ID of the user `nobody` and of its group, which own nothing on any Linux.
 pub const NOBODY: u32 = 65_534;
 
-/// Privileges apart from the superuser's: capabilities(7).
+/// Privileges of the superuser that a process can have separately: capabilities(7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Capability {
-    /// Programs in the kernel.
+    /// The right to load programs into the kernel (`CAP_BPF`).
     Bpf = 39,
 }
 
-/// The effective user of this process; 0 is root.
+/// Returns the effective user of this process; 0 is root.
 #[must_use]
 pub fn effective_user() -> u32 {
     process::geteuid().as_raw()
 }
 
-/// The user that the kernel shows in place of each one who has no number in this user namespace: it stands for any
-/// number of strangers. [`NOBODY`], unless somebody said otherwise (`/proc/sys/kernel/overflowuid`). None where each
-/// user has a number, as in the first of all namespaces: there nobody is a user like any other.
+/// Returns the ID that the kernel shows for every user without an ID in this user namespace; it stands for any number
+/// of unrelated users. It is [`NOBODY`] unless `/proc/sys/kernel/overflowuid` was changed. Returns `None` if each user
+/// has an ID, as in the initial user namespace, where [`NOBODY`] is an ordinary user.
 #[must_use]
 pub fn overflow_user() -> Option<u32> {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
-    // All numbers but the last, which is no user's.
+    // The mapping with all IDs except the last one, which no user can have.
     let is_whole = read("/proc/self/uid_map").split_whitespace().eq(["0", "0", "4294967295"]);
     (!is_whole).then(|| read("/proc/sys/kernel/overflowuid").trim().parse().unwrap_or(NOBODY))
 }
 
-/// Becomes [`NOBODY`], without any groups, keeps the capabilities named and can never have others again, nor any
-/// program that it starts. Capabilities are the calling thread's: call it before there are other threads.
+/// Changes this process to the user [`NOBODY`], without any groups, and keeps only the named capabilities. Neither the
+/// process nor any program that it starts can gain other capabilities later. Capabilities belong to the calling thread,
+/// so call this before other threads exist.
 ///
 /// # Errors
-/// As the kernel says: `EPERM` without root. The process may have some of its privileges left then, and should end.
+/// The kernel's error: `EPERM` without root. The process may still have some of its privileges then, and should end.
 pub fn drop_all_but(keep: &[Capability]) -> io::Result<()> {
-    let check = |answer: libc::c_int| if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
     thread::set_keep_capabilities(true)?;
-    // The C library's, for they are every thread's; rustix's are the calling one's.
-    // SAFETY: numbers only, and an empty list.
+    // The C library's functions, because they apply to all threads; those of rustix apply only to the calling thread.
+    // SAFETY: the arguments are numbers and an empty list.
     unsafe {
         check(libc::setgroups(0, std::ptr::null()))?;
         check(libc::setresgid(NOBODY, NOBODY, NOBODY))?;
@@ -55,33 +57,32 @@ pub fn drop_all_but(keep: &[Capability]) -> io::Result<()> {
     Ok(thread::set_no_new_privs(true)?)
 }
 
-/// Puts the calling thread before all that are not in real time: it gets a CPU as soon as it wants one.
+/// Gives the calling thread priority over all threads that do not have real-time scheduling: it gets a CPU as soon as
+/// it is ready to run.
 ///
 /// # Errors
-/// `EPERM` without `CAP_SYS_NICE`, or in a control group that gives no real time.
+/// `EPERM` without `CAP_SYS_NICE`, or in a control group that does not allow real-time scheduling.
 pub fn run_in_real_time() -> io::Result<()> {
     set_scheduler(libc::SCHED_FIFO, 1)
 }
 
-/// Takes that back: the calling thread shares the CPUs as others do.
+/// Ends the real-time scheduling of the calling thread: it shares the CPUs as other threads do.
 ///
 /// # Errors
-/// As the kernel says.
+/// The kernel's error.
 pub fn leave_real_time() -> io::Result<()> {
     set_scheduler(libc::SCHED_OTHER, 0)
 }
 
 fn set_scheduler(policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
     let policy = policy | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: the kernel reads a `sched_param`, which is one number. musl's own function refuses; rustix has none.
-    match unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    // SAFETY: the kernel reads a `sched_param`, which is one number. The function of musl always fails, and rustix does
+    // not have one.
+    check(unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) })
 }
 
-/// Puts the calling thread behind others: `nice` 19.
+/// Gives the calling thread the lowest priority: `nice` 19.
 pub fn run_last() {
-    // It is always allowed; on Linux it is for the calling thread.
+    // Setting the lowest priority is always allowed. On Linux it applies only to the calling thread.
     let _ = process::setpriority_process(None, 19);
 }

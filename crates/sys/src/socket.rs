@@ -1,4 +1,5 @@
-//! What the standard library's Unix sockets don't do: descriptors to another process, and who that is. Linux only.
+//! Functions that the standard library lacks for Unix sockets: they pass descriptors to another process, and identify
+//! that process. Linux only.
 
 use std::fs::{self, File};
 use std::io::{self, IoSlice, IoSliceMut};
@@ -14,14 +15,16 @@ use rustix::net::{
     self, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 };
 
-/// Descriptors that one message carries at most.
+use crate::syscall::check;
+
+/// Maximum number of descriptors in one message.
 pub const DESCRIPTORS_MAX: usize = 8;
 
-/// Lets every user connect to the socket that was bound to `path`. Where somebody has put a link or anything else there
-/// meanwhile, nothing changes.
+/// Allows every user to connect to the socket that was bound to `path`. Changes nothing if another user has meanwhile
+/// replaced the socket by a link or anything else.
 ///
 /// # Errors
-/// As the kernel says; `InvalidInput` if a socket is not what is there. It goes by /proc.
+/// The kernel's error; `InvalidInput` if there is no socket at the path. This needs /proc.
 pub fn open_to_all(path: &Path) -> io::Result<()> {
     let there = File::options().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path)?;
     if !there.metadata()?.file_type().is_socket() {
@@ -30,46 +33,46 @@ pub fn open_to_all(path: &Path) -> io::Result<()> {
     fs::set_permissions(format!("/proc/self/fd/{}", there.as_raw_fd()), fs::Permissions::from_mode(0o666))
 }
 
-/// A file to be locked, made where it is missing, that nobody else may open, who could hold the lock. Not what a link
-/// leads to.
+/// Opens a file for locking, and creates it if it is missing. No other user may open it, because a user who can open it
+/// could hold the lock. Does not follow a link.
 ///
 /// # Errors
-/// As the kernel says: `ELOOP` if it is a link.
+/// The kernel's error: `ELOOP` if the path is a link.
 pub fn lock_file(path: &Path) -> io::Result<File> {
     File::options().create(true).truncate(false).write(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)
 }
 
-/// Whom a socket connects to, as it was when it listened or connected.
+/// The process on the other side of a socket. The data is from the time when that process listened or connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its process; 0 where that is in a container that this one can't see.
+    /// The process ID; 0 if the process is in a container that this one cannot see.
     pub pid: u32,
-    /// Its effective user.
+    /// The effective user of the process.
     pub uid: u32,
 }
 
-/// Sends one byte with descriptors, without waiting.
+/// Sends one byte, and with it these descriptors, without blocking.
 ///
 /// # Errors
-/// As the kernel says: `EPIPE` if the other end is closed, `EAGAIN` if it has not read what was sent before.
+/// The kernel's error: `EPIPE` if the other side is closed, `EAGAIN` if it has not read earlier messages.
 ///
 /// # Panics
-/// If there are more than [`DESCRIPTORS_MAX`].
+/// If there are more than [`DESCRIPTORS_MAX`] descriptors.
 pub fn send(socket: &UnixStream, byte: u8, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     assert!(descriptors.len() <= DESCRIPTORS_MAX);
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    // There is room for so many.
+    // Cannot fail: the control buffer has room for this many descriptors.
     let _ = descriptors.is_empty() || control.push(SendAncillaryMessage::ScmRights(descriptors));
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     net::sendmsg(socket, &[IoSlice::new(&[byte])], &mut control, flags)?;
     Ok(())
 }
 
-/// Receives one byte and the descriptors that came with it; none once the other end is closed.
+/// Receives one byte and the descriptors that were sent with it; `None` if the other side is closed.
 ///
 /// # Errors
-/// As the kernel says: `EAGAIN` after the socket's time-out.
+/// The kernel's error: `EAGAIN` after the socket's timeout.
 pub fn receive(socket: &UnixStream) -> io::Result<Option<(u8, Vec<OwnedFd>)>> {
     let mut byte = [0];
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
@@ -83,24 +86,22 @@ pub fn receive(socket: &UnixStream) -> io::Result<Option<(u8, Vec<OwnedFd>)>> {
     Ok((got.bytes == 1).then_some((byte[0], descriptors)))
 }
 
-/// Whom the socket connects to. Not by rustix, for which there is no process 0.
+/// Returns the process on the other side of the socket. Does not use rustix, which does not support a process ID of 0.
 ///
 /// # Errors
-/// As the kernel says.
+/// The kernel's error.
 pub fn peer(socket: &UnixStream) -> io::Result<Peer> {
     let mut credentials = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
     let (level, option) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
     // SAFETY: the kernel writes at most `bytes` to `credentials`.
-    let done =
+    let result =
         unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, (&raw mut credentials).cast(), &raw mut bytes) };
-    match done {
-        0 => Ok(Peer { pid: credentials.pid.cast_unsigned(), uid: credentials.uid }),
-        _ => Err(io::Error::last_os_error()),
-    }
+    check(result)?;
+    Ok(Peer { pid: credentials.pid.cast_unsigned(), uid: credentials.uid })
 }
 
-/// Whether the other end is closed, or its process dead.
+/// Returns whether the other side is closed. The kernel closes it when the process on that side dies.
 #[must_use]
 pub fn is_hung_up(socket: &UnixStream) -> bool {
     let mut one = [PollFd::new(socket, PollFlags::RDHUP)];
@@ -145,7 +146,7 @@ mod tests {
         let pid = std::process::id();
         assert_eq!(peer(&ours).unwrap(), Peer { pid, uid: rustix::process::geteuid().as_raw() });
         drop(theirs);
-        // A process that another test starts has a copy for a moment, until it is the program that it is to be.
+        // A process that another test starts has a copy of the socket for a moment, until it has executed its program.
         crate::testing::wait_until("the end is noticed", || is_hung_up(&ours));
         assert_eq!(send(&ours, 1, &[]).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
         assert!(receive(&ours).unwrap().is_none());

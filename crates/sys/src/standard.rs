@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// One bit for each of the descriptors 0 to 2 that was closed.
+/// The standard streams that were closed when the program started: one bit for each of the descriptors 0 to 2.
 static CLOSED: AtomicU8 = AtomicU8::new(0);
 
 /// Returns whether standard input was closed when the program started. Outside of Linux and macOS this is not known,
@@ -15,7 +15,8 @@ pub fn input_was_closed() -> bool {
     was_closed(0)
 }
 
-/// Returns the same for standard output.
+/// Returns whether standard output was closed when the program started. Outside of Linux and macOS this is not known,
+/// and the result is `false`.
 #[must_use]
 pub fn output_was_closed() -> bool {
     was_closed(1)
@@ -36,7 +37,7 @@ static LOOK: extern "C" fn() = look;
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 extern "C" fn look() {
     for descriptor in 0..3 {
-        // SAFETY: F_GETFD takes any number, and fails for one that is not an open descriptor.
+        // SAFETY: F_GETFD takes any number, and fails if the number is not an open descriptor.
         if unsafe { libc::fcntl(descriptor, libc::F_GETFD) } == -1 {
             CLOSED.fetch_or(1 << descriptor, Ordering::Relaxed);
         }

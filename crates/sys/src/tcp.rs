@@ -1,122 +1,122 @@
-//! What the kernel knows of a TCP connection (`TCP_INFO`), and what it can do with one. Linux only.
+//! The kernel's data about a TCP connection (`TCP_INFO`), and kernel TLS on a connection. Linux only.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::net::sockopt::tcp_congestion;
 
-/// A connection as the kernel sees it at a moment. What an older kernel does not say is `None`.
+use crate::syscall::{check, set_socket_option};
+
+/// The state of a connection at one moment, according to the kernel. A field that an older kernel does not report is
+/// `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Info {
-    /// The algorithm: `cubic`, `bbr`.
+    /// The congestion control algorithm, such as `cubic` or `bbr`.
     pub congestion_control: String,
-    /// What a full segment that we send carries, without headers and options.
+    /// The payload of a full segment that we send, without headers and options, in bytes.
     pub mss_bytes: u32,
-    /// What the segments that we receive carry, as far as the kernel could tell.
+    /// The payload of the segments that we receive, as estimated by the kernel, in bytes.
     pub received_mss_bytes: u32,
-    /// The largest segment that the other side was told to send.
+    /// The maximum segment size that we advertised to the other side, in bytes.
     pub advertised_mss_bytes: u32,
-    /// The largest packet on the way, headers and all.
+    /// The largest packet on the path, including headers, in bytes.
     pub path_mtu_bytes: u32,
-    /// Whether each segment has a timestamp, at the cost of 12 bytes.
+    /// `true` if each segment has a timestamp, which takes 12 bytes.
     pub has_timestamps: bool,
-    /// Whether the other side says what arrived beyond a gap.
+    /// `true` if the other side acknowledges data that arrived after a gap.
     pub has_selective_acknowledgements: bool,
-    /// How much may be under way. Of a new connection it is the initial window.
+    /// The congestion window: how many segments may be in flight. For a new connection this is the initial window.
     pub window_segments: u32,
-    /// Where the window grows slowly from; `None` before anything was lost.
+    /// The slow-start threshold: a window above this size grows slowly. `None` before the first loss.
     pub slow_start_threshold_segments: Option<u32>,
-    /// The round trip, smoothed.
+    /// The smoothed round-trip time, in microseconds.
     pub rtt_us: u32,
-    /// How much it varies.
+    /// The variation of the round-trip time, in microseconds.
     pub rtt_variation_us: u32,
-    /// The shortest one, of late.
+    /// The shortest recent round-trip time, in microseconds.
     pub rtt_min_us: Option<u32>,
-    /// When what is not acknowledged is sent again.
+    /// The time until unacknowledged data is sent again, in microseconds.
     pub retransmission_timeout_us: u32,
-    /// What was sent and is not acknowledged yet.
+    /// The number of segments that were sent and still wait for their acknowledgement.
     pub unacknowledged_segments: u32,
-    /// What was sent again, since the connection was made.
+    /// The number of segments that were sent again since the connection was opened.
     pub retransmitted_segments: u32,
-    /// What was sent with data in it, again or not.
+    /// The number of segments with data that were sent, including retransmissions.
     pub sent_segments: Option<u32>,
-    /// What was received with data in it. Of what came in larger pieces than segments, as from an emulator that does
-    /// without cutting, the pieces count.
+    /// The number of segments with data that were received. If the data arrived in pieces larger than segments, for
+    /// example from an emulator without segmentation, this counts the pieces.
     pub received_segments: Option<u32>,
-    /// What the other side has acknowledged.
+    /// The number of bytes that the other side has acknowledged.
     pub acknowledged_bytes: Option<u64>,
-    /// What it has sent.
+    /// The number of bytes that were received from the other side.
     pub received_bytes: Option<u64>,
-    /// How fast it acknowledged of late.
+    /// The recent rate at which the other side acknowledged data.
     pub delivery_rate_bytes_per_s: Option<u64>,
-    /// How fast the kernel sends at the most; `None` also if there is no limit.
+    /// The maximum rate at which the kernel sends data. `None` if there is no limit, or if the kernel does not report
+    /// it.
     pub pacing_rate_bytes_per_s: Option<u64>,
-    /// How much more the other side can take.
+    /// The number of bytes that the other side has room to receive.
     pub peer_window_bytes: Option<u32>,
-    /// How long it is since data was sent.
+    /// The time since data was last sent, in milliseconds.
     pub idle_ms: u32,
 }
 
-/// What the kernel knows of the connection.
+/// Returns the kernel's data about the connection.
 ///
 /// # Errors
-/// As the kernel says: `ENOPROTOOPT` or `EOPNOTSUPP` for a socket of another kind.
+/// The kernel's error: `ENOPROTOOPT` or `EOPNOTSUPP` for a socket that is not TCP.
 pub fn info(socket: impl AsFd) -> io::Result<Info> {
     let socket = socket.as_fd();
     let mut bytes = [0_u8; 512];
     let mut length = bytes.len() as libc::socklen_t;
-    // SAFETY: both pointers are to locals, and the length is that of the buffer.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            bytes.as_mut_ptr().cast(),
-            &raw mut length,
+    let (level, option) = (libc::IPPROTO_TCP, libc::TCP_INFO);
+    // SAFETY: both pointers are to local variables, and the length is that of the buffer.
+    check(unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, bytes.as_mut_ptr().cast(), &raw mut length) })?;
+    let raw = RawInfo(&bytes[..bytes.len().min(length as usize)]);
+    let too_old = || {
+        io::Error::new(
+            io::ErrorKind::Unsupported,
+            "the TCP_INFO of this kernel lacks required fields; use a newer kernel",
         )
     };
-    if result != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let said = Said(&bytes[..bytes.len().min(length as usize)]);
-    let too_old = || io::Error::new(io::ErrorKind::Unsupported, "this kernel says too little of a connection");
-    said.info(tcp_congestion(socket)?).ok_or_else(too_old)
+    raw.info(tcp_congestion(socket)?).ok_or_else(too_old)
 }
 
-/// Has the kernel put its own TLS above a connection (`TCP_ULP`), which needs [keys](give_tls_key) before it does
-/// anything. Root has the module loaded by that, where there is one.
+/// Puts the kernel's TLS on top of a connection (`TCP_ULP`). It has no effect until [`give_tls_key`] sets a key. If the
+/// caller is root, the kernel loads the TLS module for this, if the module exists.
 ///
 /// # Errors
-/// As the kernel says. `ENOENT` says that it has none, but it says so to any name: [`above`] lists those it knows.
+/// The kernel's error. `ENOENT` means that the kernel does not know the name of the protocol, because TLS is not loaded
+/// or was not compiled. [`above`] lists the names that the kernel knows.
 pub fn put_tls_above(socket: impl AsFd) -> io::Result<()> {
-    set(socket, libc::IPPROTO_TCP, libc::TCP_ULP, b"tls")
+    set_socket_option(socket, libc::IPPROTO_TCP, libc::TCP_ULP, b"tls")
 }
 
-/// A direction of a connection, as one of its ends sees it.
+/// A direction of a connection, from the point of view of this program's side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// What it sends.
+    /// Data that this side sends.
     Sent,
-    /// What it receives.
+    /// Data that this side receives.
     Received,
 }
 
-/// What TLS 1.3 encrypts with, and that the kernel can.
+/// The ciphers of TLS 1.3 that the kernel supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TlsCipher {
-    /// Its key has 16 bytes.
+    /// AES-128 in GCM mode, with a key of 16 bytes.
     Aes128Gcm,
-    /// Its key has 32 bytes.
+    /// AES-256 in GCM mode, with a key of 32 bytes.
     Aes256Gcm,
-    /// Its key has 32 bytes.
+    /// ChaCha20-Poly1305 with a key of 32 bytes.
     ChaCha20Poly1305,
 }
 
-/// Has the kernel encrypt or decrypt by TLS 1.3 what is sent or received from the record of that number on, after
-/// [`put_tls_above`]. A program then writes and reads plain bytes.
+/// Makes the kernel encrypt sent data or decrypt received data with TLS 1.3, starting with the record of this sequence
+/// number. Call [`put_tls_above`] first. The program then writes and reads plain bytes.
 ///
 /// # Errors
-/// As the kernel says: `EINVAL` for a key of another length and for a cipher that it does not know.
+/// The kernel's error: `EINVAL` for a key of the wrong length and for a cipher that it does not support.
 pub fn give_tls_key(
     socket: impl AsFd,
     direction: Direction,
@@ -127,7 +127,8 @@ pub fn give_tls_key(
 ) -> io::Result<()> {
     const SOL_TLS: libc::c_int = 282;
     const TLS_1_3: u16 = 0x0304;
-    // `TLS_TX`, `TLS_RX` and `TLS_CIPHER_…` of `linux/tls.h`. Of AES the first bytes of the IV, the salt, are last.
+    // `TLS_TX`, `TLS_RX` and `TLS_CIPHER_…` of `linux/tls.h`. For AES, the kernel calls the first bytes of the IV the
+    // salt, and expects the salt after the key.
     let name = if direction == Direction::Sent { 1 } else { 2 };
     let (number, salt_bytes) = match cipher {
         TlsCipher::Aes128Gcm => (51_u16, 4),
@@ -136,29 +137,23 @@ pub fn give_tls_key(
     };
     let (salt, iv) = iv.split_at(salt_bytes);
     let [version, number, record] = [&TLS_1_3.to_ne_bytes()[..], &number.to_ne_bytes(), &record.to_be_bytes()];
-    set(socket, SOL_TLS, name, &[version, number, iv, key, salt, record].concat())
+    set_socket_option(socket, SOL_TLS, name, &[version, number, iv, key, salt, record].concat())
 }
 
-fn set(socket: impl AsFd, level: libc::c_int, name: libc::c_int, value: &[u8]) -> io::Result<()> {
-    let length = value.len() as libc::socklen_t;
-    // SAFETY: the kernel reads as many bytes as the slice has.
-    let result = unsafe { libc::setsockopt(socket.as_fd().as_raw_fd(), level, name, value.as_ptr().cast(), length) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// What the kernel can put above a connection, as far as it is loaded.
+/// Returns the names of the protocols that the kernel can put on top of a connection and that are loaded.
 ///
 /// # Errors
-/// Where it does not say: before Linux 4.13, and in any network but the machine's first, as containers have.
+/// If the kernel does not have the list: before Linux 4.13, and in any network namespace except the initial one, for
+/// example in containers.
 pub fn above() -> io::Result<String> {
     std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_ulp").map(|names| names.trim().into())
 }
 
-/// The kernel's answer, whose fields have kept their places since Linux 2.6 while others were added behind them
-/// (`struct tcp_info` in `linux/tcp.h`). It is as long as the kernel is new.
-struct Said<'a>(&'a [u8]);
+/// The kernel's reply (`struct tcp_info` in `linux/tcp.h`). Its fields have kept their offsets since Linux 2.6, and
+/// newer kernels append fields, so a newer kernel returns a longer reply.
+struct RawInfo<'a>(&'a [u8]);
 
-impl Said<'_> {
+impl RawInfo<'_> {
     fn u8(&self, offset: usize) -> Option<u8> {
         self.0.get(offset).copied()
     }
@@ -225,7 +220,7 @@ mod tests {
         let (sent, received) = (info(&near).unwrap(), info(&far).unwrap());
         let kernel = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap();
         assert_eq!(sent.congestion_control, kernel.trim());
-        // The loopback's packets are of 65,536 bytes, of which headers take 40 and timestamps 12.
+        // The packets of the loopback interface have 65,536 bytes, of which headers take 40 and timestamps 12.
         let options_bytes = if sent.has_timestamps { 12 } else { 0 };
         assert!(sent.path_mtu_bytes > 1_000 && sent.mss_bytes <= sent.path_mtu_bytes - 40 - options_bytes);
         assert_eq!(sent.has_timestamps, received.has_timestamps);
@@ -242,7 +237,7 @@ mod tests {
     fn the_kernel_has_tls_or_says_so() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        // Networks of containers do not have the list.
+        // The networks of containers do not have the list.
         let Some(names) = or_left_out(above()) else { return };
         let put = put_tls_above(&near);
         let has_tls = names.split(' ').any(|name| name == "tls");
@@ -258,11 +253,11 @@ mod tests {
         assert!(info(UdpSocket::bind("127.0.0.1:0").unwrap()).is_err());
         let bytes: Vec<u8> = (0..232).collect();
         let name = || "reno".to_string();
-        assert_eq!(Said(&bytes[..103]).info(name()), None);
-        let old = Said(&bytes[..104]).info(name()).unwrap();
+        assert_eq!(RawInfo(&bytes[..103]).info(name()), None);
+        let old = RawInfo(&bytes[..104]).info(name()).unwrap();
         assert_eq!(old.pacing_rate_bytes_per_s, None);
         assert_eq!(old.mss_bytes, u32::from_ne_bytes([16, 17, 18, 19]));
-        let new = Said(&bytes).info(name()).unwrap();
+        let new = RawInfo(&bytes).info(name()).unwrap();
         assert_eq!(new.peer_window_bytes, Some(u32::from_ne_bytes([228, 229, 230, 231])));
     }
 }

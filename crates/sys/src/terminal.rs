@@ -1,11 +1,11 @@
-//! What the terminal can show.
+//! The width of a terminal.
 
 use std::os::fd::AsFd;
 
 use rustix::termios::tcgetwinsize;
 
-/// How many columns the terminal behind a descriptor has, as it is now; none where there is no terminal, or it does not
-/// know.
+/// Returns the current number of columns of the terminal behind a descriptor; `None` if it is not a terminal, or the
+/// terminal does not know its width.
 ///
 /// ```
 /// assert_eq!(ascertain_sys::terminal::columns(&std::io::pipe().unwrap().0), None);

@@ -1,5 +1,6 @@
-//! What tests of these crates share: the one way to do without what the machine, or the user, does not have, and inputs
-//! that a fuzzer has found, given to its target again. It is here so that a package's tests need nothing but packages.
+//! Helpers that the tests of these crates share. They leave out tests for which this machine or user lacks something,
+//! and replay inputs that a fuzzer found. They are part of this crate so that the tests of a published package need no
+//! unpublished code.
 
 use std::fmt::Display;
 use std::fs::{self, File};
@@ -12,17 +13,17 @@ use std::time::{Duration, Instant};
 /// The environment variable that tells a test program which test it runs [`alone`].
 const ALONE: &str = "ASCERTAIN_TEST_ALONE";
 
-/// The time after which a test stops waiting for an event. It is far above the time that the slowest machine needs, so
-/// that a test reaches it only if the event never happens.
+/// The maximum time that a test waits for an event. It is far above the time that the slowest machine needs, so a test
+/// reaches it only if the event never happens.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Runs the body of a test in its own process: the same test program, started again for this one test.
 ///
-/// Use it for a test that changes or counts something that belongs to the whole process, such as signal handlers, the
-/// working directory, limits, memory in use, or the number of threads at a `fork`. Call it once in the test function
-/// itself, which must be neither generic nor `#[should_panic]`. Under Miri, which cannot start processes, the body runs
-/// in place. Set `ASCERTAIN_TEST_ALONE=*` to run every body in place, for example under an emulator that cannot start
-/// programs; then run one test at a time.
+/// Use it for a test that changes or counts something that belongs to the whole process. Examples are signal handlers,
+/// the working directory, limits, memory in use, and the number of threads at a `fork`. Call it once in the test
+/// function itself, which must be neither generic nor `#[should_panic]`. Under Miri, which cannot start processes, the
+/// body runs in place. Set `ASCERTAIN_TEST_ALONE=*` to run every body in place, for example under an emulator that
+/// cannot start programs; then run one test at a time.
 ///
 /// ```no_run
 /// # use ascertain_sys::testing;
@@ -44,7 +45,7 @@ pub fn alone<Body: FnOnce()>(body: Body) {
 /// would run in place, without the variables.
 ///
 /// # Panics
-/// As [`alone`].
+/// Panics in the same cases as [`alone`].
 #[track_caller]
 pub fn alone_with<Body: FnOnce()>(variables: &[(&str, &str)], body: Body) {
     // The name is `program::module::test::{{closure}}`; its middle part is the name that the test harness knows.
@@ -59,7 +60,7 @@ pub fn alone_with<Body: FnOnce()>(variables: &[(&str, &str)], body: Body) {
         if variables.is_empty() {
             return body();
         }
-        return left_out("it needs a process of its own, with other environment variables");
+        return left_out("the test needs its own process, with other environment variables");
     }
     let program =
         std::env::current_exe().unwrap_or_else(|error| panic!("could not determine the path of this program: {error}"));
@@ -74,7 +75,7 @@ pub fn alone_with<Body: FnOnce()>(variables: &[(&str, &str)], body: Body) {
     assert!(is_passed, "`{test}` in its own process: {}\n{stdout}{stderr}", output.status);
 }
 
-/// Repeats the notes about skipped tests, which the harness would hide.
+/// Prints the reports about omitted tests again, because the harness hides the output of tests that pass.
 fn print_notes(stderr: &str) {
     for note in stderr.lines().filter(|line| line.starts_with("left out: ")) {
         let _ = std::io::stderr().write_all(format!("{note}\n").as_bytes());
@@ -83,7 +84,8 @@ fn print_notes(stderr: &str) {
 
 /// Waits until the condition is true. Checks the condition every millisecond.
 ///
-/// Do not call it on a thread that gets signals all the time: its sleep begins anew after each one and may never end.
+/// Do not call it on a thread that gets signals all the time: its sleep begins anew after each signal and may never
+/// end.
 ///
 /// # Panics
 /// After two minutes, so that a test ends although its event never happens.
@@ -103,15 +105,16 @@ pub fn deadline() -> Instant {
     Instant::now() + LIMIT
 }
 
-/// The environment variable with the path of the list that [`left_out`] adds to. A test that runs tests as another user
-/// removes it, since that one may not write there, and says what they left out itself.
+/// The environment variable with the path of the list that [`left_out`] appends to. A test that runs other tests as
+/// another user removes the variable, because that user may not write to the list. It then reports the omitted tests
+/// itself.
 pub const LIST: &str = "ASCERTAIN_LEFT_OUT";
 
-/// Says that the test is left out, or a part of it, and why: past the harness, which shows nothing of what passes, and
-/// to `cargo xtask test`, which ends with a list of them.
+/// Reports that the test, or some of its checks, is left out, and the reason. The report bypasses the harness, which
+/// shows no output of passed tests. It goes to `cargo xtask test`, which prints a list of these reports at its end.
 ///
 /// # Panics
-/// When that list can't be written to.
+/// If the list cannot be written to.
 pub fn left_out(why: impl Display) {
     let thread = std::thread::current();
     let alone = std::env::var(ALONE).ok().filter(|test| test != "*");
@@ -121,19 +124,20 @@ pub fn left_out(why: impl Display) {
     let _ = std::io::stderr().write_all(format!("left out: {line}").as_bytes());
     if let Some(list) = std::env::var_os(LIST) {
         let list_it = || File::options().append(true).create(true).open(&list)?.write_all(line.as_bytes());
-        list_it().unwrap_or_else(|error| panic!("{list:?}, where it would say {line:?}: {error}"));
+        list_it().unwrap_or_else(|error| panic!("could not append {line:?} to {list:?}: {error}"));
     }
 }
 
-/// What there is; where there is none, that is said.
+/// Returns the value. If there is an error instead, reports it as the reason why the test is left out, and returns
+/// `None`.
 pub fn or_left_out<T>(tried: Result<T, impl Display>) -> Option<T> {
     tried.map_err(left_out).ok()
 }
 
-/// Gives the target each file of the folder.
+/// Calls the target with the content of each file in the folder.
 ///
 /// # Panics
-/// When it fails with one, which is named, or there is none.
+/// If the target panics (the message then contains the file's name), or if the folder is empty.
 pub fn replay(folder: &str, target: impl Fn(&[u8])) {
     let files: Vec<_> = fs::read_dir(Path::new(folder)).unwrap().map(|file| file.unwrap().path()).collect();
     assert!(!files.is_empty(), "{folder} is empty");

@@ -1,4 +1,4 @@
-//! Children that do not outlive us. Linux only.
+//! Child processes that do not outlive this process. Linux only.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -6,16 +6,16 @@ use std::process::Command;
 use rustix::io::Errno;
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 
-/// Has the command ended by SIGTERM when the thread that starts it ends, and so also when this process does, however
-/// that is. It may end its own children first.
+/// Makes the kernel send SIGTERM to the command when the thread that starts the command ends. So the command ends too,
+/// in whatever way this process ends. At SIGTERM, the command may first end its own children.
 pub fn tether(command: &mut Command) {
     let parent = getpid();
     let tie = move || {
         set_parent_process_death_signal(Some(Signal::TERM))?;
-        // It may have ended before that.
+        // The parent may have ended before the call above.
         if getppid() == Some(parent) { Ok(()) } else { Err(Errno::CANCELED.into()) }
     };
-    // SAFETY: between fork and exec there are only system calls: it neither allocates nor locks.
+    // SAFETY: between fork and exec there are only system calls: the closure neither allocates nor locks.
     unsafe { command.pre_exec(tie) };
 }
 

@@ -1,12 +1,12 @@
-//! Threads that work at the same time.
+//! A function that runs work on several threads at the same time.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Barrier;
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use crate::clock;
 
-/// The times of threads that worked at the same time, and the sum of their results.
+/// The times that several threads needed for work that they did at the same time, and the sum of their results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParallelRun {
     /// Time from the start of the first thread's work to the end of the last thread's work. At least 1 ns.
@@ -17,11 +17,11 @@ pub struct ParallelRun {
     pub sum: u64,
 }
 
-/// Runs `work` on `threads` new threads at the same time. Returns the elapsed time, the total CPU time and the sum of the
-/// returned numbers.
+/// Runs `work` on `threads` new threads at the same time. Returns the elapsed time, the total CPU time and the sum of
+/// the returned numbers.
 ///
-/// Each thread first calls `get_ready` with its index. A barrier then holds all threads back until the last one is
-/// ready, so the times do not include getting ready.
+/// Each thread first calls `get_ready` with its index, and later passes the result to `work`. Between the two, a
+/// barrier holds all threads back until the last one is ready. So the times do not include getting ready.
 ///
 /// ```
 /// let run = ascertain_sys::threads::run_in_parallel(2, Ok::<_, String>, |index| index as u64 + 10)?;
@@ -30,8 +30,8 @@ pub struct ParallelRun {
 /// ```
 ///
 /// # Errors
-/// Returns the error of the thread with the lowest index among those that failed to get ready. The other threads still do
-/// their work.
+/// Returns the error of the thread with the lowest index among those that failed to get ready. The other threads still
+/// do their work.
 ///
 /// # Panics
 /// Panics if `get_ready` or `work` panics.
@@ -82,13 +82,30 @@ pub fn run_with_stack<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> std::io::Result<T> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: The pointer is to a local.
+    // SAFETY: the pointer is to a local variable.
     let is_known = unsafe { libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit) } == 0;
     if is_known && limit.rlim_cur >= stack_bytes as libc::rlim_t {
         return Ok(work());
     }
     let thread = thread::Builder::new().stack_size(stack_bytes).spawn(work)?;
     Ok(thread.join().unwrap_or_else(|panic| panic::resume_unwind(panic)))
+}
+
+/// A thread that is joined when this is dropped. Drop it only after the event that makes the thread end. A panic of the
+/// thread is ignored.
+#[derive(Debug)]
+pub struct JoinOnDrop(Option<JoinHandle<()>>);
+
+impl From<JoinHandle<()>> for JoinOnDrop {
+    fn from(thread: JoinHandle<()>) -> Self {
+        Self(Some(thread))
+    }
+}
+
+impl Drop for JoinOnDrop {
+    fn drop(&mut self) {
+        let _ = self.0.take().map(JoinHandle::join);
+    }
 }
 
 #[cfg(test)]
@@ -111,6 +128,22 @@ mod tests {
         let work = |()| worked.fetch_add(1, Ordering::Relaxed);
         assert_eq!(run_in_parallel(3, get_ready, work), Err("not ready"));
         assert_eq!(worked.into_inner(), 2);
+    }
+
+    #[test]
+    fn a_thread_is_waited_for_also_if_it_panics() {
+        let (gate, open) = std::sync::mpsc::channel::<()>();
+        let has_ended = std::sync::Arc::new(AtomicU64::new(0));
+        let ended = has_ended.clone();
+        let work = move || {
+            let _ = open.recv();
+            ended.store(1, Ordering::Relaxed);
+            panic!("on purpose");
+        };
+        let thread = JoinOnDrop::from(thread::spawn(work));
+        drop(gate);
+        drop(thread);
+        assert_eq!(has_ended.load(Ordering::Relaxed), 1);
     }
 
     #[test]

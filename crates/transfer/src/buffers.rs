@@ -1,5 +1,5 @@
-//! Where the bytes of blocks go: to memory that is used again, for the kernel to give and clear fresh pages costs as much
-//! as two copies do; or to a file, while they are in the processor's cache.
+//! Buffers and files for the bytes of parts. Buffers are reused, because the kernel takes as long to provide a new page
+//! of memory as to copy two pages. Bytes for a file are written while they are still in the processor's cache.
 
 use std::fs::File;
 use std::io;
@@ -15,30 +15,30 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::block_in_place;
 
 use crate::crc64::{digest, digest_of_crc32c};
-use crate::error::{Error, failure};
-use crate::store::{Block, Failure, Kind};
+use crate::error::{Error, file_failure};
+use crate::store::{Failure, Kind, PartBody};
 
-/// What is summed at a time: it is in the processor's cache then.
+/// Number of bytes that are read in one step and then hashed. They are so few that they are still in the processor's
+/// cache when they are hashed.
 pub(crate) const STEP_BYTES: usize = 256 << 10;
-/// No more is kept: one block as they are near by, or many small ones. While blocks are moved, what one gives back the
-/// next one takes.
+/// Limit in bytes on the unused buffers that a [`Buffers`] pool keeps for reuse: one large part, or many small ones.
 const KEPT_BYTES: usize = 64 << 20;
 
-/// Where the memory of blocks comes from, and goes back to. Clones share it.
+/// A pool of buffers for parts. Clones share the same pool.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Buffers(Arc<Mutex<Vec<Vec<u8>>>>);
 
-/// A range of an object that is being filled, from its beginning on, and summed meanwhile: in memory, or where it belongs
-/// in a file.
+/// Receives the bytes of a range of an object in order, and computes their checksums. Depending on the constructor, the
+/// bytes are kept in memory, written to a file at the range's offset, or dropped.
 #[derive(Debug)]
-pub struct Filling {
+pub struct RangeWriter {
     range: Range<u64>,
-    to: To,
+    sink: Sink,
     filled: usize,
     sums: Sums,
 }
 
-/// CRC-64/NVME, and CRC-32C where somebody wants it.
+/// The checksums of the bytes so far: the CRC-64/NVME, and the CRC-32C if the caller needs it.
 #[derive(Debug)]
 struct Sums {
     crc64: Digest,
@@ -46,48 +46,48 @@ struct Sums {
 }
 
 #[derive(Debug)]
-enum To {
-    Memory(Lent),
-    /// At the place that it has in the object.
-    File(Arc<Target>),
+enum Sink {
+    Memory(PooledBuffer),
+    File(Arc<TargetFile>),
     Nowhere,
 }
 
-/// A file that blocks are written to.
+/// A file to which the parts of a download are written.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub(crate) struct TargetFile {
     pub file: File,
     pub path: PathBuf,
-    /// Why it could not be written, the first time.
-    refused: OnceLock<io::Error>,
+    /// The first error of a write to this file, which [`TargetFile::error`] returns.
+    error: OnceLock<io::Error>,
 }
 
-/// A buffer, which goes back when nobody has it any more.
+/// A buffer that returns to its pool when it is dropped.
 #[derive(Debug)]
-struct Lent {
+struct PooledBuffer {
     bytes: Vec<u8>,
-    from: Buffers,
+    pool: Buffers,
 }
 
 impl Buffers {
-    fn lend(&self, bytes: usize) -> Lent {
+    fn lend(&self, bytes: usize) -> PooledBuffer {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        // One that is much too large would be memory that nobody has counted.
+        // The memory limit permits a buffer that is up to an eighth larger than its part. A kept buffer that is even
+        // larger is not reused.
         let fitting = kept.filter(|kept| (bytes..=bytes.saturating_add(bytes / 8)).contains(&kept.len()));
-        Lent { bytes: fitting.unwrap_or_else(|| vec![0; bytes]), from: self.clone() }
+        PooledBuffer { bytes: fitting.unwrap_or_else(|| vec![0; bytes]), pool: self.clone() }
     }
 
-    /// A part of a file.
-    pub fn read(&self, file: &File, offset: u64, bytes: u64) -> io::Result<Block> {
-        let mut filling = Filling::in_memory(self, offset..offset + bytes);
-        while !filling.room(STEP_BYTES).is_empty() {
-            let at = offset + filling.filled as u64;
-            let room = filling.room(STEP_BYTES);
+    /// Reads a range of a file into a buffer, and computes its checksum.
+    pub fn read(&self, file: &File, offset: u64, bytes: u64) -> io::Result<PartBody> {
+        let mut writer = RangeWriter::in_memory(self, offset..offset + bytes);
+        while !writer.room(STEP_BYTES).is_empty() {
+            let at = offset + writer.filled as u64;
+            let room = writer.room(STEP_BYTES);
             file.read_exact_at(room, at)?;
             let read = room.len();
-            filling.filled(read);
+            writer.filled(read);
         }
-        Ok(filling.done())
+        Ok(writer.finish())
     }
 }
 
@@ -100,113 +100,115 @@ impl Sums {
     }
 }
 
-impl Filling {
-    fn new(to: To, range: Range<u64>) -> Self {
-        Self { range, to, filled: 0, sums: Sums { crc64: digest(), crc32c: None } }
+impl RangeWriter {
+    fn new(sink: Sink, range: Range<u64>) -> Self {
+        Self { range, sink, filled: 0, sums: Sums { crc64: digest(), crc32c: None } }
     }
 
-    /// A range that is kept in memory.
+    /// Creates a writer that keeps the bytes in memory.
     pub(crate) fn in_memory(buffers: &Buffers, range: Range<u64>) -> Self {
-        Self::new(To::Memory(buffers.lend(length(&range))), range)
+        Self::new(Sink::Memory(buffers.lend(length(&range))), range)
     }
 
-    /// A range of a file.
-    pub(crate) fn in_file(target: &Arc<Target>, range: Range<u64>) -> Self {
-        Self::new(To::File(Arc::clone(target)), range)
+    /// Creates a writer that writes the bytes to a file.
+    pub(crate) fn in_file(target: &Arc<TargetFile>, range: Range<u64>) -> Self {
+        Self::new(Sink::File(Arc::clone(target)), range)
     }
 
-    /// A range that is summed, and kept nowhere.
+    /// Creates a writer that drops the bytes, and only computes their checksum.
     pub(crate) fn nowhere(range: Range<u64>) -> Self {
-        Self::new(To::Nowhere, range)
+        Self::new(Sink::Nowhere, range)
     }
 
-    /// Room in memory for what comes next, at most so much; empty when there is none.
+    /// Returns memory into which the caller writes at most `most` of the next bytes. It is empty if the range is
+    /// complete, or if the writer does not keep bytes in memory.
     pub(crate) fn room(&mut self, most: usize) -> &mut [u8] {
         let end = length(&self.range).min(self.filled.saturating_add(most));
-        match &mut self.to {
-            To::Memory(lent) => &mut lent.bytes[self.filled..end],
-            To::File(_) | To::Nowhere => &mut [],
+        match &mut self.sink {
+            Sink::Memory(lent) => &mut lent.bytes[self.filled..end],
+            Sink::File(_) | Sink::Nowhere => &mut [],
         }
     }
 
-    /// So many bytes were put there.
+    /// Counts `bytes` bytes as received. The caller has stored them at the start of the memory that [`Self::room`]
+    /// returned.
     pub(crate) fn filled(&mut self, bytes: usize) {
         let end = length(&self.range).min(self.filled + bytes);
-        if let To::Memory(lent) = &self.to {
+        if let Sink::Memory(lent) = &self.sink {
             self.sums.update(&lent.bytes[self.filled..end]);
         }
         self.filled = end;
     }
 
-    /// Adds the bytes that come next. It may wait for a disk, and hand what else its thread has to do to another one: so
-    /// not within a `LocalSet`.
+    /// Adds the next bytes of the range. If they go to a file, may block the thread while the disk is busy. In this
+    /// case, tokio may move the thread's other tasks to another thread. So this must not be called within a `LocalSet`.
     ///
     /// # Errors
-    /// When there is no room for them; when the file that they belong in can't be written, of which the failure is to be
-    /// handed on as it is.
+    /// Fails if `bytes` exceed the range, or if the file can't be written. A store that gets this failure must return
+    /// it unchanged.
     pub fn add(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         if bytes.is_empty() {
             return Ok(());
         }
         if bytes.len() > self.left() {
-            let said = format!("more came than the {} bytes that were asked for", length(&self.range));
-            return Err(Failure { kind: Kind::Fatal, said });
+            let message = format!("received more than the requested {} bytes", length(&self.range));
+            return Err(Failure::fatal(message));
         }
-        match &mut self.to {
-            To::Memory(lent) => lent.bytes[self.filled..][..bytes.len()].copy_from_slice(bytes),
-            To::File(target) => target.write(bytes, self.range.start + self.filled as u64)?,
-            To::Nowhere => {}
+        match &mut self.sink {
+            Sink::Memory(lent) => lent.bytes[self.filled..][..bytes.len()].copy_from_slice(bytes),
+            Sink::File(target) => target.write(bytes, self.range.start + self.filled as u64)?,
+            Sink::Nowhere => {}
         }
         self.filled += bytes.len();
         self.sums.update(bytes);
         Ok(())
     }
 
-    /// The same, with the CRC-32C of what comes if somebody wants it.
+    /// Makes the writer also compute the CRC-32C if `is_wanted`.
     pub(crate) fn with_crc32c(mut self, is_wanted: bool) -> Self {
         self.sums.crc32c = is_wanted.then(digest_of_crc32c);
         self
     }
 
-    /// What is to be added.
+    /// Returns the range of the object that this writer receives.
     #[must_use]
     pub fn range(&self) -> Range<u64> {
         self.range.clone()
     }
 
-    /// How many bytes there is still room for.
+    /// Returns the number of bytes of the range that have not been added yet.
     pub(crate) fn left(&self) -> usize {
         length(&self.range) - self.filled
     }
 
-    /// Itself, if all of it was added.
+    /// Returns this writer if it has all bytes of its range. Fails if bytes are missing.
     pub(crate) fn whole(self) -> Result<Self, Failure> {
         if self.left() == 0 {
             return Ok(self);
         }
         let (bytes, from) = (length(&self.range), self.range.start);
-        let said = format!("{bytes} bytes from {from} on were asked for, and {} came", self.filled);
-        Err(Failure { kind: Kind::Corrupted, said })
+        let message = format!("requested {bytes} bytes at offset {from}, received {}", self.filled);
+        Err(Failure::new(Kind::Corrupted, message))
     }
 
-    /// The CRC-64/NVME of what was added.
+    /// Returns the CRC-64/NVME of the bytes so far.
     pub(crate) fn crc64(&self) -> u64 {
         self.sums.crc64.finalize()
     }
 
-    /// The CRC-32C of what was added.
+    /// Returns the CRC-32C of the bytes so far; `None` if it is not computed.
     pub(crate) fn crc32c(&self) -> Option<u32> {
         self.sums.crc32c.as_ref().map(|crc32c| crc32c.finalize() as u32)
     }
 
-    /// What was added, of which nothing is in memory if it went to a file.
-    pub(crate) fn done(self) -> Block {
+    /// Returns the bytes with their checksum. The bytes are empty if they were not kept in memory.
+    pub(crate) fn finish(self) -> PartBody {
         let crc64 = self.crc64();
-        let bytes = match self.to {
-            To::Memory(lent) => Bytes::from_owner(lent).slice(..self.filled),
-            To::File(_) | To::Nowhere => Bytes::new(),
+        let bytes = match self.sink {
+            Sink::Memory(lent) => Bytes::from_owner(lent).slice(..self.filled),
+            Sink::File(_) | Sink::Nowhere => Bytes::new(),
         };
-        Block { crc64, bytes }
+        PartBody { crc64, bytes }
     }
 }
 
@@ -214,23 +216,24 @@ fn length(range: &Range<u64>) -> usize {
     usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)
 }
 
-impl Target {
+impl TargetFile {
     pub fn new(file: File, path: PathBuf) -> Self {
-        Self { file, path, refused: OnceLock::new() }
+        Self { file, path, error: OnceLock::new() }
     }
 
     fn write(&self, bytes: &[u8], at: u64) -> Result<(), Failure> {
         wait_for_disk(|| self.file.write_all_at(bytes, at)).map_err(|error| {
-            let failure = failure("can't write", &self.path, &error);
-            let _ = self.refused.set(error);
+            let failure = file_failure("can't write", &self.path, &error);
+            let _ = self.error.set(error);
             failure
         })
     }
 
-    /// What a failure is when it was the file's and not the store's.
+    /// Converts a failure to an error. If an earlier write to this file failed, that write was the cause, so returns
+    /// its error instead.
     pub fn error(&self, failure: Failure) -> Error {
-        match self.refused.get() {
-            // The system's number says all of it, and can be had twice.
+        match self.error.get() {
+            // `io::Error` can't be cloned, but its error code can be copied.
             Some(error) => {
                 let source = error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
                 Error::file("can't write", &self.path)(source)
@@ -240,10 +243,11 @@ impl Target {
     }
 }
 
-/// Does what may wait for a disk. Mostly it is a copy, which is sooner done than handed to another thread; but one thread
-/// of a runtime is left that doesn't wait.
+/// Runs work that may wait for a disk. Usually runs it directly on this thread. Most writes only copy memory, and to
+/// hand such a write over to another thread would take longer than the write. If all other threads may be waiting for a
+/// disk, this thread first gives its tasks to another thread.
 fn wait_for_disk<T>(work: impl FnOnce() -> T) -> T {
-    /// How many threads that have others to serve wait just now.
+    /// Number of threads of the runtime that are running work of this function directly, and may be waiting for a disk.
     static WAITING: AtomicUsize = AtomicUsize::new(0);
     let here = Handle::try_current().ok().filter(|here| here.runtime_flavor() == RuntimeFlavor::MultiThread);
     let others = here.map_or(usize::MAX, |here| here.metrics().num_workers() - 1);
@@ -256,17 +260,17 @@ fn wait_for_disk<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-impl AsRef<[u8]> for Lent {
+impl AsRef<[u8]> for PooledBuffer {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-impl Drop for Lent {
+impl Drop for PooledBuffer {
     fn drop(&mut self) {
-        let mut kept = self.from.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.pool.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.push(std::mem::take(&mut self.bytes));
-        // The next block is of the size of the latest.
+        // The oldest buffers are removed first, because the next part probably has the size of the latest one.
         while kept.iter().map(Vec::len).sum::<usize>() > KEPT_BYTES {
             kept.remove(0);
         }
@@ -285,12 +289,12 @@ mod tests {
     fn a_block_has_what_came_and_nothing_of_the_one_before() {
         let buffers = Buffers::default();
         for (bytes, fill) in [(10, b'a'), (8, b'b'), (1_000_000, b'c'), (999_999, b'd'), (0, b'e')] {
-            let mut filling = Filling::in_memory(&buffers, 0..bytes);
+            let mut writer = RangeWriter::in_memory(&buffers, 0..bytes);
             let part = vec![fill; usize::try_from(bytes).unwrap() / 2];
-            filling.add(&part).unwrap();
-            filling.add(&part).unwrap();
-            assert!(filling.add(&[0; 2]).is_err(), "there is no room");
-            let block = filling.done();
+            writer.add(&part).unwrap();
+            writer.add(&part).unwrap();
+            assert!(writer.add(&[0; 2]).is_err(), "there is no room");
+            let block = writer.finish();
             assert_eq!(block.bytes, [&part[..], &part].concat());
             assert_eq!(block.crc64, crc64(&block.bytes));
         }
@@ -300,39 +304,39 @@ mod tests {
     fn memory_is_used_again_while_it_fits_and_no_more_is_kept_than_that() {
         let buffers = Buffers::default();
         let kept = || buffers.0.lock().unwrap().iter().map(Vec::len).collect::<Vec<_>>();
-        let mut one = Filling::in_memory(&buffers, 0..1000);
+        let mut one = RangeWriter::in_memory(&buffers, 0..1000);
         one.add(&[7; 1000]).unwrap();
-        let one = one.done();
+        let one = one.finish();
         let (address, other) = (one.bytes.as_ptr(), one.clone());
         drop(one);
-        assert!(kept().is_empty(), "somebody has it still");
+        assert!(kept().is_empty(), "the buffer is still in use");
         drop(other);
         assert_eq!(kept(), [1000]);
-        let mut again = Filling::in_memory(&buffers, 0..900);
+        let mut again = RangeWriter::in_memory(&buffers, 0..900);
         assert_eq!((again.room(900).as_ptr(), kept()), (address, vec![]));
         drop(again);
-        drop(Filling::in_memory(&buffers, 0..880));
+        drop(RangeWriter::in_memory(&buffers, 0..880));
         assert_eq!(kept(), [880], "the other was too large");
-        let many: Vec<_> = (0..80).map(|_| Filling::in_memory(&buffers, 0..1 << 20)).collect();
+        let many: Vec<_> = (0..80).map(|_| RangeWriter::in_memory(&buffers, 0..1 << 20)).collect();
         drop(many);
         assert_eq!(kept().len(), KEPT_BYTES >> 20);
-        drop(Filling::in_memory(&buffers, 0..40 << 20));
-        assert_eq!(kept().last(), Some(&(40 << 20)), "what is of another size made room");
+        drop(RangeWriter::in_memory(&buffers, 0..40 << 20));
+        assert_eq!(kept().last(), Some(&(40 << 20)), "buffers of another size were dropped");
         assert_eq!(kept().iter().sum::<usize>(), KEPT_BYTES);
     }
 
     #[test]
     fn what_goes_to_a_file_is_summed_and_written_in_its_place() {
-        let target = Arc::new(Target::new(tempfile::tempfile().unwrap(), "a".into()));
-        let mut ends = Filling::in_file(&target, 3..7).with_crc32c(true);
+        let target = Arc::new(TargetFile::new(tempfile::tempfile().unwrap(), "a".into()));
+        let mut ends = RangeWriter::in_file(&target, 3..7).with_crc32c(true);
         for part in ["de", "fg"] {
             assert!(ends.left() > 0);
             ends.add(part.as_bytes()).unwrap();
         }
         assert!(ends.add(b"h").is_err(), "there is no room");
-        Filling::in_file(&target, 0..3).add(b"abc").unwrap();
+        RangeWriter::in_file(&target, 0..3).add(b"abc").unwrap();
         assert_eq!((ends.left(), ends.crc64(), ends.crc32c()), (0, crc64(b"defg"), Some(crc32c(b"defg"))));
-        assert!(ends.done().bytes.is_empty());
+        assert!(ends.finish().bytes.is_empty());
         let mut written = [0; 8];
         assert_eq!(target.file.read_at(&mut written, 0).unwrap(), 7);
         assert_eq!(&written[..7], b"abcdefg");
@@ -340,10 +344,10 @@ mod tests {
 
     #[test]
     fn what_is_not_all_there_is_not_whole() {
-        let mut ends = Filling::nowhere(3..7);
+        let mut ends = RangeWriter::nowhere(3..7);
         ends.add(b"def").unwrap();
         let failure = ends.whole().unwrap_err();
-        assert_eq!((failure.kind, &*failure.said), (Kind::Corrupted, "4 bytes from 3 on were asked for, and 3 came"));
+        assert_eq!((failure.kind, &*failure.message), (Kind::Corrupted, "requested 4 bytes at offset 3, received 3"));
     }
 
     #[test]
@@ -358,11 +362,11 @@ mod tests {
             })
             .collect();
         let (other, comes) = std::sync::mpsc::channel();
-        // Also after all of them wait.
+        // Even if all other threads wait for a disk, one thread stays free.
         for _ in 0..20 {
             let other = other.clone();
             runtime.spawn(async move { other.send(()).unwrap() });
-            comes.recv_timeout(Duration::from_secs(60)).expect("somebody has time for another task");
+            comes.recv_timeout(Duration::from_secs(60)).expect("a thread is free for another task");
             std::thread::sleep(Duration::from_millis(1));
         }
         drop(ends);
@@ -376,10 +380,10 @@ mod tests {
     #[test]
     fn a_file_that_can_t_be_written_is_told_apart_from_a_store() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let target = Arc::new(Target::new(File::open(file.path()).unwrap(), file.path().into()));
-        let store = || Failure { kind: Kind::Fatal, said: "the store".into() };
+        let target = Arc::new(TargetFile::new(File::open(file.path()).unwrap(), file.path().into()));
+        let store = || Failure::fatal("the store");
         assert!(matches!(target.error(store()), Error::Store(_)));
-        let refused = Filling::in_file(&target, 0..1).add(b"a").unwrap_err();
+        let refused = RangeWriter::in_file(&target, 0..1).add(b"a").unwrap_err();
         let error = target.error(refused);
         assert!(matches!(&error, Error::File { source, .. } if source.raw_os_error().is_some()), "{error}");
     }

@@ -1,9 +1,10 @@
-//! CRC-64/NVME: of a block, and of a whole from those of its blocks; and CRC-32C, where a store knows no other.
+//! Checksums of parts, and of whole objects from the checksums of their parts. The checksum is CRC-64/NVME; for stores
+//! that know no other checksum, it is CRC-32C.
 
 use crc_fast::CrcAlgorithm::{Crc32Iscsi, Crc64Nvme};
 use crc_fast::Digest;
 
-/// The sum of these bytes.
+/// Returns the CRC-64/NVME of `bytes`.
 ///
 /// ```
 /// assert_eq!(ascertain_transfer::crc64(b"123456789"), 0xae8b_1486_0a79_9888);
@@ -13,12 +14,12 @@ pub fn crc64(bytes: &[u8]) -> u64 {
     crc_fast::checksum(Crc64Nvme, bytes)
 }
 
-/// A sum of what comes piece by piece.
+/// Creates a hasher that computes a CRC-64/NVME from bytes that arrive in pieces.
 pub(crate) fn digest() -> Digest {
     Digest::new(Crc64Nvme)
 }
 
-/// The sum of a whole, from the sizes and sums of its blocks in their order.
+/// Returns the CRC-64/NVME of a whole object from the sizes and checksums of its parts, in their order.
 ///
 /// ```
 /// use ascertain_transfer::{crc64, crc64_of_blocks};
@@ -28,7 +29,7 @@ pub(crate) fn digest() -> Digest {
 /// ```
 #[must_use]
 pub fn crc64_of_blocks(blocks: impl IntoIterator<Item = (u64, u64)>) -> u64 {
-    // Nearly all are of one size.
+    // The result of `power_of_x` is kept for the next part, because nearly all parts have the same size.
     let (mut of_bytes, mut power) = (0, ONE);
     blocks.into_iter().fold(0, |whole, (bytes, crc64)| {
         if bytes != of_bytes {
@@ -38,12 +39,12 @@ pub fn crc64_of_blocks(blocks: impl IntoIterator<Item = (u64, u64)>) -> u64 {
     })
 }
 
-/// The polynomial of CRC-64/NVME. As in its sums the highest bit is the coefficient of 1.
+/// The polynomial of CRC-64/NVME, in the bit order of its checksums: the highest bit is the coefficient of x⁰.
 const POLYNOMIAL: u64 = 0x9a6c_9329_ac4b_c9b5;
-/// 1, of which the others are powers of x.
+/// The polynomial 1, with the highest bit as the coefficient of x⁰.
 const ONE: u64 = 1 << 63;
 
-/// The product of two polynomials, modulo that of the sum.
+/// Returns the product of two polynomials, modulo [`POLYNOMIAL`].
 fn times(one: u64, mut other: u64) -> u64 {
     let mut product = 0;
     for place in (0..64).rev() {
@@ -53,7 +54,8 @@ fn times(one: u64, mut other: u64) -> u64 {
     product
 }
 
-/// What a sum is multiplied by when so many bytes follow: eight times as high a power of x.
+/// Returns x to the power of 8·`bytes`, modulo [`POLYNOMIAL`]. If a text is followed by `bytes` more bytes, its
+/// checksum is multiplied by this power.
 fn power_of_x(mut bytes: u64) -> u64 {
     let (mut power, mut square) = (ONE, ONE >> 8);
     while bytes > 0 {
@@ -65,17 +67,16 @@ fn power_of_x(mut bytes: u64) -> u64 {
     power
 }
 
-/// A CRC-32C of what comes piece by piece.
+/// Creates a hasher that computes a CRC-32C from bytes that arrive in pieces.
 pub(crate) fn digest_of_crc32c() -> Digest {
     Digest::new(Crc32Iscsi)
 }
 
-/// The CRC-32C of these bytes.
 pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
     crc_fast::checksum(Crc32Iscsi, bytes) as u32
 }
 
-/// The CRC-32C of a whole, from the sizes and sums of its blocks in their order.
+/// Returns the CRC-32C of a whole object from the sizes and checksums of its parts, in their order.
 pub(crate) fn crc32c_of_blocks(blocks: impl IntoIterator<Item = (u64, u32)>) -> u32 {
     let add = |whole, (bytes, crc32c)| crc_fast::checksum_combine(Crc32Iscsi, whole, u64::from(crc32c), bytes);
     blocks.into_iter().fold(0, add) as u32
@@ -88,7 +89,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// The library's own combination is right, and takes a quarter of a millisecond for each block.
+        /// The reference is the function of the crate `crc_fast` that combines two checksums. Our code does not use it,
+        /// because it takes a quarter of a millisecond per part.
         #[test]
         fn blocks_are_combined_as_the_library_does(
             blocks in prop::collection::vec(

@@ -3,126 +3,141 @@ use std::path::{Path, PathBuf};
 
 use crate::store::{Failure, Kind};
 
-/// Why nothing, or not everything, was moved.
+/// The result of a function of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The reason why a transfer failed or is incomplete.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The store's answer, after what may be tried again was tried again.
+    /// A store rejected a request or did not answer it, and retries did not help.
     #[error(transparent)]
     Store(#[from] Failure),
-    /// A store was not asked, for there are no credentials for it.
+    /// There are no credentials for the store, so no request was sent.
     #[error("{0}")]
     NoCredentials(Failure),
-    /// A file of this machine.
-    #[error("{what} {}: {source}", path.display())]
+    /// A field of [`Options`](crate::Options) does not apply to this kind of store.
+    #[error("{address}: `{option}` does not apply to {store}; leave it out")]
+    UnsupportedOption {
+        /// Address of the store, without secrets.
+        address: String,
+        /// Name of the field that does not apply.
+        option: &'static str,
+        /// Kind of the store as the message names it, for example `gs://`.
+        store: &'static str,
+    },
+    /// The memory limit leaves no room for a single part.
+    #[error("{address}: one part takes at least {least_bytes} bytes of memory; raise the memory limit")]
+    TooLittleMemory {
+        /// Address of the object that would be stored or fetched.
+        address: String,
+        /// Size of the smallest possible part in bytes.
+        least_bytes: u64,
+    },
+    /// An operation on a file of this machine failed.
+    #[error("{action} {}: {source}", path.display())]
     File {
-        /// What was tried.
-        what: &'static str,
-        /// With which file.
+        /// The failed operation, for example `can't read`.
+        action: &'static str,
+        /// Path of the file or folder.
         path: PathBuf,
-        /// Why it failed.
+        /// The error that the operating system returned.
         source: io::Error,
     },
-    /// A journal that can't be kept.
-    #[error("the journal {} can't be {what}: {source}", path.display())]
+    /// A journal can't be read or written.
+    #[error("the journal {} can't be {action}: {source}", path.display())]
     Journal {
-        /// What could not be done with it.
-        what: &'static str,
-        /// Its file, or the folder of journals.
+        /// The failed operation as a participle, for example `written`.
+        action: &'static str,
+        /// Path of the journal, or of the folder of journals.
         path: PathBuf,
-        /// Why it failed.
+        /// The error that the operating system returned.
         source: io::Error,
     },
-    /// What was read from has changed since it was begun.
-    #[error("{} {how} while it was being sent; nothing was stored", path.display())]
+    /// The source file changed during the transfer.
+    #[error("{} {change} while it was being sent; nothing was stored", path.display())]
     SourceChanged {
-        /// The file.
+        /// Path of the changed file.
         path: PathBuf,
-        /// In which way.
-        how: &'static str,
+        /// The kind of change, for example `was replaced`.
+        change: &'static str,
     },
-    /// What was begun can't be gone on with.
-    #[error("{what}")]
-    CantResume {
-        /// Which side changed, and how.
-        what: String,
-    },
-    /// Another process moves the same.
-    #[error("another process moves this already ({})", journal.display())]
+    /// An interrupted transfer can't be resumed. The text is the reason, such as the name of the side that changed.
+    #[error("{0}")]
+    CantResume(String),
+    /// Another process is carrying out the same transfer.
+    #[error("another process is carrying out the same transfer (its journal is {})", journal.display())]
     InUse {
-        /// Its journal.
+        /// Path of the journal that the other process has locked.
         journal: PathBuf,
     },
-    /// What came is not what was sent.
-    #[error("{what}")]
-    Corrupted {
-        /// What, and what became of it.
-        what: String,
-    },
-    /// The name can't be that of a file below the target.
-    #[error("`{name}` can't be a file in {}: {why}", folder.display())]
+    /// The bytes that arrived differ from those that were sent. The text contains both checksums or sizes.
+    #[error("{0}")]
+    Corrupted(String),
+    /// The name of an object can't be the path of a file below the target folder.
+    #[error("`{name}` can't be a file in {}: {reason}", folder.display())]
     Name {
-        /// The name in the store.
+        /// Name of the object in the store.
         name: String,
-        /// The target folder.
+        /// Path of the target folder.
         folder: PathBuf,
-        /// Why not.
-        why: &'static str,
+        /// The reason why the name can't be used.
+        reason: &'static str,
     },
-    /// Something in a folder was left out.
-    #[error("{} was left out: {why}", path.display())]
-    LeftOut {
-        /// What.
+    /// A file or link in a folder was not transferred.
+    #[error("{} was left out: {reason}", path.display())]
+    Omitted {
+        /// Path of the omitted file or link.
         path: PathBuf,
-        /// Why.
-        why: LeftOut,
+        /// The reason for the omission.
+        reason: Omission,
     },
-    /// A request asks for what does not go together.
+    /// The request contradicts itself, or does not fit the files and folders of this machine. The text is the message.
     #[error("{0}")]
     Request(String),
-    /// The stop token was used.
+    /// A stop was requested before the transfer was complete.
     #[error("stopped")]
     Stopped,
 }
 
-/// Why something in a folder is not moved.
+/// The reason why a file or link in a folder is not transferred.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum LeftOut {
-    /// It leads to a folder elsewhere.
+pub enum Omission {
+    /// The entry is a symbolic link to a folder, and such links are not followed.
     #[error("it is a link to a folder")]
     LinkToFolder,
-    /// It leads to one of the folders that it is in.
-    #[error("it is a link to a folder that it is in")]
+    /// The entry is a symbolic link to a folder that contains the link.
+    #[error("it is a link to a folder that contains it")]
     Circle,
-    /// It leads nowhere.
-    #[error("it is a link to nothing")]
+    /// The entry is a symbolic link whose target does not exist.
+    #[error("it is a broken link")]
     BrokenLink,
-    /// It has no contents that end.
+    /// The entry is a pipe, a socket or a device.
     #[error("it is a pipe, a socket or a device")]
     Special,
-    /// No object can have such a name.
-    #[error("its name is not UTF-8, as names of objects are")]
+    /// The name of the entry is not UTF-8, so no object can have this name.
+    #[error("its name is not UTF-8, but object names must be")]
     NotUnicode,
-    /// It can't be read.
+    /// The entry is a file or folder that can't be read.
     #[error("it can't be read: {0}")]
     Unreadable(io::Error),
 }
 
 impl Error {
-    /// An input or output error of a file.
-    pub(crate) fn file(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::File { what, path: path.to_path_buf(), source }
+    /// Returns a closure for `map_err` that wraps an I/O error with the operation and the path of a file.
+    pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::File { action, path: path.to_path_buf(), source }
     }
 
-    /// An input or output error of a journal.
-    pub(crate) fn journal(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Journal { what, path: path.to_path_buf(), source }
+    /// Returns a closure for `map_err` that wraps an I/O error with the operation and the path of a journal.
+    pub(crate) fn journal(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Journal { action, path: path.to_path_buf(), source }
     }
 }
 
-/// What an error of a file means for a store that has it.
-pub(crate) fn failure(what: &str, path: &Path, error: &io::Error) -> Failure {
+/// Converts an I/O error on a file to a failure of the local store that the file is in.
+pub(crate) fn file_failure(action: &str, path: &Path, error: &io::Error) -> Failure {
     let kind = match error.kind() {
         io::ErrorKind::NotFound => Kind::Missing,
         io::ErrorKind::PermissionDenied => Kind::Denied,
@@ -131,5 +146,5 @@ pub(crate) fn failure(what: &str, path: &Path, error: &io::Error) -> Failure {
         io::ErrorKind::Interrupted => Kind::Transient(None),
         _ => Kind::Fatal,
     };
-    Failure { kind, said: format!("{what} {}: {error}", path.display()) }
+    Failure::new(kind, format!("{action} {}: {error}", path.display()))
 }

@@ -1,47 +1,53 @@
-//! What has been moved so far, for whoever goes on with it: a file of lines, appended to and never rewritten.
+//! The record of a transfer, from which an interrupted transfer can be resumed: a file of lines, to which lines are
+//! only appended.
 //!
-//! Each line is JSON. The first names both sides and the upload; then a line for each piece that is cut, before it is
-//! sent, and one for each that is done. What a kill tears off the end only costs that piece once more.
+//! Each line is JSON. The first line describes the source, the destination and the upload. One line for each part is
+//! written before the part is transferred, and a second one afterwards. If the process is killed, the last lines may be
+//! missing. Only the parts of these lines are then transferred again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use ascertain_sys::files::is_named;
 use serde::{Deserialize, Serialize};
 
-use crate::crc64::crc64;
-use crate::error::Error;
-use crate::store::Reached;
+use crate::crc64::{crc32c_of_blocks, crc64, crc64_of_blocks};
+use crate::error::{Error, Result};
+use crate::store::StoreLocation;
 
-/// One side of a move, as it was when that began. It names a place without user, password or query.
+/// The source or the destination of a transfer: a file or object, and its state when the transfer started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Side {
-    pub place: String,
-    /// What changes when it changes; none if there was nothing, or nobody says.
+    /// Path or address, without user, password and query.
+    #[serde(rename = "place")]
+    pub address: String,
+    /// A tag that changes whenever the contents change. `None` if the file or object did not exist, or if the store has
+    /// no tags.
     pub version: Option<String>,
     pub bytes: u64,
 }
 
-/// What a move is.
+/// The first line of a journal, which describes the transfer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Begun {
-    pub version: u32,
+pub(crate) struct JournalHeader {
+    version: u32,
     pub source: Side,
     pub destination: Side,
-    /// The store's name for the upload; empty for a download.
+    /// The store's identifier for the upload; empty for a download.
     pub upload: String,
-    /// How the store that has the upload is reached; older journals don't say.
-    #[serde(default)]
-    pub reached: Reached,
-    /// The file of a download, while it is not whole.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The settings that are needed, in addition to an address, to reach the store that has the upload.
+    #[serde(rename = "reached", default)]
+    pub location: StoreLocation,
+    /// The incomplete file of a download; `None` for an upload.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub temporary: Option<Temporary>,
 }
 
-/// A file that is not whole yet, in the folder of the one that it becomes.
+/// The name and identity of a download's incomplete file, which is in the same folder as the target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Temporary {
     pub name: OsString,
@@ -49,148 +55,265 @@ pub(crate) struct Temporary {
     pub inode: u64,
 }
 
-/// A part of the whole. Indices increase with offsets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Piece {
+/// A range of a file that one request transfers. A part with a larger index has a larger offset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Part {
     pub index: usize,
     pub offset: u64,
     pub bytes: u64,
 }
 
-/// What there is of a piece that was moved.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Part {
-    /// What the store must be told of it; empty for a download.
+/// The proof that a part was transferred: the store's token, and the checksums.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PartReceipt {
+    /// The token that the store has returned for the part, and that the commit needs. Empty for a download.
     pub token: String,
     pub crc64: u64,
-    /// Of a download whose store knows no other sum.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The CRC-32C of the part, for downloads from a store that knows no other checksum.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub crc32c: Option<u32>,
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Line {
-    Begun(Box<Begun>),
-    Cut(Piece),
-    Done { index: usize, part: Part },
+/// The parts of a file, by index. A part has a receipt if it was transferred.
+#[derive(Debug, Default)]
+pub(crate) struct PartList(BTreeMap<usize, (Part, Option<PartReceipt>)>);
+
+impl PartList {
+    /// Adds a part, without a receipt, before its first or repeated transfer.
+    pub fn start(&mut self, part: Part) {
+        self.0.insert(part.index, (part, None));
+    }
+
+    pub fn complete(&mut self, index: usize, receipt: PartReceipt) {
+        self.0.entry(index).and_modify(|(_, there)| *there = Some(receipt));
+    }
+
+    /// Removes the receipt of each transferred part for which `is_right` returns `false`, so that this part is
+    /// transferred again.
+    pub fn recheck(&mut self, is_right: impl Fn(Part, &PartReceipt) -> bool) {
+        for (part, receipt) in self.0.values_mut() {
+            receipt.take_if(|receipt| !is_right(*part, receipt));
+        }
+    }
+
+    /// Returns the part that starts where the last part of the list ends. Its size is 0, because the caller chooses it.
+    pub fn next(&self) -> Part {
+        let last = self.0.values().next_back();
+        last.map_or_else(Part::default, |(last, _)| Part {
+            index: last.index + 1,
+            offset: last.offset + last.bytes,
+            bytes: 0,
+        })
+    }
+
+    /// Returns the parts that have no receipt.
+    pub fn pending(&self) -> VecDeque<Part> {
+        self.0.values().filter(|(_, receipt)| receipt.is_none()).map(|(part, _)| *part).collect()
+    }
+
+    /// Returns whether all parts of a file of `bytes` bytes were transferred.
+    pub fn is_complete(&self, bytes: u64) -> bool {
+        self.done_bytes() == bytes && self.pending().is_empty()
+    }
+
+    fn done(&self) -> impl Iterator<Item = (u64, &PartReceipt)> {
+        self.0.values().filter_map(|(part, receipt)| Some((part.bytes, receipt.as_ref()?)))
+    }
+
+    pub fn done_bytes(&self) -> u64 {
+        self.done().map(|(bytes, _)| bytes).sum()
+    }
+
+    /// Returns the CRC-64/NVME of all transferred parts, joined in their order.
+    pub fn crc64(&self) -> u64 {
+        crc64_of_blocks(self.done().map(|(bytes, receipt)| (bytes, receipt.crc64)))
+    }
+
+    /// Returns the CRC-32C of all transferred parts, joined in their order; `None` if one of them has no CRC-32C.
+    pub fn crc32c(&self) -> Option<u32> {
+        let sums = self.done().map(|(bytes, receipt)| Some((bytes, receipt.crc32c?)));
+        Some(crc32c_of_blocks(sums.collect::<Option<Vec<_>>>()?))
+    }
+
+    pub fn tokens(&self) -> Vec<String> {
+        self.done().map(|(_, receipt)| receipt.token.clone()).collect()
+    }
+
+    /// Returns whether the list permits `part` to start. A part that is in the list with the same range may be
+    /// repeated. Any other part must be the next one of a file of `bytes` bytes.
+    fn accepts(&self, part: Part, bytes: u64) -> bool {
+        match self.0.get(&part.index) {
+            Some((there, _)) => *there == part,
+            None => {
+                let end = part.offset.checked_add(part.bytes);
+                part.bytes > 0 && end.is_some_and(|end| end <= bytes) && Part { bytes: 0, ..part } == self.next()
+            }
+        }
+    }
 }
 
-/// What the names of journals end with, …
+#[derive(Serialize, Deserialize)]
+enum Line {
+    #[serde(rename = "begun")]
+    Header(Box<JournalHeader>),
+    #[serde(rename = "cut")]
+    Started(Part),
+    #[serde(rename = "done")]
+    Completed { index: usize, part: PartReceipt },
+}
+
+/// The extension of a journal's file.
 pub(crate) const JOURNAL: &str = ".journal";
-/// … and those of notes.
+/// The extension of the file of a note, a short record of an upload that can't be resumed.
 pub(crate) const NOTE: &str = ".note";
 
-/// The version of these lines.
-pub(crate) const VERSION: u32 = 1;
+/// The version of the journal's format. Journals with another version are rejected.
+const VERSION: u32 = 1;
 
-/// What a journal says.
-#[derive(Debug, Default)]
-pub(crate) struct Recorded {
-    pub begun: Option<Begun>,
-    pub pieces: BTreeMap<usize, (Piece, Option<Part>)>,
+impl JournalHeader {
+    pub fn new(source: Side, destination: Side, upload: String, location: StoreLocation) -> Self {
+        Self { version: VERSION, source, destination, upload, location, temporary: None }
+    }
 }
 
-/// A journal, which nobody else has open. One that nothing was begun in leaves no file behind.
-#[derive(Debug)]
+/// The contents of the valid lines of a journal: what they record about its transfer.
+#[derive(Debug, Default)]
+pub(crate) struct JournalContents {
+    pub header: Option<JournalHeader>,
+    pub parts: PartList,
+}
+
+/// A locked record of a transfer: a journal, or a note for an upload that can't be resumed. If it is dropped before its
+/// first line is written, its file is removed. The default value has no file, and records nothing.
+#[derive(Debug, Default)]
 pub(crate) struct Journal {
-    file: File,
-    path: PathBuf,
-    is_begun: bool,
+    file: Option<(File, PathBuf)>,
+    is_started: bool,
+    is_note: bool,
 }
 
 impl Journal {
-    /// The journal of a move from one place to the other, in a folder of journals; and what it says already. One that
-    /// is `fresh` may hold nonsense: its caller is going to clear it.
-    pub fn open(folder: &Path, from: &str, to: &str, fresh: bool) -> Result<(Self, Recorded), Error> {
+    /// Opens and reads the journal of the transfer from `from` to `to`, which is in `folder`; if `folder` is `None`,
+    /// nothing is recorded. If `is_fresh`, the caller is going to clear the journal, so a damaged one is not an error.
+    pub fn open(folder: Option<&Path>, from: &str, to: &str, is_fresh: bool) -> Result<(Self, JournalContents)> {
+        let Some(folder) = folder else { return Ok(Default::default()) };
         fs::create_dir_all(folder).map_err(Error::journal("made", folder))?;
-        let path = folder.join(format!("{}{JOURNAL}", id(from, to)));
-        let mut file = locked(&path)?;
-        let mut text = Vec::new();
-        file.read_to_end(&mut text).map_err(Error::journal("read", &path))?;
-        let (recorded, whole_bytes, nonsense) = read(&text);
-        if let Some(why) = nonsense.filter(|_| !fresh) {
-            return Err(Error::CantResume { what: format!("{}: {why}", path.display()) });
+        let path = folder.join(format!("{:016x}{JOURNAL}", crc64(format!("{from}\n{to}").as_bytes())));
+        let (file, text) = read_locked(&path)?;
+        let (contents, whole_bytes, damage) = parse(&text);
+        if let Some(damage) = damage.filter(|_| !is_fresh) {
+            return Err(Error::CantResume(format!("{}: {damage}", path.display())));
         }
         if whole_bytes < text.len() {
             file.set_len(whole_bytes as u64).map_err(Error::journal("shortened", &path))?;
         }
-        Ok((Self { file, path, is_begun: recorded.begun.is_some() }, recorded))
+        Ok((Self { file: Some((file, path)), is_started: contents.header.is_some(), is_note: false }, contents))
     }
 
-    /// A note of an upload that nobody can go on with, so that it can be given up if we are killed.
-    pub fn note(folder: &Path, begun: Begun) -> Result<Self, Error> {
-        fs::create_dir_all(folder).map_err(Error::journal("made", folder))?;
-        let path = folder.join(format!("{:016x}{NOTE}", rand::random::<u64>()));
-        let mut note = Self { file: locked(&path)?, path, is_begun: false };
-        note.begin(begun).map(|()| note)
+    /// Writes a note for an upload that can't be resumed. A note is a record with only the first line. If this process
+    /// is killed, a later command uses the note to abort the upload. If there is no folder or the note can't be
+    /// written, returns a journal that has no file.
+    pub fn note(folder: Option<&Path>, header: JournalHeader) -> Self {
+        let write = |folder: &Path| {
+            fs::create_dir_all(folder).map_err(Error::journal("made", folder))?;
+            let path = folder.join(format!("{:016x}{NOTE}", rand::random::<u64>()));
+            let mut note = Self { file: Some((lock(&path)?, path)), is_started: false, is_note: true };
+            note.start(header).map(|()| note)
+        };
+        folder.and_then(|folder| write(folder).ok()).unwrap_or_default()
     }
 
-    /// One that nobody has open, and what it says; none if it has gone.
-    pub fn open_there(path: &Path) -> Result<Option<(Self, Recorded)>, Error> {
+    /// Opens and reads a journal or a note: the record, its first line and the parts. Returns `None` if the file is
+    /// gone or empty, or if another process has locked it.
+    pub fn reopen(path: &Path) -> Result<Option<(Self, JournalHeader, PartList)>> {
         if !path.exists() {
             return Ok(None);
         }
-        let mut file = locked(path)?;
-        let mut text = Vec::new();
-        file.read_to_end(&mut text).map_err(Error::journal("read", path))?;
-        let (recorded, _, nonsense) = read(&text);
-        if let (None, Some(why)) = (&recorded.begun, nonsense) {
-            let error = io::Error::new(io::ErrorKind::InvalidData, why);
+        let (file, text) = match read_locked(path) {
+            Err(Error::InUse { .. }) => return Ok(None),
+            opened => opened?,
+        };
+        let (JournalContents { header, parts }, _, damage) = parse(&text);
+        if let (None, Some(damage)) = (&header, damage) {
+            let error = io::Error::new(io::ErrorKind::InvalidData, damage);
             return Err(Error::file("can't read the journal", path)(error));
         }
-        Ok(Some((Self { file, path: path.to_path_buf(), is_begun: !text.is_empty() }, recorded)))
+        let journal = Self { file: Some((file, path.into())), is_started: !text.is_empty(), is_note: false };
+        Ok(header.map(|header| (journal, header, parts)))
     }
 
-    /// Both sides and the upload, so that it lasts: an upload that nobody remembers costs money.
-    pub fn begin(&mut self, begun: Begun) -> Result<(), Error> {
-        self.write(&Line::Begun(Box::new(begun)))?;
-        self.file.sync_data().map_err(Error::journal("written", &self.path))?;
-        self.is_begun = true;
+    /// Returns whether this record lists the parts in a file, so that the transfer can be resumed. A [`Self::note`]
+    /// lists no parts.
+    pub fn is_resumable(&self) -> bool {
+        self.file.is_some() && !self.is_note
+    }
+
+    /// Writes the first line, and waits until it is on the disk. If a crash of the machine destroyed this line, no
+    /// later command could abort the upload. Its parts would stay in the store and cost money.
+    pub fn start(&mut self, header: JournalHeader) -> Result<()> {
+        self.write(&Line::Header(Box::new(header)))?;
+        if let Some((file, path)) = &self.file {
+            file.sync_data().map_err(Error::journal("written", path))?;
+        }
+        self.is_started = true;
         Ok(())
     }
 
-    /// A piece is about to be moved.
-    pub fn cut(&mut self, piece: Piece) -> Result<(), Error> {
-        self.write(&Line::Cut(piece))
+    /// Records that a part is about to be transferred.
+    pub fn start_part(&mut self, part: Part) -> Result<()> {
+        if self.is_note { Ok(()) } else { self.write(&Line::Started(part)) }
     }
 
-    /// A piece is there. After a power failure this line may be missing, which costs the piece once more.
-    pub fn done(&mut self, index: usize, part: &Part) -> Result<(), Error> {
-        self.write(&Line::Done { index, part: part.clone() })
+    /// Records that the part `index` was transferred. If this line is lost in a power failure, the part is transferred
+    /// again.
+    pub fn complete_part(&mut self, index: usize, receipt: &PartReceipt) -> Result<()> {
+        if self.is_note { Ok(()) } else { self.write(&Line::Completed { index, part: receipt.clone() }) }
     }
 
-    /// Nothing is left to be gone on with.
-    pub fn remove(mut self) -> Result<(), Error> {
-        // Once is enough.
-        self.is_begun = true;
-        fs::remove_file(&self.path).map_err(Error::journal("removed", &self.path))
+    /// Removes the record's file, because there is nothing to resume. Fails if a journal can't be removed; a note that
+    /// can't be removed is no error.
+    pub fn remove(mut self) -> Result<()> {
+        // The destructor must not remove the file a second time.
+        self.is_started = true;
+        let Some((_, path)) = &self.file else { return Ok(()) };
+        match fs::remove_file(path) {
+            Err(error) if !self.is_note => Err(Error::journal("removed", path)(error)),
+            _ => Ok(()),
+        }
     }
 
-    /// Begins anew.
-    pub fn clear(&mut self) -> Result<(), Error> {
-        self.is_begun = false;
-        self.file.set_len(0).map_err(Error::journal("emptied", &self.path))
+    /// Removes all lines from the file.
+    pub fn clear(&mut self) -> Result<()> {
+        self.is_started = false;
+        let Some((file, path)) = &self.file else { return Ok(()) };
+        file.set_len(0).map_err(Error::journal("emptied", path))
     }
 
-    fn write(&mut self, line: &Line) -> Result<(), Error> {
+    fn write(&mut self, line: &Line) -> Result<()> {
+        let Some((file, path)) = &mut self.file else { return Ok(()) };
         let mut text = serde_json::to_vec(line).map_err(|error| Error::Request(error.to_string()))?;
         text.push(b'\n');
-        // One call a line, so that lines are torn only where the file ends.
-        self.file.write_all(&text).map_err(Error::journal("written", &self.path))
+        // Each line is written with one call, so only the last line can be incomplete.
+        file.write_all(&text).map_err(Error::journal("written", path))
     }
 }
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        if !self.is_begun {
-            let _ = fs::remove_file(&self.path);
+        if let Some((_, path)) = self.file.as_ref().filter(|_| !self.is_started) {
+            let _ = fs::remove_file(path);
         }
     }
 }
 
-/// The file of a journal, locked.
-fn locked(path: &Path) -> Result<File, Error> {
+fn read_locked(path: &Path) -> Result<(File, Vec<u8>)> {
+    let (mut file, mut text) = (lock(path)?, Vec::new());
+    file.read_to_end(&mut text).map_err(Error::journal("read", path))?;
+    Ok((file, text))
+}
+
+/// Opens the file of a journal or a note, and locks it. Fails if another process has locked it.
+fn lock(path: &Path) -> Result<File> {
     loop {
         let mut open = OpenOptions::new();
         let open = open.read(true).append(true).create(true).mode(0o600);
@@ -200,86 +323,44 @@ fn locked(path: &Path) -> Result<File, Error> {
             Err(TryLockError::WouldBlock) => return Err(Error::InUse { journal: path.to_path_buf() }),
             Err(TryLockError::Error(error)) => return Err(Error::journal("locked", path)(error)),
         }
-        // Who had it may have removed it before we locked it: the next one would lock another file of that name.
+        // The previous owner of the lock may have removed the file before this process locked it. If so, this lock
+        // protects nothing: another process could create and lock a new file of that name.
         if is_named(&file, path).map_err(Error::journal("read", path))? {
             return Ok(file);
         }
     }
 }
 
-/// Whether this file is the one of that name.
-fn is_named(file: &File, path: &Path) -> io::Result<bool> {
-    let ours = file.metadata()?;
-    match fs::metadata(path) {
-        Ok(there) => Ok((there.dev(), there.ino()) == (ours.dev(), ours.ino())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// What a move is known by among others.
-pub(crate) fn id(from: &str, to: &str) -> String {
-    format!("{:016x}", crc64(format!("{from}\n{to}").as_bytes()))
-}
-
-/// Where the pieces end.
-pub(crate) fn end_of(pieces: &BTreeMap<usize, (Piece, Option<Part>)>) -> Piece {
-    let last = pieces.values().next_back().map(|(piece, _)| *piece);
-    last.map_or(Piece { index: 0, offset: 0, bytes: 0 }, |last| Piece {
-        index: last.index + 1,
-        offset: last.offset + last.bytes,
-        bytes: 0,
-    })
-}
-
-/// Whether a piece is the next one, or one that is moved again.
-fn fits(piece: Piece, begun: &Begun, pieces: &BTreeMap<usize, (Piece, Option<Part>)>) -> bool {
-    match pieces.get(&piece.index) {
-        Some((there, _)) => *there == piece,
-        None => {
-            let next = end_of(pieces);
-            let end = piece.offset.checked_add(piece.bytes);
-            let is_inside = piece.bytes > 0 && end.is_some_and(|end| end <= begun.source.bytes);
-            is_inside && Piece { bytes: 0, ..piece } == next
-        }
-    }
-}
-
-/// What the lines say until one makes no sense, how long they are, and why that one doesn't.
-pub(crate) fn read(text: &[u8]) -> (Recorded, usize, Option<String>) {
-    let mut recorded = Recorded::default();
+/// Parses lines until the first invalid one. Returns the contents of the valid lines, their length in bytes, and a
+/// description of the invalid line, if any.
+pub(crate) fn parse(text: &[u8]) -> (JournalContents, usize, Option<String>) {
+    let mut contents = JournalContents::default();
     let mut whole_bytes = 0;
     for (index, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
         if line.last() != Some(&b'\n') {
             break;
         }
-        match (serde_json::from_slice(line), &mut recorded) {
-            (Ok(Line::Begun(begun)), Recorded { begun: none @ None, .. }) if begun.version == VERSION => {
-                *none = Some(*begun);
-            }
-            (Ok(Line::Cut(piece)), Recorded { begun: Some(begun), pieces }) if fits(piece, begun, pieces) => {
-                pieces.insert(piece.index, (piece, None));
-            }
-            (Ok(Line::Done { index, part }), Recorded { pieces, .. }) if pieces.contains_key(&index) => {
-                pieces.entry(index).and_modify(|(_, done)| *done = Some(part));
-            }
-            // A crash of the machine may leave zeros where the last lines were.
+        let JournalContents { header, parts } = &mut contents;
+        match (serde_json::from_slice(line), &header) {
+            (Ok(Line::Header(first)), None) if first.version == VERSION => *header = Some(*first),
+            (Ok(Line::Started(part)), Some(header)) if parts.accepts(part, header.source.bytes) => parts.start(part),
+            (Ok(Line::Completed { index, part }), _) if parts.0.contains_key(&index) => parts.complete(index, part),
+            // After a crash of the machine, the file may contain zeros in place of the last lines.
             _ if text[whole_bytes..].iter().all(|byte| *byte == 0) => break,
-            _ => return (recorded, whole_bytes, Some(senseless(index + 1, line))),
+            _ => return (contents, whole_bytes, Some(describe_damage(index + 1, line))),
         }
         whole_bytes += line.len();
     }
-    (recorded, whole_bytes, None)
+    (contents, whole_bytes, None)
 }
 
-/// Why a line makes no sense.
-fn senseless(number: usize, line: &[u8]) -> String {
+fn describe_damage(number: usize, line: &[u8]) -> String {
     let value = serde_json::from_slice(line).unwrap_or(serde_json::Value::Null);
     match value["begun"]["version"].as_u64() {
         Some(version) if version != u64::from(VERSION) => {
-            format!("it is of version {version}, and this program writes and reads version {VERSION}")
+            format!("its format version is {version}, but this program supports version {VERSION}")
         }
-        _ => format!("its line {number} makes no sense"),
+        _ => format!("line {number} is invalid"),
     }
 }
 
@@ -289,31 +370,24 @@ mod tests {
 
     use super::*;
 
-    fn begun() -> Begun {
-        let side = |place: &str| Side { place: place.into(), version: Some("1".into()), bytes: 16 };
-        Begun {
-            version: VERSION,
-            source: side("a"),
-            destination: side("b"),
-            upload: "u".into(),
-            reached: Reached::default(),
-            temporary: None,
-        }
+    fn header() -> JournalHeader {
+        let side = |address: &str| Side { address: address.into(), version: Some("1".into()), bytes: 16 };
+        JournalHeader::new(side("a"), side("b"), "u".into(), StoreLocation::default())
     }
 
-    fn open(folder: &Path) -> Result<(Journal, Recorded), Error> {
-        Journal::open(folder, "a", "b", false)
+    fn open(folder: &Path) -> Result<(Journal, JournalContents)> {
+        Journal::open(Some(folder), "a", "b", false)
     }
 
     fn filled(folder: &Path) -> PathBuf {
-        let (mut journal, recorded) = open(folder).unwrap();
-        assert!(recorded.begun.is_none() && recorded.pieces.is_empty());
-        journal.begin(begun()).unwrap();
+        let (mut journal, contents) = open(folder).unwrap();
+        assert!(contents.header.is_none() && contents.parts.0.is_empty());
+        journal.start(header()).unwrap();
         for index in 0..3 {
-            journal.cut(Piece { index, offset: 4 * index as u64, bytes: 4 }).unwrap();
+            journal.start_part(Part { index, offset: 4 * index as u64, bytes: 4 }).unwrap();
         }
-        journal.done(1, &Part { token: "t".into(), crc64: u64::MAX, crc32c: None }).unwrap();
-        journal.path.clone()
+        journal.complete_part(1, &PartReceipt { token: "t".into(), crc64: u64::MAX, crc32c: None }).unwrap();
+        journal.file.as_ref().unwrap().1.clone()
     }
 
     #[test]
@@ -321,17 +395,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = filled(folder.path());
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        let (journal, recorded) = open(folder.path()).unwrap();
-        assert_eq!(recorded.begun, Some(begun()));
-        let is_done = |index: usize| recorded.pieces[&index].1.is_some();
+        let (journal, contents) = open(folder.path()).unwrap();
+        assert_eq!(contents.header, Some(header()));
+        let is_done = |index: usize| contents.parts.0[&index].1.is_some();
         assert_eq!([is_done(0), is_done(1), is_done(2)], [false, true, false]);
-        assert_eq!(recorded.pieces[&1].1.as_ref().unwrap().crc64, u64::MAX);
+        assert_eq!(contents.parts.0[&1].1.as_ref().unwrap().crc64, u64::MAX);
         assert!(matches!(open(folder.path()), Err(Error::InUse { .. })));
         journal.remove().unwrap();
         assert!(!path.exists());
     }
 
-    /// Cut off anywhere, it says no more than before, and can be gone on with.
+    /// A journal that is truncated after any byte still contains all complete lines, and can be continued.
     #[test]
     fn a_torn_tail_is_left_out() {
         let folder = tempfile::tempdir().unwrap();
@@ -339,20 +413,20 @@ mod tests {
         let text = fs::read(&path).unwrap();
         for length in 0..text.len() {
             fs::write(&path, &text[..length]).unwrap();
-            let (mut journal, recorded) = open(folder.path()).unwrap();
+            let (mut journal, contents) = open(folder.path()).unwrap();
             let lines = text[..length].iter().filter(|byte| **byte == b'\n').count();
-            assert_eq!(recorded.begun.is_some(), lines > 0);
-            assert_eq!(recorded.pieces.len(), lines.saturating_sub(1).min(3));
-            if recorded.begun.is_some() {
-                journal.cut(Piece { bytes: 1, ..end_of(&recorded.pieces) }).unwrap();
+            assert_eq!(contents.header.is_some(), lines > 0);
+            assert_eq!(contents.parts.0.len(), lines.saturating_sub(1).min(3));
+            if contents.header.is_some() {
+                journal.start_part(Part { bytes: 1, ..contents.parts.next() }).unwrap();
                 drop(journal);
                 let (_, again) = open(folder.path()).unwrap();
-                assert_eq!(again.pieces.len(), recorded.pieces.len() + 1);
+                assert_eq!(again.parts.0.len(), contents.parts.0.len() + 1);
             }
         }
         let zeros = [&text[..], &[0; 100]].concat();
         fs::write(&path, zeros).unwrap();
-        assert_eq!(open(folder.path()).unwrap().1.pieces.len(), 3);
+        assert_eq!(open(folder.path()).unwrap().1.parts.0.len(), 3);
     }
 
     #[test]
@@ -365,11 +439,12 @@ mod tests {
         let most = format!("{first}\n{{\"cut\":{{\"index\":0,\"offset\":{0},\"bytes\":{0}}}}}\n", u64::MAX);
         for (bad, why) in [
             (replaced("cut", "kut"), "line 2"),
-            (replaced("\"version\":1,", "\"version\":9,"), "of version 9"),
+            (replaced("\"version\":1,", "\"version\":9,"), "format version is 9"),
             (replaced("\"version\":1,", "\"version\":9,\"more\":"), "line 1"),
             (String::from("{}\n"), "line 1"),
             (format!("{text}{first}\n"), "line 6"),
-            // Pieces that are not beside each other, that are empty, or beyond the end.
+            // In these journals, a part is not adjacent to the previous one, is empty, or is beyond the end of the
+            // file.
             (replaced("\"offset\":4", "\"offset\":5"), "line 3"),
             (replaced("\"index\":2", "\"index\":3"), "line 4"),
             (replaced("\"offset\":8,\"bytes\":4", "\"offset\":8,\"bytes\":9"), "line 4"),
@@ -379,13 +454,13 @@ mod tests {
             fs::write(&path, &bad).unwrap();
             let said = open(folder.path()).unwrap_err().to_string();
             assert!(said.contains(why) && said.contains(path.to_str().unwrap()), "{bad}: {said}");
-            assert_eq!(fs::read_to_string(&path).unwrap(), bad, "it is left as it is");
-            let (mut journal, recorded) = Journal::open(folder.path(), "a", "b", true).unwrap();
-            assert_eq!(recorded.begun.is_some(), bad.starts_with(first), "what can be given up is");
+            assert_eq!(fs::read_to_string(&path).unwrap(), bad, "a damaged journal is not changed");
+            let (mut journal, contents) = Journal::open(Some(folder.path()), "a", "b", true).unwrap();
+            assert_eq!(contents.header.is_some(), bad.starts_with(first), "a valid header is used to abort the upload");
             journal.clear().unwrap();
-            journal.begin(begun()).unwrap();
+            journal.start(header()).unwrap();
             drop(journal);
-            assert_eq!(open(folder.path()).unwrap().1.begun, Some(begun()));
+            assert_eq!(open(folder.path()).unwrap().1.header, Some(header()));
         }
     }
 
@@ -399,7 +474,7 @@ mod tests {
         assert!(!path.exists());
     }
 
-    /// Who is done removes it, and another one may have opened it by then.
+    /// A process removes its journal at the end, possibly after another process has opened the journal.
     #[test]
     fn a_journal_that_is_open_has_its_name() {
         let folder = tempfile::tempdir().unwrap();
@@ -407,8 +482,8 @@ mod tests {
             for _ in 0..2000 {
                 match open(folder.path()) {
                     Ok((mut journal, _)) => {
-                        journal.begin(begun()).unwrap();
-                        assert!(is_named(&journal.file, &journal.path).unwrap());
+                        journal.start(header()).unwrap();
+                        assert!(journal.file.as_ref().is_some_and(|(file, path)| is_named(file, path).unwrap()));
                         journal.remove().unwrap();
                     }
                     Err(error) => assert!(matches!(error, Error::InUse { .. }), "{error}"),

@@ -7,43 +7,72 @@ mod buffers;
 #[cfg(feature = "stores")]
 mod crc64;
 #[cfg(feature = "stores")]
+mod download;
+#[cfg(feature = "stores")]
 mod error;
+#[cfg(feature = "stores")]
+mod gentle;
 #[cfg(feature = "stores")]
 mod journal;
 #[cfg(feature = "stores")]
-mod local;
+mod leftovers;
+#[cfg(feature = "stores")]
+mod location;
+#[cfg(feature = "stores")]
+mod manager;
 #[cfg(feature = "stores")]
 pub mod model;
 #[cfg(feature = "stores")]
-mod moving;
-#[cfg(feature = "stores")]
 mod names;
 #[cfg(feature = "stores")]
-mod remote;
+mod part;
+#[cfg(feature = "stores")]
+mod plan;
+#[cfg(feature = "stores")]
+mod rate_limit;
+#[cfg(feature = "stores")]
+mod result;
+#[cfg(feature = "stores")]
+mod retry;
+#[cfg(feature = "stores")]
+mod run;
+#[cfg(feature = "stores")]
+mod scheduler;
+#[cfg(feature = "stores")]
+mod source;
 #[cfg(feature = "stores")]
 mod store;
 #[cfg(feature = "stores")]
-mod unfinished;
+mod stream;
+#[cfg(feature = "stores")]
+mod upload;
+#[cfg(feature = "stores")]
+mod verify;
+#[cfg(feature = "stores")]
+mod walk;
 
-/// A boxed future that may borrow for `'a`. Public methods return it so that their code is compiled once, in this crate,
-/// and not again in each crate that awaits them.
+/// A boxed future that may borrow for `'a`. Public methods return it so that their code is compiled once, in this
+/// crate, and not again in each crate that awaits them.
 #[cfg(feature = "stores")]
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 #[cfg(feature = "stores")]
 pub use {
-    buffers::Filling,
+    ascertain_sys::interrupt::Stop,
+    buffers::RangeWriter,
     crc64::{crc64, crc64_of_blocks},
-    error::{Error, LeftOut},
-    local::{Links, Local},
-    moving::{
-        Done, Many, Moved, Mover, Observer, Outcome, Place, Progress, Requests, Resume, Retried, Skipped, Spread, Stop,
-        Terms, Way,
-    },
+    error::{Error, Omission},
+    leftovers::{AbortOutcome, Aborted, InterruptedTransfer, abort_all, interrupted_transfers, leftovers},
+    location::Location,
+    manager::{Resume, Settings, TransferManager},
+    model::Forecast,
     names::{Filter, content_type, matches, shown},
-    remote::{Environment, Options, Reply, Service, Sockets, open},
+    plan::Selection,
+    result::{Observer, Progress, RequestSummary, RetryCounts, Spread, TransferResult, TransferStatus},
+    run::{Direction, STANDARD, TransferRequest, run},
     store::{
-        Attempt, Block, Failure, Found, Integrity, Kind, Limits, Meta, Pieces, PutOptions, Reached, Store, Upload,
+        Attempt, ByteStream, Environment, Failure, Kind, Limits, Local, ObjectMeta, Options, PartBody, PutOptions,
+        Reply, Service, Sockets, Store, StoreLocation, Upload, open,
     },
-    unfinished::{BrokenOff, GivenUp, broken_off, unfinished},
+    walk::Links,
 };

@@ -1,45 +1,39 @@
-//! Names of objects and paths of files: where one may become the other, patterns, and types of content.
+//! Conversions between object names and file paths, patterns for names, and media types.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 
-/// The file that an object of this name becomes below a folder: never one outside of it.
+/// Returns the path of the file, below a folder, for the object `name`. The path never leads out of the folder.
 ///
 /// # Errors
-/// [`Error::Name`], for a name that has no such file.
-pub fn beneath(folder: &Path, name: &str) -> Result<PathBuf, Error> {
-    let refused = |why| Err(Error::Name { name: name.escape_debug().to_string(), folder: folder.to_path_buf(), why });
-    if name.is_empty() {
-        return refused("it is empty");
-    }
-    if name.contains('\0') {
-        return refused("it has a null byte");
-    }
-    if name.ends_with('/') {
-        return refused("it is a folder's");
-    }
+/// Returns [`Error::Name`] if the name can't be the path of a file.
+pub fn beneath(folder: &Path, name: &str) -> Result<PathBuf> {
     let path = Path::new(name);
-    if path.components().any(|component| !matches!(component, Component::Normal(_))) {
-        return refused("it leads out of there");
-    }
-    // What `components` leaves out: `a//b` and `a/./b` would be other objects' files.
-    if name.split('/').any(|part| part.is_empty() || part == ".") {
-        return refused("it has an empty part");
-    }
-    Ok(folder.join(path))
+    let reason = match name {
+        "" => "it is empty",
+        _ if name.contains('\0') => "it has a null byte",
+        _ if name.ends_with('/') => "it ends with a slash, like the name of a folder",
+        _ if path.components().any(|part| !matches!(part, Component::Normal(_))) => "it leads out of the folder",
+        // `components` skips empty and `.` parts, so `a//b` and `a/./b` would become the same file as `a/b`.
+        _ if name.split('/').any(|part| part.is_empty() || part == ".") => "it has a part that is empty or `.`",
+        _ => return Ok(folder.join(path)),
+    };
+    Err(Error::Name { name: name.escape_debug().to_string(), folder: folder.to_path_buf(), reason })
 }
 
-/// A path as text. No two paths have the same.
+/// Returns a path as text for messages. Bytes that are not UTF-8 are escaped, so that different paths have different
+/// texts.
 #[must_use]
 pub fn shown(path: &Path) -> String {
     path.to_str().map_or_else(|| path.as_os_str().as_bytes().escape_ascii().to_string(), String::from)
 }
 
-/// A hidden file beside another, with as much of its name as fits before this ending.
+/// Returns the path of a hidden file in the same folder. Its name is `.`, the name of `path`, and `ending`. If this is
+/// too long for a file name, the name of `path` is truncated.
 pub fn beside(path: &Path, ending: &str) -> PathBuf {
-    /// What file systems take, nearly all of them.
+    /// Maximum length of a file name in bytes, on nearly all file systems.
     const NAME_BYTES: usize = 255;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut end = name.len().min(NAME_BYTES.saturating_sub(ending.len() + 1));
@@ -49,24 +43,25 @@ pub fn beside(path: &Path, ending: &str) -> PathBuf {
     path.with_file_name(format!(".{}{ending}", &name[..end]))
 }
 
-/// Which names are meant: with any of the ones and with none of the others.
+/// Selects names by patterns; see [`matches()`] for their syntax.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Patterns, one of which has to match; without any, every name does.
+    /// Patterns that select names. A name must match at least one of them. If there are no patterns, every name is
+    /// selected.
     pub include: Vec<String>,
-    /// Patterns, none of which may match.
+    /// Patterns that exclude names, even if a pattern in `include` matches.
     pub exclude: Vec<String>,
 }
 
 impl Filter {
-    /// Whether this name, relative to what is moved, is meant.
+    /// Returns whether a relative name is selected.
     #[must_use]
     pub fn takes(&self, name: &str) -> bool {
         let any = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, name));
         (self.include.is_empty() || any(&self.include)) && !any(&self.exclude)
     }
 
-    /// Whether no name below a folder of this name can be meant, so that the folder need not be opened.
+    /// Returns whether the filter excludes everything below the folder `name`, so that the folder need not be opened.
     #[must_use]
     pub fn leaves_out_folder(&self, name: &str) -> bool {
         self.exclude.iter().any(|pattern| {
@@ -76,8 +71,9 @@ impl Filter {
     }
 }
 
-/// Whether a pattern matches all of a name, or, if it has no slash, its last part: `?` is any character but a slash,
-/// `*` any number of them, `**` any number of any.
+/// Returns whether a pattern matches a name. A pattern without a slash is compared with the name after its last slash.
+/// `?` matches any character but a slash, `*` any number of characters but slashes, and `**` any number of any
+/// characters.
 ///
 /// ```
 /// use ascertain_transfer::matches;
@@ -93,7 +89,7 @@ pub fn matches(pattern: &str, name: &str) -> bool {
 
 fn matches_whole(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    // `reached[i]`: the pattern so far matches the first i characters of the name.
+    // `reached[i]` is `true` if the pattern so far matches the first i characters of the name.
     let mut reached = vec![false; name.len() + 1];
     reached[0] = true;
     let mut rest = &pattern[..];
@@ -112,7 +108,7 @@ fn matches_whole(pattern: &str, name: &str) -> bool {
     reached[name.len()]
 }
 
-/// The media type that a name's ending says.
+/// Returns the media type for the extension of a name.
 #[must_use]
 pub fn content_type(name: &str) -> Option<&'static str> {
     let ending = Path::new(name).extension()?.to_str()?.to_ascii_lowercase();
@@ -191,7 +187,7 @@ mod tests {
         ] {
             assert_eq!(matches(pattern, name), is_match, "{pattern} {name}");
         }
-        // It takes time that is a product of the two, not more.
+        // The time is at most proportional to the product of the lengths of pattern and name.
         assert!(!matches(&"*a".repeat(200), &"a".repeat(199)));
     }
 

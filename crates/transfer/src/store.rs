@@ -1,4 +1,21 @@
-//! What a store can be asked for. Each function is one request, made once: who calls it repeats what may be repeated.
+//! The interface of a store. Each function sends its request once. The caller repeats requests that may be repeated.
+
+mod address;
+mod azure;
+mod body;
+mod client;
+mod connections;
+mod credentials;
+mod dialect;
+mod google_tokens;
+mod http;
+mod keys;
+mod local;
+mod open;
+mod profile;
+mod refusal;
+mod s3;
+mod service;
 
 use std::fmt;
 use std::ops::Range;
@@ -10,264 +27,288 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::buffers::{Buffers, Filling};
-use crate::moving::Pace;
+pub use local::Local;
+pub(crate) use local::{LOCAL_UPLOAD, check_room};
+pub use open::{Environment, Options, Sockets, open};
+pub use service::{Reply, Service};
 
-/// A place that holds objects under names, and makes one of blocks that arrive in any order.
+use crate::buffers::{Buffers, RangeWriter};
+use crate::rate_limit::RateLimit;
+
+/// The result of a request to a store.
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
+
+/// An object store. It holds objects under names, and assembles an object from parts that arrive in any order.
 #[async_trait]
 pub trait Store: fmt::Debug + Send + Sync {
-    /// What it takes.
+    /// Returns the store's limits on the size and the number of an object's parts.
     fn limits(&self) -> Limits;
 
-    /// How somebody who has an address in it alone gets here again.
-    fn reached(&self) -> Reached {
-        Reached::default()
+    /// Returns the settings that are needed, in addition to an address, to open this store again.
+    fn location(&self) -> StoreLocation {
+        StoreLocation::default()
     }
 
-    /// Whether blocks are sent to it as slowly as [`Attempt`] says, slice by slice; what doesn't is given them later.
+    /// Returns whether this store applies the rate limit of the [`Attempt`] to each slice of a body that it sends. If
+    /// it returns `false`, the caller delays whole parts.
     fn keeps_pace(&self) -> bool {
         false
     }
 
-    /// Makes connections for requests that come all at once: where it is far away, each saves them round trips.
+    /// Opens connections for `_connections` requests that are about to be sent in parallel. These requests then need
+    /// not wait for new connections.
     async fn connect(&self, _connections: usize) {}
 
-    /// What there is under a name; none if there is nothing.
-    async fn head(&self, name: &str, seen: &mut Attempt) -> Result<Option<Meta>, Failure>;
+    /// Describes the object `name` without its bytes. Returns `None` if it does not exist.
+    async fn head(&self, name: &str, attempt: &mut Attempt) -> Result<Option<ObjectMeta>>;
 
-    /// These bytes of the object that `of` describes, and of no other: if it has changed since, that is an error.
-    async fn get(&self, of: &Meta, range: Range<u64>, seen: &mut Attempt) -> Result<Block, Failure> {
+    /// Reads the bytes in `range` of the object that `of` describes. Fails if the object has changed since `of` was
+    /// read.
+    async fn get(&self, of: &ObjectMeta, range: Range<u64>, attempt: &mut Attempt) -> Result<PartBody> {
         if range.end > of.bytes {
-            let said = format!("{} has {} bytes, and none up to {}", of.name, of.bytes, range.end);
-            return Err(Failure { kind: Kind::Fatal, said });
+            let message = format!("{} has {} bytes, so a range up to {} does not exist", of.name, of.bytes, range.end);
+            return Err(Failure::new(Kind::Fatal, message));
         }
-        let into = Filling::in_memory(&Buffers::default(), range);
-        self.get_into(of, into, seen).await?.whole().map(Filling::done)
+        let into = RangeWriter::in_memory(&Buffers::default(), range);
+        self.get_range(of, into, attempt).await?.whole().map(RangeWriter::finish)
     }
 
-    /// The bytes of a range to where they belong, as they come: when that fails, some of them may be there. Who implements
-    /// it adds them from the range's beginning on, and only while the future is polled: a thread or task that outlives it
-    /// would write over what the next attempt has put right.
-    async fn get_into(&self, of: &Meta, into: Filling, seen: &mut Attempt) -> Result<Filling, Failure>;
+    /// Reads the range `into.range()` of an object, and adds its bytes to `into` in order. After a failure, `into` may
+    /// hold some of them. An implementation must add bytes only while the future is polled. A thread that outlived it
+    /// would overwrite bytes of the next attempt.
+    async fn get_range(&self, of: &ObjectMeta, into: RangeWriter, attempt: &mut Attempt) -> Result<RangeWriter>;
 
-    /// All of an object whose length is known only at its end ([`Kind::Unsized`]), by one request, and what it is.
-    async fn get_pieces(&self, name: &str, _seen: &mut Attempt) -> Result<(Meta, Box<dyn Pieces>), Failure> {
-        Err(Failure { kind: Kind::Fatal, said: format!("{name}: objects here have a length that is known") })
+    /// Requests a whole object whose length is known only at its end ([`Kind::Unsized`]). Returns the object's
+    /// metadata, and a stream of its bytes.
+    async fn open_stream(&self, name: &str, _attempt: &mut Attempt) -> Result<(ObjectMeta, Box<dyn ByteStream>)> {
+        Err(Failure::new(Kind::Fatal, format!("{name}: this store has no objects of unknown length")))
     }
 
-    /// Whether parts of this object can only be asked for in their order, one at a time: some servers of HTTP know no
-    /// ranges. Another order works, but begins at the front each time.
-    fn in_order(&self, _of: &Meta) -> bool {
+    /// Returns whether ranges of this object should be read in order, one at a time. An HTTP server without support for
+    /// ranges needs this: it sends the object from its beginning for each range that is out of order.
+    fn is_sequential(&self, _of: &ObjectMeta) -> bool {
         false
     }
 
-    /// Puts an object by a single request.
-    async fn put(&self, name: &str, body: Block, options: &PutOptions, seen: &mut Attempt) -> Result<Meta, Failure>;
+    /// Stores an object with a single request.
+    async fn put(&self, name: &str, body: PartBody, options: &PutOptions, attempt: &mut Attempt) -> Result<ObjectMeta>;
 
-    /// Begins an object that is made of blocks.
-    async fn begin(&self, name: &str, options: &PutOptions, seen: &mut Attempt) -> Result<Upload, Failure>;
+    /// Starts an upload in parts of the object `name`. Returns the upload, to which [`Self::put_part`] adds the parts.
+    async fn start_upload(&self, name: &str, options: &PutOptions, attempt: &mut Attempt) -> Result<Upload>;
 
-    /// Sends one block, counted from 0. Returns what `commit` must be told for it.
-    async fn put_block(
-        &self,
-        upload: &Upload,
-        index: usize,
-        body: Block,
-        seen: &mut Attempt,
-    ) -> Result<String, Failure>;
+    /// Sends the part `index`, counted from 0. Returns the token of this part, which [`Self::commit`] needs.
+    async fn put_part(&self, upload: &Upload, index: usize, body: PartBody, attempt: &mut Attempt) -> Result<String>;
 
-    /// Makes the object of its blocks, in this order. `crc64` is the whole's, for stores that can check it.
+    /// Assembles the object from its parts, in the order of `tokens`. `crc64` is the checksum of the whole object, for
+    /// stores that can check it.
     async fn commit(
         &self,
         upload: &Upload,
-        blocks: &[String],
+        tokens: &[String],
         crc64: u64,
         options: &PutOptions,
-        seen: &mut Attempt,
-    ) -> Result<Meta, Failure>;
+        attempt: &mut Attempt,
+    ) -> Result<ObjectMeta>;
 
-    /// Gives up an object that was begun, so that its blocks cost nothing. What can't be given up expires by itself.
-    async fn abort(&self, upload: &Upload, seen: &mut Attempt) -> Result<(), Failure>;
+    /// Aborts an upload, so that its parts no longer cost anything. Does nothing if the store has no such operation,
+    /// because it then removes the parts by itself after some time.
+    async fn abort(&self, upload: &Upload, attempt: &mut Attempt) -> Result<()>;
 
-    /// Removes an object; what is not there is as it was to be.
-    async fn remove(&self, name: &str, _seen: &mut Attempt) -> Result<(), Failure> {
-        Err(Failure { kind: Kind::Fatal, said: format!("{name}: nothing can be removed here") })
+    /// Removes an object. Succeeds if the object is already missing.
+    async fn remove(&self, name: &str, _attempt: &mut Attempt) -> Result<()> {
+        Err(Failure::new(Kind::Fatal, format!("{name}: this store does not support removing objects")))
     }
 
-    /// The file of this machine that an object is, where it is one.
-    fn file(&self, _name: &str) -> Option<PathBuf> {
+    /// Returns the file on this machine that holds the object, if there is one.
+    fn local_path(&self, _name: &str) -> Option<PathBuf> {
         None
     }
 
-    /// Everything whose name begins like this, in the order of names; a page at a time behind the scenes.
-    async fn list(&self, prefix: &str, seen: &mut Attempt) -> Result<Vec<Meta>, Failure>;
+    /// Lists all objects whose names start with `prefix`, in the order of names.
+    async fn list(&self, prefix: &str, attempt: &mut Attempt) -> Result<Vec<ObjectMeta>>;
 }
 
-/// An object's bytes as they come, from the first to the last.
+/// The bytes of an object as they arrive, from first to last.
 #[async_trait]
-pub trait Pieces: Send {
-    /// The next of them; none at the end. Without chunks that is when the server closes the connection, so that an answer
-    /// that was cut short can't be told from a whole one.
-    async fn next(&mut self, seen: &mut Attempt) -> Result<Option<Bytes>, Failure>;
+pub trait ByteStream: Send {
+    /// Returns the next bytes; `None` at the end of the object. If the answer is not chunked, its end is the end of the
+    /// connection. An answer that was cut off then looks complete.
+    async fn next(&mut self, attempt: &mut Attempt) -> Result<Option<Bytes>>;
 }
 
-/// What a store takes.
+/// The limits of a store on the size and the number of parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Every block but the last has at least these, …
-    pub min_block_bytes: u64,
-    /// … and at most these.
-    pub max_block_bytes: u64,
-    /// The most blocks in an object.
-    pub max_blocks: usize,
-    /// The most that a single `put` takes.
+    /// Smallest size of a part in bytes. The last part may be smaller.
+    pub min_part_bytes: u64,
+    /// Largest size of a part in bytes.
+    pub max_part_bytes: u64,
+    /// Maximum number of parts of an object.
+    pub max_parts: usize,
+    /// Largest size in bytes of an object that a single `put` can store; 0 if the store is read-only.
     pub max_put_bytes: u64,
-    /// Who notices that bytes were changed on the way.
-    pub integrity: Integrity,
 }
 
-/// Who notices that bytes were changed on the way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Integrity {
-    /// The store checks each block, and the whole against the sum of `commit`.
-    Whole,
-    /// The store checks each block.
-    Blocks,
-    /// Nobody, unless what was stored is read back.
-    ReadBack,
-}
-
-/// A block's bytes with their checksum, which was computed when they were read or came, once, and travels with them.
+/// The bytes of a part with their checksum. The checksum is computed only once: when the bytes are read or arrive.
 #[derive(Clone, Debug)]
-pub struct Block {
-    /// The bytes.
+pub struct PartBody {
+    /// The bytes of the part.
     pub bytes: Bytes,
-    /// Their CRC-64/NVME.
+    /// The CRC-64/NVME of the bytes.
     pub crc64: u64,
 }
 
-/// An object, as its store describes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Meta {
-    /// Its name in the store.
+/// An object, as described by its store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectMeta {
+    /// Name of the object in the store.
     pub name: String,
-    /// Its size.
+    /// Size of the object in bytes.
     pub bytes: u64,
-    /// What changes when it changes, where the store says so.
+    /// A tag that changes whenever the object changes; `None` if the store has no tags.
     pub etag: Option<String>,
-    /// When it was last written, by the store's clock.
+    /// The time when the object was last written, according to the store's clock.
     pub modified: Option<SystemTime>,
-    /// The CRC-64/NVME of all of it, where the store knows it.
+    /// The CRC-64/NVME of the whole object, if the store knows it.
     pub crc64: Option<u64>,
-    /// The CRC-32C of all of it, where that is the sum that the store knows.
+    /// The CRC-32C of the whole object, if the store knows it.
     pub crc32c: Option<u32>,
 }
 
-impl Meta {
-    /// Metadata of an object of which only the name is known; the length is one that no object has.
-    pub(crate) fn unsized_of(name: &str) -> Self {
-        Self { name: name.into(), bytes: u64::MAX, etag: None, modified: None, crc64: None, crc32c: None }
+impl ObjectMeta {
+    /// The value of [`ObjectMeta::bytes`] that means an unknown size.
+    const UNKNOWN_BYTES: u64 = u64::MAX;
+
+    /// Creates the metadata of an object whose size is unknown.
+    pub(crate) fn without_size(name: &str) -> Self {
+        Self { name: name.into(), bytes: Self::UNKNOWN_BYTES, ..Self::default() }
+    }
+
+    /// Returns the size, if it is known.
+    pub(crate) fn size(&self) -> Option<u64> {
+        Some(self.bytes).filter(|bytes| *bytes != Self::UNKNOWN_BYTES)
     }
 }
 
-/// What an object is put with.
+/// Options for storing an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PutOptions {
-    /// Its media type.
+    /// Media type of the object; `None` for the store's default.
     pub content_type: Option<String>,
-    /// Only if there is nothing under its name yet.
+    /// `true` to fail if an object of this name already exists.
     pub no_clobber: bool,
 }
 
-/// An object that was begun: what a journal must remember to go on with it.
+/// An upload in parts. A journal records these fields to resume the upload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upload {
-    /// The object's name.
+    /// Name of the object that the upload creates.
     pub name: String,
-    /// The store's name for this upload.
+    /// The identifier that the store has given to this upload.
     pub id: String,
 }
 
-/// How a store is reached beside its address: for journals, so without credentials.
+/// The settings that are needed, in addition to an address, to reach a store. They contain no credentials, because
+/// journals record them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reached {
-    /// Where it is, without a user or a query.
+pub struct StoreLocation {
+    /// URL of the endpoint, without user and query.
     pub endpoint_url: Option<String>,
-    /// S3: the region.
+    /// The region of the bucket, for S3.
     pub region: Option<String>,
-    /// S3: the profile that was asked for.
+    /// The profile that the user requested, for S3.
     pub profile: Option<String>,
-    /// S3: whether the bucket is in front of the endpoint's host.
+    /// `true` if the name of the bucket is part of the host name (`BUCKET.HOST`), for S3.
     pub virtual_hosted: bool,
-    /// Whether without credentials; older journals don't say.
-    #[serde(default)]
+    /// `true` if requests are sent without a signature or token.
     pub anonymous: bool,
-    /// Whether who asks pays; older journals don't say.
-    #[serde(default)]
+    /// `true` if the caller's account pays for requests, instead of the owner of the bucket.
     pub requester_pays: bool,
 }
 
-/// What was seen of one request, for those who measure: what did not come to pass is not there.
+/// A record of one attempt to send a request: the times of its events. A time is `None` if the event did not happen.
 #[derive(Clone, Debug, Default)]
 pub struct Attempt {
-    /// How fast what it carries may go to a remote store, if there is a limit; for who makes the request.
-    pub(crate) pace: Option<Arc<Pace>>,
-    /// When it was begun, …
+    /// The rate limit for the body. `None` if the caller delays whole parts, or if the rate is unlimited.
+    pub(crate) rate_limit: Option<Arc<RateLimit>>,
+    /// The time when the attempt started.
     pub began: Option<Instant>,
-    /// … when there was a connection, if a new one was made, …
+    /// The time when a new TCP connection was open; `None` if an open connection was used.
     pub connected: Option<Instant>,
-    /// … when keys were agreed upon, …
+    /// The time when the TLS handshake of a new connection was complete.
     pub secured: Option<Instant>,
-    /// … when the answer's head came, …
+    /// The time when the head of the answer arrived.
     pub header: Option<Instant>,
-    /// … its first byte, …
+    /// The time when the first byte of the answer's body arrived.
     pub first_byte: Option<Instant>,
-    /// … and its last.
+    /// The time when the last byte of the answer arrived.
     pub last_byte: Option<Instant>,
-    /// The status of HTTP.
+    /// The HTTP status of the answer.
     pub status: Option<u16>,
 }
 
-/// Why a request failed. Its words have no credentials, no query and no signature in them.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{said}")]
-pub struct Failure {
-    /// What kind of failure.
-    pub kind: Kind,
-    /// What happened, to what, and the way out.
-    pub said: String,
+impl Attempt {
+    /// Returns the time in seconds to open a new connection; `None` if an open connection was used.
+    pub(crate) fn connecting_s(&self) -> Option<f64> {
+        let connected = self.secured.or(self.connected)?;
+        Some(connected.saturating_duration_since(self.began?).as_secs_f64())
+    }
 }
 
-/// What a failure means for who asked.
+/// A failed request. The message contains no credentials, no query and no signature.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// The kind of failure.
+    pub kind: Kind,
+    /// A description of the problem and the object, and how to solve the problem.
+    pub message: String,
+}
+
+impl Failure {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    pub(crate) fn fatal(message: impl Into<String>) -> Self {
+        Self::new(Kind::Fatal, message)
+    }
+
+    pub(crate) fn transient(message: impl Into<String>) -> Self {
+        Self::new(Kind::Transient(None), message)
+    }
+
+    pub(crate) fn denied(message: impl Into<String>) -> Self {
+        Self::new(Kind::Denied, message)
+    }
+
+    /// Adds the object or address of the request to the front of the message.
+    pub(crate) fn about(self, subject: &str) -> Self {
+        Self { message: format!("{subject}: {}", self.message), ..self }
+    }
+}
+
+/// The kind of failure, which decides how the caller reacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It may be tried again, after this time if the store named one.
+    /// The failure is transient, and the request may be repeated. The duration is the wait that the store requested, if
+    /// any.
     Transient(Option<Duration>),
-    /// The request may have been carried out: look before anything is repeated.
+    /// The answer was lost, and the store may have carried out the request. The caller must check this before it
+    /// repeats the request.
     Unanswered,
-    /// What was sent or received is not what it should be; it may be tried again.
+    /// Bytes were corrupted on the way. The request may be repeated.
     Corrupted,
-    /// The object is no longer the one that was asked about, or is there although it must not be.
+    /// The object has changed since it was described, or it exists although it must not exist.
     Changed,
-    /// There is no such object, bucket or upload.
+    /// The object, bucket or upload does not exist.
     Missing,
-    /// Credentials are missing, wrong, or not enough.
+    /// Credentials are missing, invalid or insufficient.
     Denied,
-    /// There is no room left.
+    /// The store or a quota is full, or the object is too large.
     Full,
-    /// The store tells how long the object is only at its end: see [`Store::get_pieces`].
+    /// The store reports the object's length only at its end; use [`Store::open_stream`].
     Unsized,
-    /// Anything that trying again does not mend.
+    /// Any other failure. Repeating the request does not help.
     Fatal,
-}
-
-/// A store, and a name or the beginning of names in it: what a URL says.
-#[derive(Debug)]
-pub struct Found {
-    /// The store.
-    pub store: Box<dyn Store>,
-    /// The object's name, or what the names of objects begin with.
-    pub name: String,
-    /// The address without user, password or query, to be shown.
-    pub shown: String,
 }

@@ -1,4 +1,4 @@
-//! The atomics of the standard library, on the model's memory.
+//! The atomics of the standard library, in the memory of the model.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,20 +8,13 @@ use std::sync::atomic::Ordering;
 use crate::explorer::{current, step};
 use crate::machine::{Op, State, ThreadId, Word};
 
-/// What fits into a word of memory.
+/// A type that fits into a word of memory.
 pub trait Value: Copy {
-    /// As memory holds it.
+    /// Converts the value to the bits in memory.
     fn into_bits(self) -> u64;
-    /// The reverse of [`Value::into_bits`].
+    /// Converts bits back to a value: the reverse of [`Value::into_bits`]. Ignores the bits that do not fit into the
+    /// type.
     fn from_bits(bits: u64) -> Self;
-}
-
-/// What can be counted with.
-pub trait Integer: Value {
-    /// The sum, modulo its size.
-    fn plus(self, other: Self) -> Self;
-    /// The difference, modulo its size.
-    fn minus(self, other: Self) -> Self;
 }
 
 macro_rules! integers {
@@ -32,14 +25,6 @@ macro_rules! integers {
             }
             fn from_bits(bits: u64) -> Self {
                 bits as Self
-            }
-        }
-        impl Integer for $integer {
-            fn plus(self, other: Self) -> Self {
-                self.wrapping_add(other)
-            }
-            fn minus(self, other: Self) -> Self {
-                self.wrapping_sub(other)
             }
         }
     )* };
@@ -67,28 +52,28 @@ impl<T> Value for *mut T {
     }
 }
 
-/// A word of the model's memory. Made, used and dropped in [`explore`](crate::explore).
+/// A word of the model's memory. Create, use and drop it in [`explore`](crate::explore).
 pub struct Atomic<T> {
     word: Word,
     value: PhantomData<fn(T) -> T>,
 }
 
-/// As in the standard library.
+/// An atomic boolean, as in the standard library.
 pub type AtomicBool = Atomic<bool>;
-/// As in the standard library.
+/// An atomic number of 32 bits, as in the standard library.
 pub type AtomicU32 = Atomic<u32>;
-/// As in the standard library.
+/// An atomic number of 64 bits, as in the standard library.
 pub type AtomicU64 = Atomic<u64>;
-/// As in the standard library.
+/// An atomic number of the size of a pointer, as in the standard library.
 pub type AtomicUsize = Atomic<usize>;
-/// As in the standard library.
+/// An atomic pointer, as in the standard library.
 pub type AtomicPtr<T> = Atomic<*mut T>;
 
 impl<T: Value> Atomic<T> {
-    /// A new word, which all threads see at once.
+    /// Creates a word. All threads see its value immediately.
     #[track_caller]
     pub fn new(value: T) -> Self {
-        let (machine, _) = current().expect("made outside of `ascertain_tso::explore`");
+        let (machine, _) = current().expect("atomics of `ascertain_tso` must be created in `explore`");
         let word = machine.lock().add_cell(value.into_bits(), Location::caller());
         Self { word, value: PhantomData }
     }
@@ -98,13 +83,13 @@ impl<T: Value> Atomic<T> {
         step(op(self.word), |state, thread| effect(state, thread, self.word))
     }
 
-    /// From the thread's own buffer, or else from memory.
+    /// Loads the value from the thread's own buffer, or else from memory.
     #[track_caller]
     pub fn load(&self, _: Ordering) -> T {
         T::from_bits(self.step(Op::Load, |state, thread, word| state.load(thread, word)))
     }
 
-    /// To the thread's buffer; sequentially consistent, to memory.
+    /// Stores the value in the thread's buffer; with sequential consistency, in memory.
     #[track_caller]
     pub fn store(&self, value: T, order: Ordering) {
         if order == Ordering::SeqCst {
@@ -120,13 +105,14 @@ impl<T: Value> Atomic<T> {
         T::from_bits(self.step(Op::Update, |state, thread, word| state.update(thread, word, change)))
     }
 
-    /// The value before.
+    /// Stores a value and returns the previous one.
     #[track_caller]
     pub fn swap(&self, value: T, _: Ordering) -> T {
         self.update(|_| Some(value))
     }
 
-    /// The value before; an error if it is not `current`, and stays.
+    /// Stores `new` if the value is `current`, and returns `current`. Otherwise stores nothing, and returns the present
+    /// value as an error.
     #[track_caller]
     pub fn compare_exchange(&self, current: T, new: T, _: Ordering, _: Ordering) -> Result<T, T> {
         let current = current.into_bits();
@@ -135,22 +121,20 @@ impl<T: Value> Atomic<T> {
         });
         if old == current { Ok(T::from_bits(old)) } else { Err(T::from_bits(old)) }
     }
-}
 
-impl<T: Integer> Atomic<T> {
-    /// The value before.
+    /// Adds to the value and returns the previous one.
     #[track_caller]
     pub fn fetch_add(&self, by: T, _: Ordering) -> T {
-        self.update(|old| Some(old.plus(by)))
+        self.update(|old| Some(T::from_bits(old.into_bits().wrapping_add(by.into_bits()))))
     }
 
-    /// The value before.
+    /// Subtracts from the value and returns the previous one.
     #[track_caller]
     pub fn fetch_sub(&self, by: T, _: Ordering) -> T {
-        self.update(|old| Some(old.minus(by)))
+        self.update(|old| Some(T::from_bits(old.into_bits().wrapping_sub(by.into_bits()))))
     }
 
-    /// The value before.
+    /// Stores the bitwise "and" with `mask` and returns the previous value.
     #[track_caller]
     pub fn fetch_and(&self, mask: T, _: Ordering) -> T {
         self.update(|old| Some(T::from_bits(old.into_bits() & mask.into_bits())))
@@ -158,8 +142,9 @@ impl<T: Integer> Atomic<T> {
 }
 
 impl AtomicU32 {
-    /// Adds in one instruction without LOCK; the sum. An interrupt comes before or after it, but another thread's
-    /// write may come between its load and its store, and is then overwritten.
+    /// Adds in one instruction without LOCK and returns the sum. An interrupt comes before or after the instruction,
+    /// never within it. But the instruction consists of a load and a store. If another thread writes between the two,
+    /// its write is overwritten.
     #[track_caller]
     pub fn add_unlocked(&self, by: u32) -> u32 {
         self.step(Op::Add, |state, thread, word| {
@@ -173,7 +158,7 @@ impl AtomicU32 {
 impl<T> Drop for Atomic<T> {
     #[track_caller]
     fn drop(&mut self) {
-        // After the model's end nobody cares.
+        // After the end of the model this has no effect.
         if let Some((machine, thread)) = current() {
             machine.step(thread, Op::Free(self.word), Location::caller(), |state| state.free(thread, self.word));
         }
@@ -193,7 +178,8 @@ impl<T> fmt::Debug for Atomic<T> {
     }
 }
 
-/// Sequentially consistent, it empties the thread's buffer; else the processor does nothing.
+/// Executes a fence. A sequentially consistent fence empties the thread's buffer; for others the processor does
+/// nothing.
 #[track_caller]
 pub fn fence(order: Ordering) {
     if order == Ordering::SeqCst {
@@ -201,13 +187,14 @@ pub fn fence(order: Ordering) {
     }
 }
 
-/// Empties the buffers of all threads, as an interrupt on every CPU does: the heavy side of an asymmetric barrier.
+/// Empties the buffers of all threads, as an interrupt on every CPU does: this is the heavy side of an asymmetric
+/// barrier.
 #[track_caller]
 pub fn heavy() {
     step(Op::Heavy, |state, _| state.drain_all());
 }
 
-/// Returns when memory has changed since the thread last spun.
+/// Waits until memory has changed since the last spin of the thread.
 #[track_caller]
 pub fn spin_loop() {
     step(Op::Spin, |state, thread| state.spin(thread));

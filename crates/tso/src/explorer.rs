@@ -1,4 +1,4 @@
-//! Runs a program until there is no other way to run it.
+//! Runs a program in every order of its steps that could make a difference.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -8,49 +8,50 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use generator::{Generator, Gn};
 
-use crate::machine::{Machine, Op, Place, State, ThreadId, Unwound};
+use crate::machine::{CallSite, Machine, Op, State, ThreadId, Unwound};
 use crate::quarantine;
 use crate::schedule::Schedule;
 
-/// More executions than this are too many to wait for.
+/// Maximum number of executions of one exploration. More executions would take too long.
 const EXECUTIONS_MAX: u64 = 2_000_000;
 
-/// Of each thread's stack.
+/// Size of the stack of each thread, in words.
 const STACK_WORDS: usize = 1 << 15;
 
-/// How an execution ends.
+/// The way in which an execution of the program ends.
 #[derive(Clone, Debug)]
 pub(crate) enum Over {
     /// All threads have returned.
     Done,
-    /// What is left was seen before, in another order.
+    /// The rest of this execution was explored before, in an execution with another order of steps.
     Redundant,
     Failed(String),
 }
 
-/// What happened: a thread's step or, without a place, a store that left its buffer.
+/// An event of an execution. It is a step of a thread, made at the line of code `place`. If `place` is `None`, a store
+/// has left the thread's buffer.
 #[derive(Clone, Copy)]
 pub(crate) struct Event {
     pub(crate) thread: ThreadId,
     pub(crate) op: Op,
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<CallSite>,
 }
 
-/// How much there was to explore.
+/// The numbers of executions that an exploration without a failure has run.
 #[derive(Clone, Copy, Debug)]
-pub struct Explored {
-    /// Executions that ran to their end.
+pub struct Exploration {
+    /// The number of executions that ran to their end.
     pub executions: u64,
-    /// Executions that were given up, since what was left of them had been seen.
+    /// The number of executions that were aborted, because the rest had been explored before.
     pub redundant: u64,
 }
 
-/// An execution that fails.
+/// The description of an execution that fails.
 #[derive(Debug)]
 pub struct Failure {
-    /// What went wrong.
+    /// The cause of the failure.
     pub what: String,
-    /// What happened until then, a step a line.
+    /// The events that led to the failure, as text, one event per element.
     pub schedule: Vec<String>,
 }
 
@@ -61,22 +62,22 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Runs `program`, and the threads that it spawns, in every way that could make a difference.
+/// Runs `program`, and the threads that it spawns, in every order that could make a difference.
 ///
 /// # Errors
 ///
-/// The first execution found that fails.
+/// The first failing execution that is found.
 ///
 /// # Panics
 ///
-/// When there are too many executions: make the program smaller.
-pub fn explore(program: impl Fn() + Send + Sync + 'static) -> Result<Explored, Failure> {
-    // One at a time: what one has freed is released when it ends.
+/// If there are too many executions: make the program smaller.
+pub fn explore(program: impl Fn() + Send + Sync + 'static) -> Result<Exploration, Failure> {
+    // Only one exploration runs at a time, because its end releases the memory that was freed in it.
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     keep_quiet_in_models();
     let program = Arc::new(program);
-    let mut explored = Explored { executions: 0, redundant: 0 };
+    let mut explored = Exploration { executions: 0, redundant: 0 };
     let mut threads = Vec::new();
     let mut schedule = Some(Schedule::default());
     let mut failure = None;
@@ -91,7 +92,10 @@ pub fn explore(program: impl Fn() + Send + Sync + 'static) -> Result<Explored, F
                 break;
             }
         }
-        assert!(explored.executions + explored.redundant < EXECUTIONS_MAX, "too much to explore: {explored:?}");
+        assert!(
+            explored.executions + explored.redundant < EXECUTIONS_MAX,
+            "too many executions, make the program smaller: {explored:?}"
+        );
     }
     threads.iter_mut().for_each(|thread| resume(thread, None));
     failure.map_or(Ok(explored), Err)
@@ -109,7 +113,7 @@ fn execute(
     while let Some(thread) = machine.turn() {
         resume_thread(threads, &machine, thread);
     }
-    // Those that have not ended, or not even begun, unwind.
+    // Threads that have not ended, or not even started, unwind.
     while let Some(thread) = machine.unfinished() {
         resume_thread(threads, &machine, thread);
     }
@@ -119,8 +123,8 @@ fn execute(
     (over, std::mem::take(&mut state.events), std::mem::take(&mut state.schedule))
 }
 
-/// A thread of the model: all run on one of the host's, one at a time, each on a stack of its own, which serves one
-/// execution after the other.
+/// The code of a thread of the model, which can be paused. All threads of the model run on one thread of the host, one
+/// at a time. Each has its own stack, which the next execution uses again.
 type Coroutine = Generator<'static, (), ()>;
 
 fn coroutine() -> Coroutine {
@@ -133,8 +137,8 @@ fn coroutine() -> Coroutine {
     })
 }
 
-/// Lets another coroutine run.
-#[allow(deprecated)] // what replaces it must be handed down to every atomic access
+/// Stops the current coroutine, so that another one can run.
+#[allow(deprecated)] // the replacement would have to be passed to every atomic access
 pub(crate) fn pause() {
     generator::yield_with(());
 }
@@ -154,10 +158,10 @@ fn resume(coroutine: &mut Coroutine, current: Option<(Arc<Machine>, ThreadId)>) 
     CURRENT.set(None);
 }
 
-/// A thread from its start to its end.
+/// Runs a thread of the model from its start to its end.
 fn run(machine: &Machine, thread: ThreadId) {
     let result = panic::catch_unwind(AssertUnwindSafe(|| {
-        let body = machine.begin(thread);
+        let body = machine.start(thread);
         if machine.is_over() {
             return drop(body);
         }
@@ -172,15 +176,16 @@ thread_local! {
     static CURRENT: RefCell<Option<(Arc<Machine>, ThreadId)>> = const { RefCell::new(None) };
 }
 
-/// The machine and the thread of the model that this thread is; none outside of a model.
+/// Returns the machine and the thread of the model that is running now; `None` outside of a model.
 pub(crate) fn current() -> Option<(Arc<Machine>, ThreadId)> {
     CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
 }
 
-/// A step of the current thread.
+/// Executes a step of the current thread: the operation `op`. The closure `effect` makes the operation's change of the
+/// machine's state.
 #[track_caller]
 pub(crate) fn step<R>(op: Op, effect: impl FnOnce(&mut State, ThreadId) -> R) -> R {
-    let (machine, thread) = current().expect("called outside of `ascertain_tso::explore`");
+    let (machine, thread) = current().expect("types of `ascertain_tso` must be used in `explore`");
     machine.step(thread, op, std::panic::Location::caller(), |state| effect(state, thread))
 }
 
@@ -189,7 +194,7 @@ fn message(panic: &(dyn Any + Send)) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic".into())
 }
 
-/// A panic in a model is kept for its [`Failure`] rather than printed.
+/// Suppresses the output of panics in a model. Their messages are stored in the [`Failure`] instead.
 fn keep_quiet_in_models() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

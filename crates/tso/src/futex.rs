@@ -1,4 +1,4 @@
-//! A word that threads sleep on.
+//! A word that threads can sleep on.
 
 use std::ops::Deref;
 use std::time::Duration;
@@ -7,18 +7,19 @@ use crate::atomic::AtomicU32;
 use crate::explorer::step;
 use crate::machine::Op;
 
-/// As the kernel's: a system call empties the buffer, and comparing and falling asleep are one step.
+/// A futex like that of the kernel: a word that threads can sleep on. Its system calls empty the thread's buffer. The
+/// comparison and the start of the sleep are one atomic step.
 #[derive(Debug, Default)]
 pub struct Futex(AtomicU32);
 
 impl Futex {
-    /// A new word.
+    /// Creates a word with this value.
     #[track_caller]
     pub fn new(value: u32) -> Self {
         Self(AtomicU32::new(value))
     }
 
-    /// Sleeps while memory has `expected`, until woken, or for `timeout`, which may pass at any moment.
+    /// Sleeps while memory has `expected`, until a wake-up or a timeout. The timeout may occur at any moment.
     #[track_caller]
     pub fn wait(&self, expected: u32, timeout: Option<Duration>) {
         if self.step(Op::Sleep, |state, thread, word| state.sleep(thread, word, u64::from(expected))) {
@@ -26,7 +27,7 @@ impl Futex {
         }
     }
 
-    /// Wakes all that sleep.
+    /// Wakes all threads that sleep on the word.
     #[track_caller]
     pub fn wake_all(&self) {
         self.step(Op::Wake, |state, thread, word| state.wake_all(thread, word));

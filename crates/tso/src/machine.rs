@@ -1,4 +1,4 @@
-//! Memory, threads with their store buffers, and the clock.
+//! The memory, the threads with their store buffers, and the clock.
 
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,35 +9,35 @@ use std::time::Duration;
 use crate::explorer::{Event, Over, pause};
 use crate::schedule::{Schedule, Transition};
 
-/// No store stays in a buffer for longer.
+/// Maximum time for which a store stays in a thread's buffer before it reaches memory, by the clock of the model.
 const RESIDENCE_MAX: Duration = Duration::from_secs(1);
-/// An execution of more steps has no end.
+/// Maximum number of steps of an execution. An execution with more steps counts as endless.
 const STEPS_MAX: usize = 20_000;
 
 pub(crate) type Word = usize;
 pub(crate) type ThreadId = usize;
-pub(crate) type Place = &'static Location<'static>;
+pub(crate) type CallSite = &'static Location<'static>;
 pub(crate) type Body = Box<dyn FnOnce() + Send>;
 
-/// What a thread is about to do, as far as others are concerned.
+/// The next operation of a thread, as far as it concerns other threads. A word is identified by its index in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     Start,
     Load(Word),
     Store(Word),
-    /// Load and store in one instruction, without LOCK.
+    /// Addition to a word: a load and a store in one instruction, without LOCK.
     Add(Word),
-    /// With LOCK.
+    /// Change of a word by an instruction with LOCK, which is atomic.
     Update(Word),
-    /// With LOCK: writes if memory has that value.
+    /// Change of a word by an instruction with LOCK, which is done only if memory has the given value.
     Compare(Word, u64),
     Fence,
     Heavy,
     Sleep(Word),
     Wake(Word),
-    /// Asleep until woken, or until the time-out, if there is one.
+    /// The end of a sleep: by a wake-up, or after this timeout; `None` if the sleep has no timeout.
     Awake(Option<Duration>),
-    /// Until memory changes.
+    /// A wait until memory changes.
     Spin,
     Clock,
     Free(Word),
@@ -52,25 +52,25 @@ pub(crate) struct BufferedStore {
 }
 
 pub(crate) struct Thread {
-    /// The oldest store first.
+    /// The stores of the thread that have not reached memory, the oldest first.
     pub(crate) buffer: VecDeque<BufferedStore>,
-    /// None while it runs.
+    /// The next operation of the thread; `None` while the thread runs.
     pub(crate) next: Option<Op>,
     pub(crate) asleep_on: Option<Word>,
     pub(crate) is_finished: bool,
-    /// Memory's changes when it last spun.
+    /// The number of changes of memory at the time of the thread's last spin. A further spin waits for another change.
     changes_seen: usize,
-    /// All that it has seen: whatever it will do is a function of that.
+    /// A hash of everything that the thread has seen, which determines what it will do.
     history: u64,
 }
 
 struct Cell {
     value: u64,
     is_live: bool,
-    made: Place,
+    made: CallSite,
 }
 
-/// One execution's state.
+/// The state of one execution of the program: memory, threads, time, and the events so far.
 pub(crate) struct State {
     cells: Vec<Cell>,
     pub(crate) threads: Vec<Thread>,
@@ -80,11 +80,11 @@ pub(crate) struct State {
     pub(crate) schedule: Schedule,
     pub(crate) events: Vec<Event>,
     pub(crate) over: Option<Over>,
-    /// What threads that have not started yet will do.
+    /// The functions of the threads, by thread; `None` after the thread has started.
     pub(crate) bodies: Vec<Option<Body>>,
 }
 
-/// One execution.
+/// The modelled machine on which one execution of the program runs.
 pub(crate) struct Machine {
     state: Mutex<State>,
 }
@@ -109,11 +109,13 @@ impl Machine {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets `thread` do `op` once the schedule says so, after others perhaps. Unwinds when the execution is over.
-    pub(crate) fn step<R>(&self, thread: ThreadId, op: Op, place: Place, effect: impl FnOnce(&mut State) -> R) -> R {
+    /// Executes `op` on `thread` when the schedule selects that thread, perhaps after steps of other threads. `effect`
+    /// makes the operation's change of the state. `place` is the line of code of the operation. Unwinds if the
+    /// execution is over.
+    pub(crate) fn step<R>(&self, thread: ThreadId, op: Op, place: CallSite, effect: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.lock();
         if std::thread::panicking() {
-            return effect(&mut state); // a destructor, in an execution that is lost
+            return effect(&mut state); // a destructor, in an execution that has failed
         }
         if state.over.is_none() {
             state.threads[thread].next = Some(op);
@@ -133,7 +135,7 @@ impl Machine {
         result
     }
 
-    /// Whose turn it is; none when the execution is over.
+    /// Returns the thread that has the turn; `None` when the execution is over.
     pub(crate) fn turn(&self) -> Option<ThreadId> {
         let state = self.lock();
         if state.over.is_some() { None } else { state.turn }
@@ -147,15 +149,16 @@ impl Machine {
         self.lock().over.is_some()
     }
 
-    /// What the thread will do, as its turn has come, or to be dropped.
+    /// Returns the function of a thread, which the caller must run or drop.
     #[track_caller]
-    pub(crate) fn begin(&self, thread: ThreadId) -> Body {
+    pub(crate) fn start(&self, thread: ThreadId) -> Body {
         let mut state = self.lock();
         state.ran(thread, Op::Start, Location::caller());
         state.bodies[thread].take().expect("a thread starts once")
     }
 
-    /// The thread has returned, or unwound; the last one ends the execution, if it was not over before.
+    /// Ends a thread that has returned or unwound. `over` is the way in which the execution ends because of that;
+    /// `None` if it goes on. The last thread ends the execution, if it was not over before.
     pub(crate) fn finish(&self, thread: ThreadId, over: Option<Over>) {
         let mut state = self.lock();
         state.threads[thread].is_finished = true;
@@ -167,11 +170,11 @@ impl Machine {
     }
 }
 
-/// What threads unwind with when the execution is over.
+/// The payload of the panic by which threads unwind when the execution is over.
 pub(crate) struct Unwound;
 
 impl State {
-    pub(crate) fn add_cell(&mut self, value: u64, made: Place) -> Word {
+    pub(crate) fn add_cell(&mut self, value: u64, made: CallSite) -> Word {
         self.cells.push(Cell { value, is_live: true, made });
         self.cells.len() - 1
     }
@@ -189,19 +192,22 @@ impl State {
         self.threads.len() - 1
     }
 
-    /// The thread has its turn no more, and goes on until its next step.
-    pub(crate) fn ran(&mut self, thread: ThreadId, op: Op, place: Place) {
+    /// Records that the thread has executed an operation, and ends its turn. The thread continues until its next
+    /// operation.
+    pub(crate) fn ran(&mut self, thread: ThreadId, op: Op, place: CallSite) {
         self.turn = None;
         self.threads[thread].next = None;
         self.observe(thread, 0);
         self.events.push(Event { thread, op, place: Some(place) });
     }
 
-    /// Runs transitions of memory until it is a thread's turn, or the execution is over.
+    /// Chooses transitions until a thread has the turn or the execution is over. Those of memory, in which a store
+    /// leaves its buffer, are executed at once.
     pub(crate) fn pass_turn(&mut self) {
         while self.over.is_none() {
             if self.events.len() > STEPS_MAX {
-                self.over = Some(Over::Failed("no end: does a loop wait without `spin_loop`?".into()));
+                self.over =
+                    Some(Over::Failed("the execution does not end: call `spin_loop` in loops that wait".into()));
                 return;
             }
             match self.choose() {
@@ -218,7 +224,8 @@ impl State {
     fn cell(&mut self, word: Word) -> &mut Cell {
         let cell = &mut self.cells[word];
         if !cell.is_live && self.over.is_none() {
-            self.over = Some(Over::Failed(format!("used after it was dropped: made at {}", cell.made)));
+            self.over =
+                Some(Over::Failed(format!("a word was used after it was dropped; it was created at {}", cell.made)));
         }
         cell
     }
@@ -235,7 +242,8 @@ impl State {
         self.threads[thread].buffer.push_back(BufferedStore { word, value, issued });
     }
 
-    /// Loads from memory and stores what `change` makes of it, with LOCK.
+    /// Changes a word with LOCK: passes the value in memory to `change`, and stores its result. Stores nothing if that
+    /// is `None`. Returns the previous value.
     pub(crate) fn update(&mut self, thread: ThreadId, word: Word, change: impl FnOnce(u64) -> Option<u64>) -> u64 {
         self.drain(thread);
         let old = self.cell(word).value;
@@ -246,7 +254,8 @@ impl State {
         old
     }
 
-    /// The newest store of its buffer to that place, or what is in memory.
+    /// Returns the value of a word as the thread sees it: the newest store to the word in its own buffer, or else the
+    /// value in memory.
     pub(crate) fn seen_by(&self, thread: &Thread, word: Word) -> u64 {
         let newest = thread.buffer.iter().rev().find(|store| store.word == word);
         newest.map_or(self.cells[word].value, |store| store.value)
@@ -262,8 +271,9 @@ impl State {
     fn flush_oldest(&mut self, thread: ThreadId) {
         if let Some(store) = self.threads[thread].buffer.pop_front() {
             self.events.push(Event { thread, op: Op::Store(store.word), place: None });
-            // A word that is gone by then: its last owner was handed it by something that empties buffers, such as an
-            // `Arc`, but is no step of the model.
+            // The word may have been dropped before its store leaves the buffer. A real machine rules this out: the
+            // last owner gets the word through an operation that empties buffers, such as those of an `Arc`. But the
+            // operations of an `Arc` are not steps of the model.
             if self.cells[store.word].is_live {
                 self.write(store.word, store.value);
             }
@@ -280,7 +290,7 @@ impl State {
         (0..self.threads.len()).for_each(|thread| self.drain(thread));
     }
 
-    /// Time passes.
+    /// Advances the time by `by`. Stores that have been in a buffer for too long reach memory.
     fn advance(&mut self, by: Duration) {
         self.now += by;
         for thread in 0..self.threads.len() {
@@ -289,7 +299,8 @@ impl State {
         }
     }
 
-    /// The stores that have left the thread's buffer by then.
+    /// Returns the stores that must have left the thread's buffer at the time `by`, because they have been in it for
+    /// too long.
     pub(crate) fn overdue<'a>(
         &self,
         thread: &'a Thread,
@@ -298,7 +309,7 @@ impl State {
         thread.buffer.iter().take_while(move |store| store.issued + RESIDENCE_MAX <= by)
     }
 
-    /// Puts `thread` to sleep, if memory has what it expects.
+    /// Puts `thread` to sleep on `word`, if memory has the expected value. Returns whether the thread sleeps.
     pub(crate) fn sleep(&mut self, thread: ThreadId, word: Word, expected: u64) -> bool {
         self.drain(thread);
         let falls_asleep = self.cell(word).value == expected;
@@ -314,7 +325,7 @@ impl State {
         }
     }
 
-    /// Ends the sleep of `thread`: by time, if nobody woke it.
+    /// Ends the sleep of `thread`. If no other thread woke it, its timeout passes.
     pub(crate) fn awake(&mut self, thread: ThreadId, timeout: Option<Duration>) {
         if self.threads[thread].asleep_on.take().is_some() {
             self.advance(timeout.unwrap_or_default());
@@ -330,7 +341,7 @@ impl State {
         self.cell(word).is_live = false;
     }
 
-    /// The time, as the thread sees it.
+    /// Returns the time that the model's clock shows to the thread.
     pub(crate) fn clock(&mut self, thread: ThreadId) -> Duration {
         self.observe(thread, self.now.as_nanos() as u64);
         self.now
@@ -341,7 +352,7 @@ impl State {
         *history = hash_of(|hasher| (*history, value).hash(hasher));
     }
 
-    /// Equal for two states after which the same can happen.
+    /// Returns a hash of the state. It is equal for two states from which the same executions can follow.
     pub(crate) fn hash(&self) -> u64 {
         hash_of(|hasher| {
             self.now.hash(hasher);

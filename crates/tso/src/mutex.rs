@@ -1,4 +1,4 @@
-//! A lock.
+//! A mutex of the model.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{self, LockResult, PoisonError};
@@ -8,17 +8,18 @@ use std::sync::atomic::Ordering;
 
 use crate::atomic::{AtomicBool, spin_loop};
 
-/// As the standard library's, of one word: an instruction with LOCK takes it, a store gives it back. Never poisoned.
+/// A lock like that of the standard library, in one word: an instruction with LOCK acquires it, and a store releases
+/// it. It is never poisoned.
 #[derive(Debug, Default)]
 pub struct Mutex<T> {
     is_locked: AtomicBool,
     data: sync::Mutex<T>,
 }
 
-/// Gives the lock back when it is dropped.
+/// A guard, which releases the lock when it is dropped.
 #[derive(Debug)]
 pub struct MutexGuard<'a, T> {
-    // Dropped in this order: whoever takes the lock next finds the data free.
+    // The fields are dropped in this order, so that the next holder of the lock finds the data unlocked.
     data: sync::MutexGuard<'a, T>,
     _unlock: Unlock<'a>,
 }
@@ -31,16 +32,16 @@ impl<T> Mutex<T> {
     ///
     /// # Errors
     ///
-    /// None: the type is the standard library's.
+    /// This never fails; the return type is that of the standard library.
     #[track_caller]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        // In a destructor of an execution that is lost nobody will give it back.
+        // A destructor in a failed execution does not wait for the lock, because no thread would release it.
         while self.is_locked.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err()
             && !panicking()
         {
             spin_loop();
         }
-        // Never held across a step, and so free.
+        // This lock is never held across a step, so it is free.
         let data = self.data.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(MutexGuard { data, _unlock: Unlock(&self.is_locked) })
     }

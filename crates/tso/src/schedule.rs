@@ -1,4 +1,4 @@
-//! Which step comes next: depth first through all that could make a difference.
+//! The choice of the next step: a depth-first search through all orders that could make a difference.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -8,32 +8,35 @@ use crate::machine::{Op, State, ThreadId, Word};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transition {
-    /// The thread does what it is about to do.
+    /// The thread executes its next operation.
     Step(ThreadId),
-    /// The oldest store of the thread's buffer reaches memory.
+    /// The oldest store in the thread's buffer reaches memory.
     Flush(ThreadId),
 }
 
-/// A state in which more than one transition was possible, perhaps.
+/// A state that the current execution went through: the transitions to explore from it, and the index of the one
+/// `taken` now.
 struct Branch {
     options: Vec<Transition>,
     taken: usize,
 }
 
-/// The path from the start, kept from one execution to the next with what was visited.
+/// The transitions from the start of the program to the current state. They are kept from one execution to the next,
+/// with the visited states.
 #[derive(Default)]
 pub(crate) struct Schedule {
     path: Vec<Branch>,
     depth: usize,
-    /// What need not be done from here: it was explored before, and nothing since had to do with it.
+    /// Transitions that need not be executed from the current state. They were explored before, and no transition since
+    /// then depends on them.
     asleep: Vec<Transition>,
     last: ThreadId,
-    /// States by their hash, with what was not done from there.
+    /// For each visited state, identified by its hash: the transitions that have never been explored from it.
     visited: HashMap<u64, Vec<Transition>>,
 }
 
 impl Schedule {
-    /// The path to the next execution; none after the last.
+    /// Returns the schedule for the next execution; `None` if all orders have been explored.
     pub(crate) fn next(mut self) -> Option<Self> {
         while let Some(mut branch) = self.path.pop() {
             branch.taken += 1;
@@ -49,14 +52,14 @@ impl Schedule {
 impl State {
     fn possible(&self) -> Vec<Transition> {
         let threads = self.threads.len();
-        // The thread that ran last comes first: passing the turn is what takes time.
+        // The thread that ran last comes first, because switching threads takes the most time.
         let order = (0..threads).map(|nth| (self.schedule.last + nth) % threads);
         let steps = order.filter(|&thread| self.can_step(&self.threads[thread])).map(Transition::Step);
         let flushes = (0..threads).filter(|&thread| !self.threads[thread].buffer.is_empty()).map(Transition::Flush);
         steps.chain(flushes).collect()
     }
 
-    /// The next transition, or how the execution ends.
+    /// Returns the next transition of this execution, or the way in which the execution ends.
     pub(crate) fn choose(&mut self) -> Result<Transition, Over> {
         let possible = self.possible();
         if possible.is_empty() {
@@ -82,7 +85,10 @@ impl State {
         *depth += 1;
         let chosen = branch.options[branch.taken];
         if !possible.contains(&chosen) {
-            return Err(Over::Failed("the program is not the same whenever it is run".into()));
+            return Err(Over::Failed(
+                "the program takes other steps than in the run before; it must not depend on addresses or clocks"
+                    .into(),
+            ));
         }
         asleep.extend_from_slice(&branch.options[..branch.taken]);
         let mut asleep = std::mem::take(asleep);
@@ -102,10 +108,10 @@ impl State {
             Some(Op::Join(other)) => format!("thread {id} joins thread {other}"),
             other => format!("thread {id}: {other:?}"),
         });
-        format!("all wait for one another: {}", what.collect::<Vec<_>>().join(", "))
+        format!("all threads wait for one another: {}", what.collect::<Vec<_>>().join(", "))
     }
 
-    /// Whether the order of the two could make a difference.
+    /// Returns whether exchanging the two transitions could make a difference.
     fn depend(&self, a: Transition, b: Transition) -> bool {
         use Transition::{Flush, Step};
         match (a, b) {
@@ -118,7 +124,8 @@ impl State {
         }
     }
 
-    /// Whether what `thread` is about to do has to do with the oldest store of its own buffer.
+    /// Returns whether the next operation of `thread` would differ if the oldest store in the thread's own buffer
+    /// reached memory first.
     fn drains_or_reads_oldest(&self, thread: ThreadId) -> bool {
         let oldest = self.threads[thread].buffer.front().map(|store| store.word);
         match self.threads[thread].next {
@@ -177,7 +184,7 @@ impl State {
                 }
             }
             Some(Op::Heavy) => {
-                // A store after it is not one before it.
+                // The barrier moves earlier stores to memory, but not later ones. So its order with each store matters.
                 footprint.writes_clock = true;
                 footprint.writes.extend(self.threads.iter().flat_map(|thread| &thread.buffer).map(|store| store.word));
             }
@@ -186,13 +193,14 @@ impl State {
     }
 }
 
-/// What a transition has to do with.
+/// The words and the clock that a transition reads or writes. Two transitions depend on each other if one writes what
+/// the other uses.
 #[derive(Default)]
 struct Footprint {
     reads: Option<Word>,
     reads_all: bool,
     writes: Vec<Word>,
-    /// Falls asleep there, or awakes by itself.
+    /// The word on which the thread falls asleep, or on which it slept until its timeout.
     sleeps_on: Option<Word>,
     wakes: Option<Word>,
     reads_clock: bool,

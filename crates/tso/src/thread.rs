@@ -7,7 +7,7 @@ use crate::machine::{Op, ThreadId};
 
 pub use crate::atomic::spin_loop as yield_now;
 
-/// A thread whose end can be waited for.
+/// A handle of a thread of the model, which can wait for its end.
 #[derive(Debug)]
 pub struct JoinHandle<T> {
     thread: ThreadId,
@@ -18,7 +18,7 @@ pub struct JoinHandle<T> {
 ///
 /// # Panics
 ///
-/// Outside of a model.
+/// If called outside of a model.
 #[track_caller]
 pub fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     let result = Arc::new(Mutex::new(None));
@@ -35,11 +35,11 @@ pub fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> Jo
 }
 
 impl<T> JoinHandle<T> {
-    /// Waits for the thread's end. A panic of the thread ends the model before.
+    /// Waits for the end of the thread. A panic of the thread ends the model before that.
     ///
     /// # Errors
     ///
-    /// None: the type is the standard library's.
+    /// This never fails; the return type is that of the standard library.
     #[track_caller]
     pub fn join(self) -> std::thread::Result<T> {
         step(Op::Join(self.thread), |_, _| ());

@@ -1,4 +1,4 @@
-//! The clock of a model, which stands still but for sleeps that time out.
+//! The clock of a model. It advances only when a sleep times out.
 
 use std::ops::Add;
 use std::time::Duration;
@@ -6,25 +6,25 @@ use std::time::Duration;
 use crate::explorer::step;
 use crate::machine::Op;
 
-/// As in the standard library.
+/// A moment in time, as in the standard library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instant(Duration);
 
 impl Instant {
-    /// The time.
+    /// Returns the current time.
     #[track_caller]
     #[must_use]
     pub fn now() -> Self {
         Self(step(Op::Clock, |state, thread| state.clock(thread)))
     }
 
-    /// Zero when `earlier` is later.
+    /// Returns the time since `earlier`; zero if `earlier` is later.
     #[must_use]
     pub fn saturating_duration_since(&self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// Since then.
+    /// Returns the time from this moment until now.
     #[track_caller]
     #[must_use]
     pub fn elapsed(&self) -> Duration {

@@ -1,4 +1,5 @@
-//! `compare` under hyperfine's name, for hyperfine's own tests: what a person would type instead, option by option.
+//! Runs `ascertain compare` under hyperfine's name, for hyperfine's own tests. Translates each option to the one that a
+//! user of `compare` would give.
 
 use std::os::unix::process::CommandExt;
 
@@ -9,13 +10,13 @@ fn main() {
     while let Some(argument) = given.next() {
         names_shell |= ["--shell", "-S", "-N"].iter().any(|option| argument.starts_with(option));
         match argument.as_str() {
-            // Times that nothing took.
+            // A hidden option of hyperfine for simulated times. `compare` has no such option.
             "--debug-mode" => std::process::exit(64),
             "--shell" => arguments.push(format!("--shell={}", given.next().unwrap_or_default())),
             _ => arguments.push(argument),
         }
     }
-    // Where nobody says which, a command is given to a shell by hyperfine 1.
+    // By default, hyperfine 1 starts commands through a shell.
     if variable("HYPERFINE").starts_with('1') && !names_shell {
         arguments.insert(1, "--shell=sh".into());
     }

@@ -1,27 +1,28 @@
-//! Baselines: recorded runs that keep a name.
+//! Baselines: recorded runs that are kept under a name.
 //!
-//! A baseline is a run's folder like any other, but named `GROUP@NAME`: so `ascertain history` knows it by that name,
-//! never takes it for the latest run, and never prunes it.
+//! A baseline is the folder of a run, renamed to `GROUP@NAME`. `ascertain history` finds it by that name, never treats
+//! it as the latest run, and never deletes it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 #[cfg(feature = "recorded")]
 use ascertain_report::{
-    history::comparison,
+    formats::Report,
     terminal::{Style, escape_controls},
 };
 
-#[cfg(feature = "recorded")]
-use super::options::Format;
 use crate::error::{Error, refused};
+#[cfg(feature = "recorded")]
+use ascertain_report::options::Format;
 
-/// The folder of a group's baseline, whether or not there is one.
+/// Returns the path of the folder for the baseline `name` of a group. The folder need not exist yet.
 pub(super) fn folder(runs: &Path, group: &str, name: &str) -> PathBuf {
     runs.join(format!("{}@{}", in_file_name(group), in_file_name(name)))
 }
 
-/// Other characters than these as their bytes in hexadecimal, so that no two names have one folder.
+/// Makes a name that is safe in a file name. Every byte other than ASCII letters, digits, `-`, `_` and `.` becomes `%`
+/// and its hexadecimal value. Different names therefore have different folders.
 fn in_file_name(name: &str) -> String {
     let byte = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => char::from(byte).to_string(),
@@ -30,12 +31,12 @@ fn in_file_name(name: &str) -> String {
     name.bytes().map(byte).collect()
 }
 
-/// Keeps a run as a baseline. The one that was it until then goes back to the name that it was given as a run.
+/// Renames a run's folder to a baseline. The previous baseline of this name becomes a normal run again.
 ///
 /// # Errors
-/// When a folder can't be renamed, or the one that is there is no run's.
+/// If a folder can't be renamed, or if the folder of the previous baseline contains no run.
 pub(super) fn save(run: &Path, baseline: &Path) -> Result<(), Error> {
-    // Options refuse baselines without it.
+    // Without the feature `recorded`, the parser of the options already refuses baselines.
     #[cfg(feature = "recorded")]
     if baseline.exists() {
         let former = ascertain_engine::evidence::read_header(baseline)?;
@@ -51,19 +52,23 @@ fn rename(from: &Path, to: &Path) -> Result<(), Error> {
     }
 }
 
-/// A run beside its baseline.
+/// Returns the text or JSON that compares a run with its baseline `name`. `folders` are the folders of the baseline and
+/// of the run.
 ///
 /// # Errors
-/// When one of them can't be read.
+/// If one of the runs can't be read.
 #[cfg(feature = "recorded")]
 pub(super) fn beside(name: &str, folders: [&Path; 2], format: Format, style: &Style) -> Result<String, Error> {
     let comparison = crate::history::compare(folders)?;
-    let heading = format!("Beside the baseline `{}`, recorded and not paired with this run:", escape_controls(name));
+    let heading = format!(
+        "Compared with the baseline `{}`, which was recorded earlier and is not paired with this run:",
+        escape_controls(name)
+    );
     Ok(match format {
-        Format::Json => comparison::json(&comparison),
-        Format::Markdown => format!("{heading}\n\n{}", comparison::markdown(&comparison)),
-        // Options refuse CSV.
-        Format::Table | Format::Csv => format!("{heading}\n{}", comparison::table(&comparison, style)),
+        Format::Json => comparison.json(),
+        Format::Markdown => format!("{heading}\n\n{}", comparison.markdown()),
+        // The parser of the options refuses CSV together with a baseline.
+        Format::Table | Format::Csv => format!("{heading}\n{}", comparison.text(style)),
     })
 }
 

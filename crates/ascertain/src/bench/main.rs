@@ -1,4 +1,5 @@
-//! What a bench does from its command line to its exit code: it measures group by group, and prints what came of each.
+//! The main function of a bench, from parsing the command line to the exit code. Measures one group after another, and
+//! prints the results of each.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,54 +9,53 @@ use ascertain_engine::evidence;
 use ascertain_engine::experiment::{Arm, Experiment};
 use ascertain_engine::function::Group;
 use ascertain_engine::outcome::Outcome;
-use ascertain_engine::plan::{Config, Plan, Table};
-use ascertain_engine::run::Run;
+use ascertain_engine::plan::{Config, Plan, Table, UseCase};
+use ascertain_engine::result::{Ending, RunResult};
 use ascertain_report::allocations;
 use ascertain_report::alphabet::Alphabet;
-use ascertain_report::exports::{Files, Purpose};
+use ascertain_report::exports::Files;
 use ascertain_report::fastest;
 use ascertain_report::figure::odds;
-use ascertain_report::layout::TableLayout;
-use ascertain_report::progress::{Line, Watching};
+use ascertain_report::options::{Format, TableLayout};
+use ascertain_report::progress::{Line, ProgressObserver};
 use ascertain_report::terminal::{self, Style, escape_controls};
 use ascertain_report::{csv, json, markdown};
 use ascertain_sys::{clock, interrupt};
 
 use super::baseline;
-use super::options::{Format, HELP, Options, Task};
+use super::options::{HELP, Options, Task};
 use crate::error::{Error, refused};
 use crate::names;
-use crate::request::Request;
-use crate::run::{RunContext, carry_out};
 
-/// One function alone has nothing to be compared with: this many observations describe it.
+use crate::run::{self, Request, RunContext};
+
+/// Number of batches to measure for a function that is alone at its input, and so is not compared.
 const ALONE_BATCHES: u64 = 100;
 
-/// Measures the groups one after the other and prints what came of each. The first function of a group
-/// is the reference. Exit code 0: done; 2: usage; 4: no function passes the filter; 5: a wrong answer;
-/// 130: interrupted.
+/// Measures the groups one after another, and prints the results of each. The first function of a group is its
+/// reference. Exit codes: 0 for success, 2 for wrong usage, 4 if the filters match no function, 5 for a wrong answer,
+/// 130 if interrupted.
 pub fn run<'a>(groups: impl IntoIterator<Item = Group<'a>>) -> ExitCode {
+    execute(groups).unwrap_or_else(|error| fail(&*error, 2)).into()
+}
+
+fn execute<'a>(groups: impl IntoIterator<Item = Group<'a>>) -> Result<u8, Box<dyn std::error::Error>> {
     let seed = clock::unix_ns() % 1_000_000_007;
-    let options = match Options::read(std::env::args_os().skip(1), seed) {
-        Ok(options) => options,
-        Err(error) => return fail(&error, 2),
-    };
+    let options = Options::read(std::env::args_os().skip(1), seed)?;
     if options.task == Task::Help {
         print!("{HELP}");
-        return ExitCode::SUCCESS;
+        return Ok(0);
     }
-    let wanted = match wanted(groups, &options) {
-        Ok(wanted) => wanted.into_iter(),
-        Err(error) => return fail(&error, 2),
-    };
+    let wanted = wanted(groups, &options)?.into_iter();
     match options.task {
-        Task::List => list(wanted),
-        Task::Test => test(wanted, &options),
+        Task::List => Ok(list(wanted)),
+        Task::Test => Ok(test(wanted, &options)),
         _ => measure(wanted, &options),
     }
 }
 
-/// The groups with the functions that the options select, and with the reference that they choose.
+/// Returns the groups that have functions that the options select, with only these functions. If the options name a
+/// reference, it becomes the reference of each group that has it.
 fn wanted<'a>(groups: impl IntoIterator<Item = Group<'a>>, options: &Options) -> Result<Vec<Group<'a>>, Error> {
     let mut wanted: Vec<Group> = Vec::new();
     let (mut names, mut functions) = (Vec::<String>::new(), Vec::<String>::new());
@@ -72,7 +72,7 @@ fn wanted<'a>(groups: impl IntoIterator<Item = Group<'a>>, options: &Options) ->
         if let Some(reference) = missing.filter(|_| !options.all_pairs) {
             let name = format!("{id}/{reference}");
             return refused(format!(
-                "the filters leave out `{}`, the reference of its group: add it to the filters, or choose another with \
+                "the filters leave out `{}`, the reference of its group; add it to the filters, or choose another with \
                  --reference NAME",
                 escape_controls(&name)
             ));
@@ -92,29 +92,30 @@ fn wanted<'a>(groups: impl IntoIterator<Item = Group<'a>>, options: &Options) ->
     }
 }
 
-/// Which functions of a group are compared at each input.
+/// Selects which functions of a group are compared with each other, at each input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pairs {
-    /// Each with the first, which is the reference.
+    /// Compares each function with the first one at its input, which is the reference.
     #[default]
     WithTheFirst,
-    /// Each with every other.
+    /// Compares each function with every other one at its input.
     All,
 }
 
-/// The plan that compares the functions of a group: at each input with the first one there, or each with every other.
-/// A function that is alone at its input is only described. `max_time` is per input. `precision_time` is per function,
-/// and in sum at most half of the total time, so that answers come first.
+/// Returns the plan that compares the functions of a group at each input. A function that is alone at its input is only
+/// measured. `config` limits the time per input (`max_time`), and the time per function for reaching the precision
+/// (`precision_time`). All `precision_time` limits together are at most half of the total time, so that answers come
+/// first.
 #[must_use]
 pub fn plan(group: &Group, pairs: Pairs, config: &Config) -> Plan {
     let id = &group.spec().id;
     let table = Table { experiment: id.clone(), arms: group.table_arms() };
-    let order = |[candidate, reference]: [&Arm; 2]| Claim::order(id, candidate, reference);
+    let order = |[candidate, reference]: [&Arm; 2]| Claim::order(id, &group.spec().metrics[0], candidate, reference);
     let mut claims: Vec<Claim> = table.with_the_first().into_iter().map(order).collect();
     let inputs = u32::try_from(table.arms.len() - claims.len()).unwrap_or(u32::MAX);
     if pairs == Pairs::All {
         claims.extend(pairs_without_the_first(&table).into_iter().map(|[candidate, reference]| Claim {
-            // The candidate alone is the name of its comparison with the first.
+            // The plain id of the candidate is already the id of its comparison with the first function.
             id: format!("{candidate} against {reference}"),
             ..order([candidate, reference])
         }));
@@ -125,10 +126,11 @@ pub fn plan(group: &Group, pairs: Pairs, config: &Config) -> Plan {
     let functions = u32::try_from(table.arms.len()).unwrap_or(u32::MAX);
     let precision_time = config.precision_time.map(|of_each| of_each.saturating_mul(functions).min(max_time / 2));
     let config = Config { table_trials, max_time, precision_time, ..config.clone() };
-    Plan { claims, tables: vec![table], commands: Vec::new(), config }
+    Plan { use_case: UseCase::Bench, claims, tables: vec![table], commands: Vec::new(), config }
 }
 
-/// At each input, each function behind the first with each of those between.
+/// Returns the pairs of functions that [`Pairs::All`] compares in addition to [`Pairs::WithTheFirst`]. At each input,
+/// each function except the first is paired with every earlier one except the first.
 fn pairs_without_the_first(table: &Table) -> Vec<[&Arm; 2]> {
     let others: Vec<&Arm> = table.with_the_first().into_iter().map(|[other, _]| other).collect();
     let with_those_before = |(index, candidate): (usize, &&'_ Arm)| {
@@ -138,33 +140,34 @@ fn pairs_without_the_first(table: &Table) -> Vec<[&Arm; 2]> {
     others.iter().enumerate().flat_map(with_those_before).collect()
 }
 
-/// The reference at an input of which the filters keep other functions alone.
+/// Returns the reference at an input at which the filters keep some functions but not that reference. Returns `None` if
+/// there is no such input. `all` are the group's functions, and `kept` those that the filters keep.
 fn missing_reference<'a>(all: &'a [Arm], kept: &[Arm]) -> Option<&'a Arm> {
     let reference = |arm: &Arm| all.iter().find(|other| other.point == arm.point);
     kept.iter().filter_map(reference).find(|reference| !kept.contains(reference))
 }
 
-fn fail(error: &dyn std::error::Error, code: u8) -> ExitCode {
+fn fail(error: &dyn std::error::Error, code: u8) -> u8 {
     eprintln!("error: {error}");
-    ExitCode::from(code)
+    code
 }
 
-/// What a function at an input is called, and filtered by.
+/// Returns the name of a function with its group and input: `GROUP/FUNCTION (INPUT)`. Filters and lists use this name.
 fn path(group: &Group, arm: &Arm) -> String {
     format!("{}/{}", escape_controls(&group.spec().id), escape_controls(&arm.to_string()))
 }
 
-/// A line a function, as other benches list theirs.
-fn list<'a>(groups: impl Iterator<Item = Group<'a>>) -> ExitCode {
+/// Prints one function per line, in the format that Rust's test programs use for `--list`. Returns the exit code.
+fn list<'a>(groups: impl Iterator<Item = Group<'a>>) -> u8 {
     for group in groups {
         for arm in group.table_arms() {
             println!("{}: benchmark", path(&group, &arm));
         }
     }
-    ExitCode::SUCCESS
+    0
 }
 
-fn test<'a>(groups: impl Iterator<Item = Group<'a>>, options: &Options) -> ExitCode {
+fn test<'a>(groups: impl Iterator<Item = Group<'a>>, options: &Options) -> u8 {
     let mut all_right = true;
     for group in groups {
         for (arm, is_right) in group.call_each_once() {
@@ -174,66 +177,54 @@ fn test<'a>(groups: impl Iterator<Item = Group<'a>>, options: &Options) -> ExitC
         }
     }
     if !options.is_bench {
-        eprintln!("Each function was called once; `cargo bench`, or --bench, measures.");
+        eprintln!("each function was called once; use `cargo bench`, or --bench, to measure");
     }
-    ExitCode::from(if all_right { 0 } else { 5 })
+    if all_right { 0 } else { 5 }
 }
 
-fn measure<'a>(groups: impl Iterator<Item = Group<'a>>, options: &Options) -> ExitCode {
-    if let Err(error) = interrupt::install() {
-        return fail(&error, 2);
-    }
+fn measure<'a>(groups: impl Iterator<Item = Group<'a>>, options: &Options) -> Result<u8, Box<dyn std::error::Error>> {
+    interrupt::install()?;
     let exports = options.exports.iter().map(|(kind, path)| (*kind, path.as_path()));
-    let mut bench = match Files::open(exports, Purpose::default()) {
-        Ok(files) => Bench::new(options, files),
-        Err(error) => return fail(&error, 2),
-    };
-    let mut stopped = None;
-    for group in groups {
-        stopped = match bench.measure(&group) {
-            // What was measured until then is exported all the same.
-            Err(error) => {
-                fail(&error, 2);
-                Some(2)
-            }
-            Ok(run) if run.outcome.interrupted => Some(130),
-            Ok(run) if run.target_failed => Some(5),
-            Ok(_) => continue,
-        };
-        break;
-    }
-    let code = stopped.unwrap_or_else(|| {
-        bench.end();
-        match bench.groups > 0 || options.ignored_only {
-            true => 0,
-            false => {
-                eprintln!("No function passes the filter; --list names them.");
-                4
-            }
-        }
-    });
+    let exports = Files::open(exports, TableLayout::default())?;
+    let style = Style::of_stdout(None);
+    let mut bench = Bench { options, style, threats: String::new(), folders: Vec::new(), groups: 0, exports };
+    // After an error, the values that were already measured are exported too.
+    let code = bench.measure_all(groups).unwrap_or_else(|error| fail(&error, 2));
     let unwritten = if code == 130 { 130 } else { 2 };
-    bench.exports.finish().map_or_else(|error| fail(&error, unwritten), |()| ExitCode::from(code))
+    Ok(bench.exports.finish().map_or_else(|error| fail(&error, unwritten), |()| code))
 }
 
 struct Bench<'o> {
     options: &'o Options,
     style: Style,
-    /// What threatens the results, as the last group's run found it.
+    /// The threats to the validity of the results, as text. They come from the run of the group that was measured last.
     threats: String,
     folders: Vec<PathBuf>,
     groups: usize,
     exports: Files,
 }
 
-impl<'o> Bench<'o> {
-    fn new(options: &'o Options, exports: Files) -> Self {
-        let style = Style::of_stdout(None);
-        Bench { options, style, threats: String::new(), folders: Vec::new(), groups: 0, exports }
+impl Bench<'_> {
+    /// Measures all groups, but stops if one is interrupted or gives a wrong answer. Returns the exit code.
+    fn measure_all<'a>(&mut self, groups: impl Iterator<Item = Group<'a>>) -> Result<u8, Error> {
+        for group in groups {
+            match self.measure(&group)? {
+                Ending::Interrupted => return Ok(130),
+                Ending::TargetFailed => return Ok(5),
+                _ => {}
+            }
+        }
+        self.end();
+        if self.groups > 0 || self.options.ignored_only {
+            return Ok(0);
+        }
+        eprintln!("no function passes the filter; use --list to list all functions");
+        Ok(4)
     }
 
-    /// Measures a group, prints what came of it, and lays it beside its baseline.
-    fn measure(&mut self, group: &Group) -> Result<Run, Error> {
+    /// Measures a group, prints its results and their comparison with the baseline, and saves them as a baseline, as
+    /// requested.
+    fn measure(&mut self, group: &Group) -> Result<Ending, Error> {
         let options = self.options;
         let runs = options.evidence.clone().unwrap_or_else(evidence::runs_folder);
         let id = &group.spec().id;
@@ -242,19 +233,20 @@ impl<'o> Bench<'o> {
             && !folder.exists()
         {
             return refused(format!(
-                "there is no baseline `{name}` of `{id}` in {}: --save-baseline {name} keeps one",
+                "there is no baseline `{name}` of `{id}` in {}; create one with --save-baseline {name}",
                 runs.display()
             ));
         }
-        let mut watching = Watching { line: Line::new(true), files: &mut self.exports, is_quiet: false };
+        let (line, evidence_options) = (Line::new(true), " (--evidence DIR, --no-evidence)");
+        let mut watching = ProgressObserver { line, files: &mut self.exports, is_quiet: false, evidence_options };
         let evidence = (!options.no_evidence).then(|| runs.clone());
         let context = RunContext { registry: &[group], evidence, ..RunContext::new(&mut watching) };
         let plan = plan(group, options.pairs(), &options.config);
-        let done = carry_out(Request::new("bench"), plan, context);
-        // The line is gone before anything is printed.
+        let result = run::run(Request::Bench(plan), context);
+        // Erases the progress line, before anything else is printed.
         drop(watching);
-        let mut run = done?.run;
-        self.exports.keep(&run.outcome, &run.observations);
+        let mut run = result?;
+        self.exports.keep(&run.plan, &run.outcome, &run.observations);
         print!("{}", self.text(group, &run));
         if options.format == Format::Table {
             self.threats = terminal::threats(&run.outcome, &self.style);
@@ -266,7 +258,7 @@ impl<'o> Bench<'o> {
         }
         match (&options.save_baseline, &mut run.folder) {
             (Some(name), _) if run.outcome.interrupted || run.target_failed => {
-                eprintln!("not kept as `{name}`: it was interrupted, or a function failed");
+                eprintln!("not saved as baseline `{name}`: the run was interrupted, or a function failed");
             }
             (Some(name), Some(folder)) => {
                 let kept = baseline::folder(&runs, id, name);
@@ -274,15 +266,16 @@ impl<'o> Bench<'o> {
                 *folder = kept;
             }
             (Some(name), None) => {
-                return refused(format!("`{id}` is not kept as `{name}`: its evidence could not be written"));
+                return refused(format!("`{id}` is not saved as baseline `{name}`: its evidence could not be written"));
             }
             (None, _) => {}
         }
-        self.folders.extend(run.folder.clone());
-        Ok(run)
+        let ending = run.ending();
+        self.folders.extend(run.folder);
+        Ok(ending)
     }
 
-    fn text(&self, group: &Group, run: &Run) -> String {
+    fn text(&self, group: &Group, run: &RunResult) -> String {
         let (outcome, is_first) = (&run.outcome, self.groups == 0);
         match self.options.format {
             Format::Json => json::outcome(outcome),
@@ -291,7 +284,7 @@ impl<'o> Bench<'o> {
             }
             Format::Csv => {
                 let text = csv::outcome(outcome);
-                // One table has one heading.
+                // Print the heading of the CSV table only once, above the rows of all groups.
                 let rows = text.split_once('\n').map_or("", |(_, rows)| rows);
                 if is_first { text.clone() } else { rows.to_string() }
             }
@@ -306,12 +299,13 @@ impl<'o> Bench<'o> {
                 let said = [summary, said].into_iter().filter(|part| !part.is_empty());
                 let said = said.map(|part| format!("\n{part}")).collect::<String>();
                 let text = format!("{}{heading}\n{table}{said}", if is_first { "" } else { "\n" });
-                Alphabet::of_environment().shown(&text).into_owned()
+                Alphabet::from_environment().shown(&text).into_owned()
             }
         }
     }
 
-    /// A sentence on how the pairs of a group share its error, if every pair is compared.
+    /// If all functions are compared with each other, returns a sentence on the error probability of each pair;
+    /// otherwise `None`.
     fn shared_error(&self, outcome: &Outcome) -> Option<String> {
         let (pairs, error) = (outcome.claims.len(), self.options.config.error);
         let each = odds(error / pairs as f64);
@@ -319,7 +313,8 @@ impl<'o> Bench<'o> {
             .then(|| format!("{pairs} pairs share the error of {error}. Each answer: error at most {each}."))
     }
 
-    /// Prints what is said once: threats, where the evidence is, and what to do with it.
+    /// Prints the last part of the output: the threats to validity, the folders of the evidence, and the command that
+    /// makes a report.
     fn end(&self) {
         if !self.threats.is_empty() {
             print!("\n{}", self.threats);
@@ -328,7 +323,7 @@ impl<'o> Bench<'o> {
             eprintln!("evidence: {}", folder.display());
         }
         if let Some(last) = self.folders.last() {
-            eprintln!("`ascertain report {}` makes an HTML report of it", last.display());
+            eprintln!("to make an HTML report, run `ascertain report {}`", last.display());
         }
     }
 }

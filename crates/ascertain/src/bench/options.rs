@@ -1,4 +1,4 @@
-//! What a bench is asked for on its command line.
+//! Parses the command line of a bench.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,6 +8,7 @@ use ascertain_engine::names::nearest;
 use ascertain_engine::plan::Config;
 use ascertain_engine::unit::{Unit, parse_quantity};
 use ascertain_report::exports::{ExportFormat, FORMATS};
+use ascertain_report::options::Format;
 use lexopt::prelude::*;
 use regex_lite::Regex;
 
@@ -15,86 +16,80 @@ use super::main::Pairs;
 use crate::arguments::{self, count, duration, positive_share, share};
 
 pub(super) const HELP: &str = "\
-Measures functions against each other; the first of each group is the reference.
+Measure functions against each other; the first one of each group is the reference
 
 Usage: cargo bench --bench NAME -- [OPTIONS] [FILTER …]
 
-A FILTER is a part of what --list shows, `group/function (input)`, or a regular expression that fits a part of it:
-without one, all are measured.
+A FILTER is a part of a path that --list prints, `group/function (input)`, or a regular expression that matches a
+part of it. Without a FILTER, all functions are measured.
 
-      --exact           a FILTER is the whole of it
-      --skip FILTER     leave out what this filter fits
-      --reference NAME  compare the other functions of its group with this one instead of the first
+      --exact           match each FILTER against the whole path
+      --skip FILTER     filter of functions to leave out
+      --reference NAME  function with which the others of its group are compared, instead of the first one
       --all-pairs       compare every function with every other; the pairs share the error of the group
-      --baseline NAME   lay the results beside those recorded under that name: medians, and no verdict, since nothing
-                        pairs one run with another
+      --baseline NAME   recorded baseline to compare the medians with; there is no verdict, because trials are not
+                        paired between runs (needs the feature `recorded` of `ascertain`)
       --save-baseline NAME
-                        keep this run of each group under a name, which `ascertain history` knows as GROUP@NAME; both
-                        need the feature `recorded` of `ascertain`
-      --margin M        faster or slower beyond this, same inside; 0 counts wins [default: 1%]
-      --error E         the chance that any answer for a group is wrong [default: 0.001]
-      --precision P     measure until the intervals of all ratios and medians are at most this wide: 1% is ±1 %
-                        [default: 1%, but for no longer than half a second for each function]
+                        name under which this run of each group is kept; `ascertain history` lists it as GROUP@NAME
+                        (needs the feature `recorded` of `ascertain`)
+      --margin M        smallest difference that matters: faster or slower beyond it, same inside; with 0, the answer
+                        counts won pairs [default: 1%]
+      --error E         highest chance that any answer for a group is wrong [default: 0.001]
+      --precision P     width to which the intervals of all ratios and medians are narrowed; 1% is ±1 % [default: 1%,
+                        for at most half a second for each function]
       --quick           stop at the answers, even if the intervals are wide
-      --max-time TIME   for each input of a group: no new trial after that long [default: 10s]
-      --max-trials N    for each group: no new trial after that many
-      --seed N          the same seed gives the same plan
-      --format FORMAT   table, json (an object for each group), csv or markdown [default: table]
-      --evidence DIR    folder of runs, instead of ~/.local/state/ascertain/runs
-      --no-evidence     keep no evidence
+      --max-time TIME   time for each input of a group, after which no new trial starts [default: 10s]
+      --max-trials N    maximum number of trials for each group
+      --seed N          seed of the random numbers: the same seed gives the same plan
+      --format FORMAT   format of the results: table, json (an object for each group), csv or markdown [default: table]
+      --evidence DIR    folder of runs [default: ~/.local/state/ascertain/runs]
+      --no-evidence     record no evidence
       --export-KIND FILE
-                        write the results of all groups for other tools, anew as they arrive; KIND is json, json-1, csv,
-                        markdown, asciidoc, orgmode, junit, github, bencher, go or google-benchmark; needs the feature
-                        `exports` of `ascertain`
-      --list            list the functions, a line each, as `--format terse` of other test programs does
-      --test            call each function once and check its answer; time nothing
-      --bench           measure: what `cargo bench` says, and what `cargo test --benches` does not
-      --ignored         what test programs ignore, which is nothing here; --include-ignored and --nocapture change
-                        nothing
-  -h, --help            this text
+                        file for the results of all groups, for other tools; it is rewritten as results arrive. KIND is
+                        json, json-1, csv, markdown, asciidoc, orgmode, junit, github, bencher, go or google-benchmark
+                        (needs the feature `exports` of `ascertain`)
+      --list            list the functions, one per line, as `--format terse` of other test programs does
+      --test            call each function once and check its answer, without measuring
+      --bench           measure (`cargo bench` passes this option, and `cargo test --benches` does not)
+      --ignored         run only ignored functions, of which there are none; --include-ignored and --nocapture are
+                        accepted and have no effect
+  -h, --help            print this text
 
-Exit codes: 0 done; 2 usage; 4 no function passes the filter; 5 a wrong answer; 130 interrupted.
+Exit codes: 0 done; 2 wrong usage; 4 no function passes the filter; 5 a wrong answer; 130 interrupted.
 ";
 
-const SHARED: &str = "an export can't share standard output with what --format asks for: name a file";
+const SHARED: &str = "an export can't share standard output with the output of --format; name a file";
 
-/// The half width of the intervals of ratios and medians, relative to their middle, that a group goes on for after its
-/// answers.
+/// Default precision. Functions are measured until the intervals of ratios and medians are at most ±1 %.
 const PRECISION: f64 = 0.01;
-/// The time for each function, from the start of its group, that the group goes on for narrow intervals: a tenth of the
-/// time that criterion takes for a function.
+/// Time limit per function for reaching [`PRECISION`], counted from the start of the group. It is a tenth of the time
+/// that criterion takes for a function.
 const PRECISION_TIME: Duration = Duration::from_millis(500);
 
-/// Functions that are equal to the letter may truly differ by that much: see [`super`].
+/// Default margin. Even identical functions may differ by this much, as [`super`] explains.
 const MARGIN: f64 = 0.01;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Task {
+    #[default]
     Measure,
     Test,
     List,
     Help,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
-    Table,
-    Json,
-    Csv,
-    Markdown,
-}
-
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Options {
     pub task: Task,
-    /// Whether `cargo bench` asks, and not `cargo test`.
+    /// `true` if the argument `--bench` is given. `cargo bench` passes it to benches; `cargo test` does not.
     pub is_bench: bool,
     filters: Vec<Filter>,
     is_exact: bool,
     skipped: Vec<Filter>,
-    /// Only what is ignored is asked for: nothing.
+    /// `true` for `--ignored`, which runs only ignored functions. A bench has no ignored functions, so this selects
+    /// nothing.
     pub ignored_only: bool,
-    /// The function that is the reference of its group.
+    /// Name of the function that becomes the reference, in each group that has it.
     pub reference: Option<String>,
     pub all_pairs: bool,
     pub baseline: Option<String>,
@@ -106,8 +101,8 @@ pub(super) struct Options {
     pub exports: Vec<(&'static ExportFormat, PathBuf)>,
 }
 
-/// What a name has in it: the text as it is, or what it says as a regular expression. Inputs stand in brackets, so that
-/// many a text that one copies from the list is not an expression, or one that says something else.
+/// A filter of function names. It matches as plain text or as a regular expression. Both are needed, because names
+/// contain their input in brackets, which mean something else in an expression.
 #[derive(Clone, Debug)]
 struct Filter {
     text: String,
@@ -125,7 +120,7 @@ impl Filter {
 }
 
 impl Options {
-    /// Whether a function of a group, named with its input, is wanted.
+    /// Returns whether the filters select a function, by its name with group and input.
     pub fn wants(&self, group: &str, function: &str) -> bool {
         let path = format!("{group}/{function}");
         let fits = |filter: &Filter| if self.is_exact { path == filter.text } else { filter.fits_a_part_of(&path) };
@@ -137,33 +132,17 @@ impl Options {
         if self.all_pairs { Pairs::All } else { Pairs::WithTheFirst }
     }
 
-    /// Reads the arguments, the program's name left out. `seed` is taken where none is given.
+    /// Parses the arguments, without the program's name. `seed` is used if no option sets a seed.
     ///
     /// # Errors
-    /// When an option is unknown, its value is none, or two don't go together.
+    /// If an option is unknown, a value is invalid, or two options contradict each other.
     pub fn read<I>(arguments: I, seed: u64) -> Result<Options, lexopt::Error>
     where
         I: IntoIterator<Item: Into<OsString>>,
     {
         let max_time = Duration::from_secs(10);
         let config = Config { seed, max_time, margin: Some(MARGIN), ..Config::default() };
-        let mut options = Options {
-            task: Task::Measure,
-            is_bench: false,
-            filters: Vec::new(),
-            is_exact: false,
-            skipped: Vec::new(),
-            ignored_only: false,
-            reference: None,
-            all_pairs: false,
-            baseline: None,
-            save_baseline: None,
-            config,
-            format: Format::Table,
-            evidence: None,
-            no_evidence: false,
-            exports: Vec::new(),
-        };
+        let mut options = Options { config, ..Options::default() };
         let (mut task, mut is_quick) = (None, false);
         let mut parser = lexopt::Parser::from_args(arguments);
         while let Some(argument) = parser.next()? {
@@ -179,7 +158,7 @@ impl Options {
                 Long("quick") => is_quick = true,
                 Long("skip") => options.skipped.push(Filter::new(parser.value()?.string()?)),
                 Long("ignored") => options.ignored_only = true,
-                // What people and test runners pass to all tests at once.
+                // Users and test runners pass these options to all test programs; they have no effect here.
                 Long("nocapture" | "include-ignored") => {}
                 Long("baseline") => options.baseline = Some(parser.value()?.parse_with(name)?),
                 Long("save-baseline") => options.save_baseline = Some(parser.value()?.parse_with(name)?),
@@ -204,7 +183,7 @@ impl Options {
         let asked = if options.is_bench { Task::Measure } else { Task::Test };
         options.task = task.unwrap_or(asked);
         if options.no_evidence && (options.baseline.is_some() || options.save_baseline.is_some()) {
-            return Err("a baseline is a recorded run: leave --no-evidence out".into());
+            return Err("a baseline is a recorded run; leave out --no-evidence".into());
         }
         let config = &mut options.config;
         match config.precision {
@@ -216,18 +195,21 @@ impl Options {
         }
         config.median_precision = config.precision;
         if options.baseline.is_some() && options.format == Format::Csv {
-            return Err("what --baseline shows is another table, and CSV has one: take json, markdown or table".into());
+            return Err(
+                "--baseline adds a second table, and CSV has only one; use --format table, json or markdown".into()
+            );
         }
         Ok(options)
     }
 }
 
-/// The kind of file that an option asks for.
+/// Returns the export format that an option `--export-KIND` selects; `None` for other options.
 fn export(argument: &lexopt::Arg) -> Option<&'static ExportFormat> {
     FORMATS.iter().find(|kind| matches!(argument, Long(name) if *name == kind.option))
 }
 
-/// The options that lines of the help begin with; exports are a list of their own.
+/// Returns the names of all options except `export-KIND`, as they are in the help text. There, each line about an
+/// option begins with its name.
 fn known() -> impl Iterator<Item = &'static str> {
     let lines = HELP.lines().filter_map(|line| line.trim_start().trim_start_matches("-h, ").strip_prefix("--"));
     lines.filter_map(|line| line.split(' ').next()).filter(|option| *option != "export-KIND")
@@ -250,30 +232,30 @@ fn unknown(argument: &lexopt::Arg) -> lexopt::Error {
 
 fn format(text: &str) -> Result<Format, String> {
     match text {
-        // `--list --format terse` is how test runners ask; a list is always terse.
+        // Test runners pass `--list --format terse`. The list always has that format, so accept it.
         "table" | "terse" => Ok(Format::Table),
         "json" => Ok(Format::Json),
         "csv" => Ok(Format::Csv),
         "markdown" => Ok(Format::Markdown),
-        _ => Err("it is table, json, csv or markdown".into()),
+        _ => Err("use table, json, csv or markdown".into()),
     }
 }
 
-/// How one comes by a feature.
+/// Returns a hint on how to enable a feature, for a message about an option that needs it.
 fn add(feature: &str) -> String {
     format!("add features = [\"{feature}\"] to ascertain in Cargo.toml")
 }
 
-/// Of a baseline.
+/// Parses the name of a baseline, which must not be empty.
 fn name(text: &str) -> Result<String, String> {
     match text {
         _ if !cfg!(feature = "recorded") => Err(format!("baselines need a feature: {}", add("recorded"))),
-        "" => Err("it is a name, such as main".into()),
+        "" => Err("give a name, such as main".into()),
         name => Ok(name.into()),
     }
 }
 
-/// No margin where it is 0.
+/// Parses a margin, the difference that counts as none. `None` for 0, which means no margin.
 fn margin(text: &str) -> Result<Option<f64>, String> {
     match parse_quantity(text, Unit::One) {
         Ok(0.0) => Ok(None),
@@ -347,9 +329,9 @@ mod tests {
     fn baselines_are_recorded_runs() {
         for (arguments, message) in [
             (&["--save-baseline", ""][..], "a name, such as main"),
-            (&["--baseline", "main", "--no-evidence"], "a recorded run: leave --no-evidence out"),
-            (&["--no-evidence", "--save-baseline", "main"], "a recorded run: leave --no-evidence out"),
-            (&["--baseline", "main", "--format", "csv"], "take json, markdown or table"),
+            (&["--baseline", "main", "--no-evidence"], "a recorded run; leave out --no-evidence"),
+            (&["--no-evidence", "--save-baseline", "main"], "a recorded run; leave out --no-evidence"),
+            (&["--baseline", "main", "--format", "csv"], "use --format table, json or markdown"),
         ] {
             let error = read(arguments).unwrap_err();
             let message = if cfg!(feature = "recorded") {

@@ -1,60 +1,50 @@
-//! Two runs side by side.
+//! Compares two recorded runs.
 
 use std::path::Path;
 use std::time::Duration;
 
 use ascertain_engine::outcome::{ClaimResult, PointSummary};
 use ascertain_engine::unit::Unit;
-use ascertain_report::history::comparison::{
-    ClaimSide, ComparedClaim, ComparedPoint, ComparedRun, Difference, Estimate, RunComparison, SCHEMA,
-};
-use serde_json::{Map, Value, json};
+use ascertain_report::history::comparison::{ComparedRun, Difference, RunComparison};
+use serde_json::{Value, json};
 
 use crate::error::Error;
 use crate::runs::Loaded;
 
-/// The medians and verdicts of two runs' folders side by side, and what differs in machine, version and options.
-/// Nothing is concluded of a difference: trials are paired within a run, not between runs.
+/// Returns the medians and verdicts of two runs side by side, and the differences in machine, version and options. Does
+/// not judge the difference of two medians, because trials are only paired within a run.
 ///
 /// # Errors
-/// When one of them can't be read.
+/// If a run can't be read.
 pub fn compare(folders: [&Path; 2]) -> Result<RunComparison, Error> {
     let [first, second] = folders.map(Loaded::read);
-    Ok(compared([&first?, &second?]))
-}
-
-fn compared(runs: [&Loaded; 2]) -> RunComparison {
-    let [first, second] = runs;
+    let runs = [&first?, &second?];
     let points = runs.map(|run| run.outcome.with_keys());
     let (points, unmatched_points) = matched([&points[0], &points[1]], is_same_point, point_name);
-    let (claims, unmatched_claims) = matched(runs.map(|run| &run.outcome.claims[..]), is_same_claim, claim_name);
+    let claims = runs.map(|run| &run.outcome.claims[..]);
+    let (claims, unmatched_claims) = matched(claims, is_same_claim, |claim| claim.id.clone());
     let mut differences = Vec::new();
-    differ("", &facts(first), &facts(second), &mut differences);
-    RunComparison {
-        schema: SCHEMA.into(),
-        runs: runs.map(|run| ComparedRun {
-            id: run.id.clone(),
-            started: run.header.started.clone(),
-            state: run.state,
-            command_line: run.header.command_line.clone(),
-            label: run.header.label.clone(),
-            revision: run.header.revision.clone(),
-        }),
-        differences,
-        points: points.into_iter().map(compared_point).collect(),
-        unmatched_points,
-        claims: claims.into_iter().map(compared_claim).collect(),
-        unmatched_claims,
-    }
+    let [first, second] = runs.map(facts);
+    add_differences("", [&first, &second], &mut differences);
+    let runs = runs.map(|run| ComparedRun {
+        id: run.id.clone(),
+        started: run.header.started.clone(),
+        state: run.state.word(),
+        command_line: run.header.command_line.clone(),
+        label: run.header.label.clone(),
+        revision: run.header.revision.clone(),
+    });
+    Ok(RunComparison { runs, differences, points, unmatched_points, claims, unmatched_claims })
 }
 
-/// The items that both have, in the first one's order, and the names of those that only one has.
-fn matched<T>(
+/// Matches the items of two lists by `is_same`. Returns the pairs of matching items, in the order of the first list.
+/// Also returns the names of the items that only the first list has, and of those that only the second has.
+fn matched<T: Clone>(
     [first, second]: [&[T]; 2],
     is_same: fn(&T, &T) -> bool,
     name: fn(&T) -> String,
-) -> (Vec<[&T; 2]>, [Vec<String>; 2]) {
-    let pair = |item| second.iter().find(|other| is_same(item, other)).map(|other| [item, other]);
+) -> (Vec<[T; 2]>, [Vec<String>; 2]) {
+    let pair = |item: &T| second.iter().find(|other| is_same(item, other)).map(|other| [item, other].map(T::clone));
     let alone = |items: &[T], others: &[T]| -> Vec<String> {
         items.iter().filter(|item| !others.iter().any(|other| is_same(item, other))).map(name).collect()
     };
@@ -62,52 +52,23 @@ fn matched<T>(
 }
 
 fn is_same_point(one: &PointSummary, other: &PointSummary) -> bool {
-    let key =
-        |point: &PointSummary| (point.experiment.clone(), point.variant.clone(), point.metric.clone(), point.unit);
-    key(one) == key(other) && one.at == other.at
+    let PointSummary { experiment, arm, metric, unit, .. } = one;
+    (experiment, arm, metric, unit) == (&other.experiment, &other.arm, &other.metric, &other.unit)
 }
 
 fn point_name(point: &PointSummary) -> String {
-    let at = if point.at.0.is_empty() { String::new() } else { format!(" ({})", point.at) };
-    format!("{}, {}{at}, {}", point.experiment, point.variant, point.metric)
+    let at = if point.arm.point.0.is_empty() { String::new() } else { format!(" ({})", point.arm.point) };
+    format!("{}, {}{at}, {}", point.experiment, point.arm.variant, point.metric)
 }
 
-/// A claim of the same name that asks something else is another claim: `compare` with another reference.
+/// Returns whether two claims have the same id and the same tests. Equal ids are not enough: two runs of `compare` may
+/// have had different references.
 fn is_same_claim(one: &ClaimResult, other: &ClaimResult) -> bool {
     one.experiment == other.experiment && one.id == other.id && one.asked.tests == other.asked.tests
 }
 
-fn claim_name(claim: &ClaimResult) -> String {
-    claim.id.clone()
-}
-
-fn compared_point(both: [&PointSummary; 2]) -> ComparedPoint {
-    let [first, second] = both;
-    let ratio = second.median.zip(first.median).map(|(second, first)| second / first);
-    ComparedPoint {
-        experiment: first.experiment.clone(),
-        variant: first.variant.clone(),
-        at: first.at.clone(),
-        metric: first.metric.clone(),
-        unit: first.unit,
-        better: first.better,
-        estimates: both.map(Estimate::of),
-        ratio: ratio.filter(|ratio| ratio.is_finite()),
-    }
-}
-
-fn compared_claim(both: [&ClaimResult; 2]) -> ComparedClaim {
-    let [first, _] = both;
-    ComparedClaim {
-        experiment: first.experiment.clone(),
-        id: first.id.clone(),
-        says: first.says.clone(),
-        sides: both.map(ClaimSide::of),
-    }
-}
-
-/// What may explain why two runs differ. The seed differs between any two, and what is measured of a machine may; how
-/// long a run goes on beyond what was asked for follows from that.
+/// Returns the facts that may explain why two runs differ. Leaves out facts that say nothing about the cause: the seed,
+/// properties of the machine that each run measures anew, and settings that follow from other settings.
 fn facts(run: &Loaded) -> Value {
     let mut facts = json!({
         "ascertain_version": run.header.ascertain_version,
@@ -128,35 +89,32 @@ fn facts(run: &Loaded) -> Value {
     facts
 }
 
-/// Lists where two values of JSON differ. Lists of unequal length differ as a whole, but for what both have.
-fn differ(what: &str, first: &Value, second: &Value, differences: &mut Vec<Difference>) {
+/// Appends the differences of two JSON values. `what` is the path of keys to them, for messages. Compares objects key
+/// by key, and lists of equal length item by item.
+fn add_differences(what: &str, both: [&Value; 2], differences: &mut Vec<Difference>) {
     let below = |name: &str| if what.is_empty() { name.to_string() } else { format!("{what}.{name}") };
-    match (first, second) {
-        _ if first == second => {}
-        _ if time(first).is_some() || time(second).is_some() => {
-            differences.push(Difference { what: what.into(), values: [shown(first), shown(second)] });
-        }
-        (Value::Object(first), Value::Object(second)) => {
-            let get = |map: &Map<String, Value>, name: &str| map.get(name).cloned().unwrap_or_default();
-            let names = first.keys().chain(second.keys().filter(|name| !first.contains_key(*name)));
-            for name in names {
-                differ(&below(name), &get(first, name), &get(second, name), differences);
+    let values = match both {
+        [first, second] if first == second => return,
+        [Value::Object(first), Value::Object(second)] if both.iter().all(|value| time(value).is_none()) => {
+            for name in first.keys().chain(second.keys().filter(|name| !first.contains_key(*name))) {
+                let both = [first, second].map(|map| map.get(name).unwrap_or(&Value::Null));
+                add_differences(&below(name), both, differences);
             }
+            return;
         }
-        (Value::Array(first), Value::Array(second)) if first.len() == second.len() => {
+        [Value::Array(first), Value::Array(second)] if first.len() == second.len() => {
             for (index, (first, second)) in first.iter().zip(second).enumerate() {
-                differ(&below(&index.to_string()), first, second, differences);
+                add_differences(&below(&index.to_string()), [first, second], differences);
             }
+            return;
         }
-        (Value::Array(first), Value::Array(second)) => {
-            let only = |these: &[Value], others: &[Value]| -> String {
-                let only = these.iter().filter(|value| !others.contains(value)).map(shown);
-                only.collect::<Vec<_>>().join(", ")
-            };
-            differences.push(Difference { what: what.into(), values: [only(first, second), only(second, first)] });
-        }
-        _ => differences.push(Difference { what: what.into(), values: [shown(first), shown(second)] }),
-    }
+        [Value::Array(first), Value::Array(second)] => [(first, second), (second, first)].map(|(these, others)| {
+            let only = these.iter().filter(|value| !others.contains(value)).map(shown);
+            only.collect::<Vec<_>>().join(", ")
+        }),
+        both => both.map(shown),
+    };
+    differences.push(Difference { what: what.into(), values });
 }
 
 fn shown(value: &Value) -> String {
@@ -167,7 +125,8 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// `30 s`, or `no limit`, where the value is a duration.
+/// If the value is a duration, returns it in words: `30 s`, or `no limit` if it is endless. Returns `None` for any
+/// other value.
 fn time(value: &Value) -> Option<String> {
     let map = value.as_object().filter(|map| map.len() == 2)?;
     let (secs, nanos) = (map.get("secs")?.as_u64()?, map.get("nanos")?.as_u64()?);

@@ -1,30 +1,30 @@
-//! The runs there are.
+//! Lists recorded runs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use ascertain_engine::outcome::{Decision, Verdict};
 use ascertain_engine::recorded::{self, State};
-use ascertain_report::history::list::{ListedRun, RunList, RunState, SCHEMA};
+use ascertain_report::history::list::{ListedRun, RunList};
 
 use crate::error::Error;
 use crate::runs::{self, Brief};
 
-/// The latest runs below a folder, at most so many, the latest first.
+/// Returns at most `most` runs of the folder `below`, the latest first.
 ///
 /// # Errors
-/// When there are none, or they can't be listed.
+/// If there are no runs, or the folder can't be read.
 pub fn list(below: &Path, most: usize) -> Result<RunList, Error> {
     let all = runs::listed(below)?;
     Ok(RunList {
-        schema: SCHEMA.into(),
         folder: below.display().to_string(),
         count: all.len() as u64,
         runs: all.iter().rev().take(most).map(|folder| listed(folder)).collect(),
     })
 }
 
-/// The rows of larger runs are not read for a list.
+/// Maximum size of a killed run's rows, in bytes, for which the list judges its claims. Larger runs would take too long
+/// to read.
 const MOST_BYTES: u64 = 64_000_000;
 
 fn listed(folder: &Path) -> ListedRun {
@@ -32,8 +32,8 @@ fn listed(folder: &Path) -> ListedRun {
     match Brief::read(folder) {
         Ok((brief, state)) => ListedRun {
             id,
-            state: state.into(),
-            claims: claims(folder, &brief, state, bytes),
+            state: state.word(),
+            claims: answers(folder, &brief, state, bytes),
             started: Some(brief.started),
             command_line: brief.command_line,
             label: brief.label,
@@ -41,34 +41,21 @@ fn listed(folder: &Path) -> ListedRun {
             reason: None,
             bytes,
         },
-        Err(reason) => ListedRun {
-            id,
-            started: None,
-            command_line: Vec::new(),
-            label: None,
-            revision: None,
-            state: RunState::Unreadable,
-            reason: Some(reason),
-            claims: BTreeMap::new(),
-            bytes,
-        },
+        Err(reason) => ListedRun { id, state: "unreadable", reason: Some(reason), bytes, ..ListedRun::default() },
     }
 }
 
-/// The answers that the run wrote; of one that was killed, those that its rows say.
-fn claims(folder: &Path, brief: &Brief, state: State, bytes: u64) -> BTreeMap<String, u64> {
-    if state == State::Killed
-        && bytes <= MOST_BYTES
-        && let Ok(run) = recorded::read(folder)
-    {
-        return answers(run.outcome.claims.iter().map(|claim| (claim.verdict, claim.decision)));
-    }
-    let written = brief.outcome.iter().flat_map(|outcome| &outcome.claims);
-    answers(written.map(|claim| (claim.verdict, claim.decision)))
-}
-
-/// How many claims came to which answer.
-fn answers(claims: impl Iterator<Item = (Verdict, Option<Decision>)>) -> BTreeMap<String, u64> {
+/// Returns each answer with the number of claims that have it. Uses the recorded outcome. The rows of a killed run are
+/// judged again instead, unless there are too many of them.
+fn answers(folder: &Path, brief: &Brief, state: State, bytes: u64) -> BTreeMap<String, u64> {
+    let is_read = state == State::Killed && bytes <= MOST_BYTES;
+    let claims: Vec<(Verdict, Option<Decision>)> = match is_read.then(|| recorded::read(folder)) {
+        Some(Ok(run)) => run.outcome.claims.iter().map(|claim| (claim.verdict, claim.decision)).collect(),
+        _ => {
+            let written = brief.outcome.iter().flat_map(|outcome| &outcome.claims);
+            written.map(|claim| (claim.verdict, claim.decision)).collect()
+        }
+    };
     let mut answers = BTreeMap::new();
     for claim in claims {
         let answer = match claim {

@@ -1,4 +1,4 @@
-//! Over recorded runs: which there are, how a figure went, two of them side by side, and which to delete.
+//! Functions for recorded runs: list them, show how a metric changed over time, compare two runs, and delete old ones.
 
 mod compare;
 mod list;

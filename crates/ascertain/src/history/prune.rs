@@ -1,4 +1,4 @@
-//! Old runs, deleted.
+//! Deletes old runs.
 
 use std::fs::{self, TryLockError};
 use std::io::ErrorKind;
@@ -6,55 +6,47 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ascertain_engine::evidence;
-use ascertain_report::history::prune::{PrunedRun, Pruning, SCHEMA, SparedRun};
+use ascertain_report::history::prune::{PrunedRun, Pruning, SparedRun};
 use ascertain_sys::{clock, files};
 
 use crate::error::Error;
 use crate::runs;
 
-/// Deletes runs below a folder that neither of the two would keep: being among the latest so many, or younger than
-/// that. Whole folders, and only such as have the name that a run is given and a `run.json`; a run that is being
-/// written stays. A dry run says what would be deleted, and deletes nothing.
+/// Deletes the runs in the folder `below`, except those that are protected. `keep` protects this many of the latest
+/// runs, and `older_than` protects all runs that are younger. A run that is being written, a folder that was renamed,
+/// and a folder without a `run.json` are never deleted. With `dry_run`, returns the same list but deletes nothing.
 ///
 /// # Errors
-/// When there are no runs, or they can't be listed.
+/// If there are no runs, or the folder can't be read.
 pub fn prune(below: &Path, keep: Option<u64>, older_than: Option<Duration>, dry_run: bool) -> Result<Pruning, Error> {
     let all = runs::listed(below)?;
     if !dry_run {
         remove_leftovers(below);
     }
-    let mut pruning = Pruning {
-        schema: SCHEMA.into(),
-        folder: below.display().to_string(),
-        dry_run,
-        removed: Vec::new(),
-        removed_bytes: 0,
-        kept: 0,
-        spared: Vec::new(),
-    };
+    let (mut removed, mut spared) = (Vec::new(), Vec::new());
     for folder in chosen(&all, keep, older_than, clock::unix_ns()) {
         let (id, bytes) = (runs::name(folder), runs::size_bytes(folder));
         match remove(folder, dry_run) {
             None => {
                 if !dry_run {
-                    evidence::forget(&evidence::known_folder(), &id);
+                    evidence::forget_run(&evidence::known_folder(), &id);
                 }
-                pruning.removed.push(PrunedRun { id, bytes });
+                removed.push(PrunedRun { id, bytes });
             }
-            Some(reason) => pruning.spared.push(SparedRun { id, reason }),
+            Some(reason) => spared.push(SparedRun { id, reason }),
         }
     }
-    pruning.removed_bytes = pruning.removed.iter().map(|run| run.bytes).sum();
-    pruning.kept = (all.len() - pruning.removed.len()) as u64;
-    Ok(pruning)
+    let removed_bytes = removed.iter().map(|run| run.bytes).sum();
+    let (folder, kept) = (below.display().to_string(), (all.len() - removed.len()) as u64);
+    Ok(Pruning { folder, dry_run, removed, removed_bytes, kept, spared })
 }
 
-/// Of all runs, the oldest first, those that are to go: what neither option would keep.
+/// Returns the runs that neither `keep` nor `older_than` protects. `all` must be sorted from the oldest run.
 fn chosen(all: &[PathBuf], keep: Option<u64>, older_than: Option<Duration>, now_ns: u64) -> Vec<&PathBuf> {
     let given: Vec<&PathBuf> =
         all.iter().filter(|folder| evidence::is_run_id(&runs::name(folder)) && !folder.is_symlink()).collect();
     let keep = keep.map_or(0, |keep| usize::try_from(keep).unwrap_or(usize::MAX));
-    // Names begin with the time, to the second in all versions.
+    // A run's name begins with the time. All versions of Ascertain write it at least to the second.
     let second = |id: &str| id.chars().take(15).collect::<String>();
     let limit = older_than.map(|age| {
         let age_ns = u64::try_from(age.as_nanos()).unwrap_or(u64::MAX);
@@ -64,13 +56,13 @@ fn chosen(all: &[PathBuf], keep: Option<u64>, older_than: Option<Duration>, now_
     given.iter().take(given.len().saturating_sub(keep)).filter(is_old).copied().collect()
 }
 
-/// What a run's folder is called while it is deleted: no run is named so.
+/// Prefix of the name of a run's folder while the folder is being deleted. No run has a name with this prefix.
 const LEFTOVER: &str = ".deleting-";
 
-/// Deletes a run's folder, unless there is a reason against it. It is renamed first, so that a run that is half
-/// deleted never looks like one.
+/// Deletes a run's folder, or returns the reason why it can't be deleted. Renames the folder first, so that a partly
+/// deleted folder is never mistaken for a run. With `dry_run`, only checks whether it could be deleted.
 fn remove(folder: &Path, dry_run: bool) -> Option<String> {
-    // Held until the end: a run that is taken up again meanwhile finds itself locked out.
+    // Keep the lock until the folder is deleted, so that no other process continues the run in the meantime.
     let lines = files::open_regular(&folder.join("trials.jsonl"));
     match &lines {
         Ok(lines) => match lines.try_lock() {
@@ -78,9 +70,10 @@ fn remove(folder: &Path, dry_run: bool) -> Option<String> {
             Err(TryLockError::Error(error)) => return Some(format!("it can't be locked: {error}")),
             Ok(()) => {}
         },
-        // Parquet has its rows, or it is damaged: nobody writes to it.
+        // If this file is missing, no process writes to the run. Either the run has ended and its rows are in Parquet,
+        // or the run is damaged.
         Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Some(format!("whether it is being written can't be told: {error}")),
+        Err(error) => return Some(format!("it may still be in use, because its rows can't be opened: {error}")),
     }
     if dry_run {
         return None;
@@ -90,15 +83,15 @@ fn remove(folder: &Path, dry_run: bool) -> Option<String> {
         return Some(format!("it can't be renamed: {error}"));
     }
     let removed = fs::remove_dir_all(&aside);
-    removed.err().map(|error| format!("it is now {}, as not all of it could be deleted: {error}", aside.display()))
+    removed.err().map(|error| format!("it was deleted only in part; the rest is in {}: {error}", aside.display()))
 }
 
-/// Deletes what an earlier deletion that was interrupted has left.
+/// Deletes folders that an interrupted deletion left behind.
 fn remove_leftovers(below: &Path) {
     for entry in fs::read_dir(below).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         if name.strip_prefix(LEFTOVER).is_some_and(evidence::is_run_id) {
-            // What can't be deleted is hidden and escape_controls, and is tried again next time.
+            // On failure, the folder stays hidden, and the next call tries again.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -131,9 +124,9 @@ mod tests {
         let runs = tempfile::tempdir().unwrap();
         let run = runs.path().join("20261101T000000000Z-aaaa");
         fs::create_dir(&run).unwrap();
-        // It can't be opened, not by root either.
+        // A link to itself: not even root can open it.
         std::os::unix::fs::symlink("trials.jsonl", run.join("trials.jsonl")).unwrap();
-        assert!(remove(&run, false).is_some_and(|reason| reason.contains("can't be told")) && run.exists());
+        assert!(remove(&run, false).is_some_and(|reason| reason.contains("can't be opened")) && run.exists());
         fs::remove_file(run.join("trials.jsonl")).unwrap();
         assert_eq!((remove(&run, false), run.exists()), (None, false));
     }

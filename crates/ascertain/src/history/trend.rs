@@ -1,108 +1,86 @@
-//! How a figure went from run to run.
+//! Shows how a metric changed from run to run.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use ascertain_engine::evidence::{self, Header};
-use ascertain_engine::experiment::{Better, Level, Metric, Point};
-use ascertain_engine::outcome::PointSummary;
+use ascertain_engine::evidence;
+use ascertain_engine::experiment::{Arm, Better, Level, Metric, Spec};
 use ascertain_engine::recorded::{self, Series};
 use ascertain_engine::unit::Unit;
 use ascertain_engine::values::{Bounds, Values};
-use ascertain_report::history::comparison::Estimate;
-use ascertain_report::history::trend::{SCHEMA, Trend, TrendLine, TrendPoint, VariantPair};
+use ascertain_report::history::comparison::MedianEstimate;
+use ascertain_report::history::trend::{Trend, TrendLine, TrendPoint, VariantPair};
 use ascertain_stats::quantile_ranks;
 
 use crate::error::{Error, refused};
 use crate::names::among;
 use crate::runs::{self, Brief, Loaded};
 
-/// Which figure.
+/// A request to show how a metric changed over the recorded runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrendRequest {
-    /// The experiment; runs of commands are `compare` and `slo`.
+    /// Id of the experiment; `compare` or `slo` for runs that measured commands.
     pub experiment: String,
-    /// The metric; by default the experiment's first.
+    /// Name of the metric; `None` for the experiment's first metric.
     pub metric: Option<String>,
-    /// Variants, or commands as they were given; by default those of the latest run.
+    /// Names of the variants to show, or command lines as recorded. If this is empty, the variants of the latest run
+    /// are shown.
     pub variants: Vec<String>,
-    /// Only where these factors have these levels.
+    /// Pairs of a factor and a level. Only arms at these levels are shown.
     pub at: Vec<(String, String)>,
-    /// `A/B`: how many times better variant A is than B, as the median of the paired ratios within each run.
+    /// Two variants as `A/B`. If given, shows how many times better A is than B instead of medians, as the median ratio
+    /// within each run.
     pub ratio: Option<String>,
-    /// So many runs that measured it, the latest.
+    /// Maximum number of runs, counted from the latest.
     pub runs: usize,
 }
 
-/// How a figure went, from the runs below a folder: a metric's median, or the ratio of two variants within each run.
+/// Returns how a metric changed over the runs in the folder `below`: its median in each run, or the ratio of two
+/// variants within each run.
 ///
 /// # Errors
-/// When there are no such runs, or what is asked for is in none of them.
+/// If the folder has no runs of the experiment, or if none of them has the requested values.
 pub fn trend(below: &Path, asked: &TrendRequest) -> Result<Trend, Error> {
     let mut left_out = Vec::new();
-    let measured = measured(asked, &runs::listed(below)?, below, &mut left_out)?;
+    let measured = measured_runs(asked, &runs::listed(below)?, below, &mut left_out)?;
     let metric = metric(asked, &measured)?;
-    let versus = asked.ratio.as_ref().map(|ratio| versus(ratio, &asked.experiment, &measured)).transpose()?;
+    let pair = asked.ratio.as_ref().map(|ratio| variant_pair(ratio, &measured)).transpose()?;
     check_names(asked, &measured)?;
     let (mut figures, mut faults) = (Vec::new(), Vec::new());
-    for Measured { folder, header } in &measured {
-        let of_run = match &versus {
-            None => Loaded::read(folder).map(|run| medians(&run.outcome.with_keys(), &asked.experiment, &metric.name)),
-            Some(versus) => ratios_of(folder, &asked.experiment, &metric, versus, &mut faults),
+    for MeasuredRun { folder, point, .. } in &measured {
+        let of_run = match &pair {
+            None => medians(folder, &asked.experiment, &metric.name),
+            Some(pair) => ratios(folder, &asked.experiment, &metric, pair, &mut faults),
         };
         match of_run {
-            Ok(of_run) => {
-                let wanted = |figure: &ArmFigure| is_wanted(asked, figure);
-                figures.push((described(folder, header), of_run.into_iter().filter(wanted).collect()));
+            Ok(mut of_run) => {
+                of_run.retain(|(arm, _)| is_wanted(asked, arm));
+                figures.push((point.clone(), of_run));
             }
             Err(error) => left_out.push(format!("{}: {error}", runs::name(folder))),
         }
     }
-    let mut notes = Vec::from_iter(said_of(&left_out));
-    notes.extend(faults);
-    let without = figures.iter().filter(|(_, figures): &&(_, Vec<ArmFigure>)| figures.is_empty()).count();
+    let mut notes: Vec<String> = left_out_sentence(&left_out).into_iter().chain(faults).collect();
+    let without = figures.iter().filter(|(_, figures)| figures.is_empty()).count();
     if without > 0 && without < figures.len() {
-        notes.push(format!("{without} of these {} runs have no such value; -n asks for more runs", figures.len()));
-    }
-    let lines = lines(figures, asked.variants.is_empty() && versus.is_none(), &mut notes);
-    if lines.is_empty() {
-        let what = if versus.is_some() { "no trial has both" } else { "none of them has a value" };
-        let unread = said_of(&left_out).map_or_else(String::new, |said| format!(". {said}"));
-        return refused(format!(
-            "{what} of `{}` there, in {} runs of `{}`{unread}",
-            metric.name,
-            measured.len(),
-            asked.experiment
+        notes.push(format!(
+            "{without} of these {} runs have no value of the metric; request more runs to see more values",
+            figures.len()
         ));
     }
-    let (unit, better) = if versus.is_some() { (Unit::One, Better::Higher) } else { (metric.unit, metric.better) };
-    let (experiment, metric) = (asked.experiment.clone(), metric.name);
-    Ok(Trend { schema: SCHEMA.into(), experiment, metric, unit, better, ratio: versus, lines, notes })
+    let lines = lines(&figures, asked.variants.is_empty() && pair.is_none(), &mut notes);
+    if lines.is_empty() {
+        let what = if pair.is_some() { "no trial has values of both variants" } else { "no requested arm has a value" };
+        let runs = format!("{} runs of `{}`", measured.len(), asked.experiment);
+        return refused(format!("{what} for the metric `{}`, in {runs}{}", metric.name, unread(&left_out)));
+    }
+    let (unit, better) = if pair.is_some() { (Unit::One, Better::Higher) } else { (metric.unit, metric.better) };
+    Ok(Trend { experiment: asked.experiment.clone(), metric: metric.name, unit, better, ratio: pair, lines, notes })
 }
 
-/// The ratios within a run of which no rows are missing; what is wrong with its files all the same goes to `faults`.
-fn ratios_of(
-    folder: &Path,
-    experiment: &str,
-    metric: &Metric,
-    versus: &VariantPair,
-    faults: &mut Vec<String>,
-) -> Result<Vec<ArmFigure>, Error> {
-    let run = recorded::read(folder)?;
-    if run.has_lost_rows {
-        return refused(format!("rows are missing: {}", run.faults.join("; ")));
-    }
-    faults.extend(run.faults.iter().map(|fault| format!("{}: {fault}", runs::name(folder))));
-    let (figures, without) = ratios(&run.series, experiment, metric, versus);
-    if without > 0 {
-        let name = runs::name(folder);
-        faults.push(format!("{name}: {without} trials have no ratio, since a value is zero or below"));
-    }
-    Ok(figures)
-}
-
-/// Why runs were left out, in one line, however many they are.
-fn said_of(left_out: &[String]) -> Option<String> {
+/// Returns a sentence that says how many runs were left out, and why the first one was. Returns `None` if no run was
+/// left out.
+fn left_out_sentence(left_out: &[String]) -> Option<String> {
     match left_out {
         [] => None,
         [reason] => Some(format!("Left out: {reason}")),
@@ -110,47 +88,69 @@ fn said_of(left_out: &[String]) -> Option<String> {
     }
 }
 
-/// A run that measured the experiment.
-struct Measured {
-    folder: PathBuf,
-    header: Header,
+/// Returns the sentence of [`left_out_sentence`] in a form that can be appended to an error.
+fn unread(left_out: &[String]) -> String {
+    left_out_sentence(left_out).map_or_else(String::new, |sentence| format!(". {sentence}"))
 }
 
-/// The latest runs of the experiment that have a variant in question, the oldest first, and why others were left out:
-/// runs of other commands are runs of `compare` too. Where none has one, those that names are looked for in.
-fn measured(
+/// A run in which the experiment was measured.
+struct MeasuredRun {
+    folder: PathBuf,
+    /// The experiment, as recorded in the run.
+    spec: Spec,
+    /// The run as an entry of the trend. Its median is added later.
+    point: TrendPoint,
+}
+
+impl MeasuredRun {
+    fn variants(&self) -> impl Iterator<Item = &str> {
+        self.spec.variants.iter().map(|variant| variant.name.as_str())
+    }
+
+    /// Reads a run; returns `None` if it did not measure the experiment. Adds the ids of all the run's experiments to
+    /// `others`. An error lists these if no run has measured the requested experiment.
+    fn read(folder: &Path, experiment: &str, others: &mut BTreeSet<String>) -> Result<Option<MeasuredRun>, String> {
+        let (brief, _) = Brief::read(folder)?;
+        let is_measured = brief.experiments.iter().any(|known| known.id == experiment);
+        others.extend(brief.experiments.into_iter().map(|known| known.id));
+        if !is_measured {
+            return Ok(None);
+        }
+        let header = evidence::read_header(folder).map_err(|error| error.to_string())?;
+        let point = TrendPoint {
+            run_id: runs::name(folder),
+            started: header.started,
+            machine: format!("{}, {}", header.machine.cpu_model, header.machine.kernel),
+            estimate: MedianEstimate::default(),
+        };
+        let spec = header.experiments.into_iter().find(|spec| spec.id == experiment);
+        Ok(spec.map(|spec| MeasuredRun { folder: folder.into(), spec, point }))
+    }
+}
+
+/// Returns the latest runs of the experiment that have a requested variant, sorted from the oldest. If no run has one,
+/// returns all runs of the experiment, so that the error can list their variants. Adds the reasons for unreadable runs
+/// to `left_out`.
+fn measured_runs(
     asked: &TrendRequest,
     all: &[PathBuf],
     below: &Path,
     left_out: &mut Vec<String>,
-) -> Result<Vec<Measured>, Error> {
-    let mut known = BTreeSet::new();
-    let (mut found, mut others) = (Vec::new(), Vec::new());
+) -> Result<Vec<MeasuredRun>, Error> {
+    let (mut known, mut found, mut others) = (BTreeSet::new(), Vec::new(), Vec::new());
     let mut latest: Option<Vec<String>> = None;
     for folder in all.iter().rev() {
         if found.len() == asked.runs {
             break;
         }
-        let brief = match Brief::read(folder) {
-            Ok((brief, _)) => brief,
-            Err(reason) => {
-                left_out.push(reason);
-                continue;
+        match MeasuredRun::read(folder, &asked.experiment, &mut known) {
+            Ok(None) => {}
+            Ok(Some(run)) => {
+                let latest = latest.get_or_insert_with(|| run.variants().map(str::to_string).collect());
+                if has_any(asked, &run, latest) { found.push(run) } else { others.push(run) }
             }
-        };
-        if brief.experiments.iter().any(|experiment| experiment.id == asked.experiment) {
-            match evidence::read_header(folder) {
-                Ok(header) => {
-                    let run = Measured { folder: folder.clone(), header };
-                    let variants: Vec<&str> = run.variants(&asked.experiment).collect();
-                    let latest = latest.get_or_insert_with(|| variants.iter().map(ToString::to_string).collect());
-                    let is_in_question = has_any(asked, &variants, latest);
-                    if is_in_question { found.push(run) } else { others.push(run) }
-                }
-                Err(error) => left_out.push(error.to_string()),
-            }
+            Err(reason) => left_out.push(reason),
         }
-        known.extend(brief.experiments.into_iter().map(|experiment| experiment.id));
     }
     if found.is_empty() {
         found = others;
@@ -160,193 +160,168 @@ fn measured(
             true => String::new(),
             false => among(&asked.experiment, known.iter().map(String::as_str)),
         };
-        let unread = said_of(left_out).map_or_else(String::new, |said| format!(". {said}"));
-        return refused(format!("no run in {} measured `{}`{known}{unread}", below.display(), asked.experiment));
+        let (folder, experiment) = (below.display(), &asked.experiment);
+        return refused(format!("no run in {folder} measured `{experiment}`{known}{}", unread(left_out)));
     }
     found.reverse();
     Ok(found)
 }
 
-/// Whether a run of these variants has one that is asked for, or both of the ratio; unless any is asked for, one of the
-/// latest run.
-fn has_any(asked: &TrendRequest, variants: &[&str], latest: &[String]) -> bool {
+/// Returns whether a run has at least one of the requested variants, or both variants of the ratio. If no variant is
+/// requested, the run must have at least one variant of the latest run.
+fn has_any(asked: &TrendRequest, run: &MeasuredRun, latest: &[String]) -> bool {
+    let has = |name: &str| run.variants().any(|variant| variant == name);
     match &asked.ratio {
-        Some(ratio) => splits(ratio).any(|(a, b)| variants.contains(&a) && variants.contains(&b)),
-        None => {
-            let asked = if asked.variants.is_empty() { latest } else { &asked.variants };
-            asked.iter().any(|name| variants.contains(&name.as_str()))
-        }
+        Some(ratio) => splits(ratio).any(|(a, b)| has(a) && has(b)),
+        None if asked.variants.is_empty() => latest.iter().any(|name| has(name)),
+        None => asked.variants.iter().any(|name| has(name)),
     }
 }
 
-/// `A/B` in every way, as names may have slashes of their own.
+/// Splits `A/B` at each slash in turn, and returns both parts of each split. All splits are needed because names may
+/// contain slashes.
 fn splits(ratio: &str) -> impl Iterator<Item = (&str, &str)> {
     ratio.match_indices('/').map(|(place, _)| (ratio[..place].trim(), ratio[place + 1..].trim()))
 }
 
-impl Measured {
-    /// The names of the experiment's variants when the run was made.
-    fn variants(&self, experiment: &str) -> impl Iterator<Item = &str> {
-        let spec = self.header.experiments.iter().find(move |spec| spec.id == experiment);
-        spec.into_iter().flat_map(|spec| spec.variants.iter().map(|variant| variant.name.as_str()))
+/// Returns the requested metric, as recorded in the latest run.
+fn metric(asked: &TrendRequest, measured: &[MeasuredRun]) -> Result<Metric, Error> {
+    let metrics = measured.last().map_or(&[][..], |run| &run.spec.metrics);
+    let is_it = |metric: &&Metric| asked.metric.as_ref().is_none_or(|name| metric.name == *name);
+    match metrics.iter().find(is_it) {
+        Some(metric) => Ok(metric.clone()),
+        None => {
+            let known = metrics.iter().map(|metric| metric.name.as_str());
+            unknown(asked, "metric", asked.metric.as_deref().unwrap_or_default(), known)
+        }
     }
 }
 
-/// The metric that is asked for, as the latest run has it.
-fn metric(asked: &TrendRequest, measured: &[Measured]) -> Result<Metric, Error> {
-    let latest = measured.last().map(|run| &run.header.experiments);
-    let spec = latest.and_then(|experiments| experiments.iter().find(|spec| spec.id == asked.experiment));
-    let metrics = spec.map_or(&[][..], |spec| &spec.metrics);
-    let found = match &asked.metric {
-        None => metrics.first(),
-        Some(name) => metrics.iter().find(|metric| metric.name == *name),
-    };
-    let Some(found) = found else {
-        let name = asked.metric.as_deref().unwrap_or_default();
-        let names = metrics.iter().map(|metric| metric.name.as_str());
-        return refused(format!("`{}` has no metric `{name}`{}", asked.experiment, among(name, names)));
-    };
-    Ok(found.clone())
+fn unknown<'a, T>(
+    asked: &TrendRequest,
+    kind: &str,
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+) -> Result<T, Error> {
+    refused(format!("`{}` has no {kind} `{name}`{}", asked.experiment, among(name, known)))
 }
 
-/// The experiment's two variants of `A/B`.
-fn versus(text: &str, experiment: &str, measured: &[Measured]) -> Result<VariantPair, Error> {
-    let known: BTreeSet<&str> = measured.iter().flat_map(|run| run.variants(experiment)).collect();
-    if let Some((candidate, baseline)) = splits(text).find(|(a, b)| known.contains(a) && known.contains(b)) {
+/// Returns the two variants that `A/B` names.
+fn variant_pair(ratio: &str, measured: &[MeasuredRun]) -> Result<VariantPair, Error> {
+    let known: BTreeSet<&str> = measured.iter().flat_map(MeasuredRun::variants).collect();
+    if let Some((candidate, baseline)) = splits(ratio).find(|(a, b)| known.contains(a) && known.contains(b)) {
         return Ok(VariantPair { candidate: candidate.into(), baseline: baseline.into() });
     }
-    match splits(text).next() {
-        None => refused(format!("--ratio {text}: write A/B, two variants")),
-        Some((a, b)) => {
-            let unknown = if known.contains(a) { b } else { a };
-            refused(format!("--ratio {text}: there is no variant `{unknown}`{}", among(unknown, known.iter().copied())))
-        }
-    }
-}
-
-/// A variant or factor that none of the runs has is a mistake.
-fn check_names(asked: &TrendRequest, measured: &[Measured]) -> Result<(), Error> {
-    let variants: BTreeSet<&str> = measured.iter().flat_map(|run| run.variants(&asked.experiment)).collect();
-    let specs = measured.iter().flat_map(|run| &run.header.experiments).filter(|spec| spec.id == asked.experiment);
-    let factors: BTreeSet<&str> = specs.flat_map(|spec| spec.factors.iter().map(|f| f.name.as_str())).collect();
-    let variants_asked = asked.variants.iter().map(|name| ("variant", name, &variants));
-    let factors_asked = asked.at.iter().map(|(name, _)| ("factor", name, &factors));
-    for (kind, name, known) in variants_asked.chain(factors_asked) {
-        if !known.contains(name.as_str()) {
-            return refused(format!(
-                "`{}` has no {kind} `{name}`{}",
-                asked.experiment,
-                among(name, known.iter().copied())
-            ));
-        }
-    }
-    Ok(())
-}
-
-fn is_wanted(asked: &TrendRequest, figure: &ArmFigure) -> bool {
-    let is_there = |at: &Point, (factor, level): &(String, String)| {
-        at.get(factor).is_some_and(|found| found.to_string() == *level || *found == Level::parse(level))
+    let Some((a, b)) = splits(ratio).next() else {
+        return refused(format!("ratio `{ratio}`: write the names of two variants as A/B"));
     };
-    (asked.variants.is_empty() || asked.variants.contains(&figure.variant))
-        && asked.at.iter().all(|wanted| is_there(&figure.at, wanted))
+    let unknown = if known.contains(a) { b } else { a };
+    refused(format!("ratio `{ratio}`: there is no variant `{unknown}`{}", among(unknown, known.iter().copied())))
 }
 
-/// A run's point of the trend, without its figure.
-fn described(folder: &Path, header: &Header) -> TrendPoint {
-    TrendPoint {
-        run_id: runs::name(folder),
-        started: header.started.clone(),
-        machine: format!("{}, {}", header.machine.cpu_model, header.machine.kernel),
-        estimate: Estimate::default(),
+/// Returns an error if any requested variant or factor occurs in no run.
+fn check_names(asked: &TrendRequest, measured: &[MeasuredRun]) -> Result<(), Error> {
+    let variants: BTreeSet<&str> = measured.iter().flat_map(MeasuredRun::variants).collect();
+    let factors = measured.iter().flat_map(|run| run.spec.factors.iter().map(|factor| factor.name.as_str()));
+    let factors: BTreeSet<&str> = factors.collect();
+    let variants = asked.variants.iter().map(|name| ("variant", name, &variants));
+    let mut names = variants.chain(asked.at.iter().map(|(name, _)| ("factor", name, &factors)));
+    match names.find(|(_, name, known)| !known.contains(name.as_str())) {
+        Some((kind, name, known)) => unknown(asked, kind, name, known.iter().copied()),
+        None => Ok(()),
     }
 }
 
-/// An arm's figure in one run.
-struct ArmFigure {
-    variant: String,
-    at: Point,
-    estimate: Estimate,
+fn is_wanted(asked: &TrendRequest, arm: &Arm) -> bool {
+    let is_at = |(factor, level): &(String, String)| {
+        arm.point.get(factor).is_some_and(|found| found.to_string() == *level || *found == Level::parse(level))
+    };
+    (asked.variants.is_empty() || asked.variants.contains(&arm.variant)) && asked.at.iter().all(is_at)
 }
 
-/// The medians of a metric, as the run's outcome has them.
-fn medians(points: &[PointSummary], experiment: &str, metric: &str) -> Vec<ArmFigure> {
+/// The arms of one run, each with the median of a metric or with its median ratio to another variant.
+type ArmFigures = Vec<(Arm, MedianEstimate)>;
+
+/// Returns the medians of a metric from a run's outcome.
+fn medians(folder: &Path, experiment: &str, metric: &str) -> Result<ArmFigures, Error> {
+    let points = Loaded::read(folder)?.outcome.with_keys();
     let of_metric = points.iter().filter(|p| p.experiment == experiment && p.metric == metric && p.n > 0);
-    let figure = |point: &PointSummary| ArmFigure {
-        variant: point.variant.clone(),
-        at: point.at.clone(),
-        estimate: Estimate::of(point),
-    };
-    of_metric.map(figure).collect()
+    Ok(of_metric.map(|point| (point.arm.clone(), MedianEstimate::from(point))).collect())
 }
 
-/// How many times better the candidate is than the baseline in the same trial, at each point that both have; and how
-/// many trials have no ratio, since a value is zero or below.
-fn ratios(series: &[Series], experiment: &str, metric: &Metric, versus: &VariantPair) -> (Vec<ArmFigure>, usize) {
-    let of = |variant: &str| {
-        let found: Vec<&Series> = series
-            .iter()
-            .filter(|s| s.experiment == experiment && s.metric == metric.name && s.key.is_empty())
-            .filter(|s| s.arm.variant == variant)
-            .collect();
-        found
-    };
-    let (baselines, mut without) = (of(&versus.baseline), 0);
-    let mut pair = |candidate: &Series| {
-        let baseline = baselines.iter().find(|baseline| baseline.arm.point == candidate.arm.point)?;
+/// Returns the median ratio of two variants within one run, for each parameter point at which both were measured. Fails
+/// if rows of the run are missing. Damage that loses no rows, and the number of trials without a ratio, are noted in
+/// `faults`.
+fn ratios(
+    folder: &Path,
+    experiment: &str,
+    metric: &Metric,
+    pair: &VariantPair,
+    faults: &mut Vec<String>,
+) -> Result<ArmFigures, Error> {
+    let run = recorded::read(folder)?;
+    if run.has_lost_rows {
+        return refused(format!("rows are missing: {}", run.faults.join("; ")));
+    }
+    let name = runs::name(folder);
+    faults.extend(run.faults.iter().map(|fault| format!("{name}: {fault}")));
+    let is_of_metric = |s: &&Series| s.experiment == experiment && s.metric == metric.name && s.key.is_empty();
+    let series = || run.series.iter().filter(is_of_metric);
+    let (mut figures, mut without) = (Vec::new(), 0);
+    for candidate in series().filter(|series| series.arm.variant == pair.candidate) {
+        let baseline = Arm { variant: pair.baseline.clone(), point: candidate.arm.point.clone() };
+        let Some(baseline) = series().find(|series| series.arm == baseline) else { continue };
         let (ratios, without_ratio) = candidate.ratios_to(baseline, metric.reduce, metric.better);
         without += without_ratio;
-        let (variant, at) = (versus.candidate.clone(), candidate.arm.point.clone());
-        (!ratios.is_empty()).then(|| ArmFigure { variant, at, estimate: estimate(&ratios) })
-    };
-    let figures = of(&versus.candidate).into_iter().filter_map(&mut pair).collect();
-    (figures, without)
+        figures.extend((!ratios.is_empty()).then(|| (candidate.arm.clone(), estimate(&ratios))));
+    }
+    if without > 0 {
+        let trials = if without == 1 { "1 trial has".to_string() } else { format!("{without} trials have") };
+        faults.push(format!("{name}: {trials} no ratio, because a value is zero or below"));
+    }
+    Ok(figures)
 }
 
-/// The median with its interval at 95 %, as summaries have it.
-fn estimate(values: &Values) -> Estimate {
+/// Returns the median of the values, and its 95 % confidence interval as in summaries of a run.
+fn estimate(values: &Values) -> MedianEstimate {
     let (n, sorted) = (values.len() as u64, values.sorted());
     let (low, high) =
         quantile_ranks(n, 0.5, 0.025, 0.025).map_or((f64::NEG_INFINITY, f64::INFINITY), |ranks| sorted.between(ranks));
     let finite = |value: f64| Some(value).filter(|value| value.is_finite());
-    Estimate { n, median: sorted.quantile(0.5).and_then(Bounds::estimate), low: finite(low), high: finite(high) }
+    MedianEstimate { n, median: sorted.quantile(0.5).and_then(Bounds::estimate), low: finite(low), high: finite(high) }
 }
 
-/// The figures of several runs, the oldest first, by arm: those of the latest run that has any, or of all.
-fn lines(runs: Vec<(TrendPoint, Vec<ArmFigure>)>, of_latest: bool, notes: &mut Vec<String>) -> Vec<TrendLine> {
-    let mut lines: Vec<TrendLine> = Vec::new();
+/// Converts the values of the runs, which are sorted from the oldest, to one plotted line per arm. With `of_latest`,
+/// leaves out the arms that the latest run with values lacks, and adds a note about that to `notes`.
+fn lines(runs: &[(TrendPoint, ArmFigures)], of_latest: bool, notes: &mut Vec<String>) -> Vec<TrendLine> {
+    let (mut arms, mut latest): (Vec<&Arm>, usize) = (Vec::new(), 0);
     for (_, figures) in runs.iter().rev() {
-        let is_new = |figure: &&ArmFigure| !lines.iter().any(|line| is_of(figure, line));
-        let new: Vec<&ArmFigure> = figures.iter().filter(is_new).collect();
-        if of_latest && !lines.is_empty() {
-            if !new.is_empty() {
-                notes.push("Variants that the latest run did not measure are left out; --variant shows them".into());
-                break;
-            }
-            continue;
-        }
-        let line =
-            |figure: &ArmFigure| TrendLine { variant: figure.variant.clone(), at: figure.at.clone(), runs: Vec::new() };
-        let new: Vec<TrendLine> = new.into_iter().map(line).collect();
-        lines.extend(new);
-    }
-    for (run, figures) in runs {
-        for figure in figures {
-            if let Some(line) = lines.iter_mut().find(|line| is_of(&figure, line)) {
-                line.runs.push(TrendPoint { estimate: figure.estimate, ..run.clone() });
+        for (arm, _) in figures {
+            if !arms.contains(&arm) {
+                arms.push(arm);
             }
         }
+        latest = if latest == 0 { arms.len() } else { latest };
     }
-    lines
-}
-
-fn is_of(figure: &ArmFigure, line: &TrendLine) -> bool {
-    figure.variant == line.variant && figure.at == line.at
+    if of_latest && arms.len() > latest {
+        notes
+            .push("Variants that the latest run did not measure are left out; request them by name to see them".into());
+        arms.truncate(latest);
+    }
+    let line = |arm: &Arm| {
+        let point = |(run, figures): &(TrendPoint, ArmFigures)| {
+            let (_, estimate) = figures.iter().find(|(other, _)| other == arm)?;
+            Some(TrendPoint { estimate: *estimate, ..run.clone() })
+        };
+        TrendLine { arm: arm.clone(), runs: runs.iter().filter_map(point).collect() }
+    };
+    arms.into_iter().map(line).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ascertain_engine::experiment::{Arm, Reduce};
+    use ascertain_engine::experiment::{Point, Reduce};
 
     fn series(trials: &[u64], values: &[Bounds]) -> Series {
         Series {
@@ -376,13 +351,13 @@ mod tests {
 
     #[test]
     fn medians_have_the_intervals_that_summaries_have() {
-        let Estimate { n, median, low, high } = estimate(&(0..1000).map(f64::from).rev().collect());
+        let MedianEstimate { n, median, low, high } = estimate(&(0..1000).map(f64::from).rev().collect());
         assert_eq!((n, median, low, high), (1000, Some(499.5), Some(448.0), Some(551.0)));
-        // One was stopped at 1.5: the middle one is that, or 2.
+        // One observation was stopped at 1.5, so the median is between 1.5 and 2.
         let values = [Bounds::above(1.5), Bounds::exact(1.0), Bounds::exact(2.0)].into_iter().collect();
-        let Estimate { n, median, low, high } = estimate(&values);
+        let MedianEstimate { n, median, low, high } = estimate(&values);
         assert_eq!((n, median, low, high), (3, Some(1.75), None, None));
-        assert_eq!(estimate(&Values::default()), Estimate::default());
+        assert_eq!(estimate(&Values::default()), MedianEstimate::default());
     }
 
     #[test]
@@ -391,26 +366,22 @@ mod tests {
             run_id: id.into(),
             started: id.into(),
             machine: String::new(),
-            estimate: Estimate::default(),
+            estimate: MedianEstimate::default(),
         };
-        let figures = |variants: &[&str]| -> Vec<ArmFigure> {
-            let figure = |variant: &&str| ArmFigure {
-                variant: variant.to_string(),
-                at: Point::default(),
-                estimate: Estimate::default(),
-            };
-            variants.iter().map(figure).collect()
+        let figures = |variants: &[&str]| -> ArmFigures {
+            let arm = |variant: &&str| Arm { variant: variant.to_string(), point: Point::default() };
+            variants.iter().map(|variant| (arm(variant), MedianEstimate::default())).collect()
         };
         let runs =
             || vec![(run("1"), figures(&["a", "c"])), (run("2"), figures(&["b", "a"])), (run("3"), figures(&[]))];
         let shape = |lines: Vec<TrendLine>| -> Vec<(String, usize)> {
-            lines.into_iter().map(|line| (line.variant, line.runs.len())).collect()
+            lines.into_iter().map(|line| (line.arm.variant, line.runs.len())).collect()
         };
         let mut notes = Vec::new();
-        let latest = shape(lines(runs(), true, &mut notes));
+        let latest = shape(lines(&runs(), true, &mut notes));
         assert_eq!(latest, [("b".to_string(), 1), ("a".to_string(), 2)]);
         assert_eq!(notes.len(), 1);
-        let all = shape(lines(runs(), false, &mut notes));
+        let all = shape(lines(&runs(), false, &mut notes));
         assert_eq!(all, [("b".to_string(), 1), ("a".to_string(), 2), ("c".to_string(), 1)]);
     }
 }

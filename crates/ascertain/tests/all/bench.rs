@@ -1,4 +1,4 @@
-//! A bench as cargo, a test runner and people start it: `examples/bench.rs`.
+//! Tests of a bench (`examples/bench.rs`), started as cargo, test runners and users start it.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::common::example;
 
-/// What a run of the bench left.
+/// The output and the exit code of a run of the bench.
 pub struct Ran {
     pub code: Option<i32>,
     pub stdout: String,
@@ -15,14 +15,14 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// What it printed, as the objects of JSON that it is.
+    /// Returns the JSON objects that the bench printed.
     pub fn json(&self) -> Vec<Value> {
         let objects = serde_json::Deserializer::from_str(&self.stdout).into_iter();
         objects.collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{error}: {}{}", self.stdout, self.stderr))
     }
 }
 
-/// The bench, with its evidence below `state`.
+/// Returns the command of the bench, with its evidence below `state`.
 pub fn bench(state: &Path, arguments: &[&str]) -> Ran {
     example_bench("bench", state, arguments)
 }
@@ -33,7 +33,7 @@ fn example_bench(name: &str, state: &Path, arguments: &[&str]) -> Ran {
     Ran { code: output.status.code(), stdout, stderr }
 }
 
-/// Measures the functions that fit, in three trials.
+/// Measures the functions that match the filters, in three trials.
 pub fn measured(state: &Path, arguments: &[&str]) -> Ran {
     let ran = bench(state, &[&["--bench", "--max-trials", "3", "--max-time", "5min"], arguments].concat());
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
@@ -88,7 +88,7 @@ fn a_filter_that_leaves_out_the_reference_is_an_error() {
     for filters in [&["last/sorted"][..], &["last/sorted", "consumed"], &["last", "--skip", "maximum"]] {
         let ran = bench(state.path(), &[&["--bench"], filters].concat());
         assert_eq!((ran.code, &*ran.stdout), (Some(2), ""), "{filters:?}: {}", ran.stderr);
-        let error = "error: the filters leave out `last/maximum (numbers=10)`, the reference of its group: add it to the filters, \
+        let error = "error: the filters leave out `last/maximum (numbers=10)`, the reference of its group; add it to the filters, \
                      or choose another with --reference NAME\n";
         assert_eq!(ran.stderr, error, "{filters:?}");
     }
@@ -98,7 +98,7 @@ fn a_filter_that_leaves_out_the_reference_is_an_error() {
     {
         measured(state.path(), &[&["--no-evidence"], filters].concat());
     }
-    // The function alone, as under a profiler.
+    // A single function can be measured alone, for example with a profiler.
     let alone = ["--no-evidence", "--format", "json", "--exact", "last/sorted (numbers=10)", "--reference", "sorted"];
     let [outcome] = &measured(state.path(), &alone).json()[..] else { panic!("one group") };
     assert!(outcome["claims"].as_array().unwrap().is_empty());
@@ -114,7 +114,7 @@ fn a_function_that_is_alone_at_its_input_is_measured_too() {
     assert_eq!(times.map(|point| point["n"].as_u64().unwrap()).collect::<Vec<_>>(), [3, 3, 3]);
 }
 
-/// The sentences of the claims.
+/// Returns the sentences of the claims.
 fn says(outcome: &Value) -> Vec<&str> {
     outcome["claims"].as_array().unwrap().iter().map(|claim| claim["says"].as_str().unwrap()).collect()
 }
@@ -179,7 +179,7 @@ fn functions_are_compared_with_the_first_at_their_input() {
             other["metric"] == "time" && other["variant"] == point["variant"] && other["at"] == point["at"]
         };
         let time_ns = points.iter().find(is_time).unwrap();
-        // Of three trials, the one with the median time is the one with the median throughput.
+        // The trial with the median of the three times also has the median throughput.
         let expected = numbers / time_ns["median"].as_f64().unwrap() * 1e9;
         assert!((point["median"].as_f64().unwrap() / expected - 1.0).abs() < 1e-9, "{point}");
     }
@@ -190,7 +190,7 @@ fn functions_are_compared_with_the_first_at_their_input() {
     assert!(words.contains("Too early to tell") && words.contains("So far `consumed (numbers=10)` won"), "{table}");
 }
 
-/// A list of four words, the words themselves, and no memory for what set-ups allocate.
+/// Each function allocates a list of four words, and the four words. Allocations while the input is made do not count.
 #[test]
 fn allocations_are_counted_outside_of_the_time() {
     let state = tempfile::tempdir().unwrap();
@@ -208,6 +208,6 @@ fn allocations_are_counted_outside_of_the_time() {
     assert_eq!(of_metric("time").len(), 4);
     let table = example_bench("allocations", state.path(), &arguments).stdout;
     assert!(table.contains("Allocations") && table.contains("Allocated"), "{table}");
-    // Another allocator counts nothing.
+    // With another allocator, nothing is counted.
     assert!(!measured(state.path(), &["--no-evidence", "calls"]).stdout.contains("Allocat"));
 }

@@ -1,9 +1,9 @@
-//! Helpers for programs that are built beside the tests.
+//! Helpers for programs that are built next to the tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The program of an example, in the folder `examples` beside the folder of this test program.
+/// Returns the path of an example's program, in the folder `examples` next to the folder of this test program.
 pub fn example(name: &str) -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let program = own.parent().and_then(Path::parent).unwrap().join("examples").join(name);

@@ -1,10 +1,10 @@
-//! The examples run, and say what they should.
+//! Runs the examples and checks their output.
 
 use std::process::Command;
 
 use crate::common;
 
-/// What an example prints.
+/// Returns the output of an example.
 fn printed(example: &str) -> String {
     let output = Command::new(common::example(example)).output().unwrap();
     assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
@@ -40,7 +40,7 @@ fn a_url_is_asked() {
         return ascertain_sys::testing::left_out("there is no curl");
     }
     let said = printed("url");
-    // A busy machine may need more time for a verdict than there is.
+    // A busy machine may need more time for a verdict than the example has.
     assert!(["Holds: ", "Undecided: "].iter().any(|verdict| said.starts_with(verdict)), "{said}");
     assert!(said.contains("file:///dev/null"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! A bench, the examples, and runs that are stopped, in one test program.
+//! Tests of a bench, of the examples, and of stopped runs, in one program.
 #![allow(missing_docs)]
 
 #[cfg(feature = "recorded")]

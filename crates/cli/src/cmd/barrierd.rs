@@ -1,4 +1,4 @@
-//! `ascertain barrierd`.
+//! `ascertain barrierd`: runs the daemon that reports when each CPU was interrupted.
 
 use std::fmt::Write;
 use std::io;
@@ -14,6 +14,7 @@ use ascertain_sync::barrierd::{Client, CpuStatus, DEFAULT_PATH, Daemon, Error, P
 use ascertain_sys::interrupt;
 use serde_json::{Value, json};
 
+use crate::errors;
 use crate::options::{Display, Format};
 use crate::output;
 
@@ -22,62 +23,67 @@ Examples:
   sudo ascertain barrierd
       Start the daemon
   ascertain barrierd --status
-      Print what the running daemon knows";
+      Print the state of the running daemon";
 
-/// Tell programs when each CPU was last interrupted: a daemon, to be started by root
+/// Run the daemon that reports when each CPU was interrupted
 ///
-/// It is the slow side of an asymmetric memory barrier (`ascertain_sync::barrierd`): whoever waits until each CPU has
-/// been interrupted, or is idle, needs no fence on the fast side. While nobody waits it sleeps. It runs until SIGTERM
-/// or Ctrl-C, as `nobody` with CAP_BPF alone. Exit code 4: this machine or user can't, or none is running.
+/// The daemon is the slow side of an asymmetric memory barrier (`ascertain_sync::barrierd`). A program that waits until
+/// each CPU has been interrupted or is idle needs no fence on the fast side. The daemon sleeps while no program waits.
+///
+/// The daemon runs until SIGTERM or Ctrl-C, as the user `nobody` and with no capability other than CAP_BPF. Exit code
+/// 4: the machine or the user can't run the daemon, or no daemon answers --status.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The socket that programs connect to
+    /// Socket that programs connect to
     #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH)]
     path: PathBuf,
-    /// Heartbeats, while somebody waits, come at most that often
+    /// Shortest time between heartbeats while a program waits
     #[arg(long, value_name = "TIME", default_value = "250us", value_parser = period)]
     period: Duration,
-    /// Make one heartbeat, print what it found, and end
+    /// Make one heartbeat, print the result and exit
     #[arg(long)]
     once: bool,
-    /// Print what the daemon that is running knows
+    /// Print the state of the running daemon
     #[arg(long, conflicts_with_all = ["once", "period"])]
     status: bool,
     #[command(flatten)]
     display: Display,
 }
 
-/// A time between heartbeats that the daemon keeps to.
+/// Parses the shortest time between two of the daemon's heartbeats. It must be so short that the daemon's clients do
+/// not give up.
 fn period(text: &str) -> Result<Duration, String> {
     let most_ns = PERIOD_MAX.as_nanos() as f64;
     match parse_quantity(text, Unit::Nanosecond).map_err(|error| error.to_string())? {
         ns if ns >= 1.0 && ns <= most_ns => Ok(Duration::from_nanos(ns as u64)),
-        ns if ns > most_ns => {
-            Err(format!("new clients would take the daemon for dead; give {} ms at most", PERIOD_MAX.as_millis()))
-        }
-        _ => Err(format!("`{text}` is no time between heartbeats; give one such as 250us")),
+        ns if ns > most_ns => Err(format!(
+            "heartbeats this rare would make clients consider the daemon dead; give at most {} ms",
+            PERIOD_MAX.as_millis()
+        )),
+        _ => Err(format!("`{text}` is not a time between heartbeats; give a time such as 250us")),
     }
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     if matches!(args.display.format, Format::Csv | Format::Markdown) {
-        bail!("`barrierd` prints a table or --format json");
+        bail!("`barrierd` does not support this format; use --format table or --format json");
     }
     if args.display.format == Format::Json && !args.once && !args.status {
-        bail!("the daemon prints nothing; --format json goes with --once or --status");
+        bail!("the daemon prints nothing; use --format json with --once or --status");
     }
     let done = match args {
         Args { status: true, .. } => status(args),
         Args { once: true, .. } => once(args),
         _ => serve(args),
     };
-    match done.as_ref().err().and_then(|error| error.downcast_ref::<Error>()) {
-        Some(error) if error.is_unavailable() || matches!(error, Error::NotRunning { .. }) => {
-            output::note(&format!("error: {error}"));
+    let can_not = |error: &Error| error.is_unavailable() || matches!(error, Error::NotRunning { .. });
+    match done {
+        Err(error) if error.downcast_ref().is_some_and(can_not) => {
+            output::note(&format!("error: {:#}", errors::with_option(error)));
             Ok(Ending::Nothing)
         }
-        _ => done.map(|()| Ending::Done),
+        done => done.map(|()| Ending::Done),
     }
 }
 
@@ -85,24 +91,27 @@ fn serve(args: &Args) -> anyhow::Result<()> {
     let mut daemon = Daemon::new(args.period)?;
     daemon.listen(&args.path)?;
     interrupt::install()?;
-    let stop = interrupt::wake_fd().context("signals can't be waited for")?;
+    let stop = interrupt::wake_fd().context("can't wait for signals")?;
     if let Err(error) = daemon.run_in_real_time() {
-        output::note(&format!("without real time ({error}), heartbeats come late while all CPUs are busy"));
+        output::note(&format!(
+            "warning: no real-time priority ({error}); heartbeats come late while all CPUs are busy"
+        ));
     }
-    daemon.drop_privileges().context("its privileges can't be dropped")?;
+    daemon.drop_privileges().context("can't drop the daemon's privileges")?;
     if !args.display.quiet {
         output::note(&format!("barrierd: programs can connect to {}", args.path.display()));
     }
-    daemon.serve(stop).context("the kernel refuses what it did before")
+    daemon.serve(stop).context("the kernel refused a request that it accepted before")
 }
 
 fn once(args: &Args) -> anyhow::Result<()> {
     let mut daemon = Daemon::new(args.period)?;
     let client = daemon.connect()?;
     let (stopped, stop) = io::pipe()?;
-    // The daemon goes into the thread: when it fails it is dropped there, and the client learns that at once.
+    // The thread owns the daemon. If the daemon fails, the thread drops it, so that the client notices the failure
+    // immediately.
     let serving = thread::spawn(move || {
-        // It works without, only later.
+        // Real-time priority is optional; without it, heartbeats may come late.
         let _ = daemon.run_in_real_time();
         daemon.serve(stopped.as_fd())
     });
@@ -111,11 +120,11 @@ fn once(args: &Args) -> anyhow::Result<()> {
     let barrier_ns = start.elapsed().as_nanos() as u64;
     let status = client.status();
     drop(stop);
-    // What the daemon met says more than that it has ended.
+    // Report the daemon's own error first, because it explains more than the client's.
     serving
         .join()
         .map_err(|_| anyhow!("the daemon's thread panicked"))?
-        .context("the kernel refuses what it did before")?;
+        .context("the kernel refused a request that it accepted before")?;
     waited?;
     print(&Reading { place: None, status, barrier_ns: Some(barrier_ns) }, &args.display)
 }
@@ -125,12 +134,12 @@ fn status(args: &Args) -> anyhow::Result<()> {
     print(&Reading { place: Some(args.path.display().to_string()), status, barrier_ns: None }, &args.display)
 }
 
-/// What is printed.
+/// The values about the daemon and its heartbeats that the command prints.
 struct Reading {
-    /// Where the daemon is found; none for one that only this command had.
+    /// Path of the daemon's socket; `None` for a daemon that this command started for a single heartbeat.
     place: Option<String>,
     status: Status,
-    /// How long one wait took; none if there was none.
+    /// Time that one wait for all CPUs took, in nanoseconds; `None` if the command did not wait.
     barrier_ns: Option<u64>,
 }
 
@@ -168,9 +177,9 @@ impl Reading {
         let noun = if *beats == 1 { "heartbeat" } else { "heartbeats" };
         let mut text = match &self.place {
             Some(place) => format!("barrierd at {place}: process {pid}, {beats} {noun}"),
-            None => format!("barrierd, for this once: {beats} {noun}"),
+            None => format!("barrierd, started for this command: {beats} {noun}"),
         };
-        let _ = writeln!(text, " (every {} at most), {} of CPU time", human(*period_ns), human(*cpu_time_ns));
+        let _ = writeln!(text, " (at most every {}), {} of CPU time", human(*period_ns), human(*cpu_time_ns));
         if let Some(barrier_ns) = self.barrier_ns {
             let _ = writeln!(text, "waiting for all CPUs took {}", human(barrier_ns));
         }
@@ -201,7 +210,7 @@ mod tests {
     #[test]
     fn barrierd_status_for_people() {
         let expected = "\
-barrierd at /run/b: process 77, 42 heartbeats (every 250.0 µs at most), 3.000 ms of CPU time
+barrierd at /run/b: process 77, 42 heartbeats (at most every 250.0 µs), 3.000 ms of CPU time
  CPU  state      interrupts  last
    0  running          1234  1.250 ms ago
    1  idle                0  never
@@ -209,7 +218,7 @@ barrierd at /run/b: process 77, 42 heartbeats (every 250.0 µs at most), 3.000 m
         assert_eq!(reading().text(), expected);
         let once = Reading { place: None, barrier_ns: Some(47_000), ..reading() }.text();
         assert!(
-            once.contains("for this once: 42") && once.contains("\nwaiting for all CPUs took 47.00 µs\n"),
+            once.contains("for this command: 42") && once.contains("\nwaiting for all CPUs took 47.00 µs\n"),
             "{once}"
         );
     }

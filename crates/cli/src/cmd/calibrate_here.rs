@@ -1,69 +1,44 @@
-//! `ascertain calibrate-here`.
+//! `ascertain calibrate-here`: measures the smallest difference that this machine can show.
 
 use anyhow::bail;
-use ascertain::Done;
-use ascertain::Ending;
-pub use ascertain::calibrate_here::USE_CASE;
-use ascertain::calibrate_here::{self, CalibrateHere};
-use ascertain_report::{calibration, sentence, terminal};
+use ascertain::calibrate_here::CalibrateHere;
+use ascertain::{Ending, Request};
 
 use super::commands::command_line;
-use super::compare;
-use crate::options::{Common, Display, Format, with_default};
-use crate::{output, session};
+use crate::measure::{Start, measure};
+use crate::options::{Common, Format, with_default};
 
 const EXAMPLES: &str = "\
 Examples:
   ascertain calibrate-here
       Measure the noise of starting a process
   ascertain calibrate-here --max-time 1min -- gzip -kc big.txt
-      Measure the noise of a command of your own";
+      Measure the noise of your own command";
 
-/// How noisy this machine is, and what difference can be seen on it in a minute
+/// Measure the smallest difference this machine can show
 ///
-/// Compares a command with itself, which tells nothing of the command but what two runs of it differ by here. What a
-/// minute shows is found by judging minutes that are made up of these pairs and of a difference.
+/// Reports how noisy this machine is, and the smallest difference that one minute of measurement can show.
+///
+/// The command is compared with itself, so every measured difference is noise. Then `calibrate-here` simulates minutes
+/// of measurement: it draws from the measured pairs, adds a difference, and finds the smallest difference that is
+/// detected.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, mut_arg("max_time", |arg| with_default(arg, "10 s")))]
 pub struct Args {
     #[command(flatten)]
     common: Common,
-    /// The command, after `--` [default: true]
+    /// Command to measure, after `--` [default: true]
     #[arg(last = true, value_name = "CMD")]
     command: Vec<String>,
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Ending> {
-    let display = &args.common.display;
-    if matches!(display.format, Format::Csv | Format::Markdown) {
-        bail!("`calibrate-here` prints sentences or --format json");
+    let options = args.common.render();
+    if matches!(options.format, Format::Csv | Format::Markdown) {
+        bail!("`calibrate-here` does not support this format; use --format table or --format json");
     }
-    session::carry_out(args.request().plan()?, &args.common)
-}
-
-/// What it says of this machine; in CSV and Markdown, which a run that goes on may be asked for, what the comparison
-/// says.
-pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
-    let outcome = &done.run.outcome;
-    if done.run.target_failed {
-        outcome.claims.iter().for_each(|claim| output::note(&sentence::claim(claim)));
-    }
-    match display.format {
-        Format::Csv | Format::Markdown => compare::print(done, display),
-        Format::Json => output::print(&calibration::json(&calibrate_here::calibration(done)?)),
-        Format::Table if display.quiet => Ok(()),
-        Format::Table => {
-            let style = output::style(display);
-            let said = calibration::text(&calibrate_here::calibration(done)?, &style);
-            output::say(&(said + &terminal::threats(outcome, &style)))
-        }
-    }
-}
-
-impl Args {
-    /// What is asked for.
-    fn request(&self) -> CalibrateHere {
-        let asked = CalibrateHere { terms: session::terms(&self.common), ..CalibrateHere::default() };
-        if self.command.is_empty() { asked } else { CalibrateHere { line: command_line(&self.command), ..asked } }
-    }
+    let default = CalibrateHere::default();
+    let line = if args.command.is_empty() { default.line } else { command_line(&args.command) };
+    let request = Request::CalibrateHere(CalibrateHere { line, config: args.common.config(default.config) });
+    measure(Start::New(Box::new(request), &args.common), &options, &args.common.exports)
 }

@@ -1,18 +1,16 @@
-//! `ascertain check`.
+//! `ascertain check`: judges the claims of a file, or the shipped claims.
 
 use std::path::PathBuf;
 
-pub use ascertain::check::USE_CASE;
 use ascertain::check::{self, Check};
-use ascertain::{Done, Ending, GatedVerdict, Request};
+use ascertain::{Ending, GatedVerdict, Request};
 use ascertain_engine::outcome::Verdict;
-use ascertain_report::terminal::{self, Shown};
+use ascertain_report::options::{RenderOptions, Shown};
 
-use super::report;
 use crate::exit::{FAIL_ON, fail_on};
-use crate::options::{Common, Display, one_of, with_default};
+use crate::measure::{Start, measure};
+use crate::options::{Common, one_of, with_default};
 use crate::output;
-use crate::session::{self, Printed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,24 +19,27 @@ Examples:
   ascertain check --only sum. --max-time 2min
       Judge the shipped claims whose id contains `sum.`";
 
-/// Judge a file of claims; without one, the shipped claims that this machine can run
+/// Judge the claims in a file, or the shipped claims
 ///
-/// The sources' claims do not gate: that one is refuted here is a finding. A file of your own does:
-/// exit code 1 when a claim is refuted, 3 when one is undecided.
+/// Without a file, `check` judges the shipped claims that this machine can run. By default, no verdict on a shipped
+/// claim makes the command fail. For a file of your own, the exit code is 1 if a claim is refuted, and 3 if one is
+/// undecided.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, mut_arg("max_time", |arg| with_default(arg, "165 s")))]
 pub struct Args {
-    /// Files of claims
+    /// Files of claims, in TOML
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Only claims whose id contains this; or, where it is a verdict, print only claims of it: `--only
-    /// refuted,undecided`
+    /// Claims to judge, by a part of their ids, or claims to print, by their verdict
+    ///
+    /// With a part of an id, `check` judges only the claims whose id contains it. With a verdict, such as `--only
+    /// refuted,undecided`, it judges all claims and prints those with this verdict.
     #[arg(long, value_name = "TEXT", value_delimiter = ',')]
     only: Vec<String>,
-    /// Print each verdict as a sentence, however many there are, and a table of all claims
+    /// Print a sentence for every verdict, even if there are many, and a table of all claims
     #[arg(long, help_heading = "Output")]
     all: bool,
-    /// Verdicts that fail: refuted (exit code 1), undecided (3), nothing. For the shipped claims: nothing
+    /// Verdicts that make the command fail [default: refuted,undecided for files; nothing for the shipped claims]
     #[arg(long, value_parser = one_of(FAIL_ON), value_delimiter = ',', help_heading = "Judging")]
     fail_on: Option<Vec<Option<GatedVerdict>>>,
     #[command(flatten)]
@@ -47,25 +48,18 @@ pub struct Args {
 
 pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let (shown, ids) = args.only();
-    let check = args.check(&ids)?;
+    let check = args.request(&ids)?;
     if check.claims.claims.is_empty() {
         output::note(&format!("no claim's id contains {}", ids.join(" or ")));
         return Ok(Ending::Nothing);
     }
-    let (request, plan) = check.plan();
-    session::carry_out((Request { shown, ..request }, plan), &args.common)
-}
-
-/// The verdicts.
-pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
-    session::print(done, display, &Printed { asks_verdicts: true, has_report: true }, |outcome, style| {
-        let report = done.run.folder.as_deref().map(report::command);
-        terminal::checked(outcome, &done.request.shown, report.as_deref(), style)
-    })
+    let options = RenderOptions { shown, ..args.common.render() };
+    measure(Start::New(Box::new(Request::Check(check)), &args.common), &options, &args.common.exports)
 }
 
 impl Args {
-    /// What is printed, and what the ids of the claims contain.
+    /// Splits the values of `--only`. The verdicts among them choose the claims to print. The other texts, which are
+    /// parts of ids, choose the claims to judge.
     fn only(&self) -> (Shown, Vec<String>) {
         let (mut shown, mut ids) = (Shown { all: self.all, only: Vec::new() }, Vec::new());
         for word in &self.only {
@@ -77,23 +71,19 @@ impl Args {
         (shown, ids)
     }
 
-    /// What is asked for.
-    fn check(&self, ids: &[String]) -> anyhow::Result<Check> {
+    /// Returns the request that the options describe.
+    fn request(&self, ids: &[String]) -> anyhow::Result<Check> {
         let mut claims = match self.files.as_slice() {
             [] => ascertain_experiments::shipped_claims()?,
-            files => check::read(files, ascertain_experiments::registry())?,
+            files => check::read(files, &ascertain_experiments::registry())?,
         };
         check::retain(&mut claims, ids);
-        Ok(Check { claims, fail_on: self.gates(), terms: session::terms(&self.common) })
-    }
-
-    /// What a run of the first version was asked for beside its plan.
-    pub fn without_plan(&self) -> Request {
-        Request { fail_on: self.gates(), ..Request::new(USE_CASE) }
-    }
-
-    fn gates(&self) -> Vec<GatedVerdict> {
-        let own = if self.files.is_empty() { Vec::new() } else { Check::FAIL_ON.to_vec() };
-        self.fail_on.as_deref().map_or(own, fail_on)
+        let mut config = self.common.config(check::config());
+        match &self.fail_on {
+            Some(words) => config.fail_on = fail_on(words),
+            None if self.files.is_empty() => config.fail_on.clear(),
+            None => {}
+        }
+        Ok(Check { claims, config })
     }
 }

@@ -1,4 +1,4 @@
-//! Options that `compare` and `slo` share: how a command is started and what goes around it.
+//! Options that `compare` and `slo` share: how to start a command, and which commands to run before and after it.
 
 use clap::ValueHint;
 use std::path::PathBuf;
@@ -10,67 +10,71 @@ use ascertain_sys::process;
 
 use crate::options::duration;
 
-/// How commands are started.
+/// Options that determine how commands are started.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Starting {
-    /// Trials whose observations are thrown away first
+    /// Number of trials at the start whose observations are discarded
     #[arg(short, long, value_name = "N", default_value_t = 0, help_heading = "Commands")]
     pub warmup: u64,
-    /// Run this before each observation, untimed (once for all commands, or one for each)
+    /// Command to run before each observation, untimed (once for all commands, or one for each)
     #[arg(short, long, value_name = "CMD", help_heading = "Commands")]
     prepare: Vec<String>,
-    /// Run this after each observation, untimed (once for all commands, or one for each)
+    /// Command to run after each observation, untimed (once for all commands, or one for each)
     #[arg(short = 'C', long, value_name = "CMD", help_heading = "Commands")]
     conclude: Vec<String>,
-    /// Run this once before the first trial (once for all commands, or one for each)
+    /// Command to run once before the first trial (once for all commands, or one for each)
     #[arg(short, long, value_name = "CMD", help_heading = "Commands")]
     setup: Vec<String>,
-    /// Run this once after the last trial (once for all commands, or one for each)
+    /// Command to run once after the last trial (once for all commands, or one for each)
     #[arg(short, long, value_name = "CMD", help_heading = "Commands")]
     cleanup: Vec<String>,
-    /// Environment variables of the command and of what is run around it: `A=1 B='x y'` (once for all commands, or one
-    /// for each)
+    /// Environment variables of the command and its hooks (--setup, --prepare, --conclude, --cleanup), such as `A=1
+    /// B='x y'` (once for all commands, or one for each)
     #[arg(long, value_name = "NAME=VALUE …", value_parser = variables, help_heading = "Commands")]
     env: Vec<Variables>,
-    /// Record the values of --env in the evidence too; without this, only the names of the variables
+    /// Record the values of the --env variables in the evidence, not only their names
     #[arg(long, requires = "env", help_heading = "Commands")]
     pub record_env: bool,
-    /// Give command lines to a shell, to sh or to the one named, instead of starting the program itself
+    /// Shell that runs the command lines, instead of starting programs directly; without a value, it is sh
     #[arg(short = 'S', long, value_name = "SHELL", num_args = 0..=1, require_equals = true, default_missing_value = "",
           conflicts_with = "no_shell", help_heading = "Commands")]
     shell: Option<String>,
-    /// Start the program itself, without a shell (the default; for those who are used to hyperfine)
+    /// Start programs directly, without a shell (the default; accepted for compatibility with hyperfine)
     #[arg(short = 'N', long, help_heading = "Commands")]
     pub no_shell: bool,
     /// Standard input of each command: a file, or `null` for none [default: null]
     #[arg(long, value_name = "WHERE", value_parser = input, hide_default_value = true, default_value = "null",
           value_hint = ValueHint::FilePath, help_heading = "Commands")]
     pub input: Input,
-    /// Destination of the output: `discard` (to a device that programs do not recognise), `null` (to /dev/null, where some
-    /// programs do less work), `pipe` (read and thrown away), `inherit` (shown here instead of the progress line), or a
-    /// file (once for all commands, or one for each) [default: discard]
+    /// Destination of the output of the commands: `discard`, `null`, `pipe`, `inherit` or a file (once for all
+    /// commands, or one for each) [default: discard]
+    ///
+    /// `discard` is a device that programs do not recognise. `null` is /dev/null; some programs do less work if they
+    /// detect it. `pipe` reads the output and throws it away. `inherit` shows the output here, instead of the progress
+    /// line.
     #[arg(long, value_name = "WHERE", value_parser = output, value_hint = ValueHint::FilePath,
           help_heading = "Commands")]
     output: Vec<Output>,
-    /// Show what the commands print: the same as --output inherit
+    /// Show the output of the commands (the same as --output inherit)
     #[arg(long, conflicts_with = "output", help_heading = "Commands")]
     show_output: bool,
-    /// Stop an observation that takes longer: it took more than that, and no more is known of it
+    /// Time limit of an observation; a command that exceeds it is stopped and counts as slower than the limit
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Commands")]
     pub time_limit: Option<Duration>,
 }
 
-/// How long an observation may take where nobody said.
+/// Default time limit of a command's execution, so that a command that hangs does not block the run for ever.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 impl Starting {
-    /// The shell that command lines are given to.
+    /// Returns the shell that runs the command lines, or `None` if programs are started directly.
     pub fn shell(&self) -> Option<String> {
         self.shell.as_deref().and_then(named_shell)
     }
 
-    /// The same, with the commands. hyperfine has the name of a shell as a word of its own, where a command might stand
-    /// too: a bare name is taken for the shell, and what may be either is refused.
+    /// Returns the shell, if there is one, and the commands. In hyperfine, the word after `--shell` is the shell; here
+    /// it is the first command, because `--shell` needs no value. Without a value, a first command that is only the
+    /// name of a shell is taken as the shell. One that merely contains such a name is ambiguous, and an error.
     pub fn shell_and_commands<'c>(&self, commands: &'c [String]) -> anyhow::Result<(Option<String>, &'c [String])> {
         let is_bare = self.shell.as_deref() == Some("");
         let Some((first, rest)) = commands.split_first().filter(|_| is_bare) else {
@@ -81,15 +85,16 @@ impl Starting {
         }
         if process::split(first).is_ok_and(|words| words.iter().any(|word| is_shell(word))) {
             bail!(
-                "`{first}` after --shell or -S may be the shell or the first command: write {} for the shell, or \
-                 --shell=sh where sh is the shell and this is a command",
+                "`{first}` after --shell or -S can be the shell or the first command; write {} for the shell, or \
+                 --shell=sh to run it as a command in sh",
                 process::join(&[format!("--shell={first}")])
             );
         }
         Ok((self.shell(), commands))
     }
 
-    /// Where the output of all commands goes.
+    /// Returns the destination of the output for all commands. If each command has its own destination, returns the
+    /// default.
     pub fn output(&self) -> Output {
         match self.output.as_slice() {
             _ if self.show_output => Output::Inherit,
@@ -98,13 +103,14 @@ impl Starting {
         }
     }
 
-    /// The most commands that an option was given for.
+    /// Returns the number of commands that the user expects. It is found from options that can be given once for each
+    /// command: the largest number of times that any of them was given.
     pub fn given_for(&self) -> usize {
         let hooks = [&self.prepare, &self.conclude, &self.setup, &self.cleanup].map(Vec::len);
         hooks.into_iter().chain([self.env.len(), self.output.len()]).max().unwrap_or(0)
     }
 
-    /// The command with this index of so many, with what goes around it.
+    /// Returns the command with this index, out of `count` commands, with its own hooks, variables and output.
     pub fn command(&self, name: &str, line: &str, (index, count): (usize, usize)) -> anyhow::Result<NamedCommand> {
         let hook = |hooks, name| Ok::<_, anyhow::Error>(one_of(hooks, name, index, count)?.cloned());
         Ok(NamedCommand {
@@ -119,25 +125,27 @@ impl Starting {
         })
     }
 
-    /// The limit of each observation: a command that hangs must end the trial, not the day.
+    /// Returns the time limit of each observation.
     pub fn time_limit(&self) -> Duration {
         self.time_limit.unwrap_or(TIME_LIMIT)
     }
 }
 
-/// What is given of the command with this index: once for all, or once for each.
+/// Returns the value of the option `name` for the command with this index, out of `count` commands. If the option was
+/// given once, its value applies to all commands. `None` if it was not given.
 fn one_of<'g, T>(given: &'g [T], name: &str, index: usize, count: usize) -> anyhow::Result<Option<&'g T>> {
     match given {
         [] => Ok(None),
         [one] => Ok(Some(one)),
         many if many.len() == count => Ok(Some(&many[index])),
         many => {
-            bail!("{} times --{name} for {count} commands; give it once for all of them, or once for each", many.len())
+            bail!("--{name} is given {} times for {count} commands; give it once for all, or once for each", many.len())
         }
     }
 }
 
-/// One word is a command line; several are the program and its arguments, quoted where they need it.
+/// Returns the command line for these words. A single word is a complete command line; several words are quoted and
+/// joined.
 pub fn command_line(words: &[String]) -> String {
     match words {
         [line] => line.clone(),
@@ -145,13 +153,13 @@ pub fn command_line(words: &[String]) -> String {
     }
 }
 
-/// Whether the word names a shell, with or without its folder.
+/// Returns whether the word names a shell, with or without its folder.
 pub fn is_shell(word: &str) -> bool {
     let name = word.rsplit('/').next().unwrap_or(word);
     ["sh", "ash", "bash", "dash", "fish", "ksh", "mksh", "zsh"].contains(&name)
 }
 
-/// The shell with that name; hyperfine has words for two of them, and without a name it is sh.
+/// Returns the shell with this name; `sh` if the name is empty. Also handles hyperfine's `none` and `default`.
 fn named_shell(name: &str) -> Option<String> {
     match name {
         "none" => None,
@@ -160,10 +168,10 @@ fn named_shell(name: &str) -> Option<String> {
     }
 }
 
-/// The environment variables that an option sets.
+/// Names and values of environment variables; `None` stands for a value that was not recorded.
 pub type Variables = Vec<(String, Option<String>)>;
 
-/// Reads assignments as `A=1 B='x y'`.
+/// Parses assignments such as `A=1 B='x y'`.
 pub fn variables(text: &str) -> Result<Variables, String> {
     let is_name = |name: &str| {
         name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !name.starts_with(|c: char| c.is_ascii_digit())
@@ -172,11 +180,11 @@ pub fn variables(text: &str) -> Result<Variables, String> {
         let (name, value) = word.split_once('=')?;
         (is_name(name) && !name.is_empty()).then(|| (name.to_string(), Some(value.to_string())))
     };
-    // As the arguments of a program: at the start of a line an assignment is for a shell.
+    // Parse the assignments as arguments of a program: at the start of a command line they would need a shell.
     let words = process::split(&format!("env {text}"));
     let variables = words.ok().and_then(|words| words[1..].iter().map(assignment).collect());
     variables.ok_or_else(|| {
-        format!("`{text}` sets no variables; write NAME=value …, with quotes around what a shell would act on")
+        format!("`{text}` does not set variables; write NAME=value …, and quote what a shell would interpret")
     })
 }
 

@@ -1,7 +1,7 @@
-//! `ascertain completions`.
+//! `ascertain completions`: prints a completion script for a shell.
 
 use ascertain::Ending;
-use clap::CommandFactory;
+use clap::Command;
 use clap::builder::PossibleValuesParser;
 
 use crate::output;
@@ -15,22 +15,24 @@ Examples:
   ascertain completions fish >~/.config/fish/completions/ascertain.fish
       Install completions for fish";
 
-/// Print a completion script for a shell; in bash and zsh it knows experiments and claims too
+/// Print a completion script for a shell
+///
+/// In bash and zsh the script also completes the names of experiments and claims.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The shell
+    /// Shell for which to print the script
     shell: clap_complete::Shell,
 }
 
-pub fn execute<C: CommandFactory>(args: &Args) -> anyhow::Result<Ending> {
-    let experiments = || ascertain_experiments::registry().iter().map(|experiment| &*experiment.spec().id);
-    // Clap wants names that stay, and this process ends after it has printed them.
+pub fn execute(args: &Args, cli: Command) -> anyhow::Result<Ending> {
+    let experiments = || ascertain_experiments::registry().into_iter().map(|experiment| &*experiment.spec().id);
+    // Clap needs names with a static lifetime. Leaking memory is harmless here, because the process is about to end.
     let claims = ascertain_experiments::shipped_claims()?.claims.into_iter().map(|claim| &*claim.id.leak());
     let ids = PossibleValuesParser::new(experiments().chain(claims));
     let experiments = PossibleValuesParser::new(experiments());
-    // Only here: what the commands themselves say of a wrong id names the nearest.
-    let mut command = C::command()
+    // Use the possible values only for completions: for a wrong id, the commands' own errors suggest the nearest id.
+    let mut command = cli
         .mut_subcommand("run", |run| run.mut_arg("experiments", |arg| arg.value_parser(experiments)))
         .mut_subcommand("explain", |explain| explain.mut_arg("id", |arg| arg.value_parser(ids)));
     let mut script = Vec::new();

@@ -1,11 +1,10 @@
-//! `ascertain explain`.
+//! `ascertain explain`: explains an experiment or a claim.
 
 use anyhow::bail;
 use ascertain::Ending;
 use ascertain_engine::claim::Claim;
 use ascertain_engine::experiment::Spec;
 use ascertain_engine::names::{by_nearness, suggestion};
-use ascertain_engine::outcome::ClaimSpec;
 use ascertain_report::sentence;
 use ascertain_report::terminal::{Style, prose};
 use serde_json::{Value, json};
@@ -14,7 +13,7 @@ use crate::cmd::run;
 use crate::options::{Display, Format};
 use crate::output;
 
-/// The name and version of the schema of `explain --format json`, which has an `experiment` or a `claim`.
+/// Name and version of the schema of the JSON output, which has the key `experiment` or `claim`.
 const SCHEMA: &str = "ascertain.explanation/1";
 
 const EXAMPLES: &str = "\
@@ -28,7 +27,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The id of an experiment or a claim
+    /// Id of an experiment or a claim
     id: String,
     #[command(flatten)]
     display: Display,
@@ -37,39 +36,62 @@ pub struct Args {
 pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let claims = ascertain_experiments::shipped_claims()?.claims;
     let experiments = ascertain_experiments::registry();
-    let style = output::style(&args.display);
+    let style = args.display.style();
     let (kind, json, text) = if let Some(found) = experiments.iter().find(|found| found.spec().id == args.id) {
         of_experiment(found.spec(), &claims, &style)
     } else if let Some(claim) = claims.iter().find(|claim| claim.id == args.id) {
         of_claim(claim, run::find(&claim.experiment)?.spec(), &style)
     } else {
-        let known = experiments.iter().map(|e| e.spec().id.as_str()).chain(claims.iter().map(|c| c.id.as_str()));
-        let hint = suggestion(&args.id, known).unwrap_or_else(|| elsewhere(&args.id, &claims));
-        bail!("there is no experiment and no claim `{}`{hint}", args.id)
+        let known = || experiments.iter().map(|e| e.spec().id.as_str()).chain(claims.iter().map(|c| c.id.as_str()));
+        let hint = suggestion(&args.id, known()).or_else(|| containing(&args.id, known()));
+        bail!("there is no experiment or claim `{}`{}", args.id, hint.unwrap_or_else(|| elsewhere(&args.id, &claims)))
     };
     match args.display.format {
         Format::Json => output::print(&format!("{:#}\n", json!({ "schema": SCHEMA, kind: json })))?,
         Format::Table if args.display.quiet => {}
-        Format::Table => output::say(&text)?,
-        Format::Csv | Format::Markdown => bail!("`explain` prints text or --format json"),
+        Format::Table => output::print_for_people(&text)?,
+        Format::Csv | Format::Markdown => {
+            bail!("`explain` does not support this format; use --format table or --format json")
+        }
     }
     Ok(Ending::Done)
 }
 
-/// Where to look for what has no id that is near: among the claims about the experiment that it begins with.
+/// Returns a hint that lists ids that contain `text`, or `None` if there are none.
+fn containing<'a>(text: &str, ids: impl Iterator<Item = &'a str>) -> Option<String> {
+    let found: Vec<&str> = ids.filter(|id| text.len() >= LEAST_LENGTH && id.contains(text)).collect();
+    let shown = found.get(..found.len().min(NEAR)).filter(|shown| !shown.is_empty())?.join("`, `");
+    let more = match found.len().saturating_sub(NEAR) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    let ids = if found.len() == 1 { "id" } else { "ids" };
+    let are = if found.len() == 1 { "is" } else { "are" };
+    Some(format!("; the {ids} with `{text}` {are} `{shown}`{more}"))
+}
+
+/// Minimum length in bytes of a text that is searched for in ids. Shorter texts occur in too many ids.
+const LEAST_LENGTH: usize = 3;
+
+/// Returns a hint for an id that is unknown and not similar to any other. If the id begins with the name of an
+/// experiment, the hint lists the claims about it whose ids are nearest.
 fn elsewhere(id: &str, claims: &[Claim]) -> String {
     let experiment = id.split_once('.').map_or(id, |(experiment, _)| experiment);
     let about = claims.iter().filter(|claim| claim.experiment == experiment).map(|claim| claim.id.as_str());
     match by_nearness(id, about).get(..NEAR) {
-        Some(near) => format!("; the nearest are `{}`; `ascertain list {experiment}` has all", near.join("`, `")),
-        None => "; `ascertain list` has the experiments, `ascertain list sum` the claims about one".into(),
+        Some(near) => {
+            format!("; the nearest are `{}`; use `ascertain list {experiment}` to list all", near.join("`, `"))
+        }
+        None => {
+            "; use `ascertain list` for the experiments, and `ascertain list sum` for the claims about `sum`".into()
+        }
     }
 }
 
-/// So many ids are named where none is what was probably meant.
+/// Maximum number of ids that a hint lists.
 const NEAR: usize = 3;
 
-/// What it is, and what is said of it to programs and to people.
+/// The kind of an explained item (`experiment` or `claim`), its JSON value, and its explanation for people.
 type Explanation = (&'static str, Value, String);
 
 fn of_experiment(spec: &Spec, claims: &[Claim], style: &Style) -> Explanation {
@@ -92,9 +114,8 @@ fn of_claim(claim: &Claim, spec: &Spec, style: &Style) -> Explanation {
     for (name, value) in parts.into_iter().filter(|(_, value)| !value.is_empty()) {
         text += &format!("\n{}", style.paragraph(&format!("{name}: {}", value.trim())));
     }
-    let asked = ClaimSpec::of(claim, claim.margin, spec);
     text.push_str(&format!("\nexperiment: {}\n", spec.id));
-    for line in sentence::test(&asked, claim.rate) {
+    for line in sentence::test(&claim.asked, claim.rate) {
         text += &if line.starts_with(' ') { style.item(&line) } else { style.paragraph(&line) };
     }
     let json = json!({
@@ -106,7 +127,7 @@ fn of_claim(claim: &Claim, spec: &Spec, style: &Style) -> Explanation {
         "restated": claim.restated.trim(),
         "experiment": spec.id,
         "rate": claim.rate,
-        "asked": asked,
+        "asked": claim.asked,
     });
     ("claim", json, text)
 }

@@ -1,4 +1,4 @@
-//! `ascertain history`.
+//! `ascertain history`: lists, compares and deletes runs, and shows how metrics changed over time.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,7 +7,6 @@ use ascertain::history::{self, TrendRequest};
 use ascertain::{Ending, Error, runs};
 use ascertain_engine::evidence;
 use ascertain_engine::unit::{Unit, parse_quantity};
-use ascertain_report::history::{comparison, list, prune, trend};
 
 use crate::options::{Display, count, duration};
 use crate::{exports, output};
@@ -19,9 +18,9 @@ Examples:
   ascertain history prune --keep 50 --dry-run
       List the runs that would be deleted, all but the latest 50";
 
-/// The runs there are; how a figure went from run to run; two runs side by side; which to delete
+/// List, compare and delete runs; show how a metric developed
 ///
-/// Without a subcommand: the latest runs.
+/// Without a subcommand, `history` lists the latest runs.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -34,17 +33,17 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Subcommand {
-    /// The latest runs, as without a subcommand
+    /// List the latest runs (as without a subcommand)
     List(ListArgs),
     Trend(TrendArgs),
     Compare(CompareArgs),
     Prune(PruneArgs),
 }
 
-/// Options of every subcommand: where the runs are, and how what is said of them is shown.
+/// Options of every subcommand of `history`: the folder of runs, and how to print.
 #[derive(clap::Args)]
 struct Shared {
-    /// Folder of runs, instead of ~/.local/state/ascertain/runs
+    /// Folder of runs [default: ~/.local/state/ascertain/runs]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     evidence: Option<PathBuf>,
     #[command(flatten)]
@@ -56,12 +55,12 @@ Examples:
   ascertain history list --runs 5
       List the latest five runs";
 
-/// The group has a name of its own, as that of the subcommands' options is taken.
+/// Options of `history list`. The group needs this name, because clap already uses the default one for the subcommand.
 #[derive(clap::Args)]
 #[command(after_help = LIST_EXAMPLES)]
 #[group(id = "list")]
 struct ListArgs {
-    /// So many runs, the latest
+    /// Number of runs to list, counted back from the latest
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = count)]
     runs: u64,
     #[command(flatten)]
@@ -71,34 +70,36 @@ struct ListArgs {
 const TREND_EXAMPLES: &str = "\
 Examples:
   ascertain history trend compare --ratio 'sleep 0.011/sleep 0.010'
-      Follow the ratio of two commands over the runs
+      Show the ratio of two commands in each run
   ascertain history trend sum --variant kahan --at elements=187500
-      Follow the median of a variant of an experiment";
+      Show the median of a variant in each run";
 
-/// How a figure went from run to run: a metric's median, or the ratio of two variants within each run
+/// Show how a metric developed from run to run: its median, or the ratio of two variants
 #[derive(clap::Args)]
 #[command(after_help = TREND_EXAMPLES)]
 struct TrendArgs {
-    /// The experiment; runs of commands are `compare` and `slo`
+    /// Id of an experiment; `compare` or `slo` for runs of commands
     #[arg(value_name = "EXPERIMENT")]
     experiment: String,
-    /// The metric [default: the experiment's first]
+    /// Metric to show [default: the experiment's first metric]
     #[arg(long, value_name = "METRIC")]
     metric: Option<String>,
-    /// A variant, or a command as it was given; may be given again [default: those of the latest run]
+    /// Variant, or command line as in the run; repeat the option for several [default: the variants of the latest run]
     #[arg(long, value_name = "NAME")]
     variant: Vec<String>,
-    /// Only where a factor has this level; may be given again
+    /// Level of a factor: show only arms at this level; repeat the option for more factors
     #[arg(long, value_name = "FACTOR=LEVEL", value_parser = at)]
     at: Vec<(String, String)>,
-    /// How many times better variant A is than B: the median of the paired ratios within each run, of all its trials; a
-    /// verdict's ratio, in the run's report, is of those until it was decided
+    /// Two variants: show how many times better A is than B, instead of medians
+    ///
+    /// The ratio in each run is the median of the paired ratios of all trials. The ratio in the run's report can
+    /// differ, because it uses only the trials until the verdict.
     #[arg(long, value_name = "A/B", conflicts_with = "variant")]
     ratio: Option<String>,
-    /// So many runs that measured it, the latest
+    /// Number of runs to show, counted back from the latest run that measured the variants
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = count)]
     runs: u64,
-    /// Write the plot as an SVG; `-` is standard output
+    /// File for the plot, as an SVG; with `-`, only the SVG is printed, to standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     svg: Option<PathBuf>,
     #[command(flatten)]
@@ -110,16 +111,16 @@ Examples:
   ascertain history compare v1.1 v1.2
       Compare the runs with these labels";
 
-/// Two runs side by side: medians, verdicts, and what differs in machine, version and options
+/// Show two runs side by side: medians, verdicts, and differences in machine, version and options
 ///
-/// Nothing is concluded of the difference: trials are paired within a run, not between runs.
+/// The comparison has no verdict, because trials are paired within a run and not between runs.
 #[derive(clap::Args)]
 #[command(after_help = COMPARE_EXAMPLES)]
 struct CompareArgs {
-    /// A run's folder, its name, a unique beginning or end of its name, its label, or `latest`
+    /// First run: its folder, its name, a unique beginning or end of its name, its label, or `latest`
     #[arg(value_name = "RUN1")]
     first: PathBuf,
-    /// The run to hold against it
+    /// Second run: its folder, its name, a unique beginning or end of its name, its label, or `latest`
     #[arg(value_name = "RUN2")]
     second: PathBuf,
     #[command(flatten)]
@@ -135,19 +136,20 @@ Examples:
 
 /// Delete old runs
 ///
-/// Whole folders, and only such as have the name that a run is given and a `run.json`: a folder that you have
-/// renamed stays. So does a run that is being written.
+/// Deletes whole folders, and only those with a `run.json` and the name that the run was given. A folder that you have
+/// renamed is kept, and so is a run that is still being written. With both options, a run is deleted if neither keeps
+/// it.
 #[derive(clap::Args)]
 #[command(after_help = PRUNE_EXAMPLES)]
 #[group(id = "which", required = true, multiple = true, args = ["keep", "older_than"])]
 struct PruneArgs {
-    /// Keep the latest N
+    /// Number of latest runs to keep
     #[arg(long, value_name = "N")]
     keep: Option<u64>,
-    /// Only those that started longer ago than that: `30d`, `12h`
+    /// Age above which runs are deleted, such as `30d` or `12h`
     #[arg(long, value_name = "AGE", value_parser = age)]
     older_than: Option<Duration>,
-    /// Say what would be deleted, and delete nothing
+    /// List the runs that would be deleted, without deleting them
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -175,15 +177,14 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
 }
 
 impl Shared {
-    /// The folder that has the runs.
+    /// Returns the folder that contains the runs.
     fn folder(&self) -> PathBuf {
         self.evidence.clone().unwrap_or_else(evidence::runs_folder)
     }
 }
 
 fn list_runs(args: &ListArgs) -> anyhow::Result<()> {
-    let runs = history::list(&args.shared.folder(), as_usize(args.runs))?;
-    output::formatted(&runs, &args.shared.display, [list::json, list::csv, list::markdown], list::table)
+    output::report(&history::list(&args.shared.folder(), as_usize(args.runs))?, &args.shared.display)
 }
 
 fn show_trend(args: &TrendArgs) -> anyhow::Result<()> {
@@ -195,24 +196,22 @@ fn show_trend(args: &TrendArgs) -> anyhow::Result<()> {
         ratio: args.ratio.clone(),
         runs: as_usize(args.runs),
     };
-    let found = history::trend(&args.shared.folder(), &asked)?;
-    if exports::write_svg(args.svg.as_deref(), || found.plot())? {
-        output::formatted(&found, &args.shared.display, [trend::json, trend::csv, trend::markdown], trend::table)?;
+    let trend = history::trend(&args.shared.folder(), &asked)?;
+    match exports::write_svg(args.svg.as_deref(), || trend.plot())? {
+        true => output::report(&trend, &args.shared.display),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 fn compare_runs(args: &CompareArgs) -> anyhow::Result<()> {
     let below = args.shared.folder();
     let [first, second] = [&args.first, &args.second].map(|run| runs::find(Some(run), &below));
-    let compared = history::compare([&first?, &second?])?;
-    let formats = [comparison::json, comparison::csv, comparison::markdown];
-    output::formatted(&compared, &args.shared.display, formats, comparison::table)
+    output::report(&history::compare([&first?, &second?])?, &args.shared.display)
 }
 
 fn prune_runs(args: &PruneArgs) -> anyhow::Result<()> {
     let pruning = history::prune(&args.shared.folder(), args.keep, args.older_than, args.dry_run)?;
-    output::formatted(&pruning, &args.shared.display, [prune::json, prune::csv, prune::markdown], prune::table)
+    output::report(&pruning, &args.shared.display)
 }
 
 fn as_usize(count: u64) -> usize {
@@ -224,13 +223,14 @@ fn at(text: &str) -> Result<(String, String), String> {
     Ok((factor.trim().to_string(), level.trim().to_string()))
 }
 
-/// A duration, also in days.
+/// Parses a duration, which may also be in days: `30d`.
 fn age(text: &str) -> Result<Duration, String> {
     let days = text.trim().strip_suffix('d').and_then(|days| days.trim_end().parse::<f64>().ok());
     let hours = days.map(|days| format!("{}h", days * 24.0));
     let age = hours.as_deref().unwrap_or(text);
     parse_quantity(age, Unit::Nanosecond).map_err(|error| format!("{error}, or in d"))?;
-    duration(age).map_err(|_| format!("`{text}` is no age; give one such as 30d, or --keep 0 for all runs"))
+    duration(age)
+        .map_err(|_| format!("`{text}` is not an age; give an age such as 30d, or use --keep 0 to delete all runs"))
 }
 
 #[cfg(test)]
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(age("1.5 d"), Ok(Duration::from_secs(36 * 3600)));
         assert_eq!(age("12h"), Ok(Duration::from_secs(12 * 3600)));
         let message = age("0s").unwrap_err();
-        assert!(message.contains("no age") && message.contains("--keep 0"), "{message}");
+        assert!(message.contains("not an age") && message.contains("--keep 0"), "{message}");
         assert!(age("30").is_err() && age("d").is_err() && age("-1d").is_err() && age("1e30d").is_err());
     }
 }

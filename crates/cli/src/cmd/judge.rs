@@ -1,9 +1,8 @@
-//! `ascertain judge`: the stateless test, for scripts that count for themselves.
+//! The subcommand `judge`: a stateless test, for scripts that count successes themselves.
 
 use ascertain::judge::{Judge, Method, judge};
 use ascertain::{Ending, GatedVerdict};
 use ascertain_engine::outcome::Verdict;
-use ascertain_report::{csv, json, markdown, terminal};
 use ascertain_stats::Tally;
 
 use crate::exit::FAIL_ON;
@@ -15,26 +14,26 @@ Examples:
   ascertain judge 3972/4000 --at-least 98%
       Judge a count of 3,972 successes in 4,000 trials";
 
-/// Judge a count of successes that exists: `ascertain judge 3972/4000 --at-least 98%`
+/// Judge a count of successes, such as 3972/4000
 ///
-/// Call it as often as you like while a count grows: a verdict is wrong with at most the stated error,
-/// however often one looks. Exit code 0: holds; 1: refuted; 3: undecided, go on counting.
+/// You can repeat the command while the count grows: the chance that any of its verdicts is wrong stays at most
+/// --error. Exit codes: 0 if the claim holds, 1 if it is refuted, 3 if it is undecided and needs more trials.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Successes and trials, S/N
+    /// Number of successes and number of trials
     #[arg(value_name = "S/N", value_parser = tally)]
     tally: Tally,
-    /// The claim: the rate of success is at least this
+    /// Claim to judge: the rate of success is at least this, such as `98%`
     #[arg(long, value_name = "RATE", value_parser = share)]
     at_least: f64,
-    /// The chance that the verdict is wrong
+    /// Highest chance that the verdict is wrong
     #[arg(long, value_name = "E", default_value = "0.001", value_parser = share)]
     error: f64,
-    /// The sequential test, whose interval is shown
+    /// Sequential test that decides, and whose interval is printed
     #[arg(long, value_parser = one_of(METHODS), default_value = "mixture")]
     method: Method,
-    /// Verdicts that fail: refuted (exit code 1), undecided (3), nothing
+    /// Verdicts that make the command fail, separated by commas
     #[arg(long, value_parser = one_of(FAIL_ON), value_delimiter = ',', default_value = "refuted,undecided")]
     fail_on: Vec<Option<GatedVerdict>>,
     #[command(flatten)]
@@ -45,7 +44,7 @@ const METHODS: &[Word<Method>] = &[
     (&["mixture"], "Mixture of beta-binomial e-processes: needs the fewest trials", Method::Mixture),
     (
         &["csm"],
-        "Robbins' confidence sequence method. It has all of the error; the source's driver gives it half",
+        "Robbins' confidence sequence method. The test spends the whole error; the published program spends half of it",
         Method::Csm,
     ),
 ];
@@ -59,8 +58,7 @@ fn tally(text: &str) -> Result<Tally, String> {
 pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let Args { tally, at_least, error, method, .. } = *args;
     let judgement = judge(&Judge { tally, at_least, error, method })?;
-    let formats = [json::judgement, csv::judgement, markdown::judgement];
-    output::formatted(&judgement, &args.display, formats, terminal::judgement)?;
+    output::report(&judgement, &args.display)?;
     Ok(match judgement.verdict {
         Verdict::Refuted if args.fail_on.contains(&Some(GatedVerdict::Refuted)) => Ending::GateFailed,
         Verdict::Undecided if args.fail_on.contains(&Some(GatedVerdict::Undecided)) => Ending::Undecided,

@@ -1,4 +1,4 @@
-//! `ascertain list`.
+//! `ascertain list`: lists experiments, and which of them this machine can run.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -17,7 +17,7 @@ use crate::cmd::run;
 use crate::options::{Display, Format};
 use crate::output;
 
-/// The name and version of the schema of `list --format json`.
+/// Name and version of the schema of the JSON output.
 const SCHEMA: &str = "ascertain.list/1";
 
 const EXAMPLES: &str = "\
@@ -27,11 +27,14 @@ Examples:
   ascertain list sum
       List the variants and the levels of one experiment";
 
-/// What there is: experiments, their variants, what each needs, and whether this machine can
+/// List experiments, and which of them this machine can run
+///
+/// Without an argument, `list` prints one or two lines per experiment. For a named experiment, it prints the variants,
+/// the factors with their levels, and the claims.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The experiments to list in whole, with their variants and levels; without one, all in a line or two
+    /// Experiments to list with all variants, factors and claims [default: all experiments, in one or two lines each]
     #[arg(value_name = "EXPERIMENT")]
     experiments: Vec<String>,
     #[command(flatten)]
@@ -41,40 +44,44 @@ pub struct Args {
 pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let machine = machine::describe();
     let claims = ascertain_experiments::shipped_claims()?.claims;
-    let named = args.experiments.iter().map(|id| run::find(id)).collect::<anyhow::Result<Vec<_>>>()?;
-    let chosen = if named.is_empty() { ascertain_experiments::registry() } else { &named };
+    let chosen = match args.experiments.as_slice() {
+        [] => ascertain_experiments::registry(),
+        named => named.iter().map(|id| run::find(id)).collect::<anyhow::Result<_>>()?,
+    };
     let listed = |experiments: &[&'static dyn Experiment]| -> Vec<Listed> {
         experiments.iter().map(|experiment| Listed::new(*experiment, &machine, &claims)).collect()
     };
-    let style = output::style(&args.display);
+    let style = args.display.style();
     match args.display.format {
         Format::Json => {
-            let experiments: Vec<Value> = listed(chosen).iter().map(Listed::json).collect();
+            let experiments: Vec<Value> = listed(&chosen).iter().map(Listed::json).collect();
             output::print(&format!("{:#}\n", json!({ "schema": SCHEMA, "experiments": experiments })))?;
         }
-        Format::Csv | Format::Markdown => bail!("`list` prints a table or --format json"),
+        Format::Csv | Format::Markdown => {
+            bail!("`list` does not support this format; use --format table or --format json")
+        }
         Format::Table if args.display.quiet => {}
-        Format::Table if named.is_empty() => {
-            let families = ascertain_experiments::families().into_iter().map(|(title, experiments)| {
+        Format::Table if args.experiments.is_empty() => {
+            let families = ascertain_experiments::families().iter().map(|(title, experiments)| {
                 let lines: String = listed(experiments).iter().map(|listed| style.item(&listed.line())).collect();
                 format!("{title}\n{lines}")
             });
             let more =
-                "`ascertain list sum` lists its variants and levels, `ascertain explain sum` says what it is about.";
-            output::say(&(families.collect::<String>() + "\n" + &style.paragraph(more)))?;
+                "`ascertain list sum` lists the variants and levels of `sum`, and `ascertain explain sum` explains it.";
+            output::print_for_people(&(families.collect::<String>() + "\n" + &style.paragraph(more)))?;
         }
         Format::Table => {
-            let texts = listed(chosen).iter().map(|listed| listed.text(&style)).collect::<Vec<_>>();
-            output::say(&texts.join("\n"))?;
+            let texts = listed(&chosen).iter().map(|listed| listed.text(&style)).collect::<Vec<_>>();
+            output::print_for_people(&texts.join("\n"))?;
         }
     }
     Ok(Ending::Done)
 }
 
-/// An experiment with its variants, and why this machine can't measure some of them.
+/// An experiment that `list` prints, with the reasons why this machine can't measure some of its variants.
 struct Listed<'a> {
     experiment: &'a dyn Experiment,
-    /// By variant: the reason why not.
+    /// For each variant, the reason why this machine can't measure it, or `None` if it can.
     unavailable: Vec<Option<String>>,
     claims: Vec<&'a str>,
 }
@@ -93,19 +100,20 @@ impl<'a> Listed<'a> {
         }
     }
 
-    /// What it is about, and how much of it there is here.
+    /// Returns the line that describes the experiment in the list: id, title, number of variants that this machine can
+    /// measure, number of claims.
     fn line(&self) -> String {
         let spec = self.experiment.spec();
         let missing = self.unavailable.iter().filter(|reason| reason.is_some()).count();
-        // All of them are in the list of the one.
+        // If the user asked for a single experiment, the list names the unavailable variants and gives the reasons.
         let here = match (spec.variants.len(), missing) {
             (_, 0) => String::new(),
-            (variants, missing) => format!("{} of {variants} variants here, ", variants - missing),
+            (variants, missing) => format!("{} of {variants} variants available, ", variants - missing),
         };
         format!("{}: {} ({here}{})", spec.id, spec.title, self.claims_counted())
     }
 
-    /// The question at the head of its README.
+    /// Returns the section `Question` of the experiment's README as one line.
     fn question(&self) -> String {
         let sections = html::sections(&self.experiment.spec().readme);
         let asked = sections.iter().find(|(title, _)| title == "Question").map_or("", |(_, asked)| asked);

@@ -1,11 +1,11 @@
-//! `ascertain man`.
+//! `ascertain man`: prints the manual page, or writes the pages of all commands.
 
 use std::path::PathBuf;
 
 use anyhow::Context;
 use ascertain::Ending;
 use ascertain_report::export;
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
@@ -19,17 +19,17 @@ Examples:
   ascertain man --dir ~/.local/share/man/man1
       Install the pages of all commands";
 
-/// Print the manual page, or write one for each subcommand
+/// Print the manual page, or write the pages of all commands
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Write ascertain.1, and ascertain-SUBCOMMAND.1 for each subcommand, to this folder
+    /// Folder for the pages: ascertain.1, and ascertain-SUBCOMMAND.1 for each subcommand
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
 
-pub fn execute<C: CommandFactory>(args: &Args) -> anyhow::Result<Ending> {
-    let mut command = C::command().disable_help_subcommand(true);
+pub fn execute(args: &Args, cli: Command) -> anyhow::Result<Ending> {
+    let mut command = cli.disable_help_subcommand(true);
     command.build();
     let Some(dir) = &args.dir else {
         output::print(&page(&command)?)?;
@@ -43,40 +43,40 @@ pub fn execute<C: CommandFactory>(args: &Args) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// A command and all below it.
+/// Returns a command and its subcommands at all levels.
 fn with_subcommands(command: &Command) -> Vec<&Command> {
     std::iter::once(command).chain(command.get_subcommands().flat_map(with_subcommands)).collect()
 }
 
-/// Where evidence is, and what else is written.
+/// The files in a run's folder, each with a description, for the manual page.
 const FILES: &[(&str, &str)] = &[
     (
         "~/.local/state/ascertain/runs",
-        "the evidence of every run, a folder each; below XDG_STATE_HOME where that is set",
+        "the evidence of all runs, in one folder per run; below XDG_STATE_HOME if that is set",
     ),
     ("run.json", "in a run's folder: machine, plan, seed and outcome"),
-    ("trials.jsonl", "every observation, written while the run goes on; emptied when trials.parquet has all of them"),
-    ("trials.parquet", "the same at its end"),
+    ("trials.jsonl", "every observation, written during the run; emptied when trials.parquet contains all of them"),
+    ("trials.parquet", "every observation, written at the end of the run"),
 ];
 
-/// The variables that are heeded.
+/// The environment variables that `ascertain` reads, each with a description, for the manual page.
 const ENVIRONMENT: &[(&str, &str)] = &[
-    ("XDG_STATE_HOME", "where evidence goes, instead of ~/.local/state"),
-    ("TSIG_KEY", "what updates of a zone of yours are signed with, as `nsupdate -y` has it"),
-    ("TSIG_KEY_FILE", "the same in a file, as `tsig-keygen` prints it"),
+    ("XDG_STATE_HOME", "folder for evidence, instead of ~/.local/state"),
+    ("TSIG_KEY", "key that signs updates of your zone, in the form of `nsupdate -y`"),
+    ("TSIG_KEY_FILE", "file with the key that signs updates of your zone, as `tsig-keygen` prints it"),
     (
         "AWS_*, GOOGLE_*",
-        "credentials and end points for put, get, and zones at providers: as their own tools have them",
+        "credentials and end points for put, get, and zones at providers, as in the providers' own tools",
     ),
-    ("NO_COLOR", "no colours, unless --color always is given"),
-    ("COLUMNS", "how wide tables may be, instead of the terminal's width"),
-    ("GITHUB_STEP_SUMMARY", "a file that --export-github adds to, instead of replacing it"),
+    ("NO_COLOR", "if set, turns off colours, unless --color always is given"),
+    ("COLUMNS", "width of tables, instead of the terminal's width"),
+    ("GITHUB_STEP_SUMMARY", "file to which --export-github appends, instead of replacing it"),
 ];
 
 fn page(command: &Command) -> anyhow::Result<String> {
     let man = Man::new(command.clone());
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
-    // Written here, for `Man` leaves the quotes of an empty date out, and all that follows moves up.
+    // The title is written here because `Man` omits the quotes around an empty date, which shifts all later fields.
     let title = format!(".TH {} 1 \"\" \"ascertain {}\" \"\"\n", name.to_uppercase(), env!("CARGO_PKG_VERSION"));
     let mut page = title.into_bytes();
     man.render_name_section(&mut page)?;
@@ -88,7 +88,7 @@ fn page(command: &Command) -> anyhow::Result<String> {
     }
     let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     if let Some(examples) = help.strip_prefix("Examples:\n") {
-        // Without filling: a line of an example is a line of the page.
+        // Filling, which joins lines into paragraphs, is off, so that each line of an example stays a line of its own.
         let mut roff = Roff::new();
         roff.control("SH", ["EXAMPLES"]).control("nf", []);
         for line in examples.lines() {
@@ -108,7 +108,7 @@ fn page(command: &Command) -> anyhow::Result<String> {
     Ok(String::from_utf8(page)?)
 }
 
-/// A section of terms, each with what it means.
+/// Returns a section with a list of terms and their descriptions.
 fn section<'a>(heading: &str, terms: impl IntoIterator<Item = (&'a str, &'a str)>) -> Roff {
     let mut roff = Roff::new();
     roff.control("SH", [heading]);

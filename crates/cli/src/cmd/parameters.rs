@@ -1,23 +1,25 @@
-//! Parameters of command lines: `{n}` is replaced by each of some values.
+//! Parameters of command lines: a parameter `n` has several values, and each of them replaces `{n}` in turn.
 
 use anyhow::{Context, bail};
 use ascertain::Error;
 use ascertain_engine::command::{CommandError, CommandSet};
 use ascertain_engine::experiment::{Accepts, Factor, Level};
 
-/// What stands in braces in command lines.
+/// Options that define parameters of the command lines.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Parameters {
-    /// Values of a parameter, separated by commas: each replaces `{VAR}` in the commands; `\,` is a comma in a value.
-    /// The table has a column for each parameter, and the best value is printed above it
+    /// Parameter and its values, separated by commas; each value replaces `{VAR}` in the commands
+    ///
+    /// Write `\,` for a comma inside a value. The table has a column for each parameter, and the best value is printed
+    /// above it.
     #[arg(short = 'L', long, num_args = 2, allow_hyphen_values = true, value_names = ["VAR", "VALUES"],
           help_heading = "Commands")]
     parameter_list: Vec<String>,
-    /// A parameter from MIN to MAX, in steps of 1 or --parameter-step-size
+    /// Parameter that takes the numbers from MIN to MAX, in steps of 1 or of --parameter-step-size
     #[arg(short = 'P', long, num_args = 3, allow_hyphen_values = true, value_names = ["VAR", "MIN", "MAX"],
           help_heading = "Commands")]
     parameter_scan: Vec<String>,
-    /// Step of the --parameter-scan. With several scans, give a step for each of them, in the same order
+    /// Step of a --parameter-scan; with several scans, one step for each in the same order [default: 1]
     #[arg(
         short = 'D',
         long,
@@ -30,7 +32,7 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// The parameters as factors.
+    /// Returns the parameters as factors, whose levels are the parameters' values.
     pub fn factors(&self) -> anyhow::Result<Vec<Factor>> {
         let lists = self
             .parameter_list
@@ -39,7 +41,7 @@ impl Parameters {
         let (scans, steps) = (self.parameter_scan.chunks_exact(3), &self.parameter_step_size);
         if !steps.is_empty() && steps.len() != scans.len() {
             bail!(
-                "there are {} --parameter-step-size for {} --parameter-scan: give each scan a step, in the same order",
+                "--parameter-step-size is given {} times for {} --parameter-scan; give one step for each scan, in order",
                 steps.len(),
                 scans.len()
             );
@@ -59,17 +61,18 @@ impl Parameters {
         let parameters = lists.chain(scans).collect::<anyhow::Result<Vec<_>>>()?;
         for (index, (name, levels)) in parameters.iter().enumerate() {
             if parameters[..index].iter().any(|(other, _)| other == name) {
-                bail!("the parameter `{name}` is given twice");
+                bail!("the parameter `{name}` is given twice; leave one of them out");
             }
             if let Some(level) = levels.iter().enumerate().find_map(|(at, l)| levels[..at].contains(l).then_some(l)) {
-                bail!("the parameter `{name}` has the value `{level}` twice; comparing it with itself says nothing");
+                bail!("the parameter `{name}` has the value `{level}` twice; leave one of them out");
             }
         }
         Ok(parameters.into_iter().map(factor).collect())
     }
 }
 
-/// The values between the commas of a list; behind a backslash a comma, or a backslash, is itself.
+/// Splits a list of values at its commas. A backslash before a comma or a backslash makes that character part of a
+/// value.
 fn values(list: &str) -> Vec<String> {
     let (mut values, mut value, mut characters) = (Vec::new(), String::new(), list.chars().peekable());
     while let Some(character) = characters.next() {
@@ -83,18 +86,19 @@ fn values(list: &str) -> Vec<String> {
     values
 }
 
-/// The digits behind the point of a number, also of one with an exponent: `1.5e-3` has four.
+/// Returns the number of decimal places of a number, such as 4 for `1.5e-3`.
 fn decimals(text: &str) -> usize {
     let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let behind = digits.split_once('.').map_or(0, |(_, behind)| behind.len() as i64);
-    // With more than that, none is in range.
+    // A number with more decimal places is out of range anyway.
     behind.saturating_sub(exponent.parse().unwrap_or(0)).clamp(0, 400) as usize
 }
 
-/// The numbers from `min` to `max` by `step`, with as many decimals as these have.
+/// Returns the numbers from `min` to `max` in steps of `step`, with as many decimal places as the most precise of the
+/// three.
 fn scan_levels(min: &str, max: &str, step: &str) -> anyhow::Result<Vec<Level>> {
     let decimals = decimals(min).max(decimals(max)).max(decimals(step));
-    // In units of the last decimal, so that no step is rounded.
+    // Calculate in units of the last decimal place, so that no step is rounded.
     let whole = |text: &str| {
         let number: f64 = text.parse().with_context(|| format!("`{text}` is not a number"))?;
         let scaled = (number * 10_f64.powi(decimals as i32)).round();
@@ -103,25 +107,28 @@ fn scan_levels(min: &str, max: &str, step: &str) -> anyhow::Result<Vec<Level>> {
     };
     let (first, last, by) = (whole(min)?, whole(max)?, whole(step)?);
     if first > last || by <= 0 || (last - first) / by >= 10_000 {
-        bail!("{min} to {max} by {step} has no values, or more than 10,000");
+        bail!("the range from {min} to {max} in steps of {step} has no values, or more than 10,000");
     }
     let text = |value: i64| format!("{:.decimals$}", value as f64 / 10_f64.powi(decimals as i32));
     Ok((first..=last).step_by(by as usize).map(|value| Level::Text(text(value))).collect())
 }
 
-/// The error, with what the command lines have in braces where a parameter is in none of them.
-pub fn explained(error: Error, set: &CommandSet) -> anyhow::Error {
-    let Error::Command(CommandError::UnusedParameter(_)) = error else { return error.into() };
+/// If the error is that a parameter occurs in no command line, appends the placeholders that do occur.
+pub fn with_placeholders(error: anyhow::Error, set: &CommandSet) -> anyhow::Error {
+    let Some(Error::Engine(ascertain::engine::Error::Command(CommandError::UnusedParameter(_)))) = error.downcast_ref()
+    else {
+        return error;
+    };
     let mut there: Vec<String> = set.commands.iter().flat_map(|command| placeholders(&command.line)).collect();
     there.sort();
     there.dedup();
     match there.as_slice() {
-        [] => error.into(),
-        there => anyhow::anyhow!("{error}; there is {}", there.join(", ")),
+        [] => error,
+        there => anyhow::anyhow!("{error}; the command lines contain {}", there.join(", ")),
     }
 }
 
-/// What looks like the place of a parameter: `{n}`.
+/// Returns the placeholders in a command line, such as `{n}`.
 fn placeholders(line: &str) -> Vec<String> {
     let is_name = |text: &&str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "_-".contains(c));
     let braced = line.split('{').skip(1).filter_map(|rest| rest.split_once('}').map(|(name, _)| name));

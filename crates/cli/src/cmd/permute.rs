@@ -1,4 +1,4 @@
-//! `ascertain permute`: the exact test on data that exists.
+//! The subcommand `permute`: an exact test on existing data.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -16,14 +16,13 @@ use ascertain::runs;
 use ascertain_engine::evidence;
 use ascertain_engine::samples::{Column, RecordedSample, read_column, read_recorded};
 use ascertain_engine::unit::{Unit, parse_quantity};
-use ascertain_report::permutation;
 use ascertain_report::progress::Line;
 use ascertain_report::terminal::escape_controls;
 use ascertain_sys::interrupt::{self, Stop};
 use ascertain_sys::standard;
 
 use crate::options::{Display, Word, count, duration, one_of, share};
-use crate::{output, session};
+use crate::output;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,63 +31,65 @@ Examples:
   ascertain permute --statistic p99 --column time before.csv after.csv
       Compare the 99th percentiles of a column";
 
-/// Test whether samples that exist already differ by more than chance: `ascertain permute A.csv B.csv`
+/// Test whether two samples differ by more than chance
 ///
-/// Deals the values out anew, again and again, and counts how often the samples then differ as much as they do: exact
-/// for every distribution, if the values are independent. It stops as soon as that is decided.
+/// Reshuffles the values among the samples many times, and counts how often the reshuffled samples differ at least as
+/// much as the real ones. The test is exact for every distribution if the values are independent. It stops as soon as
+/// the answer is decided.
 ///
-/// A sample is a CSV file or one of a number a line, `-` for standard input, or with --metric an arm of a recorded run:
-/// RUN or RUN:ARM, where RUN is a run's folder or its name below the folder of runs. Differences are the second
-/// sample's less the first's.
+/// A sample is a CSV file, a file with one number per line, or `-` for standard input. With --metric, a sample is an
+/// arm of a recorded run: RUN or RUN:ARM, where RUN is a folder or a name in the folder of runs. A difference is the
+/// second sample's value minus the first's.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The samples, two or more: files, `FILE:COLUMN` for a column of one, or with --metric arms of runs
+    /// Two or more samples: files, `FILE:COLUMN` for a column of a file, or arms of runs with --metric
     #[arg(value_name = "SAMPLE", required = true, num_args = 2..)]
     samples: Vec<String>,
-    /// What is compared: mean, median, std, a percentile such as p99, a quantile such as q0.9
+    /// Statistic to compare: mean, median, std, a percentile such as p99, or a quantile such as q0.9
     #[arg(long, value_name = "NAME", default_value = "mean")]
     statistic: Statistic,
-    /// How it is compared
+    /// Way to compare the statistics of the samples
     #[arg(long, value_parser = one_of(COMPARISONS), default_value = "difference")]
     by: Comparison,
-    /// Which differences count against chance
+    /// Direction of the difference to test for
     #[arg(long, value_parser = one_of(ALTERNATIVES), default_value = "two-sided")]
     alternative: Alternative,
-    /// The null hypothesis is that the second sample is as the first plus this
+    /// Difference under the null hypothesis: the second sample is distributed like the first plus this value [default:
+    /// 0]
     #[arg(long, value_name = "D", allow_hyphen_values = true)]
     shift: Option<String>,
-    /// The null hypothesis is that the second sample is as the first times this
+    /// Factor under the null hypothesis: the second sample is distributed like the first times this value
     #[arg(long, value_name = "S", default_value_t = 1.0, allow_hyphen_values = true)]
     scale: f64,
-    /// The column, by its heading or its number from 1; once for all files, or once for each
+    /// Column to read, by its heading or its number from 1 (once for all files, or once for each)
     #[arg(long, value_name = "NAME|N", conflicts_with = "metric")]
     column: Vec<String>,
-    /// Refuse a file of more values than that: each takes up to 17 bytes of memory
+    /// Maximum number of values in a file; a larger file is an error, because each value takes up to 17 bytes of memory
     #[arg(long, value_name = "N", default_value_t = 100_000_000, value_parser = count)]
     max_values: u64,
-    /// Take the values of this metric from recorded runs
+    /// Metric to read from recorded runs
     #[arg(long, value_name = "METRIC")]
     metric: Option<String>,
-    /// The chance that samples are called different that do not differ
+    /// Highest chance that samples are called different although they are not
     #[arg(long, value_name = "A", default_value = "0.05", value_parser = share, help_heading = "Judging")]
     alpha: f64,
-    /// The sequential test
+    /// Sequential test that decides
     #[arg(long, value_parser = one_of(METHODS), default_value = "betting", help_heading = "Judging")]
     method: MethodOf,
-    /// With --method csm: the chance that the p-value is put on the wrong side of alpha
+    /// Highest chance that --method csm puts the p-value on the wrong side of --alpha
     #[arg(long, value_name = "E", default_value = "0.001", value_parser = share, help_heading = "Judging")]
     error: f64,
-    /// Reshuffle no more often than that
+    /// Maximum number of reshuffles
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = count, help_heading = "Judging")]
     max_shuffles: u64,
-    /// Reshuffle no longer than that: `30s`, `2min`
+    /// Time limit for reshuffling, such as `30s` or `2min`
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Judging")]
     max_time: Option<Duration>,
     /// Seed of the reshuffles: the same seed gives the same reshuffles
     #[arg(long, value_name = "N", help_heading = "Judging")]
     seed: Option<u64>,
-    /// Exit with 1 when the samples are called different, and with 3 when it is undecided
+    /// Exit with 1 if the samples are called different, and with 3 if the answer is undecided
     #[arg(long, value_parser = one_of(FAIL_IF))]
     fail_if: Option<Decision>,
     #[command(flatten)]
@@ -96,28 +97,31 @@ pub struct Args {
 }
 
 const COMPARISONS: &[Word<Comparison>] = &[
-    (&["difference"], "The second's less the first's; of several, the greatest less the least", Comparison::Difference),
+    (&["difference"], "Second minus first; with more samples, greatest minus least", Comparison::Difference),
     (
         &["ratio"],
-        "The second's divided by the first's; of several, the greatest by the least. For positive values",
+        "Second divided by first; with more samples, greatest divided by least (for positive values)",
         Comparison::Ratio,
     ),
 ];
 
 const ALTERNATIVES: &[Word<Alternative>] = &[
-    (&["two-sided"], "Both ways", Alternative::TwoSided),
-    (&["greater"], "The second sample's is greater", Alternative::Greater),
-    (&["less"], "The second sample's is less", Alternative::Less),
+    (&["two-sided"], "Difference in either direction", Alternative::TwoSided),
+    (&["greater"], "The second sample's statistic is greater", Alternative::Greater),
+    (&["less"], "The second sample's statistic is less", Alternative::Less),
 ];
 
-/// The sequential test with this alpha and this error.
+/// A function that returns the sequential test for `--alpha`, the chance of a false difference, and for the `--error`
+/// of its p-value.
 type MethodOf = fn(f64, f64) -> Method;
 
 const METHODS: &[Word<MethodOf>] = &[
-    (&["betting"], "Decides at alpha, by betting: needs the fewest reshuffles", |alpha, _| Method::Betting { alpha }),
+    (&["betting"], "Test by betting, at the level --alpha: needs the fewest reshuffles", |alpha, _| Method::Betting {
+        alpha,
+    }),
     (
         &["csm"],
-        "Says on which side of alpha the p-value is, with its interval: the confidence sequence method",
+        "Confidence sequence method: finds the side of --alpha on which the p-value is, and its interval",
         |alpha, error| Method::Csm { alpha, error },
     ),
 ];
@@ -138,20 +142,19 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     };
     let method = (args.method)(args.alpha, args.error);
     let budget = Budget { max_shuffles: args.max_shuffles, max_time: args.max_time };
-    let asked = Permute { samples, unit, question, method, budget, seed: session::seed(args.seed) };
-    interrupt::install().context("Ctrl-C can't be caught")?;
+    let asked = Permute { samples, unit, question, method, budget, seed: crate::options::seed(args.seed) };
+    interrupt::install().context("can't handle Ctrl-C")?;
     let line = Line::new(!args.display.quiet);
     let permutation = permute(asked, &Stop::default(), &mut |progress| {
         let of_shuffles = progress.shuffles as f64 / args.max_shuffles as f64;
         let of_time = args.max_time.map_or(0.0, |max_time| progress.elapsed.as_secs_f64() / max_time.as_secs_f64());
         line.draw(of_shuffles.max(of_time), || {
             let seconds = progress.elapsed.as_secs();
-            format!("{seconds} s · {} of {} reshuffles as far off", progress.exceedances, progress.shuffles)
+            format!("{seconds} s · {} of {} reshuffles at least as extreme", progress.exceedances, progress.shuffles)
         });
     })?;
     drop(line);
-    let formats = [permutation::json, permutation::csv, permutation::markdown];
-    output::formatted(&permutation, &args.display, formats, permutation::terminal)?;
+    output::report(&permutation, &args.display)?;
     Ok(match (permutation.end, permutation.decision, args.fail_if) {
         (End::Interrupted, ..) => Ending::Interrupted,
         (_, decision, Some(failing)) if decision == failing => Ending::GateFailed,
@@ -160,8 +163,8 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     })
 }
 
-/// The file, and the column of it that is meant, by its heading or its number: `A.csv:wall`. A name that is a file's
-/// own may have a colon.
+/// Splits `A.csv:wall` into the file and its column, which is a heading or a number. If a file with a colon in its name
+/// exists, the colon does not separate a column.
 fn with_column(sample: &str) -> (&str, Option<&str>) {
     match sample.rsplit_once(':') {
         Some((file, column)) if !Path::new(sample).exists() && (file == "-" || Path::new(file).is_file()) => {
@@ -171,16 +174,16 @@ fn with_column(sample: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// A column of each file, and its heading where it has one.
+/// Reads one column of each file, with its heading if the file has headings.
 fn from_files(args: &Args) -> anyhow::Result<Vec<HeadedSample>> {
     let (samples, columns) = (&args.samples, &args.column);
     let files: Vec<(&str, Option<&str>)> = samples.iter().map(|sample| with_column(sample)).collect();
     if let (false, Some((file, Some(column)))) = (columns.is_empty(), files.iter().find(|(_, own)| own.is_some())) {
-        bail!("`{file}:{column}` names its column, and so does --column: leave one of them out");
+        bail!("`{file}:{column}` and --column both name a column; leave one of them out");
     }
     if columns.len() > 1 && columns.len() != files.len() {
         bail!(
-            "--column is given {} times for {} files: give it once for all, or once for each",
+            "--column is given {} times for {} files; give it once for all, or once for each",
             columns.len(),
             files.len()
         );
@@ -201,7 +204,8 @@ fn from_files(args: &Args) -> anyhow::Result<Vec<HeadedSample>> {
             (false, Some(column)) => format!("{file}:{column}"),
             _ => file.to_string(),
         };
-        // One that was asked for by its name surprises nobody; a number that is misspelt may be taken for one.
+        // Print a note that the first line is taken as a heading, because it may be a misspelt number. A user who named
+        // the column by this heading needs no note.
         if let Some(heading) = heading.as_deref().filter(|heading| column != Some(heading) && !args.display.quiet) {
             let [file, heading] = [file, heading].map(escape_controls);
             output::note(&format!("note: {file}: the first line, `{heading}`, is taken as a heading, not as a value"));
@@ -211,21 +215,21 @@ fn from_files(args: &Args) -> anyhow::Result<Vec<HeadedSample>> {
     files.iter().enumerate().map(read).collect()
 }
 
-/// What can't be opened may be meant as a run.
+/// Returns the error for a file that can't be opened. If a recorded run has this name, the error tells how to use it.
 fn not_a_file(file: &str, error: &io::Error) -> anyhow::Error {
     let run = file.split(':').next().unwrap_or(file);
     let is_run = runs::find(Some(Path::new(run)), &evidence::runs_folder()).is_ok();
     let file = escape_controls(file);
     match is_run {
-        true => anyhow!("`{file}` is a recorded run: name the metric to compare, such as --metric wall"),
+        true => anyhow!("`{file}` is a recorded run; name the metric to compare, such as --metric wall"),
         false => anyhow!("`{file}` can't be opened: {error}"),
     }
 }
 
-/// The metric of an arm of each run, and its unit.
+/// Reads the values of a metric for an arm of each run, and the metric's unit.
 fn recorded(addresses: &[String], metric: &str) -> anyhow::Result<(Vec<HeadedSample>, Unit)> {
     let read = |address: &String| {
-        // A folder may have a colon in its name.
+        // If the whole argument is a folder, the colon is part of its name.
         let (run, arm) = match address.split_once(':') {
             Some((run, arm)) if !Path::new(address).is_dir() => (run, Some(arm)),
             _ => (address.as_str(), None),
@@ -247,15 +251,15 @@ fn recorded(addresses: &[String], metric: &str) -> anyhow::Result<(Vec<HeadedSam
     let runs: HashSet<&str> = read.iter().map(|sample| sample.run_id.as_str()).collect();
     if runs.len() > 1 {
         output::note(
-            "note: the state of the machine differs from run to run, and successive trials of a run are not \
-             independent, which this test assumes: what it calls different may be that alone; measure both in one \
-             run, as by `ascertain compare`",
+            "note: this test assumes independent values, but the machine differs between runs, and successive \
+             trials depend on one another. That alone may explain a difference; measure both in one run with \
+             `ascertain compare`",
         );
     }
     if runs.len() < read.len() {
         output::note(
-            "note: arms of one run were measured in turn, trial by trial, so that what disturbed the machine \
-             disturbed both; the run's own verdict knows that, and is the better one",
+            "note: these arms were measured in the same trials, so disturbances of the machine affected both. The \
+             run's own verdict accounts for that; prefer it to this test",
         );
     }
     let is_one_run = runs.len() == 1;

@@ -1,4 +1,4 @@
-//! Metrics that commands print, as options of `compare` and `slo`.
+//! Options of `compare` and `slo` for metrics whose values the commands print.
 
 use anyhow::bail;
 use ascertain_engine::command::PrintedMetric;
@@ -6,32 +6,34 @@ use ascertain_engine::experiment::Better;
 
 use crate::options::{Word, one_of};
 
-/// The unit and the direction of printed metrics.
+/// Options for the unit and the direction of printed metrics.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Printed {
-    /// Unit of the printed --metric, such as `ms` or `MB/s`, if it does not follow the figure in its regular
-    /// expression (once for all, or one for each)
+    /// Unit of a printed --metric, if it does not follow the figure in the regular expression (once for all, or one for
+    /// each)
     #[arg(long, value_name = "UNIT", help_heading = "Judging")]
     unit: Vec<String>,
-    /// Which way the printed --metric is better; times and sizes are better if they are lower, and rates if they are
-    /// higher (once for all, or one for each)
+    /// Direction in which a printed --metric is better (once for all, or one for each) [default: lower for times and
+    /// sizes, higher for rates]
     #[arg(long, value_name = "WAY", value_parser = one_of(WAYS), help_heading = "Judging")]
     better: Vec<Better>,
 }
 
 const WAYS: &[Word<Better>] = &[
-    (&["higher"], "More is better: a throughput", Better::Higher),
-    (&["lower"], "Less is better: a latency", Better::Lower),
+    (&["higher"], "Higher values are better, as for a throughput", Better::Higher),
+    (&["lower"], "Lower values are better, as for a latency", Better::Lower),
 ];
 
 impl Printed {
-    /// The printed ones of these metrics.
+    /// Returns the printed metrics among `metrics`, with their units and directions.
     pub fn metrics(&self, metrics: &[String]) -> anyhow::Result<Vec<PrintedMetric>> {
         let printed: Vec<&String> = metrics.iter().filter(|metric| PrintedMetric::describes(metric)).collect();
         let count = printed.len();
         for (option, is_given) in [("unit", !self.unit.is_empty()), ("better", !self.better.is_empty())] {
             if is_given && count == 0 {
-                bail!("--{option} is for a metric that the commands print: --metric NAME=REGEX or --metric json:.PATH");
+                bail!(
+                    "--{option} needs a metric that the commands print; add --metric NAME=REGEX or --metric json:.PATH"
+                );
             }
         }
         let read = |(index, text): (usize, &String)| {
@@ -48,7 +50,7 @@ impl Printed {
     }
 }
 
-/// The value of an option for the printed metric with this index.
+/// Returns the value of an option for the printed metric with this index. An option given once applies to all of them.
 fn of_metric<'g, T>(given: &'g [T], option: &str, index: usize, count: usize) -> anyhow::Result<Option<&'g T>> {
     match given {
         [] => Ok(None),

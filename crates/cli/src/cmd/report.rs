@@ -1,31 +1,29 @@
-//! `ascertain report`.
+//! `ascertain report`: writes the HTML report of runs, or prints a run's verdicts.
 
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use ascertain::Ending;
 use ascertain::names::among;
 use ascertain::runs;
-use ascertain_engine::claim::Judging;
 use ascertain_engine::evidence;
 use ascertain_engine::names::suggestion;
-use ascertain_engine::outcome::{ClaimResult, Verdict};
+use ascertain_engine::outcome::Verdict;
 use ascertain_engine::recorded::{self, RecordedRun};
-use ascertain_report::layout::TableLayout;
+use ascertain_report::options::{Format, RenderOptions, Shown};
 use ascertain_report::pictures::Picture;
 use ascertain_report::plot::{Plot, svg};
-use ascertain_report::terminal::{self, Shown, Style};
-use ascertain_report::{csv, export, html, json, markdown};
-use ascertain_sys::process;
+use ascertain_report::terminal::{self, Style};
+use ascertain_report::{export, html, render};
 
-use crate::options::Format;
+use crate::options::{FORMATS, one_of};
 use crate::output;
 
-/// The report of one run, in its folder, unless another file is asked for.
+/// File name of the report on a single run, in the run's folder.
 const OF_ONE: &str = "report.html";
-/// Of several runs, unless another file is asked for.
+/// File name of the report on several runs, in the working directory.
 const SEVERAL: &str = "ascertain-report.html";
-/// So many plots are named to whoever asks for one that is not there.
+/// If a report has at most this many plots, an error about an unknown plot lists all of them.
 const FEW: usize = 12;
 
 const EXAMPLES: &str = "\
@@ -37,40 +35,41 @@ Examples:
   ascertain report latest --only refuted
       Print the refuted claims of the latest run as sentences";
 
-/// Make the HTML report of a run, or of several side by side; or print a run's verdicts
+/// Write the HTML report of runs, or print a run's verdicts
 ///
-/// One file that opens offline. It is made from the run's evidence alone, also of a run that was killed or is
-/// still going on.
+/// The report is a single file that opens offline, and shows several runs side by side. It is made from the evidence
+/// alone, so it also works for a run that was killed or is still going on.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Runs: a run's folder, its name, a unique beginning or end of its name, or its label; without one, the latest
+    /// Runs to report: each by its folder, its name, a unique beginning or end of its name, or its label [default: the
+    /// latest]
     #[arg(value_name = "RUN")]
     runs: Vec<PathBuf>,
     /// File to write, or `-` for standard output [default: report.html in the run's folder; of several runs:
     /// ascertain-report.html]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// One plot as an SVG, to standard output unless there is a file to write; `--plots` names them
+    /// Plot to write as an SVG, to standard output or to the file of --output; --plots lists the plots
     #[arg(long, value_name = "PLOT", conflicts_with = "plots")]
     svg: Option<String>,
     /// List the report's plots
     #[arg(long, conflicts_with = "output")]
     plots: bool,
-    /// Print each verdict as a sentence, and a table of all claims
+    /// Print a sentence for every verdict, and a table of all claims
     #[arg(long, conflicts_with_all = ["output", "svg", "plots"])]
     all: bool,
-    /// Print the claims of these verdicts as sentences: `--only refuted,undecided`
+    /// Verdicts whose claims are printed as sentences, such as `refuted,undecided`
     #[arg(long, value_name = "VERDICT", value_delimiter = ',', value_parser = verdict,
           conflicts_with_all = ["output", "svg", "plots"])]
     only: Vec<Verdict>,
-    /// Print a run's figures and claims in a format, to standard output unless there is a file to write
-    #[arg(long, value_enum, conflicts_with_all = ["svg", "plots", "all", "only"])]
+    /// Format in which to print a run's figures and claims, to standard output or to the file of --output
+    #[arg(long, value_parser = one_of(FORMATS), value_name = "FORMAT", conflicts_with_all = ["svg", "plots", "all", "only"])]
     format: Option<Format>,
-    /// Write the page and print where it is, without what came of the run
+    /// Write the page and print only its path, not the results
     #[arg(short, long)]
     quiet: bool,
-    /// Folder of runs to look in, instead of ~/.local/state/ascertain/runs
+    /// Folder in which to find the runs [default: ~/.local/state/ascertain/runs]
     #[arg(long, value_name = "DIR")]
     evidence: Option<PathBuf>,
 }
@@ -92,13 +91,16 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
         _ if args.all || !args.only.is_empty() => verdicts(&read, &Shown { all: args.all, only: args.only.clone() })?,
         _ if args.plots => list(&html::pictures(&read))?,
         _ if let Some(format) = args.format => {
-            let [run] = &read[..] else {
-                bail!("--format is of one run; `ascertain history compare RUN RUN --format …` compares two");
-            };
+            let [run] = <[RecordedRun; 1]>::try_from(read).map_err(|_| {
+                anyhow!("--format prints a single run; use `ascertain history compare RUN RUN --format …` for two")
+            })?;
+            let stored: RenderOptions = serde_json::from_value(run.header.render.clone()).unwrap_or_default();
+            let style = Style::of_stdout(args.output.as_ref().map(|_| false));
+            let text = render::render(&run.into_result(), &RenderOptions { format, style, ..stored });
             match &args.output {
-                Some(file) => put(file, &formatted(run, format, &Style::of_stdout(Some(false))))?,
-                None if format == Format::Table => output::say(&formatted(run, format, &Style::of_stdout(None)))?,
-                None => output::print(&formatted(run, format, &Style::of_stdout(None)))?,
+                Some(file) => put(file, &text)?,
+                None if format == Format::Table => output::print_for_people(&text)?,
+                None => output::print(&text)?,
             }
         }
         (Some(id), _) => {
@@ -122,7 +124,7 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// Writes the report of a run that has just ended into its folder.
+/// Writes the HTML report of a run into the run's folder, after the run has ended.
 pub fn write(folder: &Path, quiet: bool) -> anyhow::Result<()> {
     export::write_in(folder, OF_ONE, &html::page(&[recorded::read(folder)?]))?;
     if !quiet {
@@ -131,24 +133,13 @@ pub fn write(folder: &Path, quiet: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The command that reports on a run that is kept there.
-pub fn command(folder: &Path) -> String {
-    process::join(&["ascertain", "report", &argument(folder)])
-}
-
-/// What a run is called on a command line: its name where that is looked for, else its folder.
-pub fn argument(folder: &Path) -> String {
-    let is_found = folder.parent() == Some(&evidence::runs_folder());
-    if is_found { runs::name(folder) } else { folder.to_string_lossy().into_owned() }
-}
-
-/// Prints what `check` would of each run.
+/// Prints the verdicts of each run in the same form as `check`.
 fn verdicts(read: &[RecordedRun], shown: &Shown) -> anyhow::Result<()> {
     let style = Style::of_stdout(None);
-    output::say(&of_each(read, |run| terminal::checked(&run.outcome, shown, None, &style)))
+    output::print_for_people(&of_each(read, |run| terminal::checked(&run.outcome, shown, None, &style)))
 }
 
-/// Says what came of each run, on standard error: a script that opens the page reads where it is, and nothing else.
+/// Prints each run's results on standard error, because scripts may read the path of the page from standard output.
 fn answers(read: &[RecordedRun]) {
     let text = of_each(read, |run| terminal::answer(&run.outcome, &Style::of_stdout(Some(false))));
     if !text.is_empty() {
@@ -156,40 +147,23 @@ fn answers(read: &[RecordedRun]) {
     }
 }
 
-/// What is said of each run; of several, below its name.
+/// Calls `said` for each run, and joins the texts that it returns. If there are several runs, each text begins with the
+/// run's name.
 fn of_each(read: &[RecordedRun], said: impl Fn(&RecordedRun) -> String) -> String {
     let text = |run: &RecordedRun| match said(run) {
         text if read.len() > 1 && !text.is_empty() => format!("{}\n\n{text}", runs::name(&run.folder)),
         text => text,
     };
-    output::parts(&read.iter().map(text).collect::<Vec<_>>())
-}
-
-/// The results of a run in a format: in CSV those of its claims where it was about these alone, and else its figures.
-fn formatted(run: &RecordedRun, format: Format, style: &Style) -> String {
-    let (outcome, plan) = (&run.outcome, &run.header.plan);
-    let is_order = |claim: &ClaimResult| claim.asked.judging == Judging::Order;
-    let is_about_claims = plan.tables.is_empty() && !outcome.claims.is_empty() && !outcome.claims.iter().any(is_order);
-    match format {
-        Format::Json => json::outcome(outcome),
-        Format::Csv if is_about_claims => csv::claims(outcome),
-        Format::Csv => csv::outcome(outcome),
-        Format::Markdown => markdown::outcome(&outcome.asked_for(&plan.tables), &TableLayout::default()),
-        Format::Table => {
-            let asked = outcome.asked_for(&plan.tables);
-            let claims = terminal::checked(&asked, &Shown::default(), None, style);
-            if is_about_claims { claims } else { output::parts(&[terminal::points_table(&asked, style), claims]) }
-        }
-    }
+    terminal::parted(read.iter().map(text))
 }
 
 fn verdict(word: &str) -> Result<Verdict, String> {
     let words = Verdict::ALL.map(Verdict::word);
     let known = Verdict::ALL.into_iter().find(|verdict| verdict.word() == word);
-    known.ok_or_else(|| format!("it is no verdict{}", among(word, words)))
+    known.ok_or_else(|| format!("not a verdict{}", among(word, words)))
 }
 
-/// Writes a file and prints where it is, or prints the text itself.
+/// Writes a file and prints its path. If the file is `-`, prints the text instead.
 fn put(file: &Path, text: &str) -> anyhow::Result<()> {
     if file == Path::new("-") {
         return output::print(text);
@@ -201,7 +175,7 @@ fn put(file: &Path, text: &str) -> anyhow::Result<()> {
 fn list(pictures: &[Picture]) -> anyhow::Result<()> {
     let width = pictures.iter().map(|picture| picture.plot.id.len()).max().unwrap_or(0);
     let lines = pictures.iter().map(|Picture { plot, .. }| format!("{:width$}  {}\n", plot.id, plot.title));
-    output::say(&lines.collect::<String>())
+    output::print_for_people(&lines.collect::<String>())
 }
 
 fn find<'a>(pictures: &'a [Picture], id: &str) -> anyhow::Result<&'a Plot> {
@@ -210,7 +184,7 @@ fn find<'a>(pictures: &'a [Picture], id: &str) -> anyhow::Result<&'a Plot> {
         return Ok(found);
     }
     let known: Vec<&str> = plots.map(|plot| plot.id.as_str()).collect();
-    // All of them may be a thousand.
+    // Don't list all plots if there are many: a report may have a thousand.
     let which = if known.len() <= FEW { among(id, known) } else { suggestion(id, known).unwrap_or_default() };
-    bail!("the report has no plot `{id}`{which}; `--plots` lists them")
+    bail!("the report has no plot `{id}`{which}; use --plots to list them")
 }

@@ -1,31 +1,25 @@
-//! `ascertain run`.
+//! `ascertain run`: runs experiments, and judges the shipped claims about them.
 
 use std::collections::BTreeSet;
 use std::slice;
 
 use anyhow::{anyhow, bail};
-use ascertain::experiments::Experiments;
-pub use ascertain::experiments::USE_CASE;
+use ascertain::experiments::{self, Experiments};
 use ascertain::names::among;
-use ascertain::{Done, Ending, GatedVerdict, Request};
+use ascertain::{Ending, GatedVerdict, Request};
 use ascertain_engine::claim::Claim;
 use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Level, Point};
 use ascertain_engine::memory::{self, Shortage};
-use ascertain_engine::outcome::Outcome;
-use ascertain_engine::plan::Table;
-use ascertain_engine::recorded;
-use ascertain_report::html;
-use ascertain_report::pictures::PictureKind;
-use ascertain_report::terminal::{self, Shown, Style};
+use ascertain_engine::plan::{Config, Table};
+use ascertain_report::options::{RenderOptions, Shown};
 use ascertain_sys::machine::{self, Machine};
 
-use super::report;
 use crate::exit::{FAIL_ON, fail_on};
-use crate::options::{Common, Display, count, one_of, with_default};
+use crate::measure::{Start, measure};
+use crate::options::{Common, count, one_of, with_default};
 use crate::output;
-use crate::session::{self, Printed};
 
-/// Enough for medians with narrow intervals on a noisy machine.
+/// Default number of trials of a table. With so many, medians have narrow intervals even on a noisy machine.
 const TABLE_TRIALS: u64 = 100;
 
 const EXAMPLES: &str = "\
@@ -35,31 +29,33 @@ Examples:
   ascertain run sum --at elements=1Ki,64Ki --variants naive,kahan
       Measure two of its variants at two sizes";
 
-/// Run experiments: their tables, and the shipped claims about them
+/// Run experiments, and judge the shipped claims about them
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, mut_arg("max_time", |arg| with_default(arg, "45 s for each experiment")))]
 pub struct Args {
-    /// The experiments; `ascertain list` names them
+    /// Ids of experiments, as printed by `ascertain list`
     #[arg(required = true, value_name = "EXPERIMENT")]
     experiments: Vec<String>,
-    /// Levels to measure at instead of the defaults: `elements=1Ki,64Ki`; claims about other levels are not judged.
-    /// What is given of one factor several times is taken together; of one that takes a list, commas stand within a
-    /// level. A size that takes more than half of the memory is an error
+    /// Levels of a factor to measure instead of the defaults, such as `elements=1Ki,64Ki`
+    ///
+    /// Claims about other levels are not judged. If you give a factor several times, all its levels are measured. If a
+    /// level can itself be a list, commas belong to the level; give the option once for each level. A level that needs
+    /// more than half of the memory is an error.
     #[arg(long, value_name = "FACTOR=LEVELS")]
     at: Vec<String>,
-    /// Only these variants; claims that need others are not judged
+    /// Variants to measure; claims that need other variants are not judged
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     variants: Vec<String>,
-    /// Trials of each table [default: 100, and 1 of what happens once]
+    /// Number of trials of each table [default: 100, or 1 if nothing can be measured repeatedly]
     #[arg(short, long, value_name = "N", value_parser = count, help_heading = "Judging")]
     trials: Option<u64>,
-    /// Do not judge the shipped claims
+    /// Leave out the shipped claims
     #[arg(long, help_heading = "Judging")]
     no_claims: bool,
-    /// Print whole tables, each verdict as a sentence, however many there are, and a table of all claims
+    /// Print whole tables, a sentence for every verdict, and a table of all claims, however long
     #[arg(long, help_heading = "Output")]
     all: bool,
-    /// Verdicts that fail: refuted (exit code 1), undecided (3), nothing
+    /// Verdicts that make the command fail, separated by commas
     #[arg(long, value_parser = one_of(FAIL_ON), value_delimiter = ',', default_value = "nothing",
           help_heading = "Judging")]
     fail_on: Vec<Option<GatedVerdict>>,
@@ -72,11 +68,16 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     let mut tables = chosen.iter().map(|experiment| table(*experiment, args)).collect::<anyhow::Result<Vec<_>>>()?;
     check_names(&chosen, args)?;
     let machine = machine::describe();
-    check_sizes(&chosen, &tables, args, &machine)?;
-    let happen_once = all_happen_once(&chosen, &tables, &machine);
+    let of_experiment = chosen.iter().zip(&tables);
+    let arms: Vec<(&dyn Experiment, &Arm)> =
+        of_experiment.flat_map(|(one, table)| table.arms.iter().map(|arm| (*one, arm))).collect();
+    // It is an error to request a size that does not fit in memory.
+    arms.iter().try_for_each(|(experiment, arm)| check_size(*experiment, arm, &args.factors(), &machine))?;
+    let happen_once = all_happen_once(&arms, &machine);
     let mut claims = ascertain_experiments::shipped_claims()?.claims;
+    claims.iter_mut().for_each(|claim| claim.place = None);
     claims.retain(|claim| !args.no_claims && args.experiments.contains(&claim.experiment));
-    // What an experiment leaves out by itself is not what this run is about.
+    // Leave out claims that need a variant which the experiment does not measure by default.
     claims.retain(|claim| !args.variants.is_empty() || tables.iter().all(|table| has_variants(table, claim)));
     let mut said = args.leave_out(&mut tables, &mut claims);
     if !args.no_claims {
@@ -88,65 +89,31 @@ pub fn execute(args: &Args) -> anyhow::Result<Ending> {
     if !args.common.display.quiet {
         said.iter().for_each(|sentence| output::note(sentence));
     }
-    let experiments = Experiments {
-        tables,
-        trials: args.trials.unwrap_or(if happen_once { 1 } else { TABLE_TRIALS }),
-        claims,
+    let trials = args.trials.unwrap_or(if happen_once { 1 } else { TABLE_TRIALS });
+    let config = Config {
+        table_trials: Some(trials),
         fail_on: fail_on(&args.fail_on),
-        terms: session::terms(&args.common),
+        ..args.common.config(experiments::config(args.experiments.len()))
     };
-    let (request, plan) = experiments.plan(args.experiments.len());
+    let request = Request::Run(Experiments { tables, claims, config });
     let shown = Shown { all: args.all, ..Shown::default() };
-    session::carry_out((Request { shown, ..request }, plan), &args.common)
-}
-
-/// The tables of what was asked for, and the claims.
-pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
-    session::print(done, display, &Printed { asks_verdicts: false, has_report: true }, |outcome, style| {
-        let report = done.run.folder.as_deref().map(report::command);
-        let claims = match outcome.claims.is_empty() {
-            true => terminal::threats(outcome, style),
-            false => terminal::checked(outcome, &done.request.shown, report.as_deref(), style),
-        };
-        let table = if done.request.shown.all { terminal::points_table } else { terminal::points_screen };
-        output::parts(&[table(outcome, style), curves(done, outcome, style), claims])
-    })
-}
-
-/// Curves of one arm of what is not emulated, in characters: nobody may see it again, and it is not many of them.
-fn curves(done: &Done, outcome: &Outcome, style: &Style) -> String {
-    let mut seen = outcome.points.iter().filter(|point| point.n > 0).peekable();
-    let Some(&first) = seen.peek() else { return String::new() };
-    let arm = Arm { variant: first.variant.clone(), point: first.at.clone() };
-    let is_alone = seen.all(|point| point.is_of(&first.experiment, &arm)) && is_real(&first.experiment, &arm);
-    let Some(folder) = done.run.folder.as_deref().filter(|_| is_alone) else {
-        return String::new();
-    };
-    // Without evidence there is nothing to be drawn: figures are not worth less for that.
-    let pictures = recorded::read(folder).map_or_else(|_| Vec::new(), |run| html::pictures(&[run]));
-    let curves = pictures.iter().filter(|picture| picture.kind == PictureKind::Curve);
-    output::parts(&curves.map(|picture| output::plot(&picture.plot, style)).collect::<Vec<_>>())
-}
-
-/// Whether an arm of an experiment that emulates something else is of that thing itself.
-fn is_real(experiment: &str, arm: &Arm) -> bool {
-    let spec = find(experiment).map(|experiment| experiment.spec());
-    spec.is_ok_and(|spec| spec.emulates.is_some() && spec.emulated(arm).is_none())
+    let options = RenderOptions { shown, ..args.common.render() };
+    measure(Start::New(Box::new(request), &args.common), &options, &args.common.exports)
 }
 
 impl Args {
-    /// What a run of the first version was asked for beside its plan.
-    pub fn without_plan(&self) -> Request {
-        Request { fail_on: fail_on(&self.fail_on), ..Request::new(USE_CASE) }
+    /// Returns the names of the factors whose levels the user gave.
+    fn factors(&self) -> Vec<&str> {
+        self.at.iter().map(|at| at.split_once('=').map_or(at.as_str(), |(factor, _)| factor)).collect()
     }
 
-    /// Takes away what has none of the variants that are asked for, and the claims that need others or are about other
-    /// levels; and says so.
+    /// Removes tables without any of the requested variants, and claims about variants or levels that were not
+    /// requested. Returns sentences for the user about what was removed.
     fn leave_out(&self, tables: &mut Vec<Table>, claims: &mut Vec<Claim>) -> Vec<String> {
         let mut sentences = Vec::new();
         if !self.at.is_empty() {
             let all = claims.len();
-            claims.retain(|claim| tables.iter().all(|table| is_within(claim, table, &self.at)));
+            claims.retain(|claim| tables.iter().all(|table| is_within(claim, table, &self.factors())));
             sentences.extend(not_judged(
                 all - claims.len(),
                 ["it is about", "they are about"],
@@ -170,7 +137,8 @@ impl Args {
     }
 }
 
-/// "2 claims not judged: they need variants that --variants leaves out".
+/// Returns a sentence such as "2 claims not judged: they need variants that --variants leaves out". `it` and `they`
+/// begin the reason in the singular and in the plural, and `what` ends it. Returns `None` if `count` is 0.
 fn not_judged(count: usize, [it, they]: [&str; 2], what: &str) -> Option<String> {
     match count {
         0 => None,
@@ -179,24 +147,25 @@ fn not_judged(count: usize, [it, they]: [&str; 2], what: &str) -> Option<String>
     }
 }
 
-/// Whether a table has all variants that a claim speaks of, if they are of one experiment.
+/// Returns whether the table has all variants that the claim needs. Also returns `true` if the claim is about another
+/// experiment than the table.
 fn has_variants(table: &Table, claim: &Claim) -> bool {
     let has = |of_claim: &Arm| table.arms.iter().any(|arm| arm.variant == of_claim.variant);
     claim.experiment != table.experiment || claim.arms().into_iter().all(has)
 }
 
-/// Whether all of a claim's arms are at levels that the table of its experiment has, of the factors that are asked for.
-fn is_within(claim: &Claim, table: &Table, at: &[String]) -> bool {
-    let asked = at.iter().filter_map(|at| Some(at.split_once('=')?.0));
+/// Returns whether the table has the levels of the claim's arms, for the factors in `asked`. Also returns `true` if the
+/// claim is about another experiment than the table.
+fn is_within(claim: &Claim, table: &Table, asked: &[&str]) -> bool {
     let has = |factor: &str, arm: &Arm| {
         let level = arm.point.get(factor);
         level.is_none() || table.arms.iter().any(|of_table| of_table.point.get(factor) == level)
     };
-    let is_at = |factor| claim.arms().iter().all(|arm| has(factor, arm));
-    claim.experiment != table.experiment || asked.into_iter().all(is_at)
+    let is_at = |factor: &&str| claim.arms().iter().all(|arm| has(factor, arm));
+    claim.experiment != table.experiment || asked.iter().all(is_at)
 }
 
-/// Claims of one id about several arms have the levels in it by which these differ: `id[idle_ms=100]`.
+/// Makes the ids of claims unique: appends the levels in which claims with the same id differ, as in `id[idle_ms=100]`.
 fn told_apart(mut claims: Vec<Claim>) -> Vec<Claim> {
     let firsts: Vec<(String, Point)> =
         claims.iter().filter_map(|claim| Some((claim.id.clone(), claim.arms().first()?.point.clone()))).collect();
@@ -211,7 +180,8 @@ fn told_apart(mut claims: Vec<Claim>) -> Vec<Claim> {
     claims
 }
 
-/// What the claims add to the tables that were asked for.
+/// Returns a sentence about claims that need more levels than the tables have. Returns `None` if there are no such
+/// claims.
 fn beyond(tables: &[Table], claims: &[Claim]) -> Option<String> {
     let of_table = |claim: &Claim, arm: &Arm| {
         tables.iter().any(|table| table.experiment == claim.experiment && table.arms.contains(arm))
@@ -223,10 +193,10 @@ fn beyond(tables: &[Table], claims: &[Claim]) -> Option<String> {
         (1, all) => format!("1 of {all} claims needs"),
         (count, all) => format!("{count} of {all} claims need"),
     };
-    Some(format!("{of} levels that are not in the table and are measured too; --no-claims leaves them out"))
+    Some(format!("{of} levels that are not in the table; these levels are measured too, unless you add --no-claims"))
 }
 
-/// The experiment with this id.
+/// Returns the experiment with this id; an error with a hint if there is none.
 pub fn find(id: &str) -> anyhow::Result<&'static dyn Experiment> {
     let all = ascertain_experiments::registry();
     if let Some(found) = all.iter().find(|experiment| experiment.spec().id == id) {
@@ -236,8 +206,8 @@ pub fn find(id: &str) -> anyhow::Result<&'static dyn Experiment> {
     bail!("there is no experiment `{id}`{}", among(id, known))
 }
 
-/// The experiment's own arms, or those at the levels that were asked for: each once, though levels that are not its
-/// own made several of them alike.
+/// Returns the table for an experiment: its default arms, or the arms at the requested levels. Different requested
+/// levels may lead to the same arm, so duplicate arms are removed.
 fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
     let spec = experiment.spec();
     let mut arms = experiment.table_arms();
@@ -245,7 +215,7 @@ fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
     for at in &args.at {
         let Some((name, levels)) = at.split_once('=') else { bail!("--at {at}: write FACTOR=LEVEL,LEVEL") };
         let Some(factor) = spec.factors.iter().find(|factor| factor.name == name) else { continue };
-        // In what is a list itself a comma is a part of it.
+        // For a factor whose levels are lists, a comma is part of the level.
         let levels: Vec<&str> =
             if factor.accepts == Accepts::List { vec![levels] } else { levels.split(',').collect() };
         let levels = levels.into_iter().map(|text| settled(experiment, factor, text, args.common.display.quiet));
@@ -255,7 +225,7 @@ fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
             None => asked.push((factor, levels)),
         }
     }
-    // Of a variant's own arms those that have no use for what is asked for are not meant, where others of it have.
+    // If a requested factor applies to only some arms of a variant, keep these arms and drop the variant's other arms.
     for (Factor { name, .. }, levels) in &asked {
         let has_use = |arm: &Arm| {
             let at = |level: &Level| Arm { point: arm.point.clone().with(name, level.clone()), ..arm.clone() };
@@ -265,13 +235,14 @@ fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
             arms.iter().filter(|arm| has_use(arm)).map(|arm| arm.variant.clone()).collect();
         arms.retain(|arm| has_use(arm) || !with_use.contains(&arm.variant));
     }
-    for (factor, levels) in &asked {
-        arms = widen(&arms, &factor.name, levels);
+    for (Factor { name, .. }, levels) in &asked {
+        let at = |level: &Level, arm: &Arm| Arm { point: arm.point.clone().with(name, level.clone()), ..arm.clone() };
+        arms = arms.iter().flat_map(|arm| levels.iter().map(|level| at(level, arm))).collect();
     }
     arms.iter_mut().for_each(|arm| *arm = experiment.trimmed(arm));
     let is_in_none = |factor: &Factor| arms.iter().all(|arm| arm.point.get(&factor.name).is_none());
     if let Some((Factor { name, .. }, _)) = asked.iter().find(|(factor, _)| is_in_none(factor)) {
-        bail!("--at {name}: `{}` has no use for it beside the other levels", spec.id);
+        bail!("--at {name}: `{}` does not use this factor at the other requested levels; leave it out", spec.id);
     }
     let mut seen = BTreeSet::new();
     arms.retain(|arm| seen.insert(arm.clone()));
@@ -280,24 +251,20 @@ fn table(experiment: &dyn Experiment, args: &Args) -> anyhow::Result<Table> {
     Ok(Table { experiment: spec.id.clone(), arms })
 }
 
-/// The level that an experiment makes of what was asked for, which is said where it is another.
+/// Returns the level that the experiment measures if the user requests the level `text`. Prints a note if they differ,
+/// unless `is_quiet`.
 fn settled(experiment: &dyn Experiment, factor: &Factor, text: &str, is_quiet: bool) -> anyhow::Result<Level> {
     let asked = level(factor, text)?;
     let settled = experiment.settled(&factor.name, asked.clone());
     let settled = settled.map_err(|why| match &factor.accepts {
-        // A comma may have cut a secret in two.
+        // Don't print the level: it may be part of a secret that contains a comma.
         Accepts::Address { .. } => anyhow!("--at {}: {why}", factor.name),
         _ => anyhow!("--at {}={text}: {why}", factor.name),
     })?;
     if settled != asked && !is_quiet {
-        output::note(&format!("--at {}={text} is {settled}", factor.name));
+        output::note(&format!("--at {}={text} is measured as {settled}", factor.name));
     }
     Ok(settled)
-}
-
-fn widen(arms: &[Arm], factor: &str, levels: &[Level]) -> Vec<Arm> {
-    let of_arm = |level: &Level, arm: &Arm| Arm { point: arm.point.clone().with(factor, level.clone()), ..arm.clone() };
-    arms.iter().flat_map(|arm| levels.iter().map(|level| of_arm(level, arm))).collect()
 }
 
 fn level(factor: &Factor, text: &str) -> anyhow::Result<Level> {
@@ -305,44 +272,29 @@ fn level(factor: &Factor, text: &str) -> anyhow::Result<Level> {
     let Factor { name, accepts, .. } = factor;
     match accepts {
         accepts if accepts.admits(&level) => Ok(level),
-        Accepts::OneOf(_) => bail!("--at {name}={text}: it takes one of {accepts}"),
-        // What is refused may have a secret in it, which nobody repeats.
-        Accepts::Address { .. } => bail!("--at {name}: it takes {accepts}"),
+        Accepts::OneOf(_) => bail!("--at {name}={text}: not a level of this factor; give one of {accepts}"),
+        // Don't print the level: an address that was refused may contain a secret.
+        Accepts::Address { .. } => bail!("--at {name}: not a level of this factor; give {accepts}"),
         _ => {
             let suffixes = "1k, 1M and 1G are powers of 1,000, and 1Ki, 1Mi and 1Gi powers of 1,024";
-            bail!("--at {name}={text}: it takes {accepts}; {suffixes}")
+            bail!("--at {name}={text}: not a level of this factor; give {accepts} ({suffixes})")
         }
     }
 }
 
-/// The arms, each with its experiment.
-fn arms_of<'a>(
-    chosen: &'a [&dyn Experiment],
-    tables: &'a [Table],
-) -> impl Iterator<Item = (&'a dyn Experiment, &'a Arm)> {
-    chosen.iter().zip(tables).flat_map(|(experiment, table)| table.arms.iter().map(move |arm| (*experiment, arm)))
-}
-
-/// A size that does not fit in memory is a mistake too, where it was asked for.
-fn check_sizes(chosen: &[&dyn Experiment], tables: &[Table], args: &Args, machine: &Machine) -> anyhow::Result<()> {
-    let given: Vec<&str> = args.at.iter().filter_map(|at| Some(at.split_once('=')?.0)).collect();
-    arms_of(chosen, tables).try_for_each(|(experiment, arm)| check_size(experiment, arm, &given, machine))
-}
-
-/// Whether there is nothing that this machine can measure again and again. What can be is asked only of experiments
-/// with something that happens once: to find out may take a while.
-fn all_happen_once(chosen: &[&dyn Experiment], tables: &[Table], machine: &Machine) -> bool {
-    let is_available = |(experiment, arm): (&dyn Experiment, &Arm)| experiment.available(arm, machine).is_ok();
-    let (once, again): (Vec<_>, Vec<_>) =
-        arms_of(chosen, tables).partition(|(experiment, arm)| experiment.happens_once(arm));
+/// Returns whether this machine can measure at least one of the arms, and only arms whose event happens once, so that
+/// one trial is enough. Checking whether the other arms can be measured may take a while, so it is done last.
+fn all_happen_once(arms: &[(&dyn Experiment, &Arm)], machine: &Machine) -> bool {
+    let is_available = |(experiment, arm): &(&dyn Experiment, &Arm)| experiment.available(arm, machine).is_ok();
+    let (once, again): (Vec<_>, Vec<_>) = arms.iter().partition(|(experiment, arm)| experiment.happens_once(arm));
     once.into_iter().any(is_available) && !again.into_iter().any(is_available)
 }
 
-/// Refuses an arm that the levels in `given`, which are factors' names, make too large for the machine.
+/// Returns an error if the arm does not fit in memory, and the levels of the factors in `given` are the reason.
 fn check_size(experiment: &dyn Experiment, arm: &Arm, given: &[&str], machine: &Machine) -> anyhow::Result<()> {
     let sizes = Sizes { experiment, arm, machine };
     let Err(shortage) = sizes.fits(arm) else { return Ok(()) };
-    // Not what was asked for, but what the experiment does anyway: this machine lacks the memory for it.
+    // The arm is too large even with the default levels, so the requested levels are not the reason.
     let Some((factor, level)) = sizes.too_large(given) else { return Ok(()) };
     let name = &factor.name;
     let way_out = match sizes.largest(factor) {
@@ -350,7 +302,7 @@ fn check_size(experiment: &dyn Experiment, arm: &Arm, given: &[&str], machine: &
         None if sizes.fits(&sizes.with(factor, factor.default.clone())).is_ok() => {
             format!("{name}={} fits", factor.default)
         }
-        None => "take less of everything that --at names".into(),
+        None => "lower every level of --at".into(),
     };
     bail!("--at {name}={level}: `{}` at {} {shortage}; {way_out}", experiment.spec().id, arm.point)
 }
@@ -374,7 +326,8 @@ impl<'a> Sizes<'a> {
         Arm { point: self.arm.point.clone().with(&factor.name, level), ..self.arm.clone() }
     }
 
-    /// The factor that was given and would be smaller by default; of several, the one that would need the least then.
+    /// Of the factors in `given`, returns the one whose level increases the needed memory the most, compared with its
+    /// default level. Also returns that level.
     fn too_large(&self, given: &[&str]) -> Option<(&'a Factor, &'a Level)> {
         let factors = self.experiment.spec().factors.iter().filter(|factor| given.contains(&factor.name.as_str()));
         let by_default = factors.map(|factor| (self.bytes(&self.with(factor, factor.default.clone())), factor));
@@ -383,7 +336,7 @@ impl<'a> Sizes<'a> {
         Some((factor, self.arm.point.get(&factor.name)?))
     }
 
-    /// The largest whole number that fits.
+    /// Returns the largest level of a whole-number factor at which the arm fits in memory.
     fn largest(&self, factor: &Factor) -> Option<u64> {
         let Accepts::Integers { min, max } = factor.accepts else { return None };
         let fits = |level: u64| self.fits(&self.with(factor, level)).is_ok();
@@ -396,11 +349,11 @@ impl<'a> Sizes<'a> {
     }
 }
 
-/// A factor or variant that none of the experiments has is a mistake.
+/// Returns an error if a requested factor or variant exists in none of the experiments.
 fn check_names(chosen: &[&dyn Experiment], args: &Args) -> anyhow::Result<()> {
     let factors: Vec<&str> = chosen.iter().flat_map(|e| e.spec().factors.iter().map(|f| f.name.as_str())).collect();
     let variants: Vec<&str> = chosen.iter().flat_map(|e| e.spec().variants.iter().map(|v| v.name.as_str())).collect();
-    let names = args.at.iter().map(|at| ("factor", at.split('=').next().unwrap_or_default(), &factors));
+    let names = args.factors().into_iter().map(|name| ("factor", name, &factors));
     let variant_names = args.variants.iter().map(|name| ("variant", name.as_str(), &variants));
     for (kind, name, known) in names.chain(variant_names) {
         if !known.contains(&name) {
@@ -416,11 +369,16 @@ mod tests {
 
     use super::*;
 
-    /// Whole variants are real too, not only levels; and what emulates nothing has nothing to be told apart.
+    /// Real variants are distinguished from emulated ones, just like real levels. An experiment that emulates nothing
+    /// has no real arms to distinguish.
     #[test]
     fn what_is_real_is_told_from_what_is_emulated() {
         let arm =
             |variant: &str, trace: &str| Arm { variant: variant.into(), point: Point::default().with("trace", trace) };
+        let is_real = |id: &str, arm: &Arm| {
+            let spec = find(id).unwrap().spec();
+            spec.emulates.is_some() && spec.emulated(arm).is_none()
+        };
         assert!(is_real("cache-race", &arm("never", "live")));
         assert!(!is_real("cache-race", &arm("race", "live")) && !is_real("sum", &arm("naive", "live")));
     }

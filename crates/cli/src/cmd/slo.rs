@@ -1,24 +1,22 @@
-//! `ascertain slo`.
+//! `ascertain slo`: tests whether a command succeeds often enough and in time.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use ascertain::slo::Slo;
-pub use ascertain::slo::USE_CASE;
-use ascertain::{Done, Ending, GatedVerdict, Request};
-use ascertain_engine::command::{CommandSet, OnFailure, Output};
-use ascertain_engine::outcome::Verdict;
-use ascertain_engine::plan::Plan;
-use ascertain_report::terminal::{self, Style};
+use ascertain::slo::{self, Slo};
+use ascertain::{Ending, GatedVerdict, Request};
+use ascertain_engine::command::{CommandSet, OnFailure};
+use ascertain_engine::plan::Config;
+use ascertain_report::options::RenderOptions;
 use ascertain_sys::process;
 
 use super::commands::{Starting, command_line, is_shell};
 use super::printed::Printed;
 use crate::exit::{FAIL_ON, fail_on};
-use crate::options::{Common, Display, duration, one_of, share, with_default};
+use crate::measure::{Start, measure};
+use crate::options::{Common, duration, one_of, share, with_default};
 use crate::output;
-use crate::session;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,108 +25,90 @@ Examples:
   ascertain slo --at-least 95% --require 'memory_peak <= 50 MB' -- ./app input
       Set a limit on something other than the time";
 
-/// Does a command succeed, and in time, often enough
+/// Test whether a command succeeds often enough and in time
 ///
-/// A success is an exit with 0 that keeps to every bound. The verdict is about the share of successes
-/// while it was measured: exit code 0: it is at least what is asked; 1: it is not; 3: the time was up.
+/// A success is an exit with code 0 that meets every condition. The verdict is about the share of successes during the
+/// run. Exit codes: 0 if the share is high enough, 1 if it is too low, 3 if the time was up before the verdict.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, mut_arg("max_time", |arg| with_default(arg, "30 s, plus four times --spread")))]
+#[command(after_help = EXAMPLES, mut_arg("max_time", |arg| with_default(arg, "30 s, plus four times --spread")),
+    mut_arg("time_limit", |arg| with_default(arg, "ten times --within, or 10 min without it")))]
 pub struct Args {
-    /// The share of observations that must succeed: `99%`
+    /// Share of observations that must succeed, such as `99%`
     #[arg(long, value_name = "SHARE", value_parser = share)]
     at_least: f64,
-    /// A success takes at most that long: `200ms`. What takes ten times as long is stopped, unless --time-limit says
-    /// when
+    /// Longest time that counts as a success, such as `200ms`
     #[arg(long, value_name = "TIME", value_parser = bound)]
     within: Option<String>,
-    /// Further conditions of a success: comparisons of wall, user, system, memory_peak, exit or a --metric, such as
-    /// `memory_peak <= 50 MB and exit == 3`
+    /// Further condition of a success, such as `memory_peak <= 50 MB and exit == 3`
+    ///
+    /// A condition compares wall, user, system, memory_peak, exit or a printed --metric.
     #[arg(long, value_name = "PREDICATE")]
     require: Vec<String>,
-    /// A figure that the command prints, for --require: `throughput=([0-9.]+) MB/s`, `json:.stats.p99`. A trial without
-    /// this figure counts as failed
+    /// Figure that the command prints, for use in --require: `throughput=([0-9.]+) MB/s` or `json:.stats.p99`
+    ///
+    /// A trial without this figure counts as failed.
     #[arg(long, value_name = "METRIC")]
     metric: Vec<String>,
     #[command(flatten)]
     printed: Printed,
-    /// Spread the fewest trials that can decide over that long: neighbours in time are alike, hours are not. Most
-    /// runs need more: --max-time is then 30 s and four times that long, unless it is given
+    /// Time over which to spread the trials, since conditions change over hours but hardly within seconds
+    ///
+    /// The fewest trials that can give a verdict are spread over this time. Most verdicts need more trials, so the
+    /// default of --max-time allows for four times as many.
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Judging")]
     spread: Option<Duration>,
-    /// Recorded requests, one a line: `{request}` in the command is replaced by one, or it is standard
-    /// input. With --shell it is one word there, whatever it holds. Each set of trials takes every request once, in a
-    /// fresh order, and is judged at its end
+    /// File of recorded requests, one per line
+    ///
+    /// In each trial, a request replaces `{request}` in the command; without `{request}`, it is the standard input.
+    /// With
+    /// --shell, a request is always a single word. Each set of trials uses every request once, in random order, and is
+    /// judged at its end.
     #[arg(long, value_name = "FILE", help_heading = "Commands")]
     recorded: Option<PathBuf>,
-    /// Rates this close to the one asked for need not be told apart, so that it always ends
+    /// Tolerance around the required share: inside it, either verdict is acceptable, so a verdict is always possible
     #[arg(long, value_name = "D", value_parser = share, help_heading = "Judging")]
     margin: Option<f64>,
-    /// Verdicts that fail: refuted (exit code 1), undecided (3), nothing
+    /// Verdicts that make the command fail, separated by commas
     #[arg(long, value_parser = one_of(FAIL_ON), value_delimiter = ',', default_value = "refuted,undecided",
           help_heading = "Judging")]
     fail_on: Vec<Option<GatedVerdict>>,
-    /// Draw the rate, and the quantiles of what is bounded, below the table
+    /// Draw the share of successes, and the quantiles of the bounded metrics, below the table
     #[arg(long, help_heading = "Output")]
     plot: bool,
     #[command(flatten)]
     starting: Starting,
     #[command(flatten)]
     common: Common,
-    /// The command, after `--`
+    /// Command to test, after `--`
     #[arg(required = true, last = true, value_name = "CMD")]
     command: Vec<String>,
 }
 
 pub fn execute(args: &Args) -> anyhow::Result<Ending> {
-    output::note_undrawn(args.plot, &args.common.display);
-    session::carry_out(args.request()?, &args.common)
-}
-
-/// The verdict, plots, and what threatens it.
-pub fn print(done: &Done, display: &Display) -> anyhow::Result<()> {
-    let Done { request, run, .. } = done;
-    session::print(done, display, &session::Printed { asks_verdicts: true, has_report: false }, |_, style| {
-        let plots = output::plots(run, request.plot, style);
-        let threats = terminal::threats(&run.outcome, style);
-        output::parts(&[terminal::slo(&run.outcome, style), plots, advice(done, style), threats])
-    })
-}
-
-/// How to hear what a command says that fails, where nobody has heard it.
-fn advice(Done { plan, run, .. }: &Done, style: &Style) -> String {
-    let is_told = !run.outcome.remarks.is_empty();
-    let is_heard = is_told || plan.commands.iter().any(|set| set.output == Output::Inherit);
-    let not_kept = run.outcome.claims.iter().filter(|claim| claim.verdict != Verdict::Holds);
-    let mut broken = not_kept.flat_map(|claim| &claim.broken);
-    match broken.any(|broken| broken.metric == "exit") && !is_heard {
-        true => style.paragraph("`--show-output` shows what the command says when it fails."),
-        false => String::new(),
-    }
+    let options = RenderOptions { plot: args.plot, ..args.common.render() };
+    output::note_undrawn(args.plot, options.format);
+    measure(Start::New(Box::new(Request::Slo(args.request()?)), &args.common), &options, &args.common.exports)
 }
 
 impl Args {
-    /// What a run of the first version was asked for beside its plan.
-    pub fn without_plan(&self) -> Request {
-        Request { fail_on: fail_on(&self.fail_on), plot: self.plot, ..Request::new(USE_CASE) }
-    }
-
-    /// What is asked for.
-    pub fn request(&self) -> anyhow::Result<(Request, Plan)> {
+    /// Returns the request that the options describe.
+    fn request(&self) -> anyhow::Result<Slo> {
         check_request(self)?;
         let within = self.within.as_ref().map(|time| format!("wall <= {time}"));
         let requests = self.recorded.as_ref().map(read_requests).transpose()?;
-        let slo = Slo {
+        Ok(Slo {
             command: command_set(self, command_line(&self.command), requests)?,
             at_least: self.at_least,
             require: within.into_iter().chain(self.require.iter().cloned()).collect(),
             spread: self.spread,
             margin: self.margin,
-            warmup: self.starting.warmup,
-            fail_on: fail_on(&self.fail_on),
-            plot: self.plot,
-            terms: session::terms(&self.common),
-        };
-        Ok(slo.plan()?)
+            max_time: self.common.max_time,
+            config: Config {
+                warmup_trials: self.starting.warmup,
+                fail_on: fail_on(&self.fail_on),
+                ..self.common.config(Config::default())
+            },
+        })
     }
 }
 
@@ -136,7 +116,7 @@ fn command_set(args: &Args, line: String, requests: Option<Vec<String>>) -> anyh
     let starting = &args.starting;
     let command = starting.command(&line, &line, (0, 1))?;
     Ok(CommandSet {
-        id: USE_CASE.into(),
+        id: slo::ID.into(),
         commands: vec![command],
         parameters: Vec::new(),
         shell: starting.shell(),
@@ -151,7 +131,8 @@ fn command_set(args: &Args, line: String, requests: Option<Vec<String>>) -> anyh
     })
 }
 
-/// What takes longer than is asked for can't succeed any more; ten times that still shows how slow it is.
+/// Returns the time limit of each execution. The default is ten times `--within`: long enough to find out how slow most
+/// failures are.
 fn time_limit(args: &Args) -> anyhow::Result<Duration> {
     match (&args.within, args.starting.time_limit) {
         (Some(within), None) => Ok(duration(within).map_err(anyhow::Error::msg)?.saturating_mul(10)),
@@ -163,21 +144,22 @@ fn read_requests(path: &PathBuf) -> anyhow::Result<Vec<String>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("--recorded {}", path.display()))?;
     let requests: Vec<String> = text.lines().filter(|line| !line.trim().is_empty()).map(str::to_string).collect();
     if requests.is_empty() {
-        bail!("--recorded {}: there is no request in it; write one a line", path.display());
+        bail!("--recorded {}: the file has no requests; write one request per line", path.display());
     }
     Ok(requests)
 }
 
-/// A time that something may take; kept as it is written.
+/// Checks that the text is a duration, and returns it unchanged.
 fn bound(text: &str) -> Result<String, String> {
     duration(text).map(|_| text.to_string())
 }
 
-/// `{request}` stands for something, and not for a part of somebody's script.
+/// Returns an error if the command contains `{request}` although there are no recorded requests, or contains it inside
+/// a shell script, which would execute the request.
 fn check_request(args: &Args) -> anyhow::Result<()> {
     let has_request = |word: &String| word.contains("{request}");
     if args.recorded.is_none() && args.command.iter().any(has_request) {
-        bail!("`{{request}}` in the command stands for a recorded request; say where they are with --recorded FILE");
+        bail!("`{{request}}` in the command needs recorded requests; name their file with --recorded FILE");
     }
     let words = match args.command.as_slice() {
         [line] => process::split(line).unwrap_or_default(),
@@ -187,7 +169,7 @@ fn check_request(args: &Args) -> anyhow::Result<()> {
     let script = script.filter(|_| words.first().is_some_and(|word| is_shell(word))).and_then(|at| words.get(at + 1));
     match script {
         Some(script) if args.starting.shell().is_none() && has_request(script) => bail!(
-            "`{{request}}` stands in a script, which would run what the request holds; write --shell -- {}",
+            "`{{request}}` is inside a script, which would execute the content of the request; write --shell -- {}",
             process::join(&[script])
         ),
         _ => Ok(()),

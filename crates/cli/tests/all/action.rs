@@ -1,4 +1,4 @@
-//! The steps of `action.yml`, run as GitHub runs them.
+//! Tests that run the steps of `action.yml` in the same way as GitHub.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::common::write_script;
 
-/// The script of a step, without its indentation.
+/// Returns the script of a step, without its indentation.
 fn script(step: &str) -> String {
     let action = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../action.yml")).unwrap();
     let heading = format!("    - name: {step}\n");
@@ -28,7 +28,7 @@ fn run_step(step: &str, folder: &Path, variables: &[(&str, String)]) {
     run("bash", &["--noprofile", "--norc", "-eo", "pipefail", "-c", &script(step)], folder, variables);
 }
 
-/// A job may judge several programs, each with its own table.
+/// A job can use the action for several programs, each with its own table.
 #[test]
 fn a_job_may_use_the_action_twice() {
     let folder = tempfile::tempdir().unwrap();
@@ -66,7 +66,8 @@ fn a_job_may_use_the_action_twice() {
     }
 }
 
-/// Sources of Ascertain at a commit, a release, and programs in place of `gh`, `rustup` and `cargo`.
+/// A test environment: the sources of Ascertain at a commit, a release, and programs that replace `gh`, `rustup` and
+/// `cargo`.
 struct Stand {
     folder: tempfile::TempDir,
 }
@@ -122,14 +123,14 @@ cp \"$PROGRAM\" \"$2/release/ascertain\"
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    /// The files of a release, as release.yml makes them.
+    /// Creates the files of a release, as release.yml does.
     fn write_release(&self) {
         let pack = "name=ascertain-v1.2.3-$(uname -m)-unknown-linux-gnu; mkdir $name; cp ../program $name/ascertain
             tar -czf $name.tar.gz $name; sha256sum $name.tar.gz >$name.tar.gz.sha256; rm -r $name";
         run("bash", &["-euc", pack], &self.path("release"), &[]);
     }
 
-    /// Runs a step, and gives the outputs of all steps so far.
+    /// Runs a step, and returns the outputs of all steps so far.
     fn step(&self, step: &str, variables: &[(&str, String)]) -> BTreeMap<String, String> {
         let path = |name: &str| self.path(name).display().to_string();
         let common = [
@@ -165,7 +166,7 @@ fn the_binary_of_a_release_is_downloaded() {
     let found = stand.find(&[("TAGGED", stand.head())]);
     assert_eq!(found["ready"], "true", "{}", stand.log());
     assert!(Path::new(&found["folder"]).join("ascertain").is_file());
-    // The action itself, by the tag of a release: it is not a repository then.
+    // When the action is checked out by the tag of a release, there is no git repository.
     let stand = Stand::new();
     fs::remove_dir_all(stand.path("source/.git")).unwrap();
     let by_tag = [("REPOSITORY", "someone/tools".into()), ("REF", "v1.2.3".into())];

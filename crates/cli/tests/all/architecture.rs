@@ -1,4 +1,4 @@
-//! What DESIGN says of the layout, checked: dependencies point one way, and `unsafe` has its places.
+//! Tests that crates depend only on the crates listed below, and that `unsafe` code is only in the crates listed below.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Each crate, and what it may depend on of ours.
+/// Each crate, and the crates of this workspace that it may depend on.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("ascertain-sys", &[]),
     ("ascertain-stats", &[]),
@@ -25,7 +25,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("ascertain-experiments-numeric", &["ascertain-engine", "ascertain-numeric", "ascertain-sys"]),
     (
-        "ascertain-experiments-storage",
+        "ascertain-experiments-transfer",
         &[
             "ascertain-engine",
             "ascertain-experiments-networks",
@@ -42,7 +42,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "ascertain-experiments-chance",
             "ascertain-experiments-networks",
             "ascertain-experiments-numeric",
-            "ascertain-experiments-storage",
+            "ascertain-experiments-transfer",
             "ascertain-experiments-sync",
         ],
     ),
@@ -88,7 +88,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The packages of the workspace, as `cargo metadata` lists them.
+/// Returns the packages of the workspace, as `cargo metadata` lists them.
 fn packages() -> Vec<Value> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let output = Command::new(cargo)
@@ -107,7 +107,7 @@ fn dependencies_point_one_way() {
         let name = package["name"].as_str().unwrap();
         let allowed = allowed.get(name).unwrap_or_else(|| panic!("{name}: say in this test what it may use"));
         let dependencies = package["dependencies"].as_array().unwrap();
-        // Tests may use what they like.
+        // Tests may depend on anything.
         let used = dependencies.iter().filter(|d| d["kind"].is_null()).map(|d| d["name"].as_str().unwrap());
         for used in used.filter(|used| used.starts_with("ascertain")) {
             assert!(allowed.contains(&used), "{name} may not depend on {used}");
@@ -115,15 +115,15 @@ fn dependencies_point_one_way() {
     }
 }
 
-/// Files of Rust below a folder.
+/// Returns the Rust files below a folder.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let of = |path: PathBuf| if path.is_dir() { sources(&path) } else { vec![path] };
     entries.flat_map(of).filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
 }
 
-/// How often `unsafe` opens a block, marks a function or trait, and promises one. Comments are left out, and words in
-/// quotes can't be told apart.
+/// Counts three uses of `unsafe`: blocks, functions and traits that are marked unsafe, and implementations of unsafe
+/// traits. Ignores comments, but counts words inside string literals too.
 fn unsafe_code(folder: &Path) -> [usize; 3] {
     let mut counts = [0; 3];
     for path in sources(folder) {
@@ -142,7 +142,7 @@ fn unsafe_code(folder: &Path) -> [usize; 3] {
     counts
 }
 
-/// `BLESS=1` writes the table anew.
+/// Compares the table with the code; `BLESS=1` rewrites the table.
 #[test]
 fn unsafe_code_has_its_places_and_is_counted() {
     const ENDS: [&str; 2] = ["<!-- unsafe code: counted -->\n", "<!-- to here -->"];

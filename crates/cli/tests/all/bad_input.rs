@@ -1,16 +1,17 @@
-//! Bad input: one clear message that names the thing, the documented exit code, nothing half-written.
+//! Tests that wrong input leads to one clear message that names the problem, the documented exit code, and no
+//! half-written file.
 
 use std::io::Write;
 
 use crate::common::{ascertain, command, ran, runs};
 
-/// Arguments, the exit code, and what the message says.
+/// The arguments, the expected exit code, and a part of the expected message.
 const CASES: &[(&[&str], i32, &str)] = &[
     (&["compare", ""], 2, "empty"),
     (&["sleep 1", "sleep 2"], 2, "`ascertain compare` compares commands"),
     (&["compare", "true", "   "], 2, "empty"),
-    (&["compare", "true", "no-such-program-anywhere"], 2, "no-such-program-anywhere"),
-    (&["compare", "true", "true | false"], 2, "--shell"),
+    (&["compare", "true", "no-such-program-anywhere"], 2, "use a shell if it is a shell builtin (--shell)"),
+    (&["compare", "true", "true | false"], 2, "or use a shell (--shell)"),
     (&["compare", "true", "echo 'open"], 2, "quote"),
     (&["compare", "true", "false"], 5, "false"),
     (&["compare", "--setup", "false", "true", "true"], 5, "set-up"),
@@ -19,27 +20,23 @@ const CASES: &[(&[&str], i32, &str)] = &[
     (&["compare", "-P", "n", "9", "1", "echo {n}"], 2, "no values"),
     (&["compare", "-L", "x", "1,1", "echo {x}"], 2, "twice"),
     (&["compare", "-L", "x", "1,2", "-L", "x", "3,4", "echo {x}"], 2, "given twice"),
-    (&["compare", "-P", "n", "1", "2", "echo {m}"], 2, "there is `{m}`"),
+    (&["compare", "-P", "n", "1", "2", "echo {m}"], 2, "the command lines contain `{m}`"),
     (&["compare", "--fail-if", "slower", "true"], 2, "second command"),
     (&["compare", "--precision", "1%", "true"], 2, "second command"),
     (&["compare", "--margin", "1%", "true"], 2, "second command"),
-    // An option that would have no effect is refused.
-    (&["put", "/etc/passwd", "b", "--content-type", "text/plain"], 2, "a file has no media type"),
-    (
-        &["put", "/etc/passwd", "b", "--exclude", "passwd"],
-        2,
-        "/etc/passwd: patterns that include or exclude need a folder",
-    ),
-    (&["get", "/etc/passwd", "b", "--include", "*.x"], 2, "need a folder, and this is a single file"),
+    // An option without an effect is an error.
+    (&["put", "/etc/passwd", "b", "--content-type", "text/plain"], 2, "has no media type"),
+    (&["put", "/etc/passwd", "b", "--exclude", "passwd"], 2, "/etc/passwd: patterns apply only to folders"),
+    (&["get", "/etc/passwd", "b", "--include", "*.x"], 2, "patterns apply only to folders, but this is a single file"),
     (&["compare", "--min-runs", "3", "--runs", "5", "true", "true"], 2, "--runs"),
     (&["compare", "--shell", "bash -e", "true"], 2, "write '--shell=bash -e'"),
-    (&["compare", "-n", "a", "-n", "b", "true"], 2, "2 names for 1 commands"),
+    (&["compare", "-n", "a", "-n", "b", "true"], 2, "2 names are given for 1 commands"),
     (&["compare", "--error", "0", "true", "true"], 2, "strictly between 0 and 1"),
     (&["compare", "--error", "1", "true", "true"], 2, "strictly between 0 and 1"),
     (&["compare", "--max-time", "5", "true", "true"], 2, "write it in ns"),
-    (&["compare", "--max-time", "0s", "true", "true"], 2, "no time"),
+    (&["compare", "--max-time", "0s", "true", "true"], 2, "not a valid duration"),
     (&["compare", "--runs", "0", "true", "true"], 2, "a whole number from 1"),
-    (&["compare", "--metrics", "wall-clock,user", "true", "true"], 2, "write --metric METRIC"),
+    (&["compare", "--metrics", "wall-clock,user", "true", "true"], 2, "use --metric METRIC"),
     (&["continue", "--max-trials", "0"], 2, "a whole number from 1"),
     (&["compare", "--input", "no-such-file", "cat", "true"], 2, "no-such-file"),
     (&["compare", "--export-json", "no/such/folder/x.json", "true", "true"], 2, "no/such/folder"),
@@ -48,8 +45,8 @@ const CASES: &[(&[&str], i32, &str)] = &[
     (&["slo", "--at-least", "99%", "--require", "wal <= 5 ms", "--", "true"], 2, "did you mean `wall`"),
     (&["slo", "--at-least", "99%", "--recorded", "no-such-file", "--", "cat"], 2, "no-such-file"),
     (&["slo", "--at-least", "99%"], 2, "CMD"),
-    (&["power", "--at-least", "90%", "--true", "150%"], 2, "a rate is from 0 to 100 %"),
-    (&["power", "--at-least", "1e-310%"], 2, "too small to be judged: the smallest that can be is 1e-100"),
+    (&["power", "--at-least", "90%", "--true", "150%"], 2, "give a rate between 0 and 100 %"),
+    (&["power", "--at-least", "1e-310%"], 2, "too small to be judged; use at least 1e-100"),
     (&["judge", "3/4", "--at-least", "1e-310"], 2, "too small to be judged"),
     (&["compare", "no-such\u{1b}[31m", "true"], 2, r"no-such\u{1b}[31m"),
     (&["explain", "\u{1b}[31m\u{202e}"], 2, r"\u{1b}[31m\u{202e}"),
@@ -63,13 +60,13 @@ const CASES: &[(&[&str], i32, &str)] = &[
         2,
         "--shell -- 'curl {request}'",
     ),
-    // What is to be read and written is looked for before anything is measured.
+    // Missing input files, and output files that can't be written, are reported before anything is measured.
     (&["run", "cache-race", "--at", "trace=no-such-file"], 2, "--at trace=no-such-file: no-such-file: No such file"),
     (&["run", "cache-race", "--at", "trace=live,/dev/null"], 2, "its first line is not `cache_ns,origin_ns`"),
     (&["run", "cache-race", "--at", "folder=/no/such"], 2, "/no/such: there is no such folder"),
     (&["run", "cache-race", "--at", "record=/no/such/file"], 2, "/no/such: there is no such folder"),
     (&["list", "--format", "csv"], 2, "--format json"),
-    // An address that is none, or that has a secret, is refused before anything is measured.
+    // An invalid address, or one that contains a secret, is an error before anything is measured.
     (&["run", "first-flight", "--at", "url=example.com"], 2, "an address that begins with http:// or https://"),
     (&["run", "first-flight", "--at", "url=http://host:x/"], 2, "a port that is not a number"),
     (&["run", "favouritism", "--at", "url=http:///a"], 2, "has no host"),
@@ -88,12 +85,13 @@ const CASES: &[(&[&str], i32, &str)] = &[
     (
         &["run", "https-throughput", "--at", "mb=5", "--at", "rate=100"],
         2,
-        "--at mb: `https-throughput` has no use for it",
+        "--at mb: `https-throughput` does not use this factor at the other requested levels",
     ),
     (&["run", "sum", "--variants", "kahn"], 2, "did you mean `kahan`"),
     (&["explain", "fill-rat"], 2, "did you mean `fill-rate`"),
-    (&["explain", "sum.two"], 2, "`; `ascertain list sum` has all"),
-    (&["explain", "zebra"], 2, "`ascertain list sum` the claims about one"),
+    (&["explain", "sum.two"], 2, "`; use `ascertain list sum` to list all"),
+    (&["explain", "zebra"], 2, "`ascertain list sum` for the claims about `sum`"),
+    (&["explain", "kahan"], 2, "the ids with `kahan` are `sum.kahan-"),
     (&["slo", "--at-least", "95%", "curl", "-fsS"], 2, "tip: put `--` before the command"),
     (&["bench"], 2, "tip: `cargo bench` runs"),
     (&["compare", "true", "true", "--export-html", "x.html"], 2, "tip: `ascertain report` makes"),
@@ -165,7 +163,7 @@ fn a_claims_file_does_not_steer_the_terminal() {
     let state = tempfile::tempdir().unwrap();
     let claim = "[[claim]]\nid = \"x\"\ncommand = \"\\u001b[31mnope\"\npredicate = \"exit == 0\"\nrate = 0.5\n";
     std::fs::write(state.path().join("claims.toml"), claim).unwrap();
-    // Folders in which one may not look would be another answer.
+    // A folder in `PATH` that this user can't search would lead to a different error.
     let ran = ran(command(state.path(), &["check", "claims.toml"]).env("PATH", "/usr/bin:/bin").output().unwrap());
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     assert!(
@@ -183,12 +181,17 @@ fn a_folder_that_can_not_be_written_to_is_a_warning_before_anything_runs() {
         let ran = ascertain(state.path(), &["compare", "-r", "5", "--evidence", folder, "true", "true"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         assert!(ran.stderr.starts_with("warning: ") && ran.stderr.contains(folder), "{}", ran.stderr);
-        assert!(ran.stderr.contains("--no-evidence") && !ran.stderr.contains("evidence: "), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains(" (--evidence DIR, --no-evidence). The run continues")
+                && !ran.stderr.contains("evidence: "),
+            "{}",
+            ran.stderr
+        );
         assert!(ran.stdout.contains(" 5 ") && ran.stdout.contains("reference"), "{}", ran.stdout);
     }
 }
 
-/// A file that was never meant as claims has no line that would be right.
+/// For a file that is not meant as a claims file, only one error is reported, although every line is wrong.
 #[test]
 fn a_file_that_is_not_toml_is_one_error() {
     let state = tempfile::tempdir().unwrap();
@@ -196,7 +199,7 @@ fn a_file_that_is_not_toml_is_one_error() {
     let ran = ascertain(state.path(), &["check", "README.md"]);
     assert_eq!((ran.code, ran.stderr.lines().count()), (Some(2), 1), "{}", ran.stderr);
     assert!(
-        ran.stderr.starts_with("error: README.md:3:6: this is not TOML, which a claims file is: "),
+        ran.stderr.starts_with("error: README.md:3:6: a claims file must be TOML, but this file is not: "),
         "{}",
         ran.stderr
     );

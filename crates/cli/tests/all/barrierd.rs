@@ -1,4 +1,4 @@
-//! `ascertain barrierd`: the daemon as a process, where this machine and user can have one.
+//! Tests of the daemon `ascertain barrierd` as a process, if this machine and user can run it.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::common::{ascertain, command, send_signal};
 
-/// A daemon of a test's own, which ends with it.
+/// The daemon of one test, which is killed when this value is dropped.
 struct Running {
     process: Child,
     path: PathBuf,
@@ -20,7 +20,7 @@ struct Running {
 }
 
 impl Running {
-    /// None where it can't be had.
+    /// Starts the daemon, or returns `None` if the machine or user can't run it.
     fn new() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("made/barrierd");
@@ -39,7 +39,7 @@ impl Running {
         None
     }
 
-    /// A field of the kernel's account of the process.
+    /// Returns a field of the daemon's `/proc/PID/status`.
     fn kernel_says(&self, field: &str) -> String {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
@@ -67,8 +67,8 @@ fn it_serves_without_privileges_and_ends_in_order() {
     let Some(mut running) = Running::new() else { return };
     let client = Client::open(&running.path).unwrap();
     client.wait(client.timestamp(), None, at_last()).unwrap();
-    // All CPUs may have passed by interrupts of their own. A client that waits for a CPU that does not exist, and so
-    // never passes, makes the daemon beat.
+    // The CPUs may have been interrupted anyway, without heartbeats. So let a client wait for a CPU that does not
+    // exist: it never finishes, and the daemon must make heartbeats.
     wait_until("the daemon beats", || {
         let deadline = Instant::now() + Duration::from_millis(10);
         assert!(matches!(client.wait(client.timestamp(), Some(&[u32::MAX]), deadline), Err(Error::Late { .. })));
@@ -103,7 +103,7 @@ fn a_client_of_a_killed_daemon_is_told_at_once() {
     let client = Client::open(&running.path).unwrap();
     assert!(client.is_alive());
     std::thread::scope(|scope| {
-        // Such a CPU never passes: it waits until the daemon is gone.
+        // This CPU does not exist, so the client waits until the daemon has ended.
         let waiter = scope.spawn(|| client.wait(client.timestamp(), Some(&[u32::MAX]), at_last()));
         running.process.kill().unwrap();
         running.process.wait().unwrap();
@@ -140,14 +140,16 @@ fn nothing_running_and_wrong_usage() {
     let folder = tempfile::tempdir().unwrap();
     let none = ascertain(folder.path(), &["barrierd", "--status", "--path", "none"]);
     assert_eq!((none.code, none.stdout.as_str()), (Some(4), ""));
-    assert!(none.stderr.contains("no barrierd listens at none") && none.stderr.contains("start it"), "{}", none.stderr);
+    assert!(none.stderr.contains("no barrierd listens at none"), "{}", none.stderr);
+    let way_out = "start it as root: sudo ascertain barrierd --path none";
+    assert!(none.stderr.contains(way_out), "{}", none.stderr);
     let long = "a".repeat(104);
     let wrong: [(&[&str], &str); 7] = [
         (&["--format", "csv"], "--format json"),
         (&["--format", "json"], "--once or --status"),
         (&["--once", "--status"], "--status"),
-        (&["--period", "0"], "give one such as 250us"),
-        (&["--period", "1s"], "500 ms at most"),
+        (&["--period", "0"], "give a time such as 250us"),
+        (&["--period", "1s"], "give at most 500 ms"),
         (&["--period", "fast"], "fast"),
         (&["--status", "--path", &long], "103"),
     ];

@@ -1,4 +1,4 @@
-//! `ascertain calibrate-here` says how noisy this machine is.
+//! Tests that `ascertain calibrate-here` reports how noisy this machine is.
 
 use crate::common::{Ran, ascertain, runs};
 
@@ -11,11 +11,11 @@ fn run(arguments: &[&str]) -> Ran {
 fn the_default_command_is_true() {
     let state = tempfile::tempdir().unwrap();
     let ran = ascertain(state.path(), &["calibrate-here", "--no-evidence", "--max-time", "1ns", "--format", "json"]);
-    // There was no time to measure anything.
+    // The time limit was too short to measure anything.
     assert_eq!((ran.code, &ran.json()["command"]), (Some(4), &"true".into()), "{}", ran.stderr);
 }
 
-/// The command takes a while, so that few pairs fit into the minute that is calculated.
+/// The command is so slow that only few pairs fit into the simulated minute.
 #[test]
 fn the_numbers_agree() {
     let arguments = ["--format", "json", "--error", "0.01", "--seed", "5", "--max-trials", "5", "--", "sleep 0.2"];
@@ -40,15 +40,16 @@ fn it_speaks_to_people_and_another_command_can_be_given() {
     let ran = run(&["--max-trials", "3", "--", "sleep", "0.2"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let said = ran.stdout.replace('\n', " ");
-    for words in ["`sleep 0.2` and itself in ", "Two runs of the same command differ by ±", "of 10 times, error 0.001)"]
-    {
+    let words =
+        ["`sleep 0.2` and itself in ", "Two runs of the same command differ by ±", "of 10 runs, error at most 0.1 %)"];
+    for words in words {
         assert!(said.contains(words), "{words}: {said}");
     }
-    assert!(said.contains("Neither was called faster") || said.contains("by chance that happens"), "{said}");
+    assert!(said.contains("Neither was called faster") || said.contains("By chance this happens"), "{said}");
     assert_eq!(run(&["-q", "--max-trials", "2"]).stdout, "");
 }
 
-/// Pairs are measured until the time is up.
+/// A calibration measures pairs until the time is up, even after an answer.
 #[test]
 fn a_calibration_uses_all_of_its_time() {
     let state = tempfile::tempdir().unwrap();
@@ -80,12 +81,12 @@ fn it_goes_on_as_what_it_was() {
     assert_eq!((begun.code, ran.code), (Some(0), Some(0)), "{}{}", begun.stderr, ran.stderr);
     let [begun, ran] = [begun.json(), ran.json()];
     assert_eq!((&begun["pairs"], &ran["pairs"]), (&2.into(), &4.into()));
-    // The time is that of all pairs, although only two of them were measured now.
+    // The reported time covers all four pairs, although the continuation measured only two of them.
     let [before_s, in_all_s] = [&begun, &ran].map(|json| json["elapsed_s"].as_f64().unwrap());
     assert!(before_s >= 4.0 * 0.2 && in_all_s >= 8.0 * 0.2, "{before_s} {in_all_s}");
     let run = std::fs::read_to_string(runs(state.path())[0].join("run.json")).unwrap();
     let run: serde_json::Value = serde_json::from_str(&run).unwrap();
-    assert_eq!(run["request"]["use_case"], "calibrate-here");
+    assert_eq!(run["plan"]["use_case"], "calibrate-here");
     assert_eq!(run["outcome"]["claims"][0]["trials"], 4, "every pair is judged");
     let text = ascertain(state.path(), &["continue", "--max-trials", "5"]).stdout;
     assert!(text.starts_with("5 pairs of `sleep 0.2` and itself in "), "{text}");

@@ -1,4 +1,4 @@
-//! `clean`: what `put` and `get` left in stores when they were killed.
+//! Tests that `clean` removes uploads and files that killed `put` and `get` commands have left.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -21,7 +21,7 @@ fn start(store: Store) -> (RunningStore, String) {
     (store, format!("{scheme}://bucket/deep/a"))
 }
 
-/// A command with the credentials of a store, whose endpoint has a secret in it.
+/// Returns a command with the credentials of a store whose endpoint contains a secret.
 fn of_store(store: &RunningStore, state: &Path, arguments: &[&str]) -> Command {
     let (account, secret) = (&store.store().account, &store.store().secret);
     let mut command = command(state, arguments);
@@ -31,19 +31,19 @@ fn of_store(store: &RunningStore, state: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Not among temporary files, where others have theirs.
+/// Search only this folder: the folders for temporary files may contain leftovers of other programs.
 const CLEAN: &[&str] = &["clean", "."];
 
 fn clean(store: &RunningStore, state: &Path, arguments: &[&str]) -> Ran {
     ran(of_store(store, state, &[CLEAN, arguments].concat()).output().unwrap())
 }
 
-/// So large that no move of it ends before it is killed.
+/// Creates a file that is so large that no transfer of it completes before it is killed.
 fn large_file(state: &Path) {
     File::create(state.join("file")).unwrap().set_len(1 << 30).unwrap();
 }
 
-/// A `put` that is under way: blocks of it are there, and others are to come.
+/// Starts a `put`, and waits until some of its parts are stored and others are not.
 fn putting(store: &RunningStore, state: &Path, arguments: &[&str]) -> Child {
     let endpoint = store.url().replace("://", "://ann:PLANTEDUSER@") + "/?x=PLANTEDQUERY";
     let arguments = [&["put"], arguments, &["--endpoint-url", &endpoint, "--quiet"]].concat();
@@ -51,7 +51,7 @@ fn putting(store: &RunningStore, state: &Path, arguments: &[&str]) -> Child {
     let before = store.seen().len();
     let mut child = put.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     if arguments[1] == "-" {
-        // It waits for more.
+        // The command keeps waiting for more input, because this pipe stays open.
         child.stdin.as_mut().unwrap().write_all(&vec![7; 12 << 20]).unwrap();
     }
     let is_there = || store.seen()[before..].iter().any(|seen| seen.kind == Kind::PutBlock && seen.status.is_some());
@@ -78,20 +78,20 @@ fn an_upload_that_nobody_can_go_on_with_is_given_up() {
         for (arguments, from) in [(&["-", &address][..], "standard input"), (&from_file, "/file")] {
             let child = putting(&store, state, arguments);
             assert_eq!(store.uploads("bucket"), 1);
-            assert_eq!(clean(&store, state, &[]).stdout, "nothing is left\n", "it goes on");
+            assert_eq!(clean(&store, state, &[]).stdout, "nothing to remove\n", "the upload continues");
             assert_eq!(store.uploads("bucket"), 1);
             kill(child);
             let note = journals(state).concat();
             assert!(note.contains(&address) && !note.contains("PLANTED"), "{note}");
             assert!(!note.contains(&store.store().secret), "{note}");
 
-            // Who has no credentials is told, and what is noted is kept.
+            // Without credentials, the command reports an error, and keeps the note of the upload.
             let refused = ran(command(state, CLEAN).output().unwrap());
             assert!(refused.code == Some(5) && refused.stderr.contains(&address), "{}", refused.stderr);
             assert_eq!((store.uploads("bucket"), journals(state).len()), (1, 1));
 
             let cleaned = clean(&store, state, &[]);
-            let said = format!("{address} is given up, from ");
+            let said = format!("{address}: aborted, from ");
             assert!(
                 cleaned.code == Some(0) && cleaned.stdout.starts_with(&said),
                 "{}{}",
@@ -100,7 +100,7 @@ fn an_upload_that_nobody_can_go_on_with_is_given_up() {
             );
             assert!(cleaned.stdout.ends_with(&format!("{from}\n")), "{}", cleaned.stdout);
             assert_eq!((store.uploads("bucket"), journals(state).len()), (0, 0));
-            assert_eq!(clean(&store, state, &[]).stdout, "nothing is left\n");
+            assert_eq!(clean(&store, state, &[]).stdout, "nothing to remove\n");
         }
     }
 }
@@ -116,7 +116,7 @@ fn a_journal_is_named_until_it_is_given_up() {
         let is_s3 = store.store().dialect == Dialect::S3;
         for arguments in [&[][..], &["--give-up", "1h"]] {
             let named = clean(&store, state, arguments);
-            let said = format!("{address} is not whole, ");
+            let said = format!("{address}: incomplete, ");
             assert!(named.code == Some(0) && named.stdout.starts_with(&said), "{}{}", named.stdout, named.stderr);
             assert!(
                 named.stdout.contains(" of 1.074 GB from ") && named.stdout.contains("--give-up"),
@@ -126,15 +126,15 @@ fn a_journal_is_named_until_it_is_given_up() {
             assert_eq!(journals(state).len(), 1);
         }
         let given_up = clean(&store, state, &["--give-up", "1ns"]);
-        let said = format!("{address} is given up, ");
+        let said = format!("{address}: aborted, ");
         assert!(given_up.code == Some(0) && given_up.stdout.starts_with(&said), "{}", given_up.stderr);
-        assert_eq!(given_up.stdout.contains("forgets it within a week"), !is_s3, "{}", given_up.stdout);
+        assert_eq!(given_up.stdout.contains("deletes the parts within a week"), !is_s3, "{}", given_up.stdout);
         assert!(journals(state).is_empty() && (store.uploads("bucket") == 0 || !is_s3));
-        assert_eq!(clean(&store, state, &[]).stdout, "nothing is left\n");
+        assert_eq!(clean(&store, state, &[]).stdout, "nothing to remove\n");
     }
 }
 
-/// Of a download the file that is not whole goes too.
+/// If a download is given up, its incomplete file is removed too.
 #[test]
 fn a_download_is_given_up() {
     let state = tempfile::tempdir().unwrap();
@@ -153,6 +153,6 @@ fn a_download_is_given_up() {
     kill(child);
     assert!(names()[0].ends_with(".part"), "{:?}", names());
     let given_up = ran(command(state, &[CLEAN, &["--give-up", "1ns"]].concat()).output().unwrap());
-    assert!(given_up.code == Some(0) && given_up.stdout.contains("into/copy is given up"), "{}", given_up.stderr);
+    assert!(given_up.code == Some(0) && given_up.stdout.contains("into/copy: aborted"), "{}", given_up.stderr);
     assert!(names().is_empty() && journals(state).is_empty(), "{:?}", names());
 }

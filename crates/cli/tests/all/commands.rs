@@ -1,4 +1,4 @@
-//! Each subcommand does its job on real programs; `compare` and `continue` have files of their own.
+//! Tests that each subcommand does its job on real programs. `compare` and `continue` have files of their own.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -26,7 +26,7 @@ fn slo_holds_is_refuted_or_undecided() {
     assert_eq!(slo(&["--at-least", "80%", "--require", "memory_peak <= 1 B", "--", "true"]).code, Some(1));
 }
 
-/// A command that fails by its memory alone needs another remedy than one that is too slow.
+/// If only the memory is above its limit, the message names this condition, and not the one on the time.
 #[test]
 fn slo_says_which_part_of_it_failed() {
     let state = tempfile::tempdir().unwrap();
@@ -41,18 +41,24 @@ fn slo_says_which_part_of_it_failed() {
     let broken = serde_json::json!({ "condition": "memory_peak <= 1 B", "metric": "memory_peak", "trials": trials });
     assert_eq!(claim["broken"], serde_json::json!([broken]));
     let said = slo(&["--", "true"]).stdout.replace('\n', " ");
-    assert!(said.contains("What failed: `memory_peak <= 1 B` in ") && !said.contains("`wall <= 60 min` in"), "{said}");
+    assert!(
+        said.contains("Failed condition: `memory_peak <= 1 B` in ") && !said.contains("`wall <= 60 min` in"),
+        "{said}"
+    );
     let said = slo(&["--", "false"]).stdout.replace('\n', " ");
-    assert!(said.contains("What failed: `exit == 0` in ") && said.contains(", `memory_peak <= 1 B` in "), "{said}");
-    assert!(said.contains("`--show-output` shows what the command says"), "{said}");
+    assert!(
+        said.contains("Failed conditions: `exit == 0` in ") && said.contains(", `memory_peak <= 1 B` in "),
+        "{said}"
+    );
+    assert!(said.contains("`--show-output` shows the output of the command"), "{said}");
     let heard = slo(&["--show-output", "--", "false"]).stdout;
     assert!(!heard.contains("--show-output"), "{heard}");
     let told = slo(&["--", "sh", "-c", "echo no host >&2; exit 6"]).stdout.replace('\n', " ");
-    assert!(told.contains("when it failed first, it said `no host`.") && !told.contains("--show-output"), "{told}");
+    assert!(told.contains("its first failure printed `no host`.") && !told.contains("--show-output"), "{told}");
     let one =
         ascertain(state.path(), &["slo", "--no-evidence", "--max-time", "10min", "--at-least", "80%", "--", "false"])
             .stdout;
-    assert!(one.contains("Refuted: `exit == 0`") && !one.contains("What failed"), "{one}");
+    assert!(one.contains("Refuted: `exit == 0`") && !one.contains("Failed condition"), "{one}");
     assert!(!one.contains("median"), "of an exit code there is none: {one}");
 }
 
@@ -138,7 +144,7 @@ fn run_prints_tables_and_judges_the_shipped_claims() {
     }
 }
 
-/// Whoever reads JSON of a schema finds its keys in the guide.
+/// The guide documents every key of each JSON schema.
 #[test]
 fn the_guide_has_the_keys_of_each_schema() {
     fn keys(value: &Value, depth: usize, known: &mut Vec<String>) {
@@ -153,13 +159,14 @@ fn the_guide_has_the_keys_of_each_schema() {
             _ => {}
         }
     }
-    let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide.md")).unwrap();
+    let reference =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/json.md")).unwrap();
     let state = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(state.path().join(name), text).unwrap();
     write("a.csv", "1\n2\n3\n");
     write("b.csv", "2\n3\n4\n");
     File::create(state.path().join("file")).unwrap().set_len(40 << 20).unwrap();
-    // A latency over the limit of 2 ms, so that there is a plan.
+    // A latency above the limit of 2 ms makes the transfer plan how many connections to use.
     let store = Store { latency: Duration::from_millis(5), ..Store::s3() };
     let store = store.start(TcpListener::bind("127.0.0.1:0").unwrap(), None).unwrap();
     let judge: &[&str] = &["judge", "3972/4000", "--at-least", "98%"];
@@ -180,11 +187,14 @@ fn the_guide_has_the_keys_of_each_schema() {
         command.env("AWS_ACCESS_KEY_ID", account).env("AWS_SECRET_ACCESS_KEY", secret);
         let json = ran(command.output().unwrap()).json();
         assert_eq!(json["schema"], schema);
-        let row = guide.lines().find(|line| line.starts_with(&format!("| `{schema}`"))).unwrap();
+        let (_, section) = reference.split_once(&format!("\n## {schema}\n")).unwrap();
+        let section = section.split("\n## ").next().unwrap();
+        let names = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+        let names: BTreeSet<&str> = names.flat_map(|name| name.split(['.', '[', ']'])).collect();
         let mut known = Vec::new();
         keys(&json, depth, &mut known);
         for key in known.iter().filter(|key| *key != "schema") {
-            assert!(row.contains(&format!("`{key}`")), "the guide lacks `{key}` of {schema}");
+            assert!(names.contains(&**key), "docs/reference/json.md lacks `{key}` of {schema}");
         }
         if schema == "ascertain.transfer/1" {
             assert!(json["files"][0]["plan"].is_object() && json["files"][0]["requests"].is_object(), "{json}");
@@ -221,8 +231,12 @@ fn list_and_explain_say_what_there_is() {
     assert_eq!(ascertain(state.path(), &["explain", "sum", "--format", "csv"]).code, Some(2));
     let explain = ascertain(state.path(), &["explain", "sum"]);
     assert!(explain.stdout.contains("\nQuestion. How fast") && explain.stdout.contains("sum.kahan-avx512-8x-naive"));
-    assert!(list.stdout.contains("their type; each is summed into f64 [f32, f64]\n"), "{}", list.stdout);
-    assert!(list.stdout.contains("how many numbers [whole numbers from 1 to 4294967296]\n"), "{}", list.stdout);
+    assert!(list.stdout.contains("type of the numbers; both are summed into f64 [f32, f64]\n"), "{}", list.stdout);
+    assert!(
+        list.stdout.contains("number of values to add up [whole numbers from 1 to 4294967296]\n"),
+        "{}",
+        list.stdout
+    );
     assert!(!list.stdout.contains(" 1 claims"), "{}", list.stdout);
     let claim = ascertain(state.path(), &["explain", "sum.kahan-avx512-8x-naive"]);
     assert!(claim.stdout.contains("source: Zach Bjornson, Fast, accurate summation"), "{}", claim.stdout);
@@ -266,7 +280,7 @@ fn only_the_variants_that_are_asked_for_are_measured() {
     assert!(ran.stderr.contains("`cbrt` is not measured: it has no variant `naive`, `pairwise`"), "{}", ran.stderr);
 }
 
-/// What is measured for claims alone takes time that nobody asked for at these levels.
+/// With `--at`, claims about other levels are not judged, because arms that only claims need would take extra time.
 #[test]
 fn levels_that_are_asked_for_are_all_that_is_measured() {
     let state = tempfile::tempdir().unwrap();
@@ -282,7 +296,7 @@ fn levels_that_are_asked_for_are_all_that_is_measured() {
     assert_eq!(here.json()["claims"].as_array().unwrap().len(), 2, "{}", here.stdout);
     let all = at(&[]);
     assert_eq!(all.json()["claims"].as_array().unwrap().len(), 3);
-    let more = "1 of 3 claims needs levels that are not in the table and are measured too; --no-claims leaves them out";
+    let more = "1 of 3 claims needs levels that are not in the table; these levels are measured too, unless you add --no-claims";
     assert!(all.stderr.contains(more), "{}", all.stderr);
 }
 
@@ -297,7 +311,7 @@ fn judge_says_what_the_source_says() {
     assert_eq!(json["log_level"].as_f64(), Some(-17.238559826956475));
     assert!((json["credible_low"].as_f64().unwrap() - 0.98752632).abs() < 1e-8);
     assert!((json["credible_high"].as_f64().unwrap() - 0.99637692).abs() < 1e-8);
-    // The interval of the method that was asked for.
+    // `--method` also selects how the interval is computed.
     let interval = |json: &Value| ["rate_low", "rate_high"].map(|end| json[end].as_f64().unwrap());
     let csm = ascertain_stats::csm_interval(Tally::new(4000, 3972).unwrap(), 0.001).unwrap();
     assert_eq!(interval(&json), [csm.low, csm.high]);
@@ -308,8 +322,10 @@ fn judge_says_what_the_source_says() {
         ascertain(state.path(), &["judge", "3972/4000", "--at-least", "0.98", "--method", method]).stdout
     };
     let flat = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat(said("csm")).contains("by CSM, both ends together wrong with a chance of at most 0.001"));
-    assert!(flat(said("mixture")).contains("each end wrong with a chance of at most 0.001"));
+    assert!(
+        flat(said("csm")).contains("error at most 0.1 % for both ends together (by the confidence sequence method)")
+    );
+    assert!(flat(said("mixture")).contains("error at most 0.1 % for each end"));
     assert_eq!(ascertain(state.path(), &["judge", "1/40", "--at-least", "0.9"]).code, Some(1));
     assert_eq!(ascertain(state.path(), &["judge", "9/10", "--at-least", "0.9"]).code, Some(3));
     assert_eq!(ascertain(state.path(), &["judge", "0/0", "--at-least", "0.9"]).code, Some(3));
@@ -342,7 +358,7 @@ fn slo_and_check_judge_printed_figures() {
     assert_eq!(slo("echo 90 MB/s").0, Some(1));
     let (code, said) = slo("echo 90 GB");
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("What failed: `throughput >= 100 MB/s` in 7 of 7 trials"), "{said}");
+    assert!(said.contains("Failed condition: `throughput >= 100 MB/s` in 7 of 7 trials"), "{said}");
     assert!(said.contains("matches no line of its output; the output ends with `90 GB`"), "{said}");
 
     let claims = "[[claim]]\nid = 'more'\ncandidate = 'echo 12 MB/s'\nbaseline = 'echo 10 MB/s'\n\

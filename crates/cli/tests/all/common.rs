@@ -1,4 +1,4 @@
-//! Helpers to start the binary and look at the results of a run.
+//! Helpers that start the binary and inspect the results of a run.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use ascertain_engine::evidence::Writer;
 use serde_json::Value;
 
-/// The result of one run of the binary.
+/// The output and the exit code of one execution of the binary.
 pub struct Ran {
     pub code: Option<i32>,
     pub stdout: String,
@@ -20,11 +20,11 @@ impl Ran {
     }
 }
 
-/// The command line of a program with about five times as many page faults as `true`. Tests that need a verdict compare
-/// page faults, because a busy machine changes times and leaves page faults as they are.
+/// Command line of a program with about five times as many page faults as `true`. Tests that need a verdict compare
+/// page faults, because other load on the machine changes times but not page faults.
 pub const MANY_FAULTS: &str = "sh -c 'env; env; env; env'";
 
-/// The binary, with its evidence below `state`.
+/// Returns a command that starts the binary, with its evidence below `state`.
 pub fn command(state: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ascertain"));
     command.args(arguments).env("XDG_STATE_HOME", state).env("NO_COLOR", "1").stdin(Stdio::null()).current_dir(state);
@@ -43,7 +43,7 @@ pub fn ran(output: Output) -> Ran {
     }
 }
 
-/// The folders of the runs below `state`.
+/// Returns the folders of all runs below `state`.
 pub fn runs(state: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(state.join("ascertain/runs")).into_iter().flatten().flatten();
     let mut runs: Vec<_> = entries.map(|entry| entry.path()).collect();
@@ -63,8 +63,8 @@ pub fn kill(mut child: Child) {
     child.wait().unwrap();
 }
 
-/// Writes an executable script through a process of its own. If this process wrote the file itself, the script could
-/// not be started ("text file busy") while a child of another test, between `fork` and `exec`, still has it open.
+/// Writes an executable script through another process. If this process wrote the file itself, a child of another test
+/// that is between `fork` and `exec` could still have it open. Then the script could not be started ("text file busy").
 pub fn write_script(path: &Path, text: &str) {
     let mut shell = Command::new("sh");
     shell.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(path).stdin(Stdio::piped());
@@ -73,7 +73,7 @@ pub fn write_script(path: &Path, text: &str) {
     assert!(child.wait().unwrap().success(), "{path:?}");
 }
 
-/// The JSON lines of a run that has ended, which are in its folder again from now on, as while it is continued.
+/// Restores the JSON lines of a completed run in its folder, as a continuation does. Returns the lines.
 pub fn restored_lines(run: &Path) -> String {
     drop(Writer::resume(run, None).unwrap());
     std::fs::read_to_string(run.join("trials.jsonl")).unwrap()

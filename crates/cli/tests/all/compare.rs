@@ -32,8 +32,8 @@ fn the_usual_metrics_are_five() {
     );
 }
 
-/// A busy machine that delays the short command in some pairs makes the run longer and leaves the answer as it is. At
-/// this error four pairs are enough on a quiet machine.
+/// If other load delays the short command in some pairs, the run takes longer, but the answer is the same. At this
+/// error, four pairs are enough on a quiet machine.
 #[test]
 fn compare_speaks_to_people() {
     let state = tempfile::tempdir().unwrap();
@@ -58,7 +58,7 @@ fn gates_have_their_exit_codes() {
     assert_eq!(gate(&["-i", "-r", "3", "true", "false"]), Some(0));
 }
 
-/// A change that changes nothing passes by the gate's own margin, and not if any difference matters.
+/// A change without effect passes a gate with the default margin, but not one with `--margin 0`.
 #[test]
 fn a_gate_has_a_margin_of_its_own() {
     let state = tempfile::tempdir().unwrap();
@@ -66,7 +66,7 @@ fn a_gate_has_a_margin_of_its_own() {
     let gate = |arguments: &[&str]| ascertain(state.path(), &[&common, arguments, &["true", "true"]].concat());
     let passed = gate(&[]);
     assert_eq!(passed.code, Some(0), "{}", passed.stdout);
-    assert!(passed.stderr.contains("differences of up to 3 % pass; --margin 0 allows none"), "{}", passed.stderr);
+    assert!(passed.stderr.contains("differences of up to 3 % pass; use --margin 0 to allow none"), "{}", passed.stderr);
     let strict = gate(&["--margin", "0"]);
     assert_eq!(strict.code, Some(3), "{}", strict.stdout);
     assert!(!strict.stderr.contains("--margin"), "{}", strict.stderr);
@@ -117,7 +117,7 @@ fn what_hyperfines_users_look_for() {
     let (slow, fast) = ("sleep 0.1", "sleep 0.001");
     let given = compare(&["-r", "1", slow, fast]);
     assert_eq!(first_of(&given, [slow, fast]).as_deref(), Some(slow), "{given}");
-    // The order is that of the means as they were measured, whichever command a busy machine delayed.
+    // `--sort` uses the measured means, in whichever order other load on the machine has put them.
     let exported = ["--export-json-1", "sorted.json"];
     let sorted = compare(&[&["-r", "1", "--sort", "mean-time", "-u", "second"], &exported[..], &[slow, fast]].concat());
     let means = std::fs::read_to_string(state.path().join("sorted.json")).unwrap();
@@ -178,7 +178,7 @@ fn a_signal_that_ended_a_command_is_named() {
     assert!(words.contains("ended with status 137, which stands for signal 9, in 2 of 2 trials"), "{}", ran.stdout);
 }
 
-/// More pairs would all be ties too.
+/// If both commands of every pair are stopped, more pairs would not help, and the message must not suggest them.
 #[test]
 fn pairs_that_all_met_their_limit_are_not_called_too_few() {
     let state = tempfile::tempdir().unwrap();
@@ -213,10 +213,10 @@ fn plots_that_have_no_place_are_said() {
     let state = tempfile::tempdir().unwrap();
     let compare =
         |format| ascertain(state.path(), &["compare", "-r", "2", "--plot", "--format", format, "true"]).stderr;
-    assert!(compare("json").contains("--plot draws below tables only") && !compare("table").contains("--plot"));
+    assert!(compare("json").contains("--plot is ignored") && !compare("table").contains("--plot"));
     assert_eq!(ascertain(state.path(), &["report"]).code, Some(0));
     let page = std::fs::read_to_string(runs(state.path()).pop().unwrap().join("report.html")).unwrap();
-    assert!(page.contains("<h1>A command measured</h1>"));
+    assert!(page.contains("<h1>1 command measured</h1>"));
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn output_that_fills_a_pipe_and_input_from_a_file() {
     assert_eq!(std::fs::metadata(state.path().join("out")).unwrap().len(), 1 << 20);
 }
 
-/// A trial that ended at its time limit before it printed its figure was not interrupted.
+/// A trial in which a command was stopped before it printed its figure does not count as interrupted.
 #[test]
 fn a_figure_that_is_not_printed_in_time_leaves_the_verdict_on_time() {
     let state = tempfile::tempdir().unwrap();
@@ -284,7 +284,7 @@ fn grep_does_its_work_unless_its_output_is_dev_null() {
     };
     assert_eq!(remarks(&[]), Value::Null);
     let remarks = remarks(&["--output", "null"]);
-    // On a busy machine, `wc` may get one too.
+    // If the machine is busy, there may be a remark on `wc` too.
     let of_grep = |remark: &&Value| remark["variant"] == "grep -c '' lines";
     let remark = remarks.as_array().unwrap().iter().find(of_grep).unwrap_or_else(|| panic!("{remarks}"));
     let (null, neutral) = (&remark["remark_code"]["null"], &remark["remark_code"]["neutral"]);
@@ -329,24 +329,26 @@ fn exports_are_hyperfines() {
     assert!(read("a.md").contains("| `sleep 0.001` |"));
 }
 
-/// Both were stopped: that they take as long is not known. Nor is by how much more one takes than the limit.
+/// If both commands were stopped, it is unknown whether they take the same time, and how much longer than the limit
+/// they take.
 #[test]
 fn what_met_its_time_limit_is_known_to_be_above_it_and_no_more() {
     let state = tempfile::tempdir().unwrap();
     let limited = ["compare", "--margin", "5%", "--time-limit", "20ms", "--max-trials", "40", "sleep 600", "sleep 500"];
     let ran = ascertain(state.path(), &[&limited[..], &["--format", "json"]].concat());
     assert_eq!(ran.json()["claims"][0]["decision"], "undecided", "{}", ran.stdout);
-    // The candidate takes 15 ms or more, so that a baseline of over 40 ms is never known to take eight times as long.
+    // The candidate takes 15 ms or more, and the baseline is stopped after 40 ms. So it is never shown that the
+    // candidate is eight times as fast.
     let claim = "[[claim]]\nid = \"x\"\ncandidate = \"sleep 0.015\"\nbaseline = \"sleep 600\"\nat_least = 8.0\n\
                  time_limit = \"40 ms\"\n";
     std::fs::write(state.path().join("claims.toml"), claim).unwrap();
     let ran = ascertain(state.path(), &["check", "claims.toml", "--max-time", "10min", "--max-trials", "20"]);
     assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
     let words = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("left open by what was cut off"), "{}", ran.stdout);
+    assert!(words.contains("no outcome, because of the time limit"), "{}", ran.stdout);
 }
 
-/// Better for fifteen runs and worse thereafter: that it won the first pairs is no answer.
+/// The candidate is better in fifteen trials and worse afterwards. The answer after the first trials must be withdrawn.
 #[test]
 fn an_answer_that_later_pairs_contradict_is_withdrawn() {
     let state = tempfile::tempdir().unwrap();
@@ -361,7 +363,7 @@ fn an_answer_that_later_pairs_contradict_is_withdrawn() {
     assert!(claim["reason"].as_str().unwrap().contains("withdrawn"), "{claim}");
 }
 
-/// What is judged is in the plan that the run keeps, so that whoever goes on with it judges the same.
+/// The recorded plan contains the margin and the gate, so that a continuation judges in the same way.
 #[test]
 fn commands_are_compared_by_whatever_is_asked_for() {
     let state = tempfile::tempdir().unwrap();
@@ -389,7 +391,7 @@ fn commands_are_compared_by_whatever_is_asked_for() {
     assert_eq!(alone.code, Some(2), "{}", alone.stderr);
 }
 
-/// They decide nothing, and what the machine does not count says why.
+/// Counters do not affect the verdict. If the machine lacks a counter, the reason is printed.
 #[test]
 fn counters_are_beside_the_answer() {
     let state = tempfile::tempdir().unwrap();
@@ -419,7 +421,7 @@ fn counters_are_beside_the_answer() {
     assert!(table.contains("page faults") && table.contains("Mean ± σ"), "{table}");
 }
 
-/// Nobody moves to another CPU, or nobody may count who does: no ratio, and no picture of one, can be had.
+/// If no process migrates to another CPU, or migrations can't be counted, there is no ratio and no plot of ratios.
 #[test]
 fn zeros_are_a_tie_that_can_be_reported() {
     let state = tempfile::tempdir().unwrap();
@@ -430,7 +432,7 @@ fn zeros_are_a_tie_that_can_be_reported() {
     assert_eq!(ascertain(state.path(), &["report", run.to_str().unwrap()]).code, Some(0));
 }
 
-/// The first printed figure is compared, with its unit; another one stands beside it.
+/// Of two printed figures, the first is compared, with its unit. The table shows both.
 #[test]
 fn printed_figures_are_compared() {
     let state = tempfile::tempdir().unwrap();
@@ -512,7 +514,7 @@ fn a_gate_fails_for_a_lower_throughput() {
     assert_eq!([code(["12", "10"]), code(["10", "12"])], [Some(1), Some(0)]);
 }
 
-/// Also where failures are ignored: there is no figure to keep.
+/// A missing figure is an error even with `--ignore-failure`.
 #[test]
 fn a_trial_without_its_figure_has_failed() {
     let state = tempfile::tempdir().unwrap();
@@ -530,7 +532,7 @@ fn a_trial_without_its_figure_has_failed() {
     assert_eq!(code, Some(5), "{said}");
     assert!(said.contains("command `false` ended with exit code 1 and printed no `rate`"), "{said}");
     assert_eq!(compare(&["-i", "-S", "echo 5 MB/s", "echo 5 MB/s; exit 1"]).0, Some(0));
-    // More output than is kept, with the figure before that.
+    // The command prints more output than Ascertain keeps, with the figure at the beginning.
     let (code, said) = compare(&["-S", "echo 5 MB/s; head -c 2000000 /dev/zero | tr '\\0' '\\n'", "echo 5 MB/s"]);
     assert_eq!(code, Some(5), "{said}");
     assert!(said.contains("matches no line of the last MiB of its output, which is all that is kept"), "{said}");
@@ -545,7 +547,10 @@ fn a_printed_metric_needs_a_direction_and_the_output() {
         ran.stderr
     };
     let said = refused(&["--metric", "score=(.)"]);
-    assert!(said.contains("`score` has no direction; give --better higher or --better lower"), "{said}");
+    assert!(
+        said.contains("it is unknown whether higher or lower `score` is better; add --better higher or --better lower"),
+        "{said}"
+    );
     let said = refused(&["--metric", "([0-9.]+) MB/s"]);
     assert!(said.contains("`([0-9.]+) MB/s` is not a printed metric; write NAME=REGEX"), "{said}");
     let said = refused(&["--metric", "score=([0-9.+) s"]);
@@ -554,14 +559,14 @@ fn a_printed_metric_needs_a_direction_and_the_output() {
     assert!(said.contains("`stats.p99` is not a path into JSON; write .key"), "{said}");
     let said = refused(&["--metric", "score=(.) s", "--output", "pipe"]);
     assert!(said.contains("`score` is read from the output of the commands"), "{said}");
-    assert!(refused(&["--unit", "ms"]).contains("--unit is for a metric that the commands print"));
+    assert!(refused(&["--unit", "ms"]).contains("--unit needs a metric that the commands print"));
     assert!(
         refused(&["--metric", "a=(.) s", "--metric", "user"]).contains("--metric user: commands are compared by a")
     );
     let said =
         refused(&["--metric", "a=(.) s", "--metric", "b=(.) s", "--metric", "c=(.) s", "--unit", "s", "--unit", "s"]);
     assert!(said.contains("--unit is given 2 times for 3 printed metrics"), "{said}");
-    // One command alone has its figure too, and needs no direction for that.
+    // A single command may print a figure of unknown direction, because nothing is compared.
     let alone = |metric: &str| {
         ascertain(state.path(), &["compare", "--no-evidence", "-r", "2", "--metric", metric, "echo 5 ms"])
     };
@@ -571,7 +576,8 @@ fn a_printed_metric_needs_a_direction_and_the_output() {
     }
 }
 
-/// A column for each parameter, the best level first, and the picture in the terminal and as SVG.
+/// The table has a column for each parameter, the best level is printed above it, and both the terminal and the SVG
+/// show the plot.
 #[test]
 fn a_scan_names_the_best_level_and_plots_the_metric() {
     let state = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Runs that are interrupted, killed or undecided, and `ascertain continue`.
+//! Tests of `ascertain continue`, on runs that were interrupted or killed, or that ended undecided.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::common::{MANY_FAULTS, ascertain, command, kill, ran, restored_lines, runs, send_signal};
 
-/// The values of environment variables can be passwords: only their names are written, unless the user asks for more.
+/// Values of environment variables may be passwords, so by default only the names are recorded.
 #[test]
 fn values_of_environment_variables_are_recorded_only_on_request() {
     let state = tempfile::tempdir().unwrap();
@@ -39,8 +39,8 @@ fn values_of_environment_variables_are_recorded_only_on_request() {
     assert_eq!(ascertain(state.path(), &["continue", "--max-trials", "2"]).code, Some(0));
 }
 
-/// SIGTERM (SIGINT is ignored below `nohup` and `&`) while a command is measured: exit code 130, the command is gone,
-/// the evidence can be continued. The command hangs when it is called for the third time.
+/// After SIGTERM during a trial, the exit code is 130, the measured command has ended, and the run can be continued.
+/// The measured command hangs when it is called for the third time. (SIGINT would be ignored below `nohup` and `&`.)
 #[cfg(target_os = "linux")]
 #[test]
 fn interrupted_runs_keep_their_evidence_and_go_on() {
@@ -50,17 +50,17 @@ fn interrupted_runs_keep_their_evidence_and_go_on() {
     let child = command(state.path(), &arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     wait_until("the command hangs", || state.path().join("hangs").exists());
     send_signal(&child, "-TERM");
-    // This reads until nobody has standard error open any more: the command is gone too.
+    // This reads until no process has standard error open any more, so the measured command has ended too.
     let ended = ran(child.wait_with_output().unwrap());
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
-    let told = ended.stderr.lines().find(|line| line.starts_with("interrupted: `ascertain continue ")).unwrap();
+    let told = ended.stderr.lines().find(|line| line.starts_with("interrupted; `ascertain continue ")).unwrap();
     let price = "The interrupted pair counts against either answer, so a few more pairs are needed";
     assert!(told.ends_with(price), "{told}");
     let run = runs(state.path()).pop().unwrap();
     assert!(run.join("trials.parquet").is_file());
     let name = run.file_name().unwrap().to_str().unwrap();
     let json = ascertain(state.path(), &["continue", name, "--max-trials", "5", "--format", "json"]).json();
-    // The trial that the signal cut off counts as unknown. Its time counts as too long if it was longer than the others.
+    // The time of the interrupted call is unknown, except if the call had already taken longer than the others.
     let claim = &json["claims"][0];
     assert_eq!((&claim["trials"], &claim["unknown"]), (&5.into(), &1.into()), "{json}");
     let count = |field: &str| json["points"][0][field].as_u64().unwrap();
@@ -68,7 +68,7 @@ fn interrupted_runs_keep_their_evidence_and_go_on() {
     assert_eq!(json["run_id"], *name);
 }
 
-/// The gate of the run that is continued is a gate again, and runs of other programs are passed over.
+/// A continued run keeps the gate of the original run. Runs of other programs are skipped.
 #[test]
 fn what_is_continued_fails_as_it_would_have() {
     let state = tempfile::tempdir().unwrap();
@@ -82,20 +82,24 @@ fn what_is_continued_fails_as_it_would_have() {
     header["plan"]["commands"] = Value::Array(Vec::new());
     std::fs::write(of_another.join("run.json"), header.to_string()).unwrap();
     let ran = ascertain(state.path(), &["continue", "--max-trials", "10000", "--max-time", "10min"]);
-    assert!(ran.stderr.contains("passing over 30001231T000000000Z-zzzz: `somebodys-bench`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("skipping 30001231T000000000Z-zzzz: `somebodys-bench`"), "{}", ran.stderr);
     assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
     let name = of_this_program.file_name().unwrap().to_str().unwrap();
     assert_eq!(ascertain(state.path(), &["continue", name, "--fail-on", "refuted"]).code, Some(2));
 }
 
-/// After 8 of 8 pairs a few more would be enough, and the run says which command measures them.
+/// If 8 of 8 pairs are not enough, the run prints the command that measures more pairs.
 #[test]
 fn what_is_undecided_says_how_to_go_on() {
     let state = tempfile::tempdir().unwrap();
     let ran = ascertain(state.path(), &["compare", "--metric", "page_faults", "-r", "8", "true", MANY_FAULTS]);
     let run = runs(state.path()).pop().unwrap();
     let how = format!("`ascertain continue {} --max-trials 16`", run.file_name().unwrap().display());
-    assert!(ran.stderr.contains(&format!("undecided: {how} goes on with it")), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains(&format!("undecided; {how} continues the run without a higher chance of error")),
+        "{}",
+        ran.stderr
+    );
     let on = ["continue", "--max-trials", "10000", "--max-time", "10min", "--format", "json"];
     let ran = ascertain(state.path(), &on);
     let claim = &ran.json()["claims"][0];
@@ -104,8 +108,8 @@ fn what_is_undecided_says_how_to_go_on() {
     assert!(!ran.stderr.contains("undecided"), "{}", ran.stderr);
 }
 
-/// A time of one's own is kept to, however long an answer takes; and what that is, is told by what the trials since
-/// then took, for of those before nobody knows.
+/// A time limit that the user sets is kept, even if an answer takes longer. The note about the time that is needed uses
+/// only the new trials, because recorded trials have no times.
 #[test]
 fn what_goes_on_keeps_to_the_time_that_it_is_given() {
     let state = tempfile::tempdir().unwrap();
@@ -117,11 +121,11 @@ fn what_goes_on_keeps_to_the_time_that_it_is_given() {
     send_signal(&child, "-TERM");
     lines.for_each(drop);
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    // 14 times one second at least.
-    assert!(said.contains("; 12 s allow ") && !said.contains("ms; 12 s"), "{said}");
+    // The note must say 14 s or more: an answer needs 14 trials of one second.
+    assert!(said.contains(", but 12 s allow only ") && !said.contains("ms, but 12 s"), "{said}");
 }
 
-/// A report that stands in the folder is of the run as it was.
+/// If the folder has a report, it is written again after the continuation.
 #[test]
 fn a_report_is_made_anew_when_its_run_goes_on() {
     let state = tempfile::tempdir().unwrap();
@@ -159,17 +163,16 @@ fn a_run_that_lost_rows_is_not_decided_anew() {
     let before = fs::read(run.join("run.json")).unwrap();
     let ran = ascertain(state.path(), &["continue"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{}", ran.stderr);
-    let named = [run.to_str().unwrap(), "trials.jsonl has", "run it anew"];
+    let named = [run.to_str().unwrap(), "trials.jsonl has", "measure again"];
     assert!(named.iter().all(|part| ran.stderr.contains(part)), "{}", ran.stderr);
     assert_eq!(fs::read(run.join("run.json")).unwrap(), before, "nothing is changed");
 }
 
-/// A command of which every third call hangs, for as long as nobody stops it; it leaves word when it does.
+/// Command line of a command that hangs at every third call until it is stopped. It creates the file `hangs` then.
 #[cfg(target_os = "linux")]
 const HANGS: &str = "n=$(cat calls); echo $((n + 1)) > calls; [ $((n % 3)) != 2 ] || { touch hangs; exec sleep 3600; }";
 
-/// Starts or continues a run until the command hangs, and then ends it by a signal. Returns `false` if the run ended
-/// before that, because it was decided.
+/// Starts or continues a run, and sends the signal when the command hangs. Returns `false` if the run ended before.
 #[cfg(target_os = "linux")]
 fn until_it_hangs(state: &std::path::Path, arguments: &[&str], signal: &str) -> bool {
     let _ = fs::remove_file(state.join("hangs"));
@@ -180,7 +183,7 @@ fn until_it_hangs(state: &std::path::Path, arguments: &[&str], signal: &str) -> 
         has_ended || state.join("hangs").exists()
     });
     if !has_ended {
-        // Now the call has taken longer than the 100 ms that it may.
+        // By now, the call has taken longer than its limit of 100 ms.
         std::thread::sleep(std::time::Duration::from_millis(120));
         send_signal(&child, signal);
         child.wait().unwrap();
@@ -188,8 +191,8 @@ fn until_it_hangs(state: &std::path::Path, arguments: &[&str], signal: &str) -> 
     !has_ended
 }
 
-/// A run that is interrupted whenever a call hangs, and continued, still counts the hanging calls: each has taken longer
-/// than it may. On a busy machine other calls may do so too, and the run ends sooner.
+/// If a run is interrupted at every hanging call and then continued, these calls still count as slower than the limit.
+/// On a busy machine, other calls may exceed the limit too, and the run ends sooner.
 #[cfg(target_os = "linux")]
 #[test]
 fn interrupting_the_slow_ones_does_not_drop_them() {
@@ -211,7 +214,7 @@ fn interrupting_the_slow_ones_does_not_drop_them() {
     assert!(wall["max"].is_null() && wall["limit"].as_f64() >= Some(100e6), "{wall}");
 }
 
-/// After a kill nobody knows how long the call had taken; it counts against either verdict.
+/// After a kill it is unknown how long the call took, so it counts against either verdict.
 #[cfg(target_os = "linux")]
 #[test]
 fn killing_the_slow_ones_does_not_drop_them() {
@@ -231,8 +234,8 @@ fn killing_the_slow_ones_does_not_drop_them() {
     assert!(!run.join("begun").exists(), "it has ended");
 }
 
-/// A run that is killed is readable, and goes on from its last whole trial. It would have a million trials, so that it
-/// does not end before it is killed.
+/// A killed run can be read, and continues after its last complete trial. Its million trials ensure that it is killed
+/// before it ends.
 #[cfg(target_os = "linux")]
 #[test]
 fn killed_runs_go_on() {
@@ -253,7 +256,7 @@ fn killed_runs_go_on() {
     assert!(run.join("trials.parquet").is_file());
 }
 
-/// The same folder can't have two writers.
+/// Two processes can't write to the same folder.
 #[cfg(target_os = "linux")]
 #[test]
 fn two_runs_at_once_into_one_folder_are_refused() {
@@ -266,36 +269,8 @@ fn two_runs_at_once_into_one_folder_are_refused() {
     assert!(ran.stderr.contains("another"), "{}", ran.stderr);
 }
 
-/// Runs that were recorded before rows had their lanes.
-#[test]
-fn runs_of_the_first_version_read_and_go_on() {
-    for (name, claims) in [("compare", 2), ("format-scaling", 6)] {
-        let state = tempfile::tempdir().unwrap();
-        let run = state.path().join(name);
-        fs::create_dir(&run).unwrap();
-        let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recorded-v1").join(name);
-        for file in ["run.json", "trials.jsonl", "trials.parquet"] {
-            fs::copy(recorded.join(file), run.join(file)).unwrap();
-        }
-        let header: Value = serde_json::from_slice(&fs::read(run.join("run.json")).unwrap()).unwrap();
-        let (path, page) = (run.to_str().unwrap(), run.join("page.html"));
-        let reported = ascertain(state.path(), &["report", path, "-o", page.to_str().unwrap()]);
-        assert_eq!(reported.code, Some(0), "{}", reported.stderr);
-        let continued = ascertain(state.path(), &["continue", path, "--yes", "--max-time", "1ns", "--format", "json"]);
-        let (then, now) = (&header["outcome"]["claims"], &continued.json()["claims"]);
-        assert_eq!(then.as_array().unwrap().len(), claims);
-        for (then, now) in then.as_array().unwrap().iter().zip(now.as_array().unwrap()) {
-            // Later versions bet more on signs, so the evidence of a comparison differs from the recorded one.
-            let evidence = (name != "compare").then_some("log_e_holds");
-            let fields = ["id", "verdict", "trials", "successes", "unknown", "rate", "ratio"];
-            for field in fields.into_iter().chain(evidence) {
-                assert_eq!(then[field], now[field], "{name}: {field} of {}", then["id"]);
-            }
-        }
-    }
-}
-
-/// Somebody else's run may hold any command lines: they are shown first, and carried out only with leave.
+/// A run from another machine may contain any command lines. They are shown first, and executed only after
+/// confirmation.
 #[test]
 fn command_lines_of_somebody_elses_run_are_shown_first() {
     let (state, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -310,17 +285,17 @@ fn command_lines_of_somebody_elses_run_are_shown_first() {
     };
     let refused = go_on(other.path(), &[]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    for part in ["not recorded by you", "touch prepared", "touch done", "--yes"] {
+    for part in ["you did not record", "touch prepared", "touch done", "--yes"] {
         assert!(refused.stderr.contains(part), "{}", refused.stderr);
     }
-    assert!(!other.path().join("done").exists(), "nothing was carried out");
+    assert!(!other.path().join("done").exists(), "nothing was executed");
     assert_eq!(go_on(other.path(), &["--yes"]).code, Some(0));
     assert!(other.path().join("done").exists());
     let agreed = ascertain(other.path(), &["continue", run, "--max-trials", "3"]);
-    assert!(agreed.code == Some(0) && !agreed.stderr.contains("not recorded by you"), "{}", agreed.stderr);
+    assert!(agreed.code == Some(0) && !agreed.stderr.contains("you did not record"), "{}", agreed.stderr);
 }
 
-/// A copy that is older than what was recorded since would let its user choose among the trials.
+/// A copy of the folder that lacks the latest trials is refused. Otherwise, users could choose which trials count.
 #[test]
 fn an_older_copy_of_a_run_is_not_continued() {
     let state = tempfile::tempdir().unwrap();

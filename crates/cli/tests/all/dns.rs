@@ -1,4 +1,4 @@
-//! Name servers, as somebody sees them who waits for a record.
+//! Tests that wait for DNS records on name servers, as a user does.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,9 @@ use std::thread;
 use std::time::Duration;
 
 use ascertain_netlab::Error;
-use ascertain_netlab::dns::{Change, Name, Plan, RData, RecordType, Request, Served, Simulation, To, exchange, update};
+use ascertain_netlab::dns::{
+    Change, Name, RData, Recipient, RecordType, Simulation, SimulationSpec, UpdateRequest, ZoneServer, exchange, update,
+};
 use ascertain_netlab::installed::{Program, bind, knot, nsd, start_anywhere};
 use ascertain_sys::testing::{left_out, wait_until};
 
@@ -18,20 +20,20 @@ use crate::common::{Ran, ascertain, ran, write_script};
 
 const NAME: &str = "_acme-challenge.example.";
 
-/// A zone whose servers have what is new so many milliseconds later.
-fn served(delays_ms: &[u64]) -> Served {
-    let plan = Plan::new(delays_ms.iter().map(|ms| vec![Duration::from_millis(*ms)]).collect());
+/// Starts a zone with one server for each delay, after which the server publishes a change, in milliseconds.
+fn served(delays_ms: &[u64]) -> ZoneServer {
+    let plan = SimulationSpec::new(delays_ms.iter().map(|ms| vec![Duration::from_millis(*ms)]).collect());
     let sockets = delays_ms.iter().map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()).collect();
-    Served::start(plan, TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(), sockets).unwrap()
+    ZoneServer::start(plan, TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(), sockets).unwrap()
 }
 
-fn request(text: &str) -> Request {
+fn request(text: &str) -> UpdateRequest {
     let value = RData::try_from_str(RecordType::TXT, text).unwrap();
     let change = Change::Add { name: Name::from_ascii(NAME).unwrap(), ttl_s: 1, value };
     update(&Name::from_ascii("example.").unwrap(), &change, None, 1, 0).unwrap()
 }
 
-/// What an ACME client's hook does first.
+/// Adds the record to the zone, as the hook of an ACME client does first.
 fn add(primary: SocketAddr, text: &str) {
     let mut request = request(text);
     let answer = exchange(&mut TcpStream::connect(primary).unwrap(), &request.bytes).unwrap();
@@ -46,22 +48,22 @@ fn waited(state: &Path, servers: &[SocketAddr], more: &[&str]) -> Ran {
     ascertain(state, &arguments.into_iter().chain(levels).chain(more.iter().copied()).collect::<Vec<_>>())
 }
 
-/// A server that has the record when it has been asked so often: its clock goes by questions.
+/// Runs a server that has the record after this number of queries. The test counts time in queries.
 fn serve(socket: &UdpSocket, questions: u64, is_over: &AtomicBool) {
-    let mut zone = Simulation::new(Plan::new(vec![vec![Duration::from_millis(questions)]]), 0);
-    zone.request(0, To::Primary, socket.local_addr().unwrap(), &request("token").bytes).unwrap();
+    let mut zone = Simulation::new(SimulationSpec::new(vec![vec![Duration::from_millis(questions)]]), 0);
+    zone.request(0, Recipient::Primary, socket.local_addr().unwrap(), &request("token").bytes).unwrap();
     socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     let (mut count, mut bytes) = (0, [0; 512]);
     while !is_over.load(Ordering::Relaxed) {
         let Ok((length, from)) = socket.recv_from(&mut bytes) else { continue };
         count += 1;
-        let answer = zone.request(count * 1_000_000, To::Server(0), from, &bytes[..length]).unwrap();
+        let answer = zone.request(count * 1_000_000, Recipient::Server(0), from, &bytes[..length]).unwrap();
         socket.send_to(&answer, from).unwrap();
     }
 }
 
-/// Two servers, one of which has the record when it has been asked a thousand times. The command first asks for about a
-/// second to see which servers answer, so that it starts to wait before the second server has the record, as a rule.
+/// Two servers, one of which has the record only after a thousand queries. The command first checks for about a second
+/// which servers answer, so it usually begins to wait before the second server has the record.
 fn waited_for_two(state: &Path, format: &str) -> (Ran, [SocketAddr; 2]) {
     let servers = [1, 1_000].map(|questions| (UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(), questions));
     let addresses = servers.each_ref().map(|(socket, _)| socket.local_addr().unwrap());
@@ -78,7 +80,7 @@ fn waited_for_two(state: &Path, format: &str) -> (Ran, [SocketAddr; 2]) {
     (ran, addresses)
 }
 
-/// Nobody says that it is to be seen once, or which variant that is.
+/// By default, propagation is measured once, and all variants are measured.
 #[test]
 fn a_record_is_waited_for_once() {
     let state = tempfile::tempdir().unwrap();
@@ -88,9 +90,9 @@ fn a_record_is_waited_for_once() {
     assert_eq!(all["n"], 1, "{all}");
     let remarks = ran.json()["remarks"].clone();
     let remark = remarks[0].clone();
-    assert!(remark["remark"].as_str().unwrap().starts_with("all 2 servers say so, "), "{remark}");
+    assert!(remark["remark"].as_str().unwrap().starts_with("all 2 servers agree, "), "{remark}");
     assert_eq!((&remark["variant"], &remark["remark_code"]["agree"]), (&"watch".into(), &2.into()));
-    // There is a time for each server, and each is one replica.
+    // Each server has a time of its own, and consists of one replica.
     let by_key = ran.json()["by_key"].as_array().unwrap().clone();
     for (metric, medians) in [("server", 0.0..=f64::MAX), ("replicas", 1.0..=1.0)] {
         let of_metric: Vec<_> = by_key.iter().filter(|point| point["metric"] == metric).collect();
@@ -98,7 +100,7 @@ fn a_record_is_waited_for_once() {
         assert_eq!(keys, addresses.iter().map(ToString::to_string).collect(), "{by_key:?}");
         assert!(of_metric.iter().all(|point| medians.contains(&point["median"].as_f64().unwrap())), "{by_key:?}");
     }
-    // The curve is there to be seen.
+    // The report contains the curve.
     let curve = ascertain(state.path(), &["report", "--svg", "dns-propagation-share-curve"]);
     assert_eq!(curve.code, Some(0), "{}", curve.stderr);
     assert!(addresses.iter().all(|server| curve.stdout.contains(&server.to_string())), "{}", curve.stdout);
@@ -108,8 +110,8 @@ fn a_record_is_waited_for_once() {
 fn a_terminal_shows_the_curve_and_a_sentence() {
     let state = tempfile::tempdir().unwrap();
     let (ran, addresses) = waited_for_two(state.path(), "table");
-    assert!(ran.stdout.contains("`watch`: all 2 servers say so, "), "{}", ran.stdout);
-    // Nothing is said of what is not asked for.
+    assert!(ran.stdout.contains("`watch`: all 2 servers agree, "), "{}", ran.stdout);
+    // Variants that the user did not request are not mentioned.
     assert!(!ran.stderr.contains("claim") && !ran.stdout.contains("Unavailable"), "{}{}", ran.stderr, ran.stdout);
     let in_one_line = ran.stdout.replace('\n', " ");
     assert!(in_one_line.contains("dns-propagation by key"), "{}", ran.stdout);
@@ -118,8 +120,8 @@ fn a_terminal_shows_the_curve_and_a_sentence() {
     assert!(addresses.iter().all(|server| curve.contains(&server.to_string())), "{curve}");
 }
 
-/// One server does not have the record, and the other never answers. A machine that stops for all of the second may not
-/// hear of the first one either.
+/// One server does not have the record, and the other one never answers. If the machine stalls for the whole second,
+/// even the first one may not answer.
 #[test]
 fn what_does_not_come_in_time_is_said() {
     let state = tempfile::tempdir().unwrap();
@@ -131,32 +133,32 @@ fn what_does_not_come_in_time_is_said() {
     let says = format!("Failed (after 1s {one}, {other} are still not as expected): `watch`.");
     let stdout = ran.stdout.replace('\n', " ");
     assert!(stdout.contains(&says), "{stdout} {}", ran.stderr);
-    let of_one = format!("`watch`: 0 of 2 servers say so; {one} ");
-    let says = ["answers NXDOMAIN, for ", "does not answer, for "].map(|words| of_one.clone() + words);
+    let of_one = format!("`watch`: 0 of 2 servers agree; {one} ");
+    let says = ["has answered NXDOMAIN for ", "has not answered for "].map(|words| of_one.clone() + words);
     assert!(says.iter().any(|says| stdout.contains(says)), "{stdout}");
-    assert!(stdout.contains(&format!("; {other} does not answer, for 1")), "{stdout}");
+    assert!(stdout.contains(&format!("; {other} has not answered for 1")), "{stdout}");
 }
 
-/// Wrong usage, before anything is asked or kept.
+/// Wrong usage is reported before anything is queried or recorded.
 #[test]
 fn what_can_not_be_asked_is_wrong_usage() {
     let state = tempfile::tempdir().unwrap();
     let key = |run: &mut Command| _ = run.env("TSIG_KEY", "mine:no base64").env("XDG_STATE_HOME", state.path());
     for (arguments, says) in [
-        ("dns-propagation --at type=X", "--at type=X: `X` is no type of records"),
-        ("dns-propagation --at record=a..b", "--at record=a..b: `a..b` is no name"),
-        ("dns-propagation --at addresses=192.0.2.1,:53", "--at addresses=192.0.2.1,:53: `:53` is no name server"),
-        ("dns-propagation --at exec=/nowhere/at/all", "--at exec=/nowhere/at/all: there is no such file"),
-        ("dns-propagation --at project=a?b", "--at project=a?b: `a?b` can't be a project"),
-        ("dns-propagation --at server=192.0.2.1", "$TSIG_KEY: the key can't be used: its secret is not in base64"),
-        ("dns-propagation --at record=a.example", "`watch`: needs --at expect=…"),
-        ("dns-propagation --variants rfc2136 --at zone=example", "`rfc2136`: needs --at server=…"),
+        ("dns-propagation --at type=X", "--at type=X: `X` is not a record type"),
+        ("dns-propagation --at record=a..b", "--at record=a..b: `a..b` is not a domain name"),
+        ("dns-propagation --at addresses=192.0.2.1,:53", "--at addresses=192.0.2.1,:53: `:53` is not a name server"),
+        ("dns-propagation --at exec=/nowhere/at/all", "--at exec=/nowhere/at/all: the file does not exist"),
+        ("dns-propagation --at project=a?b", "--at project=a?b: `a?b` is not a valid project"),
+        ("dns-propagation --at server=192.0.2.1", "$TSIG_KEY: invalid key: its secret is not valid Base64"),
+        ("dns-propagation --at record=a.example", "`watch`: needs `expect=…`"),
+        ("dns-propagation --variants rfc2136 --at zone=example", "`rfc2136`: needs `server=…`"),
         (
             "dns-propagation --at record=a.example --at expect=x --at addresses=192.0.2.1 --at limit_s=86400 \
              --at interval_ms=1 --at ports=256",
-            "256000 questions a second to each server: at most 1000",
+            "256000 queries per second to each server, but at most 1000",
         ),
-        ("dns-load --at server=a?b", "--at server=a?b: `a?b` is no name server"),
+        ("dns-load --at server=a?b", "--at server=a?b: `a?b` is not a name server"),
         ("dns-load --at queries=/nowhere/at/all", "/nowhere/at/all: No such file"),
     ] {
         let mut run = Command::new(env!("CARGO_BIN_EXE_ascertain"));
@@ -168,13 +170,13 @@ fn what_can_not_be_asked_is_wrong_usage() {
     assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
 }
 
-/// The hook that the experiment's README shows, as it is there. What it calls is found elsewhere: `nsupdate` is the
-/// test, and the domain's servers are its own.
+/// Runs the hook in the experiment's README. The programs that the hook calls are replaced: `nsupdate` by this test
+/// program, and the domain's servers by those of the test.
 #[test]
 fn the_readmes_hook_waits_for_what_it_adds() {
     let state = tempfile::tempdir().unwrap();
     let zone = served(&[1, 300]);
-    let readme = ascertain_experiments::registry().iter().find(|one| one.spec().id == "dns-propagation").unwrap();
+    let readme = ascertain_experiments::registry().into_iter().find(|one| one.spec().id == "dns-propagation").unwrap();
     let readme = readme.spec().readme.lines().map(str::trim_start);
     let hook = readme.skip_while(|line| *line != "#!/bin/sh").take_while(|line| !line.is_empty());
     let addresses: Vec<String> = zone.servers().iter().map(ToString::to_string).collect();
@@ -230,6 +232,6 @@ fn servers_that_are_installed_are_asked() {
     let addresses: Vec<SocketAddr> = running.iter().map(|server| server.address()).collect();
     let ran = waited(state.path(), &addresses, &["--at", "ports=2"]);
     assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
-    let says = if running.len() == 1 { "the server says so" } else { "servers say so, and did from the beginning" };
+    let says = if running.len() == 1 { "the server agrees" } else { "servers agree, from the beginning" };
     assert!(ran.stdout.contains(says), "{}", ran.stdout);
 }

@@ -1,5 +1,5 @@
-//! Every option that takes a path, with everything that a path can lead to; and every level, with a secret in it. The
-//! options are those of the program's own definition, so that a new one is tried without anybody remembering it.
+//! Tests every option that is a path with every kind of object that the path may lead to, and every level with a secret
+//! in it. The options come from the program's own definition, so new options are tested automatically.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -17,8 +17,8 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 
 use crate::common::{Ran, ascertain, command, ran, runs};
 
-/// Each subcommand with arguments that make it end soon: those before the option, and those behind it. `RUN` is a run
-/// that is recorded, `CLAIMS` a file of claims, `OLD` a file that is there, and `NEW` one that is not.
+/// For each subcommand, arguments with which it ends soon: those before the tested option, and those after it. `RUN` is
+/// a recorded run, `CLAIMS` a claims file, `OLD` an existing file, and `NEW` a missing one.
 const BASES: &[(&str, &[&str], &[&str])] = &[
     ("compare", &["compare", "--max-trials", "1"], &["true", "true"]),
     ("slo", &["slo", "--at-least", "50%", "--max-trials", "1"], &["--", "true"]),
@@ -39,10 +39,10 @@ const BASES: &[(&str, &[&str], &[&str])] = &[
     ("clean", &["clean", "--dry-run"], &[]),
 ];
 
-/// Subcommands without an end, and those whose options have tests of their own.
-const LEFT_OUT: &[&str] = &["barrierd", "calibrate-here", "listen", "help"];
+/// Subcommands that do not end by themselves; they have tests of their own.
+const LEFT_OUT: &[&str] = &["barrierd", "calibrate-here", "listen"];
 
-/// Arguments of subcommands that are paths, in the place of `PATH`.
+/// The arguments of subcommands that are paths; `PATH` is replaced by the tested path.
 const ARGUMENTS: &[(&str, &[&str])] = &[
     ("check", &["check", "--max-trials", "1", "PATH"]),
     ("continue", &["continue", "--max-trials", "2", "PATH"]),
@@ -56,10 +56,10 @@ const ARGUMENTS: &[(&str, &[&str])] = &[
     ("clean", &["clean", "--dry-run", "PATH"]),
 ];
 
-/// Arguments of subcommands that are no paths.
+/// The arguments of subcommands that are not paths.
 const NO_PATHS: &[&str] = &["COMMAND", "CMD", "EXPERIMENT", "ID", "S/N", "METRIC", "SHELL"];
 
-/// The kinds of thing that a path can lead to.
+/// The kinds of object that a path can lead to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     File,
@@ -76,11 +76,11 @@ use Kind::{BrokenLink, Folder, Link, Missing, NoPermission, NotUnicode, Pipe};
 
 const KINDS: [Kind; 8] = [Kind::File, Link, BrokenLink, Pipe, Folder, Missing, NoPermission, NotUnicode];
 
-/// The contents of existing files.
+/// Content of existing files, which must not be lost.
 const PRECIOUS: &str = "1\n2\n3\n";
 
 impl Kind {
-    /// Makes it in a folder of its own. Returns the path.
+    /// Creates an object of this kind in its own folder, and returns the path.
     fn make(self, below: &Path) -> PathBuf {
         let folder = below.join("at");
         fs::create_dir(&folder).unwrap();
@@ -109,7 +109,7 @@ impl Kind {
         path
     }
 
-    /// Checks that the path kept its kind and that no half-written file is left.
+    /// Checks that the path kept its kind and that no half-written file remains.
     fn check(self, path: &Path, said: &str) {
         let kind = fs::symlink_metadata(path).map(|metadata| metadata.file_type());
         match self {
@@ -125,7 +125,7 @@ impl Kind {
     }
 }
 
-/// Drains a pipe, and gives its readers only the end of the file.
+/// Reads everything from a pipe, and opens it for its readers only to let them reach its end.
 fn serve(pipe: &Path, is_over: &AtomicBool) {
     let open = |options: &mut OpenOptions| options.custom_flags(OFlags::NONBLOCK.bits() as i32).open(pipe);
     let mut reader: File = open(OpenOptions::new().read(true)).unwrap();
@@ -137,7 +137,7 @@ fn serve(pipe: &Path, is_over: &AtomicBool) {
     }
 }
 
-/// A folder with everything that `BASES` name.
+/// A folder with all the files that `BASES` mentions.
 struct Stand {
     folder: tempfile::TempDir,
     run: PathBuf,
@@ -155,7 +155,7 @@ impl Stand {
         Self { folder, run }
     }
 
-    /// Runs a command with a path of this kind in the place of `PATH`, and sees to it that it ends as it should.
+    /// Runs a command with a path of this kind in place of `PATH`, and checks how the command ends.
     fn try_path(&self, arguments: &[&str], kind: Kind) {
         let below = tempfile::tempdir_in(self.folder.path()).unwrap();
         let path = kind.make(below.path());
@@ -179,7 +179,7 @@ impl Stand {
             if kind == Pipe {
                 scope.spawn(|| serve(&path, &is_over));
             }
-            // A command that hangs is killed, and the test fails.
+            // If the command hangs, it is killed and the test fails.
             let mut limited = Command::new("timeout");
             limited.args(["--signal=KILL", "120"]).arg(env!("CARGO_BIN_EXE_ascertain")).args(&filled);
             limited.env("XDG_STATE_HOME", self.folder.path()).env("NO_COLOR", "1").current_dir(below.path());
@@ -196,10 +196,10 @@ impl Stand {
     }
 }
 
-/// An option of a subcommand that takes a path: `("history prune", "--evidence")`.
+/// A subcommand and its option with a path: `("history prune", "--evidence")`.
 type PathOption = (String, String);
 
-/// The options that take paths, as the program's completions for fish have them.
+/// Returns the options with paths, from the program's completions for fish.
 fn path_options() -> Vec<PathOption> {
     let state = tempfile::tempdir().unwrap();
     let completions = ascertain(state.path(), &["completions", "fish"]).stdout;
@@ -244,7 +244,7 @@ fn every_argument_that_is_a_path_takes_whatever_the_path_leads_to() {
     try_all(&tries.collect::<Vec<_>>());
 }
 
-/// Runs two at once.
+/// Runs all cases, in two threads.
 fn try_all(tries: &[(Vec<String>, Kind)]) {
     thread::scope(|scope| {
         for half in tries.chunks(tries.len().div_ceil(2)) {
@@ -258,15 +258,15 @@ fn try_all(tries: &[(Vec<String>, Kind)]) {
     });
 }
 
-/// A new argument is to be among those that are tried, or among those that are no paths.
+/// Every argument must be in the list of tested arguments or in the list of arguments that are not paths.
 #[test]
 fn no_argument_is_forgotten() {
     let state = tempfile::tempdir().unwrap();
     let help = |arguments: &[&str]| ascertain(state.path(), arguments).stdout;
     let all = help(&["--help"]);
-    let (_, commands) = all.split_once("Commands:\n").unwrap();
-    let names = commands.lines().take_while(|line| line.starts_with("  ") || line.is_empty());
-    let names = names.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    // The subcommands are the indented lines before the options.
+    let (commands, _) = all.split_once("Options:\n").unwrap();
+    let names = commands.lines().filter(|line| line.starts_with("  "));
     let names: Vec<&str> = names.filter_map(|line| line.split_whitespace().next()).collect();
     assert!(names.contains(&"compare") && names.contains(&"put"), "{names:?}");
     let nested = ["list", "trend", "compare", "prune"].map(|name| format!("history {name}"));
@@ -287,7 +287,7 @@ fn no_argument_is_forgotten() {
     }
 }
 
-/// All that is in files below a folder, names included.
+/// Returns the contents and names of all files below a folder.
 fn all_files(folder: &Path) -> Vec<u8> {
     let mut all = folder.as_os_str().as_bytes().to_vec();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -300,8 +300,8 @@ fn all_files(folder: &Path) -> Vec<u8> {
     all
 }
 
-/// Levels are written down, and a report is shared. A secret in an address never reaches a file, whichever factor it was
-/// given to; and of a factor that is an address, it is not printed either.
+/// Levels are recorded, and reports are shared, so a secret in an address must never reach a file, whatever the factor
+/// is. If the factor is an address, the secret must not be printed either.
 #[test]
 fn no_level_with_a_secret_is_written_down() {
     let state = tempfile::tempdir().unwrap();
@@ -328,13 +328,14 @@ fn no_level_with_a_secret_is_written_down() {
     assert!(!written.windows(7).any(|window| window == b"PLANTED"));
 }
 
-/// The address is in a variable: neither it nor an error about it is recorded or printed, and `continue` needs it again.
+/// If an environment variable contains the address, neither the address nor an error with the address is recorded or
+/// printed. `continue` needs the variable again.
 #[test]
 fn an_address_in_a_variable_stays_there() {
     let state = tempfile::tempdir().unwrap();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let page = format!("http://{}/?token=PLANTED", listener.local_addr().unwrap());
-    // Every request breaks off, so that there is an error about the address.
+    // This server fails every request, which leads to an error about the address.
     thread::spawn(move || listener.incoming().for_each(drop));
     let mut first = command(
         state.path(),
@@ -351,7 +352,7 @@ fn an_address_in_a_variable_stays_there() {
     assert!(written.windows(5).any(|window| window == b"$PAGE"));
     assert!(!written.windows(7).any(|window| window == b"PLANTED"));
 
-    // Errors of the libraries below name paths and hosts.
+    // Errors of the libraries used here name paths and hosts.
     for page in ["http://127.0.0.1:1/a b?token=PLANTED", "http://PLANTED.invalid/x", "https://PLANTED.invalid:1/"] {
         let asked = ["run", "first-flight", "--at=url=$PAGE", "--trials=1", "--max-time=2s"];
         let ran = ran(command(state.path(), &asked).env("PAGE", page).output().unwrap());

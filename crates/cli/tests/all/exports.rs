@@ -1,4 +1,4 @@
-//! Results in files of other tools, and the manual page.
+//! Tests of the exports for other tools, and of the manual page.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -19,7 +19,7 @@ fn json(folder: &Path, name: &str) -> Value {
 const ALL: [&str; 10] =
     ["json", "csv", "markdown", "asciidoc", "orgmode", "junit", "github", "bencher", "go", "google-benchmark"];
 
-/// `--export-KIND KIND` for every kind.
+/// Returns the arguments `--export-KIND KIND` for every kind.
 fn all_exports() -> Vec<String> {
     ALL.iter().flat_map(|kind| [format!("--export-{kind}"), (*kind).to_string()]).collect()
 }
@@ -49,7 +49,7 @@ fn every_command_that_measures_writes_every_kind() {
     }
 }
 
-/// It has more page faults than a `sleep`, and takes at least 100 ms.
+/// Command line of a command with more page faults than `sleep`, which takes at least 100 ms.
 const MANY_FAULTS_AND_SLOW: &str = "sh -c 'env; env; env; env; sleep 0.1'";
 
 #[test]
@@ -108,7 +108,7 @@ fn claims_are_annotated_at_their_place() {
 }
 
 #[test]
-fn annotations_name_files_from_the_repositorys_root() {
+fn annotations_name_files_from_the_root_of_the_repository() {
     let repository = tempfile::tempdir().unwrap();
     let folder = repository.path().join("service");
     std::fs::create_dir(&folder).unwrap();
@@ -120,7 +120,7 @@ fn annotations_name_files_from_the_repositorys_root() {
     };
     let inside = annotated(repository.path());
     assert!(inside.starts_with("::error file=service/claims.toml,line=2,"), "{inside}");
-    // What lies elsewhere keeps its name.
+    // A file outside of the repository keeps its path.
     let elsewhere = annotated(tempfile::tempdir().unwrap().path());
     assert!(elsewhere.starts_with("::error file=claims.toml,line=2,"), "{elsewhere}");
 }
@@ -158,8 +158,8 @@ fn wrong_files_are_said_before_anything_runs() {
         (&["--export-go", "."], "name a file, not a folder"),
         (&["--export-json", "same", "--export-csv", "same"], "name a file for each"),
         (&["-q", "--export-json", "-", "--export-csv", "-"], "name a file for each"),
-        (&["--format", "json", "--export-json", "-"], "can't share standard output with what --format asks for"),
-        (&["--export-junit", "-"], "the table: leave that out with -q, or name a file"),
+        (&["--format", "json", "--export-json", "-"], "can't share standard output with the output of --format"),
+        (&["--export-junit", "-"], "the table; leave out the table with -q, or name a file"),
         (&["--annotate", "gitlab"], "github"),
     ];
     for (exports, message) in cases {
@@ -188,7 +188,7 @@ fn a_full_disk_is_said_after_the_result_with_the_way_out() {
 fn a_folder_that_vanishes_takes_no_result_along() {
     let state = tempfile::tempdir().unwrap();
     for (options, message, code) in [
-        (["--no-evidence", "--export-json", "gone/a.json"], "make its folder again, which is gone", 2),
+        (["--no-evidence", "--export-json", "gone/a.json"], "create its folder again", 2),
         (["--evidence", "gone", "--format=table"], "could not be written", 0),
     ] {
         std::fs::create_dir(state.path().join("gone")).unwrap();
@@ -200,7 +200,7 @@ fn a_folder_that_vanishes_takes_no_result_along() {
     }
 }
 
-/// A limit of a file's size stands for a disk that fills up meanwhile: `run.json` fits, all of the trials do not.
+/// A limit on the file size simulates a full disk: there is room for `run.json`, but not for all trials.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_run_whose_evidence_can_not_go_on_goes_on_without() {
@@ -216,7 +216,7 @@ fn a_run_whose_evidence_can_not_go_on_goes_on_without() {
     assert_eq!(warnings().count(), 1, "{}", ran.stderr);
     assert!(warnings().all(|warning| warning.contains("trials.jsonl could not be written")), "{}", ran.stderr);
     assert!(!ran.stderr.contains("evidence: "), "{}", ran.stderr);
-    // Who goes on with what was recorded can't drop the rest: all that is known of that is that it was begun.
+    // A continuation can't ignore the trials that were lost, because the evidence shows that they were started.
     let run = runs(state.path()).pop().unwrap();
     let went_on = ascertain(state.path(), &["continue", run.to_str().unwrap(), "--format", "json"]);
     let claim = &went_on.json()["claims"][0];
@@ -224,8 +224,8 @@ fn a_run_whose_evidence_can_not_go_on_goes_on_without() {
     assert!(claim["unknown"].as_u64().unwrap() > 100, "{claim}");
 }
 
-/// A run that is killed leaves whole files of what was known, and nothing half-written. It would have a million trials,
-/// so that it does not end before it is killed.
+/// A killed run leaves complete export files with the results so far, and no half-written file. Its million trials
+/// ensure that it is killed before it ends.
 #[cfg(target_os = "linux")]
 #[test]
 fn killed_runs_leave_what_was_known() {
@@ -234,7 +234,7 @@ fn killed_runs_leave_what_was_known() {
     let mut arguments = vec!["compare", "--no-evidence", "-r", "1000000", "sleep 0.01", "sleep 0.01"];
     arguments.extend(exports.iter().map(String::as_str));
     let child = command(state.path(), &arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // The last of the files shows after all others.
+    // The last file is written after all other files.
     wait_until("all files are there", || ALL.iter().all(|kind| state.path().join(kind).exists()));
     kill(child);
     assert_eq!(json(state.path(), "json")["results"].as_array().unwrap().len(), 2);
@@ -274,7 +274,7 @@ fn quiet_does_not_silence_why_something_failed() {
     assert!(ran.code == Some(5) && says("one") && says("other"), "each by its name: {}", ran.stderr);
 }
 
-/// SIGTERM, for SIGINT is ignored below `nohup` and `&`.
+/// The test sends SIGTERM, because SIGINT is ignored below `nohup` and `&`.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_interrupted_run_says_how_to_go_on() {
@@ -283,7 +283,7 @@ fn an_interrupted_run_says_how_to_go_on() {
     let ran = ran(command(state.path(), &arguments).output().unwrap());
     assert_eq!(ran.code, Some(130), "{}", ran.stderr);
     let run = runs(state.path()).pop().unwrap();
-    let how = format!("interrupted: `ascertain continue {}` goes on with it", run.file_name().unwrap().display());
+    let how = format!("interrupted; `ascertain continue {}` continues the run", run.file_name().unwrap().display());
     assert!(ran.stderr.contains(&how), "{}", ran.stderr);
     let ran = ascertain(state.path(), &[&arguments[..], &["--export-json", "/dev/full"]].concat());
     assert_eq!(ran.code, Some(130), "an export that fails then changes nothing: {}", ran.stderr);

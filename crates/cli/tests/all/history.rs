@@ -1,4 +1,4 @@
-//! `ascertain history` lists, follows, compares and deletes runs.
+//! Tests of `ascertain history`, which lists, compares and deletes runs, and shows how metrics developed.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::common::{self, Ran, ascertain};
 
-/// A folder of runs: twice the same two commands, and then a third.
+/// A folder with three runs: two of the same commands, then one of another command.
 struct Runs {
     state: tempfile::TempDir,
 }
@@ -41,7 +41,7 @@ impl Runs {
         self.state.path().join("ascertain/runs")
     }
 
-    /// The oldest first.
+    /// Returns the folders of the runs, from the oldest to the latest.
     fn folders(&self) -> Vec<PathBuf> {
         common::runs(self.state.path())
     }
@@ -55,7 +55,7 @@ fn name(folder: &Path) -> String {
     folder.file_name().unwrap().to_str().unwrap().into()
 }
 
-/// Changes a run's `run.json`.
+/// Applies a change to the `run.json` of a run.
 fn change(run: &Path, with: impl FnOnce(&mut Value)) {
     let path = run.join("run.json");
     let mut header: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -70,7 +70,6 @@ fn the_list_has_every_run_whatever_became_of_it() {
     let folders = runs.folders();
     change(&folders[0], |header| header["outcome"] = Value::Null);
     change(&folders[1], |header| header["outcome"]["interrupted"] = true.into());
-    change(&folders[2], |header| header["schema"] = "ascertain.evidence/1".into());
     let (cut, foreign) = (runs.below().join("20200101T000000000Z-cut0"), runs.below().join("20200101T000000000Z-old0"));
     for (folder, text) in [(&cut, "{\"schema\": "), (&foreign, "{\"schema\": \"ascertain.evidence/9\"}")] {
         fs::create_dir(folder).unwrap();
@@ -125,7 +124,7 @@ fn a_run_has_its_label_and_the_revision_of_its_folder() {
     assert_eq!(labels, [&Value::Null, &"v1.2".into(), &"v1.1".into()]);
     assert_eq!(runs[2]["revision"], Value::Null, "the folder was in no repository");
     if has_git {
-        // On a very busy machine git may take too long, and nothing is said of it.
+        // On a very busy machine, git may exceed its time limit; then there is no revision.
         let is_dirty = &runs[0]["revision"]["dirty"];
         assert_ne!(*is_dirty, false);
         let commit = runs[0]["revision"]["commit"].as_str().unwrap();
@@ -148,7 +147,7 @@ fn a_run_has_its_label_and_the_revision_of_its_folder() {
     }
 }
 
-/// A run that ended, was continued, and was killed before it wrote another outcome.
+/// A run that ended, was continued, and was then killed before it wrote its outcome again.
 #[test]
 fn a_run_that_was_killed_while_it_was_continued_is_known() {
     let runs = Runs::new();
@@ -214,10 +213,10 @@ fn much_evidence_is_noted_and_never_deleted() {
     };
     assert!(!compare(&[]).contains("prune"));
     let run = &common::runs(state.path())[0];
-    // A file without contents takes no space on the disk.
+    // The file is sparse, so it takes no space on the disk.
     File::create(run.join("large")).unwrap().set_len(1_000_000_001).unwrap();
     let noted = compare(&[]);
-    assert!(noted.contains(" GB; to delete old ones: ascertain history prune --keep 50"), "{noted}");
+    assert!(noted.contains(" GB; to delete old ones, run `ascertain history prune --keep 50"), "{noted}");
     assert!(!compare(&["-q"]).contains("prune"));
     assert_eq!(common::runs(state.path()).len(), 3);
     let elsewhere = compare(&["--evidence", "elsewhere"]);
@@ -234,7 +233,7 @@ fn medians_and_ratios_go_from_run_to_run() {
     let shape: Vec<(&str, usize)> =
         lines.iter().map(|line| (line["variant"].as_str().unwrap(), line["runs"].as_array().unwrap().len())).collect();
     assert_eq!(shape, [("true", 3), ("sleep 0.004", 1)], "what the latest run has");
-    assert!(trend["notes"][0].as_str().unwrap().contains("--variant"), "{trend}");
+    assert!(trend["notes"][0].as_str().unwrap().contains("request them by name"), "{trend}");
     assert_eq!(lines[0]["runs"][0]["run_id"], ids[0], "the oldest first");
     let header: Value = serde_json::from_slice(&fs::read(runs.folders()[0].join("run.json")).unwrap()).unwrap();
     assert_eq!(lines[0]["runs"][0]["estimate"]["median"], header["outcome"]["points"][0]["median"]);
@@ -249,7 +248,7 @@ fn medians_and_ratios_go_from_run_to_run() {
     assert_eq!(line["runs"][0]["estimate"]["median"], claim["ratio"], "paired as the claim was");
     assert_eq!(line["runs"][0]["estimate"]["n"], 12);
     let text = runs.history(&["trend", "compare", "--ratio", "sleep 0.002/true"]).stdout.replace('\n', " ");
-    assert!(text.contains("of all trials of a run; a verdict's"), "{text}");
+    assert!(text.contains("of all trials of a run. The ratio of a verdict"), "{text}");
 }
 
 #[test]
@@ -310,7 +309,7 @@ fn two_runs_side_by_side() {
     assert!(commands.contains("commands.0.commands.1.line"), "{commands}");
     let text = runs.history(&["compare", &ids[0], "latest"]).stdout.replace('\n', " ");
     assert!(text.contains("Trials are paired within a run, not between runs"), "{text}");
-    assert!(text.contains("Measured in run 1 alone: `compare, sleep 0.002, wall`"), "{text}");
+    assert!(text.contains("Measured only in run 1: `compare, sleep 0.002, wall`"), "{text}");
     assert!(text.contains(" and 3 more."), "two of the five metrics are named: {text}");
 }
 
@@ -322,7 +321,7 @@ fn mistakes_are_named() {
     for (arguments, message) in [
         (&["compare", "latest", "zebra"][..], "the latest is `2"),
         (&["compare", "latest", near.as_str()], "did you mean `2"),
-        (&["compare", "latest", "20"], "fits 3 runs"),
+        (&["compare", "latest", "20"], "matches 3 runs"),
         (&["compare", "latest"], "RUN2"),
         (&["compare", "latest", "/"], "no run in /"),
         (&["trend", "compar"], "did you mean `compare`"),
@@ -332,13 +331,16 @@ fn mistakes_are_named() {
         (&["trend", "compare", "--variant", "\u{1b}[31m"], r"no variant `\u{1b}[31m`"),
         (&["trend", "compare", "--at", "size=3"], "no factor `size`"),
         (&["trend", "compare", "--at", "size"], "FACTOR=LEVEL"),
-        (&["trend", "compare", "--ratio", "true"], "write A/B"),
+        (&["trend", "compare", "--ratio", "true"], "two variants as A/B"),
         (&["trend", "compare", "--ratio", "true/sleep 0.003"], "no variant `sleep 0.003`"),
-        (&["trend", "compare", "--ratio", "sleep 0.002/sleep 0.004"], "no trial has both"),
+        (
+            &["trend", "compare", "--ratio", "sleep 0.002/sleep 0.004"],
+            "no trial has values of both variants for the metric `wall`",
+        ),
         (&["trend"], "EXPERIMENT"),
         (&["prune"], "--keep"),
         (&["prune", "--older-than", "30"], "write it in ns"),
-        (&["prune", "--older-than", "0s"], "no age; give one such as 30d, or --keep 0"),
+        (&["prune", "--older-than", "0s"], "not an age; give an age such as 30d, or use --keep 0"),
         (&["-n", "0"], "a whole number from 1"),
     ] {
         let ran = runs.history(arguments);
@@ -357,7 +359,7 @@ fn where_no_run_can_be_read_one_is_named() {
     fs::write(run.join("run.json"), "{\"schema\": 99}").unwrap();
     let ran = ascertain(state.path(), &["history", "trend", "sum"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    for part in ["Left out: ", "20200101T000000000Z-old0", "of the schema `99`"] {
+    for part in ["Left out: ", "20200101T000000000Z-old0", "has the schema `99`"] {
         assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
     }
     assert!(!ran.stderr.contains("there are: "), "{}", ran.stderr);

@@ -1,4 +1,4 @@
-//! What those who come from hyperfine bring along.
+//! Tests that command lines for hyperfine also work with Ascertain.
 
 use std::path::Path;
 
@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::common::{Ran, ascertain};
 
-/// `compare` without evidence.
+/// Runs `compare` without evidence.
 fn compare(state: &Path, arguments: &[&str]) -> Ran {
     ascertain(state, &[&["compare", "--no-evidence"], arguments].concat())
 }
 
-/// The same where that succeeds.
+/// Runs `compare` without evidence, and checks that it succeeds.
 #[track_caller]
 fn compared(state: &Path, arguments: &[&str]) -> Ran {
     let ran = compare(state, arguments);
@@ -19,7 +19,7 @@ fn compared(state: &Path, arguments: &[&str]) -> Ran {
     ran
 }
 
-/// What commands wrote into `log`, without the lines' ends.
+/// Returns the lines that commands wrote to `log`.
 fn log(state: &Path) -> String {
     std::fs::read_to_string(state.join("log")).unwrap().replace('\n', "")
 }
@@ -28,7 +28,7 @@ fn json(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
-/// Two versions of a program, `v/fast` with fewer page faults than `v/slow`.
+/// Creates two versions of a program: `v/fast` has fewer page faults than `v/slow`.
 fn versions(state: &Path) {
     std::fs::create_dir(state.join("v")).unwrap();
     for (name, text) in [("fast", "true\n"), ("slow", "env; env; env; env\n")] {
@@ -36,7 +36,7 @@ fn versions(state: &Path) {
     }
 }
 
-/// All set-ups come before the first trial: both names would be those of what the last one left.
+/// All set-ups run before the first trial, so both commands would use the program that the last set-up has left.
 #[test]
 fn set_ups_that_overwrite_each_other_are_refused() {
     let state = tempfile::tempdir().unwrap();
@@ -47,14 +47,17 @@ fn set_ups_that_overwrite_each_other_are_refused() {
     assert!(refused.stderr.contains("`cp v/slow prog`") && refused.stderr.contains("--prepare"), "{}", refused.stderr);
     let twice = ["-r", "3", "--setup", "cp v/fast prog", "--setup", "cp v/slow prog", "sh prog", "sh prog"];
     assert_eq!(compare(state.path(), &twice).code, Some(2));
-    // Lines that differ, and a file that they share.
+    // The command lines differ, but both use the same file.
     for line in ["sh prog {ver}", "sh -c './prog; : {ver}'"] {
         let refused = compare(state.path(), &[&list[..], &[line]].concat());
         assert_eq!(refused.code, Some(5), "{}{}", refused.stdout, refused.stderr);
         let words = refused.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains("set-up `cp v/slow prog` changed `") && words.contains("--prepare"), "{words}");
+        assert!(
+            words.contains("set-up `cp v/slow prog` changed `") && words.contains("prepare each observation"),
+            "{words}"
+        );
     }
-    // Before each observation, or with a file for each.
+    // The remedies: prepare before each observation, or use a separate file for each command.
     let prepared = ["-r", "3", "-L", "ver", "slow,fast", "--prepare", "cp v/{ver} prog", "--format", "json"];
     let prepared = [&prepared[..], &["--metric", "page_faults", "sh prog"]].concat();
     assert_eq!(compared(state.path(), &prepared).json()["claims"][0]["successes"], 3);
@@ -64,7 +67,7 @@ fn set_ups_that_overwrite_each_other_are_refused() {
     compared(state.path(), &shared);
 }
 
-/// hyperfine 1 has the shell behind `-S`, hyperfine 2 the first command.
+/// After `-S`, hyperfine 1 expects the shell, but hyperfine 2 the first command.
 #[test]
 fn what_may_be_a_shell_or_a_command_is_refused() {
     let state = tempfile::tempdir().unwrap();
@@ -84,7 +87,7 @@ fn what_may_be_a_shell_or_a_command_is_refused() {
             let refused = compare(state.path(), &["-r", "1", option, either, "true"]);
             assert_eq!(refused.code, Some(2), "{either}");
             assert!(refused.stderr.contains(&format!("'--shell={either}'")), "{}", refused.stderr);
-            assert!(refused.stderr.contains("--shell=sh where"), "{}", refused.stderr);
+            assert!(refused.stderr.contains("--shell=sh to run it"), "{}", refused.stderr);
         }
     }
 }
@@ -146,7 +149,11 @@ fn each_scan_has_the_step_that_is_given_for_it() {
     assert!(lines("x=5 y=1.5") > 0 && lines("x=10 y=2.0") > 0 && lines("x=1 ") == 0, "{}", both.stdout);
     for steps in [&["-D", "5"][..], &["-D", "1", "-D", "1", "-D", "1"]] {
         let refused = run(steps);
-        assert!(refused.code == Some(2) && refused.stderr.contains("give each scan a step"), "{}", refused.stderr);
+        assert!(
+            refused.code == Some(2) && refused.stderr.contains("give one step for each scan"),
+            "{}",
+            refused.stderr
+        );
     }
 }
 
@@ -167,7 +174,7 @@ fn names_may_be_given_for_each_combination() {
     let itself = compare(state.path(), &[&lists[..], &names, &["echo {a}"]].concat());
     assert!(itself.code == Some(2) && itself.stderr.contains("compared with itself"), "{}", itself.stderr);
     let many = compare(state.path(), &[&lists[..], &names, &["-n", "five", "echo {a} {b}"]].concat());
-    assert!(many.code == Some(2) && many.stderr.contains("5 names for 4 commands"), "{}", many.stderr);
+    assert!(many.code == Some(2) && many.stderr.contains("5 names are given for 4 commands"), "{}", many.stderr);
 }
 
 #[test]
@@ -181,10 +188,10 @@ fn a_clean_up_that_fails_fails() {
 #[test]
 fn runs_that_were_asked_for_are_taken_or_missed_aloud() {
     let state = tempfile::tempdir().unwrap();
-    // There are three seconds for one trial to begin, and that takes all of them.
+    // The first trial takes three seconds, and no trial starts after that.
     let missed = compared(state.path(), &["--min-runs", "50", "--max-time", "3s", "sleep 3"]);
-    assert!(missed.stderr.contains("50 trials were wanted and 1 taken"), "{}", missed.stderr);
-    assert!(missed.stderr.contains("taken: --max-time"), "{}", missed.stderr);
+    assert!(missed.stderr.contains("only 1 of 50 trials was measured"), "{}", missed.stderr);
+    assert!(missed.stderr.contains("allow more with --max-time"), "{}", missed.stderr);
     let never = compare(state.path(), &["--min-runs", "50", "-M", "3", "true"]);
     assert!(never.code == Some(2) && never.stderr.contains("--min-runs 50 is more"), "{}", never.stderr);
     let kept = compared(state.path(), &["--min-runs", "5", "--max-runs", "5", "true"]);
@@ -202,7 +209,7 @@ fn styles_are_colours_and_silence() {
     assert_eq!(drawn("none"), "");
 }
 
-/// What was measured before one failed, and of those that did not.
+/// If one command fails, the export still contains the trials of the other command.
 #[test]
 fn a_failure_leaves_what_was_measured_of_the_others() {
     let state = tempfile::tempdir().unwrap();
@@ -217,7 +224,7 @@ fn a_failure_leaves_what_was_measured_of_the_others() {
     }
 }
 
-/// In the form of hyperfine 2: the line that was run, its name where it has another, parameters, variables.
+/// hyperfine 2's format has the executed line, its name if there is one, parameters and environment variables.
 #[test]
 fn its_newer_json_has_every_run_with_every_metric() {
     let state = tempfile::tempdir().unwrap();
@@ -258,7 +265,7 @@ fn its_newer_json_has_every_run_with_every_metric() {
     }
     let table = std::fs::read_to_string(state.path().join("a.md")).unwrap();
     assert!(table.contains("Mean [s]"), "{table}");
-    // The rows are in the order of the means as they were measured.
+    // The rows are in the order of the measured means.
     let [long, short] = [0, 1].map(|index| older["results"][index]["mean"].as_f64().unwrap());
     let is_short_first = table.find("`wait 0.001 s`") < table.find("`wait 0.05 s`");
     assert_eq!(is_short_first, short < long, "{short} {long}: {table}");

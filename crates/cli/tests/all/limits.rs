@@ -1,4 +1,4 @@
-//! Limits of the shell that starts Ascertain, and names that are not UTF-8.
+//! Tests with limits that the shell sets for Ascertain, and with names that are not UTF-8.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::common::{command, ran};
 
-/// Runs the binary in a shell after `ulimit` with these options.
+/// Runs the binary in a shell, after `ulimit` with these options.
 fn after_ulimit(state: &Path, options: &str, arguments: &[&str]) -> crate::common::Ran {
     let ascertain = command(state, arguments);
     let mut shell = Command::new("sh");
@@ -36,7 +36,7 @@ fn a_small_stack_is_enough() {
     assert_eq!(compared.code, Some(0), "{}", compared.stderr);
 }
 
-/// Commands that take paths work with paths that are not UTF-8, in such a folder and with such a home.
+/// Commands accept paths that are not UTF-8, even if the working directory and the home directory are not UTF-8 either.
 #[test]
 fn names_need_not_be_utf_8() {
     let outer = tempfile::tempdir().unwrap();
@@ -50,7 +50,7 @@ fn names_need_not_be_utf_8() {
         let mut ascertain = command(&folder, &[]);
         ascertain.args(arguments).env("HOME", &folder);
         let ran = ran(ascertain.output().unwrap());
-        // 3: undecided.
+        // Exit code 3 means undecided.
         assert!(matches!(ran.code, Some(0 | 3)), "{arguments:?}: {:?} {}", ran.code, ran.stderr);
     };
     let word = OsStr::new;
@@ -63,7 +63,7 @@ fn names_need_not_be_utf_8() {
     }
     let run_of = fs::read_dir(folder.join(odd("runs"))).unwrap().next().unwrap().unwrap().path();
     run(&[word("report"), run_of.as_os_str(), word("-o"), &odd("report.html")]);
-    // A sample may also be the name of a run and an arm, which is text.
+    // A sample may also name a run and an arm, which must be UTF-8.
     let permute = command(&folder, &["permute"]).args([odd("numbers"), odd("numbers")]).output().unwrap();
     assert_eq!(permute.status.code(), Some(2));
     let slo = ["slo", "-q", "--no-evidence", "--at-least", "50%", "--recorded"].map(word);

@@ -1,4 +1,4 @@
-//! `ascertain listen`: the far side of measurements, as a process.
+//! Tests of `ascertain listen`, the remote side of measurements, as a process.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
 use ascertain_netlab::Error;
-use ascertain_netlab::throughput::{Measured, Plan, Refusal, Token, Transport, measure};
+use ascertain_netlab::throughput::{Measurement, Refusal, Token, TrafficSpec, Transport, measure};
 use ascertain_sys::testing::{left_out, wait_until};
 
 use crate::common::{ascertain, command, send_signal};
 
 const TOKEN: &str = "ASCERTAIN_LISTEN_TOKEN";
 
-/// An address of this machine for one listener alone. On Linux each listener has another one, so that no program that
-/// runs at the same time gets its port after it has ended.
+/// Returns an address of this machine for a single listener. On Linux, each listener gets an address of its own, so
+/// that no other program takes its port after it has ended.
 fn own_address() -> Ipv4Addr {
     static NUMBER: AtomicU8 = AtomicU8::new(1);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -25,10 +25,11 @@ fn own_address() -> Ipv4Addr {
     if cfg!(target_os = "linux") { Ipv4Addr::new(127, 1 + high % 200, low, number) } else { Ipv4Addr::LOCALHOST }
 }
 
-/// Measures, and tries again if the machine was too busy to begin in time. Returns the number of tries too.
-fn measure_at_last(address: SocketAddr, token: &Token, plan: &Plan) -> (Result<Measured, Error>, u64) {
+/// Measures the throughput, and tries again if the machine was too busy to begin in time. Also returns the number of
+/// tries.
+fn measure_at_last(address: SocketAddr, token: &Token, spec: &TrafficSpec) -> (Result<Measurement, Error>, u64) {
     for tries in 1.. {
-        match measure(&address, token, plan, &|| false) {
+        match measure(&address, token, spec, &|| false) {
             Err(Error::Refused(Refusal::Late)) => {}
             measured => return (measured, tries),
         }
@@ -36,12 +37,12 @@ fn measure_at_last(address: SocketAddr, token: &Token, plan: &Plan) -> (Result<M
     unreachable!("it is tried for ever")
 }
 
-/// A listener of a test's own, which ends with it.
+/// The listener of one test, which is killed when this value is dropped.
 struct Running {
     process: Child,
     output: BufReader<ChildStdout>,
     address: SocketAddr,
-    /// What the other side is to type.
+    /// The command line to run on the other side, as the listener prints it.
     line: String,
 }
 
@@ -63,7 +64,7 @@ impl Running {
         rest.split(' ').next().unwrap().parse().unwrap()
     }
 
-    /// Ends it by a signal: what it says then, and its exit code.
+    /// Ends the listener with a signal. Returns its output and its exit code.
     fn end(mut self, signal: &str) -> (String, Option<i32>) {
         send_signal(&self.process, signal);
         let mut said = String::new();
@@ -87,19 +88,20 @@ fn it_serves_and_says_so_in_the_end() {
     let udp = Transport::Udp { rate_bits_per_s: 1_000_000, datagram_bytes: 500 };
     let mut tries = 0;
     for transport in [Transport::Tcp, udp] {
-        let (measured, of_this) = measure_at_last(address, &token, &Plan { transport, ..Plan::default() });
+        let (measured, of_this) =
+            measure_at_last(address, &token, &TrafficSpec { transport, ..TrafficSpec::default() });
         measured.unwrap();
         tries += of_this;
     }
     let other = Token::new().unwrap();
-    assert!(matches!(measure(&address, &other, &Plan::default(), &|| false), Err(Error::NoListener)));
+    assert!(matches!(measure(&address, &other, &TrafficSpec::default(), &|| false), Err(Error::NoListener)));
     // SIGHUP and SIGINT are ignored below `nohup` and `&`.
     let (said, code) = running.end("-TERM");
     let served = said.strip_prefix("served ").and_then(|rest| rest.split(' ').next()?.parse().ok());
     assert!(served.is_some_and(|served: u64| (2..=tries).contains(&served)), "{tries}: {said}");
-    assert!(said.contains("on 1 connection without"), "{said}");
+    assert!(said.contains("rejected 1 connection without"), "{said}");
     assert_eq!(code, Some(0));
-    // It has left nothing: not even its port.
+    // The listener leaves nothing behind, and frees its port.
     TcpListener::bind(address).unwrap();
 }
 
@@ -107,8 +109,8 @@ fn it_serves_and_says_so_in_the_end() {
 fn what_kills_it_leaves_nothing() {
     let running = Running::new(&[]);
     let (address, token) = (running.address, running.token());
-    let long = Plan { interval: Duration::from_secs(60), ..Plan::default() };
-    // The client asks whether it is to end as soon as it is connected.
+    let long = TrafficSpec { interval: Duration::from_secs(60), ..TrafficSpec::default() };
+    // The client checks for a requested stop as soon as it is connected.
     let is_connected = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&is_connected);
     let is_stopped = move || {
@@ -127,7 +129,7 @@ fn what_kills_it_leaves_nothing() {
 fn it_stops_where_it_was_told_to() {
     let running = Running::new(&["--max-bytes", "10kB", "--token", "a-token-of-mine"]);
     assert_eq!(running.token().as_str(), "a-token-of-mine");
-    let (used_up, _) = measure_at_last(running.address, &running.token(), &Plan::default());
+    let (used_up, _) = measure_at_last(running.address, &running.token(), &TrafficSpec::default());
     assert!(matches!(used_up, Err(Error::Refused(Refusal::UsedUp))), "{used_up:?}");
     assert_eq!(running.end("-TERM").0, "served 0 measurements, 10.00 kB\n");
 }
@@ -138,9 +140,9 @@ fn bad_usage_of_listen() {
     let taken = taken.local_addr().unwrap().to_string();
     for (arguments, says) in [
         (["--on", &*taken], "in use"),
-        (["--on", "192.0.2.1:5200"], "--on takes another address"),
+        (["--on", "192.0.2.1:5200"], "choose another address with --on"),
         (["--on", "localhost"], "give an address"),
-        (["--token", "short"], "a token has 8 to 64 characters"),
+        (["--token", "short"], "invalid token: expected 8 to 64 ASCII characters"),
         (["--max-bytes", "many"], "many"),
     ] {
         let ran = ascertain(Path::new("/"), &[&["listen"][..], &arguments].concat());
@@ -149,7 +151,7 @@ fn bad_usage_of_listen() {
     }
 }
 
-/// As people do it; and the token is not written down.
+/// Measures in the way that users do. The token is never recorded.
 #[test]
 fn the_other_side_measures() {
     if !cfg!(target_os = "linux") {

@@ -6,6 +6,7 @@ mod architecture;
 mod bad_input;
 #[cfg(target_os = "linux")]
 mod barrierd;
+mod book;
 mod calibrate_here;
 mod clean;
 mod commands;
@@ -23,13 +24,15 @@ mod limits;
 mod listen;
 #[cfg(target_os = "linux")]
 mod minio_azurite;
-mod moves;
 mod permute;
 mod power;
 mod progress;
+mod put_get;
+mod recorded;
 mod report;
 #[cfg(target_os = "linux")]
 mod transfer;
+mod typed;
 mod unavailable;
 mod untrusted;
 mod zones;

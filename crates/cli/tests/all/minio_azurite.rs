@@ -1,4 +1,4 @@
-//! `put` and `get` as the guide has them, against MinIO and Azurite where they are installed.
+//! `put` and `get` with the commands of the guide, against MinIO and Azurite if they are installed.
 
 use std::fs;
 use std::path::Path;
@@ -11,16 +11,16 @@ use crate::common::{Ran, command, kill, ran};
 
 const KEYS: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "minioadmin"), ("AWS_SECRET_ACCESS_KEY", "minioadmin")];
 
-/// The commands of the guide's section, without what is said behind them.
+/// Returns the commands in a section of the guide, without their comments.
 fn typed() -> Vec<String> {
-    let guide = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide.md")).unwrap();
-    let section = guide.split("\n## put and get\n").nth(1).unwrap();
-    let block = section.split("```").nth(1).unwrap().lines().skip(1);
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/put-and-get.md");
+    let page = fs::read_to_string(page).unwrap();
+    let block = page.split("```").nth(1).unwrap().lines().skip(1);
     let commands = block.map(|line| line.split(" #").next().unwrap().trim_end());
     commands.filter(|line| !line.is_empty() && !line.starts_with('#')).map(Into::into).collect()
 }
 
-/// What a shell makes of it, in a folder with nobody's credentials but these.
+/// Runs a command line in a shell. No credentials are set except these variables.
 fn shell(state: &Path, line: &str, variables: &[(&str, &str)]) -> Output {
     let ascertain = Path::new(env!("CARGO_BIN_EXE_ascertain")).parent().unwrap();
     let path = format!("{}:{}", ascertain.display(), std::env::var("PATH").unwrap());
@@ -32,7 +32,7 @@ fn shell(state: &Path, line: &str, variables: &[(&str, &str)]) -> Output {
     shell.envs(variables.iter().copied()).output().unwrap()
 }
 
-/// A folder with what the guide's commands move.
+/// Creates a folder with the files that the guide's commands transfer.
 fn folder() -> (tempfile::TempDir, Vec<u8>) {
     let state = tempfile::tempdir().unwrap();
     let content: Vec<u8> = (0..30_000_000_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
@@ -44,7 +44,7 @@ fn folder() -> (tempfile::TempDir, Vec<u8>) {
     (state, content)
 }
 
-/// Types commands of the guide, of which there must be so many, with other words.
+/// Runs the first `count` commands of the guide, after replacing some words.
 fn type_those(state: &Path, with: &str, count: usize, words: &[(&str, &str)], variables: &[(&str, &str)]) {
     let lines: Vec<String> = typed().into_iter().filter(|line| line.contains(with)).collect();
     assert_eq!(lines.len(), count, "{lines:?}");
@@ -58,7 +58,7 @@ fn type_those(state: &Path, with: &str, count: usize, words: &[(&str, &str)], va
 #[test]
 fn minio_as_the_guide_has_it() {
     let Some(running) = or_left_out(minio) else { return };
-    // A folder is a bucket.
+    // For this store, a folder is a bucket.
     fs::create_dir(running.folder().join("data/bucket")).unwrap();
     let (state, content) = folder();
     let state = state.path();
@@ -115,8 +115,8 @@ fn azurite_as_the_guide_has_it() {
     assert!(fs::read(state.join("got")).unwrap() == content);
 }
 
-/// A transfer that is killed after a part of it has arrived does not send that part again. If a busy machine lets the
-/// transfer end before it is killed, the next try is slower.
+/// If a transfer is killed after some parts have arrived, the next one does not send those parts again. If the transfer
+/// ends before it is killed, on a busy machine, it is tried again at a lower rate.
 fn killed_and_gone_on_with(state: &Path, arguments: &[&str], environment: &[(&str, &str)]) {
     let journals = || {
         let journals = fs::read_dir(state.join("ascertain/transfers")).into_iter().flatten().flatten();

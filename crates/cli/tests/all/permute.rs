@@ -1,4 +1,4 @@
-//! `ascertain permute` on files, on runs, and on what it can't read.
+//! Tests of `ascertain permute` with files, recorded runs, and input that can't be read.
 
 use std::fmt::Write;
 use std::fs;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::common::{Ran, ascertain, command, ran, restored_lines, runs, send_signal};
 
-/// A file of whole numbers, one a line.
+/// Writes a file of whole numbers, one per line.
 fn numbers(folder: &Path, name: &str, numbers: std::ops::Range<i32>) {
     let lines: Vec<String> = numbers.map(|number| number.to_string()).collect();
     fs::write(folder.join(name), lines.join("\n") + "\n").unwrap();
@@ -91,14 +91,14 @@ fn columns_are_named_once_or_for_each_file() {
     let refused = ascertain(folder, &["permute", "t.csv", "t.csv", "a.txt", "--column", "wall", "--column", "3"]);
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.contains("given 2 times for 3 files"), "{}", refused.stderr);
-    // The same beside the files' names.
+    // The same columns, given as part of the sample's name: `FILE:COLUMN`.
     let beside =
         ascertain(folder, &["permute", "-q", "t.csv:wall", "t.csv:3", "--seed", "1", "--format", "json"]).json();
     assert_eq!((&beside["observed"], &beside["samples"]), (&said["observed"], &said["samples"]));
     let other = ascertain(folder, &["permute", "-q", "t.csv:user", "a.txt", "--format", "json"]).json();
     assert_eq!((&other["samples"][0]["heading"], &other["samples"][1]["heading"]), (&"user".into(), &Value::Null));
     let twice = ascertain(folder, &["permute", "t.csv:wall", "t.csv", "--column", "3"]);
-    assert!(twice.code == Some(2) && twice.stderr.contains("so does --column"), "{}", twice.stderr);
+    assert!(twice.code == Some(2) && twice.stderr.contains("both name a column"), "{}", twice.stderr);
     fs::rename(folder.join("a.txt"), folder.join("t.csv:wall")).unwrap();
     let whole = ascertain(folder, &["permute", "-q", "t.csv:wall", "t.csv:user", "--format", "json"]).json();
     assert_eq!(whole["samples"][0]["heading"], Value::Null, "a file of that name is meant itself");
@@ -164,7 +164,7 @@ fn gates_have_their_exit_codes() {
     assert_eq!(code(&["a.txt", "b.txt", "--fail-if", "different", "--max-shuffles", "10"]), Some(3));
 }
 
-/// A command with a peak of 20 MB of memory.
+/// Command line of a command whose memory reaches 20 MB.
 const LARGE: &str = "dd if=/dev/zero of=/dev/null bs=20000000 count=1";
 
 #[test]
@@ -182,21 +182,21 @@ fn arms_of_runs_are_samples() {
     let asked = [&by[..], &[&small, &large]].concat();
     let ran = permute(&asked);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains("arms of one run"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("measured in the same trials"), "{}", ran.stderr);
     let json = ran.json();
     assert_eq!((&json["decision"], &json["unit"], &json["shift"]), (&"different".into(), &"B".into(), &1e3.into()));
     assert_eq!((&json["samples"][0]["n"], &json["samples"][0]["name"]), (&12.into(), &"true".into()));
     let in_time_units = permute(&["--metric", "wall", "--format", "json", "--shift", "1ms", &small, &large]).json();
     assert_eq!((&in_time_units["unit"], &in_time_units["shift"]), (&"ns".into(), &1e6.into()));
-    let which = format!("which arm? name one as RUN:ARM; there is `{LARGE}`, `true`");
+    let which = format!("several arms match; choose one of them as RUN:ARM: `{LARGE}`, `true`");
     for (arguments, message) in [
         (vec!["--metric", "wall", run, run], &*which),
         (
             vec!["--metric", "wal", run, run],
-            "there is `wall`, `user`, `system`, `memory_peak`, `exit`; did you mean `wall`?",
+            "its scalar metrics: `wall`, `user`, `system`, `memory_peak`, `exit`; did you mean `wall`?",
         ),
         (vec!["--metric", "wall", "nosuchrun", run], "there is no run `nosuchrun`"),
-        (vec![run, run], "is a recorded run: name the metric"),
+        (vec![run, run], "is a recorded run; name the metric"),
     ] {
         let refused = permute(&arguments);
         assert!(refused.code == Some(2) && refused.stderr.contains(message), "{arguments:?}: {}", refused.stderr);
@@ -205,8 +205,8 @@ fn arms_of_runs_are_samples() {
     assert_eq!(again.code, Some(0), "{}", again.stderr);
     let other = format!("{}:true", runs(folder).pop().unwrap().display());
     let between = permute(&["--metric", "wall", &small, &other]);
-    assert!(between.stderr.contains("differs from run to run"), "{}", between.stderr);
-    assert!(!between.stderr.contains("arms of one run") && !ran.stderr.contains("differs from run to run"));
+    assert!(between.stderr.contains("differs between runs"), "{}", between.stderr);
+    assert!(!between.stderr.contains("measured in the same trials") && !ran.stderr.contains("differs between runs"));
     let mistyped = format!("{run}:trie");
     let refused = permute(&["--metric", "wall", &mistyped, &large]);
     assert!(refused.stderr.contains("did you mean `true`?"), "{}", refused.stderr);
@@ -218,8 +218,8 @@ fn mistakes_name_the_file_and_the_way_out() {
     let folder = folder.path();
     numbers(folder, "a.txt", 0..10);
     for (name, text, message) in [
-        ("empty", "", "empty has no numbers in it"),
-        ("word", "1\nfast\n", "word:2:1: `fast` is not a number; leave the line out"),
+        ("empty", "", "empty contains no numbers"),
+        ("word", "1\nfast\n", "word:2:1: `fast` is not a number; remove or correct the line"),
         ("nan", "1\nNaN\n", "nan:2:1: `NaN` is not a finite number"),
         ("ragged", "1,2\n3\n", "ragged has 2 columns"),
         ("one", "1\n", "`one` has 1 value: a sample needs two or more"),
@@ -234,8 +234,9 @@ fn mistakes_name_the_file_and_the_way_out() {
         (["a.txt", ".", "--alpha", "0.05"], ". could not be read: Is a directory"),
         (["a.txt", "a.txt", "--statistic", "p101"], "there is no statistic `p101`"),
         (["a.txt", "a.txt", "--by", "ratio"], "value 1 of `a.txt` is 0, and a ratio needs positive values"),
-        (["a.txt", "a.txt", "--scale", "-1"], "can't be undone: the scale is above 0"),
-        (["a.txt", "a.txt", "--shift", "5ms"], "--shift: `5ms` is not in a unit that fits here"),
+        (["a.txt", "a.txt", "--scale", "-1"], "is invalid; use a finite scale above 0"),
+        (["a.txt", "a.txt", "--shift", "5ms"], "--shift: `5ms` is not in a suitable unit"),
+        (["a.txt", "a.txt", "--max-values", "1"], "or allow more, with up to 17 bytes of memory for each (--max-"),
         (["a.txt", "a.txt", "--column", "wall"], "a.txt has no column `wall`"),
         (["a.txt", "a.txt", "--alpha", "1"], "not strictly between 0 and 1"),
         (["a.txt", "a.txt", "--max-shuffles", "0"], "--max-shuffles"),
@@ -247,7 +248,7 @@ fn mistakes_name_the_file_and_the_way_out() {
     assert_eq!(ascertain(folder, &["permute", "a.txt"]).code, Some(2), "one sample is no comparison");
 }
 
-/// The Parquet file has what was lost of the lines; without it there is no sample.
+/// The Parquet file still has the rows that the JSON lines have lost. Without the Parquet file, there is no sample.
 #[test]
 fn a_run_that_lost_rows_is_no_sample() {
     let folder = tempfile::tempdir().unwrap();
@@ -306,7 +307,7 @@ fn names_are_in_one_line() {
     }
 }
 
-/// Where memory ends, it says so instead of being ended.
+/// If there is not enough memory, the command reports an error instead of being killed.
 #[cfg(target_os = "linux")]
 #[test]
 fn more_than_memory_holds_is_refused() {
@@ -319,14 +320,14 @@ fn more_than_memory_holds_is_refused() {
         shell.args(["-c", &format!("ulimit -v {kilobytes}; exec \"$0\" permute \"$@\"")]).arg(&binary).args(files);
         ran(shell.current_dir(folder).output().unwrap())
     };
-    // What the program itself takes differs from build to build: from too little for that to enough.
+    // The memory that the program itself needs depends on the build, so try limits from too small to large enough.
     let refused = (48..400).step_by(8).map(|megabytes| limited(megabytes << 10, &["a", "a", "--max-shuffles", "1"]));
     let mut refused = refused.skip_while(|ran| !ran.stderr.contains("there is no memory for"));
     let first = refused.next().unwrap();
     assert_eq!((first.code, first.stdout.as_str()), (Some(2), ""), "{}", first.stderr);
 }
 
-/// Ctrl-C ends it in order: what was reached is printed, and the exit code says so.
+/// After Ctrl-C, the test prints its result so far, and the exit code is 130.
 #[test]
 fn an_interrupted_test_says_what_was_reached() {
     let folder = tempfile::tempdir().unwrap();
@@ -339,8 +340,8 @@ fn an_interrupted_test_says_what_was_reached() {
     let mut child = command(folder, &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let pid = child.id().to_string();
     let caught = Path::new("/proc").join(&pid).join("status");
-    // It catches SIGTERM, bit 14 of SigCgt, from when it begins to reshuffle. (SIGINT may be ignored: a shell starts
-    // jobs in its background so.)
+    // The command catches SIGTERM (bit 14 of SigCgt) as soon as it has begun to reshuffle. (SIGINT may be ignored,
+    // because a shell ignores it for background jobs.)
     let catches = |status: String| {
         let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:").map(str::trim).map(str::to_string));
         mask.and_then(|mask| u64::from_str_radix(&mask, 16).ok()).is_some_and(|mask| mask & 1 << 14 != 0)

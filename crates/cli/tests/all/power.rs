@@ -1,6 +1,6 @@
-//! `ascertain power` says what a judge will do.
+//! Tests of `ascertain power`, which predicts verdicts.
 
-use ascertain_stats::{Judge, MarginJudge, power};
+use ascertain_stats::{Judge, power};
 use serde_json::Value;
 
 use crate::common::{Ran, ascertain};
@@ -25,10 +25,10 @@ fn the_claim_is_all_that_must_be_said() {
     assert!(column("holds").is_sorted() && column("refuted").iter().rev().is_sorted(), "{rates:?}");
     assert!(column("true_rate").contains(&0.6) && column("true_rate").len() == 11);
     assert!(json["curve"].as_array().unwrap().len() > 30);
-    // Enough where the odds are wrong by a fifth.
+    // By default, the number of trials is enough if the true odds of failure are a fifth lower than claimed.
     assert!(rates.iter().filter(|at| at["trials_95"].is_u64()).count() >= 8, "{rates:?}");
     let text = run(&["--at-least", "60%", "--max-trials", "500"]).stdout.replace('\n', " ");
-    assert!(text.contains("True rate") && text.contains("by error alone"), "{text}");
+    assert!(text.contains("True rate") && text.contains("only by chance"), "{text}");
     assert!(text.contains("The chance of each verdict in 500 trials"), "there is a plot: {text}");
 }
 
@@ -37,7 +37,7 @@ fn power_is_of_the_judge_that_runs() {
     for (arguments, judge) in [
         (&["--at-least", "0.9"][..], Judge::new(0.9, 0.001).unwrap()),
         (&["--at-least", "0.9", "--two-sided", "--error", "0.02"], Judge::with_errors(0.9, 0.01, 0.01).unwrap()),
-        (&["--at-least", "0.9", "--margin", "2%"], (*MarginJudge::new(0.9, 0.02, 0.001).unwrap()).clone()),
+        (&["--at-least", "0.9", "--margin", "2%"], Judge::with_margin(0.9, 0.02, 0.001).unwrap()),
         (&["--compare"], Judge::with_errors(0.5, 0.0005, 0.0005).unwrap()),
     ] {
         let json = json(&[arguments, &["--true", "0.95", "--true", "40%", "--max-trials", "300"]].concat());
@@ -61,9 +61,9 @@ fn power_is_of_the_judge_that_runs() {
 fn how_many_pairs_it_takes() {
     let ran = run(&["--compare", "--true", "80%"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stdout.contains("Where it wins 80 % of the pairs"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("If it wins 80 % of the pairs"), "{}", ran.stdout);
     let flat = ran.stdout.replace('\n', " ");
-    assert!(flat.contains("48.4 pairs on average, 65 to have it with a chance of 80 %"), "{flat}");
+    assert!(flat.contains("48.4 pairs on average. To have an answer with a chance of 80 % takes 65, with"), "{flat}");
     assert_eq!(json(&["--compare", "--max-trials", "100"])["rates"][0]["true_rate"], 0.5);
 }
 
@@ -90,15 +90,15 @@ fn questions_that_power_refuses() {
         (&["--true", "90%"][..], "--at-least"),
         (&["--at-least", "100%"], "strictly between 0 and 1"),
         (&["--at-least", "98"], "strictly between 0 and 1"),
-        (&["--at-least", "98%", "--true", "100%"], "close to it, such as 99.99%"),
+        (&["--at-least", "98%", "--true", "100%"], "close to it, such as 0.01% or 99.99%"),
         (&["--at-least", "98%", "--true", "0"], "close to it"),
         (&["--at-least", "98%", "--true", "1.5"], "strictly between 0 and 1"),
         (&["--at-least", "98%", "--true", "often"], "often"),
         (&["--at-least", "98%", "--error", "0"], "strictly between 0 and 1"),
-        (&["--at-least", "98%", "--margin", "5%"], "margin must be more than 0 and leave"),
+        (&["--at-least", "98%", "--margin", "5%"], "must be above 0, and"),
         (&["--at-least", "98%", "--max-trials", "0"], "0 is not in"),
         (&["--at-least", "98%", "--max-trials", "9007199254740993"], "not in"),
-        (&["--at-least", "50%", "--max-trials", "1000000000000"], "allow fewer (--max-trials"),
+        (&["--at-least", "50%", "--max-trials", "1000000000000"], "trials (--max-trials "),
         (&["--at-least", "98%", "--compare"], "--compare"),
         (&["--compare", "--margin", "5%"], "--margin"),
         (&["--at-least", "98%", "--max-trials", "100", "--svg", "no/such/plot.svg"], "no/such/plot.svg"),

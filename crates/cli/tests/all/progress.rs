@@ -1,5 +1,4 @@
-//! What is seen of a run while it goes on: on a terminal of some width, on one that can't move its cursor, and in a
-//! pipe.
+//! Tests of the progress line: on terminals of several widths, on a terminal that can't move its cursor, and in a pipe.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -14,26 +13,26 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::common::{MANY_FAULTS, Ran, ascertain, command, ran, runs, send_signal, write_script};
 
-/// A command that waits for a file, so that a test sees the progress of one observation before that ends, and then takes
-/// a second: 14 pairs take more than the 12 seconds that runs get.
+/// Command line of a command that waits for a file, so that a test can look at the progress before the first
+/// observation ends. Then the command takes a second, so that 14 pairs take more than the 12 s that the runs have.
 const WAITS: &str = "sh -c 'until [ -e go ]; do sleep 0.02; done; sleep 1'";
 
-/// The note with the time that an answer needs, which follows the first pair.
+/// The note after the first pair, about the time that an answer needs.
 const NEEDED: &str = "at least 14 pairs are needed, about";
 
-/// What its line says of what an answer will take.
+/// The part of the progress line about the time that an answer needs.
 const EXPECTED: &str = "14+ pairs: over ";
 
-/// A run whose standard error is a terminal.
+/// A run that has a terminal as its standard error.
 struct Watched {
     screen: File,
     seen: String,
     child: Child,
 }
 
-/// What shows what is written to it, and where to write.
+/// Opens a pseudoterminal. Returns its two sides: the one for reading and the one for writing.
 fn terminal(columns: u16) -> (File, OwnedFd) {
-    // Not for the children of other tests, which would keep it open.
+    // Close it in child processes: they would keep the terminal open.
     #[cfg(target_os = "linux")]
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     #[cfg(not(target_os = "linux"))]
@@ -57,7 +56,7 @@ impl Watched {
         Watched { screen, seen: String::new(), child }
     }
 
-    /// Waits until the line has said this of so many moments.
+    /// Waits until the progress line has shown this text in so many different states.
     fn until(mut self, words: &str, moments: usize) -> Watched {
         let started = Instant::now();
         let said = |seen: &str| seen.split(['\r', '\n']).filter(|line| line.contains(words)).count();
@@ -67,11 +66,11 @@ impl Watched {
         self
     }
 
-    /// Reads what has been written since; false when the last who wrote there is gone.
+    /// Reads the new output. Returns `false` after the last writer has closed the terminal.
     fn read(&mut self) -> bool {
         let mut bytes = [0; 4096];
         let count = self.screen.read(&mut bytes).unwrap_or(0);
-        // A character may be cut in two, which shows as none of those that are looked for.
+        // A character that is split between two reads is replaced. No test looks for such characters.
         self.seen += &String::from_utf8_lossy(&bytes[..count]);
         count > 0
     }
@@ -86,7 +85,7 @@ impl Watched {
         (seen, printed)
     }
 
-    /// All that was seen, and what was printed.
+    /// Returns all output on the terminal, and the standard output.
     fn ended(mut self) -> (String, Ran) {
         while self.read() {}
         (self.seen.replace("\r\n", "\n"), ran(self.child.wait_with_output().unwrap()))
@@ -98,12 +97,12 @@ fn begun(state: &Path, columns: u16, environment: &[(&str, &str)]) -> Watched {
     Watched::new(state, columns, environment, &arguments)
 }
 
-/// Lets what is measured end.
+/// Creates the file for which the measured command waits.
 fn let_go(state: &Path) {
     File::create(state.join("go")).unwrap();
 }
 
-/// What was drawn one over the other, and nothing of lines that stay.
+/// Returns the progress lines that were drawn over each other, without lines that stay.
 fn drawn(seen: &str) -> Vec<&str> {
     let lines = seen.split('\r').flat_map(|rest| rest.split('\n'));
     lines.filter_map(|line| line.strip_suffix("\x1b[K")).filter(|line| !line.is_empty()).collect()
@@ -113,7 +112,7 @@ fn drawn(seen: &str) -> Vec<&str> {
 fn a_line_moves_while_one_observation_lasts_and_says_what_it_will_take() {
     for columns in [80, 40] {
         let state = tempfile::tempdir().unwrap();
-        // The seconds are counted, and what they mean for the whole is said.
+        // The line counts the seconds of the trial, and shows how long the run must therefore take at least.
         let watched = begun(state.path(), columns, &[]).until(EXPECTED, 2);
         let (seen, printed) = watched.stopped_after_the_first_pair(state.path());
         let lines = drawn(&seen);
@@ -121,14 +120,17 @@ fn a_line_moves_while_one_observation_lasts_and_says_what_it_will_take() {
         for line in &lines {
             assert!(line.chars().count() < usize::from(columns), "{line}");
         }
-        assert!(columns == 40 || lines.iter().any(|line| line.contains("waiting, ")), "{lines:?}");
+        assert!(
+            columns == 40 || lines.iter().any(|line| line.contains(" · running ") && line.ends_with(" · waiting")),
+            "{lines:?}"
+        );
         let notes = seen.replace("\r\n", "\n");
         let [_, said] = notes.split("at least 14 ").collect::<Vec<_>>()[..] else { panic!("{seen:?}") };
         let said = format!("at least 14 {}", said.split('\r').next().unwrap().trim_end());
         let too_wide = |line: &&str| line.chars().count() > usize::from(columns);
         assert_eq!(said.lines().find(too_wide), None, "wrapped: {said}");
         let said = said.replace('\n', " ");
-        assert!(said.contains(NEEDED) && said.contains("; 12 s allow "), "{said}");
+        assert!(said.contains(NEEDED) && said.contains(", but 12 s allow only "), "{said}");
         assert!(said.contains("`--max-time ") && said.ends_with(", or `--error 0.05` (8 pairs)"), "{said}");
         assert!(seen.ends_with("\r\x1b[K"), "nothing of it stays: {seen:?}");
         let printed_words = printed.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -153,11 +155,11 @@ fn where_only_ascii_can_be_shown_the_line_is_ascii() {
     assert!(seen.is_ascii() && seen.contains(" - 14+ pairs: over "), "{seen:?}");
 }
 
-/// And nobody who reads a file has to skip what was drawn.
+/// A pipe gets no redrawn progress lines, which its readers would have to skip.
 #[test]
 fn a_pipe_gets_what_it_takes_and_no_progress() {
     let state = tempfile::tempdir().unwrap();
-    // 14 pairs take over 14 s, and the run is stopped when that is printed.
+    // 14 pairs take over 14 s. The run is stopped as soon as it prints this.
     let arguments = ["compare", "--no-evidence", "--max-time", "12s", "sleep 0.5", "sleep 0.55"];
     let mut child = command(state.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
@@ -168,8 +170,8 @@ fn a_pipe_gets_what_it_takes_and_no_progress() {
     send_signal(&child, "-TERM");
     stderr.read_to_string(&mut said).unwrap();
     let stdout = ran(child.wait_with_output().unwrap()).stdout;
-    // A first pair that takes long on a busy machine has a line before that.
-    let lines = said.lines().filter(|line| !line.ends_with(", by the first one so far"));
+    // If other load delays the first pair, the output has one more line before this note.
+    let lines = said.lines().filter(|line| !line.ends_with(", judging by the first one so far"));
     assert_eq!(lines.count(), 1, "{said}");
     assert!(!said.contains(['\r', '\x1b']) && !said.contains(" left"), "{said}");
     assert!(stdout.contains("sleep 0.55  ") && stdout.replace('\n', " ").contains(" against `sleep 0.5`"), "{stdout}");
@@ -177,7 +179,8 @@ fn a_pipe_gets_what_it_takes_and_no_progress() {
     assert_eq!(ascertain(state.path(), &quiet).stderr, "");
 }
 
-/// Where the first run lasts, what all of them take at the least is said before it has ended, once.
+/// If the first observation takes long, a note reports how long the run must take at least, before that observation
+/// ends.
 #[test]
 fn a_pipe_gets_what_it_takes_before_the_first_pair_has_ended() {
     let state = tempfile::tempdir().unwrap();
@@ -185,8 +188,8 @@ fn a_pipe_gets_what_it_takes_before_the_first_pair_has_ended() {
     let mut child = command(state.path(), &arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let first = lines.next().unwrap().unwrap();
-    // By the run that has not ended, or by the one that had before it.
-    let [begins, ends] = ["at least 14 pairs are needed: ", ", by the first one so far"];
+    // The estimate may come from the observation that is not finished, or from the one before.
+    let [begins, ends] = ["at least 14 pairs are needed: ", ", judging by the first one so far"];
     assert!(first.starts_with(begins) && first.ends_with(ends), "{first}");
     assert_eq!(child.try_wait().unwrap(), None);
     let_go(state.path());
@@ -197,7 +200,7 @@ fn a_pipe_gets_what_it_takes_before_the_first_pair_has_ended() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
-/// Both ends by Go are built first, by a Go here that waits for a file, and then can't.
+/// Go builds both ends before the run. Here `go` is a script that waits for a file, and then fails.
 #[test]
 fn what_is_made_ready_before_a_run_is_said() {
     let state = tempfile::tempdir().unwrap();
@@ -208,14 +211,14 @@ fn what_is_made_ready_before_a_run_is_said() {
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     let by_go = ["run", "https-throughput", "--no-evidence", "--at", "client=go", "--at", "server=go"];
     let watched = Watched::new(state.path(), 80, &[("PATH", &path)], &by_go);
-    let watched = watched.until("https-throughput · finding out what can be measured here · ", 2);
+    let watched = watched.until("https-throughput · checking what can be measured here · ", 2);
     let_go(state.path());
     let (seen, printed) = watched.ended();
     assert!(seen.ends_with("\r\x1b[K"), "nothing of it stays: {seen:?}");
     assert!(printed.stdout.contains("`go build` failed"), "{}", printed.stdout);
 }
 
-/// What commands write to the terminal themselves is not drawn over.
+/// The progress line must not overwrite the output that commands write to the terminal.
 #[test]
 fn nothing_is_drawn_where_commands_write() {
     let state = tempfile::tempdir().unwrap();
@@ -240,7 +243,7 @@ fn colours_are_for_terminals_that_have_them() {
     }
 }
 
-/// Tables, plots and sentences too; what is for programs stays as it is.
+/// The alphabet applies to tables, plots and sentences, but not to formats for programs.
 #[test]
 fn where_only_ascii_can_be_shown_everything_is_ascii() {
     let state = tempfile::tempdir().unwrap();
@@ -258,15 +261,15 @@ fn where_only_ascii_can_be_shown_everything_is_ascii() {
     assert!(in_c(&["explain", "sum", "--format", "json"]).stdout.contains('…'));
 }
 
-/// What is told when a run has ended begins its own line.
+/// Notes at the end of a run begin on a line of their own, after the progress line.
 #[test]
 fn the_line_is_gone_before_anything_else_is_said() {
     let state = tempfile::tempdir().unwrap();
     let arguments = ["compare", "--metric", "page_faults", "-r", "9", "sleep 0.05", MANY_FAULTS];
     let (seen, _) = Watched::new(state.path(), 80, &[], &arguments).ended();
     let rest = seen.rsplit_once("\x1b[K").unwrap().1;
-    assert!(seen.contains(" left") && rest.starts_with("undecided: "), "{seen:?}");
+    assert!(seen.contains(" left") && rest.starts_with("undecided; "), "{seen:?}");
     let name = runs(state.path()).pop().unwrap();
-    let how = format!("undecided: `ascertain continue {} --max-trials 18`", name.file_name().unwrap().display());
+    let how = format!("undecided; `ascertain continue {} --max-trials 18`", name.file_name().unwrap().display());
     assert!(rest.contains(&how), "{seen:?}");
 }

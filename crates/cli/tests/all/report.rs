@@ -1,11 +1,11 @@
-//! `ascertain report` on real runs.
+//! Tests of `ascertain report` on real runs.
 
 use std::fs;
 use std::path::Path;
 
 use crate::common::{MANY_FAULTS, ascertain, restored_lines, runs};
 
-/// A comparison of two commands, quickly.
+/// A quick comparison of two commands.
 fn compare(state: &Path) {
     let ran = ascertain(state, &["compare", "-q", "-r", "5", "sleep 0.001", "echo '<script>alert(1)</script>'"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -24,14 +24,14 @@ fn the_report_is_in_the_runs_folder() {
     let ran = ascertain(state.path(), &["report"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(ran.stdout.trim_end(), run.join("report.html").to_string_lossy());
-    // What came of it is said beside that, as `compare` says it, and not where only the page is wanted.
+    // The results are printed on standard error, as `compare` prints them, unless the user requests only the page.
     assert!(ran.stderr.starts_with("Too early to tell ") && ran.stderr.contains(" 5 pairs"), "{}", ran.stderr);
     assert_eq!(ascertain(state.path(), &["report", "-q"]).stderr, "");
     let page = fs::read_to_string(run.join("report.html")).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));
     assert!(page.contains("echo &#39;&lt;script&gt;") && !page.contains("<script>alert"));
     assert!(page.len() < 1_000_000, "{} bytes", page.len());
-    // By its name, by the end of its name, by its folder, to a file, to standard output: the same page.
+    // The report is the same for the run's name, the end of its name, and a file in its folder, and on standard output.
     let id = name(&run);
     let file = run.join("run.json").to_string_lossy().into_owned();
     for arguments in
@@ -47,7 +47,7 @@ fn the_report_is_in_the_runs_folder() {
     );
 }
 
-/// As the command that measured it prints them: nobody has to know which one writes which format.
+/// For every command, `report --format` prints the same text as the command that measured.
 #[test]
 fn a_runs_results_come_in_every_format() {
     let state = tempfile::tempdir().unwrap();
@@ -88,12 +88,12 @@ fn a_run_that_lost_rows_is_reported_with_a_warning() {
     fs::write(run.join("trials.jsonl"), kept).unwrap();
     let ran = ascertain(state.path(), &["report"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stderr.contains("of the 5 trials that the verdict on"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("of the 5 trials of the verdict on"), "{}", ran.stderr);
     let page = fs::read_to_string(run.join("report.html")).unwrap();
-    assert!(page.contains("of the 5 trials that the verdict on"));
+    assert!(page.contains("of the 5 trials of the verdict on"));
 }
 
-/// A file that is not as the run left it is named, also where another has all rows.
+/// A changed file of a run is reported even if another file has all the rows.
 #[test]
 fn a_damaged_file_is_named() {
     let state = tempfile::tempdir().unwrap();
@@ -142,7 +142,7 @@ fn plots_are_named_and_drawn_alone() {
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains(&format!("did you mean `{}`?", ids[0])), "{}", ran.stderr);
     let ran = ascertain(state.path(), &["report", "--svg", "nosuch"]);
-    let named = format!("no plot `nosuch`; there are: {}; `--plots` lists them", ids.join(", "));
+    let named = format!("no plot `nosuch`; there are: {}; use --plots to list them", ids.join(", "));
     assert!(ran.stderr.contains(&named), "{}", ran.stderr);
     assert_eq!((ran.code, ran.stderr.lines().count(), &*ran.stdout), (Some(2), 1, ""), "{}", ran.stderr);
 }
@@ -162,7 +162,7 @@ fn check_and_run_leave_their_report() {
     }
 }
 
-/// The command that `check` ends with prints what it says, wherever the run is, and measures nothing again.
+/// `check` ends with a command that prints its results again. The command works for any folder, and measures nothing.
 #[test]
 fn a_recorded_run_is_printed_as_its_check_would_have_been() {
     let state = tempfile::tempdir().unwrap();

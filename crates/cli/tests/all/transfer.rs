@@ -1,4 +1,4 @@
-//! The experiment `transfer`, as it is typed.
+//! Tests of the experiment `transfer`, run as users run it.
 
 use std::fs;
 use std::net::TcpListener;
@@ -14,7 +14,7 @@ fn started(store: Store) -> RunningStore {
     store.start(TcpListener::bind("127.0.0.1:0").unwrap(), None).unwrap()
 }
 
-/// With what one needs to know to use that store.
+/// Runs a command with the environment that this store needs.
 fn command_for(state: &Path, store: &RunningStore, arguments: &[&str]) -> std::process::Command {
     let mut command = command(state, arguments);
     command.env("AWS_ENDPOINT_URL", store.url()).env("AWS_ACCESS_KEY_ID", &store.store().account);
@@ -22,7 +22,7 @@ fn command_for(state: &Path, store: &RunningStore, arguments: &[&str]) -> std::p
     command
 }
 
-/// All that is below a folder.
+/// Returns all paths below a folder.
 fn text_below(folder: &Path) -> String {
     let mut text = String::new();
     for entry in fs::read_dir(folder).unwrap().flatten() {
@@ -45,14 +45,14 @@ fn it_needs_nothing_installed() {
     let json = ran.json();
     let points = json["points"].as_array().unwrap().iter().filter(|point| point["metric"] == "time");
     let measured: Vec<_> = points.filter(|point| point["n"] == 2).collect();
-    // Blocks are a factor of blocks alone.
+    // The factor `block` applies only to the variant `blocks`.
     let of = |variant| measured.iter().filter(|point| point["variant"] == variant).count();
     assert_eq!((of("one-stream"), of("blocks"), of("model")), (2, 4, 2), "{}", ran.stdout);
     let has_blocks = |point: &&&serde_json::Value| point["at"].get("block").is_some();
     assert_eq!(measured.iter().filter(has_blocks).count(), 4, "{}", ran.stdout);
     let folder = &runs(state.path())[0];
     let evidence = text_below(folder);
-    // How the link was, or that there was none.
+    // The evidence has the properties of the connection, or says that there was none.
     assert!(evidence.contains("\"carrier\""), "{evidence}");
     let Store { secret, .. } = Store::azure();
     assert!(!evidence.contains(&secret));
@@ -64,7 +64,7 @@ fn it_needs_nothing_installed() {
             drawn.stdout
         };
         assert!(plot("size").contains(">model"));
-        assert!(plot("block").contains("where model was by its own choice"));
+        assert!(plot("block").contains("at the level that model chose"));
     }
 }
 
@@ -103,7 +103,7 @@ fn somebodys_store_is_as_it_was_and_its_keys_are_nowhere() {
 fn nothing_is_left_there_after_ctrl_c() {
     for variant in ["one-stream", "blocks", "model"] {
         let state = tempfile::tempdir().unwrap();
-        // It would take an hour.
+        // At this rate, the transfer would take an hour, so it is always interrupted.
         let store = started(Store { bytes_per_s: Some(5_000), ..Store::s3() });
         let arguments = [
             "run",
@@ -122,7 +122,7 @@ fn nothing_is_left_there_after_ctrl_c() {
         let mut command = command_for(state.path(), &store, &arguments);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         wait_until("a byte has arrived", || store.seen().iter().any(|seen| seen.body_bytes > 0));
-        // Not SIGINT, which is ignored below `nohup` and `&`.
+        // SIGINT is ignored below `nohup` and `&`.
         send_signal(&child, "-TERM");
         let ran = ran(child.wait_with_output().unwrap());
         assert_eq!(ran.code, Some(130), "{variant}: {}", ran.stderr);
@@ -132,7 +132,7 @@ fn nothing_is_left_there_after_ctrl_c() {
     }
 }
 
-/// It is said once, however many files there are, and how it goes on.
+/// An interruption is reported only once, even if there are several files, and the message says how to resume.
 #[test]
 fn ctrl_c_among_many_files_is_said_once() {
     let state = tempfile::tempdir().unwrap();
@@ -140,18 +140,18 @@ fn ctrl_c_among_many_files_is_said_once() {
     for name in ["a", "b", "c"] {
         fs::write(state.path().join("folder").join(name), vec![7; 1 << 20]).unwrap();
     }
-    // It would take minutes.
+    // The transfer would take minutes, so it is always interrupted.
     let store = started(Store { bytes_per_s: Some(1_000), ..Store::s3() });
     let mut command = command_for(state.path(), &store, &["put", "folder", "s3://bucket"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    wait_until("the store is asked", || !store.seen().is_empty());
+    wait_until("the store has received a request", || !store.seen().is_empty());
     send_signal(&child, "-TERM");
     let ran = ran(child.wait_with_output().unwrap());
-    let said = "interrupted: 3 of 3 files not moved; the same command, with --skip-unchanged, goes on\n";
+    let said = "interrupted: 3 of 3 files not transferred; run the same command with --skip-unchanged to resume\n";
     assert_eq!((ran.code, &*ran.stderr, &*ran.stdout), (Some(130), said, ""));
 }
 
-/// Levels are written down, and what is refused is not repeated.
+/// Levels are recorded, so a level that is refused must not be printed.
 #[test]
 fn an_address_with_a_secret_is_refused() {
     let state = tempfile::tempdir().unwrap();

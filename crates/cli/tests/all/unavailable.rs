@@ -1,16 +1,16 @@
-//! What this machine can't measure: said once a reason, alike in every form.
+//! Tests that arms that this machine can't measure are reported once per reason, in every format.
 
 use ascertain_sys::machine;
 
 use crate::common::{ascertain, command, ran, runs};
 
-/// Variants of `sum` that no machine of this kind has, and why.
+/// Variants of `sum` that are unavailable on every machine of this architecture, with the reasons.
 const FOREIGN: (&str, &str, &str) = match cfg!(target_arch = "x86_64") {
     true => ("naive-neon", "dot-neon", "needs neon, which this CPU lacks"),
     false => ("naive-avx512", "dot-avx512", "needs avx512f, which this CPU lacks"),
 };
 
-/// A sweep with one size that is not to be had, whichever place it has there.
+/// Lists of two sizes, of which the first or the second does not fit in memory.
 #[test]
 fn a_size_over_memory_is_refused_before_any_other_is_measured() {
     let machine = machine::describe();
@@ -28,7 +28,7 @@ fn a_size_over_memory_is_refused_before_any_other_is_measured() {
         }
         assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
         assert!(runs(state.path()).is_empty(), "nothing was measured");
-        // The way out is one, and the last: an array of doubles and its reverse.
+        // The message ends with the remedy. The array of doubles and its reverse take 16 bytes per element.
         let (_, largest) = ran.stderr.trim().rsplit_once("elements=").unwrap();
         let largest: u64 = largest.parse().unwrap();
         assert!(largest * 16 <= memory_bytes / 2 && (largest + 1) * 16 > memory_bytes / 2, "{}", ran.stderr);
@@ -38,7 +38,7 @@ fn a_size_over_memory_is_refused_before_any_other_is_measured() {
 #[test]
 fn what_makes_a_size_too_large_is_named() {
     let memory_bytes = machine::describe().memory_bytes;
-    // As many as fit as floats, and not as doubles.
+    // As many elements as fit in memory as floats, but not as doubles.
     let elements = memory_bytes / 2 / 12;
     if elements >= 1 << 32 {
         return ascertain_sys::testing::left_out("this machine has room for all sizes that there are");
@@ -50,12 +50,12 @@ fn what_makes_a_size_too_large_is_named() {
     assert!(ran.stderr.contains(&format!("--at {level}")) && ran.stderr.contains("type=f64"), "{}", ran.stderr);
 }
 
-/// Each fits alone, and the kernel would end the process in the middle.
+/// Each arm fits in memory by itself, but all arms together do not, and the kernel would kill the process.
 #[test]
 fn sizes_that_do_not_fit_together_are_refused() {
     let machine = machine::describe();
     let room = machine.memory_limit_bytes.unwrap_or(machine.memory_bytes) / 2 / 8;
-    // The experiment has no larger ones.
+    // The experiment accepts no sizes above this.
     let largest = room.min(1 << 30);
     let levels: Vec<String> = (0..=room / largest + 1).map(|less| (largest - less).to_string()).collect();
     let levels = format!("elements={}", levels.join(","));
@@ -114,7 +114,7 @@ fn one_reason_is_one_line_in_every_form() {
     assert_eq!((quiet.code, quiet.stdout.as_str(), quiet.stderr.as_str()), (Some(0), "", ""));
 }
 
-/// Where nothing can be measured, the one sentence is the answer.
+/// If this machine can't measure anything, a single sentence is the result.
 #[test]
 fn nothing_to_measure_is_said_once() {
     let (first, _, reason) = FOREIGN;
@@ -146,7 +146,7 @@ fn a_claim_that_can_not_be_measured_is_said_with_its_verdict() {
     assert_eq!(said.matches(reason).count(), 1, "{said}");
 }
 
-/// A command that fails is not one that this machine lacks.
+/// A command that fails is not reported as missing.
 #[test]
 fn a_failure_is_not_called_unavailable() {
     let state = tempfile::tempdir().unwrap();
@@ -156,7 +156,7 @@ fn a_failure_is_not_called_unavailable() {
     assert!(said.contains("Failed (") && !said.contains("Unavailable"), "{said}");
 }
 
-/// The barriers by interrupts, asked for by a user who may not load programs into the kernel.
+/// The barriers that use interrupts, requested by a user who may not load programs into the kernel.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
 fn a_missing_privilege_is_called_one() {
@@ -168,8 +168,8 @@ fn a_missing_privilege_is_called_one() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("ascertain");
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
-    // Not by this process: it could not be started while another test's child, between fork and exec, still has
-    // the copy open.
+    // Copy the binary through another process. If this process wrote the copy, a child of another test that is between
+    // fork and exec could still have it open, and then the copy could not be started.
     let copied = std::process::Command::new("cp").arg(env!("CARGO_BIN_EXE_ascertain")).arg(&program).status();
     assert!(copied.unwrap().success());
     let mut command = std::process::Command::new(program);
@@ -189,8 +189,8 @@ fn a_missing_privilege_is_called_one() {
     }
     let ran = match command.output() {
         Ok(output) => ran(output),
-        // A container's root may not become another, or there is no other. And temporary files may be where no
-        // programs are started, or where nobody gets to.
+        // Root in a container may be unable to switch to another user, or there may be no other user. The folder for
+        // temporary files may not allow to execute programs, or may be inaccessible to other users.
         Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidInput) => {
             return ascertain_sys::testing::left_out("no other user may start a program here");
         }
@@ -198,15 +198,15 @@ fn a_missing_privilege_is_called_one() {
     };
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let said = ran.stderr.lines().next().unwrap_or_default();
-    // A kernel without bpf(2), or one that lets everybody use it, has another reason.
+    // The reason is a different one on a kernel without bpf(2), and on one that allows bpf(2) to every user.
     if said.contains("not permitted") {
         assert!(said.contains("root (sudo)") && said.contains("CAP_BPF") && !said.contains("no memory"), "{said}");
         assert!(said.ends_with(": `heartbeat`, `interrupts`."), "{said}");
     }
 }
 
-/// Where one end is to be built by the machine's Go, that is tried before the run begins: it takes none of its time,
-/// and a Go that builds nothing is a lack of the machine.
+/// If Go must build one end, the run does this before it begins, and outside of its time limit. If Go fails to build
+/// it, the variant is unavailable.
 #[cfg(target_os = "linux")]
 #[test]
 fn go_builds_before_the_run_begins() {
@@ -216,10 +216,10 @@ fn go_builds_before_the_run_begins() {
     let arguments = ["run", "https-throughput", "--no-claims", "--at", "server=go", "--variants", "plain"];
     let ran = ran(command(state.path(), &arguments).env("PATH", state.path()).output().unwrap());
     let said = format!("{}{}", ran.stdout, ran.stderr);
-    assert!(ran.code == Some(4) && said.contains("`go build` failed, and says: nothing to build with"), "{said}");
+    assert!(ran.code == Some(4) && said.contains("`go build` failed; its output: nothing to build with"), "{said}");
 }
 
-/// Who asks for a server or a record asks for the requests that meet it, and not for those of a trace beside them.
+/// If the user requests a server or a record, only requests to it are measured, not those of a trace.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_is_asked_for_of_a_race_is_not_replayed_instead() {

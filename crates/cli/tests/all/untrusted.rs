@@ -1,4 +1,4 @@
-//! Run folders that somebody else made, and what others may see of one's own.
+//! Tests with folders of runs from elsewhere, and tests of the permissions of your own runs' folders.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -8,7 +8,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::common::{ascertain, runs};
 
-/// A state folder with one run, and the run's folder.
+/// Creates a state folder with one run. Returns it together with the run's folder.
 fn recorded() -> (tempfile::TempDir, PathBuf) {
     let state = tempfile::tempdir().unwrap();
     assert_eq!(ascertain(state.path(), &["compare", "--max-trials", "2", "true", "true"]).code, Some(0));
@@ -16,7 +16,7 @@ fn recorded() -> (tempfile::TempDir, PathBuf) {
     (state, run)
 }
 
-/// Every command that reads a run. None may wait for a pipe that nobody writes to.
+/// Every command that reads a run. None of them may hang on a pipe without a writer.
 fn readers(state: &Path, run: &Path) -> Vec<(String, Option<i32>, String)> {
     let run = run.to_str().unwrap();
     let commands: [&[&str]; 6] = [

@@ -1,5 +1,5 @@
-//! Zones at providers that are told by HTTP, end to end: credentials from the environment, and from nowhere else; and
-//! what a run that was killed has left.
+//! End-to-end tests with zones at providers that are changed through HTTP: credentials come only from the environment,
+//! and `clean` removes the records of a killed run.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use ascertain_netlab::dns::{Plan, Served};
+use ascertain_netlab::dns::{SimulationSpec, ZoneServer};
 use ascertain_netlab::provider::{HostedZone, Interface, Provider, RunningProvider};
 use ascertain_sys::testing::wait_until;
 
@@ -16,10 +16,11 @@ use crate::common::{Ran, command, kill, ran};
 const LOCAL: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 const BOTH: [Interface; 2] = [Interface::Route53, Interface::CloudDns];
 
-/// A provider of a zone whose servers have what is new at once, and what is needed to change it.
+/// A provider of a zone whose servers publish changes immediately. Also has the settings that are needed for changing
+/// the zone.
 struct Stand {
     running: RunningProvider,
-    zone: Served,
+    zone: ZoneServer,
     state: tempfile::TempDir,
     variables: Vec<(&'static str, String)>,
     secrets: Vec<String>,
@@ -29,7 +30,7 @@ impl Stand {
     fn new(interface: Interface, done_after: Duration) -> Self {
         let servers = vec![vec![Duration::ZERO]; 2];
         let sockets = servers.iter().map(|_| UdpSocket::bind(LOCAL).unwrap()).collect();
-        let zone = Served::start(Plan::new(servers), TcpListener::bind(LOCAL).unwrap(), sockets).unwrap();
+        let zone = ZoneServer::start(SimulationSpec::new(servers), TcpListener::bind(LOCAL).unwrap(), sockets).unwrap();
         let zones = vec![HostedZone::new("Z1", "example.", zone.primary())];
         let plan = match interface {
             Interface::Route53 => Provider::route53(zones),
@@ -50,7 +51,7 @@ impl Stand {
             Interface::CloudDns => {
                 let (path, key) = (state.path().join("key.json"), running.service_account());
                 fs::write(&path, &key).unwrap();
-                // A line of the key, and what tokens begin with.
+                // Parts of secrets: a line of the key, and the beginning of a token.
                 let line = key.split("\\n").nth(3).unwrap().to_string();
                 (
                     vec![("GOOGLE_APPLICATION_CREDENTIALS", path.display().to_string())],
@@ -63,7 +64,7 @@ impl Stand {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = command(self.state.path(), arguments);
-        // Whoever runs the tests may be somebody at the real ones.
+        // Remove all credentials: the user who runs the tests may have some for the real providers.
         for name in ["AWS_PROFILE", "AWS_SESSION_TOKEN", "GOOGLE_OAUTH_ACCESS_TOKEN", "GOOGLE_SERVICE_ACCOUNT_KEY"] {
             command.env_remove(name);
         }
@@ -97,7 +98,7 @@ impl Stand {
         command
     }
 
-    /// Nothing that was said or written down has a secret in it.
+    /// Checks that neither the output nor any file contains a secret.
     fn check_secrets(&self, said: &[&Ran]) {
         let mut written: Vec<(String, Vec<u8>)> = Vec::new();
         for ran in said {
@@ -149,17 +150,17 @@ fn what_a_killed_run_has_left_is_cleaned_through_the_same_provider() {
         });
         kill(child);
         let [name] = &stand.running.names()[..] else { panic!("one is left") };
-        // Without credentials it stays, and so does the note.
+        // Without credentials, `clean` keeps the record and the note about it.
         let without = ran(stand.command(&["clean", "."]).output().unwrap());
         assert_eq!(without.code, Some(5), "{}{}", without.stdout, without.stderr);
         assert!(without.stderr.contains("there are no credentials"), "{}", without.stderr);
         let clean = || ran(stand.command(&["clean", "."]).envs(stand.variables.iter().cloned()).output().unwrap());
         let cleaned = clean();
         assert_eq!(cleaned.code, Some(0), "{}{}", cleaned.stdout, cleaned.stderr);
-        let by = if interface == Interface::Route53 { "by route53 Z1\n" } else { "by cloud-dns project Z1 http://" };
+        let by = if interface == Interface::Route53 { "at route53 Z1\n" } else { "at cloud-dns project Z1 http://" };
         assert!(cleaned.stdout.contains(name) && cleaned.stdout.contains(by), "{}", cleaned.stdout);
         assert!(stand.running.names().is_empty());
-        assert_eq!(clean().stdout, "nothing is left\n");
+        assert_eq!(clean().stdout, "nothing to remove\n");
         stand.check_secrets(&[&without, &cleaned]);
     }
 }

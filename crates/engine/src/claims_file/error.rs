@@ -1,17 +1,16 @@
-//! The mistakes of a claims file, each with its place.
+//! The mistakes in a claims file, each with its position.
 
 use std::fmt;
 use std::path::Path;
 
 use crate::claim::Place;
-use crate::names::suggestion;
 
-/// All mistakes of a claims file, or of several that do not fit together. Its text has one mistake a
-/// line, in the order in which they stand in the file.
+/// The error for one claims file, with all of its mistakes, or for several files that cannot be combined. Displays one
+/// mistake per line, in file order.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", one_a_line(.mistakes))]
 pub struct ClaimsFileError {
-    /// The mistakes, never none.
+    /// The mistakes in the files; there is at least one.
     pub mistakes: Vec<Mistake>,
 }
 
@@ -19,12 +18,12 @@ fn one_a_line(mistakes: &[Mistake]) -> String {
     mistakes.iter().map(Mistake::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// One mistake: `claims.toml:3:14: unknown variant …`.
+/// A mistake in a claims file: `claims.toml:3:14: unknown variant …`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// Where.
+    /// Position of the mistake in the file.
     pub place: Place,
-    /// What is wrong, and what is allowed.
+    /// Description of the mistake for the user, with the values that are allowed.
     pub message: String,
 }
 
@@ -34,7 +33,7 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// Collects the mistakes of one file while it is read.
+/// Collects the mistakes in a claims file while the file is read.
 pub(super) struct Notes<'a> {
     file: &'a Path,
     text: &'a str,
@@ -46,14 +45,14 @@ impl<'a> Notes<'a> {
         Notes { file, text, mistakes: Vec::new() }
     }
 
-    /// Notes a mistake at a byte of the text. What the message quotes may hold anything: characters
-    /// that would break the line or steer the terminal become spaces.
+    /// Adds a mistake at a byte offset of the text. Control characters become spaces, because the message may quote
+    /// anything from the file.
     pub(super) fn add(&mut self, offset: usize, message: impl Into<String>) {
         let message = message.into().replace(char::is_control, " ");
         self.mistakes.push(Mistake { place: self.place(offset), message });
     }
 
-    /// Line and column of a byte of the text.
+    /// Converts a byte offset of the text to a line and column.
     pub(super) fn place(&self, offset: usize) -> Place {
         let before = &self.text[..self.text.floor_char_boundary(offset)];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -64,12 +63,12 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// How many mistakes there are so far.
+    /// Returns the number of mistakes so far.
     pub(super) fn count(&self) -> usize {
         self.mistakes.len()
     }
 
-    /// The value when there were no mistakes, else all of them in the file's order.
+    /// Returns the value if there are no mistakes, else the error with all mistakes, in file order.
     pub(super) fn finish<T>(mut self, value: T) -> Result<T, ClaimsFileError> {
         self.mistakes.sort_by_key(|mistake| (mistake.place.line, mistake.place.column));
         match self.mistakes.is_empty() {
@@ -77,11 +76,4 @@ impl<'a> Notes<'a> {
             false => Err(ClaimsFileError { mistakes: self.mistakes }),
         }
     }
-}
-
-/// The message for a word that is not among the known ones.
-pub(super) fn unknown<'k>(what: &str, word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
-    let known: Vec<&str> = known.into_iter().collect();
-    let list = if known.is_empty() { "there are none".into() } else { format!("known are {}", known.join(", ")) };
-    format!("unknown {what} `{word}`; {list}{}", suggestion(word, known).unwrap_or_default())
 }

@@ -1,95 +1,107 @@
-//! The keys of a `[[claim]]`, the form of each, and what it goes with: the one table that reading, messages and the
-//! JSON schema follow. And a claim's values by key, checked against it.
+//! The keys of a `[[claim]]`: the form of each key's value, and the kinds of claims that may have the key. The parser,
+//! the error messages and the JSON schema all use this table of keys. This module also reads the values of a claim and
+//! checks them against the table.
 
 use std::time::Duration;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::error::{Notes, unknown};
-use crate::names::suggestion;
+use super::error::Notes;
+use crate::names::{suggestion, unknown};
 use crate::unit::{Unit, parse_quantity};
 
 /// A key of a `[[claim]]`.
 pub(super) struct Key {
     pub(super) name: &'static str,
     pub(super) form: Form,
-    pub(super) goes: Goes,
-    /// A line for editors, which show it from the JSON schema.
+    pub(super) scope: Scope,
+    /// A one-line description of the key. Editors get it from the JSON schema.
     pub(super) about: &'static str,
 }
 
-/// What a value must look like, apart from what depends on the experiment.
+/// The form that the value of a key must have. Requirements that depend on the experiment are not part of it.
 #[derive(Clone, Copy)]
 pub(super) enum Form {
-    /// A claim's id.
+    /// The id of a claim.
     Id,
-    /// Any string.
+    /// Any string value.
     Text,
-    /// A command line.
+    /// A non-empty line that starts a command.
     Line,
-    /// One of these words.
+    /// One of the listed words.
     OneOf(&'static [&'static str]),
-    /// True or false.
+    /// `true` or `false`.
     Flag,
-    /// A number in (0, 1).
+    /// A number above 0 and below 1.
     Share,
-    /// A whole number from 1.
+    /// A whole number of at least 1.
     Count,
     /// A time above zero, with its unit.
     Duration,
-    /// A number or a quantity.
+    /// A bound on a ratio or difference, written as a number or a quantity.
     Bound,
-    /// Two bounds.
+    /// A list of two bounds, first the lower one.
     Pair,
-    /// Levels by factor.
+    /// A table with a level, or a list of levels, for each factor.
     Levels,
-    /// Printed metrics by name.
+    /// A table with a pattern for each printed metric.
     Metrics,
-    /// An arm: a variant, or a table with one; or a command line.
+    /// An arm, written as the name of a variant or as a table that contains the name. In claims about commands, it is a
+    /// command line.
     Side,
 }
 
-/// Which claims may have a key.
+/// The kinds of claims that may have a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Goes {
-    /// All.
+pub(super) enum Scope {
+    /// Every claim may have the key.
     Anywhere,
-    /// Those that measure commands.
+    /// Claims about commands may have the key.
     Commands,
-    /// Those that compare.
+    /// Claims that compare two arms may have the key.
     Comparison,
-    /// Those that are judged by rate.
+    /// Claims that are judged by their rate of successes may have the key.
     Rate,
 }
 
-/// The keys that say what must be true; a claim has exactly one.
+/// The keys that state the condition on a trial; a claim has exactly one of them.
 pub(super) const BOUNDS: [&str; 4] = ["at_least", "at_most", "within", "predicate"];
 
-const fn key(name: &'static str, form: Form, goes: Goes, about: &'static str) -> Key {
-    Key { name, form, goes, about }
+const fn key(name: &'static str, form: Form, scope: Scope, about: &'static str) -> Key {
+    Key { name, form, scope, about }
 }
 
 /// Every key of a `[[claim]]`.
 pub(super) const KEYS: &[Key] = {
     use Form::*;
-    use Goes::*;
+    use Scope::*;
     &[
-        key("id", Id, Anywhere, "Its name, unique in a run."),
-        key("says", Text, Anywhere, "The claim as a sentence; made from the rest unless given."),
-        key("source", Text, Anywhere, "Who says so: a document, a URL."),
-        key("source_value", Text, Anywhere, "The source's figure, as it is written there."),
-        key("analysis", Text, Anywhere, "Why it should hold, and when it will not."),
-        key("restated", Text, Anywhere, "How a sentence that is not Bernoulli was put."),
-        key("experiment", Text, Anywhere, "The experiment that measures it."),
-        key("command", Line, Commands, "The command that a predicate is about, in place of an experiment."),
+        key("id", Id, Anywhere, "Name of the claim, unique in a run."),
+        key("says", Text, Anywhere, "The claim as a sentence; by default made from the other keys."),
+        key("source", Text, Anywhere, "Origin of the claim, such as a document or a URL."),
+        key("source_value", Text, Anywhere, "The figure that the claim states, as written in the source."),
+        key(
+            "analysis",
+            Text,
+            Anywhere,
+            "The reasons why the claim should hold, and the conditions under which it will not.",
+        ),
+        key("restated", Text, Anywhere, "The claim as a rate of successful trials, if `says` does not have this form."),
+        key("experiment", Text, Anywhere, "Id of the experiment that measures the claim."),
+        key("command", Line, Commands, "The command that a predicate is about, instead of an experiment."),
         key(
             "at",
             Levels,
             Anywhere,
-            "Levels by factor; a factor left out takes its default, and one that no arm of the claim has is a mistake.",
+            "Level of each factor; a factor that is missing here has its default level, and a factor that no arm of the claim has is an error.",
         ),
-        key("over", OneOf(&["each", "every"]), Anywhere, "For lists in `at`: one claim a point, or one for all."),
+        key(
+            "over",
+            OneOf(&["each", "every"]),
+            Anywhere,
+            "If `at` has lists: `each` makes one claim per point, `every` a single claim for all points.",
+        ),
         key(
             "metric",
             Text,
@@ -103,34 +115,64 @@ pub(super) const KEYS: &[Key] = {
             "Figures that the commands print, by name: a regular expression with one group, `json:.PATH`, or a table \
              with `pattern`, `unit` and `better`.",
         ),
-        key("candidate", Side, Anywhere, "What the claim speaks for."),
-        key("baseline", Side, Comparison, "What the candidate is held against."),
-        key("at_least", Bound, Comparison, "At least so many times better, or better by that."),
-        key("at_most", Bound, Comparison, "At most so many times better, or better by that."),
-        key("within", Pair, Comparison, "From so many to so many times better, or better by that."),
-        key("predicate", Text, Anywhere, "Comparisons `metric op quantity`, joined by `and`."),
-        key("difference", Flag, Comparison, "The bound is a difference in the metric's unit, not a ratio."),
-        key("kind", OneOf(&["rate", "exact"]), Anywhere, "`exact`: the metric has no chance in it; checked once."),
-        key("rate", Share, Rate, "The rate at which it must hold; 0.5 for comparisons."),
-        key("margin", Share, Rate, "Rates this close to `rate` need not be told apart."),
-        key("error", Share, Rate, "The chance of a wrong verdict; an even share of the run's unless given."),
-        key("max_time", Duration, Anywhere, "No new trial after that much measuring."),
-        key("max_trials", Count, Anywhere, "No new trial after that many."),
+        key("candidate", Side, Anywhere, "The arm that the claim is about."),
+        key("baseline", Side, Comparison, "The arm to compare the candidate with."),
+        key(
+            "at_least",
+            Bound,
+            Comparison,
+            "Lower bound on the factor (or difference) by which the candidate is better.",
+        ),
+        key(
+            "at_most",
+            Bound,
+            Comparison,
+            "Upper bound on the factor (or difference) by which the candidate is better.",
+        ),
+        key("within", Pair, Comparison, "Range of the factor (or difference) by which the candidate is better."),
+        key(
+            "predicate",
+            Text,
+            Anywhere,
+            "Condition on an arm's metrics: comparisons `metric op quantity`, joined by `and`.",
+        ),
+        key("difference", Flag, Comparison, "`true`: bounds are differences in the metric's unit, not factors."),
+        key(
+            "kind",
+            OneOf(&["rate", "exact"]),
+            Anywhere,
+            "`exact`: check the claim in a single trial, because the metric is deterministic.",
+        ),
+        key(
+            "rate",
+            Share,
+            Rate,
+            "Share of the trials in which the condition must be true; 0.5 by default for comparisons.",
+        ),
+        key("margin", Share, Rate, "Rates within this distance of `rate` need not be distinguished from it."),
+        key(
+            "error",
+            Share,
+            Rate,
+            "Highest probability of a wrong verdict; by default an equal share of the run's error.",
+        ),
+        key("max_time", Duration, Anywhere, "Limit of the measuring time for this claim; no trial starts after it."),
+        key("max_trials", Count, Anywhere, "Maximum number of trials."),
         key(
             "time_limit",
             Duration,
             Commands,
-            "An observation that takes longer is stopped: it took more than that, and no more is known of it.",
+            "Time limit of each execution; a command that takes longer is stopped, and its time counts as longer than the limit.",
         ),
-        key("shell", Flag, Commands, "Whether `sh -c` runs the command lines."),
-        key("setup", Line, Commands, "Run once before the first trial."),
-        key("prepare", Line, Commands, "Run before each observation, untimed."),
-        key("cleanup", Line, Commands, "Run once after the last trial."),
+        key("shell", Flag, Commands, "`true`: run the command lines with `sh -c`."),
+        key("setup", Line, Commands, "Command line that is run once before the first trial."),
+        key("prepare", Line, Commands, "Command line that is run before each observation, untimed."),
+        key("cleanup", Line, Commands, "Command line that is run once after the last trial."),
     ]
 };
 
 impl Form {
-    /// What is wrong with the value of `key`; `None` when nothing is.
+    /// Returns why the value of `key` is wrong, in words for the user; `None` if the value has the form `self`.
     pub(super) fn fault(self, key: &str, value: &DeValue<'_>) -> Option<String> {
         if self.admits(value) {
             return None;
@@ -188,7 +230,7 @@ impl Form {
     }
 }
 
-/// The value as messages show it.
+/// Formats a value for an error message.
 pub(super) fn shown(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => format!("\"{text}\""),
@@ -201,7 +243,7 @@ pub(super) fn shown(value: &DeValue<'_>) -> String {
     }
 }
 
-/// The number, when the value is one.
+/// Returns the value if it is a number.
 pub(super) fn number(value: &DeValue<'_>) -> Option<f64> {
     match value {
         DeValue::Float(number) => number.as_str().parse().ok(),
@@ -210,7 +252,7 @@ pub(super) fn number(value: &DeValue<'_>) -> Option<f64> {
     }
 }
 
-/// The number, when the value is a whole one that is not negative.
+/// Returns the value if it is a whole number of at least 0.
 pub(super) fn whole_number(value: &DeValue<'_>) -> Option<u64> {
     match value {
         DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
@@ -218,13 +260,13 @@ pub(super) fn whole_number(value: &DeValue<'_>) -> Option<u64> {
     }
 }
 
-/// A time above zero in nanoseconds.
+/// Parses a time above zero such as `30 s`, and returns it in nanoseconds.
 fn nanoseconds(text: &str) -> Option<u64> {
     let duration_ns = parse_quantity(text, Unit::Nanosecond).ok()?;
     (duration_ns >= 1.0).then_some(duration_ns as u64)
 }
 
-/// One `key = value`. Offsets are in bytes of the file.
+/// One `key = value` of the file. `key_at` is the position of the key, as a byte offset, and `at` that of the value.
 #[derive(Clone, Copy)]
 pub(super) struct Entry<'t> {
     pub(super) key: &'t str,
@@ -233,7 +275,7 @@ pub(super) struct Entry<'t> {
     pub(super) at: usize,
 }
 
-/// A table's entries in the order of the file.
+/// Returns the entries of a table, sorted by their position in the file.
 pub(super) fn entries<'t>(table: &'t DeTable<'t>) -> Vec<Entry<'t>> {
     let entry = |(key, value): (&'t Spanned<_>, &'t Spanned<DeValue<'t>>)| {
         let name: &'t std::borrow::Cow<'t, str> = key.get_ref();
@@ -244,16 +286,17 @@ pub(super) fn entries<'t>(table: &'t DeTable<'t>) -> Vec<Entry<'t>> {
     entries
 }
 
-/// The values of one `[[claim]]`.
+/// The entries (`key = value`) of one `[[claim]]`. The entries whose values have the right form are also listed
+/// separately.
 pub(super) struct Fields<'t> {
-    /// Where its header stands: the place of what is missing.
+    /// Byte offset of the claim's `[[claim]]` line. Mistakes about missing keys are reported there.
     pub(super) at: usize,
     all: Vec<Entry<'t>>,
     sound: Vec<Entry<'t>>,
 }
 
 impl<'t> Fields<'t> {
-    /// Reads a claim's table; notes unknown keys and values of the wrong form.
+    /// Reads the table of a claim. Reports unknown keys, and values of the wrong form.
     pub(super) fn read(table: &'t DeTable<'t>, at: usize, notes: &mut Notes<'_>) -> Self {
         let all = entries(table);
         let is_sound = |entry: &Entry<'t>| {
@@ -270,66 +313,66 @@ impl<'t> Fields<'t> {
         Fields { at, all, sound }
     }
 
-    /// Every entry, in the order of the file.
+    /// Returns all entries, sorted by their position in the file.
     pub(super) fn all(&self) -> &[Entry<'t>] {
         &self.all
     }
 
-    /// Whether the key is there, be its value right or wrong.
+    /// Returns whether the claim has the key, even if its value has the wrong form.
     pub(super) fn has(&self, key: &str) -> bool {
         self.all.iter().any(|entry| entry.key == key)
     }
 
-    /// The entry, when it is there and of the right form.
+    /// Returns the entry of a key whose value has the right form.
     pub(super) fn get(&self, key: &str) -> Option<Entry<'t>> {
         self.sound.iter().copied().find(|entry| entry.key == key)
     }
 
-    /// The string of a key.
+    /// Returns the value of a key as a string.
     pub(super) fn text(&self, key: &str) -> Option<&'t str> {
         self.get(key)?.value.as_str()
     }
 
-    /// The string of a key to keep; empty when there is none.
+    /// Returns a copy of the string under a key; empty if the claim does not have the key.
     pub(super) fn owned_text(&self, key: &str) -> String {
         self.text(key).unwrap_or_default().to_string()
     }
 
-    /// Whether a flag is set.
+    /// Returns whether the value of a key is `true`.
     pub(super) fn flag(&self, key: &str) -> bool {
         self.get(key).and_then(|entry| entry.value.as_bool()).unwrap_or(false)
     }
 
-    /// The number of a key.
+    /// Returns the value of a key as a number.
     pub(super) fn number(&self, key: &str) -> Option<f64> {
         number(self.get(key)?.value)
     }
 
-    /// The whole number of a key.
+    /// Returns the value of a key as a whole number.
     pub(super) fn count(&self, key: &str) -> Option<u64> {
         whole_number(self.get(key)?.value)
     }
 
-    /// The duration of a key.
+    /// Returns the value of a key as a duration.
     pub(super) fn duration(&self, key: &str) -> Option<Duration> {
         nanoseconds(self.text(key)?).map(Duration::from_nanos)
     }
 
-    /// Notes the keys that do not go together, and the bound when there is not exactly one.
+    /// Reports keys that cannot be combined. Also reports a claim that states several conditions, or none.
     pub(super) fn check(&self, notes: &mut Notes<'_>) {
         self.check_bounds(notes);
         for entry in self.all() {
             let Some(key) = KEYS.iter().find(|key| key.name == entry.key) else { continue };
             let name = key.name;
-            let clash = match key.goes {
-                Goes::Commands if self.has("experiment") && name != "command" => {
-                    format!("`{name}` goes with commands; an experiment runs in this program")
+            let clash = match key.scope {
+                Scope::Commands if self.has("experiment") && name != "command" => {
+                    format!("`{name}` is only allowed for commands; leave it out for an experiment")
                 }
-                Goes::Comparison if self.is_predicate() => {
-                    format!("`{name}` goes with `at_least`, `at_most` or `within`, not with `predicate`")
+                Scope::Comparison if self.is_predicate() => {
+                    format!("`{name}` is only allowed with `at_least`, `at_most` or `within`, not with `predicate`")
                 }
-                Goes::Rate if self.is_exact() => {
-                    format!("`{name}` goes with claims that are judged by rate, not with kind = \"exact\"")
+                Scope::Rate if self.is_exact() => {
+                    format!("`{name}` is only allowed for claims that are judged by rate, not with kind = \"exact\"")
                 }
                 _ => continue,
             };
@@ -337,50 +380,48 @@ impl<'t> Fields<'t> {
         }
     }
 
-    /// Whether the claim is a predicate on one arm.
+    /// Returns whether the condition of the claim is a predicate on one arm.
     pub(super) fn is_predicate(&self) -> bool {
         self.bound() == Some("predicate")
     }
 
-    /// Whether the claim is checked once.
+    /// Returns whether the claim has the kind `exact`: a single trial decides it.
     pub(super) fn is_exact(&self) -> bool {
         self.text("kind") == Some("exact")
     }
 
-    /// The key of the bound, when there is exactly one.
+    /// Returns the key that states the condition, if the claim has exactly one.
     pub(super) fn bound(&self) -> Option<&'static str> {
         let mut given = BOUNDS.into_iter().filter(|key| self.has(key));
         given.next().filter(|_| given.next().is_none())
     }
 
     fn check_bounds(&self, notes: &mut Notes<'_>) {
-        let given: Vec<_> = self.all().iter().filter(|entry| BOUNDS.contains(&entry.key)).collect();
-        match given[..] {
-            [] => notes.add(self.at, "the bound is missing; give one of `at_least`, `at_most`, `within`, `predicate`"),
-            [first, ref more @ ..] => {
-                for other in more {
-                    let (other_key, first_key) = (other.key, first.key);
-                    let message = format!(
-                        "`{other_key}` beside `{first_key}`; give exactly one of `at_least`, `at_most`, `within`, `predicate`"
-                    );
-                    notes.add(other.key_at, message);
-                }
-            }
+        let known = BOUNDS.map(|key| format!("`{key}`")).join(", ");
+        let mut given = self.all().iter().filter(|entry| BOUNDS.contains(&entry.key));
+        let Some(first) = given.next() else {
+            return notes.add(self.at, format!("the bound is missing; give one of {known}"));
+        };
+        for other in given {
+            notes.add(
+                other.key_at,
+                format!("`{}` and `{}` cannot be combined; give exactly one of {known}", other.key, first.key),
+            );
         }
     }
 
-    /// Notes when it is not clear what is measured; whether it is.
+    /// Checks that exactly one key states what to measure. Otherwise reports a mistake and returns `false`.
     pub(super) fn check_subject(&self, notes: &mut Notes<'_>) -> bool {
         let place = |key: &str| self.all().iter().find(|entry| entry.key == key).map(|entry| entry.key_at);
         let compares = self.has("candidate") || self.bound().is_some_and(|key| key != "predicate");
         let (at, message) = match (place("experiment"), place("command"), place("candidate")) {
-            (Some(_), Some(at), _) => (at, "`command` beside `experiment`; give one of them"),
+            (Some(_), Some(at), _) => (at, "`command` and `experiment` cannot be combined; give one of them"),
             (None, Some(at), _) if compares => (
                 at,
-                "`command` goes with `predicate`; to compare, give the command lines as `candidate` and `baseline`",
+                "`command` is only for a `predicate`; to compare commands, give them as `candidate` and `baseline`",
             ),
             (None, None, Some(at)) if self.is_predicate() => {
-                (at, "a predicate on a command names it as `command`, not as `candidate`")
+                (at, "a predicate on a command needs `command` instead of `candidate`")
             }
             (None, None, None) if !self.has("baseline") => (
                 self.at,

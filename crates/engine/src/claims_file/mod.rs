@@ -1,5 +1,4 @@
-//! Claims files: TOML, one `[[claim]]` after another. Shipped claims and a user's own are written
-//! alike.
+//! Claims files: TOML files with a `[[claim]]` for each claim. Shipped claims and a user's claims have the same form.
 //!
 //! ```toml
 //! [[claim]]
@@ -21,87 +20,86 @@
 //! time_limit = "10 s"
 //! ```
 //!
-//! An editor completes and checks such a file by [`json_schema`]. [`parse`] finds all mistakes of a
-//! file at once, each with line and column.
+//! An editor can complete and check such a file with [`json_schema`]. [`parse`] finds all mistakes in a file at once,
+//! each with line and column.
 //!
-//! # What a claim says
+//! # Texts of a claim
 //!
 //! | key | value | |
 //! |---|---|---|
 //! | `id` | `a-z`, `0-9`, `.`, `_`, `-` | required; unique in a run |
-//! | `says` | string | the claim as a sentence; made from the rest unless given |
-//! | `source` | string | who says so: a document, a URL |
-//! | `source_value` | string | the source's figure, as it is written there |
-//! | `analysis` | string | why it should hold, and when it will not |
-//! | `restated` | string | how a sentence that is not Bernoulli was put |
+//! | `says` | string | the claim as a sentence; by default made from the other keys |
+//! | `source` | string | origin of the claim, such as a document or a URL |
+//! | `source_value` | string | the figure that the claim states, as written in the source |
+//! | `analysis` | string | the reasons why the claim should hold, and the conditions under which it will not |
+//! | `restated` | string | the claim as a rate of successful trials, if `says` does not have this form |
 //!
-//! # What is measured
+//! # Subject of the measurement
 //!
 //! One of three: `experiment`, `command`, or command lines as `candidate` and `baseline`.
 //!
 //! | key | value | |
 //! |---|---|---|
 //! | `experiment` | an experiment's id | |
-//! | `command` | command line | what a `predicate` is about |
-//! | `candidate` | arm, or command line | what the claim speaks for; for a `predicate` on an experiment, its first variant unless given |
-//! | `baseline` | arm, or command line | what the candidate is held against; required with `at_least`, `at_most` and `within`, and only there |
-//! | `at` | `{ factor = level }` | where; a factor left out has its default, and one that no arm of the claim has is a mistake. For commands these are parameters: `{name}` in a command line is replaced by the level |
-//! | `over` | `"each"`, `"every"` | required where `at` has lists: a claim for each point, whose ids end in the levels, as `id[elements=1024]`; or one claim that is true in a trial when it is true at every point |
+//! | `command` | command line | the command that a `predicate` is about |
+//! | `candidate` | arm, or command line | the arm that the claim is about; for a `predicate` on an experiment, by default its first variant |
+//! | `baseline` | arm, or command line | the arm to compare the candidate with; required with `at_least`, `at_most` and `within`, and only allowed there |
+//! | `at` | `{ factor = level }` | the level of each factor. A factor that is missing here has its default level; a factor that no arm of the claim has is an error. For commands these are parameters: `{name}` in a command line is replaced by the level |
+//! | `over` | `"each"`, `"every"` | required if `at` has lists. `"each"`: one claim per point, with the levels in its id, such as `id[elements=1024]`. `"every"`: a single claim, which is true in a trial if it is true at every point |
 //!
-//! An *arm* is a variant's name, which means that variant at `at`, or a table with the levels in which
-//! it differs: `{ variant = "kahan-avx512", accumulators = 4 }`. A *level* is a whole number, or a
-//! string such as `"f32"` or `"64Ki"`; in `at` also a list of them. Several lists are multiplied.
+//! An *arm* is the name of a variant, which is measured at `at`. It may also be a table with the levels in which the
+//! arm differs: `{ variant = "kahan-avx512", accumulators = 4 }`. A *level* is a whole number, or a string such as
+//! `"f32"` or `"64Ki"`; in `at` it may also be a list of levels. Several lists give all combinations of their levels.
 //!
-//! # What must be true of a trial
+//! # Condition on a trial
 //!
-//! Exactly one of the first four.
+//! A claim has exactly one of the first four keys.
 //!
 //! | key | value | |
 //! |---|---|---|
-//! | `at_least` | bound | so many times better the candidate is, or more |
-//! | `at_most` | bound | so many times better the candidate is, or less |
-//! | `within` | `[bound, bound]` | from the first to the second, both included |
+//! | `at_least` | bound | the candidate is at least this many times better |
+//! | `at_most` | bound | the candidate is at most this many times better |
+//! | `within` | `[bound, bound]` | the candidate is better by a factor in this range, both ends included |
 //! | `predicate` | string | comparisons `metric op quantity` with `<=`, `<`, `>=`, `>`, `==`, `!=`, joined by `and` |
-//! | `metric` | a metric's name, or `NAME=PATTERN` for a printed one | the metric to compare; by default the first of `metrics`, or else the experiment's first metric (for commands `wall`) |
+//! | `metric` | a metric's name, or `NAME=PATTERN` for a printed one | the metric to compare; by default the first of `metrics`, or else the experiment's first metric (`wall` for commands) |
 //! | `metrics` | `{ NAME = PATTERN }` | figures that the commands print |
-//! | `difference` | `true`, `false` | by how much better, not how many times |
+//! | `difference` | `true`, `false` | `true`: bounds are differences in the metric's unit, not factors |
 //!
-//! A *bound* is a number above zero (how many times better: baseline/candidate where lower is better,
-//! else candidate/baseline), or with `difference = true` a quantity in the metric's unit such as
-//! `"5 ms"`, which may be negative. The metrics of commands are `wall`, `user`, `system`,
-//! `memory_peak` and `exit`, and those that they print.
+//! A *bound* is a factor above zero: baseline/candidate if lower is better, else candidate/baseline. If `difference` is
+//! `true`, it is a quantity in the metric's unit such as `"5 ms"`, which may be negative. The metrics of commands are
+//! `wall`, `user`, `system`, `memory_peak` and `exit`, and those that the commands print.
 //!
 //! A *pattern* is a regular expression with one group, such as `([0-9.]+) MB/s`, or a path into JSON, such as
-//! `json:.stats.p99`. A table gives the unit, if it does not follow the group, and which way is better, if the unit does
-//! not imply it: `{ pattern = "json:.stats.score", better = "higher" }`. A trial without the figure has failed: it counts
-//! against a predicate, and ends a comparison.
+//! `json:.stats.p99`. A table sets the unit, if it does not follow the group, and the better direction, if the unit
+//! does not imply it: `{ pattern = "json:.stats.score", better = "higher" }`. A trial without the figure has failed: it
+//! counts against a predicate, and ends a comparison.
 //!
-//! # How it is judged
+//! # Judging
 //!
 //! | key | value | |
 //! |---|---|---|
-//! | `rate` | in (0, 1) | the rate at which it must be true; 0.5 for comparisons, required for a `predicate` |
-//! | `margin` | in (0, 1) | rates this close to `rate` need not be told apart, so that the claim always ends; `rate` ± `margin` must lie in (0, 1) |
-//! | `error` | in (0, 1) | the chance of a wrong verdict; an even share of the run's unless given |
-//! | `kind` | `"rate"`, `"exact"` | `"exact"`: the metric has no chance in it (an error bound, a size); checked once, without `rate`, `margin` and `error` |
-//! | `max_time` | `"30 s"` | no new trial after that much measuring |
-//! | `max_trials` | from 1 | no new trial after that many |
+//! | `rate` | in (0, 1) | the share of trials in which the condition must be true; 0.5 by default for comparisons, required for a `predicate` |
+//! | `margin` | in (0, 1) | rates within this distance of `rate` need not be distinguished from it, so that the measurement always ends; `rate` ± `margin` must lie in (0, 1) |
+//! | `error` | in (0, 1) | highest probability of a wrong verdict; by default an equal share of the run's error |
+//! | `kind` | `"rate"`, `"exact"` | `"exact"`: the metric is deterministic (an error bound, a size) and is checked once, without `rate`, `margin` and `error` |
+//! | `max_time` | `"30 s"` | limit of the measuring time for this claim; no trial starts after it |
+//! | `max_trials` | from 1 | maximum number of trials |
 //!
 //! # For commands only
 //!
 //! | key | value | |
 //! |---|---|---|
-//! | `time_limit` | `"10 s"` | an observation that takes longer is stopped: it took more than that, and no more is known of it |
-//! | `shell` | `true`, `false` | whether `sh -c` runs the command lines |
+//! | `time_limit` | `"10 s"` | time limit of each execution; a command that takes longer is stopped, and its time counts as longer than the limit |
+//! | `shell` | `true`, `false` | `true`: run the command lines with `sh -c` |
 //! | `setup` | command line | run once before the first trial |
 //! | `prepare` | command line | run before each observation, untimed |
 //! | `cleanup` | command line | run once after the last trial |
 //!
-//! Without a shell, a line with characters that one would act on is a mistake. Parameters are replaced
+//! Without a shell, a command line with characters that a shell would interpret is a mistake. Parameters are replaced
 //! in all of these lines.
 //!
-//! A command that fails makes a `predicate` false, unless it speaks of `exit` itself; where commands
-//! are compared, it ends the run.
+//! A command that fails makes a `predicate` false, unless the predicate mentions `exit` itself. In a comparison, a
+//! command that fails ends the run.
 
 mod error;
 mod keys;

@@ -1,13 +1,16 @@
-//! Figures that a claim's commands print: `metrics = { throughput = "([0-9.]+) MB/s" }`, or one as `metric`.
+//! Metrics whose values a claim's commands print. A claim lists them, as in `metrics = { throughput = "([0-9.]+) MB/s"
+//! }`, or describes a single one in `metric`.
 
 use toml::de::DeValue;
 
-use super::error::{Notes, unknown};
+use super::error::Notes;
 use super::keys::{Entry, Fields, entries, shown};
 use crate::command::{PrintedMetric, PrintedMetricError};
 use crate::experiment::Better;
+use crate::names::unknown;
 
-/// Reads the printed metrics of a claim on commands, the one that `metric` describes first.
+/// Reads the printed metrics of a claim about commands. If the key `metric` describes a printed metric, that one comes
+/// first.
 pub(super) fn printed_metrics(fields: &Fields<'_>, notes: &mut Notes<'_>) -> Option<Vec<PrintedMetric>> {
     let described = fields.get("metric").and_then(|entry| Some((entry.at, entry.value.as_str()?)));
     let described = described.filter(|(_, text)| PrintedMetric::describes(text));
@@ -20,7 +23,7 @@ pub(super) fn printed_metrics(fields: &Fields<'_>, notes: &mut Notes<'_>) -> Opt
         && others.iter().any(|other| other.name == first.name)
         && let Some(entry) = fields.get("metric")
     {
-        notes.add(entry.at, PrintedMetricError::Twice(first.name.clone()).to_string());
+        notes.add(entry.at, PrintedMetricError::twice(&first.name).to_string());
     }
     Some(metrics)
 }
@@ -50,7 +53,7 @@ fn read_metric(entry: &Entry<'_>, notes: &mut Notes<'_>) -> Option<PrintedMetric
     };
     let Some((at, pattern)) = text("pattern") else {
         if notes.count() == count_before {
-            notes.add(entry.at, format!("`{}` has no `pattern`", entry.key));
+            notes.add(entry.at, format!("`{}` has no `pattern`; add one", entry.key));
         }
         return None;
     };

@@ -1,89 +1,59 @@
-//! What must be true of a trial, a comparison with a bound or a predicate, and the sentence of a claim that has none.
+//! Reads the condition on a trial: a comparison with a bound, or a predicate. Also writes a sentence for a claim
+//! without `says`.
 
 use toml::de::DeValue;
 
-use super::error::{Notes, unknown};
+use super::error::Notes;
 use super::keys::{Entry, Fields, entries, number, shown};
-use super::read::{COMPARISON_RATE, Criterion};
+use super::read::COMPARISON_RATE;
 use super::subject::{Points, factor, level};
-use crate::claim::{Bound, Effect, Judging, Test};
+use crate::claim::{Bound, Claim, Effect, Judging, Measure, Test};
 use crate::command::PrintedMetric;
-use crate::experiment::{Arm, Better, Level, Metric, Point, Spec};
+use crate::experiment::{Arm, Better, Metric, Point, Spec};
+use crate::names::unknown;
 use crate::predicate::Predicate;
 use crate::unit::{Unit, parse_quantity};
 
-/// What must be true, but for where.
-pub(super) enum Question {
-    Versus { metric: usize, candidate: Side, baseline: Side, scale: Effect, bound: Bound },
-    Predicate { side: Side, predicate: Predicate },
-}
-
-impl Question {
-    /// Reads what must be true.
-    pub(super) fn read(
-        fields: &Fields<'_>,
-        spec: &Spec,
-        printed: &[PrintedMetric],
-        notes: &mut Notes<'_>,
-    ) -> Option<Question> {
-        let candidate = fields.get("candidate").map(|entry| read_side(entry, spec, notes));
-        let baseline = fields.get("baseline").map(|entry| read_side(entry, spec, notes));
-        let metric = read_metric(fields, spec, printed, notes);
-        if fields.is_predicate() {
-            let first = || spec.variants.first().map(|first| Side { variant: first.name.clone(), levels: Vec::new() });
-            let predicate = read_predicate(fields, spec, notes);
-            let side = if fields.has("candidate") { candidate.flatten() } else { first() };
-            return Some(Question::Predicate { side: side?, predicate: predicate? });
-        }
-        let bound_key = fields.bound()?;
-        for key in ["candidate", "baseline"] {
-            if !fields.has(key) {
-                notes.add(fields.at, format!("`{key}` is missing; `{bound_key}` compares a candidate with a baseline"));
-            }
-        }
-        let scale = if fields.flag("difference") { Effect::Difference } else { Effect::Ratio };
-        let bound = fields.get(bound_key).zip(metric);
-        let bound = bound.and_then(|(entry, metric)| read_bound(entry, scale, &spec.metrics[metric], notes));
-        Some(Question::Versus {
-            metric: metric?,
-            candidate: candidate.flatten()?,
-            baseline: baseline.flatten()?,
-            scale,
-            bound: bound?,
-        })
+/// Reads the test of a claim. The result's arms only have the levels that the claim's candidate or baseline sets
+/// itself. [`test_at`] adds the levels of a point in `at`.
+pub(super) fn read_test(
+    fields: &Fields<'_>,
+    spec: &Spec,
+    printed: &[PrintedMetric],
+    notes: &mut Notes<'_>,
+) -> Option<Test> {
+    let candidate = fields.get("candidate").map(|entry| read_arm(entry, spec, notes));
+    let baseline = fields.get("baseline").map(|entry| read_arm(entry, spec, notes));
+    let metric = read_metric(fields, spec, printed, notes);
+    if fields.is_predicate() {
+        let first = || spec.variants.first().map(|first| Arm { variant: first.name.clone(), point: Point::default() });
+        let predicate = read_predicate(fields, spec, notes);
+        let arm = if fields.has("candidate") { candidate.flatten() } else { first() };
+        return Some(Test::predicate(arm?, predicate?));
     }
-}
-
-/// A variant, with the levels in which it differs from the point.
-pub(super) struct Side {
-    pub(super) variant: String,
-    pub(super) levels: Vec<(String, Level)>,
-}
-
-impl Side {
-    /// The arm at a point.
-    pub(super) fn at(&self, point: &Point) -> Arm {
-        let with = |point: Point, (factor, level): &(String, Level)| point.with(factor, level.clone());
-        Arm { variant: self.variant.clone(), point: self.levels.iter().fold(point.clone(), with) }
-    }
-}
-
-impl Question {
-    /// The test at a point.
-    pub(super) fn at(&self, point: &Point) -> Test {
-        match self {
-            Question::Versus { metric, candidate, baseline, scale, bound } => Test::Versus {
-                metric: *metric,
-                candidate: candidate.at(point),
-                baseline: baseline.at(point),
-                scale: *scale,
-                bound: *bound,
-            },
-            Question::Predicate { side, predicate } => {
-                Test::Predicate { arm: side.at(point), predicate: predicate.clone() }
-            }
+    let bound_key = fields.bound()?;
+    for key in ["candidate", "baseline"] {
+        if !fields.has(key) {
+            notes.add(fields.at, format!("`{key}` is missing; `{bound_key}` compares a candidate with a baseline"));
         }
     }
+    let scale = if fields.flag("difference") { Effect::Difference } else { Effect::Ratio };
+    let bound = fields.get(bound_key).zip(metric);
+    let bound = bound.and_then(|(entry, metric)| read_bound(entry, scale, &spec.metrics[metric], notes));
+    let (candidate, baseline) = (candidate.flatten()?, baseline.flatten()?);
+    let measure = (&spec.metrics[metric?]).into();
+    Some(Test::Versus { measure, candidate, baseline, scale, bound: bound? })
+}
+
+/// Returns the test with its arms at this point: each arm gets the point's levels, except for factors whose level it
+/// sets itself.
+pub(super) fn test_at(test: &Test, point: &Point) -> Test {
+    let mut test = test.clone();
+    for arm in test.arms_mut() {
+        let own = std::mem::replace(&mut arm.point, point.clone());
+        arm.point.0.extend(own.0);
+    }
+    test
 }
 
 fn read_metric(fields: &Fields<'_>, spec: &Spec, printed: &[PrintedMetric], notes: &mut Notes<'_>) -> Option<usize> {
@@ -91,7 +61,8 @@ fn read_metric(fields: &Fields<'_>, spec: &Spec, printed: &[PrintedMetric], note
         (true, _) => {
             let entry = fields.get("metric")?;
             let text = entry.value.as_str()?;
-            // One that is described here comes first.
+            // The key `metric` may describe a printed metric by a pattern, instead of naming a metric. The described
+            // metric is then the first of `printed`.
             let is_described = !printed.is_empty() && PrintedMetric::describes(text);
             (entry.at, printed.first().filter(|_| is_described).map_or(text, |metric| metric.name.as_str()))
         }
@@ -100,7 +71,7 @@ fn read_metric(fields: &Fields<'_>, spec: &Spec, printed: &[PrintedMetric], note
     };
     if !fields.is_predicate() && printed.iter().any(|metric| metric.name == name && metric.better.is_none()) {
         let message = format!(
-            "`{name}` has no direction; write metrics = {{ {name} = {{ pattern = …, better = \"higher\" }} }}, or \
+            "it is unknown whether higher or lower `{name}` is better; write metrics = {{ {name} = {{ pattern = …, better = \"higher\" }} }}, or \
              \"lower\", or a unit that implies it"
         );
         notes.add(at, message);
@@ -118,17 +89,17 @@ fn read_predicate(fields: &Fields<'_>, spec: &Spec, notes: &mut Notes<'_>) -> Op
     parsed.map_err(|error| notes.add(entry.at, error.to_string())).ok()
 }
 
-fn read_side(entry: Entry<'_>, spec: &Spec, notes: &mut Notes<'_>) -> Option<Side> {
+fn read_arm(entry: Entry<'_>, spec: &Spec, notes: &mut Notes<'_>) -> Option<Arm> {
     let table = match entry.value {
         DeValue::Table(table) => entries(table),
         name => {
             let variant = read_variant(name, entry.at, spec, notes)?;
-            return Some(Side { variant, levels: Vec::new() });
+            return Some(Arm { variant, point: Point::default() });
         }
     };
     let named = table.iter().find(|inner| inner.key == "variant");
     if named.is_none() {
-        notes.add(entry.at, format!("`{}` names no variant; write {{ variant = \"…\", … }}", entry.key));
+        notes.add(entry.at, format!("`{}` has no variant; write {{ variant = \"…\", … }}", entry.key));
     }
     let variant = named.and_then(|named| read_variant(named.value, named.at, spec, notes));
     let overrides = table.iter().filter(|inner| inner.key != "variant");
@@ -138,7 +109,7 @@ fn read_side(entry: Entry<'_>, spec: &Spec, notes: &mut Notes<'_>) -> Option<Sid
             level(factor, inner.value, inner.at, notes).map(|level| (factor.name.clone(), level))
         })
         .collect();
-    Some(Side { variant: variant?, levels: read.into_iter().collect::<Option<_>>()? })
+    Some(Arm { variant: variant?, point: Point(read.into_iter().collect::<Option<_>>()?) })
 }
 
 fn read_variant(value: &DeValue<'_>, at: usize, spec: &Spec, notes: &mut Notes<'_>) -> Option<String> {
@@ -172,19 +143,21 @@ fn read_bound(entry: Entry<'_>, scale: Effect, metric: &Metric, notes: &mut Note
     Some(Bound::Within(low, high))
 }
 
-/// How many times better: a number above zero.
+/// Parses the bound of a comparison, as a factor by which the candidate is better. The factor must be a number above
+/// zero.
 fn ratio(value: &DeValue<'_>) -> Result<f64, String> {
     let ratio = number(value).filter(|ratio| *ratio > 0.0 && ratio.is_finite());
     ratio.ok_or_else(|| {
         let shown = shown(value);
         format!(
-            "how many times better is a number above 0 such as 8.0, not {shown}; \
+            "expected a factor above 0 such as 8.0, not {shown}; \
              for a difference such as \"5 ms\" add difference = true"
         )
     })
 }
 
-/// By how much better: a quantity in the metric's unit. A plain number is one without a unit.
+/// Parses the bound of a comparison, as a difference by which the candidate is better. It is a quantity in the metric's
+/// unit; a plain number if the metric has no unit.
 fn difference(value: &DeValue<'_>, metric: &Metric) -> Result<f64, String> {
     let text = match (value.as_str(), number(value)) {
         (Some(text), _) => text.to_string(),
@@ -194,63 +167,61 @@ fn difference(value: &DeValue<'_>, metric: &Metric) -> Result<f64, String> {
     parse_quantity(&text, metric.unit).map_err(|error| error.to_string())
 }
 
-/// Says what a claim claims at these points.
-pub(super) fn says(question: &Question, criterion: &Criterion, points: &Points, at: &[Point], spec: &Spec) -> String {
-    let (what, overridden): (String, Vec<&str>) = match question {
-        Question::Versus { metric, candidate, baseline, scale, bound } => {
-            let compared = comparison(*scale, *bound, &spec.metrics[*metric], *metric == 0);
-            let both = candidate.levels.iter().chain(&baseline.levels);
-            let what = format!("{} {}", named(candidate), compared.replace("{}", &named(baseline)));
-            (what, both.map(|(factor, _)| factor.as_str()).collect())
+/// Returns a sentence for a claim without `says`. The claim applies this test at the points in `at`.
+pub(super) fn sentence(claim: &Claim, test: &Test, points: &Points, at: &[Point], spec: &Spec) -> String {
+    let what = match test {
+        Test::Versus { measure, candidate, baseline, scale, bound } => {
+            let is_first = spec.metrics.first().is_some_and(|first| first.name == measure.metric);
+            let compared = comparison(*scale, *bound, measure, is_first);
+            format!("{} {}", named(candidate), compared.replace("{}", &named(baseline)))
         }
-        Question::Predicate { side, predicate } => {
-            let what = format!("{}: {}", named(side), predicate.spelled(&spec.metrics));
-            (what, side.levels.iter().map(|(factor, _)| factor.as_str()).collect())
-        }
+        Test::Predicate { arm, predicate, .. } => format!("{}: {predicate}", named(arm)),
     };
-    let needs_rate = match question {
-        Question::Versus { .. } => criterion.rate != COMPARISON_RATE,
-        Question::Predicate { .. } => true,
-    };
-    let how_often = match criterion.judging {
-        Judging::Rate if needs_rate => {
-            format!(" in at least {} % of the trials", Unit::One.exact(criterion.rate * 100.0))
-        }
+    let needs_rate = claim.rate != COMPARISON_RATE || matches!(test, Test::Predicate { .. });
+    let how_often = match claim.asked.judging {
+        Judging::Rate if needs_rate => format!(" in at least {} % of the trials", Unit::One.exact(claim.rate * 100.0)),
         _ => String::new(),
     };
-    let factors: Vec<&str> = points.named.iter().map(String::as_str).filter(|f| !overridden.contains(f)).collect();
+    let is_shared = |factor: &&str| test.arms().iter().all(|arm| arm.point.get(factor).is_none());
+    let factors: Vec<&str> = points.named.iter().map(String::as_str).filter(is_shared).collect();
     format!("{what}{how_often}{}", place(&factors, at))
 }
 
-/// The levels of these factors: `elements=1024,type=f32`.
+/// Returns the point's levels of these factors as text: `elements=1024,type=f32`. `separator` stands between two
+/// levels.
 pub(super) fn levels(factors: &[String], point: &Point, separator: &str) -> String {
     let level = |factor: &String| point.get(factor).map(|level| format!("{factor}={level}"));
     factors.iter().filter_map(level).collect::<Vec<_>>().join(separator)
 }
 
-/// The variant, with the levels that it does not share.
-fn named(side: &Side) -> String {
-    let levels: Vec<String> = side.levels.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
+/// Returns the name of the arm's variant, with the levels that the claim sets for this arm alone.
+fn named(arm: &Arm) -> String {
+    let levels: Vec<String> = arm.point.0.iter().map(|(factor, level)| format!("{factor}={level}")).collect();
     match levels.is_empty() {
-        true => format!("`{}`", side.variant),
-        false => format!("`{}` with {}", side.variant, levels.join(", ")),
+        true => format!("`{}`", arm.variant),
+        false => format!("`{}` with {}", arm.variant, levels.join(", ")),
     }
 }
 
-/// The verb, with `{}` for the baseline.
-fn comparison(scale: Effect, bound: Bound, metric: &Metric, is_first: bool) -> String {
-    let is_speed = match metric.unit {
-        Unit::Nanosecond => metric.better == Better::Lower,
-        Unit::PerSecond | Unit::BytePerSecond => metric.better == Better::Higher,
+/// Returns the last part of a comparison's sentence, after the name of the candidate, such as `is at least 8 times as
+/// fast as {}`. The text `{}` stands for the baseline. If `is_first` is `true`, the metric is the experiment's first,
+/// so the text does not name it.
+fn comparison(scale: Effect, bound: Bound, measure: &Measure, is_first: bool) -> String {
+    let is_speed = match measure.unit {
+        Unit::Nanosecond => measure.better == Better::Lower,
+        Unit::PerSecond | Unit::BytePerSecond => measure.better == Better::Higher,
         Unit::Byte | Unit::One => false,
     };
-    let by_metric = if is_speed && is_first { String::new() } else { format!(" in `{}`", metric.name) };
+    let by_metric = if is_speed && is_first { String::new() } else { format!(" in `{}`", measure.metric) };
     match scale {
         Effect::Ratio if is_speed => format!("is {bound} times as fast as {{}}{by_metric}"),
         Effect::Ratio => format!("is {bound} times as good as {{}}{by_metric}"),
         Effect::Difference => {
-            let exact = |value: f64| metric.unit.exact(value);
+            let exact = |value: f64| measure.unit.exact(value);
             let by = match bound {
+                Bound::Within(low, high) if low == -high => {
+                    return format!("is within ±{} of {{}}{by_metric}", exact(high));
+                }
                 Bound::AtLeast(low) => format!("at least {}", exact(low)),
                 Bound::AtMost(high) => format!("at most {}", exact(high)),
                 Bound::Within(low, high) => format!("{} to {}", exact(low), exact(high)),
@@ -261,7 +232,7 @@ fn comparison(scale: Effect, bound: Bound, metric: &Metric, is_first: bool) -> S
     }
 }
 
-/// Where: ` at type=f32, at every one of elements=1024, 4096`.
+/// Returns the text that names the points in a sentence: ` at type=f32, at every one of elements=1024, 4096`.
 fn place(factors: &[&str], at: &[Point]) -> String {
     let mut fixed = Vec::new();
     let mut swept = Vec::new();

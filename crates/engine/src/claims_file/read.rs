@@ -1,39 +1,39 @@
-//! From the text of a file, or of several, to claims.
+//! Parses the text of claims files and resolves their claims.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Duration;
 
 use toml::de::{DeTable, DeValue};
 
-use super::error::{ClaimsFileError, Mistake, Notes, unknown};
+use super::error::{ClaimsFileError, Mistake, Notes};
 use super::keys::{Entry, Fields, entries};
-use super::question::{Question, levels, says};
+use super::question::{levels, read_test, sentence, test_at};
 use super::subject::{Points, Subject};
 use crate::block::MAX_ARMS;
-use crate::claim::{Claim, Judging, Place, Test};
+use crate::claim::{Claim, Hypothesis, Judging, Place, Test};
 use crate::command::CommandSet;
 use crate::experiment::{Arm, Point, Spec};
+use crate::names::unknown;
 use crate::plan::Registry;
 
-/// A claims file, resolved.
+/// The contents of a claims file, with all names in its claims resolved.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClaimsFile {
-    /// The claims, in the order of the file.
+    /// The claims, in the order in which the file has them.
     pub claims: Vec<Claim>,
-    /// The commands of the claims that measure some, one set a `[[claim]]`.
+    /// The commands to measure: one set of commands for each `[[claim]]` that is about commands and not about an
+    /// experiment.
     pub commands: Vec<CommandSet>,
-    /// Where each claim stands, by its id; one of several that one `[[claim]]` became stands where that does.
-    pub places: BTreeMap<String, Place>,
-    /// The ids as they are written, and where.
+    /// Every claim id as it is written in the file, with its position.
     ids: Vec<(String, Place)>,
 }
 
-/// Reads a claims file. `path` is what messages call it; nothing is read from there.
+/// Parses a claims file. `text` is its contents, and `path` is only its name in messages.
 ///
 /// # Errors
-/// All mistakes of the file together. Where the TOML itself is broken, only what breaks it: the rest can't be told from
-/// what the break made of it; and of a file without claims, where each line is broken, the first alone.
+/// Returns all mistakes in the file. If the TOML itself is invalid, returns only the syntax errors, because the rest
+/// cannot be interpreted. If no claim can be found either, the file is probably not TOML, and only the first error is
+/// returned.
 ///
 /// ```
 /// use std::path::Path;
@@ -60,7 +60,10 @@ pub fn parse(text: &str, path: &Path, registry: &Registry<'_>) -> Result<ClaimsF
         let place = |error: &toml::de::Error| error.span().map_or(0, |span| span.start);
         match broken.iter().min_by_key(|error| place(error)) {
             Some(first) if !document.get_ref().contains_key("claim") => {
-                notes.add(place(first), format!("this is not TOML, which a claims file is: {}", first.message()));
+                notes.add(
+                    place(first),
+                    format!("a claims file must be TOML, but this file is not: {}", first.message()),
+                );
             }
             _ => broken.iter().for_each(|error| notes.add(place(error), error.message())),
         }
@@ -74,21 +77,18 @@ pub fn parse(text: &str, path: &Path, registry: &Registry<'_>) -> Result<ClaimsF
             }
             file.ids.push((name.to_string(), notes.place(id.at)));
         }
-        if let Some(resolved) = resolve(&fields, registry, &mut notes) {
-            let place = file.ids.last().map(|(_, place)| place);
-            let places = resolved.claims.iter().filter_map(|claim| Some((claim.id.clone(), place?.clone())));
-            file.places.extend(places);
-            file.claims.extend(resolved.claims);
-            file.commands.extend(resolved.commands);
+        if let Some((claims, commands)) = resolve(&fields, registry, &mut notes) {
+            file.claims.extend(claims);
+            file.commands.extend(commands);
         }
     }
     notes.finish(file)
 }
 
-/// Puts several files together.
+/// Combines several claims files into one.
 ///
 /// # Errors
-/// When an id occurs in more than one.
+/// If an id occurs in more than one file.
 pub fn merge(files: impl IntoIterator<Item = ClaimsFile>) -> Result<ClaimsFile, ClaimsFileError> {
     let mut merged = ClaimsFile::default();
     let mut mistakes = Vec::new();
@@ -99,7 +99,6 @@ pub fn merge(files: impl IntoIterator<Item = ClaimsFile>) -> Result<ClaimsFile, 
             }
             merged.ids.push((id, place));
         }
-        merged.places.extend(file.places);
         merged.claims.extend(file.claims);
         merged.commands.extend(file.commands);
     }
@@ -107,10 +106,10 @@ pub fn merge(files: impl IntoIterator<Item = ClaimsFile>) -> Result<ClaimsFile, 
 }
 
 fn repeated(id: &str, first: &Place) -> String {
-    format!("the id `{id}` is taken by the claim at {first}")
+    format!("the claim at {first} already has the id `{id}`; choose another id")
 }
 
-/// The tables under `claim`.
+/// Returns the fields of each `[[claim]]`, and reports everything else in the file as a mistake.
 fn claim_tables<'t>(document: &'t DeTable<'t>, notes: &mut Notes<'_>) -> Vec<Fields<'t>> {
     const WANTED: &str = "a claims file is a list of claims, each under `[[claim]]`";
     let mut tables = Vec::new();
@@ -135,95 +134,63 @@ fn claim_tables<'t>(document: &'t DeTable<'t>, notes: &mut Notes<'_>) -> Vec<Fie
         }
     }
     if !has_claims && notes.count() == 0 {
-        notes.add(0, format!("there is no claim; {WANTED}"));
+        notes.add(0, format!("the file has no claims; {WANTED}"));
     }
     tables
 }
 
-/// What one `[[claim]]` becomes.
-struct Resolved {
-    pub(super) claims: Vec<Claim>,
-    pub(super) commands: Option<CommandSet>,
-}
-
-/// Resolves one `[[claim]]`; `None` when it has mistakes, which are noted.
-fn resolve(fields: &Fields<'_>, registry: &Registry<'_>, notes: &mut Notes<'_>) -> Option<Resolved> {
-    // Every part is read whatever became of the others, so that all mistakes are found at once.
+/// Resolves one `[[claim]]` to its claims (one, or one per point) and the commands that they measure. If it has
+/// mistakes, adds them to `notes` and returns `None`.
+fn resolve(
+    fields: &Fields<'_>,
+    registry: &Registry<'_>,
+    notes: &mut Notes<'_>,
+) -> Option<(Vec<Claim>, Option<CommandSet>)> {
+    // Continue after a mistake, so that all mistakes are found at once.
     let count_before = notes.count();
     if !fields.has("id") {
         notes.add(fields.at, "`id` is missing");
     }
     fields.check(notes);
-    let criterion = Criterion::read(fields, notes);
-    let subject = Subject::read(fields, registry, notes)?;
-    let points = Points::read(fields, &subject.spec, notes);
-    let printed = subject.commands.as_ref().map_or(&[][..], |set| &set.printed);
-    let question = Question::read(fields, &subject.spec, printed, notes);
-    let parts = Parts { fields, spec: &subject.spec, criterion, question: question?, points: points? };
-    let mut claims = parts.claims();
-    if let Some(experiment) = registry.iter().find(|experiment| experiment.spec().id == subject.spec.id) {
-        let tests = claims.iter_mut().flat_map(|claim| &mut claim.tests);
+    let template = read_template(fields, notes);
+    let Subject { spec, commands } = Subject::read(fields, registry, notes)?;
+    let points = Points::read(fields, &spec, notes);
+    let printed = commands.as_ref().map_or(&[][..], |set| &set.printed);
+    let test = read_test(fields, &spec, printed, notes);
+    let (test, points) = (test?, points?);
+    let claim_at = |at: &[Point]| claim_at(&template, &test, &points, at, &spec);
+    let mut claims: Vec<Claim> = match points.over_every {
+        true => vec![claim_at(&points.all)],
+        false => points.all.chunks(1).map(claim_at).collect(),
+    };
+    if let Some(experiment) = registry.iter().find(|experiment| experiment.spec().id == spec.id) {
+        let tests = claims.iter_mut().flat_map(|claim| &mut claim.asked.tests);
         tests.flat_map(Test::arms_mut).for_each(|arm| *arm = experiment.trimmed(arm));
-        check_levels(&claims, &parts.points.swept, fields, notes);
+        check_levels(&claims, &points.swept, fields, notes);
     }
     check_arms(&claims, fields, notes);
-    (notes.count() == count_before).then_some(Resolved { claims, commands: subject.commands })
+    (notes.count() == count_before).then_some((claims, commands))
 }
 
-/// The parts of a claim, each read without a mistake.
-struct Parts<'p, 't> {
-    fields: &'p Fields<'t>,
-    spec: &'p Spec,
-    criterion: Criterion,
-    question: Question,
-    points: Points,
-}
-
-impl Parts<'_, '_> {
-    /// One claim, or one a point.
-    fn claims(&self) -> Vec<Claim> {
-        match self.points.over_every {
-            true => vec![self.claim(&self.points.all)],
-            false => self.points.all.chunks(1).map(|point| self.claim(point)).collect(),
-        }
+/// Returns the claim for the points in `at`: a single point, or all points that the `[[claim]]` lists. `template` has
+/// the other properties of the claim.
+fn claim_at(template: &Claim, test: &Test, points: &Points, at: &[Point], spec: &Spec) -> Claim {
+    let mut claim = Claim { experiment: spec.id.clone(), ..template.clone() };
+    let is_one_of_several = !points.over_every && !points.swept.is_empty();
+    if is_one_of_several {
+        claim.id += &format!("[{}]", levels(&points.swept, &at[0], ","));
     }
-
-    /// The claim at these points.
-    fn claim(&self, at: &[Point]) -> Claim {
-        let Parts { fields, spec, criterion, question, points } = self;
-        let mut id = fields.owned_text("id");
-        let mut sentence = fields.owned_text("says");
-        let is_one_of_several = !points.over_every && !points.swept.is_empty();
-        if is_one_of_several {
-            id += &format!("[{}]", levels(&points.swept, &at[0], ","));
-        }
-        if sentence.trim().is_empty() {
-            sentence = says(question, criterion, points, at, spec);
-        } else if is_one_of_several {
-            sentence += &format!(" ({})", levels(&points.swept, &at[0], ", "));
-        }
-        Claim {
-            id,
-            says: sentence,
-            source: fields.owned_text("source"),
-            source_value: fields.owned_text("source_value"),
-            analysis: fields.owned_text("analysis"),
-            restated: fields.owned_text("restated"),
-            experiment: spec.id.clone(),
-            tests: at.iter().map(|point| question.at(point)).collect(),
-            judging: criterion.judging,
-            rate: criterion.rate,
-            margin: criterion.margin,
-            error: criterion.error,
-            look_every: 1,
-            max_time: criterion.max_time,
-            max_trials: criterion.max_trials,
-            counters: Vec::new(),
-        }
+    if claim.says.trim().is_empty() {
+        claim.says = sentence(template, test, points, at, spec);
+    } else if is_one_of_several {
+        claim.says += &format!(" ({})", levels(&points.swept, &at[0], ", "));
     }
+    claim.asked.tests = at.iter().map(|point| test_at(test, point)).collect();
+    claim
 }
 
-/// A level that no arm of a claim has is not measured, and the claim would speak of it.
+/// Reports each level in `at` whose factor applies to no arm of the claim. Such a level is never measured, although the
+/// claim would mention it. `swept` has the factors with several levels.
 fn check_levels(claims: &[Claim], swept: &[String], fields: &Fields<'_>, notes: &mut Notes<'_>) {
     fn arms_of<'c>(claim: &'c Claim, key: &str) -> Vec<&'c Arm> {
         let of_test = |test: &'c Test| match (key, test) {
@@ -232,7 +199,7 @@ fn check_levels(claims: &[Claim], swept: &[String], fields: &Fields<'_>, notes: 
             }
             _ => test.arms(),
         };
-        claim.tests.iter().flat_map(of_test).collect()
+        claim.asked.tests.iter().flat_map(of_test).collect()
     }
     for key in ["at", "candidate", "baseline"] {
         let Some(table) = fields.get(key).and_then(|entry| entry.value.as_table()) else { continue };
@@ -242,13 +209,13 @@ fn check_levels(claims: &[Claim], swept: &[String], fields: &Fields<'_>, notes: 
             let Some(arms) = lacking.first() else { continue };
             let variants: BTreeSet<String> = arms.iter().map(|arm| format!("`{}`", arm.variant)).collect();
             let variants = variants.into_iter().collect::<Vec<_>>().join(" and ");
-            let means_nothing = format!("`{factor}` means nothing to {variants}");
+            let means_nothing = format!("`{factor}` does not apply to {variants}");
             let of_claim = arms.first().map_or_else(String::new, |arm| levels(swept, &arm.point, ", "));
             let message = match (having.is_empty(), of_claim.as_str()) {
                 (true, _) => format!("{means_nothing} at its other levels; leave it out"),
-                (false, "") => format!("{means_nothing}; make that a claim of its own, without it"),
+                (false, "") => format!("{means_nothing}; make a separate claim without it"),
                 (false, of_claim) => {
-                    format!("{means_nothing} at `{of_claim}`; make that a claim of its own, without it")
+                    format!("{means_nothing} at `{of_claim}`; make a separate claim without it")
                 }
             };
             notes.add(key_at, message);
@@ -256,14 +223,14 @@ fn check_levels(claims: &[Claim], swept: &[String], fields: &Fields<'_>, notes: 
     }
 }
 
-/// A trial measures each arm once: an arm can't be held against itself, and there is room for so many.
+/// Reports an arm that is compared with itself, and claims with more arms than a trial can hold.
 fn check_arms(claims: &[Claim], fields: &Fields<'_>, notes: &mut Notes<'_>) {
     let is_against_itself =
         |test: &Test| matches!(test, Test::Versus { candidate, baseline, .. } if candidate == baseline);
-    if claims.iter().flat_map(|claim| &claim.tests).any(is_against_itself)
+    if claims.iter().flat_map(|claim| &claim.asked.tests).any(is_against_itself)
         && let Some(baseline) = fields.get("baseline")
     {
-        notes.add(baseline.at, "`candidate` and `baseline` are the same; nothing is compared");
+        notes.add(baseline.at, "`candidate` and `baseline` are the same arm; compare two different arms");
     }
     let arms = claims.iter().map(|claim| claim.arms().len()).max().unwrap_or(0);
     if arms > MAX_ARMS
@@ -276,42 +243,44 @@ fn check_arms(claims: &[Claim], fields: &Fields<'_>, notes: &mut Notes<'_>) {
     }
 }
 
-/// The rate of a comparison unless one is given: the median trial decides.
+/// The default rate of comparisons, which makes a claim about the median trial.
 pub(super) const COMPARISON_RATE: f64 = 0.5;
 
-/// How a claim is judged, and for how long.
-pub(super) struct Criterion {
-    pub(super) judging: Judging,
-    pub(super) rate: f64,
-    pub(super) margin: Option<f64>,
-    pub(super) error: Option<f64>,
-    pub(super) max_time: Option<Duration>,
-    pub(super) max_trials: Option<u64>,
-}
-
-impl Criterion {
-    /// Reads the criterion.
-    pub(super) fn read(fields: &Fields<'_>, notes: &mut Notes<'_>) -> Criterion {
-        let is_exact = fields.is_exact();
-        if fields.is_predicate() && !fields.has("rate") && !is_exact {
-            let message = "`rate` is missing; say how often the predicate must hold, such as rate = 0.99, or add kind = \"exact\"";
-            notes.add(fields.at, message);
-        }
-        let rate = fields.number("rate").unwrap_or(COMPARISON_RATE);
-        if let Some(entry) = fields.get("margin")
-            && let Some(margin) = fields.number("margin")
-            && fields.has("rate") == fields.get("rate").is_some()
-            && !(rate - margin > 0.0 && rate + margin < 1.0)
-        {
-            notes.add(entry.at, format!("`margin` must leave rate ± margin within (0, 1); {rate} ± {margin} is not"));
-        }
-        Criterion {
+/// Reads everything except the subject and the test: the texts of a claim, its rate, margin and error, and its limits.
+fn read_template(fields: &Fields<'_>, notes: &mut Notes<'_>) -> Claim {
+    let is_exact = fields.is_exact();
+    if fields.is_predicate() && !fields.has("rate") && !is_exact {
+        let message =
+            "`rate` is missing; say how often the predicate must hold, such as rate = 0.99, or add kind = \"exact\"";
+        notes.add(fields.at, message);
+    }
+    let rate = fields.number("rate").unwrap_or(COMPARISON_RATE);
+    if let Some(entry) = fields.get("margin")
+        && let Some(margin) = fields.number("margin")
+        && fields.has("rate") == fields.get("rate").is_some()
+        && !(rate - margin > 0.0 && rate + margin < 1.0)
+    {
+        notes.add(entry.at, format!("rate ± margin must be between 0 and 1, but is {rate} ± {margin}; lower `margin`"));
+    }
+    Claim {
+        id: fields.owned_text("id"),
+        says: fields.owned_text("says"),
+        source: fields.owned_text("source"),
+        source_value: fields.owned_text("source_value"),
+        analysis: fields.owned_text("analysis"),
+        restated: fields.owned_text("restated"),
+        experiment: String::new(),
+        asked: Hypothesis {
             judging: if is_exact { Judging::Exact } else { Judging::Rate },
-            rate,
             margin: fields.number("margin"),
-            error: fields.number("error"),
-            max_time: fields.duration("max_time"),
-            max_trials: fields.count("max_trials"),
-        }
+            tests: Vec::new(),
+        },
+        rate,
+        error: fields.number("error"),
+        look_every: 1,
+        max_time: fields.duration("max_time"),
+        max_trials: fields.count("max_trials"),
+        counters: Vec::new(),
+        place: fields.get("id").map(|id| notes.place(id.at)),
     }
 }

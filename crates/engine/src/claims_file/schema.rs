@@ -1,4 +1,4 @@
-//! The JSON schema of a claims file, for editors that complete and check TOML.
+//! The JSON schema of claims files, for editors that complete and check TOML.
 
 use serde_json::{Map, Value, json};
 
@@ -6,9 +6,9 @@ use super::keys::{BOUNDS, Form, KEYS};
 use crate::experiment::{Accepts, Experiment, Factor, Spec};
 use crate::plan::Registry;
 
-/// The JSON schema (draft 7, which editors of TOML understand) of a claims file that names these
-/// experiments. It is looser than [`parse`](super::parse): it knows words and types, but not
-/// quantities, predicates, or which keys go together.
+/// Returns the JSON schema for claims files about these experiments (draft 7, which TOML editors support). The schema
+/// is less strict than [`parse`](super::parse): it checks words and types, but not quantities, predicates, or
+/// combinations of keys.
 ///
 /// ```
 /// let schema = ascertain_engine::claims_file::json_schema(&[]);
@@ -49,7 +49,7 @@ pub fn json_schema(registry: &Registry<'_>) -> Value {
     })
 }
 
-/// What a value of this form must be, whatever the experiment.
+/// Returns the schema for values of this form, as far as it does not depend on the experiment.
 fn form(form: Form) -> Value {
     match form {
         Form::Id => json!({"type": "string", "pattern": "^[a-z0-9._-]+$"}),
@@ -80,7 +80,7 @@ fn form(form: Form) -> Value {
     }
 }
 
-/// The words of a claim that names this experiment.
+/// Returns the schema for claims about this experiment.
 fn with_experiment(spec: &Spec) -> Value {
     let variants: Vec<&str> = spec.variants.iter().map(|variant| variant.name.as_str()).collect();
     let metrics: Vec<&str> = spec.metrics.iter().map(|metric| metric.name.as_str()).collect();
@@ -108,7 +108,7 @@ fn with_experiment(spec: &Spec) -> Value {
     })
 }
 
-/// One level of a factor.
+/// Returns the schema for one level of a factor.
 fn level(accepts: &Accepts) -> Value {
     let with_suffix = json!({"type": "string", "pattern": "^[0-9][0-9_]*(Ki|Mi|Gi|k|M|G)?$"});
     match accepts {

@@ -1,27 +1,27 @@
-//! What a claim measures and where: an experiment of the registry or commands, at points such as
-//! `at = { elements = [1024, "64Ki"], type = "f32" }`.
+//! The subject of a claim, which is an experiment of the registry or a set of commands. Also reads the points at which
+//! to measure it, such as `at = { elements = [1024, "64Ki"], type = "f32" }`.
 
 use std::borrow::Cow;
 
 use ascertain_sys::process::{self, SplitError};
 use toml::de::DeValue;
 
-use super::error::{Notes, unknown};
+use super::error::Notes;
 use super::keys::{Entry, Fields, entries, shown, whole_number};
 use super::printed::printed_metrics;
-use crate::command::{CommandSet, Input, NamedCommand, OnFailure, Output, PrintedMetric};
+use crate::command::{CommandSet, NamedCommand, OnFailure, PrintedMetric};
 use crate::experiment::{Accepts, Experiment, Factor, Level, Point, Spec};
-use crate::names::suggestion;
+use crate::names::{suggestion, unknown};
 use crate::plan::Registry;
 
-/// What a claim measures. Commands have a spec too, so that the rest of a claim is read alike.
+/// The subject of a claim. Commands get a [`Spec`] too, so that the other keys are read as for an experiment.
 pub(super) struct Subject<'a> {
     pub(super) spec: Cow<'a, Spec>,
     pub(super) commands: Option<CommandSet>,
 }
 
 impl<'a> Subject<'a> {
-    /// Reads what the claim measures.
+    /// Reads which experiment or commands the claim is about.
     pub(super) fn read(fields: &Fields<'_>, registry: &Registry<'a>, notes: &mut Notes<'_>) -> Option<Subject<'a>> {
         if !fields.check_subject(notes) {
             return None;
@@ -40,12 +40,16 @@ impl<'a> Subject<'a> {
         if let Some(id) = fields.get("id").filter(|id| id.value.as_str().is_some_and(taken)) {
             notes.add(
                 id.at,
-                format!("the id {} is an experiment's; choose another for a claim on commands", shown(id.value)),
+                format!(
+                    "the id {} belongs to an experiment; choose another id for a claim about commands",
+                    shown(id.value)
+                ),
             );
         }
         let set = command_set(fields, &lines, parameters, printed_metrics(fields, notes)?);
         let mut spec = set.spec();
-        // A parameter's levels are whatever `at` says, as it is written.
+        // The reader of points takes the levels of a parameter exactly as written in `at`. So the specification accepts
+        // any level.
         spec.factors.iter_mut().for_each(|parameter| parameter.accepts = Accepts::Anything);
         Some(Subject { spec: Cow::Owned(spec), commands: Some(set) })
     }
@@ -60,7 +64,7 @@ fn find<'a>(id: &str, at: usize, registry: &Registry<'a>, notes: &mut Notes<'_>)
     found
 }
 
-/// The command lines, the reference first.
+/// Returns the command lines, with the baseline first.
 fn command_lines<'t>(fields: &Fields<'t>, notes: &mut Notes<'_>) -> Option<Vec<&'t str>> {
     if fields.has("command") {
         return fields.text("command").map(|line| vec![line]);
@@ -69,7 +73,10 @@ fn command_lines<'t>(fields: &Fields<'t>, notes: &mut Notes<'_>) -> Option<Vec<&
         let entry = fields.get(key)?;
         let line = entry.value.as_str().filter(|line| !line.trim().is_empty());
         if line.is_none() {
-            notes.add(entry.at, format!("without `experiment`, `{key}` is a command line: a string that is not empty"));
+            notes.add(
+                entry.at,
+                format!("without `experiment`, `{key}` must be a command line: a string that is not empty"),
+            );
         }
         line
     };
@@ -78,23 +85,23 @@ fn command_lines<'t>(fields: &Fields<'t>, notes: &mut Notes<'_>) -> Option<Vec<&
     (!lines.is_empty()).then_some(lines)
 }
 
-/// Notes command lines that a shell would have to run.
+/// Reports command lines that only a shell can run.
 fn check_words(fields: &Fields<'_>, notes: &mut Notes<'_>) {
     let keys = ["command", "candidate", "baseline", "setup", "prepare", "cleanup"];
     for entry in keys.into_iter().filter_map(|key| fields.get(key)) {
         let Some(Err(error)) = entry.value.as_str().map(process::split) else { continue };
         let message = match error {
             SplitError::ShellCharacter { character, column } => {
-                format!("column {column} of it: {character:?} is for a shell; quote it, or add shell = true")
+                format!("{character:?} in column {column} needs a shell; quote it, or add shell = true")
             }
-            SplitError::ShellWord { word } => format!("\"{word}\" is for a shell; add shell = true"),
+            SplitError::ShellWord { word } => format!("\"{word}\" needs a shell; add shell = true"),
             other => other.to_string(),
         };
         notes.add(entry.at, format!("`{}`: {message}", entry.key));
     }
 }
 
-/// The levels in `at` are the parameters of the command lines.
+/// Reads the parameters of the command lines, which a claim about commands uses as the factors in `at`.
 fn parameters(fields: &Fields<'_>, lines: &[&str], notes: &mut Notes<'_>) -> Option<Vec<Factor>> {
     let Some(table) = fields.get("at").and_then(|entry| entry.value.as_table()) else {
         return Some(Vec::new());
@@ -111,7 +118,7 @@ fn parameters(fields: &Fields<'_>, lines: &[&str], notes: &mut Notes<'_>) -> Opt
             DeValue::Array(list) => list.iter().filter_map(|level| level_of_anything(level.get_ref())).collect(),
             level => level_of_anything(level).into_iter().collect(),
         };
-        // A level that can't be read is noted when the points are read.
+        // Invalid levels are missing here; they are reported when the points are read.
         let default = levels.first().cloned().unwrap_or_else(|| Level::Text(String::new()));
         let accepts = Accepts::OneOf(levels);
         Some(Factor { name: entry.key.to_string(), about: String::new(), default, accepts })
@@ -140,35 +147,30 @@ fn command_set(
         commands: lines.iter().map(command).collect(),
         parameters,
         shell: fields.flag("shell").then(|| "sh".to_string()),
-        input: Input::Null,
-        output: Output::default(),
         time_limit: fields.duration("time_limit"),
         on_failure: if fields.is_predicate() { OnFailure::Observe } else { OnFailure::Stop },
-        requests: None,
-        records_env: false,
-        counters: false,
         printed,
+        ..CommandSet::default()
     }
 }
 
-/// More points than that in one claim are a mistake, and would take all memory when several long lists
-/// are multiplied.
+/// Maximum number of points in a claim. The product of several long lists could otherwise use up the memory.
 const MAX_POINTS: usize = 1000;
 
-/// Where a claim is to hold.
+/// The points at which a claim is measured.
 pub(super) struct Points {
-    /// The factors that `at` names, in its order.
+    /// Names of the factors in `at`, in the order in which the file has them.
     pub(super) named: Vec<String>,
-    /// Those of them that have a list.
+    /// Names of the factors in `at` that have a list of levels.
     pub(super) swept: Vec<String>,
-    /// Every combination of levels; the last list moves fastest.
+    /// All combinations of the levels in `at`, sorted so that the last factor varies fastest.
     pub(super) all: Vec<Point>,
-    /// Whether one claim speaks for all of them.
+    /// `true` if a single claim covers all points (`over = "every"`); `false` if each point gets its own claim.
     pub(super) over_every: bool,
 }
 
 impl Points {
-    /// Reads `at` and `over`.
+    /// Reads the keys `at` and `over`.
     pub(super) fn read(fields: &Fields<'_>, spec: &Spec, notes: &mut Notes<'_>) -> Option<Points> {
         let table = fields.get("at").and_then(|entry| entry.value.as_table());
         let axes = table.map_or_else(Vec::new, |table| entries(table));
@@ -203,24 +205,26 @@ fn check_over(fields: &Fields<'_>, list: Option<&Entry<'_>>, notes: &mut Notes<'
     match (list, over) {
         (Some(list), None) => {
             let message = format!(
-                "`{}` has a list; add over = \"each\" (one claim a point) or over = \"every\" (one claim for all points)",
+                "`{}` has a list; add over = \"each\" (one claim per point) or over = \"every\" (one claim for all points)",
                 list.key
             );
             notes.add(list.at, message);
         }
-        (None, Some(over)) => notes.add(over.key_at, "`over` goes with a list in `at`; there is none"),
+        (None, Some(over)) => {
+            notes.add(over.key_at, "`over` needs a list of levels in `at`, but there is none; leave it out")
+        }
         _ => {}
     }
 }
 
-/// The levels of one factor in `at`: one, or those of a list.
+/// Returns the levels that `at` has for one factor: a single level or a list. `axis` is the factor's entry in `at`.
 fn axis_levels(axis: &Entry<'_>, spec: &Spec, notes: &mut Notes<'_>) -> Option<Vec<Level>> {
     let factor = factor(axis, spec, None, notes)?;
     let DeValue::Array(list) = axis.value else {
         return level(factor, axis.value, axis.at, notes).map(|level| vec![level]);
     };
     if list.is_empty() {
-        notes.add(axis.at, format!("`{}` has an empty list", axis.key));
+        notes.add(axis.at, format!("`{}` has an empty list; give at least one level", axis.key));
         return None;
     }
     let mut levels: Vec<Level> = Vec::new();
@@ -229,14 +233,15 @@ fn axis_levels(axis: &Entry<'_>, spec: &Spec, notes: &mut Notes<'_>) -> Option<V
         let Some(level) = level(factor, item.get_ref(), item.span().start, notes) else { continue };
         let is_repeated = levels.iter().any(|earlier| earlier.to_string() == level.to_string());
         if is_repeated {
-            notes.add(item.span().start, format!("`{}` has the level {level} twice", axis.key));
+            notes.add(item.span().start, format!("`{}` has the level {level} twice; remove one of them", axis.key));
         }
         levels.push(level);
     }
     (notes.count() == count_before).then_some(levels)
 }
 
-/// The factor that an entry's key names. `beside` is a key that could stand there too.
+/// Returns the factor that the entry's key names. If there is no such factor, reports a mistake. `beside` is another
+/// key that is allowed next to the factors.
 pub(super) fn factor<'s>(
     entry: &Entry<'_>,
     spec: &'s Spec,
@@ -251,7 +256,7 @@ pub(super) fn factor<'s>(
     found
 }
 
-/// Reads one level of a factor.
+/// Reads one level of a factor; reports a mistake if the factor does not accept it.
 pub(super) fn level(factor: &Factor, value: &DeValue<'_>, at: usize, notes: &mut Notes<'_>) -> Option<Level> {
     let level = match (&factor.accepts, value) {
         (Accepts::Anything, value) => level_of_anything(value),
@@ -273,7 +278,7 @@ pub(super) fn level(factor: &Factor, value: &DeValue<'_>, at: usize, notes: &mut
     accepted
 }
 
-/// A level of a parameter: as it is written, since it becomes part of a command line.
+/// Returns the level of a command's parameter, exactly as it is written, because it becomes part of the command line.
 fn level_of_anything(value: &DeValue<'_>) -> Option<Level> {
     match value {
         DeValue::String(text) => Some(Level::Text(text.to_string())),

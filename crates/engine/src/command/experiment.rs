@@ -1,8 +1,9 @@
-//! Commands as an experiment: its sessions, and what the end of a command means.
+//! An experiment that measures commands. It opens sessions, runs the commands, and turns the end of each execution into
+//! observations.
 
 mod check;
-mod hooks;
 mod line;
+mod setups;
 
 use ascertain_sys::interrupt::Stop;
 use ascertain_sys::machine::Machine;
@@ -12,9 +13,9 @@ use ascertain_sys::process::{Exit, Usage};
 pub use check::CommandError;
 
 use self::check::check;
-use self::hooks::{Entered, Hooks, run_untimed};
-use self::line::{Around, CommandLine, LastWords, Occasion, Requests};
-use super::printed::Reader;
+use self::line::{CommandLine, HookLines, Invocation, LastOutput, Requests};
+use self::setups::{SetupGuard, Setups, run_untimed};
+use super::printed::FigureReader;
 use super::{CommandSet, EXIT, OnFailure, WALL};
 use crate::block::Block;
 use crate::experiment::{
@@ -45,22 +46,22 @@ use crate::now::Now;
 /// ```
 pub struct CommandExperiment {
     set: CommandSet,
-    hooks: Hooks,
+    setups: Setups,
     spec: Spec,
-    /// The printed figures of the set.
-    readers: Vec<Reader>,
+    /// The readers of the figures that the commands print, in the order of [`CommandSet::printed`].
+    readers: Vec<FigureReader>,
 }
 
 impl CommandExperiment {
-    /// Makes an experiment of commands. Nothing is run yet.
+    /// Creates an experiment from commands. Nothing is run yet.
     ///
     /// # Errors
-    /// Whatever can be known to be wrong beforehand: see [`CommandError`].
+    /// If the set has a mistake that can be found before anything runs: see [`CommandError`].
     pub fn new(set: CommandSet) -> Result<Self, CommandError> {
         let set = set.with_distinct_names();
-        let readers = Reader::all(&set.printed)?;
+        let readers = FigureReader::all(&set.printed)?;
         check(&set)?;
-        Ok(CommandExperiment { spec: set.spec(), hooks: Hooks::default(), set, readers })
+        Ok(CommandExperiment { spec: set.spec(), setups: Setups::default(), set, readers })
     }
 }
 
@@ -88,51 +89,50 @@ impl Experiment for CommandExperiment {
     }
 
     fn cleanup_failures(&self) -> Vec<String> {
-        self.hooks.failures()
+        self.setups.failures()
     }
 }
 
-/// Commands with their set-ups in force, until it is dropped.
+/// The commands of the session's arms, after their set-ups have run. Dropping the session runs the clean-ups.
 struct CommandSession<'e> {
     set: &'e CommandSet,
-    hooks: &'e Hooks,
-    readers: &'e [Reader],
-    targets: Vec<Target>,
+    setups: &'e Setups,
+    readers: &'e [FigureReader],
+    commands: Vec<MeasuredCommand>,
     requests: Option<Requests>,
     stop: Stop,
     now: Now,
-    /// Dropped last: clean-ups come after everything else.
-    _entered: Vec<Entered<'e>>,
+    /// One guard for each arm that has a set-up. Dropping a guard may run the clean-up of that set-up. This is the last
+    /// field, so it is dropped last: the clean-ups run after everything else.
+    _guards: Vec<SetupGuard<'e>>,
 }
 
-/// One arm.
-struct Target {
+/// The command of one arm, ready to run.
+struct MeasuredCommand {
     line: CommandLine,
-    prepare: Option<CommandLine>,
-    conclude: Option<CommandLine>,
+    hooks: HookLines,
     warm_ups: u64,
     has_run: bool,
 }
 
 impl<'e> CommandSession<'e> {
-    /// Makes the arms ready and runs their set-ups.
+    /// Prepares the arms and runs their set-ups.
     ///
     /// # Errors
-    /// When a set-up fails. Those before it are cleaned up after.
+    /// If a set-up fails. The set-ups that ran before it are then undone by their clean-ups.
     pub fn open(experiment: &'e CommandExperiment, arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
         let set = &experiment.set;
         let default = experiment.spec().default_point();
-        let ready = arms.iter().map(|arm| Target::new(set, &default, arm));
-        let (targets, around): (Vec<Target>, Vec<Around>) = ready.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
-        let hooks = &experiment.hooks;
-        let entered = around.into_iter().zip(&targets);
-        let entered = entered.map(|(around, target)| hooks.enter(around, &target.line, &setup.stop));
+        let commands = arms.iter().map(|arm| MeasuredCommand::new(set, &default, arm));
+        let commands: Vec<MeasuredCommand> = commands.collect::<Result<_, _>>()?;
+        let setups = &experiment.setups;
+        let guards = commands.iter().map(|command| setups.enter(&command.hooks, &command.line, &setup.stop));
         Ok(CommandSession {
             set,
-            hooks,
+            setups,
             readers: &experiment.readers,
-            _entered: entered.collect::<Result<_, _>>()?,
-            targets,
+            _guards: guards.collect::<Result<_, _>>()?,
+            commands,
             requests: set.requests.clone().map(|texts| Requests::new(texts, setup.seed)),
             stop: setup.stop.clone(),
             now: setup.now.clone(),
@@ -140,47 +140,46 @@ impl<'e> CommandSession<'e> {
     }
 }
 
-impl Target {
-    fn new(set: &CommandSet, default: &Point, arm: &Arm) -> Result<(Target, Around), TargetError> {
+impl MeasuredCommand {
+    fn new(set: &CommandSet, default: &Point, arm: &Arm) -> Result<MeasuredCommand, TargetError> {
         let mut point = default.clone();
         point.0.extend(arm.point.0.clone());
         let missing = || TargetError::Failed(format!("there is no command `{}`", arm.variant));
         let command = set.command(&arm.variant).ok_or_else(missing)?;
-        let make = || -> Result<_, CommandError> {
-            let line = CommandLine::measured(set, command, &point)?;
-            let mut around = Around::new(set, command, &point)?;
-            let (prepare, conclude) = (around.prepare.take(), around.conclude.take());
-            Ok((Target { line, prepare, conclude, warm_ups: 0, has_run: false }, around))
-        };
-        make().map_err(|error| TargetError::Failed(error.to_string()))
+        let failed = |error: CommandError| TargetError::Failed(error.to_string());
+        let line = CommandLine::measured(set, command, &point).map_err(failed)?;
+        let hooks = HookLines::new(set, command, &point).map_err(failed)?;
+        Ok(MeasuredCommand { line, hooks, warm_ups: 0, has_run: false })
     }
 }
 
 impl Session for CommandSession<'_> {
-    /// A command's answer is its exit code, which each observation sees.
+    /// Does nothing, because every trial already checks the command: it observes the exit code.
     fn verify(&mut self, _: ArmId) -> Result<(), TargetError> {
         Ok(())
     }
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        self.hooks.check()?;
-        let target = &mut self.targets[arm];
+        self.setups.check()?;
+        let command = &mut self.commands[arm];
         let iteration = match trial.number {
-            Block::WARM_UP => format!("warmup-{}", target.warm_ups),
+            Block::WARM_UP => format!("warmup-{}", command.warm_ups),
             number => number.to_string(),
         };
-        target.warm_ups += u64::from(trial.number == Block::WARM_UP);
-        // A command that fails mostly fails at once. Later runs are not slowed down by keeping their output.
-        let is_heard = !std::mem::replace(&mut target.has_run, true);
-        let request = self.requests.as_mut().map(|requests| requests.of(trial.number).to_owned());
+        command.warm_ups += u64::from(trial.number == Block::WARM_UP);
+        // Keeping the output takes time, so only that of the first execution is kept. It usually explains a failure,
+        // because a command that fails at all mostly fails in its first execution.
+        let keeps_output = !std::mem::replace(&mut command.has_run, true);
+        let request = self.requests.as_mut().map(|requests| requests.get(trial.number).to_owned());
         let request = request.as_deref();
-        let occasion = Occasion { request, iteration: Some(&iteration), is_heard, is_neutral: false };
-        let target = &self.targets[arm];
-        let usage = self.run(target, occasion, out)?;
-        if is_heard && target.line.discards_to_null() {
-            // It only serves the warning: a command that fails there has been measured all the same.
-            match self.run(target, Occasion { is_neutral: true, is_heard: false, ..occasion }, &mut Samples::default())
-            {
+        let invocation = Invocation { request, iteration: Some(&iteration), keeps_output, is_neutral: false };
+        let command = &self.commands[arm];
+        let usage = self.run(command, invocation, out)?;
+        if keeps_output && command.line.discards_to_null() {
+            // This additional run only finds out whether the command does less work if its output goes to `/dev/null`,
+            // which leads to a warning. Its own failure is ignored, because the command has already been measured.
+            let neutral = Invocation { is_neutral: true, keeps_output: false, ..invocation };
+            match self.run(command, neutral, &mut Samples::default()) {
                 Err(TargetError::Interrupted) => return Err(TargetError::Interrupted),
                 Err(_) => {}
                 Ok(neutral) => {
@@ -196,32 +195,33 @@ impl Session for CommandSession<'_> {
 }
 
 impl CommandSession<'_> {
-    /// Runs a command once, with its preparation and conclusion.
-    fn run(&self, target: &Target, occasion: Occasion, out: &mut Samples) -> Result<Usage, TargetError> {
-        let Target { line, prepare, conclude, .. } = target;
+    /// Runs the command's preparation, the command itself, and its conclusion. Adds the observations to `out`, and
+    /// returns the resources that the command used.
+    fn run(&self, command: &MeasuredCommand, invocation: Invocation, out: &mut Samples) -> Result<Usage, TargetError> {
+        let MeasuredCommand { line, hooks: HookLines { prepare, conclude, .. }, .. } = command;
         if let Some(prepare) = prepare {
-            run_untimed(prepare, occasion, &self.stop)?;
+            run_untimed(prepare, invocation, &self.stop)?;
         }
-        let ran = line.run(occasion, self.set.time_limit, &self.stop);
-        let observed = ran.and_then(|(usage, last_words)| {
-            if let Some(how) = observe(&usage, &last_words, (self.set, self.readers), line, out)? {
+        let ran = line.run(invocation, self.set.time_limit, &self.stop);
+        let observed = ran.and_then(|(usage, last_output)| {
+            if let Some(how) = observe(&usage, &last_output, (self.set, self.readers), line, out)? {
                 self.now.remark(Remark::NoFigure { how });
             }
-            if occasion.is_heard
+            if invocation.keeps_output
                 && failure(usage.exit).is_some()
-                && let Some(said) = last_words.said()
+                && let Some(said) = last_output.text()
             {
                 self.now.remark(Remark::Failure { said });
             }
             Ok(usage)
         });
-        // What was prepared is to be undone, whatever came of the command.
+        // The preparation must be undone, whatever the result of the command.
         let Some(conclude) = conclude else { return observed };
         if observed == Err(TargetError::Interrupted) {
-            self.hooks.run_regardless(conclude, occasion);
+            self.setups.run_regardless(conclude, invocation);
             return observed;
         }
-        let concluded = run_untimed(conclude, occasion, &self.stop);
+        let concluded = run_untimed(conclude, invocation, &self.stop);
         observed.and_then(|usage| concluded.map(|()| usage))
     }
 }
@@ -230,81 +230,87 @@ fn work(usage: &Usage) -> Work {
     Work { cpu_ns: usage.user_ns + usage.system_ns, read_bytes: usage.read_bytes }
 }
 
-/// CPU times of short commands vary by more than a fifth from run to run, but hardly by more than this.
+/// Difference in CPU time between two executions that is ignored, in nanoseconds. CPU times of short commands vary by
+/// more than a fifth, but rarely by more than this.
 const CPU_NOISE_NS: u64 = 5_000_000;
 
-/// Returns whether a command did less with its output to `/dev/null`: by more than a fifth of the bytes that it read, or
-/// of its CPU time.
+/// Returns whether a command did less work when its output went to `/dev/null` (`null`) than to another device
+/// (`neutral`). Less work means over 20 % fewer bytes read, or over 20 % less CPU time.
 fn is_other_work(null: Work, neutral: Work) -> bool {
     let is_less = |less: u64, more: u64| (less as f64) < 0.8 * more as f64;
     let reads_less = null.read_bytes.zip(neutral.read_bytes).is_some_and(|(null, neutral)| is_less(null, neutral));
     reads_less || is_less(null.cpu_ns + CPU_NOISE_NS, neutral.cpu_ns)
 }
 
-/// Between [`WALL`] and [`EXIT`].
+/// Index of the CPU time in user mode among the metrics of a command.
 const USER: usize = 1;
+/// Index of the CPU time in the kernel among the metrics of a command.
 const SYSTEM: usize = 2;
+/// Index of the peak memory among the metrics of a command.
 const MEMORY_PEAK: usize = 3;
 
-/// The counter that a metric is of: they follow the others.
+/// Returns the hardware counter that a metric belongs to; `None` for other metrics. `metric` is an index into the
+/// metrics of a command, in which the counters follow [`EXIT`].
 fn counter(metric: usize) -> Option<Counter> {
     metric.checked_sub(EXIT + 1).and_then(|index| Counter::ALL.get(index).copied())
 }
 
-/// Notes what was seen of a command that has ended, or was stopped at its time limit. Returns why a figure was not
-/// printed, if that is an observation too.
+/// Adds the observations of one execution of the command `line` to `out`. Usually returns `None`. If a printed figure
+/// is missing and failures count as observations, returns the reason why it is missing.
 ///
 /// # Errors
-/// When it failed, and that is to stop it. `Interrupted` when a signal came: what had been seen by then is noted.
+/// If the command failed, and its failures end its measurement. Also if a printed figure is missing, unless failures
+/// count as observations. If a signal arrived, the error is `Interrupted`, and the observations until then are added.
 fn observe(
     usage: &Usage,
-    last_words: &LastWords,
-    (set, readers): (&CommandSet, &[Reader]),
+    last_output: &LastOutput,
+    (set, readers): (&CommandSet, &[FigureReader]),
     line: &CommandLine,
     out: &mut Samples,
 ) -> Result<Option<String>, TargetError> {
     let failure = failure(usage.exit);
     let is_stopped = matches!(usage.exit, Exit::TimedOut | Exit::Interrupted);
     let status = match failure {
-        // A time-out is an observation, whatever failures are; and all that is known of it is what had gone by.
+        // A time-out is an observation for every kind of `on_failure`. The true values are only known to be higher.
         _ if is_stopped => Status::Censored,
         Some(ref reason) if stops(&set.on_failure, usage.exit) => {
-            let (called, said) = (line.called(), last_words.or_advice());
-            return Err(line.failed(format!("{called} {reason}{said}; go on all the same with `compare -i`")));
+            let (name, end) = (line.name(), last_output.failure_clause());
+            return Err(line.failed(format!("{name} {reason}{end}; ignore its failures to measure it anyway")));
         }
         Some(_) if set.on_failure == OnFailure::Observe => Status::Failed,
         _ => Status::Ok,
     };
-    // The same of all that met it.
+    // The limit itself is recorded, so that all commands that reach it have the same time.
     let limit_ns = set.time_limit.filter(|_| usage.exit == Exit::TimedOut).map(|limit| limit.as_nanos() as f64);
     out.push_with(WALL, limit_ns.unwrap_or(usage.wall_ns as f64), status);
     out.push_with(USER, usage.user_ns as f64, status);
     out.push_with(SYSTEM, usage.system_ns as f64, status);
     out.push_with(MEMORY_PEAK, usage.memory_peak_bytes as f64, status);
-    // What the machine does not count is not observed, and neither is what it could not count to the end.
+    // Counters that the machine does not support, or could not count to the end, are not observed.
     for (index, count) in usage.counts.iter().enumerate().filter(|_| set.counters) {
         count.iter().for_each(|&count| out.push_with(EXIT + 1 + index, count as f64, status));
     }
     match usage.exit {
         Exit::Code(code) => out.push(EXIT, f64::from(code)),
         Exit::Signal(signal) => out.push(EXIT, f64::from(128 + signal)),
-        // It has no exit code: it did not succeed in its time.
+        // There is no exit code, because the command did not end in time.
         Exit::TimedOut => out.push_with(EXIT, 0.0, Status::Censored),
-        // Who knows how it would have ended?
+        // It is not known how the command would have ended.
         Exit::Interrupted => return Err(TargetError::Interrupted),
     }
     let mut missing = None;
     for (index, reader) in readers.iter().enumerate() {
         let metric = set.first_printed() + index;
-        match reader.read(&last_words.output) {
-            // The last figure might still have come. Nobody interrupted the trial, so it is not lost.
+        match reader.read(&last_output.bytes) {
+            // A stopped command might have printed another figure later, so the figure is recorded as cut off. It is
+            // not recorded as lost, because only an interrupted trial loses values.
             _ if usage.exit == Exit::TimedOut => out.push_with(metric, f64::NAN, Status::Censored),
             Ok(value) => out.push_with(metric, value, status),
             Err(how) => {
                 let ended = failure.as_ref().map_or_else(String::new, |failure| format!("{failure} and "));
-                let how = format!("{ended}{how}{}", last_words.as_end());
+                let how = format!("{ended}{how}{}", last_output.output_clause());
                 if set.on_failure != OnFailure::Observe {
-                    return Err(line.failed(format!("{} {how}", line.called())));
+                    return Err(line.failed(format!("{} {how}", line.name())));
                 }
                 missing.get_or_insert(how);
             }
@@ -313,7 +319,7 @@ fn observe(
     Ok(missing)
 }
 
-/// Whether a failure is to stop the command.
+/// Returns whether the measurement of a command is over if the command ends in this way.
 fn stops(on_failure: &OnFailure, exit: Exit) -> bool {
     match (on_failure, exit) {
         (OnFailure::Stop, _) => true,
@@ -323,13 +329,13 @@ fn stops(on_failure: &OnFailure, exit: Exit) -> bool {
     }
 }
 
-/// Why an observation is no success; none where it is one, or where nobody knows.
+/// Returns in words how a command failed; `None` if it succeeded or was interrupted.
 fn failure(exit: Exit) -> Option<String> {
     match exit {
         Exit::Code(0) => None,
         Exit::Code(code) => Some(format!("ended with exit code {code}")),
-        Exit::Signal(signal) => Some(format!("was ended by signal {signal}")),
-        Exit::TimedOut => Some("met its time limit".into()),
+        Exit::Signal(signal) => Some(format!("was killed by signal {signal}")),
+        Exit::TimedOut => Some("reached its time limit".into()),
         Exit::Interrupted => None,
     }
 }

@@ -1,9 +1,9 @@
-//! Commands as an experiment.
+//! An experiment that measures commands.
 //!
-//! A [`CommandSet`] is plain data; [`CommandExperiment`] measures it. Its variants are the commands,
-//! its factors the parameters, and its metrics ([`metrics`]) come from the kernel's own account of
-//! each process: `wall`, `user`, `system`, `memory_peak` and `exit`; and where it is asked for, what was counted of it
-//! ([`counters`]), and figures that it prints ([`PrintedMetric`]).
+//! A [`CommandSet`] is plain data; a [`CommandExperiment`] measures it. The variants are the commands, and the factors
+//! are their parameters. The [`metrics`] come from the kernel's accounting of each process: `wall`, `user`, `system`,
+//! `memory_peak` and `exit`. On request there are also [`counters`], and figures that the commands print
+//! ([`PrintedMetric`]).
 
 #[cfg(feature = "commands")]
 mod experiment;

@@ -1,4 +1,5 @@
-//! Figures that commands print, as metrics: `throughput=([0-9.]+) MB/s`, `p99=json:.stats.p99`.
+//! Metrics whose values are figures that commands print. Examples are `throughput=([0-9.]+) MB/s` and
+//! `p99=json:.stats.p99`.
 
 #[cfg(feature = "commands")]
 mod json;
@@ -15,36 +16,36 @@ use crate::unit::Unit;
 #[cfg(feature = "commands")]
 pub use parse::PrintedMetricError;
 #[cfg(feature = "commands")]
-pub(super) use read::Reader;
+pub(super) use read::FigureReader;
 
-/// A figure in the output of each command, as plain data.
+/// A metric whose values each command prints, as plain data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PrintedMetric {
-    /// The metric's name.
+    /// Name of the metric. It begins with a letter and contains letters, digits, `_`, `-` and `.`.
     pub name: String,
-    /// Finds the figure in the output.
+    /// The pattern that finds the figure in the output.
     pub pattern: Pattern,
-    /// The unit in which the metric is recorded.
+    /// The unit in which the metric is recorded, such as nanoseconds for a figure in `ms`.
     pub unit: Unit,
-    /// Factor from the printed figure to that unit: 1e6 for `MB/s`.
+    /// Factor that converts the printed figure to [`unit`](Self::unit), such as 1e6 for `MB/s`.
     pub scale: f64,
-    /// Which way is better, if that was given or the unit implies it.
+    /// The direction that is better: lower or higher values. `None` if neither the user nor the unit determines it.
     pub better: Option<Better>,
 }
 
-/// Finds a figure in the output of a command.
+/// A pattern that finds a figure in the output of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
-    /// A regular expression with one group, which is tried on each line of standard output and standard error. The last
-    /// match counts.
+    /// A regular expression with one group, which is applied to each line of standard output and standard error. The
+    /// last match counts.
     Regex(String),
     /// A path such as `.stats.p99` into the last JSON value of the output.
     Json(String),
 }
 
 impl Pattern {
-    /// The pattern as it was written: `([0-9.]+) MB/s`, `json:.stats.p99`.
+    /// Returns the pattern as people write it: `([0-9.]+) MB/s`, `json:.stats.p99`.
     pub fn spelled(&self) -> String {
         match self {
             Pattern::Regex(regex) => regex.clone(),
@@ -54,7 +55,7 @@ impl Pattern {
 }
 
 impl PrintedMetric {
-    /// Returns the metric that trials observe. A figure without a direction is one of which less is better.
+    /// Returns the metric that trials observe. If the better direction is not known, lower values count as better.
     pub(super) fn metric(&self) -> Metric {
         let about = format!("figure that the command prints: {}", self.pattern.spelled());
         Metric::new(&self.name, &about, self.unit, self.better.unwrap_or(Better::Lower))

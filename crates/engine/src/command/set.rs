@@ -1,4 +1,4 @@
-//! Commands to measure, as plain data, and what is observed of them.
+//! The commands to measure, as plain data, and their metrics.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,50 +7,54 @@ use ascertain_sys::command::Counter;
 use serde::{Deserialize, Serialize};
 
 use super::PrintedMetric;
-use crate::experiment::{Accepts, Better, Factor, Level, Metric, Plot, Point, Spec, Variant};
+use crate::experiment::{Accepts, Arm, Better, Factor, Level, Metric, Plot, Point, Spec, Variant};
 use crate::names;
 use crate::unit::Unit;
 
 #[doc(inline)]
 pub use ascertain_sys::command::Output;
 
-/// Commands that are measured against each other, or one on its own, as plain data.
+/// One or several commands to measure, as plain data. If there are several, they are compared with each other.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CommandSet {
-    /// The experiment's id: `compare`, `slo`, or the claim's.
+    /// Id of the experiment: `compare`, `slo`, or the id of a claim about commands.
     pub id: String,
-    /// The commands; the first is the reference.
+    /// The commands, of which the first is the reference.
     pub commands: Vec<NamedCommand>,
-    /// Parameters: `{name}` in a command line is replaced by the level.
+    /// The parameters, as factors: `{name}` in a command line is replaced by the level of the factor `name`.
     pub parameters: Vec<Factor>,
-    /// The shell that command lines are given to with `-c`; without one they are split in words.
+    /// The shell that runs command lines with `-c`. If `None`, command lines are split into words, and no shell runs
+    /// them.
     pub shell: Option<String>,
-    /// Where each command's standard input comes from.
+    /// Source of the standard input of each command.
     pub input: Input,
-    /// Where its standard output goes (standard error too, unless it is inherited).
+    /// Destination of the standard output and the standard error of each command.
     pub output: Output,
-    /// An observation that takes longer is stopped: it took more than that, and no more is known of it.
+    /// Time limit of each execution of a command. A command that reaches the limit is stopped, and its time is only
+    /// known to exceed the limit.
     pub time_limit: Option<Duration>,
-    /// What an exit other than 0 means.
+    /// Treatment of a command that fails, which means that its exit code is not 0.
     pub on_failure: OnFailure,
-    /// Recorded requests: each trial takes one, every one once before any comes again, in a fresh
-    /// random order. It replaces `{request}` in the command line; without that it is standard input.
+    /// Recorded requests. Each trial uses one request, in random order; all requests are used once before any is
+    /// repeated. The request replaces `{request}` in the command line. Without that placeholder, the command reads the
+    /// request from standard input.
     pub requests: Option<Vec<String>>,
-    /// Whether the values of environment variables are recorded. Without this only their names are, because a value
-    /// can be a password or a token.
+    /// `true` if the values of environment variables are recorded. By default only their names are, because a value can
+    /// be a password or a token.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub records_env: bool,
-    /// Whether [`counters`] are observed besides.
+    /// `true` if the optional metrics of [`counters`] are observed too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counters: bool,
-    /// Figures that each command prints, observed after the others. The output of every command is then kept to be
-    /// read, so that [`output`](CommandSet::output) must be left as it is.
+    /// Figures that each command prints, which are observed in addition to the other metrics. They are read from the
+    /// output of the commands, so [`output`](CommandSet::output) must have its default value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub printed: Vec<PrintedMetric>,
 }
 
 impl CommandSet {
-    /// Returns the set as it is recorded.
+    /// Returns the set in the form in which evidence records it. The values of environment variables are left out,
+    /// unless [`records_env`](Self::records_env) is set.
     #[must_use]
     pub(crate) fn recorded(&self) -> CommandSet {
         let mut set = self.clone();
@@ -60,8 +64,9 @@ impl CommandSet {
         set
     }
 
-    /// Command lines that are called as they are written, with nothing around them.
-    pub fn of(id: &str, lines: impl IntoIterator<Item = impl Into<String>>) -> CommandSet {
+    /// Returns a set of these command lines, with default settings and no set-ups. Each line is also the name of its
+    /// command.
+    pub fn new(id: &str, lines: impl IntoIterator<Item = impl Into<String>>) -> CommandSet {
         let named = lines.into_iter().map(|line| {
             let line: String = line.into();
             NamedCommand { name: line.clone(), line, ..NamedCommand::default() }
@@ -69,13 +74,13 @@ impl CommandSet {
         CommandSet { id: id.to_string(), commands: named.collect(), ..CommandSet::default() }
     }
 
-    /// The experiment as plain data: commands are variants, parameters are factors.
+    /// Returns the experiment as plain data: commands are variants, parameters are factors.
     pub fn spec(&self) -> Spec {
         let variant = |command: &NamedCommand| Variant { name: command.name.clone(), about: command.line.clone() };
         let named = self.clone().with_distinct_names();
         Spec {
             id: self.id.clone(),
-            title: "commands, measured against each other".into(),
+            title: "commands, compared with each other".into(),
             readme: README.into(),
             emulates: None,
             variants: named.commands.iter().map(variant).collect(),
@@ -85,19 +90,21 @@ impl CommandSet {
         }
     }
 
-    /// What is observed of its commands.
+    /// Returns all metrics of the commands: those of [`metrics`], the [`counters`] if they are observed, and the
+    /// printed figures.
     pub fn metrics(&self) -> Vec<Metric> {
         let counters = counters().into_iter().filter(|_| self.counters);
         metrics().into_iter().chain(counters).chain(self.printed.iter().map(PrintedMetric::metric)).collect()
     }
 
-    /// The place of the first printed figure among the [metrics](CommandSet::metrics).
+    /// Returns the index of the first printed figure in the list of all [metrics](CommandSet::metrics).
     #[cfg(feature = "commands")]
     pub(super) fn first_printed(&self) -> usize {
         EXIT + 1 + if self.counters { Counter::ALL.len() } else { 0 }
     }
 
-    /// Each metric but the exit code over each parameter that has numbers for levels.
+    /// Returns plots of the metrics: for each metric except the exit code, one over each parameter whose levels are
+    /// numbers.
     fn sweeps(&self) -> Vec<Plot> {
         let is_number = |level: &Level| match level {
             Level::Integer(_) => true,
@@ -115,17 +122,18 @@ impl CommandSet {
         metrics.flat_map(of_metric).collect()
     }
 
-    /// The command with that name.
+    /// Returns the command with this name.
     pub(super) fn command(&self, name: &str) -> Option<&NamedCommand> {
         self.commands.iter().find(|command| command.name == name)
     }
 
-    /// The command that a variant stands for, at a point.
-    pub fn at(&self, variant: &str, point: &Point) -> Option<NamedCommand> {
-        Some(self.clone().with_distinct_names().command(variant)?.at(point))
+    /// Returns the command of an arm, with its parameters replaced by the levels of its point.
+    pub fn at(&self, arm: &Arm) -> Option<NamedCommand> {
+        Some(self.clone().with_distinct_names().command(&arm.variant)?.at(&arm.point))
     }
 
-    /// A command without a name gets its line for one; a name that is taken gets a number.
+    /// Gives each command a unique name. A command without a name is named after its command line. If a name is taken
+    /// already, a number is appended.
     #[must_use]
     pub(super) fn with_distinct_names(mut self) -> Self {
         for index in 0..self.commands.len() {
@@ -139,31 +147,31 @@ impl CommandSet {
     }
 }
 
-/// A command line with what goes around it.
+/// A command line to measure, with the command lines that run before and after it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NamedCommand {
-    /// What it is called in tables; the command line itself unless named.
+    /// Name of the command in tables; by default the command line itself.
     pub name: String,
-    /// The command line.
+    /// The command line to measure, with `{name}` for the level of each parameter.
     pub line: String,
-    /// Run once before the first trial.
+    /// Command line that is run once before the first trial.
     pub setup: Option<String>,
-    /// Run before each observation, untimed.
+    /// Command line that is run before each observation, untimed.
     pub prepare: Option<String>,
-    /// Run after each observation, untimed, also after one that failed.
+    /// Command line that is run after each observation, untimed, even if the command failed.
     pub conclude: Option<String>,
-    /// Run once after the last trial.
+    /// Command line that is run once after the last trial.
     pub cleanup: Option<String>,
-    /// Environment variables of the command and of what goes around it; parameters are replaced in their values. A
-    /// recorded run has no value if [`CommandSet::records_env`] was not set.
+    /// Environment variables of the command and of the command lines around it. Parameters are replaced in the values.
+    /// In a recorded run, a value is `None` if [`CommandSet::records_env`] was not set.
     pub env: Vec<(String, Option<String>)>,
-    /// Where its output goes, if not where that of all commands goes.
+    /// Destination of this command's output. `None` means the destination for all commands, [`CommandSet::output`].
     pub output: Option<Output>,
 }
 
 impl NamedCommand {
-    /// The command with its parameters replaced wherever they stand, also in its name.
+    /// Returns the command with its parameters replaced everywhere, including its name.
     #[must_use]
     pub fn at(&self, point: &Point) -> NamedCommand {
         let fill = |line: &Option<String>| line.as_ref().map(|line| point.fill(line));
@@ -179,79 +187,81 @@ impl NamedCommand {
         }
     }
 
-    /// Returns the environment variables that have values.
+    /// Returns the environment variables that have values, as pairs of name and value.
     pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         self.env.iter().filter_map(|(name, value)| Some((name.as_str(), value.as_deref()?)))
     }
 }
 
-/// Where standard input comes from.
+/// The source of a command's standard input.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Input {
-    /// Empty.
+    /// An empty input.
     #[default]
     Null,
-    /// A file.
+    /// The contents of the file at this path.
     File(PathBuf),
 }
 
-/// What an exit other than 0 means.
+/// The treatment of a command that fails, which means that its exit code is not 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFailure {
-    /// There is nothing to time: the command is set aside with what is asked of it, and the others go on.
+    /// Ends the measurement of the command and of the claims about it. Other commands are still measured.
     #[default]
     Stop,
-    /// It keeps its time, as if nothing had happened.
+    /// Ignores the exit code. The times count as usual.
     Ignore,
-    /// The same of these exit codes (128 + n where signal n ended it); others stop.
+    /// Ignores these exit codes (128 + n if signal n ended the command). Any other failure ends the measurement of the
+    /// command.
     IgnoreCodes(Vec<i32>),
-    /// It is an observation: predicates are false, unless they speak of the exit themselves.
+    /// Records the failure as an observation. It makes a predicate false, unless the predicate mentions the exit code
+    /// itself.
     Observe,
 }
 
-/// What is observed of a command, each less being better: `wall`, `user` and `system` in nanoseconds,
-/// `memory_peak` in bytes, and `exit`, its exit code (128 + n where signal n ended it).
+/// Returns the metrics of a command; lower is better for all of them. `wall`, `user` and `system` are in nanoseconds,
+/// and `memory_peak` is in bytes. `exit` is the exit code (128 + n if signal n ended the command).
 pub fn metrics() -> Vec<Metric> {
     let metric = |name, about, unit| Metric::new(name, about, unit, Better::Lower);
     vec![
-        metric("wall", "time from its start to its end", Unit::Nanosecond),
-        metric("user", "time on processors, in its own code", Unit::Nanosecond),
-        metric("system", "time on processors, in the kernel for it", Unit::Nanosecond),
-        metric("memory_peak", "the most memory that it held at once", Unit::Byte),
-        metric("exit", "exit code; 128 + n when signal n ended it", Unit::One),
+        metric("wall", "time from the start of the command to its end", Unit::Nanosecond),
+        metric("user", "CPU time in user mode", Unit::Nanosecond),
+        metric("system", "CPU time in the kernel", Unit::Nanosecond),
+        metric("memory_peak", "the largest amount of memory in use at once", Unit::Byte),
+        metric("exit", "exit code; 128 + n if signal n ended the command", Unit::One),
     ]
 }
 
-/// What is counted of a command where that is asked for, each less being better: a metric for each of [`Counter::ALL`].
+/// Returns the optional metrics of a command, one for each counter in [`Counter::ALL`]. Lower is better for all of
+/// them.
 pub fn counters() -> Vec<Metric> {
     let metric = |counter| {
         let (name, about) = match counter {
-            Counter::Instructions => ("instructions", "instructions of its own code"),
-            Counter::Cycles => ("cycles", "the processor's cycles in its own code"),
-            Counter::CacheReferences => ("cache_references", "accesses of its own code to the last level of the cache"),
-            Counter::CacheMisses => ("cache_misses", "those of them that had to go to memory"),
-            Counter::BranchMisses => ("branch_misses", "branches of its own code that were guessed wrong"),
-            Counter::PageFaults => ("page_faults", "pages of memory that had to be provided when they were touched"),
-            Counter::ContextSwitches => ("context_switches", "how often it gave up a processor or had to"),
-            Counter::CpuMigrations => ("cpu_migrations", "how often it went on on another processor"),
+            Counter::Instructions => ("instructions", "instructions in user mode"),
+            Counter::Cycles => ("cycles", "CPU cycles in user mode"),
+            Counter::CacheReferences => ("cache_references", "accesses to the last-level cache in user mode"),
+            Counter::CacheMisses => ("cache_misses", "misses of the last-level cache in user mode"),
+            Counter::BranchMisses => ("branch_misses", "mispredicted branches in user mode"),
+            Counter::PageFaults => ("page_faults", "page faults: memory that the kernel provides on access"),
+            Counter::ContextSwitches => ("context_switches", "context switches, voluntary and forced"),
+            Counter::CpuMigrations => ("cpu_migrations", "moves to another CPU"),
         };
         Metric::new(name, about, Unit::One, Better::Lower)
     };
     Counter::ALL.map(metric).into()
 }
 
-/// The place of the wall time in [`metrics`].
+/// Index of the wall time in [`metrics`].
 pub const WALL: usize = 0;
-/// That of the exit code; between them are those of the others.
+/// Index of the exit code in [`metrics`], which is the last of them.
 pub(crate) const EXIT: usize = 4;
 
 const README: &str = "\
-Command lines, each started anew for every observation; several in a fresh random order in every trial. Wall, \
-user and system time, peak memory and the exit code come from the kernel's account of the process. A command that was \
-stopped at its time limit took longer than that, and no more is known of it. What is run beforehand (set-up, \
-preparation) and afterwards (clean-up) is not timed.";
+Command lines, each started anew for every observation. Several commands run in a new random order in every trial. \
+Wall, user and system time, peak memory and the exit code come from the kernel's accounting of the process. A command \
+that was stopped at its time limit is only known to take longer. Set-ups, preparations and clean-ups are not timed.";
 
 #[cfg(test)]
 mod tests {
@@ -265,7 +275,7 @@ mod tests {
         };
         let parameters =
             vec![parameter("n", &["0.5", "1e3"]), parameter("mode", &["1", "fast"]), parameter("one", &["1"])];
-        let plots = CommandSet { parameters, ..CommandSet::of("compare", ["true"]) }.spec().plots;
+        let plots = CommandSet { parameters, ..CommandSet::new("compare", ["true"]) }.spec().plots;
         let swept = ["wall", "user", "system", "memory_peak"].map(|metric| Plot::sweep(metric, "n"));
         assert_eq!(plots, swept);
     }

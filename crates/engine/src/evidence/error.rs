@@ -1,4 +1,4 @@
-//! What can go wrong with evidence.
+//! Errors of writing and reading evidence.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,155 +6,141 @@ use std::path::{Path, PathBuf};
 use super::folder::{HEADER, LINES, SCHEMA};
 use super::parquet::WITHOUT_LINES;
 
-/// Evidence could not be kept or read.
+/// Failure to write or read the evidence of a run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The run's folder can't be made.
+    /// The run's folder cannot be created.
     #[error(
-        "no evidence can be kept in {}: {reason}; choose another folder with --evidence DIR, or keep none with --no-evidence",
+        "cannot keep evidence in {}: {reason}; choose another folder, or keep no evidence",
         .folder.display()
     )]
     Folder {
-        /// The folder that was to be made.
+        /// The folder that was to be created.
         folder: PathBuf,
-        /// What the system said.
+        /// The error that the system returned.
         reason: io::Error,
     },
-    /// A new run's folder is there already.
-    #[error("{} exists already; start again, or go on with that run: ascertain continue", .run.display())]
-    Exists {
-        /// The folder.
-        run: PathBuf,
-    },
+    /// The folder of a new run already exists.
+    #[error("the folder {} exists already; start again, or continue the run in it", .0.display())]
+    Exists(PathBuf),
     /// Another run is writing to the folder.
-    #[error("another run is writing to {}; wait for its end", .run.display())]
-    Locked {
-        /// The run's folder.
-        run: PathBuf,
-    },
-    /// More of the run was recorded on this machine than its folder has.
+    #[error("another run is writing to {}; wait until it has ended", .0.display())]
+    Locked(PathBuf),
+    /// This machine has recorded more trials of the run than the run's folder contains.
     #[error(
-        "{} is an older copy: on this machine more of that run was recorded than it has; continue the folder that has everything, or measure anew",
-        .run.display()
+        "{} is an older copy: this machine has recorded more trials of that run; continue the folder that has all trials, or measure again",
+        .0.display()
     )]
-    OlderCopy {
-        /// The run's folder.
-        run: PathBuf,
-    },
-    /// A file could not be written: the disk is full, for example.
+    OlderCopy(PathBuf),
+    /// A file could not be written, for example because the disk is full.
     #[error(
-        "{} could not be written: {reason}; what was recorded before stays readable; next time make room, choose another folder with --evidence DIR, or keep none with --no-evidence",
+        "{} could not be written: {reason}; everything recorded before stays readable; next time make room, choose another folder, or keep no evidence",
         .path.display()
     )]
     Write {
-        /// The file.
+        /// Path of the file that could not be written.
         path: PathBuf,
-        /// What the system said.
+        /// The error that the system returned.
         reason: io::Error,
     },
     /// A file could not be read.
     #[error("{} could not be read: {reason}", .path.display())]
     Read {
-        /// The file.
+        /// Path of the file that could not be read.
         path: PathBuf,
-        /// What the system said.
+        /// The error that the system returned.
         reason: io::Error,
     },
-    /// The folder has no run in it.
+    /// The folder does not contain a run.
     #[error("there is no run in {}: it has no {file}", .folder.display())]
     Missing {
-        /// The folder.
+        /// The folder in which a run was expected.
         folder: PathBuf,
-        /// The file that it should have.
+        /// Name of the file that is missing.
         file: &'static str,
     },
-    /// The folder has a run, but not its rows.
+    /// The folder has a `run.json`, but no rows.
     #[error(
         "the run in {} has no rows in trials.jsonl: restore that file from the original run; {WITHOUT_LINES}",
-        .run.display()
+        .0.display()
     )]
-    NoRows {
-        /// The run's folder.
-        run: PathBuf,
-    },
-    /// `run.json` is of a version that this program does not know.
+    NoRows(PathBuf),
+    /// `run.json` has a schema that this version of Ascertain cannot read.
     #[error(
-        "{} is of the schema `{found}`, and this version of Ascertain reads `{SCHEMA}`; use the version that wrote it",
+        "{} has the schema `{found}`, but this version of Ascertain reads `{SCHEMA}`; use the version that wrote it",
         .path.display()
     )]
     OtherVersion {
-        /// The file.
+        /// Path of the `run.json`.
         path: PathBuf,
-        /// Its schema.
+        /// The schema that `run.json` names.
         found: String,
     },
-    /// A file is not what Ascertain writes: cut off, or changed.
+    /// The contents of a file are not valid, because it was cut off or changed.
     #[error("{}:{line}:{column}: {reason}", .path.display())]
     Malformed {
-        /// The file.
+        /// Path of the file that is not valid.
         path: PathBuf,
-        /// The line, from 1.
+        /// The line in the file at which the problem was found, from 1.
         line: u64,
-        /// The column, from 1.
+        /// The column in that line, from 1.
         column: u64,
-        /// What is wrong there.
+        /// Description of the problem in the file.
         reason: String,
     },
-    /// `trials.jsonl` is not the file that the run left, and no other has the rows.
+    /// `trials.jsonl` was changed since the run ended, and no other file has the rows.
     #[error(
-        "the trials.jsonl of the run in {} was changed since the run ended: its checksum is not the one in run.json; bring it back from where the run was copied from, or run it anew",
-        .run.display()
+        "the trials.jsonl of the run in {} was changed since the run ended: its checksum differs from that in run.json; restore the original file, or measure again",
+        .0.display()
     )]
-    Changed {
-        /// The run's folder.
-        run: PathBuf,
-    },
-    /// `trials.jsonl` is shorter than when the run ended.
+    Changed(PathBuf),
+    /// `trials.jsonl` is shorter than it was when the run ended.
     #[error(
-        "rows of the run in {} are missing: its trials.jsonl has {found_bytes} bytes of whole trials, and {bytes} when the run ended; the rest alone would say something else, so bring the file back from where the run was copied from, or run it anew",
+        "rows of the run in {} are missing: its trials.jsonl has {found_bytes} bytes of complete trials instead of {bytes}, so its result could differ; restore the original file, or measure again",
         .run.display()
     )]
     LostRows {
-        /// The run's folder.
+        /// Folder of the run.
         run: PathBuf,
-        /// How long the file was, as `run.json` says.
+        /// Size of `trials.jsonl` in bytes when the run ended, according to `run.json`.
         bytes: u64,
-        /// Where its last whole trial ends now.
+        /// Offset in bytes of the end of the last complete trial that `trials.jsonl` still contains.
         found_bytes: u64,
     },
-    /// `trials.parquet` is not what Ascertain writes, and there is nothing else that has the rows.
+    /// `trials.parquet` is not valid, and no other file has the rows.
     #[error(
-        "{} is not what Ascertain writes ({reason}), and there is no trials.jsonl beside it; bring either back from where the run was copied from",
+        "{} is not valid ({reason}), and there is no trials.jsonl next to it; restore either file from the original run",
         .path.display()
     )]
     Parquet {
-        /// The file.
+        /// Path of the `trials.parquet`.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the problem in `trials.parquet`.
         reason: String,
     },
 }
 
 impl Error {
-    /// For `map_err`: this file could not be written.
+    /// Returns a closure for `map_err`. The closure makes the error for the file at `path`, which could not be written.
     pub(super) fn write<E: Into<io::Error>>(path: &Path) -> impl Fn(E) -> Error {
         |error| Error::Write { path: path.to_path_buf(), reason: error.into() }
     }
 
-    /// For `map_err`: this file of a run could not be opened or read.
+    /// Returns a closure for `map_err`. The closure makes the error for a run's file that could not be read: its path
+    /// is `path`, and `file` is its name in the run's folder.
     pub(super) fn read(path: &Path, file: &'static str) -> impl Fn(io::Error) -> Error {
         move |error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
                 let folder = path.parent().unwrap_or(path).to_path_buf();
                 let is_run = file == LINES && folder.join(HEADER).is_file();
-                if is_run { Error::NoRows { run: folder } } else { Error::Missing { folder, file } }
+                if is_run { Error::NoRows(folder) } else { Error::Missing { folder, file } }
             }
             _ => Error::Read { path: path.to_path_buf(), reason: error },
         }
     }
 
-    /// What is wrong with JSON that begins at this line of the file.
+    /// Returns the error for invalid JSON. `first_line` is the line of the file in which this JSON begins.
     pub(super) fn malformed(path: &Path, first_line: u64, error: &serde_json::Error) -> Error {
         let text = error.to_string();
         let place = format!(" at line {} column {}", error.line(), error.column());
@@ -164,12 +150,12 @@ impl Error {
         Error::Malformed { path: path.to_path_buf(), line, column: error.column() as u64, reason }
     }
 
-    /// Adds what can be done about rows that are not what Ascertain writes.
+    /// Adds advice to the error for an invalid row. The advice is about how to read the rows before that one.
     pub(super) fn in_rows(mut self) -> Error {
         if let Error::Malformed { line, reason, .. } = &mut self {
             reason.push_str(&match line {
-                1 => "; bring the file back from where the run was copied from".to_string(),
-                _ => format!("; cut the file off before line {line} to read what was recorded until then"),
+                1 => "; restore the original file".to_string(),
+                _ => format!("; truncate the file before line {line} to read the rows before it"),
             });
         }
         self

@@ -1,5 +1,5 @@
-//! Where runs are kept, what they and their files are called, `run.json`, and what tells a damaged file from a whole
-//! one.
+//! The folder of a run: its name, the names of its files, the contents of `run.json`, and the checksums that reveal
+//! damaged files.
 
 use std::env;
 use std::ffi::OsString;
@@ -16,38 +16,37 @@ use super::error::Error;
 use super::moment::rfc3339;
 use crate::experiment::Spec;
 use crate::outcome::{LeftOut, Outcome};
-use crate::plan::{Grouping, Plan};
+use crate::plan::Plan;
 
 pub(super) const HEADER: &str = "run.json";
 pub(super) const LINES: &str = "trials.jsonl";
 pub(super) const PARQUET: &str = "trials.parquet";
 
-/// Where runs are kept unless another folder is asked for: `$XDG_STATE_HOME/ascertain/runs`, else
-/// `~/.local/state/ascertain/runs`.
+/// Returns the default folder for runs: `$XDG_STATE_HOME/ascertain/runs`, or else `~/.local/state/ascertain/runs`.
 pub fn runs_folder() -> PathBuf {
     runs_folder_of(env::var_os("XDG_STATE_HOME"), env::home_dir())
 }
 
 fn runs_folder_of(state: Option<OsString>, home: Option<PathBuf>) -> PathBuf {
-    // The XDG specification has relative paths ignored.
+    // The XDG specification requires that relative paths are ignored.
     let state = state.map(PathBuf::from).filter(|state| state.is_absolute());
     let state = state.unwrap_or_else(|| home.unwrap_or_default().join(".local/state"));
     state.join("ascertain/runs")
 }
 
-/// The folder of what this user's state knows of runs, which [`Writer`](super::Writer) is given: beside
-/// [`runs_folder`].
+/// Returns the default folder for the list of the runs that this user has recorded. It is called `known-runs` and is
+/// next to the [`runs_folder`]. [`Writer`](super::Writer) adds runs to the list.
 pub fn known_folder() -> PathBuf {
     runs_folder().with_file_name("known-runs")
 }
 
-/// How long a run's `trials.jsonl` is: `None` where it is not there.
+/// Returns the size of a run's `trials.jsonl` in bytes; `None` if the file does not exist.
 pub(crate) fn lines_bytes(run: &Path) -> Option<u64> {
     fs::symlink_metadata(run.join(LINES)).ok().filter(fs::Metadata::is_file).map(|file| file.len())
 }
 
-/// Names a run by the millisecond in which it starts and four letters or digits drawn from `random`, so
-/// that names sort by time.
+/// Returns an id for a run, which is also the name of its folder. It consists of the start time to the millisecond, and
+/// of four letters or digits computed from `random`. Ids sort by start time.
 ///
 /// ```
 /// let id = ascertain_engine::evidence::new_run_id(1_795_253_412_000_000_000, 0);
@@ -60,7 +59,7 @@ pub fn new_run_id(unix_ns: u64, random: u64) -> String {
     id
 }
 
-/// Whether a text is an id that [`new_run_id`] gives: `20261121T093012000Z-0000`.
+/// Returns whether a text has the form of an id from [`new_run_id`], such as `20261121T093012000Z-0000`.
 #[must_use]
 pub fn is_run_id(text: &str) -> bool {
     let Some((time, drawn)) = text.split_once("Z-") else { return false };
@@ -70,7 +69,8 @@ pub fn is_run_id(text: &str) -> bool {
     date.len() == 8 && is_number(date) && time.len() >= 6 && is_number(time) && is_drawn
 }
 
-/// Makes a file of a run appear whole or not at all, and lasting.
+/// Writes a file of a run so that it appears completely or not at all, and survives a crash. `fill` writes the
+/// contents.
 pub(super) fn replace(path: &Path, fill: impl FnOnce(&File) -> Result<(), Error>) -> Result<(), Error> {
     let folder = files::open_folder(path.parent().unwrap_or(path)).map_err(Error::write(path))?;
     let draft = Draft::create_in(folder, path.file_name().unwrap_or_default()).map_err(Error::write(path))?;
@@ -79,60 +79,47 @@ pub(super) fn replace(path: &Path, fill: impl FnOnce(&File) -> Result<(), Error>
     Ok(())
 }
 
-/// The name and version of the schema of `run.json` and of the rows beside it.
+/// The name and version of the schema of `run.json` and of the rows.
 pub const SCHEMA: &str = "ascertain.evidence/2";
-/// That of the versions whose rows do not say which lane measured them.
-const SCHEMA_1: &str = "ascertain.evidence/1";
 
-/// Whether this version reads runs of a schema.
-#[must_use]
-pub fn is_readable(schema: &str) -> bool {
-    [SCHEMA, SCHEMA_1].contains(&schema)
-}
-
-/// What `run.json` says of a run: everything but its rows.
+/// The contents of `run.json`: everything about a run except its rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// [`SCHEMA`], or that of an older version.
+    /// The schema's name and version, [`SCHEMA`].
     pub schema: String,
-    /// The name of the run's folder.
+    /// Id of the run, which is the name of its folder.
     pub run_id: String,
-    /// When it started: RFC 3339, UTC.
+    /// Time at which the run started: RFC 3339, UTC.
     pub started: String,
-    /// The version of Ascertain that measured.
+    /// Version of Ascertain that measured the run, such as `0.1.0`.
     pub ascertain_version: String,
-    /// The command line that asked for it.
+    /// The command line that started the run: the program and its arguments.
     pub command_line: Vec<String>,
-    /// What was asked for beside the plan, by the use case: null in runs of the first versions and of benches.
-    #[serde(default)]
-    pub request: serde_json::Value,
-    /// The label that the user gave it.
+    /// Options for printing the result. They apply again when the run is continued.
+    pub render: serde_json::Value,
+    /// The label that the user gave the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The git revision of the folder in which it was started, if that is in a repository.
+    /// The git revision of the folder in which the run was started; `None` outside of a repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<Revision>,
-    /// Where it ran.
+    /// The machine on which the run was started.
     pub machine: Machine,
-    /// The experiments as plain data, so that a report needs no code of theirs.
+    /// The experiments as plain data, so that a report needs none of their code.
     pub experiments: Vec<Spec>,
-    /// What was asked for, so that the run can be continued.
+    /// The plan of the run, from which it can be continued.
     pub plan: Plan,
-    /// The arms that this machine can't measure, and why, as it was when the run started.
-    #[serde(default)]
+    /// The arms that the machine could not measure when the run started, with the reasons.
     pub unavailable: Vec<LeftOut>,
-    /// What came of it: `None` while it runs for the first time, or when it was killed then. A run that
-    /// is being continued keeps its former outcome until it has another.
+    /// The outcome of the run; `None` until the run has ended for the first time. While a run is continued, this is the
+    /// outcome from before.
     pub outcome: Option<Outcome>,
-    /// How long `trials.jsonl` was when the outcome was written, in bytes: a run that was continued later has
-    /// more there.
-    #[serde(default)]
+    /// Size of `trials.jsonl` in bytes when the outcome was written. A continuation may append rows after these bytes.
     pub lines_bytes: Option<u64>,
-    /// The checksum of those bytes. Where they have another they are not read; runs of older versions have none.
-    #[serde(default)]
+    /// Checksum of the first [`lines_bytes`](Self::lines_bytes) bytes of `trials.jsonl`. They are only read if the
+    /// checksum matches. `None` until `trials.parquet` is written.
     pub lines_checksum: Option<String>,
-    /// The checksum of `trials.parquet`, without which that file is not read: `None` until there is one.
-    #[serde(default)]
+    /// Checksum of `trials.parquet`, which is only read if the checksum matches. `None` until the file is written.
     pub parquet_checksum: Option<String>,
 }
 
@@ -141,12 +128,12 @@ pub struct Header {
 pub struct Revision {
     /// The commit that is checked out, in hexadecimal digits.
     pub commit: String,
-    /// Whether tracked files differ from that commit; `None` if git did not answer in time.
+    /// `true` if tracked files differ from `commit`; `None` if git did not answer in time.
     pub dirty: Option<bool>,
 }
 
 impl fmt::Display for Revision {
-    /// As `git describe --always --dirty` prints it: `a0e851a7c4-dirty`.
+    /// Writes the revision in the form of `git describe --always --dirty`: `a0e851a7c4-dirty`.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let short = self.commit.get(..10).unwrap_or(&self.commit);
         f.write_str(short)?;
@@ -154,38 +141,32 @@ impl fmt::Display for Revision {
     }
 }
 
-/// `trials.jsonl` as it was when the outcome was written.
+/// The state that `trials.jsonl` had when the outcome was written, which is when the run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LinesThen<'a> {
-    /// How long it was.
+pub(crate) struct FinalLines<'a> {
+    /// Size of `trials.jsonl` in bytes.
     pub bytes: u64,
-    /// Its checksum, where there is one.
+    /// Checksum of `trials.jsonl`; `None` if the process was killed before it could write the checksum.
     pub checksum: Option<&'a str>,
 }
 
 impl Header {
-    /// How the run's lanes are made.
-    pub(crate) fn grouping(&self) -> Grouping {
-        if self.schema == SCHEMA_1 { Grouping::ByMachine } else { Grouping::ByPlan }
-    }
-
-    /// None where the run has not ended yet.
-    pub(super) fn lines_then(&self) -> Option<LinesThen<'_>> {
+    /// Returns the state of `trials.jsonl` at the end of the run; `None` if the run has not ended yet.
+    pub(super) fn final_lines(&self) -> Option<FinalLines<'_>> {
         let bytes = self.lines_bytes.filter(|_| self.outcome.is_some())?;
-        Some(LinesThen { bytes, checksum: self.lines_checksum.as_deref() })
+        Some(FinalLines { bytes, checksum: self.lines_checksum.as_deref() })
     }
 }
 
-/// A `run.json` of more bytes than that is none of ours.
+/// Maximum size of a `run.json`, in bytes. A larger file was not written by Ascertain, and is not read.
 const MOST_HEADER_BYTES: u64 = 1 << 30;
 
 /// Reads `run.json` in a run's folder.
 ///
 /// # Errors
-/// When it is missing, of another version, cut off, or not what Ascertain writes; the error names the
-/// file, and the line and column where that helps.
+/// If the file is missing, has another schema, is cut off, or is otherwise not valid. The error names the file, and the
+/// line and column if they are known.
 pub fn read_header(run: &Path) -> Result<Header, Error> {
-    /// What every version has.
     #[derive(Deserialize)]
     struct Version {
         schema: serde_json::Value,
@@ -194,7 +175,7 @@ pub fn read_header(run: &Path) -> Result<Header, Error> {
     let text = files::read_regular(&path, MOST_HEADER_BYTES).map_err(Error::read(&path, HEADER))?;
     let malformed = |error| Error::malformed(&path, 1, &error);
     let Version { schema } = serde_json::from_slice(&text).map_err(malformed)?;
-    if !schema.as_str().is_some_and(is_readable) {
+    if schema.as_str() != Some(SCHEMA) {
         let found = schema.as_str().map_or_else(|| schema.to_string(), str::to_string);
         return Err(Error::OtherVersion { path, found });
     }
@@ -209,11 +190,12 @@ pub(super) fn write_header(run: &Path, header: &Header) -> Result<(), Error> {
     replace(&path, |mut file| file.write_all(&text).map_err(Error::write(&path)))
 }
 
-/// The start and the multiplier of FNV-1a with 64 bits (Fowler, Noll and Vo; RFC 9923).
+/// The offset basis of 64-bit FNV-1a (Fowler, Noll and Vo; RFC 9923).
 const START: u64 = 0xcbf2_9ce4_8422_2325;
+/// The prime of 64-bit FNV-1a.
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// The length and the checksum of bytes that are written to it.
+/// A sink that computes the length and the checksum of the bytes that are written to it.
 pub(super) struct Checksum {
     pub bytes: u64,
     sum: u64,
@@ -224,7 +206,7 @@ impl Checksum {
         Checksum { bytes: 0, sum: START }
     }
 
-    /// The checksum as `run.json` has it.
+    /// Returns the checksum in the form that `run.json` contains.
     pub fn text(&self) -> String {
         format!("fnv1a64:{:016x}", self.sum)
     }
@@ -242,23 +224,18 @@ impl Write for Checksum {
     }
 }
 
-/// A file's checksum as `run.json` has it: `fnv1a64:` and 16 hexadecimal digits. One wrong byte always
-/// changes it, since each step can be undone; more do but for one chance in 2^64.
+/// Returns a file's checksum in the form that `run.json` contains: `fnv1a64:` and 16 hexadecimal digits. A single wrong
+/// byte always changes the checksum, because each step of the algorithm can be inverted. Several wrong bytes go
+/// unnoticed with a probability of 2^-64.
 pub(super) fn checksum_of_file(path: &Path) -> io::Result<String> {
     checksum_of_start(path, u64::MAX)
 }
 
-/// The checksum of a file's first `bytes`.
+/// Returns the checksum of the first `bytes` bytes of a file, in the form that `run.json` contains.
 pub(super) fn checksum_of_start(path: &Path, bytes: u64) -> io::Result<String> {
-    let mut file = files::open_regular(path)?.take(bytes);
-    let mut block = vec![0; 1 << 16];
     let mut checksum = Checksum::new();
-    loop {
-        match file.read(&mut block)? {
-            0 => return Ok(checksum.text()),
-            length => checksum.write_all(&block[..length])?,
-        }
-    }
+    io::copy(&mut files::open_regular(path)?.take(bytes), &mut checksum)?;
+    Ok(checksum.text())
 }
 
 #[cfg(test)]
@@ -293,7 +270,7 @@ mod tests {
         assert_ne!(new_run_id(second, 1), new_run_id(second, 2));
     }
 
-    /// Test vectors of the algorithm's authors.
+    /// The test vectors are those of the algorithm's authors.
     #[test]
     fn it_is_fnv_1a() {
         let file = tempfile::NamedTempFile::new().unwrap();

@@ -1,94 +1,83 @@
-//! What a run leaves behind: one folder with everything that was observed.
+//! The evidence of a run: a folder with everything that was observed.
 //!
-//! | file | what | when |
+//! | file | contents | written |
 //! |---|---|---|
-//! | `run.json` | [`Header`]: machine, versions, plan, experiments as data, and at last the outcome | from the start; anew when the run ends |
-//! | `trials.jsonl` | a row for each observation, as JSON lines | after each trial, of fast ones ten times a second; only ever appended to, and emptied when `trials.parquet` has every row |
+//! | `run.json` | [`Header`]: machine, versions, plan, experiments as data, and finally the outcome | at the start, and again when the run ends |
+//! | `trials.jsonl` | one row per observation, as JSON lines | after each trial, or ten times a second for fast trials; only ever appended to, and emptied when `trials.parquet` has every row |
 //! | `trials.parquet` | the same rows | when the run ends, with the feature `parquet` |
-//! | `begun` | which trials have been begun | while the run goes on |
+//! | `begun` | for each lane, the number of trials that have begun | during the run |
 //!
-//! JSON lines take thirty times the space of the Parquet file. When a run ends, the Parquet file is read back and turned
-//! into lines again; if these have the checksum of `trials.jsonl`, that file is emptied. It stays as an empty file,
-//! because its lock tells whether the run is going on. A continuation first restores the lines, byte by byte, so that
-//! it appends to them as it would have done before, and a kill at any moment leaves one file with every row: the
-//! Parquet file until all lines are there again, and the lines from the first new trial on. Without the feature
-//! `parquet` the lines stay.
+//! JSON lines need thirty times as much space as the Parquet file. When a run ends, the Parquet file is read back and
+//! turned into lines again. If these lines have the checksum of `trials.jsonl`, that file is emptied. The empty file
+//! stays, because its lock shows whether the run is in progress. A continuation first restores the lines, byte for
+//! byte, and then appends to them as usual. A kill at any time leaves one file with every row: `trials.parquet` until
+//! all lines are restored, and `trials.jsonl` once it has a new trial. Without the feature `parquet` the lines stay.
 //!
-//! `run.json` and `trials.parquet` appear by renaming, so they are never seen half-written. A run that
-//! is killed loses at most its last tenth of a second, and of trials that take longer than 0.1 ms only the last. A
-//! machine that crashes loses what its kernel had not written yet: syncing to disk while measuring would disturb what
-//! is measured.
+//! `run.json` and `trials.parquet` are written under another name and then renamed, so they are never half-written. A
+//! killed run loses at most its last tenth of a second. If trials take longer than 0.1 ms, it loses only the last
+//! trial. If the machine crashes, data that the kernel had not written yet is lost, because syncing to disk would
+//! disturb the measurement.
 //!
 //! # Columns
 //!
-//! Both files have the same columns, in this order and of these types, so that one query reads any
-//! number of runs: `from read_parquet('runs/*/trials.parquet')`. A reader of JSON has to guess the types:
-//! a column in which all texts look like dates, say, it may take for dates.
+//! Both files have the same columns, in this order and of these types, so that one query can read any number of runs:
+//! `from read_parquet('runs/*/trials.parquet')`. Programs that read the JSON lines have to guess the types. For
+//! example, they may read a column as dates if all its texts look like dates.
 //!
 //! | column | type | meaning |
 //! |---|---|---|
-//! | `run_id` | text | the run, the name of its folder |
-//! | `experiment` | text | what was measured |
-//! | `lane` | integer | which arms were measured together: the number of the run's lane; 4294967295 in rows of the first versions, whose own files lack it (`union_by_name` reads both) |
-//! | `variant` | text | what was measured of it |
-//! | `point` | text | where: a JSON object of factors and levels, `{"elements":187500}` |
-//! | `trial` | integer | its number within the experiment, from 0 |
-//! | `position` | integer | the arm's place in the trial's random order, from 0 |
-//! | `metric` | text | what was observed |
-//! | `key` | text | which of several series; empty for a scalar |
-//! | `offset_ns` | integer | when, since the measurement began; 0 for a scalar |
-//! | `value` | real | in `unit`; see below |
+//! | `run_id` | text | id of the run, which is the name of its folder |
+//! | `experiment` | text | id of the experiment |
+//! | `lane` | integer | index of the lane in the run; the arms of a lane are measured together |
+//! | `variant` | text | the variant of the experiment that was measured |
+//! | `point` | text | the point: a JSON object of factors and levels, `{"elements":187500}` |
+//! | `trial` | integer | index of the trial within the experiment, from 0 |
+//! | `position` | integer | position of the arm in the trial's random order, from 0 |
+//! | `metric` | text | name of the metric |
+//! | `key` | text | key of the series; empty for a scalar |
+//! | `offset_ns` | integer | time since the measurement began; 0 for a scalar |
+//! | `value` | real | the value in `unit`; see below |
 //! | `unit` | text | `ns`, `B`, `B/s`, `1/s` or `1` |
-//! | `status` | text | `ok`, `failed`, `censored` (cut off: the true value is above this one), `lost` (its trial was cut off before it was seen) |
-//! | `start_ns` | integer | when the measurement began, since the run started |
-//! | `worker` | text | who measured; empty for the machine in `run.json` |
+//! | `status` | text | `ok`, `failed`, `censored` (cut off: the true value is above this one), `lost` (the trial was cut off before the value was observed) |
+//! | `start_ns` | integer | start of the measurement, since the run started |
+//! | `worker` | text | the machine that measured; empty for the machine in `run.json` |
 //!
-//! What met its time limit is `censored` there, and so is what was being measured when a signal came; whatever else the
-//! trial was to hold is `lost` then. A killed run says at the end of its lines, once it is continued, which trials had
-//! been begun and not recorded: all of them are lost. Earlier versions recorded what met its limit as `null` in JSON
-//! and infinite in Parquet. Any other `null` is a value that is not a number.
+//! A value that reached its time limit is `censored`, and so is a value that was being measured when a signal arrived.
+//! The other values of that trial are `lost`. A continuation of a killed run first appends the trials that had been
+//! begun but not recorded; all their values are `lost`. In `trials.jsonl`, a `null` is a value that is not a number. If
+//! such a value is `censored`, it was cut off before anything was observed, and `trials.parquet` has infinity instead.
 //!
-//! `run.json` has a checksum of each, so that a damaged file is not taken for data: the rows are read from
-//! `trials.parquet`, else from `trials.jsonl`, and where that was changed or is gone too it is an error. One
-//! that was cut off is read as far as it goes, and whoever reads it is told that rows are missing.
+//! `run.json` has a checksum of each file, so that a damaged file is not used. The rows are read from `trials.parquet`,
+//! or else from `trials.jsonl`. If `trials.jsonl` was changed or is missing too, reading fails. If it was cut off, the
+//! remaining rows are read, and the caller also gets an error for the missing rows.
 //!
-//! A line of `trials.jsonl` that ends in a space ends a trial: the file may be cut anywhere behind it,
-//! and what stands before is whole. That is how a killed run is continued without half a trial.
+//! A space at the end of a line of `trials.jsonl` marks the last line of a trial. Up to that line the file contains
+//! only complete trials, even if it is cut off anywhere later. So a continuation can remove an incomplete last trial.
 
-mod begun;
 mod error;
 mod folder;
+mod journal;
 mod known;
 mod lines;
 mod moment;
-#[cfg(feature = "parquet")]
+#[cfg_attr(not(feature = "parquet"), path = "no_parquet.rs")]
 mod parquet;
-#[cfg(not(feature = "parquet"))]
-#[path = "no_parquet.rs"]
-mod parquet;
-#[cfg(feature = "parquet")]
-mod parquet_reader;
-#[cfg(feature = "recorded")]
 mod read_back;
-mod shape;
+mod row;
 mod trials;
+mod word_file;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 
 pub use error::Error;
-pub use folder::{Header, Revision, SCHEMA, is_readable, is_run_id, known_folder, new_run_id, runs_folder};
-pub(crate) use folder::{LinesThen, lines_bytes};
-pub use known::{forget, is_known};
+pub(crate) use folder::{FinalLines, lines_bytes};
+pub use folder::{Header, Revision, SCHEMA, is_run_id, known_folder, new_run_id, read_header, runs_folder};
+pub use known::{forget_run, is_known};
 pub use moment::rfc3339;
-#[cfg(feature = "recorded")]
-pub(crate) use read_back::{ReadBack, read_trials, went_on};
-pub use writer::{Recorded, Writer, is_going_on};
-#[cfg(feature = "recorded")]
-pub use {
-    folder::read_header,
-    lines::Row,
-    read_back::{Rows, read_rows},
-    trials::{Series, Trials},
-};
+pub use read_back::{RunEvidence, read_rows};
+pub(crate) use read_back::{read_run, was_continued};
+pub use row::Row;
+pub use trials::{Series, Trials};
+pub use writer::{Writer, is_going_on};

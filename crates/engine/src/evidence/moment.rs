@@ -1,9 +1,9 @@
-//! Moments as RFC 3339 has them, in UTC, to the millisecond: `2026-11-21T09:30:12.000Z`.
+//! Times in the form of RFC 3339, in UTC, to the millisecond: `2026-11-21T09:30:12.000Z`.
 
 const NS_PER_MS: u64 = 1_000_000;
 const MS_PER_DAY: u64 = 24 * 60 * 60 * 1000;
 
-/// A time as RFC 3339 has it, in UTC, to the millisecond.
+/// Formats a time according to RFC 3339, in UTC, to the millisecond.
 ///
 /// ```
 /// let started = ascertain_engine::evidence::rfc3339(1_795_253_412_000_000_000);
@@ -13,7 +13,7 @@ pub fn rfc3339(unix_ns: u64) -> String {
     let ms = unix_ns / NS_PER_MS;
     let (mut day, ms) = (ms / MS_PER_DAY, ms % MS_PER_DAY);
     let (mut year, mut month) = (1970, 1);
-    // 2^64 ns end in the year 2554, so that it is not far to any day.
+    // The last time that `u64` can express is in the year 2554, so this loop is short.
     while day >= days_of(year, month) {
         day -= days_of(year, month);
         (year, month) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
@@ -22,7 +22,7 @@ pub fn rfc3339(unix_ns: u64) -> String {
     format!("{year:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", day + 1, ms % 1000)
 }
 
-/// The time that [`rfc3339`] has written; `None` for any other text.
+/// Parses a time that [`rfc3339`] has written; returns `None` for any other text.
 pub(super) fn unix_ns(rfc3339_utc: &str) -> Option<u64> {
     let number = |from: usize, to: usize| rfc3339_utc.get(from..to)?.parse::<u64>().ok();
     let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);

@@ -1,17 +1,18 @@
-//! Stands for `trials.parquet` where the feature `parquet` is off: rows are written and read as lines alone.
+//! The module `parquet` of a build without that feature: rows are only written and read as lines.
 
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use super::error::Error;
 use super::folder::PARQUET;
-use super::trials::Trials;
+use super::row::RowReader;
 
-/// What can be done for a run without lines.
+/// The end of the message of [`Error::NoRows`], after a semicolon. It tells the user why the rows cannot be read.
 pub(super) const WITHOUT_LINES: &str = "this program was built without Parquet, and can't read trials.parquet";
 
-/// Leaves no such file: one that the run had when it was begun elsewhere lacks the rows that were added here.
+/// Removes the run's `trials.parquet`, which a build with Parquet has written. It lacks the rows that this build has
+/// added. Returns `None`, because there is no new file with a checksum.
 pub(super) fn finish(run: &Path) -> Result<Option<String>, Error> {
     let path = run.join(PARQUET);
     match fs::remove_file(&path) {
@@ -20,12 +21,7 @@ pub(super) fn finish(run: &Path) -> Result<Option<String>, Error> {
     }
 }
 
-/// Nothing, as where there is no such file.
-pub(super) fn read(_path: &Path, _checksum: Option<&str>) -> Result<Option<Trials>, Error> {
+/// Returns `None`, as for a file that does not exist, because this build cannot read Parquet.
+pub(super) fn open(_path: &Path, _checksum: Option<&str>) -> Result<Option<Box<dyn RowReader>>, Error> {
     Ok(None)
-}
-
-/// Writes nothing, as where there is no such file.
-pub(super) fn write_lines(_path: &Path, _checksum: Option<&str>, _sink: impl Write) -> Result<bool, Error> {
-    Ok(false)
 }

@@ -1,50 +1,57 @@
-//! Writes `trials.parquet`.
+//! `trials.parquet`: writes and reads rows column by column.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ascertain_sys::files;
 use parquet::basic::{Encoding, LogicalType, Repetition, Type as Physical};
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type};
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::Error as WordError;
 
 use super::error::Error;
 use super::folder::{PARQUET, checksum_of_file, replace};
-use super::lines::{JsonLine, Lines, status_word};
-pub(super) use super::parquet_reader::{read, write_lines};
+use super::lines::LineReader;
+use super::row::{Row, RowReader};
 
-/// What can be done for a run without lines.
+/// The end of the message of [`Error::NoRows`], after a semicolon. It tells the user what else would help.
 pub(super) const WITHOUT_LINES: &str = "or restore its trials.parquet, which has the same rows";
-/// Rows that are in memory at once, some 20 MB of them. Readers skip and share out whole groups. Few in
-/// tests, so that they come to a second group.
+/// Number of rows in a row group. The writer holds a group in memory (about 20 MB). Readers can skip groups, or read
+/// several in parallel. Tests use a small number, so that a few rows need several groups.
 const GROUP_ROWS: usize = if cfg!(test) { 3 } else { 1 << 18 };
-/// Stands for a lane where rows of the first versions have none.
-pub(super) const NO_LANE: u64 = u32::MAX as u64;
-/// Texts that are handed over at once.
+/// Number of values of a column that are encoded or decoded in one call of the library.
 const BATCH: usize = 1 << 12;
 
-/// Writes the rows of the run's lines into its Parquet file as well. Gives its checksum.
+/// Copies the rows from the run's `trials.jsonl` to its Parquet file. Returns the checksum of the Parquet file.
 pub(super) fn finish(run: &Path) -> Result<Option<String>, Error> {
     let path = run.join(PARQUET);
-    replace(&path, |file| write(Lines::open(run)?, file, &path))?;
+    replace(&path, |file| write(&mut LineReader::open(run)?, file, &path))?;
     checksum_of_file(&path).map(Some).map_err(Error::read(&path, PARQUET))
 }
 
-/// Writes the rows of these lines as a Parquet file. `path` is for errors.
-fn write(mut lines: Lines, file: &File, path: &Path) -> Result<(), Error> {
+/// Writes rows as a Parquet file. `path` is only used in errors.
+fn write(reader: &mut dyn RowReader, file: &File, path: &Path) -> Result<(), Error> {
     let failed = Error::write(path);
     let mut columns = columns();
     let (schema, properties) = layout(&columns).map_err(&failed)?;
     let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).map_err(&failed)?;
     loop {
         let mut rows = 0;
-        while rows < GROUP_ROWS && lines.advance()? {
-            let line: JsonLine = lines.parse()?;
-            columns.iter_mut().for_each(|(_, column)| column.push(&line));
+        while rows < GROUP_ROWS
+            && let Some(row) = reader.next_row()?
+        {
+            columns.iter_mut().for_each(|(_, column)| column.push(&row));
             rows += 1;
         }
         if rows == 0 {
@@ -56,7 +63,7 @@ fn write(mut lines: Lines, file: &File, path: &Path) -> Result<(), Error> {
 }
 
 fn write_group(
-    columns: &mut [(&'static str, Column)],
+    columns: &mut [(&'static str, ColumnWriter)],
     writer: &mut SerializedFileWriter<&File>,
 ) -> Result<(), ParquetError> {
     let mut group = writer.next_row_group()?;
@@ -69,57 +76,58 @@ fn write_group(
     Ok(())
 }
 
-/// A column: how a line gives its value, and the values that are not written yet.
-enum Column {
-    Text(for<'a> fn(&'a JsonLine<'_>) -> &'a str, Texts),
-    Integer(fn(&JsonLine) -> u64, Vec<i64>),
-    Real(fn(&JsonLine) -> f64, Vec<f64>),
+/// A column of the file. It has a function that takes the column's value from a row, and the values that are not
+/// written yet.
+enum ColumnWriter {
+    Text(for<'a> fn(&'a Row<'_>) -> &'a str, Texts),
+    Integer(fn(&Row) -> u64, Vec<i64>),
+    Real(fn(&Row) -> f64, Vec<f64>),
 }
 
-/// The columns in their order. JSON lines have the same: the row buffer writes them.
-fn columns() -> [(&'static str, Column); 15] {
-    let text = |of| Column::Text(of, Texts::default());
-    let integer = |of| Column::Integer(of, Vec::new());
+/// Returns the columns with their names, in the order of the fields of [`Row`].
+fn columns() -> [(&'static str, ColumnWriter); 15] {
+    let text = |value| ColumnWriter::Text(value, Texts::default());
+    let integer = |value| ColumnWriter::Integer(value, Vec::new());
     [
-        ("run_id", text(|line| &line.run_id)),
-        ("experiment", text(|line| &line.experiment)),
-        ("lane", integer(|line| line.lane.map_or(NO_LANE, u64::from))),
-        ("variant", text(|line| &line.variant)),
-        ("point", text(|line| &line.point)),
-        ("trial", integer(|line| line.trial)),
-        ("position", integer(|line| line.position.into())),
-        ("metric", text(|line| &line.metric)),
-        ("key", text(|line| &line.key)),
-        ("offset_ns", integer(|line| line.offset_ns)),
-        ("value", Column::Real(|line| line.value(), Vec::new())),
-        ("unit", text(|line| line.unit.symbol())),
-        ("status", text(|line| status_word(line.status))),
-        ("start_ns", integer(|line| line.start_ns)),
-        ("worker", text(|line| &line.worker)),
+        ("run_id", text(|row| &row.run_id)),
+        ("experiment", text(|row| &row.experiment)),
+        ("lane", integer(|row| row.lane.into())),
+        ("variant", text(|row| &row.variant)),
+        ("point", text(|row| &row.point)),
+        ("trial", integer(|row| row.trial)),
+        ("position", integer(|row| row.position.into())),
+        ("metric", text(|row| &row.metric)),
+        ("key", text(|row| &row.key)),
+        ("offset_ns", integer(|row| row.offset_ns)),
+        ("value", ColumnWriter::Real(|row| row.value, Vec::new())),
+        ("unit", text(|row| row.unit.symbol())),
+        ("status", text(|row| row.status.word())),
+        ("start_ns", integer(|row| row.start_ns)),
+        ("worker", text(|row| &row.worker)),
     ]
 }
 
-fn layout(columns: &[(&'static str, Column)]) -> Result<(Type, WriterProperties), ParquetError> {
+fn layout(columns: &[(&'static str, ColumnWriter)]) -> Result<(Type, WriterProperties), ParquetError> {
     let mut fields = Vec::new();
     let mut properties =
         WriterProperties::builder().set_statistics_enabled(EnabledStatistics::Chunk).set_dictionary_enabled(false);
     for (name, column) in columns {
         let path = ColumnPath::from(*name);
         let (physical, logical) = match column {
-            Column::Text(..) => {
+            ColumnWriter::Text(..) => {
                 properties = properties.set_column_dictionary_enabled(path.clone(), true);
-                // The least and the greatest of texts take a third of the time. Whole groups are skipped by
-                // these two columns at most: a group has all the others' texts.
+                // Computing the minimum and maximum of texts takes a third of the time. They let readers skip whole
+                // groups by these two columns only. In the other text columns, each group has all texts.
                 if !["run_id", "experiment"].contains(name) {
                     properties = properties.set_column_statistics_enabled(path, EnabledStatistics::None);
                 }
                 (Physical::BYTE_ARRAY, Some(LogicalType::String))
             }
-            Column::Integer(..) => {
+            ColumnWriter::Integer(..) => {
                 properties = properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
                 (Physical::INT64, None)
             }
-            Column::Real(..) => (Physical::DOUBLE, None),
+            ColumnWriter::Real(..) => (Physical::DOUBLE, None),
         };
         let field = Type::primitive_type_builder(name, physical).with_repetition(Repetition::REQUIRED);
         fields.push(Arc::new(field.with_logical_type(logical).build()?));
@@ -128,24 +136,24 @@ fn layout(columns: &[(&'static str, Column)]) -> Result<(Type, WriterProperties)
     Ok((schema, properties.build()))
 }
 
-impl Column {
-    fn push(&mut self, line: &JsonLine) {
+impl ColumnWriter {
+    fn push(&mut self, row: &Row) {
         match self {
-            Column::Text(of, texts) => texts.push(of(line)),
-            // Counts and nanoseconds that are greater would need 292 years.
-            Column::Integer(of, values) => values.push(of(line).try_into().unwrap_or(i64::MAX)),
-            Column::Real(of, values) => values.push(of(line)),
+            ColumnWriter::Text(value, texts) => texts.push(value(row)),
+            // Values above `i64::MAX` would need a run of more than 292 years.
+            ColumnWriter::Integer(value, values) => values.push(value(row).try_into().unwrap_or(i64::MAX)),
+            ColumnWriter::Real(value, values) => values.push(value(row)),
         }
     }
 
     fn write_to(&mut self, writer: &mut SerializedColumnWriter) -> Result<(), ParquetError> {
         match self {
-            Column::Text(_, texts) => texts.write_to(writer)?,
-            Column::Integer(_, values) => {
+            ColumnWriter::Text(_, texts) => texts.write_to(writer)?,
+            ColumnWriter::Integer(_, values) => {
                 writer.typed::<Int64Type>().write_batch(values, None, None)?;
                 values.clear();
             }
-            Column::Real(_, values) => {
+            ColumnWriter::Real(_, values) => {
                 writer.typed::<DoubleType>().write_batch(values, None, None)?;
                 values.clear();
             }
@@ -154,7 +162,7 @@ impl Column {
     }
 }
 
-/// Texts of which most come again and again: each is kept once.
+/// The values of a column of texts, with each distinct text kept once.
 #[derive(Default)]
 struct Texts {
     known: HashMap<String, u32>,
@@ -181,6 +189,172 @@ impl Texts {
             writer.typed::<ByteArrayType>().write_batch(&batch, None, None)?;
         }
         *self = Texts::default();
+        Ok(())
+    }
+}
+
+/// Opens the Parquet file for reading its rows; returns `None` if it does not exist. If `checksum` does not match, the
+/// file is not read, because wrong bytes may look like data or make the library panic.
+pub(super) fn open(path: &Path, checksum: Option<&str>) -> Result<Option<Box<dyn RowReader>>, Error> {
+    let file = match files::open_regular(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::read(path, PARQUET)(error)),
+    };
+    let broken = |reason: String| Error::Parquet { path: path.to_path_buf(), reason };
+    let expected = checksum.ok_or_else(|| broken("run.json has no checksum of it".into()))?;
+    if expected != checksum_of_file(path).map_err(Error::read(path, PARQUET))? {
+        return Err(broken("its checksum differs from that in run.json".into()));
+    }
+    let file = SerializedFileReader::new(file).map_err(|error| broken(error.to_string()))?;
+    Ok(Some(Box::new(ParquetReader { path: path.to_path_buf(), file, next_group: 0, group: None })))
+}
+
+/// A reader of the rows of the file, one row group after the other.
+struct ParquetReader {
+    path: PathBuf,
+    file: SerializedFileReader<File>,
+    next_group: usize,
+    group: Option<GroupReader>,
+}
+
+impl ParquetReader {
+    /// Goes to the next row. Returns `false` if there is none.
+    fn advance(&mut self) -> Result<bool, ParquetError> {
+        while !self.group.as_mut().map_or(Ok(false), GroupReader::advance)? {
+            if self.next_group == self.file.num_row_groups() {
+                return Ok(false);
+            }
+            self.group = Some(GroupReader::open(&*self.file.get_row_group(self.next_group)?)?);
+            self.next_group += 1;
+        }
+        Ok(true)
+    }
+}
+
+impl RowReader for ParquetReader {
+    fn next_row(&mut self) -> Result<Option<Row<'_>>, Error> {
+        let row = match self.advance() {
+            Ok(true) => self.group.as_ref().map(GroupReader::row).transpose(),
+            Ok(false) => Ok(None),
+            Err(error) => Err(error),
+        };
+        row.map_err(|error| self.malformed(error.to_string()))
+    }
+
+    /// Returns `true`, because the file contains only complete trials.
+    fn ends_trial(&self) -> bool {
+        true
+    }
+
+    fn end_bytes(&self) -> u64 {
+        0
+    }
+
+    fn malformed(&self, reason: String) -> Error {
+        Error::Parquet { path: self.path.clone(), reason }
+    }
+}
+
+const TEXTS: [&str; 9] = ["run_id", "experiment", "variant", "point", "metric", "key", "unit", "status", "worker"];
+const INTEGERS: [&str; 5] = ["lane", "trial", "position", "offset_ns", "start_ns"];
+
+/// A reader of one row group of the file. It decodes the rows in batches.
+struct GroupReader {
+    /// The readers of the columns in [`TEXTS`].
+    texts: Vec<ColumnReader<ByteArrayType>>,
+    /// The readers of the columns in [`INTEGERS`].
+    integers: Vec<ColumnReader<Int64Type>>,
+    values: ColumnReader<DoubleType>,
+    /// Number of rows of the group that are still to be decoded.
+    left: usize,
+    /// Number of rows in the batch that was decoded last.
+    rows: usize,
+    /// Number of rows of the last decoded batch that have been read, including the current one.
+    place: usize,
+}
+
+impl GroupReader {
+    fn open(group: &dyn RowGroupReader) -> Result<GroupReader, ParquetError> {
+        Ok(GroupReader {
+            texts: TEXTS.iter().map(|name| ColumnReader::open(group, name)).collect::<Result<_, _>>()?,
+            integers: INTEGERS.iter().map(|name| ColumnReader::open(group, name)).collect::<Result<_, _>>()?,
+            values: ColumnReader::open(group, "value")?,
+            left: usize::try_from(group.metadata().num_rows())?,
+            rows: 0,
+            place: 0,
+        })
+    }
+
+    /// Goes to the next row. Returns `false` if there is none.
+    fn advance(&mut self) -> Result<bool, ParquetError> {
+        if self.place == self.rows {
+            (self.place, self.rows) = (0, self.left.min(BATCH));
+            self.left -= self.rows;
+            self.texts.iter_mut().try_for_each(|column| column.read(self.rows))?;
+            self.integers.iter_mut().try_for_each(|column| column.read(self.rows))?;
+            self.values.read(self.rows)?;
+        }
+        self.place += 1;
+        Ok(self.place <= self.rows)
+    }
+
+    fn row(&self) -> Result<Row<'_>, ParquetError> {
+        let index = self.place - 1;
+        let text = |column: usize| self.texts[column].values[index].as_utf8();
+        let integer = |column: usize| u64::try_from(self.integers[column].values[index]);
+        Ok(Row {
+            run_id: Cow::Borrowed(text(0)?),
+            experiment: Cow::Borrowed(text(1)?),
+            lane: integer(0)?.try_into()?,
+            variant: Cow::Borrowed(text(2)?),
+            point: Cow::Borrowed(text(3)?),
+            trial: integer(1)?,
+            position: integer(2)?.try_into()?,
+            metric: Cow::Borrowed(text(4)?),
+            key: Cow::Borrowed(text(5)?),
+            offset_ns: integer(3)?,
+            value: self.values.values[index],
+            unit: word(text(6)?)?,
+            status: word(text(7)?)?,
+            start_ns: integer(4)?,
+            worker: Cow::Borrowed(text(8)?),
+        })
+    }
+}
+
+/// Parses a word such as `ok` or `ns`. Returns the value that serde serialises as this word.
+fn word<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, ParquetError> {
+    T::deserialize(text.into_deserializer()).map_err(|error: WordError| ParquetError::General(error.to_string()))
+}
+
+/// A column of a row group, with the batch of its values that was decoded last.
+struct ColumnReader<T: DataType> {
+    reader: ColumnReaderImpl<T>,
+    values: Vec<T::T>,
+}
+
+impl<T: DataType> ColumnReader<T> {
+    fn open(group: &dyn RowGroupReader, name: &str) -> Result<Self, ParquetError> {
+        let columns = group.metadata().columns();
+        let index = columns.iter().position(|column| column.column_path().string() == name);
+        let index = index.ok_or_else(|| ParquetError::General(format!("it has no column `{name}`")))?;
+        let column = &columns[index];
+        if column.column_type() != T::get_physical_type() || column.column_descr().max_def_level() != 0 {
+            return Err(ParquetError::General(format!("its column `{name}` has another type")));
+        }
+        let reader = get_typed_column_reader(group.get_column_reader(index)?);
+        Ok(ColumnReader { reader, values: Vec::with_capacity(BATCH) })
+    }
+
+    fn read(&mut self, rows: usize) -> Result<(), ParquetError> {
+        self.values.clear();
+        while self.values.len() < rows {
+            let (records, ..) = self.reader.read_records(rows - self.values.len(), None, None, &mut self.values)?;
+            if records == 0 {
+                return Err(ParquetError::EOF("a column has fewer values than there are rows".into()));
+            }
+        }
         Ok(())
     }
 }

@@ -1,241 +1,220 @@
-//! All rows of a run, read back: series by series, and trial by trial.
+//! All rows of a run in memory: column by column in series, and trial by trial.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use super::error::Error;
-use super::lines::{JsonLine, Lines};
-use super::shape::Shapes;
+use super::row::{Row, RowReader};
 use crate::claim::paired_ratios;
 use crate::experiment::{Arm, Better, Reduce};
 use crate::unit::Unit;
 use crate::values::{Bounds, Values};
 
-/// The rows of a run's whole trials, column by column. Keys are kept once, not with each row.
+/// The rows of a run's complete trials, stored column by column. The rows of one arm, metric and key are a series,
+/// which holds the key once for all of them.
 #[derive(Debug, Default)]
 pub struct Trials {
-    /// In the order in which they began.
+    /// The series, one for each arm, metric and key, in the order of their first rows.
     pub(crate) series: Vec<Series>,
-    /// Each experiment's id and arm, in the order in which they were first measured.
+    /// The arms, each with the id of its experiment, in the order in which they were first measured.
     pub(crate) arms: Vec<(String, Arm)>,
-    /// The arm of each series.
+    /// For each series, the index of its arm.
     arm_of: Vec<u32>,
-    /// The series of each row, in the order in which they were observed.
+    /// For each row, in the order in which the rows were observed, the index of its series.
     order: Vec<u32>,
-    /// The lane of each trial, where its rows say.
-    lanes: Vec<Option<u32>>,
+    /// For each trial, the index of its lane.
+    lanes: Vec<u32>,
 }
 
-/// A trial as it was recorded.
+/// A recorded trial, with its values.
 pub(crate) struct RecordedTrial<'a> {
     pub experiment: &'a str,
-    /// Which lane measured it, where its rows say.
-    pub lane: Option<usize>,
-    /// The trial's number within the experiment.
+    /// Index of the lane that measured the trial.
+    pub lane: usize,
+    /// Index of the trial within the experiment.
     pub number: u64,
-    /// What was observed, arm by arm in the order in which they were measured.
-    pub observed: &'a [Observed],
+    /// The observations, arm by arm in the order in which they were measured.
+    pub observations: &'a [Observation],
 }
 
-/// A value of a trial.
+/// A recorded value of a trial.
 #[derive(Clone, Copy)]
-pub(crate) struct Observed {
-    /// Index into the arms.
+pub(crate) struct Observation {
+    /// Index into [`Trials::arms`].
     pub arm: usize,
-    /// Index into the series.
+    /// Index into [`Trials::series`].
     pub series: usize,
     pub value: Bounds,
 }
 
 impl Trials {
-    /// How many there are.
+    /// Returns the number of complete trials.
     pub fn count(&self) -> usize {
         self.lanes.len()
     }
 
-    /// Reads lines, and says where in the file the last trial ends that is known to be whole: it is
-    /// marked, or another follows.
-    pub(super) fn of_lines(mut lines: Lines) -> Result<(Trials, u64), Error> {
-        let mut gathering = Gathering::default();
-        let mut shapes = Shapes::default();
-        let mut whole_end = 0;
-        loop {
-            let before = lines.end();
-            if !lines.advance()? {
-                return Ok((gathering.into_trials(), whole_end));
+    /// Reads the rows of complete trials. Also returns the offset, in bytes, at which the last trial that is known to
+    /// be complete ends. A trial is complete if its last row is marked as such, or if another trial follows.
+    pub(super) fn read(reader: &mut dyn RowReader) -> Result<(Trials, u64), Error> {
+        let mut builder = TrialsBuilder::default();
+        let (mut end, mut whole_end) = (0, 0);
+        while let Some(row) = reader.next_row()? {
+            if builder.push(&row).map_err(|reason| reader.malformed(reason))? {
+                whole_end = end;
             }
-            let row = match shapes.read(lines.text()) {
-                Some(row) => row,
-                None => {
-                    let line: JsonLine = lines.parse()?;
-                    let series = gathering.series(&line.names()).map_err(|reason| lines.wrong(reason))?;
-                    shapes.learn(lines.text(), series, line.lane, line.status);
-                    let value = line.status.bounds(line.value());
-                    NumberedRow { series, lane: line.lane, trial: line.trial, offset_ns: line.offset_ns, value }
-                }
-            };
-            // The Parquet file has no more, and another trial can follow.
-            if row.trial > i64::MAX as u64 {
-                return Err(lines.wrong(format!("there is no trial {}", row.trial)));
-            }
-            if gathering.push(&row) {
-                whole_end = before;
-            }
-            if lines.ends_trial() {
-                gathering.end_trial();
-                whole_end = lines.end();
+            end = reader.end_bytes();
+            if reader.ends_trial() {
+                builder.end_trial();
+                whole_end = end;
             }
         }
+        Ok((builder.build(), whole_end))
     }
 
-    /// One more than the greatest number of a trial of the experiment.
+    /// Returns the index for the experiment's next trial: one more than the largest index so far, or 0.
     pub(super) fn next_number(&self, experiment: &str) -> u64 {
         let of_experiment = self.series.iter().filter(|series| series.experiment == experiment);
         of_experiment.flat_map(|series| &series.trials).max().map_or(0, |last| last + 1)
     }
 
-    /// The lanes of the first versions' runs depend on the machine: what a continuation noted of them is not relied on.
-    pub(super) fn forget_lanes(&mut self) {
-        self.lanes.fill(None);
-    }
-
-    /// The lane of each trial, where its rows say.
-    pub(super) fn lanes(&self) -> &[Option<u32>] {
+    /// Returns the index of each trial's lane.
+    pub(super) fn lanes(&self) -> &[u32] {
         &self.lanes
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub(crate) fn rows(&self) -> u64 {
         self.order.len() as u64
     }
 
-    /// Each metric of each arm under each key, in the order in which they began.
+    /// Returns the series, one for each arm, metric and key, in the order of their first rows.
     pub(crate) fn into_series(self) -> Vec<Series> {
         self.series
     }
 
-    /// Tells of each trial, in the order in which they were measured.
+    /// Calls `observe` with each trial, in the order in which the trials were measured.
     ///
     /// # Errors
-    /// The first that `hear` gives.
-    pub(crate) fn each<E>(&self, mut hear: impl FnMut(&RecordedTrial) -> Result<(), E>) -> Result<(), E> {
+    /// The first error that `observe` returns, which ends the calls.
+    pub(crate) fn for_each<E>(&self, mut observe: impl FnMut(&RecordedTrial) -> Result<(), E>) -> Result<(), E> {
         let mut read = vec![0; self.series.len()];
-        let mut observed: Vec<Observed> = Vec::new();
-        let mut current: Option<(&str, u64)> = None;
-        let mut lanes = self.lanes.iter().map(|lane| lane.map(|lane| lane as usize));
-        for &series in &self.order {
-            let series = series as usize;
-            let arm = self.arm_of[series] as usize;
-            let row = read[series];
-            read[series] += 1;
-            let trial = (self.arms[arm].0.as_str(), self.series[series].trials[row]);
-            if let Some((experiment, number)) = current.filter(|current| *current != trial) {
-                let lane = lanes.next().flatten();
-                hear(&RecordedTrial { experiment, lane, number, observed: &observed })?;
-                observed.clear();
+        let mut observations: Vec<Observation> = Vec::new();
+        let mut rows = self.order.iter().map(|&series| series as usize).peekable();
+        for &lane in &self.lanes {
+            observations.clear();
+            let mut trial: Option<(&str, u64)> = None;
+            while let Some(&series) = rows.peek() {
+                let (arm, row) = (self.arm_of[series] as usize, read[series]);
+                let of_row = (self.arms[arm].0.as_str(), self.series[series].trials[row]);
+                if *trial.get_or_insert(of_row) != of_row {
+                    break;
+                }
+                rows.next();
+                read[series] += 1;
+                observations.push(Observation { arm, series, value: self.series[series].values.bounds(row) });
             }
-            current = Some(trial);
-            observed.push(Observed { arm, series, value: self.series[series].values.bounds(row) });
-        }
-        match current {
-            Some((experiment, number)) => {
-                let lane = lanes.next().flatten();
-                hear(&RecordedTrial { experiment, lane, number, observed: &observed })
+            if let Some((experiment, number)) = trial {
+                observe(&RecordedTrial { experiment, lane: lane as usize, number, observations: &observations })?;
             }
-            None => Ok(()),
         }
+        Ok(())
     }
 }
 
-/// What a series is known by, as a row has it: experiment, variant, point, metric, unit and key.
-pub(super) type SeriesKey<'a> = [&'a [u8]; 6];
-
-/// A row whose names are a number.
-pub(super) struct NumberedRow {
-    pub series: u32,
-    pub lane: Option<u32>,
-    pub trial: u64,
-    pub offset_ns: u64,
-    pub value: Bounds,
-}
-
-/// Trials while they are read.
+/// Collects the trials while their rows are read.
 #[derive(Default)]
-pub(super) struct Gathering {
+struct TrialsBuilder {
     trials: Trials,
+    /// Indices of the known series. A series is identified by experiment, arm, metric and key, which are written into
+    /// one byte string.
     known: HashMap<Vec<u8>, u32>,
-    joined: Vec<u8>,
-    /// Each series' names, and the series that came after it the last time: mostly it does again.
-    names: Vec<([Vec<u8>; 6], u32)>,
+    name: Vec<u8>,
+    /// For each series, its point as text, and the index of the series whose row came next last time. That series is
+    /// tried first, because its row probably comes next again.
+    points: Vec<(String, u32)>,
     last: u32,
-    /// The arms' experiments as numbers.
+    /// For each arm, the index of the first arm of the same experiment. It identifies the experiment.
     experiments: Vec<u32>,
-    /// The experiment and number of the last row's trial.
+    /// The trial that the last row belongs to: the number in `experiments` that identifies its experiment, and its
+    /// index.
     trial: Option<(u32, u64)>,
-    /// The rows of trials that are known to be whole.
+    /// Number of rows that belong to trials which are known to be complete.
     whole: usize,
 }
 
-impl Gathering {
-    /// The number of the series with these names.
+impl TrialsBuilder {
+    /// Returns the index of the row's series.
     ///
     /// # Errors
-    /// When they are not what Ascertain writes.
-    pub fn series(&mut self, names: &SeriesKey) -> Result<u32, String> {
-        let next = self.names.get(self.last as usize).map(|(_, next)| *next);
-        let series = match next.filter(|&next| self.names[next as usize].0 == *names) {
+    /// If the names in the row are not valid.
+    fn series(&mut self, row: &Row) -> Result<u32, String> {
+        let next = self.points.get(self.last as usize).map(|(_, next)| *next);
+        let series = match next.filter(|&next| self.has(next as usize, row)) {
             Some(next) => next,
-            None => self.look_up(names)?,
+            None => self.find(row)?,
         };
-        self.names[self.last as usize].1 = series;
+        self.points[self.last as usize].1 = series;
         self.last = series;
         Ok(series)
     }
 
-    fn look_up(&mut self, names: &SeriesKey) -> Result<u32, String> {
-        self.joined.clear();
-        for name in names {
-            self.joined.extend_from_slice(&name.len().to_le_bytes());
-            self.joined.extend_from_slice(name);
-        }
-        if let Some(&series) = self.known.get(&self.joined) {
-            return Ok(series);
-        }
-        let series = self.add(names)?;
-        self.known.insert(self.joined.clone(), series);
-        self.names.push((names.map(<[u8]>::to_vec), series));
-        Ok(series)
+    /// Returns whether the row belongs to the series with this index.
+    fn has(&self, series: usize, row: &Row) -> bool {
+        let Series { experiment, arm, metric, unit, key, .. } = &self.trials.series[series];
+        *metric == row.metric
+            && *key == row.key
+            && arm.variant == row.variant
+            && self.points[series].0 == row.point
+            && *experiment == row.experiment
+            && *unit == row.unit
     }
 
-    fn add(&mut self, names: &SeriesKey) -> Result<u32, String> {
-        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|error| format!("a name: {error}"));
-        let [experiment, variant, point, metric, unit, key] = *names;
-        let point = serde_json::from_slice(point).map_err(|error| format!("the point: {error}"))?;
-        let (experiment, arm) = (text(experiment)?, Arm { variant: text(variant)?, point });
-        let (metric, unit, key) = (text(metric)?, text(unit)?, text(key)?);
-        let unit = Unit::of_symbol(&unit).ok_or_else(|| format!("there is no unit `{unit}`"))?;
+    fn find(&mut self, row: &Row) -> Result<u32, String> {
+        self.name.clear();
+        for text in [&row.experiment, &row.variant, &row.point, &row.metric, row.unit.symbol(), &row.key] {
+            self.name.extend_from_slice(&text.len().to_le_bytes());
+            self.name.extend_from_slice(text.as_bytes());
+        }
+        if let Some(&series) = self.known.get(&self.name) {
+            return Ok(series);
+        }
+        let point = serde_json::from_str(&row.point)
+            .map_err(|error| format!("the column `point` is not a JSON object of factors and levels: {error}"))?;
+        let (experiment, arm) = (row.experiment.to_string(), Arm { variant: row.variant.to_string(), point });
         let number = self.arm(&experiment, &arm);
         self.trials.arm_of.push(number);
+        let (metric, unit, key) = (row.metric.to_string(), row.unit, row.key.to_string());
         let (trials, offsets_ns, values) = (Vec::new(), Vec::new(), Values::default());
         self.trials.series.push(Series { experiment, arm, metric, unit, key, trials, offsets_ns, values });
-        Ok((self.trials.series.len() - 1) as u32)
+        let series = (self.trials.series.len() - 1) as u32;
+        self.known.insert(self.name.clone(), series);
+        self.points.push((row.point.to_string(), series));
+        Ok(series)
     }
 
     fn arm(&mut self, experiment: &str, arm: &Arm) -> u32 {
         let arms = &mut self.trials.arms;
         let known = arms.iter().position(|(id, known)| id == experiment && known == arm);
         known.unwrap_or_else(|| {
-            let of_experiment = arms.iter().position(|(id, _)| id == experiment).unwrap_or(arms.len());
-            self.experiments.push(of_experiment as u32);
+            let first_arm = arms.iter().position(|(id, _)| id == experiment).unwrap_or(arms.len());
+            self.experiments.push(first_arm as u32);
             arms.push((experiment.to_string(), arm.clone()));
             arms.len() - 1
         }) as u32
     }
 
-    /// Takes a row in. Whether a new trial begins with it.
-    pub fn push(&mut self, row: &NumberedRow) -> bool {
+    /// Adds a row. Returns whether the row begins a new trial.
+    ///
+    /// # Errors
+    /// If the row is not valid.
+    fn push(&mut self, row: &Row) -> Result<bool, String> {
+        // Indices of trials are signed in `trials.parquet`, and one more trial must be able to follow.
+        if row.trial > i64::MAX as u64 {
+            return Err(format!("the trial number {} is too large", row.trial));
+        }
+        let series = self.series(row)?;
         let trials = &mut self.trials;
-        let arm = trials.arm_of[row.series as usize];
+        let arm = trials.arm_of[series as usize];
         let trial = Some((self.experiments[arm as usize], row.trial));
         let begins = self.trial != trial;
         if begins {
@@ -243,8 +222,8 @@ impl Gathering {
             self.whole = trials.order.len();
             trials.lanes.push(row.lane);
         }
-        trials.order.push(row.series);
-        let series = &mut trials.series[row.series as usize];
+        trials.order.push(series);
+        let series = &mut trials.series[series as usize];
         if row.offset_ns != 0 && series.offsets_ns.is_empty() {
             series.offsets_ns.resize(series.trials.len(), 0);
         }
@@ -252,17 +231,17 @@ impl Gathering {
             series.offsets_ns.push(row.offset_ns);
         }
         series.trials.push(row.trial);
-        series.values.push(row.value);
-        begins
+        series.values.push(row.status.bounds(row.value));
+        Ok(begins)
     }
 
-    /// The trial of the last row is whole.
-    pub fn end_trial(&mut self) {
+    /// Notes that the trial of the last row is complete.
+    fn end_trial(&mut self) {
         self.whole = self.trials.order.len();
     }
 
-    /// The trials that are whole.
-    pub fn into_trials(self) -> Trials {
+    /// Returns the complete trials, without the rows of an incomplete last one.
+    fn build(self) -> Trials {
         let mut trials = self.trials;
         if self.whole < trials.order.len() {
             trials.lanes.pop();
@@ -276,38 +255,40 @@ impl Gathering {
                 series.offsets_ns.clear();
             }
         }
-        // What began with the half trial comes after everything else.
-        let begun = trials.series.iter().rposition(|series| !series.trials.is_empty()).map_or(0, |last| last + 1);
-        trials.series.truncate(begun);
-        trials.arm_of.truncate(begun);
+        // Series that began in the incomplete trial come after all others.
+        let kept = trials.series.iter().rposition(|series| !series.trials.is_empty()).map_or(0, |last| last + 1);
+        trials.series.truncate(kept);
+        trials.arm_of.truncate(kept);
         trials.arms.truncate(trials.arm_of.iter().max().map_or(0, |&last| last as usize + 1));
         trials
     }
 }
 
-/// The values of one metric of one arm under one key, in the order measured, column by column.
+/// The values of one metric of one arm under one key, in the order in which they were measured. They are stored column
+/// by column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// The experiment's id.
+    /// Id of the experiment that the arm belongs to.
     pub experiment: String,
-    /// The arm.
+    /// The arm that was measured.
     pub arm: Arm,
-    /// The metric's name.
+    /// Name of the metric, such as `wall`.
     pub metric: String,
-    /// The values' unit.
+    /// Unit in which the values are recorded.
     pub unit: Unit,
-    /// Which of several series: a server, a pair of cores; empty for a scalar.
+    /// Key of the series, such as a server or a pair of cores; empty for a scalar.
     pub key: String,
-    /// The trials' numbers.
+    /// For each value, the index of the trial that it is from.
     pub trials: Vec<u64>,
-    /// When, since the measurement began, in nanoseconds; empty where all are zero.
+    /// For each value, the time from the start of its measurement, in nanoseconds; empty if all are zero.
     pub offsets_ns: Vec<u64>,
-    /// The values in `unit`. One that is not a number was not observed.
+    /// The values in `unit`. A value that is not a number was not observed.
     pub values: Values,
 }
 
 impl Series {
-    /// One number a trial, as claims judge it, with the trials' numbers.
+    /// Returns one value per trial, as claims use it: the indices of the trials, and their values in the same order.
+    /// `reduce` says how several values of the same trial become one.
     pub fn by_trial(&self, reduce: Reduce) -> (Cow<'_, [u64]>, Cow<'_, Values>) {
         if self.trials.is_sorted_by(|a, b| a < b) {
             return (Cow::Borrowed(&self.trials), Cow::Borrowed(&self.values));
@@ -318,13 +299,14 @@ impl Series {
         }
         let mut scratch = Values::default();
         let number =
-            |(trial, samples): (u64, Vec<Bounds>)| Some((trial, reduce.of(samples.into_iter(), &mut scratch)?));
+            |(trial, samples): (u64, Vec<Bounds>)| Some((trial, reduce.apply(samples.into_iter(), &mut scratch)?));
         let (trials, values): (Vec<u64>, Values) = samples.into_iter().filter_map(number).unzip();
         (Cow::Owned(trials), Cow::Owned(values))
     }
 
-    /// How many times better this arm's number is than a baseline's in each trial that has both, as far as it is known;
-    /// and how many such trials have numbers of zero or below, of which there is no ratio.
+    /// Returns the bounds of a ratio for each trial with values of both arms. The ratio is the factor by which this arm
+    /// is better than the baseline. Also returns the number of trials without a ratio, because one of the values is
+    /// zero or negative.
     pub fn ratios_to(&self, baseline: &Series, reduce: Reduce, better: Better) -> (Values, usize) {
         let numbers = |series: &Series| {
             let (trials, values) = series.by_trial(reduce);

@@ -1,8 +1,8 @@
-//! Keeps the evidence of a run while it goes on.
+//! Writes the evidence of a run while it is measured.
 
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, TryLockError};
-use std::ops::{Deref, DerefMut};
+use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -10,123 +10,116 @@ use std::time::Duration;
 
 use ascertain_sys::{clock, files};
 
-use super::begun::{self, Begun, BegunLane, LostTrials};
 use super::error::Error;
 use super::folder::{Checksum, Header, LINES, PARQUET, checksum_of_file, read_header, write_header};
-use super::known::Known;
-use super::lines::{Lines, RowBuffer};
+use super::journal::{self, JournalLane, LostTrials, TrialJournal};
+use super::known::KnownRun;
+use super::lines::{LineReader, RowBuffer, write_lines};
 use super::moment::unix_ns;
 use super::parquet;
-#[cfg(feature = "recorded")]
-use super::read_back::{adapt, read_lines};
+use super::read_back::{RunEvidence, read_lines};
 use super::trials::Trials;
 use crate::block::Slots;
 use crate::experiment::{Arm, Sample, Spec};
 use crate::outcome::Outcome;
 
-/// Trials that take longer are written at once, which takes a hundredth of that.
+/// Minimum duration, in nanoseconds, of trials that are each written to the file as soon as they end. Writing takes
+/// about a hundredth of this time. Faster trials are written together.
 const SLOW_TRIAL_NS: f64 = 100_000.0;
 
-/// Keeps the evidence of one run, which no other can write to meanwhile.
+/// Writes the evidence of one run. No other process can write to the run at the same time.
 ///
-/// The thread that measures calls it: [`record`](Writer::record) only formats into memory, and
-/// [`end_trial`](Writer::end_trial), between trials, writes.
+/// The writer belongs to the thread that measures. [`record`](Writer::record) only formats rows in memory;
+/// [`end_trial`](Writer::end_trial) writes them between trials.
 pub struct Writer {
     run: PathBuf,
     header: Header,
     lines: LockedFile,
     rows: RowBuffer,
-    /// The lanes of the arms that were added, until the first trial begins.
-    lanes: Vec<BegunLane>,
-    /// Trials that were recorded before this process began its first.
+    /// The lanes and their arms, as the journal describes them. The journal itself is created when the first trial
+    /// begins.
+    lanes: Vec<JournalLane>,
+    /// Number of trials that were recorded before this process began its first trial.
     recorded_trials: usize,
-    begun: Option<Begun>,
-    known: Option<Known>,
-}
-
-/// What a run that is to be continued has recorded.
-#[derive(Debug)]
-pub struct Recorded {
-    /// What `run.json` says.
-    pub header: Header,
-    /// The trials in the order in which they were measured.
-    pub trials: Trials,
+    journal: Option<TrialJournal>,
+    known: Option<KnownRun>,
 }
 
 impl Writer {
-    /// Starts the evidence of a new run, in a folder of its own below `runs` that is named by the
-    /// header's `run_id`. Nobody but this user may look into it. `known` is the folder of what this user's state knows
-    /// of runs, if it is to know of this one.
+    /// Starts the evidence of a new run, in a new folder below `runs` with the header's `run_id` as its name. Only this
+    /// user can read the folder. `known` is the folder that lists this user's runs; `None` if the run is not to be
+    /// listed.
     ///
     /// # Errors
-    /// When the folder can't be made or written to; nothing is left there then.
+    /// If the folder cannot be created or written to. No files are left behind in this case.
     pub fn create(runs: &Path, header: Header, known: Option<&Path>) -> Result<Writer, Error> {
         let run = runs.join(&header.run_id);
         let folder = |reason| Error::Folder { folder: run.clone(), reason };
         fs::create_dir_all(runs).map_err(folder)?;
         DirBuilder::new().mode(0o700).create(&run).map_err(|error| match error.kind() {
-            std::io::ErrorKind::AlreadyExists => Error::Exists { run: run.clone() },
+            std::io::ErrorKind::AlreadyExists => Error::Exists(run.clone()),
             _ => folder(error),
         })?;
         let start = || {
             let lines = File::options().append(true).create_new(true).open(run.join(LINES)).map_err(folder)?;
-            let lines = LockedFile::new(lines, &run)?;
+            let lines = lock_lines(lines, &run)?;
             write_header(&run, &header)?;
             Ok(lines)
         };
         match start() {
             Ok(lines) => {
-                let known = known.and_then(|known| Known::create(known, &header));
+                let known = known.and_then(|known| KnownRun::create(known, &header));
                 Ok(Writer::new(run, header, lines, 0, known))
             }
             Err(error) => {
-                // The folder is this run's own, made above.
+                // The folder belongs to this run, which created it above.
                 let _ = fs::remove_dir_all(&run);
                 Err(error)
             }
         }
     }
 
-    /// Takes up a run again, after its last whole trial: what a kill left of the one behind is cut off. Those that had
-    /// been begun by then and were not recorded are recorded as lost, so that a kill can't be used to drop the slow
-    /// ones.
+    /// Continues a run after its last complete trial. An incomplete trial at the end of the file, which a kill may
+    /// leave, is cut off. Trials that had been begun but not recorded are recorded as lost, so that a kill cannot
+    /// hide slow trials.
     ///
     /// # Errors
-    /// When another process is writing to the run or to a copy, its files are missing, of another version or not what
-    /// Ascertain writes, rows were lost or changed since it ended, or `known`, the folder of what this user's state
-    /// knows of runs, has seen more of it: nothing that was recorded is changed then.
+    /// - Another process is writing to the run or to a copy of it.
+    /// - The run's files are missing, of another version or not valid, or rows were lost or changed since it ended.
+    /// - `known`, the folder that lists this user's runs, has more trials of the run.
+    ///
+    /// No recorded data is changed in these cases.
     #[cfg(feature = "recorded")]
-    pub fn resume(run: &Path, known: Option<&Path>) -> Result<(Writer, Recorded), Error> {
+    pub fn resume(run: &Path, known: Option<&Path>) -> Result<(Writer, RunEvidence), Error> {
         let path = run.join(LINES);
-        // Read first: that a run can't be read is more to the point than that it can't be written.
-        let is_there = match Lines::open(run) {
+        // Reading comes first: if a file can be neither read nor written, the reading error is more useful.
+        let is_there = match LineReader::open(run) {
             Ok(_) => true,
-            Err(Error::NoRows { .. }) if read_header(run)?.parquet_checksum.is_some() => false,
+            Err(Error::NoRows(_)) if read_header(run)?.parquet_checksum.is_some() => false,
             Err(error) => return Err(error),
         };
         let mut options = File::options();
         options.append(true).create_new(!is_there);
-        let lines = LockedFile::new(options.open(&path).map_err(Error::write(&path))?, run)?;
+        let lines = lock_lines(options.open(&path).map_err(Error::write(&path))?, run)?;
         let header = read_header(run)?;
-        restore_lines(run, &header, &lines)?;
+        restore_lines(run, &header, &lines.0)?;
         let (mut trials, whole_end, lost_rows) = read_lines(run, &header)?;
         if let Some(lost_rows) = lost_rows {
             return Err(lost_rows);
         }
-        let lost = begun::lost(run, trials.lanes());
+        let lost = journal::lost_trials(run, trials.lanes());
         let begun = lost.iter().map(|lost| lost.trials).sum();
         let known = match known {
-            Some(known) => Known::resume(known, run, &header, whole_end, begun)?,
+            Some(known) => KnownRun::resume(known, run, &header, whole_end, begun)?,
             None => None,
         };
-        lines.set_len(whole_end).map_err(Error::write(&path))?;
+        lines.0.set_len(whole_end).map_err(Error::write(&path))?;
         if !lost.is_empty() {
-            write_lost(run, &header, &lines, &lost, &trials)?;
+            write_lost(run, &header, &lines.0, &lost, &trials)?;
             (trials, ..) = read_lines(run, &header)?;
         }
         let writer = Writer::new(run.to_path_buf(), header.clone(), lines, trials.count(), known);
-        adapt(&mut trials, &header);
-        Ok((writer, Recorded { header, trials }))
+        Ok((writer, RunEvidence { header, trials, faults: Vec::new(), lost_rows: None }))
     }
 
     pub(super) fn new(
@@ -134,112 +127,127 @@ impl Writer {
         header: Header,
         lines: LockedFile,
         recorded_trials: usize,
-        known: Option<Known>,
+        known: Option<KnownRun>,
     ) -> Writer {
         let rows = row_buffer(&header);
-        Writer { run, header, lines, rows, lanes: Vec::new(), recorded_trials, begun: None, known }
+        Writer { run, header, lines, rows, lanes: Vec::new(), recorded_trials, journal: None, known }
     }
 
-    /// Prepares the rows of an arm of a lane, and gives the number by which [`record`](Writer::record) knows it. The
-    /// arms of a lane are added in the order of their slots, before any trial begins.
+    /// Prepares to record an arm of a lane. Returns the index that identifies the arm in [`record`](Writer::record).
+    /// The arms of a lane must be added in the order of their slots, before any trial begins.
     pub fn add_arm(&mut self, spec: &Spec, lane: usize, arm: &Arm) -> usize {
         if self.lanes.len() <= lane {
-            self.lanes.resize_with(lane + 1, BegunLane::default);
+            self.lanes.resize_with(lane + 1, JournalLane::default);
         }
         self.lanes[lane].experiment.clone_from(&spec.id);
         self.lanes[lane].arms.push(arm.clone());
         self.rows.add_arm(spec, lane, arm)
     }
 
-    /// Notes that a trial of these arms of a lane begins: should this process be killed, that is known. No call of the
-    /// kernel's, except for the first trial.
+    /// Notes in the journal that the lane begins a trial with these arms. The note survives a kill of this process.
+    /// Only the first trial needs system calls for this.
     pub fn begin_trial(&mut self, lane: usize, arms: Slots) {
-        let begun = self.begun.get_or_insert_with(|| Begun::create(&self.run, self.recorded_trials, &self.lanes));
-        // In this order: a trial that is known here and not in the run's folder would make that an older copy.
-        begun.begin(lane, arms);
-        self.known.iter().for_each(Known::begin);
+        let create = || TrialJournal::create(&self.run, self.recorded_trials, &self.lanes);
+        // The journal comes first. If only `known` had the trial after a kill, the run's folder would look like an
+        // older copy.
+        self.journal.get_or_insert_with(create).begin(lane, arms);
+        self.known.iter().for_each(KnownRun::begin_trial);
     }
 
-    /// Records what one measurement of an arm saw: the trial's number and the arm's position in it, when
-    /// the measurement began (as [`clock::now_ns`] has it), and the samples. No input or output.
+    /// Records one measurement of an arm in the trial with the index `trial`. `position` is the arm's position in the
+    /// trial. `start_ns` is the start of the measurement, a reading of [`clock::now_ns`]. Performs no I/O.
     pub fn record(&mut self, arm: usize, trial: u64, position: u32, start_ns: u64, samples: &[Sample]) {
         self.rows.record(arm, trial, position, start_ns, samples);
     }
 
-    /// A trial has ended, and the lane's take so long: what is recorded is written at once where they are slow, so that
-    /// a kill can't undo it, and else when much has gathered.
+    /// Ends a trial. `trial_ns` is the usual duration of the lane's trials, in nanoseconds. Slow trials are written at
+    /// once, so that a kill cannot lose them. The rows of fast trials are written when the buffer is half full.
     ///
     /// # Errors
-    /// When it can't be written: the disk is full.
+    /// If the rows cannot be written, for example because the disk is full.
     pub fn end_trial(&mut self, trial_ns: f64) -> Result<(), Error> {
         if trial_ns < SLOW_TRIAL_NS && !self.rows.is_half_full() { Ok(()) } else { self.flush() }
     }
 
-    /// Writes what is recorded. To be called between trials only.
+    /// Writes all recorded rows. Call it only between trials.
     ///
     /// # Errors
-    /// As [`end_trial`](Writer::end_trial).
+    /// As for [`end_trial`](Writer::end_trial).
     pub fn flush(&mut self) -> Result<(), Error> {
-        self.rows.write_to(&mut *self.lines).map_err(Error::write(&self.run.join(LINES)))?;
+        self.rows.write_to(&mut self.lines.0).map_err(Error::write(&self.run.join(LINES)))?;
         if let Some(known) = &self.known {
-            known.written(self.lines.metadata().map_err(Error::write(&self.run.join(LINES)))?.len());
+            known.set_written(self.lines_bytes()?);
         }
         Ok(())
     }
 
-    /// Ends the run: writes what is left, the outcome, and the Parquet file where there is to be one. Gives the run's
-    /// folder.
+    fn lines_bytes(&self) -> Result<u64, Error> {
+        Ok(self.lines.0.metadata().map_err(Error::write(&self.run.join(LINES)))?.len())
+    }
+
+    /// Ends the run: writes the remaining rows, the outcome, and, with the feature `parquet`, the Parquet file. Returns
+    /// the run's folder.
     ///
     /// # Errors
-    /// When something can't be written. What was recorded before stays readable.
+    /// If a file cannot be written. Anything recorded before stays readable.
     pub fn finish(mut self, outcome: Outcome) -> Result<PathBuf, Error> {
         self.flush()?;
-        self.lines.sync_data().map_err(Error::write(&self.run.join(LINES)))?;
-        let lines = self.lines.metadata().map_err(Error::write(&self.run.join(LINES)))?;
+        let lines = self.run.join(LINES);
+        self.lines.0.sync_data().map_err(Error::write(&lines))?;
         self.header.outcome = Some(outcome);
-        self.header.lines_bytes = Some(lines.len());
+        self.header.lines_bytes = Some(self.lines_bytes()?);
         (self.header.lines_checksum, self.header.parquet_checksum) = (None, None);
-        // First, since the Parquet file can be made again and the outcome can't.
+        // The outcome is written first. If writing the Parquet file then fails, the run still has its outcome and all
+        // lines.
         write_header(&self.run, &self.header)?;
         let parquet_checksum = parquet::finish(&self.run)?;
-        // Not while the run goes on: there it would take as long again as the rows themselves.
-        let lines = self.run.join(LINES);
+        // The checksum is not computed during the run, because that would take as long as writing the rows.
         self.header.lines_checksum = Some(checksum_of_file(&lines).map_err(Error::read(&lines, LINES))?);
         self.header.parquet_checksum = parquet_checksum;
         write_header(&self.run, &self.header)?;
-        begun::remove(&self.run);
+        journal::remove(&self.run);
         self.remove_lines();
         Ok(self.run)
     }
 
-    /// Removes the rows from `trials.jsonl` if `trials.parquet`, read back, gives every byte of them, so that
-    /// [`resume`](Writer::resume) can restore them. The empty file stays: its lock tells whether the run is going on.
+    /// Empties `trials.jsonl` if `trials.parquet`, read back, gives exactly the same lines, so that
+    /// [`resume`](Writer::resume) can restore them. The empty file stays, because its lock shows whether the run is in
+    /// progress.
     fn remove_lines(&self) {
         if restored(&self.run, &self.header).is_ok_and(|lines| is_as_then(&lines, &self.header)) {
-            // Lines that stay do no harm.
-            let _ = self.lines.set_len(0);
+            // If the lines cannot be removed, they do no harm.
+            let _ = self.lines.0.set_len(0);
         }
     }
 }
 
-/// The length and the checksum of the lines that the run's Parquet file gives.
-fn restored(run: &Path, header: &Header) -> Result<Checksum, Error> {
-    let mut lines = Checksum::new();
-    let is_there = parquet::write_lines(&run.join(PARQUET), header.parquet_checksum.as_deref(), &mut lines)?;
-    if is_there { Ok(lines) } else { Err(Error::NoRows { run: run.into() }) }
+/// Writes the rows of the run's Parquet file to `sink` as JSON lines.
+fn write_restored(run: &Path, header: &Header, sink: impl Write) -> Result<(), Error> {
+    let reader = parquet::open(&run.join(PARQUET), header.parquet_checksum.as_deref())?;
+    let mut reader = reader.ok_or_else(|| Error::NoRows(run.into()))?;
+    write_lines(&mut *reader, &run.join(LINES), sink)
 }
 
-/// Returns whether these are the lines that the run had when it ended.
+/// Returns the length and the checksum of the lines that [`write_restored`] writes.
+fn restored(run: &Path, header: &Header) -> Result<Checksum, Error> {
+    let mut lines = Checksum::new();
+    write_restored(run, header, &mut lines)?;
+    Ok(lines)
+}
+
+/// Returns whether these lines have the length and the checksum that the lines of the run had when it ended.
 fn is_as_then(lines: &Checksum, header: &Header) -> bool {
     (header.lines_bytes, header.lines_checksum.as_ref()) == (Some(lines.bytes), Some(&lines.text()))
 }
 
-/// Writes the lines of a run that has ended again, if they were removed: those of the Parquet file, byte by byte.
+/// Restores `trials.jsonl` of a run that has ended, if its lines were removed. The rows come from the Parquet file, and
+/// become the same lines, byte for byte.
 ///
-/// A kill leaves fewer bytes than there were: the rows are read from the Parquet file then, and written again here.
+/// If the process is killed meanwhile, `trials.jsonl` is too short. The rows are then read from the Parquet file, and
+/// the next attempt restores the lines again.
 #[cfg(feature = "recorded")]
-fn restore_lines(run: &Path, header: &Header, lines: &LockedFile) -> Result<(), Error> {
-    let Some(then) = header.lines_then() else { return Ok(()) };
+fn restore_lines(run: &Path, header: &Header, lines: &File) -> Result<(), Error> {
+    let Some(then) = header.final_lines() else { return Ok(()) };
     let path = run.join(LINES);
     let length = lines.metadata().map_err(Error::write(&path))?.len();
     if length >= then.bytes {
@@ -248,15 +256,17 @@ fn restore_lines(run: &Path, header: &Header, lines: &LockedFile) -> Result<(), 
     match restored(run, header) {
         Ok(found) if is_as_then(&found, header) => {}
         Err(error) if length == 0 => return Err(error),
-        // It is for the reader of the lines that are there to tell what is wrong with them.
+        // The Parquet file does not give the lines that are missing, so the existing lines stay as they are. The caller
+        // reads them next, and reports what is wrong.
         Ok(_) | Err(_) => return Ok(()),
     }
     lines.set_len(0).map_err(Error::write(&path))?;
-    parquet::write_lines(&run.join(PARQUET), header.parquet_checksum.as_deref(), &lines.0)?;
+    write_restored(run, header, lines)?;
     lines.sync_data().map_err(Error::write(&path))
 }
 
-/// Records the trials that a run had begun and not recorded: that they were begun is all that is known of them.
+/// Appends the trials `lost`, which had begun but were not recorded, to the file `lines`. All their values are marked
+/// as lost.
 fn write_lost(
     run: &Path,
     header: &Header,
@@ -288,13 +298,13 @@ fn row_buffer(header: &Header) -> RowBuffer {
     RowBuffer::new(header.run_id.clone(), since_started_ns.wrapping_sub(clock::now_ns()))
 }
 
-/// Whether a process is writing to the run. Finding that out changes nothing, and needs no more than to
-/// read the file.
+/// Returns whether a process is writing to the run at present. Changes nothing, and only needs permission to read
+/// `trials.jsonl`.
 pub fn is_going_on(run: &Path) -> bool {
     let Ok(lines) = files::open_regular(&run.join(LINES)) else { return false };
     match lines.try_lock_shared() {
         Ok(()) => {
-            // Unlocked before the file is closed; `LockedFile` explains why.
+            // Unlocked before the file is closed; the comment on `LockedFile` has the reason.
             let _ = lines.unlock();
             false
         }
@@ -302,60 +312,43 @@ pub fn is_going_on(run: &Path) -> bool {
     }
 }
 
-/// The file of a run's rows, locked against other processes.
+/// Locks `trials.jsonl`, the file with the rows of this run.
+fn lock_lines(lines: File, run: &Path) -> Result<LockedFile, Error> {
+    LockedFile::lock(lines, &run.join(LINES), run, || is_going_on(run))
+}
+
+/// A file that is locked against other processes.
 ///
-/// Dropping the value releases the lock. Closing the file would not be enough: a process that another thread starts at
-/// that moment has a copy of the descriptor, with the lock, until the process runs its program.
+/// Dropping the value releases the lock. Closing the file would not be enough. While another thread starts a process,
+/// that process has a copy of the descriptor, and so of the lock, until it executes its program.
 pub(super) struct LockedFile(pub(super) File);
 
 impl LockedFile {
-    /// Locks the file of this run.
-    fn new(lines: File, run: &Path) -> Result<LockedFile, Error> {
-        /// Milliseconds to wait for the lock of another writer: a killed writer holds its lock until the kernel has
-        /// closed its files.
+    /// Locks a file of the run, and waits a short time if another process holds the lock. `is_written` returns whether
+    /// that process writes to the run. It returns `false` if the process only checks whether the run is in progress.
+    pub fn lock(file: File, path: &Path, run: &Path, is_written: impl Fn() -> bool) -> Result<LockedFile, Error> {
+        /// Maximum time to wait for another writer's lock, in milliseconds. A killed writer holds its lock until the
+        /// kernel has closed its files.
         const MOST_WAITS: u32 = 100;
-        /// The same, while processes that only check whether the run is going on hold the lock.
+        /// Maximum time, in milliseconds, to wait for processes that hold the lock only to check whether the run is in
+        /// progress.
         const MOST_CHECKS: u32 = 10_000;
         let (mut waits, mut checks) = (0, 0);
-        loop {
-            match lines.try_lock() {
-                Ok(()) => return Ok(LockedFile(lines)),
-                Err(TryLockError::Error(reason)) => return Err(Error::Write { path: run.join(LINES), reason }),
-                Err(TryLockError::WouldBlock) if is_going_on(run) => {
-                    waits += 1;
-                    if waits == MOST_WAITS {
-                        return Err(Error::Locked { run: run.into() });
-                    }
-                }
-                // Another process checks whether the run is going on, and holds the lock only for that.
-                Err(TryLockError::WouldBlock) => {
-                    checks += 1;
-                    if checks == MOST_CHECKS {
-                        return Err(Error::Locked { run: run.into() });
-                    }
-                }
+        while waits < MOST_WAITS && checks < MOST_CHECKS {
+            match file.try_lock() {
+                Ok(()) => return Ok(LockedFile(file)),
+                Err(TryLockError::Error(reason)) => return Err(Error::Write { path: path.into(), reason }),
+                Err(TryLockError::WouldBlock) if is_written() => waits += 1,
+                Err(TryLockError::WouldBlock) => checks += 1,
             }
             thread::sleep(Duration::from_millis(1));
         }
+        Err(Error::Locked(run.into()))
     }
 }
 
 impl Drop for LockedFile {
     fn drop(&mut self) {
         let _ = self.0.unlock();
-    }
-}
-
-impl Deref for LockedFile {
-    type Target = File;
-
-    fn deref(&self) -> &File {
-        &self.0
-    }
-}
-
-impl DerefMut for LockedFile {
-    fn deref_mut(&mut self) -> &mut File {
-        &mut self.0
     }
 }

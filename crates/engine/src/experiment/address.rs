@@ -1,14 +1,15 @@
-//! Addresses that levels name. Levels are written down and printed, so a secret never stands in one.
+//! Addresses in a factor's levels. Levels are recorded and printed, so they must never contain a secret.
 
 use std::env;
 use std::fmt;
 
 use super::Level;
 
-/// A place on the network: the text as written, and the address that it stands for.
+/// A network address that a level gives. `Address` keeps both the text of the level, which is recorded and printed, and
+/// the address for which this text stands.
 ///
-/// An address that contains a secret is put into an environment variable, and its level is the variable's name with `$`
-/// before it. Only the name is recorded and printed.
+/// An address that contains a secret belongs in an environment variable. The level is then the name of the variable
+/// with a leading `$`, and only this name is recorded and printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     written: String,
@@ -16,20 +17,20 @@ pub struct Address {
     pub secret: String,
 }
 
-/// The environment variable that a level names is not set.
+/// The error for a level that refers to an environment variable, if that variable is not set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the environment variable {name} is not set; set it to the address")]
 pub struct Unset {
-    /// The variable's name.
+    /// Name of the environment variable.
     pub name: String,
 }
 
 impl Address {
-    /// Reads the address that a level names.
+    /// Returns the address that a level contains, or that the level's environment variable contains.
     ///
     /// # Errors
-    /// [`Unset`], if the level names a variable that is not set.
-    pub fn of(level: &Level) -> Result<Self, Unset> {
+    /// [`Unset`], if that variable is not set.
+    pub fn from_level(level: &Level) -> Result<Self, Unset> {
         let written = level.to_string();
         let secret = match variable(&written) {
             None => written.clone(),
@@ -51,7 +52,7 @@ impl fmt::Debug for Address {
     }
 }
 
-/// The environment variable that a text names: `$NAME`.
+/// Returns the name of the environment variable in a text such as `$NAME`; `None` for any other text.
 pub(super) fn variable(text: &str) -> Option<&str> {
     let name = text.strip_prefix('$')?;
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -64,13 +65,13 @@ mod tests {
 
     #[test]
     fn a_variable_stands_for_its_value_and_nothing_prints_that() {
-        let plain = Address::of(&"https://example.com/a".into()).unwrap();
+        let plain = Address::from_level(&"https://example.com/a".into()).unwrap();
         assert_eq!(plain.secret, "https://example.com/a");
-        // Cargo sets this one for every test.
-        let named = Address::of(&"$CARGO_PKG_NAME".into()).unwrap();
+        // Cargo sets this variable for every test.
+        let named = Address::from_level(&"$CARGO_PKG_NAME".into()).unwrap();
         assert_eq!(named.secret, "ascertain-engine");
         assert_eq!(format!("{named} {named:?}"), "$CARGO_PKG_NAME Address(\"$CARGO_PKG_NAME\")");
-        let unset = Address::of(&"$ASCERTAIN_NEVER_SET".into()).unwrap_err();
+        let unset = Address::from_level(&"$ASCERTAIN_NEVER_SET".into()).unwrap_err();
         assert_eq!(unset.name, "ASCERTAIN_NEVER_SET");
         for text in ["$", "$1", "$a-b", "a$b", ""] {
             assert_eq!(variable(text), None, "{text}");

@@ -1,4 +1,4 @@
-//! Functions in C and C++ that experiments measure.
+//! C and C++ functions for experiments, compiled when they are first needed.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -8,12 +8,12 @@ use ascertain_sys::compiled::{Function, Library, Plain, Source, compile};
 
 use super::Unavailable;
 
-/// Returns a function of a source in C or C++. Each source is compiled once per process, because a run requests the same
-/// function several times.
+/// Returns a function from a C or C++ source. Each source is compiled only once per process, because a run requests the
+/// same function several times.
 ///
 /// # Errors
-/// Returns [`Unavailable::Program`] if the source cannot be compiled, or if it has no such function. `needs` names the
-/// program that the machine lacks, for instance `a C compiler`.
+/// Returns [`Unavailable::Program`] if the source cannot be compiled, or if it has no such function. `needs` describes
+/// the required compiler, for instance `a C compiler`.
 pub fn compiled_function<I: Plain, O: Plain>(
     source: &Source,
     name: &str,

@@ -1,4 +1,4 @@
-//! What an experiment and its sessions promise, and what a measurement saw.
+//! The traits that experiments and sessions implement, and the samples that a measurement returns.
 
 use std::borrow::Cow;
 
@@ -12,168 +12,178 @@ use crate::finding::{Reason, Unavailable};
 use crate::now::Now;
 use crate::values::Bounds;
 
-/// Something that can be measured again and again, in several variants.
+/// A set of alternatives that can be measured again and again, such as algorithms or servers.
 pub trait Experiment {
-    /// The experiment as plain data.
+    /// Returns the description of the experiment, as plain data.
     fn spec(&self) -> &Spec;
 
-    /// Whether this machine can measure the arm, its [memory](Self::memory_bytes) aside: any can, unless this says why
-    /// not.
+    /// Checks that this machine can measure the arm, apart from its [memory](Self::memory_bytes). By default, every
+    /// machine can measure every arm.
     ///
     /// # Errors
-    /// The reason why not, for people: "needs AVX-512 (avx512f)".
+    /// The reason why this machine cannot measure the arm, as text for the user: "needs AVX-512 (avx512f)".
     fn available(&self, _arm: &Arm, _machine: &Machine) -> Result<(), Unavailable> {
         Ok(())
     }
 
-    /// Whether this machine can show a metric (its index) of an arm that it can measure: a claim that speaks of one
-    /// that it can't is unavailable, and the arm's other metrics are measured all the same.
+    /// Checks that this machine can observe a metric of an arm that it can measure. `_metric` is the index of the
+    /// metric. If this fails, claims about the metric are unavailable, but the other metrics of the arm are still
+    /// measured.
     ///
     /// # Errors
-    /// The reason why not, for people: "two levels need four CPUs, and only 2 may be used".
+    /// The reason why this machine cannot observe the metric, as text for the user: "two levels need four
+    /// CPUs, and only 2 may be used".
     fn shows(&self, _arm: &Arm, _metric: usize, _machine: &Machine) -> Result<(), Unavailable> {
         Ok(())
     }
 
-    /// Whether the factor changes what this arm measures, given its other levels; [`trimmed`](Self::trimmed) drops the
-    /// others.
+    /// Returns whether the factor applies to the arm: whether different levels of the factor change what is measured,
+    /// given the arm's other levels. [`trimmed`](Self::trimmed) drops factors that do not apply.
     fn has(&self, _arm: &Arm, _factor: &str) -> bool {
         true
     }
 
-    /// The arm without the levels of factors that mean nothing to it: so are all that are measured.
+    /// Returns the arm without levels of factors that do not apply to it. Arms are always trimmed before they are
+    /// measured.
     fn trimmed(&self, arm: &Arm) -> Arm {
         Arm { point: arm.point.only(|factor, _| self.has(arm, factor)), variant: arm.variant.clone() }
     }
 
-    /// The level that is measured where somebody asks for this one: the address of a server that is named, say.
+    /// Returns the level to measure for a level that the user requested. For example, a server's name may become its
+    /// address.
     ///
     /// # Errors
-    /// Why it can be none, for people: that is asked before anything is measured.
+    /// The reason why the requested level is invalid, as text for the user. Levels are checked before anything
+    /// is measured.
     fn settled(&self, _factor: &str, level: Level) -> Result<Level, String> {
         Ok(level)
     }
 
-    /// The arms of a table where nobody says which: every variant at the default point, and where an experiment says
-    /// so, the points besides that its source and the claims speak of. They are [trimmed](Self::trimmed) before they
-    /// are measured.
+    /// Returns the arms to measure if the user chose none: by default, every variant at the default point. An
+    /// experiment may add points that its source or its claims mention. The arms are [trimmed](Self::trimmed)
+    /// afterwards.
     fn table_arms(&self) -> Vec<Arm> {
         let point = self.spec().default_point();
         let names = self.spec().variants.iter().map(|variant| variant.name.clone());
         names.map(|variant| Arm { variant, point: point.clone() }).collect()
     }
 
-    /// What is measured of the arms that somebody asks for: all of them, unless some of their levels mean something to
-    /// other variants alone. Whether variants were named is `are_named`.
+    /// Returns the arms to measure, out of the arms that the user requested. If the user named no variants, an
+    /// experiment may drop the arms of variants that do not have the requested levels. `_are_named` is `true` if the
+    /// user named variants.
     ///
     /// # Errors
-    /// What is missing, or can't be together, for people: that is asked before anything is measured.
+    /// The reason, as text for the user, if something is missing or cannot be combined. Arms are checked
+    /// before anything is measured.
     fn chosen(&self, arms: Vec<Arm>, _are_named: bool) -> Result<Vec<Arm>, String> {
         Ok(arms)
     }
 
-    /// Returns claims that no shipped file can contain, because only the user knows what they are about, such as a server
-    /// in `arms`. `run` judges them in addition to the shipped ones.
+    /// Returns additional claims about these arms, which the command `run` judges. They are about things that only the
+    /// user knows, such as the user's own server, so no shipped file can contain them.
     fn claims_about(&self, _arms: &[Arm]) -> Vec<Claim> {
         Vec::new()
     }
 
-    /// Whether what this arm measures happens once, so that a table of such arms has one trial unless somebody says
-    /// more.
+    /// Returns whether the event that this arm measures happens only once. Such an arm has a single trial in tables,
+    /// unless the user requests more.
     fn happens_once(&self, _arm: &Arm) -> bool {
         false
     }
 
-    /// The memory that a session of these arms takes for its data. More than half of what there is is refused before
-    /// anything is measured: see [`memory`](crate::memory). Zero where it does not grow with a factor.
+    /// Returns how much memory a session of these arms needs for its data, in bytes. Returns 0 if the size does not
+    /// depend on any factor. A run that needs more than half of the machine's memory is refused: see
+    /// [`memory`](crate::memory).
     fn memory_bytes(&self, _arms: &[Arm]) -> u64 {
         0
     }
 
-    /// Gets everything ready to measure these arms.
+    /// Prepares everything for measuring these arms, and returns a session.
     ///
     /// # Errors
-    /// When something that the arms need can't be had.
+    /// If anything that the arms need is not available.
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session + '_>, TargetError>;
 
-    /// What went wrong in cleaning up so far. Sessions clean up when they end, where no error can be returned.
+    /// Returns the errors of all clean-ups so far. Sessions clean up when they are dropped, and cannot return an error
+    /// then.
     fn cleanup_failures(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// Arms made ready to be measured. Dropping it undoes what opening did.
+/// A set of arms that are ready to be measured. Dropping a session releases everything that was prepared.
 pub trait Session {
-    /// Checks the arm's result against a plain reference, outside of timing.
+    /// Checks the result that the arm computes against a simple reference implementation. The time for this check does
+    /// not count.
     ///
     /// # Errors
-    /// When the answer is wrong: an error, never a time.
+    /// If the result is wrong. No time is recorded for an arm with a wrong result.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError>;
 
-    /// What nobody chose and is the same in each of the arm's trials, as levels: `congestion=cubic mss_bytes=1448`.
-    /// Evidence has it once. Asked for when the answer has been checked.
+    /// Returns facts about the arm: properties that nobody has set, and that are the same in each trial. They have the
+    /// form of levels, as in `congestion=cubic mss_bytes=1448`. They are recorded once. Called after `verify`.
     ///
     /// # Errors
-    /// As [`verify`](Self::verify).
+    /// As for [`verify`](Self::verify).
     fn facts(&mut self, _arm: ArmId) -> Result<Point, TargetError> {
         Ok(Point::default())
     }
 
-    /// Measures one arm once and says what it saw.
+    /// Measures the arm once, and appends the samples to `out`.
     ///
     /// # Errors
-    /// When the target failed, and the failure is not itself an observation.
+    /// If the measurement failed, unless a failure is itself an observation of this experiment.
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError>;
 }
 
-/// An arm's index in the slice that the session was opened with.
+/// Identifier of an arm in a session: its index in the slice of arms with which the session was opened.
 pub type ArmId = usize;
 
-/// What a measurement is told of its trial.
+/// The trial in which an arm is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial {
-    /// Its number within the experiment, from 0.
+    /// Index of the trial within the experiment, from 0.
     pub number: u64,
-    /// A seed of its own, the same for every arm of the trial, so that arms that need random input
-    /// get the same.
+    /// Seed of the trial. It is the same for all arms of the trial, so that random inputs are the same too.
     pub seed: u64,
 }
 
-/// What a session is told when it is opened.
+/// Everything that a session gets when it is opened, besides its arms.
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
-    /// Seed for the data that the session makes.
+    /// Seed for data that the session generates.
     pub seed: u64,
-    /// What takes long looks here whether somebody asked for the end.
+    /// Signal that the run must stop. Operations that take long should check it regularly.
     pub stop: Stop,
-    /// Who waits hears here what there is to say meanwhile.
+    /// Handle that shows the current activity to a waiting user.
     pub now: Now,
 }
 
-/// A target failed or gave a wrong answer.
+/// The error of an arm that failed or gave a wrong answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
-    /// It failed.
+    /// The arm failed for the given reason, which is text for the user.
     #[error("{0}")]
     Failed(String),
-    /// A command failed, or could not be started.
+    /// A command of the arm failed, or could not be started.
     #[error("{how}")]
     Command {
-        /// Its line.
+        /// The command line that failed.
         line: String,
-        /// How, with its line.
+        /// Description of the failure, which contains the command line.
         how: String,
     },
-    /// Its answer is wrong.
+    /// The arm gave a wrong answer, which the text describes.
     #[error("wrong answer: {0}")]
     WrongAnswer(String),
-    /// Ctrl-C or SIGTERM came while it was being measured.
+    /// Ctrl-C or SIGTERM arrived while the arm was measured.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl TargetError {
-    /// As the reason why there is no verdict, or why there are no figures of an arm.
+    /// Returns this error as the reason for a missing verdict, or for missing figures of an arm. `arm` is the arm that
+    /// failed; `None` if the context names it.
     pub(crate) fn reason(&self, arm: Option<&Arm>) -> Reason {
         let (is_wrong, line, how) = match self {
             TargetError::Failed(how) => (false, None, how.clone()),
@@ -185,50 +195,61 @@ impl TargetError {
     }
 }
 
-/// The value of one metric of one arm in one trial.
+/// One observed value of a metric, from one arm in one trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// Index into the spec's metrics.
+    /// Index of the metric in [`Spec::metrics`].
     pub metric: usize,
-    /// Which of several series: a server, a pair of cores; empty for a scalar.
+    /// Key of the value in a series, such as a server or a pair of cores; empty if the metric has no keys.
     pub key: Cow<'static, str>,
-    /// When, since the measurement began, in nanoseconds; zero for a scalar.
+    /// Time at which this value was observed, in nanoseconds since the start of the measurement. It is 0 if the metric
+    /// is not a series.
     pub offset_ns: u64,
-    /// The value in the metric's unit.
+    /// The value, in the metric's unit.
     pub value: f64,
-    /// What became of it.
+    /// The quality of the value: complete, cut off, lost or failed.
     pub status: Status,
 }
 
-/// What became of an observation.
+/// The quality of a value: complete, cut off, lost or failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// The value was observed.
+    /// The value was observed completely.
     Ok,
-    /// It was cut off: the true value is above the one that was seen until then. An infinite one says that this is not
-    /// known either.
+    /// The observation was cut off, so the true value is above the recorded one. If it is unknown how far the
+    /// observation had come, the recorded value is infinite.
     Censored,
-    /// Its trial was cut off before it was seen: it could be anything.
+    /// The trial was cut off before this value could be observed, so the true value may be anything.
     Lost,
-    /// The target failed; the value is what was seen until then.
+    /// The arm failed during the measurement. The recorded value is what was observed until then.
     Failed,
 }
 
 impl Sample {
-    /// What is not known of a metric, for its trial was cut off.
+    /// Returns a sample of a metric with an unknown value, for a trial that was cut off.
     pub(crate) fn lost(metric: usize) -> Sample {
         Sample { metric, key: Cow::Borrowed(""), offset_ns: 0, value: f64::NAN, status: Status::Lost }
     }
 
-    /// What is known of the value.
+    /// Returns the range in which the true value lies.
     pub fn bounds(&self) -> Bounds {
         self.status.bounds(self.value)
     }
 }
 
 impl Status {
-    /// What is known of a value with this status.
+    /// Returns the word that stands for this status in evidence.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Status::Ok => "ok",
+            Status::Censored => "censored",
+            Status::Lost => "lost",
+            Status::Failed => "failed",
+        }
+    }
+
+    /// Returns the range in which the true value lies, if `value` was recorded with this status.
     pub fn bounds(self, value: f64) -> Bounds {
         match self {
             Status::Lost => Bounds::UNKNOWN,
@@ -240,27 +261,28 @@ impl Status {
     }
 }
 
-/// Where a session puts what it saw; the engine empties it between measurements.
+/// The samples of one or more measurements. Sessions append samples, and the engine clears the list between
+/// measurements.
 #[derive(Clone, Debug, Default)]
 pub struct Samples(pub(crate) Vec<Sample>);
 
 impl Samples {
-    /// What was put there.
+    /// Returns an iterator over the samples.
     pub fn iter(&self) -> std::slice::Iter<'_, Sample> {
         self.0.iter()
     }
 
-    /// Adds a scalar that was observed.
+    /// Appends a completely observed value of a metric that has no keys.
     pub fn push(&mut self, metric: usize, value: f64) {
         self.push_with(metric, value, Status::Ok);
     }
 
-    /// Adds a scalar with its status.
+    /// Appends a value of a metric that has no keys, with its status.
     pub fn push_with(&mut self, metric: usize, value: f64, status: Status) {
         self.push_sample(Sample { metric, key: Cow::Borrowed(""), offset_ns: 0, value, status });
     }
 
-    /// Adds a sample of a series: a point of a curve, a cell of a matrix.
+    /// Appends a value of a series, such as a point of a curve or a cell of a matrix.
     pub fn push_sample(&mut self, sample: Sample) {
         self.0.push(sample);
     }

@@ -1,5 +1,4 @@
-//! What can be measured: experiments, their variants, factors and metrics, and the sessions that
-//! measure them.
+//! Experiments: their variants, factors and metrics, and the sessions that measure arms.
 
 mod address;
 #[cfg(feature = "commands")]

@@ -1,4 +1,4 @@
-//! An experiment as plain data: its variants, factors and metrics, and the arms and points that they make.
+//! An experiment as plain data: its variants, factors and metrics, and the points and arms that they form.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,47 +10,48 @@ use super::TargetError;
 use crate::unit::Unit;
 use crate::values::{Bounds, Values};
 
-/// An experiment as plain data; what `run.json` keeps of it, so that a report needs no code.
+/// The description of an experiment as plain data. `run.json` contains it, so that reports do not need the experiment's
+/// code.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spec {
-    /// The name on the command line, in claims and in evidence: `fill-rate`.
+    /// Identifier on the command line, in claims and in evidence, such as `fill-rate`.
     pub id: String,
-    /// A line for lists.
+    /// One-line description of the experiment, shown in lists.
     pub title: String,
-    /// What `ascertain explain` prints: question, source, why the claim might be false, design,
-    /// threats, units.
+    /// The text that `ascertain explain` prints. It covers the question, the source, reasons why the claim might be
+    /// false, the design, the threats and the units.
     pub readme: String,
-    /// What stands in for the real thing, where something does.
+    /// Describes what the experiment emulates in place of a real system; `None` if it always measures a real one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulates: Option<Emulates>,
-    /// The alternatives; the first is what a predicate speaks of unless it names another.
+    /// The variants, which are the alternatives to measure. A predicate is about the first variant, unless it names
+    /// another.
     pub variants: Vec<Variant>,
-    /// What is swept.
+    /// The factors: quantities and settings that are varied.
     pub factors: Vec<Factor>,
-    /// What is observed; the first is what tables and comparisons show first.
+    /// The metrics, which are the quantities that are observed. Tables and comparisons begin with the first metric.
     pub metrics: Vec<Metric>,
-    /// What a report draws besides the pictures that it draws of every experiment.
-    #[serde(default)]
+    /// Additional plots for reports, besides the plots that every experiment gets.
     pub plots: Vec<Plot>,
 }
 
 impl Spec {
-    /// An experiment with this id and README, and nothing else yet; nothing in it is emulated.
+    /// Returns an experiment with this id and README, but no variants, factors, metrics or emulation.
     pub fn new(id: &str, readme: &str) -> Spec {
         Spec { id: id.into(), readme: readme.into(), ..Spec::default() }
     }
 
-    /// The metric's index.
+    /// Returns the index of the metric with this name in [`metrics`](Self::metrics).
     pub fn metric(&self, name: &str) -> Option<usize> {
         self.metrics.iter().position(|metric| metric.name == name)
     }
 
-    /// The point at which every factor has its default level.
+    /// Returns the point that has the default level of every factor.
     pub fn default_point(&self) -> Point {
         self.factors.iter().fold(Point::default(), |point, factor| point.with(&factor.name, factor.default.clone()))
     }
 
-    /// What stands in for the real thing in this arm.
+    /// Returns the description of the emulation in this arm, or `None` if the arm measures a real system.
     pub fn emulated(&self, arm: &Arm) -> Option<&str> {
         let emulates = self.emulates.as_ref()?;
         let is_given = |factor: &Factor| arm.point.get(&factor.name).is_some_and(|level| *level != factor.default);
@@ -61,142 +62,149 @@ impl Spec {
         (!is_real).then_some(&*emulates.what)
     }
 
-    /// Why an arm is none of this experiment, where a level is none of its factor: a plan that was written by hand, or
-    /// by another version, may ask for it.
+    /// Returns the reason why an arm is invalid: one of its levels is not valid for its factor. Returns `None` for a
+    /// valid arm. An invalid arm can only come from a plan that was written by hand or by another version.
     pub(crate) fn refusal(&self, arm: &Arm) -> Option<String> {
         self.factors.iter().find_map(|Factor { name, accepts, .. }| {
             let level = arm.point.0.get(name).filter(|level| !accepts.admits(level))?;
-            Some(format!("its `{name}` is {level}, and may be {accepts}"))
+            Some(format!("`{name}` accepts {accepts}, not {level}"))
         })
     }
 }
 
-/// What stands in for the real thing: figures of an emulated provider say nothing of anybody's.
+/// A description of what an experiment emulates in place of a real system. Figures that are measured with an emulation
+/// say nothing about any real provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Emulates {
-    /// In a few words: "a link and both servers, in this process".
+    /// The emulated system, in words: "a link and both servers, in this process".
     pub what: String,
-    /// The factors by which a real one is given: at another level than its default, nothing stands in.
-    #[serde(default)]
+    /// Names of the factors that select a real system. Nothing is emulated in an arm that has another level than the
+    /// default for any of these factors.
     pub unless: Vec<String>,
-    /// Arms that never meet it: of such a variant, with at least these levels.
+    /// Arms that never use the emulation. Each entry stands for several arms: those with the entry's variant and with
+    /// all levels of the entry's point.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub except: Vec<Arm>,
 }
 
 impl Emulates {
-    /// In every arm.
-    pub fn of(what: &str) -> Emulates {
+    /// Returns an emulation that applies to every arm.
+    pub fn new(what: &str) -> Emulates {
         Emulates { what: what.into(), unless: Vec::new(), except: Vec::new() }
     }
 
-    /// In those that are given no real one by these factors.
+    /// Sets the factors that select a real system. The emulation does not apply to an arm that has another level than
+    /// the default for any of these factors.
     pub fn unless(self, factors: &[&str]) -> Emulates {
         Emulates { unless: factors.iter().map(ToString::to_string).collect(), ..self }
     }
 
-    /// But not where these variants are measured at this point.
+    /// Excludes arms of these variants from the emulation: those that have every level of `point`.
     pub fn except(self, variants: &[&str], point: &Point) -> Emulates {
         let arm = |variant: &&str| Arm { variant: variant.to_string(), point: point.clone() };
         Emulates { except: variants.iter().map(arm).collect(), ..self }
     }
 }
 
-/// One of the alternatives.
+/// One of the alternatives that an experiment measures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Variant {
-    /// Its name.
+    /// Name of the variant.
     pub name: String,
-    /// A line about it.
+    /// One-line description of the variant, shown in lists.
     pub about: String,
 }
 
 impl From<(&str, &str)> for Variant {
-    /// Of its name and a line about it.
+    /// Makes a variant from its name and a one-line description.
     fn from((name, about): (&str, &str)) -> Variant {
         Variant { name: name.into(), about: about.into() }
     }
 }
 
-/// A picture of an experiment, as data, so that a report needs no code of the experiment's.
+/// A plot of an experiment, as plain data, so that reports do not need the experiment's code.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Plot {
-    /// A metric over a factor's levels: a line a variant, with its band.
+    /// A plot of a metric (vertical) over the levels of a factor (horizontal): one line per variant, with its
+    /// confidence band.
     Sweep {
-        /// The metric's name.
+        /// Name of the metric on the vertical axis.
         metric: String,
-        /// The factor's name.
+        /// Name of the factor on the horizontal axis.
         factor: String,
-        /// The memory that a level touches, so that the picture can mark where the caches end; the first
-        /// that fits counts, and where none does nothing is marked.
+        /// The memory that the data uses at each level, so that the plot can mark the sizes of the CPU caches. The
+        /// first footprint whose levels match the plot's point applies. If none does, nothing is marked.
         footprints: Vec<Footprint>,
     },
-    /// In the sweep of a metric over a factor: at which level an arm that has no levels of it was, by a metric of its
-    /// own.
+    /// A mark in the sweep of the same metric and factor. It shows an arm that has no level of the factor, because the
+    /// arm chooses the level itself. One of the arm's metrics reports the chosen level.
     Choice {
-        /// The swept metric's name.
+        /// Name of the metric on the vertical axis of the sweep.
         metric: String,
-        /// The factor's name.
+        /// Name of the factor on the horizontal axis of the sweep.
         factor: String,
-        /// The name of the metric that says the level.
+        /// Name of the metric that reports the chosen level.
         chosen: String,
     },
-    /// A metric with keys such as `0-3`: a cell each, coloured by the median.
+    /// A heat map of a metric whose values have keys such as `0-3`: one cell per key, coloured by the median.
     Matrix {
-        /// The metric's name.
+        /// Name of the metric in the cells.
         metric: String,
     },
-    /// A metric over the time since the measurement began: a line a key, with its band.
+    /// A plot of a metric over the time since the measurement began: one line per key of its values, with its
+    /// confidence band.
     Curve {
-        /// The metric's name.
+        /// Name of the metric on the vertical axis.
         metric: String,
     },
-    /// A time in parts, one after the other: a row an arm, a stretch a key, from its offset on.
+    /// A breakdown of a time into consecutive phases. There is a row for each arm, with a bar for each phase, which is
+    /// a key of the metric. Each bar starts at the time at which its phase began.
     Waterfall {
-        /// The metric's name.
+        /// Name of the metric that has the phases' durations.
         metric: String,
     },
 }
 
 impl Plot {
-    /// A sweep in which the memory that a level touches is no matter.
+    /// Returns a sweep plot without memory footprints.
     pub fn sweep(metric: &str, factor: &str) -> Self {
         Self::Sweep { metric: metric.into(), factor: factor.into(), footprints: Vec::new() }
     }
 }
 
-/// How much memory one of a factor's units touches at some points.
+/// The memory that the data uses for each unit of the swept factor, such as for each element. It applies at the points
+/// that have certain levels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Footprint {
-    /// The levels that a point must have for this to be true of it.
+    /// The levels that a point must have for this footprint to apply.
     pub at: Point,
-    /// Bytes for each unit of the swept factor.
+    /// Memory in bytes per unit of the swept factor.
     pub bytes_each: f64,
 }
 
-/// One combination of levels, by factor.
+/// A combination of levels, with one level for each factor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Point(pub BTreeMap<String, Level>);
 
 impl Point {
-    /// The level of a factor.
+    /// Returns the level of the named factor.
     pub fn get(&self, factor: &str) -> Option<&Level> {
         self.0.get(factor)
     }
 
-    /// This point with one level changed.
+    /// Returns this point with the factor set to this level.
     #[must_use]
     pub fn with(mut self, factor: &str, level: impl Into<Level>) -> Point {
         self.0.insert(factor.to_string(), level.into());
         self
     }
 
-    /// This point with only those of its levels.
+    /// Returns this point with only those levels that `is_wanted` accepts.
     #[must_use]
     pub fn only(&self, is_wanted: impl Fn(&String, &Level) -> bool) -> Point {
-        // Compiled once, for whatever is wanted.
+        // Not generic, so it is compiled only once.
         fn retain(mut point: Point, is_wanted: &dyn Fn(&String, &Level) -> bool) -> Point {
             point.0.retain(|factor, level| is_wanted(factor, level));
             point
@@ -204,7 +212,7 @@ impl Point {
         retain(self.clone(), &is_wanted)
     }
 
-    /// The text with each `{factor}` replaced by its level. What else stands in braces stays.
+    /// Returns the text with each `{factor}` replaced by that factor's level. Other text in braces stays.
     ///
     /// ```
     /// use ascertain_engine::experiment::Point;
@@ -233,7 +241,7 @@ impl Point {
 }
 
 impl fmt::Display for Point {
-    /// `elements=187500 type=f32`; nothing for an experiment without factors.
+    /// Writes the levels as in `elements=187500 type=f32`. Writes nothing for a point without levels.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (factor, level)) in self.0.iter().enumerate() {
             let space = if index == 0 { "" } else { " " };
@@ -243,42 +251,45 @@ impl fmt::Display for Point {
     }
 }
 
-/// One variant at one point.
+/// One variant at one point: the smallest unit that is measured.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Arm {
-    /// The variant's name.
+    /// Name of the variant.
     pub variant: String,
-    /// Where.
+    /// The point at which the variant is measured.
     pub point: Point,
 }
 
 impl Arm {
-    /// Returns the address in a factor's level; none if the level is `none` or missing.
+    /// Returns the address in the level of `factor`. Returns `None` if the level is missing, or is the word `none`,
+    /// which stands for no address.
     ///
     /// # Errors
-    /// [`Unset`](super::Unset), if it names an environment variable that is not set.
+    /// [`Unset`](super::Unset), if the level refers to an environment variable that is not set.
     pub fn address(&self, factor: &str, none: &str) -> Result<Option<super::Address>, super::Unset> {
         let level = self.point.get(factor).filter(|level| level.to_string() != none);
-        level.map(super::Address::of).transpose()
+        level.map(super::Address::from_level).transpose()
     }
 
-    /// The level of a factor that has whole numbers.
+    /// Returns the level of a whole-number factor.
     ///
     /// # Errors
-    /// Where it is none.
+    /// If the level is missing or not a whole number.
     pub fn integer(&self, factor: &str) -> Result<u64, TargetError> {
         let level = self.point.get(factor).and_then(Level::integer);
-        level.ok_or_else(|| TargetError::Failed(format!("{self}: {factor} is a whole number")))
+        level.ok_or_else(|| TargetError::Failed(format!("{self}: {factor} must be a whole number")))
     }
 
-    /// Whether the variant is a command line in which this factor's level stands.
+    /// Returns whether the arm's variant is a command line with a placeholder for this factor, such as `{n}` for the
+    /// factor `n`.
     pub fn shows(&self, factor: &str) -> bool {
         self.variant.contains(&format!("{{{factor}}}"))
     }
 }
 
 impl fmt::Display for Arm {
-    /// `kahan (accumulators=4)`; what stands in a command line as `{n}` is filled in: `sort -n4`.
+    /// Writes the variant and its levels, as in `kahan (accumulators=4)`. In a command line, the placeholder `{n}`
+    /// becomes the level of `n`, as in `sort -n4`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.point.fill(&self.variant))?;
         let beside = self.point.only(|factor, _| !self.shows(factor));
@@ -286,70 +297,69 @@ impl fmt::Display for Arm {
     }
 }
 
-/// Something that is swept.
+/// A quantity or setting that is varied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Factor {
-    /// Its name, unit last where it has one.
+    /// Name of the factor. If the factor has a unit, the name ends with it.
     pub name: String,
-    /// A line about it.
+    /// One-line description of the factor, shown in lists.
     pub about: String,
-    /// The level taken where none is named.
+    /// The level of the factor in arms that set no level.
     pub default: Level,
-    /// Which levels there are.
+    /// The levels that are valid for the factor.
     pub accepts: Accepts,
 }
 
 impl Factor {
-    /// A factor, with words and a level of any kind.
+    /// Returns a factor with levels of any kind.
     pub fn new(name: &str, about: &str, default: impl Into<Level>, accepts: Accepts) -> Self {
         Self { name: name.into(), about: about.into(), default: default.into(), accepts }
     }
 
-    /// One whose levels are whole numbers.
+    /// Returns a factor whose levels are whole numbers.
     pub fn integer(name: &str, about: &str, default: u64, range: RangeInclusive<u64>) -> Self {
         let (min, max) = range.into_inner();
         Self::new(name, about, default, Accepts::Integers { min, max })
     }
 
-    /// One whose levels are these words, of which the first is the default.
+    /// Returns a factor whose levels are these words; the first is the default.
     pub fn one_of<const N: usize>(name: &str, about: &str, words: [&str; N]) -> Self {
         Self::new(name, about, words[0], Accepts::OneOf(words.map(Level::from).into()))
     }
 }
 
-/// Which levels a factor accepts.
+/// A rule for which levels are valid for a factor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Accepts {
-    /// Whole numbers from `min` to `max`.
+    /// Accepts whole numbers from `min` to `max`, both included.
     Integers {
-        /// The least.
+        /// The smallest accepted level.
         min: u64,
-        /// The greatest.
+        /// The largest accepted level.
         max: u64,
     },
-    /// One of these.
+    /// Accepts only the listed levels.
     OneOf(Vec<Level>),
-    /// Anything: parameters of a command.
+    /// Accepts any level, as the parameters of a command do.
     Anything,
-    /// A list of words, with commas between them: all of it is one level.
+    /// Accepts a list of words, separated by commas. The whole list counts as one level.
     List,
-    /// This word, or an address that begins like one of these. Levels are written down: an address in which a user or a
-    /// signature could stand is refused.
+    /// Accepts the word in `none`, or an address that begins with one of `schemes`. Levels are recorded, so an address
+    /// with a user name, query or fragment is refused, because these may contain secrets.
     Address {
-        /// What stands for none.
+        /// The word that a user writes to choose no address.
         none: String,
-        /// As `s3://`.
+        /// Prefixes of accepted addresses, such as `s3://`.
         schemes: Vec<String>,
-        /// `true` if the level may also be the name of an environment variable that has the address: `$NAME`, read by
-        /// [`Arm::address`].
-        #[serde(default)]
+        /// `true` if the level may also be `$NAME`: the environment variable `NAME` then contains the address.
+        /// [`Arm::address`] reads that variable.
         from_variable: bool,
     },
 }
 
 impl Accepts {
-    /// Whether it is one of them.
+    /// Returns whether the level is valid for the factor.
     pub fn admits(&self, level: &Level) -> bool {
         match self {
             Accepts::Integers { min, max } => level.integer().is_some_and(|value| (*min..=*max).contains(&value)),
@@ -366,13 +376,13 @@ impl Accepts {
 }
 
 impl fmt::Display for Accepts {
-    /// `whole numbers from 1 to 8`; `f32, f64`.
+    /// Describes the valid levels: `whole numbers from 1 to 8` or `f32, f64`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Accepts::Integers { min, max } => write!(f, "whole numbers from {min} to {max}"),
             Accepts::OneOf(levels) => f.write_str(&levels.iter().map(Level::to_string).collect::<Vec<_>>().join(", ")),
             Accepts::Anything => f.write_str("whole numbers and strings"),
-            Accepts::List => f.write_str("a list of strings, with commas between them"),
+            Accepts::List => f.write_str("a list of strings, separated by commas"),
             Accepts::Address { none, schemes, from_variable } => {
                 let begins = schemes.join(" or ");
                 write!(f, "{none}, or an address that begins with {begins} and has no user, query or fragment")?;
@@ -390,15 +400,15 @@ impl fmt::Display for Accepts {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Level {
-    /// A whole number: a size, a count.
+    /// A whole number, such as a size or a count.
     Integer(u64),
-    /// A word.
+    /// A word or other text.
     Text(String),
 }
 
 impl Level {
-    /// Reads a level as people write it on the command line: `64Ki` and `1M` are numbers. `1K` is not, since it might
-    /// mean either thousand.
+    /// Parses a level from the command line. `64Ki` and `1M` are numbers. `1K` is not, because it might mean 1000 or
+    /// 1024.
     ///
     /// ```
     /// use ascertain_engine::experiment::Level;
@@ -422,7 +432,7 @@ impl Level {
         number.map_or_else(|| Level::Text(text.to_string()), Level::Integer)
     }
 
-    /// The number, when it is one.
+    /// Returns the level if it is a whole number.
     pub fn integer(&self) -> Option<u64> {
         match self {
             Level::Integer(value) => Some(*value),
@@ -452,78 +462,88 @@ impl From<&str> for Level {
     }
 }
 
-/// Something that is observed of an arm in a trial.
+/// A quantity that is observed in each trial of an arm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
-    /// Its name: `wall`, `time`, `fill_rate`. That of a quantile within the trial ends in `_p` and its percent, as
-    /// `latency_p99` does: tables have those of the same thing beside each other.
+    /// Name of the metric, such as `wall`, `time` or `fill_rate`. The metric may be a quantile of the samples of a
+    /// trial. Its name then ends in `_p` and the percentage, as in `latency_p99`. Tables group the quantiles of one
+    /// quantity.
     pub name: String,
-    /// A line about it.
+    /// One-line description of the metric, shown in lists and reports.
     pub about: String,
-    /// The unit of its values.
+    /// Unit in which the values are recorded.
     pub unit: Unit,
-    /// Which way is better.
+    /// The direction that is better: lower or higher values.
     pub better: Better,
-    /// How a trial's samples become the one number that claims judge.
+    /// The method by which a trial's samples become the one number that claims judge.
     pub reduce: Reduce,
-    /// Whether it is a share of each trial, which over the trials is summed up by its mean: where most have none, the
-    /// median is none too, whatever the others have.
+    /// `true` if each value is a share, from 0 to 1. Shares are summarised by their mean: if most trials have a share
+    /// of zero, the median is zero whatever the other trials have.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_share: bool,
-    /// Whether what is told of it over the trials is told of each key by itself: a trial has one value of each server.
+    /// `true` if the values of each key are summarised separately. An example is a metric with one value per server in
+    /// every trial.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_by_key: bool,
 }
 
 impl Metric {
-    /// A metric whose trial has one value.
+    /// Returns whether a value means the same for both metrics. The descriptions may differ, because a better
+    /// description must not make recorded values useless.
+    pub(crate) fn is_same_as(&self, other: &Metric) -> bool {
+        let about = other.about.clone();
+        Metric { about, ..self.clone() } == *other
+    }
+
+    /// Returns a metric that has one value per trial.
     pub fn new(name: &str, about: &str, unit: Unit, better: Better) -> Metric {
         let (name, about, reduce) = (name.into(), about.into(), Reduce::Value);
         Metric { name, about, unit, better, reduce, is_share: false, is_by_key: false }
     }
 
-    /// A share of a trial, from 0 to 1.
+    /// Returns a metric whose values are shares, from 0 to 1.
     pub fn share(name: &str, about: &str, better: Better) -> Metric {
         Metric { is_share: true, ..Metric::new(name, about, Unit::One, better) }
     }
 
-    /// A time, of which less is better.
+    /// Returns a metric that is a time, in nanoseconds; lower is better.
     pub fn time(name: &str, about: &str) -> Metric {
         Metric::new(name, about, Unit::Nanosecond, Better::Lower)
     }
 
-    /// The same, told of each key by itself.
+    /// Returns this metric, changed to one whose values are summarised separately for each key.
     pub fn by_key(self) -> Metric {
         Metric { is_by_key: true, ..self }
     }
 }
 
-/// Which way is better.
+/// The direction in which a metric improves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
-    /// Less is better: a time.
+    /// Lower values are better, as for times.
     Lower,
-    /// More is better: a throughput.
+    /// Higher values are better, as for throughputs.
     Higher,
 }
 
-/// How a trial's samples of one metric become one number.
+/// The method by which a trial's samples of one metric become one number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reduce {
-    /// There is one sample; it is the number. Of several, the last.
+    /// Takes the only sample of the trial, or the last of several.
     Value,
-    /// The quantile of the samples' values (nearest rank). Of the times at which each of several had something, it is
-    /// the time until that share of them had.
+    /// Takes this quantile of the samples' values (nearest rank). For example, the samples may be the times at which
+    /// servers received something. The result is then the time until that share of the servers had received it.
     Quantile(f64),
-    /// The samples are parts: their sum.
+    /// Adds the samples' values.
     Sum,
 }
 
 impl Reduce {
-    /// What is known of the number that a trial's samples come to; none where there are no samples.
-    pub(crate) fn of(self, samples: impl Iterator<Item = Bounds>, scratch: &mut Values) -> Option<Bounds> {
+    /// Returns the range of the one number that the samples are reduced to; `None` if there are no samples. `scratch`
+    /// is a buffer for sorting.
+    pub(crate) fn apply(self, samples: impl Iterator<Item = Bounds>, scratch: &mut Values) -> Option<Bounds> {
         match self {
             Reduce::Value => samples.last(),
             Reduce::Sum => samples.reduce(Bounds::plus),

@@ -1,4 +1,4 @@
-//! Calls of a user's function, as it was given.
+//! Calls of a user's function, with or without a fresh input.
 
 use std::cell::RefCell;
 
@@ -8,13 +8,13 @@ use ascertain_sys::clock;
 
 use crate::batch;
 
-/// A function and the source of its inputs. Its state is behind a `RefCell`, so that it can be called through a shared
-/// reference: several sessions take turns with it.
+/// A user's function, with the closure that makes its inputs if it needs any. Implementations keep both in a `RefCell`,
+/// so that several sessions can use them in turn through a shared reference.
 pub(super) trait Call {
-    /// Calls the function `iterations` times, and returns the time in nanoseconds.
+    /// Calls the function `iterations` times, and returns the total time in nanoseconds.
     fn time(&self, iterations: u64) -> u64;
 
-    /// Calls it once, and returns what it allocated.
+    /// Calls the function once, and returns how much it allocated.
     #[cfg(feature = "allocations")]
     fn count(&self) -> Allocations;
 }

@@ -47,7 +47,7 @@ fn functions_that_borrow_are_called_equally_often_a_batch() {
     let calls = after[0] - before[0];
     assert!(calls > 0);
     assert_eq!(after, before.map(|count| count + calls));
-    // Another session takes the same number, and calls nothing to find it.
+    // A second session uses the number of calls that the first one determined, and makes no calls when it is opened.
     let mut again = open(&group);
     assert_eq!(seen(&counts), after);
     measure(&mut *again, 1);
@@ -143,7 +143,7 @@ fn each_input_has_its_own_batches_and_throughput() {
     assert_eq!(factor.accepts, Accepts::OneOf(inputs.map(Level::Integer).to_vec()));
     let seen = || calls.each_ref().map(|count| count.load(Relaxed));
     drop(group.open(&group.table_arms()[..1], &Setup { seed: 0, ..Setup::default() }).unwrap());
-    assert!(seen()[..2].iter().all(|calls| *calls > 0) && seen()[2..] == [0, 0], "a batch is of one input");
+    assert!(seen()[..2].iter().all(|calls| *calls > 0) && seen()[2..] == [0, 0], "a batch has a single input");
     let mut session = open(&group);
     let before = seen();
     for (arm, elements) in [(0, 1.0), (1, 1.0), (2, 1_000.0), (3, 1_000.0)] {
@@ -152,7 +152,7 @@ fn each_input_has_its_own_batches_and_throughput() {
         assert!((samples[THROUGHPUT].value / expected - 1.0).abs() < 1e-12);
     }
     let batches: Vec<u64> = calls.iter().zip(before).map(|(count, before)| count.load(Relaxed) - before).collect();
-    assert_eq!((batches[1], batches[3]), (2 * batches[0], 2 * batches[2]), "as many for all at an input");
+    assert_eq!((batches[1], batches[3]), (2 * batches[0], 2 * batches[2]), "the same number for all at an input");
     drop(session);
     group.retain(|name| name != "loop (elements=1)" && !name.contains("1000"));
     assert_eq!(names(&group), ["twice (elements=1)"]);
@@ -187,7 +187,7 @@ fn groups_stand_together_whatever_each_borrows() {
 }
 
 #[test]
-#[should_panic(expected = "`mixed` has bytes a second at one input and elements at another")]
+#[should_panic(expected = "`mixed` has a throughput in bytes at one input and in elements at another")]
 fn one_metric_has_one_unit() {
     _ = Group::new("mixed").throughput(Throughput::Bytes(1)).at("n", 2).throughput(Throughput::Elements(1));
 }

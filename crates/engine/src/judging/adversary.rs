@@ -1,5 +1,6 @@
-//! An adversary wants a false verdict, sees the outcome of each trial before it ends, and may interrupt and continue the
-//! run at any time. They must not succeed more often than the stated error allows.
+//! Simulates an adversary who wants a false verdict. The adversary sees the outcome of each trial before it ends, and
+//! may interrupt and continue the run at any time. Even so, the verdict must be false no more often than the stated
+//! error allows.
 
 use ascertain_sys::machine::Machine;
 use rand::{RngExt, SeedableRng};
@@ -7,22 +8,22 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::RunJudge;
 use crate::block::{Block, End, MeasuredArm, TrialRecord};
-use crate::claim::{Bound, Claim, Effect, Judging, Test};
+use crate::claim::{Bound, Claim, Effect, Hypothesis, Judging, Test};
 use crate::experiment::{Arm, Better, Experiment, Metric, Point, Samples, Session, Setup, Spec, Status, TargetError};
 use crate::outcome::{ClaimResult, Verdict};
-use crate::plan::{self, Config, Grouping, Plan};
-use crate::predicate::{Comparison, Predicate, Relation};
+use crate::plan::{self, Config, Plan};
+use crate::predicate::Predicate;
 use crate::unit::Unit;
 
 const WALL: usize = 0;
 const EXIT: usize = 1;
-/// The chance of a false verdict that each run may have.
+/// Highest probability that the verdict of a simulated run is false.
 const ERROR: f64 = 0.05;
 const RUNS: u64 = 2000;
-/// With a chance of 0.05 each, so many of them have a false verdict on average.
+/// Maximum number of runs with a false verdict. It is the number to expect if the probability is [`ERROR`] in each run.
 const MOST_FALSE: u64 = 100;
 
-/// Nothing is measured by it: records are made up.
+/// An experiment that measures nothing, because its records are simulated.
 struct MadeUp(Spec);
 
 impl Experiment for MadeUp {
@@ -35,38 +36,41 @@ impl Experiment for MadeUp {
     }
 }
 
-/// A claim at the border between true and false, where false verdicts are most likely.
+/// A claim on the border between true and false, where false verdicts are most likely.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Question {
-    /// At least 80 % of calls succeed within 1 ns, and 80 % do.
+    /// The claim is that at least 80 % of calls succeed within 1 ns. Exactly 80 % do.
     Calls,
-    /// One command is faster than an equal one.
+    /// The claim is that one command is faster. Both are equally fast.
     Order,
-    /// One is faster by more than 5 %, or as fast, and the median ratio is 1.05.
+    /// The claim is that one command is faster, with a margin of 5 %. The median ratio is 1.05, which is on the border.
     OrderWithin,
-    /// One is at least 1.5 times as fast in half of the trials, and it is in half.
+    /// The claim is that one command is at least 1.5 times as fast in half of the trials. This is true in exactly half
+    /// of them.
     Ratio,
-    /// The same in 70 % of the trials, where 60 and 80 % need not be told from that; and it is in 60 %, or 80.
+    /// The claim is that one command is at least 1.5 times as fast in 70 % of the trials, with a margin of 10 %. This
+    /// is true in 60 % or 80 % of them.
     RatioWithMargin,
 }
 
-/// The verdict that is wanted. All of them are false, or as good as false.
+/// The verdict that the adversary wants. It is false, or on the border between true and false.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Aim {
     Holds,
     Refuted,
 }
 
-/// When they interrupt a trial that speaks against their aim.
+/// The moment when the adversary interrupts a trial whose outcome speaks against the aim.
 #[derive(Clone, Copy, Debug)]
 enum Interrupts {
-    /// During its preparation, before anything is measured.
+    /// Interrupts the trial during its preparation, before anything is measured.
     InPreparation,
-    /// Shortly before its last arm would have ended.
+    /// Interrupts the trial shortly before its last arm would have ended.
     AtTheEnd,
-    /// When the second arm begins, and only if the defeat would be small.
+    /// Interrupts the trial when its second arm begins, if the difference between the two arms would be small. Lets all
+    /// other trials end.
     SmallDefeats,
-    /// Half of them, at the end or in the preparation.
+    /// Interrupts half of the trials that speak against the aim: shortly before the end, or during the preparation.
     Half,
 }
 
@@ -76,23 +80,30 @@ fn arm(variant: &str) -> Arm {
 
 fn claim(question: Question) -> Claim {
     let (candidate, baseline) = (arm("candidate"), arm("baseline"));
-    let order = Claim { id: "claim".into(), ..Claim::order("made-up", &candidate, &baseline) };
-    let part = |metric, bound| Comparison { metric, relation: Relation::AtMost, bound, in_percent: false };
-    let predicate = Test::Predicate { arm: candidate.clone(), predicate: Predicate(vec![part(WALL, 1.0)]) };
-    let (metric, scale, bound) = (WALL, Effect::Ratio, Bound::AtLeast(1.5));
-    let ratio = Test::Versus { metric, candidate, baseline, scale, bound };
-    let rate = |test, rate| Claim { tests: vec![test], judging: Judging::Rate, rate, ..order.clone() };
+    let wall = &Metric::time("wall", "");
+    let order = Claim { id: "claim".into(), ..Claim::order("made-up", wall, &candidate, &baseline) };
+    let predicate = Test::predicate(candidate.clone(), Predicate::at_most(wall, 1.0));
+    let (measure, scale, bound) = (wall.into(), Effect::Ratio, Bound::AtLeast(1.5));
+    let ratio = Test::Versus { measure, candidate, baseline, scale, bound };
+    let with_margin = |claim: Claim, margin| {
+        let asked = Hypothesis { margin: Some(margin), ..claim.asked.clone() };
+        Claim { asked, ..claim }
+    };
+    let rate = |test, rate| {
+        let asked = Hypothesis { judging: Judging::Rate, margin: None, tests: vec![test] };
+        Claim { asked, rate, ..order.clone() }
+    };
     match question {
         Question::Calls => rate(predicate, 0.8),
         Question::Order => order,
-        Question::OrderWithin => Claim { margin: Some(0.05), ..order },
+        Question::OrderWithin => with_margin(order, 0.05),
         Question::Ratio => rate(ratio, 0.5),
-        Question::RatioWithMargin => Claim { margin: Some(0.1), ..rate(ratio, 0.7) },
+        Question::RatioWithMargin => with_margin(rate(ratio, 0.7), 0.1),
     }
 }
 
-/// The outcome that a trial has if nothing cuts it off: the result of the claim's test, the times of the candidate and
-/// the baseline, and the success of the candidate's call.
+/// The simulated outcome of a trial that nobody interrupts. It has the result of the claim's test, the times of the
+/// candidate and the baseline, and the success of the candidate's call.
 struct Fate {
     is_true: bool,
     times: [f64; 2],
@@ -108,11 +119,11 @@ fn fate(question: Question, aim: Aim, rng: &mut Xoshiro256PlusPlus) -> Fate {
         Question::RatioWithMargin => (if aim == Aim::Holds { 0.6 } else { 0.8 }, 1.5),
     };
     let is_true = rng.random::<f64>() < share;
-    // Mostly small differences, and some large ones.
+    // Most differences are small, and some are large.
     let away = 1.0 + 0.3 * rng.random::<f64>().powi(3) + 1e-6;
     let ratio = if is_true { border * away } else { border / away };
     if question == Question::Calls {
-        // Some calls fail at once, and some take too long.
+        // Some of the unsuccessful calls fail at once, and the others take too long.
         let is_slow = !is_true && rng.random();
         let time = if is_slow { away } else { 0.9 / away };
         return Fate { is_true, times: [time, 1.0], is_call_fine: is_true || is_slow };
@@ -120,7 +131,8 @@ fn fate(question: Question, aim: Aim, rng: &mut Xoshiro256PlusPlus) -> Fate {
     Fate { is_true, times: [1.0, ratio], is_call_fine: true }
 }
 
-/// The record of a trial: whole, or cut off in the arm at a place of its order after a share of that arm's time.
+/// Returns the record of a trial. `cut` has the position of the arm that is interrupted, and the share of its time that
+/// has passed by then; `None` for a complete trial. `is_swapped` reverses the order of the arms.
 fn record(block: Block, judge: &RunJudge, fate: &Fate, cut: Option<(usize, f64)>, is_swapped: bool) -> TrialRecord {
     let lane = &judge.lanes[block.lane];
     let mut slots: Vec<usize> = block.arms.iter().collect();
@@ -153,7 +165,8 @@ fn record(block: Block, judge: &RunJudge, fate: &Fate, cut: Option<(usize, f64)>
     record
 }
 
-/// The place and moment at which the adversary cuts off a trial; `None` if they let it end.
+/// Returns the position of the arm that the adversary interrupts, and the share of its time that has passed by then.
+/// `None` if the adversary lets the trial end. `is_against` is `true` if the trial speaks against the adversary's aim.
 fn cut(
     interrupts: Interrupts,
     is_against: bool,
@@ -172,7 +185,8 @@ fn cut(
     }
 }
 
-/// A run with such interruptions, by so many workers at once, until it has a verdict or so many trials.
+/// Simulates a run with interruptions by the adversary and with several workers in parallel. The run ends with a
+/// verdict, or after enough trials.
 fn simulate(
     experiment: &MadeUp,
     (question, aim): (Question, Aim),
@@ -182,9 +196,9 @@ fn simulate(
 ) -> ClaimResult {
     const TRIALS: u64 = 50;
     let config = Config { error: ERROR, max_trials: Some(TRIALS), seed, ..Config::default() };
-    let plan = Plan { claims: vec![claim(question)], tables: vec![], commands: vec![], config };
+    let plan = Plan { claims: vec![claim(question)], config, ..Plan::default() };
     let registry: [&dyn Experiment; 1] = [experiment];
-    let (mut judge, _) = plan::lanes(&plan, &registry, &Machine::default(), Grouping::ByPlan, &|_, _| None).unwrap();
+    let (mut judge, _) = plan::lanes(&plan, &registry, &Machine::default(), &|_, _| None).unwrap();
     judge.claims[0].look_at_the_end();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     while judge.wants_more(0) {
@@ -198,9 +212,9 @@ fn simulate(
             let is_against = fate.is_true != (aim == Aim::Holds);
             let cut = cut(interrupts, is_against, &fate, block.arms.iter().count(), &mut rng);
             let is_swapped = rng.random();
-            // Of several workers, one whose trial is cut off vanishes with it.
+            // With several workers, a worker whose trial is cut off returns no record.
             if workers == 1 || cut.is_none() {
-                judge.take(&record(block, &judge, &fate, cut, is_swapped), None);
+                judge.observe(&record(block, &judge, &fate, cut, is_swapped), None);
             }
         }
         // The run ends here, and is continued.
@@ -209,7 +223,7 @@ fn simulate(
     judge.results().remove(0)
 }
 
-/// The number of runs, of 2,000, that end with the verdict that the adversary wants.
+/// Returns how many of [`RUNS`] simulated runs end with the verdict that the adversary wants.
 fn successes(question: Question, aim: Aim, interrupts: Interrupts, workers: usize) -> u64 {
     let metrics = vec![Metric::time("wall", ""), Metric::new("exit", "", Unit::One, Better::Lower)];
     let experiment = MadeUp(Spec { id: "made-up".into(), metrics, ..Spec::default() });

@@ -1,198 +1,206 @@
-//! A claim's tests with their arms looked up in a lane: a trial's values in, success or failure out.
+//! The tests of a claim, tied to the arms of a lane. They turn a trial's values into success or failure.
 
 use crate::block::Slots;
-use crate::claim::{Bound, Claim, Effect, Judging, Test};
+use crate::claim::{Bound, Claim, Effect, Judging, Measure, Test};
 use crate::experiment::{Arm, Better, Spec, TargetError};
-use crate::predicate::Predicate;
 use crate::values::{Bounds, and};
 
-/// What is known of a trial's values, by lane slot and metric.
+/// The values of a trial, one per slot and metric. They are in the order of the lane's slots and, within a slot, of the
+/// metrics.
 pub(crate) struct TrialValues<'a> {
-    /// The trial's number within the experiment.
+    /// Index of the trial within the experiment.
     pub number: u64,
     pub values: &'a [Bounds],
     pub metrics: usize,
-    /// The slots that the trial held.
+    /// The slots of the arms that the trial measured. A slot is the index of an arm in its lane.
     pub held: Slots,
-    /// The one that was measured last.
+    /// The slot of the arm that was measured last.
     pub last: Option<usize>,
-    /// Whether a signal cut the trial off, so that some of it was never seen.
+    /// `true` if a signal cut the trial off, so that some values were never observed.
     pub is_interrupted: bool,
-    /// What a trial such as this takes where nothing cuts it off, as far as that is known.
+    /// Duration that the trial would have had if it had not been cut off, in nanoseconds; `None` if that is not known.
     pub whole_ns: Option<f64>,
 }
 
-/// What a trial says of a claim.
-pub(crate) struct Seen {
-    /// Whether every test was true; `None` where what was cut off leaves that open.
+/// The outcome of one trial for one claim.
+pub(crate) struct TrialOutcome {
+    /// `true` if every test was true; `None` if this is unknown because values were cut off.
     pub success: Option<bool>,
-    /// Whether a candidate did as well as its baseline: two that met the same time limit did.
+    /// `true` if a candidate was as good as its baseline. Two arms that reached the same time limit count as equally
+    /// good.
     pub tie: bool,
-    /// The first ratio or difference.
+    /// The ratio or difference of the claim's first comparison; `None` if the claim is not a comparison.
     pub statistic: Option<Bounds>,
-    /// What a predicate on one metric saw of it.
+    /// The value of the only metric that a predicate is about; `None` if it is about several metrics.
     pub value: Option<Bounds>,
-    /// The predicates' conditions that were false, by bit, as far as there are bits.
+    /// The conditions of predicates that were false, as bits. Bit i stands for the condition with index i in
+    /// [`LaneTests::conditions`], of which the first 64 are counted.
     pub broken: u64,
 }
 
-/// A claim's tests, which a trial is put to without searching for its arms.
+/// The tests of a claim, with the indices of their arms and metrics in a lane, so that these are only looked up once.
 #[derive(Clone, Default)]
-pub(crate) struct BoundTests {
-    tests: Vec<BoundTest>,
-    /// The slots of all arms.
+pub(crate) struct LaneTests {
+    tests: Vec<(Test, Indices)>,
+    /// `true` if the claim is only about which arm is better, whatever the difference is. Values of zero are allowed
+    /// then.
+    is_order: bool,
+    /// The slots of all arms that the tests need.
     pub slots: Slots,
-    /// The conditions of all predicates, each with its metric, as people write them: an exit that must be 0 without
-    /// being spoken of comes first.
+    /// The conditions of all predicates, each as users write it and with the name of its metric. A condition `exit ==
+    /// 0` that a predicate implies comes before its others.
     pub conditions: Vec<(String, String)>,
 }
 
+/// The indices, in a lane, of everything that a test reads.
 #[derive(Clone)]
-enum BoundTest {
-    Versus { metric: usize, better: Better, candidate: usize, baseline: usize, scale: Comparing, bound: Bound },
-    Predicate { slot: usize, predicate: Predicate, exit: Option<Exit>, is_timed: bool },
+struct Indices {
+    /// The slots of the arms. A comparison has the candidate and the baseline, in this order; a predicate has one arm.
+    slots: Vec<usize>,
+    /// The indices of the metrics: one for a comparison, or one for each condition of a predicate.
+    metrics: Vec<usize>,
+    /// The index of the metric `exit`, if the experiment has it.
+    exit: Option<usize>,
+    /// `true` if a predicate has a condition on the time.
+    is_timed: bool,
 }
 
-/// How two values are compared.
-#[derive(Clone, Copy)]
-struct Comparing {
-    effect: Effect,
-    /// Whether it is who is better that is asked, which zeros answer too, and not how many times.
-    is_order: bool,
-}
+impl Indices {
+    fn new(test: &Test, spec: &Spec, slot_of: &impl Fn(&Arm) -> usize) -> Indices {
+        let metric = |measure: &Measure| spec.metric(&measure.metric).expect("claims are about known metrics");
+        let (metrics, is_timed) = match test {
+            Test::Versus { measure, .. } => (vec![metric(measure)], false),
+            Test::Predicate { conditions, .. } => {
+                let is_timed = conditions.iter().any(|condition| condition.measure.metric == "wall");
+                (conditions.iter().map(|condition| metric(&condition.measure)).collect(), is_timed)
+            }
+        };
+        let slots = test.arms().into_iter().map(slot_of).collect();
+        Indices { slots, metrics, exit: spec.metric("exit"), is_timed }
+    }
 
-/// Which exits do not make a predicate false.
-#[derive(Clone)]
-enum Exit {
-    /// 0 alone, of this metric.
-    Success(usize),
-    /// The predicate speaks of the exit itself; only a time-out is no exit, whatever it says.
-    Any(usize),
-}
+    fn mention_exit(&self) -> bool {
+        self.exit.is_some_and(|exit| self.metrics.contains(&exit))
+    }
 
-impl Exit {
-    fn metric(&self) -> usize {
-        let (Exit::Success(metric) | Exit::Any(metric)) = *self;
-        metric
+    /// Returns whether a predicate implies `exit == 0`, because no condition mentions the exit code.
+    fn imply_exit(&self) -> bool {
+        self.exit.is_some() && !self.mention_exit()
     }
 }
 
-impl BoundTest {
-    fn conditions(&self, spec: &Spec) -> Vec<(String, String)> {
-        let BoundTest::Predicate { predicate, exit, .. } = self else { return Vec::new() };
-        let unsaid = matches!(exit, Some(Exit::Success(_))).then(|| ("exit".to_string(), "exit == 0".to_string()));
-        let metrics = predicate.0.iter().map(|part| spec.metrics[part.metric].name.clone());
-        unsaid.into_iter().chain(metrics.zip(predicate.spelled_each(&spec.metrics))).collect()
-    }
+fn conditions(test: &Test, indices: &Indices) -> Vec<(String, String)> {
+    let Test::Predicate { conditions, .. } = test else { return Vec::new() };
+    let implied = indices.imply_exit().then(|| ("exit".to_string(), "exit == 0".to_string()));
+    let written = conditions.iter().map(|condition| (condition.measure.metric.clone(), condition.to_string()));
+    implied.into_iter().chain(written).collect()
 }
 
 impl TrialValues<'_> {
-    fn of(&self, slot: usize) -> &[Bounds] {
+    fn arm(&self, slot: usize) -> &[Bounds] {
         &self.values[slot * self.metrics..][..self.metrics]
     }
 }
 
-impl BoundTests {
-    /// Looks up the tests' arms.
-    pub fn new(claim: &Claim, spec: &Spec, slot_of: impl Fn(&Arm) -> usize) -> BoundTests {
-        let (tests, is_order) = (&claim.tests, claim.judging == Judging::Order);
-        let bind = |test: &Test| match test {
-            Test::Versus { metric, candidate, baseline, scale, bound } => BoundTest::Versus {
-                metric: *metric,
-                better: spec.metrics[*metric].better,
-                candidate: slot_of(candidate),
-                baseline: slot_of(baseline),
-                scale: Comparing { effect: *scale, is_order },
-                bound: *bound,
-            },
-            Test::Predicate { arm, predicate } => {
-                let exit = spec.metric("exit").map(|exit| match predicate.mentions(exit) {
-                    true => Exit::Any(exit),
-                    false => Exit::Success(exit),
-                });
-                let is_timed = spec.metric("wall").is_some_and(|wall| predicate.mentions(wall));
-                BoundTest::Predicate { slot: slot_of(arm), predicate: predicate.clone(), exit, is_timed }
-            }
-        };
-        let slots = tests.iter().flat_map(Test::arms).map(&slot_of).collect();
-        let tests: Vec<BoundTest> = tests.iter().map(bind).collect();
-        let conditions = tests.iter().flat_map(|test| test.conditions(spec)).collect();
-        BoundTests { tests, slots, conditions }
+impl LaneTests {
+    /// Looks up the arms and metrics of the claim's tests. `slot_of` returns the slot of an arm, its index in the lane.
+    pub fn new(claim: &Claim, spec: &Spec, slot_of: impl Fn(&Arm) -> usize) -> LaneTests {
+        let tests = claim.asked.tests.iter().map(|test| (test.clone(), Indices::new(test, spec, &slot_of)));
+        let tests: Vec<(Test, Indices)> = tests.collect();
+        LaneTests {
+            is_order: claim.asked.judging == Judging::Order,
+            slots: tests.iter().flat_map(|(_, indices)| indices.slots.iter().copied()).collect(),
+            conditions: tests.iter().flat_map(|(test, indices)| conditions(test, indices)).collect(),
+            tests,
+        }
     }
 
-    /// Whether the trial ended with the candidate rather than the baseline, where they are two arms and it was one of
-    /// them.
+    /// Returns `true` if the trial measured the candidate last, and `false` if the baseline. Returns `None` if another
+    /// arm was last, or if the claim is more than a single comparison.
     pub fn candidate_is_last(&self, trial: &TrialValues) -> Option<bool> {
-        let [BoundTest::Versus { candidate, baseline, .. }] = self.tests.as_slice() else { return None };
-        let last = trial.last.filter(|last| [candidate, baseline].contains(&last))?;
-        Some(last == *candidate)
+        let [(Test::Versus { .. }, indices)] = self.tests.as_slice() else { return None };
+        let last = trial.last.filter(|last| indices.slots.contains(last))?;
+        Some(last == indices.slots[0])
     }
 
-    /// Puts a trial to the tests.
+    /// Applies the tests to a trial.
     ///
     /// # Errors
-    /// When a value to compare is missing, or is zero or below where a ratio is asked for.
-    pub fn evaluate(&self, trial: &TrialValues) -> Result<Seen, TargetError> {
-        let mut seen = Seen { success: Some(true), tie: false, statistic: None, value: None, broken: 0 };
+    /// If a value to compare is missing. Also if the claim is about a ratio and a value is zero or negative.
+    pub fn evaluate(&self, trial: &TrialValues) -> Result<TrialOutcome, TargetError> {
+        let mut outcome = TrialOutcome { success: Some(true), tie: false, statistic: None, value: None, broken: 0 };
         let mut bit = 1_u64;
-        for test in &self.tests {
+        for (test, indices) in &self.tests {
             match test {
-                &BoundTest::Versus { metric, better, candidate, baseline, scale, bound } => {
-                    let (candidate, baseline) = (trial.of(candidate)[metric], trial.of(baseline)[metric]);
-                    let value = statistic(scale, better, candidate, baseline)?;
-                    seen.success = and(seen.success, value.keeps_to(bound));
-                    seen.tie |= candidate == baseline && candidate != Bounds::UNKNOWN;
-                    seen.statistic = seen.statistic.or(Some(value));
+                Test::Versus { measure, scale, bound, .. } => {
+                    let [candidate, baseline] = [0, 1].map(|side| trial.arm(indices.slots[side])[indices.metrics[0]]);
+                    let value = self.statistic(*scale, measure.better, candidate, baseline)?;
+                    outcome.success = and(outcome.success, value.keeps_to(*bound));
+                    outcome.tie |= candidate == baseline && candidate != Bounds::UNKNOWN;
+                    outcome.statistic = outcome.statistic.or(Some(value));
                 }
-                BoundTest::Predicate { slot, predicate, exit, is_timed } => {
-                    let values = trial.of(*slot);
-                    let seen_exit = exit.as_ref().map(|exit| values[exit.metric()]);
-                    let is_stopped = seen_exit.is_some_and(|exit| exit.value().is_none() && exit != Bounds::UNKNOWN);
-                    // It was stopped. Whether it would have succeeded in the time that the predicate gives it, which
-                    // may be more, is for the time to say; where it gives none, the limit is what there was.
-                    let open = exit.as_ref().map(Exit::metric).filter(|_| is_stopped && *is_timed);
+                Test::Predicate { conditions, .. } => {
+                    let values = trial.arm(indices.slots[0]);
+                    let exit = indices.exit.map(|exit| values[exit]);
+                    let is_stopped = exit.is_some_and(|exit| exit.value().is_none() && exit != Bounds::UNKNOWN);
+                    // The command was stopped at its time limit, so its exit code is not known. If the predicate has a
+                    // condition on the time, this condition alone decides, because it may allow more than the time
+                    // limit. Otherwise reaching the limit counts as a failure of the command.
+                    let open = indices.exit.filter(|_| is_stopped && indices.is_timed);
                     let exit_is_fine = match exit {
-                        _ if open.is_some() || seen_exit == Some(Bounds::UNKNOWN) => None,
-                        _ if is_stopped => Some(false),
-                        Some(Exit::Success(exit)) => values[*exit].keeps_to(Bound::Within(0.0, 0.0)),
-                        Some(Exit::Any(_)) | None => Some(true),
+                        None => Some(true),
+                        Some(exit) if open.is_some() || exit == Bounds::UNKNOWN => None,
+                        Some(_) if is_stopped => Some(false),
+                        Some(_) if indices.mention_exit() => Some(true),
+                        Some(exit) => exit.keeps_to(Bound::Within(0.0, 0.0)),
                     };
-                    let unsaid = matches!(exit, Some(Exit::Success(_))).then_some(exit_is_fine);
-                    // One that was stopped has no exit that a condition on it could be true of.
-                    let has_none = is_stopped && exit_is_fine == Some(false);
-                    let of_exit = exit.as_ref().map(Exit::metric).filter(|_| has_none);
-                    let each = predicate.each(values, open).zip(&predicate.0);
-                    let each =
-                        each.map(|(is_true, part)| if Some(part.metric) == of_exit { Some(false) } else { is_true });
-                    for condition in unsaid.into_iter().chain(each) {
-                        seen.success = and(seen.success, condition);
-                        seen.broken |= if condition == Some(false) { bit } else { 0 };
-                        // Those after the last bit are judged, and not counted.
+                    let implied = indices.imply_exit().then_some(exit_is_fine);
+                    // A stopped command has no exit code, so a condition on the exit code is false.
+                    let missing = indices.exit.filter(|_| is_stopped && exit_is_fine == Some(false));
+                    let written = conditions.iter().zip(&indices.metrics).map(|(condition, &metric)| match metric {
+                        metric if Some(metric) == missing => Some(false),
+                        metric if Some(metric) == open => None,
+                        metric => condition.is_true(values[metric]),
+                    });
+                    for is_true in implied.into_iter().chain(written) {
+                        outcome.success = and(outcome.success, is_true);
+                        outcome.broken |= if is_true == Some(false) { bit } else { 0 };
+                        // Conditions after the 64th are judged but not counted.
                         bit <<= 1;
                     }
-                    seen.success = and(seen.success, exit_is_fine);
-                    seen.value = predicate.only_metric().map(|metric| values[metric]);
+                    outcome.success = and(outcome.success, exit_is_fine);
+                    let first = indices.metrics.first().copied();
+                    let only = first.filter(|first| indices.metrics.iter().all(|metric| metric == first));
+                    outcome.value = only.map(|metric| values[metric]);
                 }
             }
         }
-        Ok(seen)
+        Ok(outcome)
+    }
+
+    /// Returns the ratio or difference, as `scale` says, by which the candidate is better than the baseline.
+    fn statistic(
+        &self,
+        scale: Effect,
+        better: Better,
+        candidate: Bounds,
+        baseline: Bounds,
+    ) -> Result<Bounds, TargetError> {
+        if candidate.is_none() || baseline.is_none() {
+            return Err(TargetError::Failed("a value that the claim compares was not observed".into()));
+        }
+        let by_order = || self.is_order.then(|| order(better, candidate, baseline)).flatten();
+        scale.compare(better, candidate, baseline).or_else(by_order).ok_or_else(|| {
+            let (candidate, baseline) = (candidate.high, baseline.high);
+            TargetError::Failed(format!(
+                "the ratio of {candidate} and {baseline} is undefined; claim a difference instead"
+            ))
+        })
     }
 }
 
-/// How much better the candidate is.
-fn statistic(scale: Comparing, better: Better, candidate: Bounds, baseline: Bounds) -> Result<Bounds, TargetError> {
-    if candidate.is_none() || baseline.is_none() {
-        return Err(TargetError::Failed("a value that the claim compares was not observed".into()));
-    }
-    let by_order = || scale.is_order.then(|| order(better, candidate, baseline)).flatten();
-    scale.effect.compare(better, candidate, baseline).or_else(by_order).ok_or_else(|| {
-        let (candidate, baseline) = (candidate.high, baseline.high);
-        TargetError::Failed(format!("a ratio of {candidate} and {baseline} says nothing; claim a difference instead"))
-    })
-}
-
-/// A ratio that says no more than who is better, of which one may be zero: two zeros are as good as each other, and
-/// what is above zero is beyond any multiple of it. None of values below zero.
+/// Returns a ratio that only shows which of two values is better, because values may be zero. Two zeros give 1; a
+/// single zero gives zero or infinity. Returns `None` if a value is negative.
 fn order(better: Better, candidate: Bounds, baseline: Bounds) -> Option<Bounds> {
     const ALL_OR_NOTHING: Bounds = Bounds { low: 0.0, high: f64::INFINITY };
     let (worse, best) = match better {
@@ -204,7 +212,7 @@ fn order(better: Better, candidate: Bounds, baseline: Bounds) -> Option<Bounds> 
         (true, true) => Some(Bounds::exact(1.0)),
         (false, true) if worse.low >= 0.0 => Some(Bounds::exact(f64::INFINITY)),
         (true, false) if best.low >= 0.0 => Some(Bounds::exact(0.0)),
-        // What was lost could be zero as well.
+        // A lost value could also be zero, so either value may be the better one.
         _ if worse.value().is_none() || best.value().is_none() => Some(ALL_OR_NOTHING),
         _ => None,
     }
@@ -213,7 +221,9 @@ fn order(better: Better, candidate: Bounds, baseline: Bounds) -> Option<Bounds> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claim::Hypothesis;
     use crate::experiment::{Metric, Point};
+    use crate::predicate::Predicate;
     use crate::unit::Unit;
 
     fn spec() -> Spec {
@@ -230,15 +240,16 @@ mod tests {
         Arm { variant: variant.into(), point: Point::default() }
     }
 
-    fn evaluate(test: Test, rows: &[[Bounds; 3]]) -> Result<Seen, TargetError> {
+    fn evaluate(test: Test, rows: &[[Bounds; 3]]) -> Result<TrialOutcome, TargetError> {
         evaluate_as(false, test, rows)
     }
 
-    fn evaluate_as(is_order: bool, test: Test, rows: &[[Bounds; 3]]) -> Result<Seen, TargetError> {
+    fn evaluate_as(is_order: bool, test: Test, rows: &[[Bounds; 3]]) -> Result<TrialOutcome, TargetError> {
         let slot_of = |arm: &Arm| usize::from(arm.variant != "a");
         let judging = if is_order { Judging::Order } else { Judging::Rate };
-        let claim = Claim { tests: vec![test], judging, ..Claim::order("bound", &arm("a"), &arm("b")) };
-        let tests = BoundTests::new(&claim, &spec(), slot_of);
+        let claim = Claim::order("bound", &spec().metrics[0], &arm("a"), &arm("b"));
+        let claim = Claim { asked: Hypothesis { tests: vec![test], judging, ..claim.asked.clone() }, ..claim };
+        let tests = LaneTests::new(&claim, &spec(), slot_of);
         let held = (0..rows.len()).collect();
         tests.evaluate(&TrialValues {
             number: 0,
@@ -251,13 +262,14 @@ mod tests {
         })
     }
 
-    fn at_least(bound: f64, metric: usize, scale: Effect, values: [Bounds; 2]) -> Result<Seen, TargetError> {
+    fn at_least(bound: f64, metric: usize, scale: Effect, values: [Bounds; 2]) -> Result<TrialOutcome, TargetError> {
         let (candidate, baseline) = (arm("a"), arm("b"));
-        let test = Test::Versus { metric, candidate, baseline, scale, bound: Bound::AtLeast(bound) };
+        let measure = (&spec().metrics[metric]).into();
+        let test = Test::Versus { measure, candidate, baseline, scale, bound: Bound::AtLeast(bound) };
         evaluate(test, &values.map(|value| [value; 3]))
     }
 
-    fn versus(metric: usize, scale: Effect, candidate: f64, baseline: f64) -> Result<Seen, TargetError> {
+    fn versus(metric: usize, scale: Effect, candidate: f64, baseline: f64) -> Result<TrialOutcome, TargetError> {
         let bound = if scale == Effect::Ratio { 1.0 } else { 0.0 };
         at_least(bound, metric, scale, [candidate, baseline].map(Bounds::exact))
     }
@@ -274,22 +286,22 @@ mod tests {
     #[test]
     fn only_equals_tie() {
         let seen = |a, b| versus(0, Effect::Ratio, a, b).unwrap();
-        // The ratio of these rounds to 1 one way and not the other.
+        // The ratio of these numbers rounds to 1 in one direction only.
         let (less, more) = (2.0_f64.next_down().next_down(), 2.0_f64.next_down());
         assert_eq!((seen(less, more).tie, seen(less, more).success), (false, Some(true)));
         assert_eq!((seen(more, less).tie, seen(more, less).success), (false, Some(false)));
         assert!(seen(more, more).tie);
     }
 
-    /// A time-out is above its limit, and no more is known.
+    /// A time-out is above its limit; nothing else is known about it.
     #[test]
     fn what_was_cut_off_says_no_more_than_it_saw() {
         let (stopped, took) = (Bounds::above(40.0), Bounds::exact(15.0));
         let success = |bound, scale, values| at_least(bound, 0, scale, values).unwrap().success;
         assert_eq!(success(1.0, Effect::Ratio, [took, stopped]), Some(true));
-        assert_eq!(success(8.0, Effect::Ratio, [took, stopped]), None, "over 40 by 15");
+        assert_eq!(success(8.0, Effect::Ratio, [took, stopped]), None, "more than 40, divided by 15");
         assert_eq!(success(1.0, Effect::Ratio, [stopped, took]), Some(false));
-        assert_eq!(success(0.25, Effect::Ratio, [stopped, took]), None, "15 by over 40");
+        assert_eq!(success(0.25, Effect::Ratio, [stopped, took]), None, "15, divided by more than 40");
         assert_eq!(success(1.0, Effect::Ratio, [stopped, stopped]), None);
         assert_eq!(success(20.0, Effect::Difference, [took, stopped]), Some(true));
         assert_eq!(success(30.0, Effect::Difference, [took, stopped]), None);
@@ -307,13 +319,14 @@ mod tests {
         assert!(versus(0, Effect::Difference, 0.0, -1.0).is_ok());
     }
 
-    /// Who wins is asked of an order, which no ratio has to say.
+    /// Which arm is better does not depend on a ratio.
     #[test]
     fn zeros_have_an_order_and_no_ratio() {
         let (zero, three, stopped) = (Bounds::exact(0.0), Bounds::exact(3.0), Bounds::above(3.0));
         let seen = |values: [Bounds; 2]| {
             let (candidate, baseline, bound) = (arm("a"), arm("b"), Bound::AtLeast(1.0));
-            let test = Test::Versus { metric: 0, candidate, baseline, scale: Effect::Ratio, bound };
+            let measure = (&spec().metrics[0]).into();
+            let test = Test::Versus { measure, candidate, baseline, scale: Effect::Ratio, bound };
             let seen = evaluate_as(true, test, &values.map(|value| [value; 3]))?;
             Ok::<_, TargetError>((seen.success.filter(|_| !seen.tie), seen.tie, seen.statistic.unwrap().value()))
         };
@@ -333,23 +346,27 @@ mod tests {
     fn exits_make_predicates_false() {
         let success = |text: &str, wall, exit| {
             let predicate = Predicate::parse(text, &spec().metrics).unwrap();
-            evaluate(Test::Predicate { arm: arm("a"), predicate }, &[[wall, exit, Bounds::NONE]]).unwrap().success
+            evaluate(Test::predicate(arm("a"), predicate), &[[wall, exit, Bounds::NONE]]).unwrap().success
         };
         let (five, zero, one) = (Bounds::exact(5.0), Bounds::exact(0.0), Bounds::exact(1.0));
         assert_eq!(success("wall <= 5 ns", five, zero), Some(true));
         assert_eq!(success("wall <= 5 ns", five, one), Some(false));
-        assert_eq!(success("wall <= 5 ns and exit != 0", five, one), Some(true), "it speaks of the exit itself");
+        assert_eq!(success("wall <= 5 ns and exit != 0", five, one), Some(true), "it mentions the exit code itself");
         assert_eq!(success("rate >= 1 /s", five, zero), Some(false), "not observed");
-        // A time-out: the command had not ended, and was made to.
+        // A time-out: the command was killed before it ended.
         let (stopped, killed) = (Bounds::above(5.0), Bounds::above(0.0));
         assert_eq!(success("wall <= 5 ns", stopped, killed), Some(false), "it did not succeed in its time");
-        assert_eq!(success("wall <= 9 ns", stopped, killed), None, "it was not given the time");
+        assert_eq!(success("wall <= 9 ns", stopped, killed), None, "its limit was shorter");
         assert_eq!(success("wall >= 9 ns", stopped, killed), None);
-        assert_eq!(success("exit == 0 and wall <= 9 ns", stopped, killed), None, "the same, said aloud");
+        assert_eq!(success("exit == 0 and wall <= 9 ns", stopped, killed), None, "the same, written explicitly");
         assert_eq!(success("exit == 0 and wall <= 5 ns", stopped, killed), Some(false));
-        assert_eq!(success("exit == 0", stopped, killed), Some(false), "the limit is the time that there was");
-        assert_eq!(success("exit != 0", stopped, killed), Some(false), "a time-out is no exit");
-        // Ctrl-C: who knows how it would have ended?
+        assert_eq!(
+            success("exit == 0", stopped, killed),
+            Some(false),
+            "without a condition on the time, the limit counts"
+        );
+        assert_eq!(success("exit != 0", stopped, killed), Some(false), "a time-out has no exit code");
+        // Ctrl-C: it is unknown how the command would have ended.
         assert_eq!(success("wall <= 9 ns", stopped, Bounds::UNKNOWN), None);
         assert_eq!(success("wall <= 5 ns", stopped, Bounds::UNKNOWN), Some(false));
         assert_eq!(success("exit != 0", stopped, Bounds::UNKNOWN), None);
@@ -359,24 +376,20 @@ mod tests {
     fn the_conditions_that_were_false_are_known() {
         let broken = |text: &str, wall, exit| {
             let predicate = Predicate::parse(text, &spec().metrics).unwrap();
-            let test = Test::Predicate { arm: arm("a"), predicate };
+            let test = Test::predicate(arm("a"), predicate);
             evaluate(test, &[[wall, exit, Bounds::NONE]]).unwrap().broken
         };
         let (five, zero, one) = (Bounds::exact(5.0), Bounds::exact(0.0), Bounds::exact(1.0));
-        assert_eq!(
-            broken("wall <= 5 ns and rate >= 1 /s", five, zero),
-            0b100,
-            "the exit that is not spoken of is first"
-        );
+        assert_eq!(broken("wall <= 5 ns and rate >= 1 /s", five, zero), 0b100, "the implied exit code comes first");
         assert_eq!(broken("wall <= 4 ns", five, one), 0b11);
         assert_eq!(broken("wall <= 4 ns and exit == 0", five, one), 0b11);
         assert_eq!(broken("wall <= 4 ns and exit != 0", five, one), 0b1);
         let (stopped, killed) = (Bounds::above(5.0), Bounds::above(0.0));
-        assert_eq!(broken("exit != 0", stopped, killed), 0b1, "a time-out is no exit");
+        assert_eq!(broken("exit != 0", stopped, killed), 0b1, "a time-out has no exit code");
         assert_eq!(
             broken("exit == 0 and wall <= 5 ns", stopped, killed),
             0b10,
-            "given the time, who knows how it ends"
+            "with more time, the result is not known"
         );
     }
 }

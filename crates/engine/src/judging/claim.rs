@@ -1,128 +1,116 @@
-//! One claim while it is judged: outcomes in, a verdict and an interval out.
+//! The judge of one claim. It turns the outcomes of trials into a verdict and an interval.
 
 use ascertain_stats::{self as stats, RateSequence, Tally};
 
-use super::bound::{BoundTests, Seen, TrialValues};
+use super::bound::{LaneTests, TrialOutcome, TrialValues};
 use super::diagnostics::Diagnostics;
-use super::rule::{Answer, Outcomes, Paired, Rule};
+use super::rule::{Answer, Outcomes, PairedStatistic, Rule};
 use crate::block::Slots;
-use crate::claim::{Claim, Effect, Judging, Test};
+use crate::claim::{Claim, Effect, Hypothesis, Judging, Test};
 use crate::error::Error;
 use crate::experiment::{Arm, Spec};
 use crate::finding::{AtError, Estimated, Least, Reason, Unavailable, Unlike};
-use crate::outcome::{Broken, ClaimResult, ClaimSpec, Decided, Decision, Gate, TestSpec, Verdict};
+use crate::outcome::{Broken, ClaimResult, Decided, Decision, Gate, Verdict};
+use crate::plan::Config;
 use crate::recorded::{ClaimPath, PathRecorder};
 use crate::run::Standing;
 use crate::values::Bounds;
 
-/// A claim while it is judged.
+/// The state of a claim while it is judged.
 #[derive(Clone)]
 pub(crate) struct ClaimJudge {
     pub claim: Claim,
     emulated: Option<String>,
-    asked: ClaimSpec,
+    asked: Hypothesis,
     error: f64,
     easier: Option<(f64, f64)>,
     most_trials: Option<u64>,
     precision: Option<f64>,
-    /// Whether the claim stays open for the precision. When its interval is looked at does not depend on it: recorded
-    /// trials give the same interval.
+    /// `true` if the claim stays open until its confidence interval is precise enough. The interval is updated after
+    /// the same trials whether this is `true` or `false`. So recorded trials give the same interval when they are
+    /// judged again.
     is_precision_awaited: bool,
-    tests: BoundTests,
+    tests: LaneTests,
     rule: Rule,
-    /// The first answer, which stands, and the trials that gave it.
+    /// The first answer, with the counts of the trials that led to it. Later answers do not replace it.
     answer: Option<(Answer, Decided)>,
+    /// `true` if the claim also counts trials after it has an answer.
     to_the_end: bool,
+    /// `true` if a claim with an answer also counts trials that are measured for other claims or for a table. This is
+    /// so if the run waits for precise medians, or until [`Config::precision_time`] for precise intervals. Evidence
+    /// does not record at which trial the run stopped waiting. If the claim stopped counting there, judging the
+    /// recorded trials could not reproduce its result.
     counts_all: bool,
     trials: u64,
     successes: u64,
     ties: u64,
-    /// Trials that what was cut off leaves open.
+    /// Number of trials with an unknown outcome, because values were cut off.
     unknown: u64,
-    /// Whether some of those met a time limit.
+    /// `true` if some of the unknown outcomes are due to a time limit.
     has_met_limit: bool,
-    /// Ties of two that met it.
+    /// Number of ties in which both arms reached the time limit.
     stopped_ties: u64,
-    /// Outcomes since the last look, when the claim looks at sets of trials.
+    /// Outcomes of the latest trials, which are not evaluated yet. Trials are evaluated in sets of
+    /// [`Claim::look_every`], and these wait until their set is complete.
     unseen: Outcomes,
-    paired: Option<Paired>,
+    paired: Option<PairedStatistic>,
     rate: RateSequence,
     diagnostics: Diagnostics,
-    /// In how many trials each condition of its predicates was false.
+    /// For each condition of the predicates, the number of trials in which it was false.
     broken: Vec<u64>,
-    /// The intervals are brought up to date again after so many trials.
+    /// Number of counted trials at which the intervals are next updated.
     next_look: u64,
     elapsed_ns: u64,
-    /// Trials of which it is known what they take, and that of all of them.
+    /// Number of trials whose duration is known, and the sum of their durations in nanoseconds.
     timed: (u64, f64),
-    closed: Option<Closed>,
+    closed: Option<ClosedReason>,
     path: Option<PathRecorder>,
-    /// The same comparison by other metrics.
+    /// Judges of the additional comparisons, which compare the same arms by other metrics.
     counters: Vec<ClaimJudge>,
 }
 
-/// How the run wants its claims judged.
-pub(crate) struct JudgeTerms {
-    pub error: f64,
-    /// An error that a run might have instead, and what this claim would have of it.
-    pub easier: Option<(f64, f64)>,
-    /// No more trials than that.
-    pub most_trials: Option<u64>,
-    pub margin: Option<f64>,
-    pub precision: Option<f64>,
-    /// An answered claim counts trials that are measured for other claims or for a table. Otherwise it would depend on
-    /// the clock how many it counts, if the time for its precision ends, and recorded trials have no clock.
-    pub counts_all: bool,
-    pub gate: Option<Gate>,
-    /// Trials go on when there is an answer.
-    pub to_the_end: bool,
-}
-
-/// Why a claim is not judged any further, other than by its answer.
+/// The reason for closing a claim, other than its answer.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Closed {
-    For(Reason),
-    /// Its own trials or time are used up.
+pub(crate) enum ClosedReason {
+    NotJudged(Reason),
+    /// The claim has reached its own limit of trials or time.
     BudgetExhausted,
 }
 
 impl ClaimJudge {
-    /// A claim at its start.
-    pub fn new(claim: &Claim, spec: &Spec, terms: &JudgeTerms) -> Result<ClaimJudge, Error> {
+    /// Returns the judge of a claim before its first trial. `config` has the claim's share of the run's error. `easier`
+    /// is a higher error of the run and the claim's share of it, for a hint on how many trials these would need.
+    pub fn new(claim: &Claim, spec: &Spec, config: &Config, easier: Option<(f64, f64)>) -> Result<ClaimJudge, Error> {
         let invalid = |reason| Error::Claim { id: claim.id.clone(), reason };
-        let error = terms.error;
+        let error = config.error;
         let end_error = direction_error(claim, error);
-        let asked = ClaimSpec::of(claim, claim.margin.or(terms.margin), spec);
-        // Where there is no chance in it, a predicate has a figure too: the one value of its metric.
-        let is_value = matches!((claim.judging, claim.tests.as_slice()), (Judging::Exact, [Test::Predicate { .. }]));
+        let asked = Hypothesis { margin: claim.asked.margin.or(config.margin), ..claim.asked.clone() };
+        // A predicate on a deterministic metric has an estimate too: the single value of the metric.
+        let is_value = matches!((asked.judging, asked.tests.as_slice()), (Judging::Exact, [Test::Predicate { .. }]));
         let quantile = asked.quantile(claim.rate).or(is_value.then_some(0.5));
-        // They are told of each of this claim's trials, whatever is decided.
-        let besides =
-            JudgeTerms { easier: None, margin: None, precision: None, gate: None, to_the_end: true, ..*terms };
-        let alone = Claim { margin: None, max_time: None, max_trials: None, counters: Vec::new(), ..claim.clone() };
-        let counter = |&metric: &usize| ClaimJudge::new(&alone.clone().by(spec, metric), spec, &besides);
+        // Counters count every trial of this claim, even trials after its answer.
+        let besides = Config { margin: None, precision: None, gate: None, until_time_is_up: true, ..config.clone() };
+        let asked_alone = Hypothesis { margin: None, ..claim.asked.clone() };
+        let alone =
+            Claim { asked: asked_alone, max_time: None, max_trials: None, counters: Vec::new(), ..claim.clone() };
+        let counter = |&metric: &usize| ClaimJudge::new(&alone.clone().by(&spec.metrics[metric]), spec, &besides, None);
         Ok(ClaimJudge {
             counters: claim.counters.iter().map(counter).collect::<Result<_, _>>()?,
-            rule: Rule::new(claim, terms).map_err(invalid)?,
-            paired: quantile.map(|quantile| Paired::new(quantile, end_error, end_error)),
+            rule: Rule::new(claim, config).map_err(invalid)?,
+            paired: quantile.map(|quantile| PairedStatistic::new(quantile, end_error, end_error)),
             rate: RateSequence::new(end_error, end_error).map_err(invalid)?,
             claim: claim.clone(),
-            emulated: asked
-                .tests
-                .iter()
-                .flat_map(TestSpec::arms)
-                .find_map(|arm| spec.emulated(arm))
-                .map(str::to_string),
+            emulated: asked.tests.iter().flat_map(Test::arms).find_map(|arm| spec.emulated(arm)).map(str::to_string),
             asked,
             error,
-            easier: terms.easier,
-            most_trials: terms.most_trials.into_iter().chain(claim.max_trials).min(),
-            precision: terms.precision,
-            is_precision_awaited: terms.precision.is_some(),
-            tests: BoundTests::default(),
+            easier,
+            most_trials: config.most_trials().into_iter().chain(claim.max_trials).min(),
+            precision: config.precision,
+            is_precision_awaited: config.precision.is_some(),
+            tests: LaneTests::default(),
             answer: None,
-            to_the_end: terms.to_the_end,
-            counts_all: terms.counts_all,
+            to_the_end: config.exact_trials.is_some() || config.until_time_is_up,
+            counts_all: config.precision_time.is_some() || config.median_precision.is_some(),
             trials: 0,
             successes: 0,
             ties: 0,
@@ -140,32 +128,34 @@ impl ClaimJudge {
         })
     }
 
-    /// Keeps the claim's path from now on.
+    /// Starts to record the claim's path to its verdict: its outcomes and e-values, trial by trial.
     pub fn keep_path(&mut self) {
         let log_threshold = -direction_error(&self.claim, self.error).ln();
         self.path = Some(PathRecorder::new(log_threshold, log_threshold));
     }
 
-    /// Looks up the tests' arms among the lane's.
+    /// Ties the claim's tests to a lane. `slot_of` returns the slot of an arm, its index in the lane.
     pub fn bind(&mut self, spec: &Spec, slot_of: impl Fn(&Arm) -> usize) {
-        self.tests = BoundTests::new(&self.claim, spec, &slot_of);
+        self.tests = LaneTests::new(&self.claim, spec, &slot_of);
         self.broken.resize(self.tests.conditions.len(), 0);
-        self.counters.iter_mut().for_each(|counter| counter.tests = BoundTests::new(&counter.claim, spec, &slot_of));
+        self.counters.iter_mut().for_each(|counter| counter.tests = LaneTests::new(&counter.claim, spec, &slot_of));
     }
 
-    /// Closes those of the other metrics that the machine can't show, for the reason that is given.
+    /// Closes each additional comparison for which `why` returns a reason, such as a metric that the machine cannot
+    /// observe.
     pub fn close_counters(&mut self, why: impl Fn(&Claim) -> Option<Reason>) {
         for counter in &mut self.counters {
-            why(&counter.claim).into_iter().for_each(|reason| counter.close(Closed::For(reason)));
+            why(&counter.claim).into_iter().for_each(|reason| counter.close(ClosedReason::NotJudged(reason)));
         }
     }
 
-    /// The lane's slots that a trial must hold for this claim.
+    /// Returns the slots (indices in the lane) of the arms that a trial must contain to count for this claim.
     pub fn slots(&self) -> Slots {
         self.tests.slots
     }
 
-    /// Takes a trial into account, if the trial held all of the claim's arms, and the claim is open or counts all.
+    /// Counts a trial that took `elapsed_ns`, if it contains all arms of the claim. Ignores other trials, and trials
+    /// after the claim's last one.
     pub fn observe(&mut self, trial: &TrialValues, elapsed_ns: u64) {
         let counts = if self.counts_all { self.closed.is_none() } else { self.is_open() };
         if !counts || !trial.held.contains(self.slots()) {
@@ -174,25 +164,25 @@ impl ClaimJudge {
         for counter in self.counters.iter_mut().filter(|counter| counter.closed.is_none()) {
             match counter.tests.evaluate(trial) {
                 Ok(seen) => counter.count(&seen, trial, elapsed_ns),
-                Err(_) => counter.close(Closed::For(counter.not_observed())),
+                Err(_) => counter.close(ClosedReason::NotJudged(counter.not_observed())),
             }
         }
         match self.tests.evaluate(trial) {
             Ok(seen) => self.count(&seen, trial, elapsed_ns),
-            Err(error) => self.close(Closed::For(error.reason(None))),
+            Err(error) => self.close(ClosedReason::NotJudged(error.reason(None))),
         }
     }
 
-    /// Without one of the values there is nothing to compare.
+    /// Returns the reason to report if a trial lacks a value. Such a trial cannot be compared.
     fn not_observed(&self) -> Reason {
         let metric = match self.asked.tests.as_slice() {
-            [TestSpec::Versus { measure, .. }, ..] => measure.metric.clone(),
+            [Test::Versus { measure, .. }, ..] => measure.metric.clone(),
             _ => self.claim.id.clone(),
         };
         Reason::Unavailable { arm: None, lack: Unavailable::Metric { metric } }
     }
 
-    fn count(&mut self, seen: &Seen, trial: &TrialValues, elapsed_ns: u64) {
+    fn count(&mut self, seen: &TrialOutcome, trial: &TrialValues, elapsed_ns: u64) {
         self.trials += 1;
         self.elapsed_ns += elapsed_ns;
         if let Some(whole_ns) = trial.whole_ns {
@@ -204,9 +194,10 @@ impl ClaimJudge {
         for (bit, count) in self.broken.iter_mut().enumerate().take(64).filter(|_| seen.broken != 0) {
             *count += seen.broken >> bit & 1;
         }
-        let is_order = self.claim.judging == Judging::Order;
+        let is_order = self.asked.judging == Judging::Order;
         let is_tie = is_order && seen.tie;
-        // Whoever interrupts a pair chooses how large its difference seems: no coin's outcome given that size.
+        // The test weighs a pair by the size of its difference, and relies on an outcome that is random at any given
+        // size. A user who interrupts a pair can choose its size to suit the outcome. So the outcome counts as unknown.
         let is_known =
             !(is_order && trial.is_interrupted && seen.statistic.is_some_and(|ratio| ratio.value().is_none()));
         let success = seen.success.filter(|_| is_known);
@@ -242,7 +233,7 @@ impl ClaimJudge {
         if self.claim.max_trials.is_some_and(|most| self.trials >= most)
             || self.claim.max_time.is_some_and(|most| u128::from(self.elapsed_ns) >= most.as_nanos())
         {
-            self.close(Closed::BudgetExhausted);
+            self.close(ClosedReason::BudgetExhausted);
         }
     }
 
@@ -261,26 +252,27 @@ impl ClaimJudge {
         }
     }
 
-    /// The first answer is the one that stands, with the trials that gave it.
+    /// Stores the answer, with the counts of the trials so far.
     fn decide(&mut self, answer: Answer) {
         let Outcomes { known, unknown } = self.seen();
         let (trials, successes) = (known.trials + unknown + self.ties, known.successes);
         self.answer = Some((answer, Decided { trials, successes, ties: self.ties, unknown }));
     }
 
-    /// Intervals are costly beside a trial of a microsecond: they are brought up to date at every trial
-    /// of the first twenty, and else each time a twentieth is added.
+    /// Returns whether to update the intervals now. They are updated at each of the first twenty trials, and later
+    /// whenever the number of trials has grown by a twentieth. An update takes long compared with a trial of a
+    /// microsecond.
     fn look_is_due(&self) -> bool {
         self.trials >= self.next_look
     }
 
-    /// Whether something waits for the paired statistic's interval, which then is brought up to date at every trial of
-    /// the first hundred.
+    /// Returns whether to update the interval of the paired statistic, the ratios or differences, after every trial.
+    /// This is so for the first hundred trials, if an answer or a precision depends on the interval.
     fn awaits_pairs(&self) -> bool {
         self.trials <= 100 && (self.precision.is_some() || matches!(self.rule, Rule::OrderWithin(..)))
     }
 
-    /// Brings the intervals up to date.
+    /// Updates all intervals.
     pub fn look(&mut self) {
         self.next_look = self.trials + 1 + self.trials / 20;
         let Outcomes { known, unknown } = self.seen();
@@ -299,13 +291,13 @@ impl ClaimJudge {
         }
     }
 
-    /// Leaves intervals out that no verdict needs: a test of verdicts takes a tenth of the time.
+    /// Skips the updates of intervals that no verdict depends on. Tests of verdicts then take a tenth of the time.
     #[cfg(test)]
     pub fn look_at_the_end(&mut self) {
         self.next_look = u64::MAX;
     }
 
-    /// The outcomes that have been looked at, ties aside.
+    /// Returns the outcomes of all trials that have been evaluated, except ties.
     pub(super) fn seen(&self) -> Outcomes {
         let known = Tally { trials: self.trials - self.ties - self.unknown, successes: self.successes };
         let Outcomes { known: unseen, unknown } = self.unseen;
@@ -315,7 +307,7 @@ impl ClaimJudge {
         }
     }
 
-    /// Whether more trials could still change what is said of the claim.
+    /// Returns whether more trials could still change the result of the claim.
     pub fn is_open(&self) -> bool {
         if self.closed.is_some() {
             return false;
@@ -327,34 +319,35 @@ impl ClaimJudge {
         self.to_the_end || self.answer.is_none() || !precise
     }
 
-    /// Returns whether the claim was closed by something else than its answer.
+    /// Returns whether the claim was closed for a reason other than its answer.
     pub fn is_closed(&self) -> bool {
         self.closed.is_some()
     }
 
-    /// Ends the wait for a narrow interval: an answer is enough from now on.
+    /// Stops waiting for a precise interval. From now on, an answer is enough to end the claim.
     pub fn forgo_precision(&mut self) {
         self.is_precision_awaited = false;
     }
 
-    /// Closes the claim, unless it is closed already. An answer stands.
-    pub fn close(&mut self, why: Closed) {
+    /// Closes the claim, unless it is closed already. An answer that was reached before stays valid.
+    pub fn close(&mut self, why: ClosedReason) {
         self.closed.get_or_insert(why);
     }
 
-    /// Closes the claim because an arm's answer is wrong. Its times were then no times of the work that
-    /// it should do, so that an answer drawn from them does not stand.
+    /// Closes the claim because an arm computes a wrong result. Its answer is withdrawn, because the measured times are
+    /// not those of the required work.
     pub fn disqualify(&mut self, reason: Reason) {
         self.answer = None;
-        self.closed = Some(Closed::For(reason));
+        self.closed = Some(ClosedReason::NotJudged(reason));
     }
 
-    /// The fewest trials that any verdict needs.
+    /// Returns the smallest number of trials that can give any verdict.
     pub fn soonest_verdict(&self) -> u64 {
         self.soonest_of_any(self.error)
     }
 
-    /// The same with the error that the run might have instead, where that takes fewer.
+    /// Returns the smallest number of trials for a verdict at the higher error `easier`, if it is smaller than
+    /// [`soonest_verdict`](Self::soonest_verdict).
     pub fn soonest_at_easier(&self) -> Option<AtError> {
         let at_error = self.easier.map(|(error, own)| AtError { error, trials: self.soonest_of_any(own) });
         at_error.filter(|at| at.trials < self.soonest_verdict())
@@ -365,14 +358,16 @@ impl ClaimJudge {
         holds.min(refuted)
     }
 
-    /// The fewest trials that this verdict needs with this error.
+    /// Returns the smallest number of trials that can give this verdict with this error probability. Trials are counted
+    /// in whole sets.
     fn soonest(&self, verdict: stats::Verdict, error: f64) -> u64 {
         let trials = self.rule.soonest(verdict, error);
         trials.checked_next_multiple_of(self.claim.look_every.max(1)).unwrap_or(u64::MAX)
     }
 
-    /// What the verdict takes that most trials so far speak for, where a trial takes so long; before the first, what it
-    /// takes to uphold the claim.
+    /// Returns the smallest effort for the verdict that most trials support so far: the number of trials from the
+    /// start, and their time. Before the first trial, that verdict is "holds". `trial_ns` is the duration of a trial in
+    /// nanoseconds, if it is known.
     pub fn least(&self, trial_ns: Option<f64>) -> Least {
         let Outcomes { known, unknown } = self.seen();
         let is_upheld = known.successes as f64 >= self.claim.rate * (known.trials + unknown) as f64;
@@ -383,14 +378,14 @@ impl ClaimJudge {
         let trials = self.soonest(verdict, self.error);
         let at_error = self.easier.map(|(error, own)| AtError { error, trials: self.soonest(verdict, own) });
         Least {
-            verdict: (self.claim.judging != Judging::Order).then_some(said),
+            verdict: (self.asked.judging != Judging::Order).then_some(said),
             trials,
             takes_ns: trial_ns.map(|trial_ns| trial_ns * trials as f64),
             at_error: at_error.filter(|at| at.trials < trials),
         }
     }
 
-    /// That there were fewer trials than a verdict takes.
+    /// Returns the reason "too early" if there were too few trials for a verdict.
     fn too_early(&self) -> Option<Reason> {
         let (timed, whole_ns) = self.timed;
         let least = self.least((timed > 0).then(|| whole_ns / timed as f64));
@@ -403,68 +398,71 @@ impl ClaimJudge {
         })
     }
 
-    /// The log-evidence that a trial is expected to add, in nats.
+    /// Returns by how much one more trial is expected to increase the logarithm of the e-value, in nats.
     pub fn expected_growth(&self) -> f64 {
         let decided = (self.trials - self.ties - self.unknown) as f64;
         let growth = self.rule.expected_growth((self.successes as f64 + 0.5) / (decided + 1.0));
-        // What so many trials say of the growth may be off by about a nat among all of them: a claim
-        // that began unluckily gets another chance before one that hardly moves has all of the time.
+        // The estimate may be wrong by about one nat, divided by the number of trials. This much is added, so that a
+        // claim with an unlucky beginning gets another chance. Otherwise a claim with little growth might take all the
+        // time.
         growth + 1.0 / (self.trials as f64 + 1.0)
     }
 }
 
 const VERDICTS: [stats::Verdict; 2] = [stats::Verdict::Holds, stats::Verdict::Refuted];
 
-/// The error of a verdict in one direction. A rate can't be on the wrong side of both, so that each has
-/// all of it; a comparison asks two questions.
+/// Returns the error probability of each verdict, "holds" or "refuted". Only one of these can be wrong, whatever the
+/// true rate is, so each has the whole error. A comparison asks two questions, so each of its answers has half.
 fn direction_error(claim: &Claim, error: f64) -> f64 {
-    if claim.judging == Judging::Order { error / 2.0 } else { error }
+    if claim.asked.judging == Judging::Order { error / 2.0 } else { error }
 }
 
-/// The share by which a ratio in this interval differs from 1 at most. `None` if the interval excludes 1 or has no width
-/// (ties alone), or a ratio of 1.5 or more is possible: then nobody would call it small.
+/// Returns the largest distance from 1 that a ratio in the interval from `low` to `high` can have. Returns `None` if
+/// the interval excludes 1, or has no width because all trials are ties. Also returns `None` for a distance of 50 % or
+/// more, which is not small.
 fn difference_below(low: f64, high: f64) -> Option<f64> {
     let most = high.max(low.recip()) - 1.0;
     (low <= 1.0 && high >= 1.0 && most > 0.0 && most < 0.5).then_some(most)
 }
 
-/// The quantile of the paired statistic, and its interval as far as it is known.
+/// An estimated quantile of the paired statistic (the ratios or differences), and the bounds of its interval as far as
+/// they are known.
 struct PairedEstimate {
     value: Option<f64>,
     low: Option<f64>,
     high: Option<f64>,
-    /// Whether the value left the interval, which then says nothing.
+    /// `true` if the estimate is outside its interval, so that the interval is not valid.
     strays: bool,
 }
 
 impl ClaimJudge {
-    /// How the claim stands, for progress.
+    /// Returns the state of the claim, for progress reports.
     pub fn standing(&self) -> Standing {
         let Outcomes { known, unknown } = self.seen();
         let (is_ratio, measure) = match self.asked.tests.as_slice() {
-            [TestSpec::Versus { scale, measure, .. }] => (*scale == Effect::Ratio, Some(measure)),
-            [TestSpec::Predicate { measure, .. }] => (false, measure.as_ref()),
+            [Test::Versus { scale, measure, .. }] => (*scale == Effect::Ratio, Some(measure)),
+            [Test::Predicate { measure, .. }] => (false, measure.as_ref()),
             _ => (false, None),
         };
         Standing {
-            judging: self.claim.judging,
+            judging: self.asked.judging,
             trials: known.trials + unknown,
             successes: known.successes,
             failures: known.trials - known.successes,
-            estimate: self.paired.as_ref().and_then(Paired::estimate).and_then(Bounds::estimate),
+            estimate: self.paired.as_ref().and_then(PairedStatistic::estimate).and_then(Bounds::estimate),
             is_ratio,
             unit: measure.map(|measure| measure.unit),
         }
     }
 
-    /// What became of the claim.
+    /// Returns the result of the claim from the trials so far.
     pub fn result(&mut self) -> ClaimResult {
         if self.trials > 0 {
             self.look();
         }
         let Outcomes { known, unknown } = self.seen();
         let is_rate = !matches!(self.rule, Rule::Exact) && known.trials > 0;
-        // What is left open is no success.
+        // Trials with an unknown outcome do not count as successes.
         let counted = (known.trials + unknown) as f64;
         let rate = (known.trials > 0).then(|| known.successes as f64 / counted);
         let rates = Some(self.rate.interval()).filter(|rates| is_rate && !rates.is_empty());
@@ -473,8 +471,8 @@ impl ClaimJudge {
         let estimate = self.estimate();
         let (log_e_holds, log_e_refuted) = self.rule.log_e().unzip();
         let (verdict, reasons) = self.verdict();
-        let decision = (self.claim.judging == Judging::Order).then(|| self.decision());
-        let (ratio_min, ratio_max) = self.paired.as_ref().and_then(Paired::extremes).unzip();
+        let decision = (self.asked.judging == Judging::Order).then(|| self.decision());
+        let (ratio_min, ratio_max) = self.paired.as_ref().and_then(PairedStatistic::extremes).unzip();
         let unlike = self.unlike(rate_strays, estimate.strays);
         let is_decided = matches!(verdict, Verdict::Holds | Verdict::Refuted);
         let drifts = |sign: &Unlike| matches!(sign, Unlike::Drifts { .. });
@@ -495,8 +493,8 @@ impl ClaimJudge {
             unknown,
             decided: self.answer.map(|(_, decided)| decided),
             basis: self.standing_answer().and(self.rule.basis()),
-            interferes: self.claim.judging == Judging::Order && self.diagnostics.interference().is_some(),
-            undiagnosed: self.claim.judging != Judging::Exact && self.trials > 0 && self.diagnostics.has_too_few(),
+            interferes: self.asked.judging == Judging::Order && self.diagnostics.interference().is_some(),
+            undiagnosed: self.asked.judging != Judging::Exact && self.trials > 0 && self.diagnostics.has_too_few(),
             elapsed_ns: self.elapsed_ns,
             rate,
             rate_low: rates.map(|rates| rates.low),
@@ -510,16 +508,17 @@ impl ClaimJudge {
             ratio_max,
             difference_below: decision
                 .filter(|decision| *decision == Decision::Undecided)
-                // With a margin, the question is another one. An answer that was withdrawn had a difference.
+                // With a margin, the question is not whether there is any difference. After a withdrawn answer, some
+                // trials did show a difference. In both cases there is no statement on how small the difference is.
                 .filter(|_| self.asked.margin.is_none() && self.answer.is_none())
                 .and_then(|_| difference_below(estimate.low?, estimate.high?)),
             log_e_holds,
             log_e_refuted,
-            drifted: is_decided && self.claim.judging == Judging::Rate && unlike.iter().any(drifts),
+            drifted: is_decided && self.asked.judging == Judging::Rate && unlike.iter().any(drifts),
             unlike,
             median: None,
             broken: self.broken(),
-            // What failed is not compared by anything else either.
+            // If the target failed, other metrics are not compared either.
             counters: match verdict {
                 Verdict::Failed => Vec::new(),
                 _ => self.counters.iter_mut().map(ClaimJudge::result).collect(),
@@ -527,36 +526,38 @@ impl ClaimJudge {
         }
     }
 
-    /// The conditions that were false at least once.
+    /// Returns the conditions that were false at least once.
     fn broken(&self) -> Vec<Broken> {
         let counted = self.tests.conditions.iter().zip(&self.broken).filter(|(_, trials)| **trials > 0);
-        let said = |(metric, condition): &(String, String), trials| Broken {
+        let broken = counted.map(|((metric, condition), &trials)| Broken {
             condition: condition.clone(),
             metric: metric.clone(),
             trials,
-        };
-        counted.map(|(condition, &trials)| said(condition, trials)).collect()
+        });
+        broken.collect()
     }
 
     fn estimate(&self) -> PairedEstimate {
         let finite = |value: f64| value.is_finite().then_some(value);
-        let value = self.paired.as_ref().and_then(Paired::estimate).and_then(Bounds::estimate).and_then(finite);
-        let interval = self.paired.as_ref().filter(|paired| !paired.is_empty()).map(Paired::interval);
+        let value =
+            self.paired.as_ref().and_then(PairedStatistic::estimate).and_then(Bounds::estimate).and_then(finite);
+        let interval = self.paired.as_ref().filter(|paired| !paired.is_empty()).map(PairedStatistic::interval);
         let (low, high) = interval.map_or((None, None), |(low, high)| (finite(low), finite(high)));
-        // The interval is what all looks so far allow. Trials that drift leave it behind.
+        // The interval is the intersection of the intervals at all updates. The estimate may leave it if the trials
+        // change in the course of time.
         let strays =
             value.is_some_and(|value| low.is_some_and(|low| value < low) || high.is_some_and(|high| value > high));
         let (low, high) = if strays { (None, None) } else { (low, high) };
         PairedEstimate { value, low, high, strays }
     }
 
-    /// Signs that the trials are not alike.
+    /// Returns signs that the trials are not alike, for example that their rate changes in the course of the run.
     fn unlike(&self, rate_strays: bool, estimate_strays: bool) -> Vec<Unlike> {
         let of = match self.asked.tests.as_slice() {
-            [TestSpec::Versus { scale: Effect::Difference, .. }] => Estimated::Difference,
+            [Test::Versus { scale: Effect::Difference, .. }] => Estimated::Difference,
             _ => Estimated::Ratio,
         };
-        let fits_none = self.paired.as_ref().is_some_and(Paired::is_empty);
+        let fits_none = self.paired.as_ref().is_some_and(PairedStatistic::is_empty);
         let lost = [
             self.rate.interval().is_empty().then_some(Unlike::NoneFits { of: Estimated::Rate }),
             rate_strays.then_some(Unlike::Left { of: Estimated::Rate }),
@@ -566,28 +567,28 @@ impl ClaimJudge {
         lost.into_iter().flatten().chain(self.diagnostics.signs()).collect()
     }
 
-    /// How the claim came to its [result](Self::result), as far as its trials are judged; empty when it
-    /// was not asked for.
+    /// Returns the path of the claim to its [result](Self::result), up to the last judged trial. The path is empty if
+    /// it was not recorded.
     pub fn take_path(&mut self) -> ClaimPath {
         let seen = self.seen().trials() + self.ties;
         let path = self.path.take();
         path.map(|path| path.finish(seen, self.answer.is_some(), || self.rule.log_e())).unwrap_or_default()
     }
 
-    /// The answer, whatever closed the claim later, unless later trials contradict it: then they are not alike, and
-    /// there is none.
+    /// Returns the answer, even if the claim was closed for another reason later. Returns `None` if later trials
+    /// contradict the answer, which shows that the trials are not alike.
     fn standing_answer(&self) -> Option<Answer> {
         let (answer, _) = self.answer?;
         (!self.rule.contradicts(answer, self.seen(), self.paired.as_ref())).then_some(answer)
     }
 
-    /// How the claim stands, and why where it has no answer.
+    /// Returns the verdict. If there is no answer, also returns the reasons; otherwise the list is empty.
     pub fn verdict(&self) -> (Verdict, Vec<Reason>) {
         match (self.standing_answer(), &self.closed) {
             (Some(Answer::Holds | Answer::Same | Answer::Passes(_)), _) => (Verdict::Holds, vec![]),
             (Some(Answer::Refuted), _) => (Verdict::Refuted, vec![]),
-            (None, Some(Closed::For(reason))) => (reason.verdict(), vec![reason.clone()]),
-            (None, None | Some(Closed::BudgetExhausted)) => {
+            (None, Some(ClosedReason::NotJudged(reason))) => (reason.verdict(), vec![reason.clone()]),
+            (None, None | Some(ClosedReason::BudgetExhausted)) => {
                 let reasons = match self.withdrawn() {
                     Some(withdrawn) => vec![withdrawn],
                     None => [self.too_early(), self.left_open(), self.unfinished_set()].into_iter().flatten().collect(),
@@ -597,14 +598,14 @@ impl ClaimJudge {
         }
     }
 
-    /// Why an answer was taken back.
+    /// If later trials contradict the answer, returns the reason to report. The answer is then withdrawn.
     fn withdrawn(&self) -> Option<Reason> {
         let (answer, decided) = self.answer?;
         let verdict = if answer == Answer::Refuted { Verdict::Refuted } else { Verdict::Holds };
         Some(Reason::Withdrawn { verdict, decision: self.decision_of(answer), trials: decided.trials })
     }
 
-    /// What was cut off may be why there is no answer.
+    /// If values were cut off, returns that as the reason to report, because it may have prevented an answer.
     fn left_open(&self) -> Option<Reason> {
         let all = self.trials;
         if self.stopped_ties > 0 && self.unknown == 0 {
@@ -614,7 +615,7 @@ impl ClaimJudge {
         (trials > 0).then_some(Reason::LeftOpen { trials, all, has_met_limit })
     }
 
-    /// Trials that are not judged, since the set that they belong to was not finished.
+    /// If the last trials are not judged because their set is incomplete, returns that as the reason to report.
     fn unfinished_set(&self) -> Option<Reason> {
         let measured = self.unseen.trials();
         (measured > 0).then_some(Reason::UnfinishedSet { trials: self.claim.look_every, measured })
@@ -624,9 +625,9 @@ impl ClaimJudge {
         self.standing_answer().and_then(|answer| self.decision_of(answer)).unwrap_or(Decision::Undecided)
     }
 
-    /// The answer to a comparison.
+    /// Returns the decision of a comparison, such as "faster", for an answer; `None` if the claim is not a comparison.
     fn decision_of(&self, answer: Answer) -> Option<Decision> {
-        (self.claim.judging == Judging::Order).then_some(match answer {
+        (self.asked.judging == Judging::Order).then_some(match answer {
             Answer::Holds => Decision::Faster,
             Answer::Refuted => Decision::Slower,
             Answer::Same => Decision::Same,

@@ -1,25 +1,30 @@
-//! Evidence against the trials being alike: what a rate measured here says of other trials hangs on it,
-//! although the verdict on these does not.
+//! Diagnostics for trials that are not alike, because conditions change or one trial influences the next. The rate of
+//! such trials does not predict the rate of other trials, although the verdict on the measured trials is still valid.
 
 use crate::finding::Unlike;
 
-/// Outcomes in the order measured.
+/// Collects the outcomes of trials, in the order in which they were measured.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Diagnostics {
     outcomes: Vec<bool>,
-    /// The outcome of the trial that is being taken in, if it has one.
+    /// The outcome of the current trial; `None` if it is not known yet, or does not count.
     outcome: Option<bool>,
-    /// Whether the candidate, and not the baseline, was what the trial before ended with.
+    /// `true` if the previous trial measured the candidate last, and `false` if the baseline. `None` if another arm was
+    /// last, or if there was no trial.
     candidate_was_last: Option<bool>,
-    /// How many outcomes came after a trial that ended with the baseline, or the candidate: failures and successes.
+    /// Counts of trials by the arm that the previous trial measured last, and by outcome. The first index is 1 for the
+    /// candidate and 0 for the baseline. The second index is 1 for a success and 0 for a failure.
     after: [[u64; 2]; 2],
 }
 
-/// With fewer outcomes, no sign can be seen: normal approximations of the counts need ten of each kind at a rate of half.
+/// Minimum number of outcomes for checking whether trials are alike. The normal approximations need a count with a
+/// variance of at least 10. At a rate of one half, 40 outcomes have that.
 pub(crate) const FEWEST: usize = 40;
-/// How many standard deviations are worth a sentence: by chance in 1 of 15,000 claims.
+/// A sign that trials are not alike is reported if it is at least this many standard deviations from chance. Chance
+/// alone produces such a sign in 1 of 15,000 claims.
 const NOTABLE: f64 = 4.0;
-/// How many cost a verdict the word "exact": by chance in 1 of 370 claims, which loses little.
+/// Interference between trials is reported if it is at least this many standard deviations from chance. A verdict is
+/// then no longer called "exact". Chance alone causes this in 1 of 370 claims.
 const NOTABLE_INTERFERENCE: f64 = 3.0;
 
 impl Diagnostics {
@@ -28,8 +33,8 @@ impl Diagnostics {
         self.outcome = Some(success);
     }
 
-    /// The trial whose outcome was pushed, if it had one, ended with the candidate, or with the baseline, or with
-    /// neither.
+    /// Ends the current trial. `candidate_is_last` is `true` if the trial measured the candidate last, and `false` if
+    /// the baseline. `None` if another arm was last.
     pub fn end_trial(&mut self, candidate_is_last: Option<bool>) {
         let outcome = self.outcome.take();
         if let (Some(success), Some(candidate)) = (outcome, self.candidate_was_last) {
@@ -38,14 +43,14 @@ impl Diagnostics {
         self.candidate_was_last = candidate_is_last;
     }
 
-    /// Whether there are too few outcomes to see whether trials are alike.
+    /// Returns whether there are too few outcomes to check whether trials are alike.
     pub fn has_too_few(&self) -> bool {
         self.outcomes.len() < FEWEST
     }
 
-    /// The shares of trials won by the candidate after one that ended with the baseline and after one that ended with
-    /// itself, where they differ notably. The coin of a trial can't know what the one before ended with: where its
-    /// outcome does, what an arm leaves behind reaches into the next trial.
+    /// Returns two shares of trials that the candidate won. The first is of trials after one that measured the baseline
+    /// last; the second, after the candidate. Returns `None` if the shares differ by no more than chance allows. The
+    /// order of the arms is random, so a greater difference shows that a trial influences the next one.
     pub fn interference(&self) -> Option<[f64; 2]> {
         let n = self.after.map(|[failures, successes]| (failures + successes) as f64);
         let shares = [0, 1].map(|last| self.after[last][1] as f64 / n[last]);
@@ -53,11 +58,11 @@ impl Diagnostics {
         let variance = share * (1.0 - share);
         let deviation = (variance / n[0] + variance / n[1]).sqrt();
         let is_notable = (shares[1] - shares[0]).abs() / deviation > NOTABLE_INTERFERENCE;
-        // Below that, normal approximations of the counts say nothing.
+        // For smaller counts, normal approximations are not valid.
         (n[0].min(n[1]) * variance >= 2.5 && is_notable).then_some(shares)
     }
 
-    /// Signs that the trials are not alike.
+    /// Returns the signs that the trials are not alike.
     pub fn signs(&self) -> Vec<Unlike> {
         let mut signs = Vec::new();
         if let Some([after_baseline, after_candidate]) = self.interference() {
@@ -67,7 +72,7 @@ impl Diagnostics {
         let successes = self.outcomes.iter().filter(|&&success| success).count() as f64;
         let rate = successes / n;
         let variance = rate * (1.0 - rate);
-        // Below that, normal approximations of the counts say nothing.
+        // For smaller counts, normal approximations are not valid.
         if n * variance < 10.0 {
             return signs;
         }
@@ -111,7 +116,8 @@ mod tests {
         assert_eq!(signs([true; 100]), []);
     }
 
-    /// On a machine where the arm that was measured last finds its caches warm if it comes first in the next trial.
+    /// Simulates a machine with caches: the last arm of a trial finds its caches warm if it is the first of the next
+    /// trial.
     #[test]
     fn what_reaches_into_the_next_trial_is_seen() {
         let mut state = 7_u64;
@@ -135,8 +141,8 @@ mod tests {
         assert_eq!(found, [false, true]);
     }
 
-    /// Each arm has noise of its own that lasts, so that one may win all of the first trials. Few of them show no sign of
-    /// that, and it is said that they can't.
+    /// Each arm has its own lasting noise, so that one arm may win all of the first trials. A few trials show no sign
+    /// of this, and the diagnostics report that they are too few.
     #[test]
     fn noise_that_lasts_is_seen_or_it_is_said_that_it_cannot_be() {
         let mut state = 3_u64;

@@ -1,4 +1,4 @@
-//! Judging: records of trials in, what became of each claim and each arm out.
+//! Judges the records of trials. Determines the result of each claim and the values of each arm.
 
 #[cfg(test)]
 mod adversary;
@@ -8,5 +8,5 @@ mod diagnostics;
 mod rule;
 mod run;
 
-pub(crate) use claim::{ClaimJudge, Closed, JudgeTerms};
+pub(crate) use claim::{ClaimJudge, ClosedReason};
 pub(crate) use run::{Lane, RunJudge};

@@ -1,22 +1,21 @@
-//! How outcomes become an answer: the sequential tests, and the interval of the paired statistic that some read it
-//! from.
+//! Turns the outcomes of trials into an answer, by sequential tests or from the interval of the paired statistic.
 
-use ascertain_stats::{self as stats, Judge, MarginJudge, OrderJudge, Tally, quantile_ranks};
+use ascertain_stats::{self as stats, Judge, OrderJudge, Tally, quantile_ranks};
 
-use super::JudgeTerms;
 use crate::claim::{Bound, Claim, Judging};
 use crate::outcome::{Basis, Gate};
-use crate::values::{Bounds, Sorted};
+use crate::plan::Config;
+use crate::values::{Bounds, Sorted, relative_half_width};
 
 #[derive(Clone)]
 pub(super) enum Rule {
-    Rate(Judge),
-    Margin(MarginJudge),
-    /// Ties dropped; the verdict is read as faster or slower.
+    Rate(Box<Judge>),
+    /// Uses a sequential test that ignores ties. The verdict is reported as faster or slower.
     Order(Box<OrderJudge>),
-    /// The answer is read from the ratio's interval, by this margin; what gates may need one end of it alone.
+    /// Derives the answer from the interval of the median ratio and this margin. If there is a gate, one bound of the
+    /// interval may be enough.
     OrderWithin(f64, Option<Gate>),
-    /// The first outcome is the answer.
+    /// Takes the first outcome as the answer, because the metric is deterministic.
     Exact,
 }
 
@@ -25,16 +24,16 @@ pub(super) enum Answer {
     Holds,
     Refuted,
     Same,
-    /// Not what the gate would fail for, and no more was asked.
+    /// The gate passes, because the answer that would make it fail is excluded. A more precise answer is not needed.
     Passes(Gate),
 }
 
 impl Answer {
-    /// The ratios of which it is true, where it is by a margin.
+    /// Returns the range of ratios for which this answer is true. `margin` is the difference that counts as none.
     fn ratios(self, margin: f64) -> Bound {
         let (least, most) = (1.0 / (1.0 + margin), 1.0 + margin);
         match self {
-            // By more than the margin.
+            // The candidate is better by more than the margin.
             Answer::Holds => Bound::AtLeast(most.next_up()),
             Answer::Refuted => Bound::AtMost(least.next_down()),
             Answer::Same => Bound::Within(least, most),
@@ -44,10 +43,10 @@ impl Answer {
     }
 }
 
-/// What one trial, or a set that is looked at together, says.
+/// The outcomes of one trial, or of a set of trials that are evaluated together.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outcomes {
-    /// Of those whose outcome is known.
+    /// Counts of the trials with a known outcome.
     pub known: Tally,
     pub unknown: u64,
 }
@@ -59,27 +58,26 @@ impl Outcomes {
 }
 
 impl Rule {
-    /// The rule of a claim in a run; comparisons without a margin of their own have the run's.
-    pub fn new(claim: &Claim, terms: &JudgeTerms) -> Result<Rule, stats::Error> {
-        let error = terms.error;
-        Ok(match (claim.judging, claim.margin) {
+    /// Returns the rule for judging a claim in a run. A comparison without its own margin uses the margin of the run.
+    pub fn new(claim: &Claim, config: &Config) -> Result<Rule, stats::Error> {
+        let error = config.error;
+        Ok(match (claim.asked.judging, claim.asked.margin) {
             (Judging::Exact, _) => Rule::Exact,
-            (Judging::Order, margin) => match margin.or(terms.margin) {
-                Some(margin) => Rule::OrderWithin(margin, terms.gate),
+            (Judging::Order, margin) => match margin.or(config.margin) {
+                Some(margin) => Rule::OrderWithin(margin, config.gate),
                 None => Rule::Order(Box::new(OrderJudge::new(error / 2.0, error / 2.0)?)),
             },
-            (Judging::Rate, Some(margin)) => Rule::Margin(MarginJudge::new(claim.rate, margin, error)?),
-            (Judging::Rate, None) => Rule::Rate(Judge::new(claim.rate, error)?),
+            (Judging::Rate, Some(margin)) => Rule::Rate(Box::new(Judge::with_margin(claim.rate, margin, error)?)),
+            (Judging::Rate, None) => Rule::Rate(Box::new(Judge::new(claim.rate, error)?)),
         })
     }
 
-    /// Takes in outcomes that are looked at together, and the ratio if it is of one pair. The answer, once they give
-    /// one.
+    /// Adds the outcomes of one trial, or of a set of trials that are evaluated together. `ratio` is the ratio of the
+    /// pair, if it is a single trial. Returns the answer as soon as there is one.
     pub fn observe(&mut self, outcomes: Outcomes, ratio: Option<Bounds>) -> Option<Answer> {
         let Outcomes { known, unknown } = outcomes;
         let verdict = match self {
             Rule::Rate(judge) => observe(judge, outcomes),
-            Rule::Margin(judge) => observe(judge, outcomes),
             Rule::Order(judge) if unknown > 0 => judge.observe_unknown(),
             Rule::Order(judge) => judge.observe(ratio.map_or(0.0, log_ratio)),
             Rule::OrderWithin(..) => None,
@@ -93,7 +91,8 @@ impl Rule {
         })
     }
 
-    /// What the ratio's interval answers, where the rule asks it.
+    /// Returns the answer that follows from the interval of the ratio, `low` to `high`. Returns `None` if no answer
+    /// follows yet, or if the rule ignores the interval.
     pub fn read(&self, (low, high): (f64, f64)) -> Option<Answer> {
         let Rule::OrderWithin(margin, gate) = *self else { return None };
         let answers = [Answer::Same, Answer::Holds, Answer::Refuted].into_iter().chain(gate.map(Answer::Passes));
@@ -101,11 +100,15 @@ impl Rule {
         answers.into_iter().find(|answer| interval.keeps_to(answer.ratios(margin)) == Some(true))
     }
 
-    /// Returns whether later trials contradict an answer: the other answer crossed its threshold as well, or the share
-    /// of all trials is on the other side, where trials that were cut off count against the answer. An answer from the
-    /// ratio's interval is contradicted if the median of all trials lies elsewhere, whatever the trials that were cut
-    /// off would have shown.
-    pub fn contradicts(&self, answer: Answer, outcomes: Outcomes, paired: Option<&Paired>) -> bool {
+    /// Returns whether later trials contradict an answer. This depends on the rule:
+    ///
+    /// - Rates: the other answer has also crossed its threshold, or the success rate of all trials contradicts the
+    ///   answer. In this rate, trials that were cut off count against the answer.
+    /// - Signs or sizes of differences: the other answer has also crossed its threshold.
+    /// - The interval of the ratio: the median of all trials is outside the answer's range. If trials were cut off, it
+    ///   must be outside for every possible value of them.
+    /// - A deterministic metric: never.
+    pub fn contradicts(&self, answer: Answer, outcomes: Outcomes, paired: Option<&PairedStatistic>) -> bool {
         let trials = outcomes.trials().max(1) as f64;
         let least = outcomes.known.successes as f64 / trials;
         let most = (outcomes.known.successes + outcomes.unknown) as f64 / trials;
@@ -114,59 +117,58 @@ impl Rule {
             _ => most > rate + margin,
         };
         match self {
-            Rule::Rate(judge) => judge.contradicted() || is_beyond(judge.rate(), 0.0),
-            Rule::Margin(judge) => judge.contradicted() || is_beyond(judge.rate(), judge.margin()),
+            Rule::Rate(judge) => judge.contradicted() || is_beyond(judge.rate(), judge.margin()),
             Rule::Order(judge) => judge.contradicted(),
             Rule::OrderWithin(margin, _) => {
-                let median = paired.and_then(Paired::estimate);
+                let median = paired.and_then(PairedStatistic::estimate);
                 median.is_some_and(|median| median.keeps_to(answer.ratios(*margin)) == Some(false))
             }
             Rule::Exact => false,
         }
     }
 
-    /// What the answer to a comparison rests on.
+    /// Returns the kind of test behind the answer to a comparison, such as the signs of the differences; `None` for
+    /// other claims.
     pub fn basis(&self) -> Option<Basis> {
         match self {
             Rule::Order(judge) if judge.sign_alone() => Some(Basis::Signs),
             Rule::Order(_) => Some(Basis::Magnitudes),
             Rule::OrderWithin(..) => Some(Basis::Interval),
-            Rule::Rate(_) | Rule::Margin(_) | Rule::Exact => None,
+            Rule::Rate(_) | Rule::Exact => None,
         }
     }
 
-    /// The evidence for each direction, as logarithms, where there is evidence that grows.
+    /// Returns the natural logarithms of the e-values for the claim and against it; `None` for rules without e-values.
     pub fn log_e(&self) -> Option<(f64, f64)> {
         match self {
             Rule::Rate(judge) => Some((judge.log_e_holds(), judge.log_e_refuted())),
-            Rule::Margin(judge) => Some((judge.log_e_holds(), judge.log_e_refuted())),
             Rule::Order(judge) => Some((judge.log_e_holds(), judge.log_e_refuted())),
             Rule::OrderWithin(..) | Rule::Exact => None,
         }
     }
 
-    /// The fewest trials that an answer needs, looked at one by one: all of them speak for it.
+    /// Returns the smallest number of trials that can give this verdict at this error. It is enough if every trial
+    /// supports the verdict and is evaluated on its own.
     pub fn soonest(&self, verdict: stats::Verdict, error: f64) -> u64 {
-        // Upholding is against the lower end, refuting against the upper.
-        let end = |judge: &MarginJudge| match verdict {
+        // `Holds` is tested against the lower bound of the tolerance, `Refuted` against the upper bound.
+        let end = |judge: &Judge| match verdict {
             stats::Verdict::Holds => judge.rate() - judge.margin(),
             stats::Verdict::Refuted => judge.rate() + judge.margin(),
         };
         match self {
-            Rule::Rate(judge) => stats::soonest(verdict, judge.rate(), error),
-            Rule::Margin(judge) => stats::soonest(verdict, end(judge), error),
+            Rule::Rate(judge) => stats::soonest(verdict, end(judge), error),
             Rule::Order(_) => stats::soonest_order_verdict(error / 2.0, error / 2.0),
-            // As soon as the median's interval has ends.
+            // An answer needs an interval of the median with two finite bounds. This is the number of trials for that.
             Rule::OrderWithin(..) => stats::soonest(verdict, 0.5, error / 2.0),
             Rule::Exact => 1,
         }
     }
 
-    /// The log-evidence that a trial is expected to add, in nats, where trials succeed at this rate.
+    /// Returns by how much one trial is expected to increase the logarithm of the e-value, in nats, if trials succeed
+    /// at this rate.
     pub fn expected_growth(&self, true_rate: f64) -> f64 {
         match self {
             Rule::Rate(judge) => stats::expected_growth(judge.rate(), true_rate),
-            Rule::Margin(judge) => stats::expected_growth(judge.rate(), true_rate),
             Rule::Order(_) | Rule::OrderWithin(..) => stats::expected_growth(0.5, true_rate),
             Rule::Exact => f64::MAX,
         }
@@ -182,36 +184,38 @@ fn observe(judge: &mut Judge, Outcomes { known, unknown }: Outcomes) -> Option<s
     }
 }
 
-/// The logarithm of a ratio that is known to be above 1, or below. Where one of two was stopped at the limit that both
-/// have, it is that of the times as far as they were seen, which treats the two alike.
+/// Returns the logarithm of a ratio that is known to be above or below 1. If one of the two commands was stopped at the
+/// time limit, its true time is unknown, and the observed time is used instead. This treats both commands alike,
+/// because both have the same limit.
 fn log_ratio(ratio: Bounds) -> f64 {
     if ratio.low > 1.0 { ratio.low.ln() } else { ratio.high.ln() }
 }
 
-/// A trial's statistic, kept for its quantile.
+/// The ratios or differences of all trials, with an estimate of one of their quantiles.
 #[derive(Clone, Debug)]
-pub(crate) struct Paired {
+pub(crate) struct PairedStatistic {
     quantile: f64,
     error_low: f64,
     error_high: f64,
-    /// Sorted as far as the last look went.
+    /// The values, sorted when [`look`](Self::look) was last called.
     values: Sorted,
     low: f64,
     high: f64,
 }
 
-impl Paired {
-    /// For the `quantile`, each end with its own error.
-    pub fn new(quantile: f64, error_low: f64, error_high: f64) -> Paired {
+impl PairedStatistic {
+    /// Returns an estimator for the `quantile`. The lower and the upper bound of its interval have an error probability
+    /// each.
+    pub fn new(quantile: f64, error_low: f64, error_high: f64) -> PairedStatistic {
         let (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
-        Paired { quantile, error_low, error_high, values: Sorted::default(), low, high }
+        PairedStatistic { quantile, error_low, error_high, values: Sorted::default(), low, high }
     }
 
     pub fn push(&mut self, value: Bounds) {
         self.values.push(value);
     }
 
-    /// Brings the interval up to date: the intersection of what every look so far allows.
+    /// Updates the interval. The new interval is the intersection of the previous one with that of all values so far.
     pub fn look(&mut self) {
         self.values.sort();
         let n = self.values.as_slice().len() as u64;
@@ -221,30 +225,32 @@ impl Paired {
         (self.low, self.high) = (self.low.max(low), self.high.min(high));
     }
 
-    /// The interval at the last look; an end that is not bounded yet is infinite.
+    /// Returns the interval as of the last [`look`](Self::look). A bound that is not known yet is infinite.
     pub fn interval(&self) -> (f64, f64) {
         (self.low, self.high)
     }
 
-    /// Whether nothing is left of the interval: the values are not alike.
+    /// Returns whether the interval is empty. An empty interval shows that the trials are not alike: no single quantile
+    /// fits the values at all looks.
     pub fn is_empty(&self) -> bool {
         self.low > self.high
     }
 
-    /// The quantile of the values at the last look, as far as it is known.
+    /// Returns the quantile of the values as of the last [`look`](Self::look). It is a range if values that were cut
+    /// off leave it open.
     pub fn estimate(&self) -> Option<Bounds> {
         self.values.quantile(self.quantile)
     }
 
-    /// The least and the greatest value at the last look; `None` without values, and if one of them is not known.
+    /// Returns the smallest and the largest value as of the last [`look`](Self::look). Returns `None` if there are no
+    /// values, or if one of the two is not known exactly.
     pub fn extremes(&self) -> Option<(f64, f64)> {
         let (least, most) = (self.values.least()?, *self.values.as_slice().last()?);
         (least.is_finite() && most.is_finite()).then_some((least, most))
     }
 
-    /// Half of the interval's width by its middle: `0.01` is "to 1 %".
+    /// Returns half of the interval's width divided by its middle: `0.01` means "to 1 %".
     pub fn precision(&self) -> f64 {
-        let half_width = (self.high - self.low) / 2.0;
-        if half_width.is_finite() { half_width / ((self.high + self.low) / 2.0).abs() } else { f64::INFINITY }
+        relative_half_width(self.interval()).unwrap_or(f64::INFINITY)
     }
 }

@@ -1,4 +1,4 @@
-//! The state of a run while it is judged: records of trials in, what each claim and each arm has seen out.
+//! The judge of a run. It passes the records of trials to the claims and collects the values of the arms.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use ascertain_sys::clock;
 
 use super::bound::TrialValues;
 use super::diagnostics::FEWEST;
-use super::{ClaimJudge, Closed};
+use super::{ClaimJudge, ClosedReason};
 use crate::block::{Block, End, Slots, TrialRecord};
 use crate::claim::Judging;
 use crate::evidence::Writer;
@@ -17,42 +17,42 @@ use crate::outcome::ClaimResult;
 use crate::plan::Config;
 use crate::values::{Bounds, Values};
 
-/// Judges the trials of a run, wherever they were measured.
+/// Judges the trials of a run, whichever executor has measured them.
 pub(crate) struct RunJudge<'a> {
     pub lanes: Vec<Lane<'a>>,
     pub claims: Vec<ClaimJudge>,
     pub observations: Observations,
     pub config: Config,
-    /// `true` late in a run: tables are then measured although claims are open.
+    /// `true` late in a run. The arms of tables are then measured even if claims are still open.
     pub tables_too: bool,
-    /// Blocks that are not judged yet, in the order in which they were given out, with the record where it has come: it
-    /// waits for those before it, since a verdict from what came first could leave out what is slow.
+    /// Blocks (orders to measure a trial) that are not judged yet, as they were issued, each with its record if that
+    /// has arrived. A record waits for the earlier ones. Otherwise the fast trials alone could give a verdict.
     issued: VecDeque<(Block, Option<TrialRecord>)>,
     values: Vec<Bounds>,
     scratch: Values,
 }
 
-/// Arms of one experiment that are measured together: those of claims that share arms, and of tables.
+/// Arms of one experiment that are measured together. They belong to claims that share arms, and to tables.
 pub(crate) struct Lane<'a> {
     pub experiment: &'a dyn Experiment,
     pub arms: Vec<Arm>,
-    /// Where the observations of each arm go; none of one that this machine can't measure.
+    /// For each arm, its index in [`RunJudge::observations`]; `None` if this machine cannot measure the arm.
     pub observations: Vec<Option<usize>>,
-    /// The evidence's number of each arm.
+    /// For each arm, its index for [`Writer::record`].
     evidence: Vec<usize>,
-    /// Indices of the run's claims.
+    /// Indices of the lane's claims in [`RunJudge::claims`].
     pub claims: Vec<usize>,
-    /// The arms that a table wants and that have not failed.
+    /// The slots (indices in the lane) of those arms that a table needs and that have not failed.
     pub table: Slots,
-    /// Trials that counted.
+    /// Number of trials so far, without warm-up trials.
     pub trials: u64,
-    /// Those of them that held all arms of the table.
+    /// Number of trials so far that contained all arms of the table.
     pub table_trials: u64,
-    /// The cost of a trial, from the pilot on.
+    /// Estimated time of a trial in nanoseconds; 0 before the first warm-up trial of the lane.
     pub cost_ns: f64,
-    /// Whether the run waits for precise medians, and this lane's are not.
+    /// `true` if the run waits for precise medians, and a median of this lane's arms is not precise yet.
     is_coarse: bool,
-    /// The medians are looked at again after so many trials.
+    /// Number of trials at which the precision of the medians is next checked.
     next_look: u64,
 }
 
@@ -75,7 +75,7 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// The arm's slot, added when it is new.
+    /// Returns the slot of the arm, its index in the lane. Adds the arm if the lane does not have it yet.
     pub fn slot(&mut self, arm: &Arm) -> usize {
         self.arms.iter().position(|known| known == arm).unwrap_or_else(|| {
             self.arms.push(arm.clone());
@@ -84,13 +84,13 @@ impl<'a> Lane<'a> {
         })
     }
 
-    /// The arms to be measured, with their slots.
+    /// Returns the arms that this machine can measure, with their slots.
     pub fn measurable(&self) -> Vec<(usize, Arm)> {
         let arms = self.arms.iter().zip(&self.observations).enumerate();
         arms.filter(|(_, (_, place))| place.is_some()).map(|(slot, (arm, _))| (slot, arm.clone())).collect()
     }
 
-    /// Whether a table still waits for trials of this lane.
+    /// Returns whether a table still needs trials of this lane: too few were measured, or a median is not precise yet.
     pub fn table_waits(&self, config: &Config) -> bool {
         let has_too_few = config.table_trials.is_some_and(|wanted| self.table_trials < wanted);
         (has_too_few || self.is_coarse) && !self.table.is_empty()
@@ -113,7 +113,7 @@ impl<'a> RunJudge<'a> {
         }
     }
 
-    /// Tells the evidence of every arm that may be measured.
+    /// Adds the arms of all lanes to the evidence.
     pub fn introduce(&mut self, evidence: &mut Writer) {
         for (number, lane) in self.lanes.iter_mut().enumerate() {
             let spec = lane.experiment.spec();
@@ -121,33 +121,35 @@ impl<'a> RunJudge<'a> {
         }
     }
 
-    /// The lane's claims that are open, or that could go on while the lane's medians are not precise.
+    /// Returns the open claims of the lane. While a median of the lane is not precise, also returns claims that have an
+    /// answer but can count more trials.
     pub fn open_claims(&self, lane: usize) -> impl Iterator<Item = &ClaimJudge> {
         let lane = &self.lanes[lane];
         let claims = lane.claims.iter().map(|&claim| &self.claims[claim]);
         claims.filter(|judge| judge.is_open() || (lane.is_coarse && !judge.is_closed()))
     }
 
-    /// Ends the wait for narrow intervals: answers are enough from now on.
+    /// Stops waiting for precise intervals. From now on, answers are enough.
     pub fn forgo_precision(&mut self) {
         self.claims.iter_mut().for_each(ClaimJudge::forgo_precision);
         self.lanes.iter_mut().for_each(|lane| lane.is_coarse = false);
     }
 
-    /// Whether it is comparisons that are judged, whose trials are pairs.
+    /// Returns whether all claims are comparisons, whose trials are pairs.
     pub fn is_comparison(&self) -> bool {
-        !self.claims.is_empty() && self.claims.iter().all(|judge| judge.claim.judging == Judging::Order)
+        !self.claims.is_empty() && self.claims.iter().all(|judge| judge.claim.asked.judging == Judging::Order)
     }
 
-    /// The slots that the lane's next trial holds: what open claims need, and what the table does. Known before the
-    /// order is drawn.
+    /// Returns the slots (indices in the lane) of the arms to measure in the next trial, for open claims and for the
+    /// table. They are determined before the random order of the arms is drawn.
     pub fn wanted(&self, lane: usize) -> Slots {
         let claims = self.open_claims(lane).fold(Slots::default(), |slots, judge| slots.union(judge.slots()));
         let lane = &self.lanes[lane];
         let with_table = match (self.config.exact_trials, self.config.table_trials) {
-            // Also where a claim was closed because one of its arms failed: the others go on.
+            // Even if a claim was closed because one of its arms failed, the other arms are still measured.
             (Some(_), _) => true,
-            // Claims come first; but the table of a comparison holds the arms that it compares.
+            // Claims have priority over tables. The table of a comparison, however, has the same arms as the
+            // comparison.
             (None, Some(_)) => {
                 let is_its_turn = claims.is_empty() || self.tables_too || self.is_comparison();
                 is_its_turn && lane.table_waits(&self.config)
@@ -157,7 +159,7 @@ impl<'a> RunJudge<'a> {
         if with_table { claims.union(lane.table) } else { claims }
     }
 
-    /// Whether another trial serves a claim or a table.
+    /// Returns whether a claim or a table needs another trial of this lane, and the maximum number of trials allows it.
     pub fn wants_more(&self, lane: usize) -> bool {
         let most = self.config.most_trials();
         let on_their_way = self.issued.iter().filter(|(block, _)| block.lane == lane).count() as u64;
@@ -165,17 +167,18 @@ impl<'a> RunJudge<'a> {
         has_room && !self.wanted(lane).is_empty()
     }
 
-    /// How many open claims a trial of these slots would say something of.
-    pub fn learns_from(&self, lane: usize, held: Slots) -> usize {
+    /// Returns the number of the lane's open claims that can use a trial of the arms in `held`.
+    fn learns_from(&self, lane: usize, held: Slots) -> usize {
         self.open_claims(lane).filter(|judge| held.contains(judge.slots())).count()
     }
 
-    /// The lane's next trial that is thrown away.
+    /// Returns the block, the order to measure, for a warm-up trial of the lane. Its values are discarded.
     pub fn warm_up(&self, lane: usize) -> Block {
         Block { lane, arms: self.wanted(lane), trial: Block::WARM_UP, seed: self.config.seed }
     }
 
-    /// The lane's next trial. The evidence learns that it begins: should this process be killed, that is known.
+    /// Returns the block, the order to measure, for the lane's next trial. Its start is recorded in the evidence, so
+    /// that a kill of this process cannot hide the trial.
     pub fn issue(&mut self, lane: usize, evidence: Option<&mut Writer>) -> Block {
         let trial = self.observations.next_trial(&self.lanes[lane].experiment.spec().id);
         let block = Block { lane, arms: self.wanted(lane), trial, seed: self.config.seed };
@@ -186,9 +189,9 @@ impl<'a> RunJudge<'a> {
         block
     }
 
-    /// Takes a record into account, in the evidence too, unless it has come before or is of no trial that was asked
-    /// for.
-    pub fn take(&mut self, record: &TrialRecord, mut evidence: Option<&mut Writer>) {
+    /// Adds the record of a trial to the evidence and judges the trial, once the records of all earlier trials have
+    /// arrived. Ignores a record that has already arrived, and a record of a block that was never issued.
+    pub fn observe(&mut self, record: &TrialRecord, mut evidence: Option<&mut Writer>) {
         match self.issued.iter().position(|(block, _)| Some(*block) == record.block) {
             None => return,
             Some(0) => {
@@ -216,7 +219,8 @@ impl<'a> RunJudge<'a> {
         }
     }
 
-    /// The blocks that never came back count against both answers, as whatever was cut off does.
+    /// Records all trials as lost whose records never arrived. They count against both answers, like all trials that
+    /// were cut off.
     pub fn lose_the_rest(&mut self, mut evidence: Option<&mut Writer>) {
         while let Some((block, record)) = self.issued.pop_front() {
             let metrics = &self.lanes[block.lane].experiment.spec().metrics;
@@ -235,7 +239,7 @@ impl<'a> RunJudge<'a> {
         }
     }
 
-    /// Reduces the trial's samples to one number a metric, and judges the open claims.
+    /// Reduces the samples of trial `number` to one number per metric and arm, and judges the lane's claims by them.
     pub fn conclude(&mut self, lane: usize, number: u64, record: &TrialRecord) {
         let lane = &mut self.lanes[lane];
         let metrics = &lane.experiment.spec().metrics;
@@ -250,7 +254,7 @@ impl<'a> RunJudge<'a> {
             for (index, metric) in metrics.iter().enumerate() {
                 let samples = record.samples.0[arm.samples.clone()].iter();
                 let of_metric = samples.filter(|sample| sample.metric == index).map(|sample| sample.bounds());
-                row[index] = metric.reduce.of(of_metric, &mut self.scratch).unwrap_or(Bounds::NONE);
+                row[index] = metric.reduce.apply(of_metric, &mut self.scratch).unwrap_or(Bounds::NONE);
             }
             is_interrupted |= row.contains(&Bounds::UNKNOWN);
             if let Some(place) = lane.observations[arm.slot] {
@@ -278,7 +282,7 @@ impl<'a> RunJudge<'a> {
         }
     }
 
-    /// An arm was opened: its facts are known, or how it failed.
+    /// Stores what is known about an arm since it was opened, its facts. If opening the arm failed, stops measuring it.
     pub fn learn(&mut self, lane: usize, slot: usize, facts: Result<Point, TargetError>) {
         match (facts, self.lanes[lane].observations[slot]) {
             (Ok(facts), Some(place)) => self.observations.note(place, facts),
@@ -287,7 +291,7 @@ impl<'a> RunJudge<'a> {
         }
     }
 
-    /// An arm that failed is measured no more, and neither are the claims that need it.
+    /// Stops measuring an arm that failed, and closes the claims that need it.
     pub fn set_aside(&mut self, lane: usize, slot: usize, error: &TargetError) {
         let lane = &mut self.lanes[lane];
         let reason = error.reason(Some(&lane.arms[slot]));
@@ -297,7 +301,7 @@ impl<'a> RunJudge<'a> {
             let judge = &mut self.claims[claim];
             match judge.slots().contains(arm) {
                 true if is_wrong => judge.disqualify(reason.clone()),
-                true => judge.close(Closed::For(reason.clone())),
+                true => judge.close(ClosedReason::NotJudged(reason.clone())),
                 false => {}
             }
         }
@@ -309,11 +313,11 @@ impl<'a> RunJudge<'a> {
         }
     }
 
-    /// Gives the lane up, with all its claims and arms.
+    /// Closes all claims of the lane and stops measuring its arms. `why` is the reason.
     pub fn give_up(&mut self, lane: usize, why: &Reason) {
         let lane = &mut self.lanes[lane];
         for &claim in &lane.claims {
-            self.claims[claim].close(Closed::For(why.clone()));
+            self.claims[claim].close(ClosedReason::NotJudged(why.clone()));
         }
         for &place in lane.observations.iter().flatten() {
             self.observations.leave_out(place, why.clone());
@@ -321,12 +325,13 @@ impl<'a> RunJudge<'a> {
         lane.table = Slots::default();
     }
 
-    /// What became of each claim.
+    /// Returns the result of each claim.
     pub fn results(&mut self) -> Vec<ClaimResult> {
         self.claims.iter_mut().map(ClaimJudge::result).collect()
     }
 
-    /// What would become of each claim now. Looking at a claim moves its interval: copies are looked at.
+    /// Returns the result that each claim would have if the run ended now. Works on copies of the judges, because
+    /// computing a result changes a claim's interval.
     pub fn results_so_far(&self) -> Vec<ClaimResult> {
         self.claims.iter().map(|judge| judge.clone().result()).collect()
     }

@@ -1,5 +1,5 @@
-//! Runs as their folders have them, for whoever reports on them: no experiment's code is needed, and the
-//! run may be finished, interrupted, killed, or still going on.
+//! Reads recorded runs for reports, without the code of the experiments. A run may be finished, interrupted, killed, or
+//! still in progress.
 
 mod path;
 #[cfg(feature = "recorded")]
@@ -10,12 +10,9 @@ mod replay;
 pub(crate) use path::PathRecorder;
 pub use path::{ClaimPath, EvidencePoint};
 #[cfg(feature = "recorded")]
+pub(crate) use replay::{check, replay};
+#[cfg(feature = "recorded")]
 pub use {
     crate::evidence::Series,
     read::{RecordedRun, State, read},
-};
-#[cfg(feature = "recorded")]
-pub(crate) use {
-    read::lack_then,
-    replay::{check, replay},
 };

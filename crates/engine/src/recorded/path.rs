@@ -1,55 +1,58 @@
-//! The way of a claim to its verdict.
+//! The path of a claim to its verdict.
 
 use crate::values::{Bounds, Values};
 
-/// How a claim came to its verdict, trial by trial: recorded trials judged again in their order.
+/// The path of a claim to its verdict: the outcome and the e-values after each trial. It comes from judging the
+/// recorded trials again, in their order.
 ///
-/// It has as many trials as the claim's result. One that was open beyond its verdict, since trials were
-/// counted or an interval was to be narrow, has those too. Where evidence is looked at after sets of trials,
-/// it has points there only, and not the trials of a set that was not finished.
+/// The path has as many trials as the claim's result. It may continue after the verdict, if the number of trials was
+/// fixed or if a precise interval was required. If trials are judged in sets, the path has e-values only at the end of
+/// each set. Trials of an incomplete set are then missing in the path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClaimPath {
-    /// The numbers of the trials that were counted, in order.
+    /// Indices, within the experiment, of the trials that were counted, in order.
     pub trials: Vec<u64>,
-    /// Whether the claim's tests were true of the trial; `None` for a tie that was dropped, and where what was
-    /// cut off leaves it open.
+    /// For each counted trial, `true` if the claim's tests were true. `None` for a tie that was dropped, and for a
+    /// trial whose outcome is unknown because values were cut off.
     pub successes: Vec<Option<bool>>,
-    /// The paired ratio or difference of each counted trial, larger when the candidate is better; empty
-    /// for a claim that compares nothing.
+    /// The paired ratio or difference of each counted trial. A larger one is better for the candidate. Empty unless the
+    /// claim is a comparison.
     pub statistics: Values,
-    /// The evidence after some of the trials: all of the first ones, then ever fewer, and the last; at
-    /// most 2,000. Empty where the claim is not judged by evidence that grows (an exact claim; `compare`
-    /// with a margin).
+    /// The claim's log e-values after some of the trials: at first after every trial, then at growing distances, and
+    /// always after the last trial. There are at most 2,000 items. Empty if the claim has no e-values (an exact claim,
+    /// or `compare` with a margin).
     pub evidence: Vec<EvidencePoint>,
-    /// The logarithm that the evidence in favour must reach.
+    /// The value that [`log_e_holds`](EvidencePoint::log_e_holds) must reach for the verdict that the claim holds.
     pub log_threshold_holds: f64,
-    /// The logarithm that the evidence against must reach.
+    /// The value that [`log_e_refuted`](EvidencePoint::log_e_refuted) must reach for the verdict that the claim is
+    /// refuted.
     pub log_threshold_refuted: f64,
-    /// After how many counted trials the verdict fell.
+    /// Number of counted trials that led to the verdict; `None` if there is no verdict.
     pub decided_after: Option<u64>,
 }
 
-/// The evidence after so many trials.
+/// The logarithms of a claim's e-values after a certain number of trials.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EvidencePoint {
-    /// Trials counted so far, ties included.
+    /// Number of trials that had been counted, including ties.
     pub counted: u64,
-    /// Natural logarithm of the evidence that the claim holds.
+    /// Natural logarithm of the e-value for the claim.
     pub log_e_holds: f64,
-    /// Natural logarithm of the evidence that it does not.
+    /// Natural logarithm of the e-value against the claim.
     pub log_e_refuted: f64,
 }
 
-/// Points of evidence that are kept, the last one aside.
+/// Maximum number of items in [`ClaimPath::evidence`], not counting the last one.
 const MOST_POINTS: usize = 1_999;
 
-/// Keeps a claim's path while it is judged.
+/// Records the path of a claim, its outcomes and e-values over the trials, while the claim is judged.
 #[derive(Clone)]
 pub(crate) struct PathRecorder {
     path: ClaimPath,
-    /// After so many trials points are two trials apart, after twice as many three, and so on.
+    /// Determines how often log e-values are stored. They are stored after every trial up to this number of trials,
+    /// after every second trial up to twice this number, and so on.
     dense: u64,
-    /// The next point is kept after so many trials.
+    /// Number of counted trials at which log e-values are next stored.
     next: u64,
 }
 
@@ -59,14 +62,16 @@ impl PathRecorder {
         PathRecorder { path, dense: 1 << 11, next: 1 }
     }
 
-    /// Counts a trial, `success` being `None` for a tie that was dropped, and for one that is left open.
+    /// Adds the trial with the index `number`. `success` is `None` for a tie that was dropped and for an unknown
+    /// outcome. `statistic` is the ratio or difference of a comparison.
     pub fn count(&mut self, number: u64, success: Option<bool>, statistic: Option<Bounds>) {
         self.path.trials.push(number);
         self.path.successes.push(success);
         statistic.into_iter().for_each(|value| self.path.statistics.push(value));
     }
 
-    /// Looks at the evidence after a trial, where a point is due or it has decided.
+    /// Stores the log e-values after a trial, if they are due or if the claim has just been decided. `log_e` computes
+    /// those for and against the claim.
     pub fn look(&mut self, is_decided: bool, log_e: impl FnOnce() -> Option<(f64, f64)>) {
         let counted = self.path.trials.len() as u64;
         let decides = is_decided && self.path.decided_after.is_none();
@@ -83,8 +88,9 @@ impl PathRecorder {
         }
     }
 
-    /// The path of the first trials, so many as are judged. The answer may have come late, or have been
-    /// taken back.
+    /// Returns the claim's path, cut off after its first `judged` trials. `is_decided` is `false` if the claim has no
+    /// answer, for example because its answer was withdrawn. `log_e` computes the log e-values after the last trial, if
+    /// they are missing.
     pub fn finish(mut self, judged: u64, is_decided: bool, log_e: impl FnOnce() -> Option<(f64, f64)>) -> ClaimPath {
         let path = &mut self.path;
         path.trials.truncate(judged as usize);
@@ -116,7 +122,8 @@ impl PathRecorder {
     }
 }
 
-/// When the next point is kept.
+/// Returns the number of trials after which log e-values are stored next, if they were stored after `counted` trials.
+/// The distance is one trial at first, and grows by one trial for every `dense` trials.
 fn after(counted: u64, dense: u64) -> u64 {
     counted + 1 + counted / dense
 }
@@ -151,14 +158,14 @@ mod tests {
             assert!(evidence.iter().any(|point| point.counted == decided_after));
             for (before, point) in evidence.iter().zip(&evidence[1..]) {
                 assert!(point.counted > before.counted && point.log_e_holds == point.counted as f64);
-                // Twice what is wanted, where a point that would be in its place had been dropped before.
+                // A gap may be twice the intended distance, because the item between these two may have been dropped.
                 let gap = point.counted - before.counted;
                 assert!(gap <= 2 * (1 + before.counted / 128), "{} {gap}", before.counted);
             }
         }
     }
 
-    /// Trials that are not judged yet are not on the path.
+    /// Trials that are not judged yet are not part of the path.
     #[test]
     fn a_path_ends_with_what_is_judged() {
         let mut recorder = PathRecorder::new(7.0, 7.0);

@@ -1,61 +1,87 @@
-//! From a folder to a run, judged again.
+//! Reads the folder of a run and judges its trials again.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::path::ClaimPath;
 use super::replay;
 use crate::claim::{Claim, Test};
 use crate::error::Error;
-use crate::evidence::{self, Header, LinesThen, ReadBack, Series, Trials};
+use crate::evidence::{self, FinalLines, Header, RunEvidence, Series, Trials};
 use crate::experiment::{Arm, Experiment, Session, Setup, Spec, TargetError};
 use crate::finding::{Reason, Unavailable};
-use crate::judging::{ClaimJudge, Closed};
+use crate::judging::{ClaimJudge, ClosedReason};
 use crate::observations::{ArmValues, Observations};
-use crate::outcome::{ClaimResult, Outcome};
+use crate::outcome::{ClaimResult, Outcome, Verdict};
 use crate::plan;
+use crate::result::RunResult;
 use crate::summary::{self, RunFacts};
 
-/// A run as its folder has it.
+/// A recorded run, read from its folder.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedRun {
-    /// The run's folder.
+    /// The folder from which the run was read.
     pub folder: PathBuf,
-    /// Everything but the rows.
+    /// The contents of `run.json`: everything except the rows.
     pub header: Header,
-    /// How it ended, if it did.
+    /// The state of the run: finished, interrupted, running or killed.
     pub state: State,
-    /// The outcome that the run wrote, or, where it has none yet, the one that its rows say.
+    /// The outcome that the run wrote. If it wrote none, the outcome that follows from its rows.
     pub outcome: Outcome,
-    /// The rows, by experiment, arm, metric and key.
+    /// All values by arm and metric. They equal those in the result that the run itself returned.
+    pub observations: Observations,
+    /// The rows, grouped by experiment, arm, metric and key.
     pub series: Vec<Series>,
-    /// How each claim came to its verdict, in the order of the outcome's claims.
+    /// For each claim, its outcomes and e-values over the trials, in the order of the outcome's claims.
     pub paths: Vec<ClaimPath>,
-    /// How many rows there are.
+    /// Number of rows in the complete trials.
     pub rows: u64,
-    /// Files that are not as the run left them, in plain words: damaged, longer, shorter.
+    /// Messages about files of the run that are damaged, or whose size differs from that at the end of the run.
     pub faults: Vec<String>,
-    /// Whether rows are missing that the run had when it ended.
+    /// `true` if rows are missing that the run had when it ended.
     pub has_lost_rows: bool,
 }
 
-/// Reads a run's folder as it is now. Nothing is changed there, and the folder need not be writable.
+impl RecordedRun {
+    /// Returns the result that the run itself returned, as far as the evidence contains it. It lacks the failed
+    /// clean-ups, and the time that was spent on anything other than claims.
+    #[must_use]
+    pub fn into_result(self) -> RunResult {
+        let RecordedRun { folder, header, outcome, observations, .. } = self;
+        let elapsed_ns = outcome.claims.iter().map(|claim| claim.elapsed_ns).max().unwrap_or(0);
+        RunResult {
+            plan: header.plan,
+            target_failed: outcome.claims.iter().any(|claim| claim.verdict == Verdict::Failed),
+            outcome,
+            observations,
+            folder: Some(folder),
+            unkept: None,
+            elapsed: Duration::from_nanos(elapsed_ns),
+            recorded_trials: 0,
+            cleanup_failures: Vec::new(),
+        }
+    }
+}
+
+/// Reads a run's folder in its present state. This changes nothing, and the folder need not be writable.
 ///
-/// The rows are those of whole trials: what a kill left of a last one is left out. Each claim's path comes
-/// from judging them again, as the run did, and ends with the last trial that is judged, so that it has as
-/// many as the claim's result. Where the run has written no outcome, or has gone on since then, the outcome
-/// comes from there too; it is what the run would have said if it had ended with these rows, but for what
-/// rows do not tell: which targets failed, and which claims were deferred. Those claims are undecided.
+/// Only rows of complete trials are read; an incomplete last trial, which a kill may leave, is left out. The path of
+/// each claim comes from judging its trials again, as the run did. The path ends with the last judged trial, so it has
+/// as many trials as the claim's result. If the run has written no outcome, or was continued since then, the outcome
+/// also comes from judging its trials again. This is the outcome that the run would have had if it had ended with these
+/// rows, with one exception. Rows do not show which targets failed and which claims were deferred, so such claims are
+/// undecided.
 ///
 /// # Memory
-/// All rows are held: 49 bytes each at the most, measured of a million in trials of two arms and two metrics
-/// with a claim about them (`cargo run --release --example evidence_cost`), of which 20 stay, and 28 where
-/// rows have an offset. A run of 10^8 rows takes 5 GB; one that does not fit ends the process. DuckDB, pandas
-/// and polars query its `trials.parquet` without holding it.
+/// All rows are held in memory. A row needs at most 49 bytes, measured for a million rows in trials of two arms and two
+/// metrics with a claim about them (`cargo run --release --example evidence_cost`). Of these, 20 bytes remain, or 28 if
+/// rows have an offset. A run of 10^8 rows needs 5 GB; if it does not fit, the process ends. DuckDB, pandas and polars
+/// can query its `trials.parquet` without reading it completely.
 ///
 /// # Errors
-/// When there is no run in the folder, its files are of another version or not what Ascertain writes, its rows
-/// were changed since it ended, or do not fit its plan. `trials.parquet` is not needed where `trials.jsonl` is
-/// whole, and the other way round.
+/// If there is no run in the folder, or if its files are of another version or not valid. Also if its rows were changed
+/// since it ended, or do not match its plan. `trials.parquet` is not needed if `trials.jsonl` is complete, and vice
+/// versa.
 ///
 /// ```
 /// let folder = std::env::temp_dir().join("no run");
@@ -65,94 +91,82 @@ pub struct RecordedRun {
 pub fn read(folder: &Path) -> Result<RecordedRun, Error> {
     let length = evidence::lines_bytes(folder);
     let run = read_once(folder);
-    // A run that ends meanwhile removes its lines, and has them in its Parquet file.
+    // If the run ended in the meantime, its rows have moved from `trials.jsonl` to the Parquet file.
     if evidence::lines_bytes(folder) < length { read_once(folder) } else { run }
 }
 
 fn read_once(folder: &Path) -> Result<RecordedRun, Error> {
-    // Asked first: a run that is seen to have ended has written all that it will.
+    // Checked first, because a run that has ended by then has written all its files.
     let is_going_on = evidence::is_going_on(folder);
-    let header = evidence::read_header(folder)?;
-    let ReadBack { trials, faults, lost } = evidence::read_trials(folder, &header)?;
+    let RunEvidence { header, trials, faults, lost_rows } = evidence::read_run(folder)?;
     let interrupted = header.outcome.as_ref().map(|outcome| outcome.interrupted);
-    let state = State::of(folder, is_going_on, interrupted, header.lines_bytes, header.lines_checksum.as_deref());
-    // A run that was continued keeps its former outcome until it has another: it may have been killed.
+    let state = State::new(folder, is_going_on, interrupted, header.lines_bytes, header.lines_checksum.as_deref());
+    // A continued run still has its former outcome until it ends again, even if it is killed before that.
     let written = header.outcome.as_ref().filter(|_| matches!(state, State::Finished | State::Interrupted));
-    let again = judge_again(&header, &trials, written)?;
-    let mut outcome = written.unwrap_or(&again.outcome).clone();
-    // Earlier versions did not write down the conditions of predicates.
-    for (claim, ClaimResult { asked, .. }) in outcome.claims.iter_mut().zip(again.outcome.claims) {
-        claim.asked.tests = asked.tests;
-    }
+    let (outcome, paths, observations) = judge_again(&header, &trials, written)?;
+    let outcome = written.cloned().unwrap_or(outcome);
     let (folder, rows) = (folder.to_path_buf(), trials.rows());
-    let series = in_order(trials.into_series(), &header, again.observations.arms());
-    let has_lost_rows = lost.is_some();
-    Ok(RecordedRun { folder, state, outcome, series, paths: again.paths, rows, header, faults, has_lost_rows })
+    let series = in_order(trials.into_series(), &header, observations.arms());
+    let has_lost_rows = lost_rows.is_some();
+    Ok(RecordedRun { folder, state, outcome, observations, series, paths, rows, header, faults, has_lost_rows })
 }
 
-/// What recorded trials say.
-struct Again {
-    outcome: Outcome,
-    paths: Vec<ClaimPath>,
-    observations: Observations,
-}
-
-/// Judges the trials as the run did: as far as the outcome that it has written, if it has.
-fn judge_again(header: &Header, trials: &Trials, written: Option<&Outcome>) -> Result<Again, Error> {
+/// Judges the trials again as the run did. Returns the outcome, the path of each claim, and all values. If the run has
+/// written an outcome, `written`, each claim ends after as many trials as in that outcome.
+fn judge_again(
+    header: &Header,
+    trials: &Trials,
+    written: Option<&Outcome>,
+) -> Result<(Outcome, Vec<ClaimPath>, Observations), Error> {
     let specs = header.experiments.iter();
     let experiments: Vec<_> = specs.map(RecordedExperiment).collect();
     let registry: Vec<&dyn Experiment> = experiments.iter().map(|experiment| experiment as &dyn Experiment).collect();
     replay::check(header, &registry)?;
     let (plan, machine) = (&header.plan, &header.machine);
     let lack = |experiment: &dyn Experiment, arm: &Arm| lack_then(header, trials, &experiment.spec().id, arm);
-    let (mut run, _) = plan::lanes(plan, &registry, machine, header.grouping(), &lack)?;
+    let (mut run, _) = plan::lanes(plan, &registry, machine, &lack)?;
     for judge in &mut run.claims {
         judge.keep_path();
         let result = written.and_then(|outcome| outcome.claims.iter().find(|result| result.id == judge.claim.id));
         if let Some(result) = result {
             end_with(judge, result);
         } else if let Some(reason) = not_observed(&judge.claim, header, trials) {
-            judge.close(Closed::For(reason));
+            judge.close(ClosedReason::NotJudged(reason));
         }
     }
     replay::replay(&mut run, header, trials)?;
     let claims = run.results();
-    let facts = RunFacts {
-        registry: &registry,
-        machine,
-        cpu_times: None,
-        commands: &plan.commands,
-        run_id: &header.run_id,
-        seed: plan.config.seed,
-    };
-    let outcome = summary::outcome(&facts, &run.observations, claims, false);
+    let facts = RunFacts { registry: &registry, machine, cpu_times: None, plan, run_id: &header.run_id };
+    let outcome = summary::summarise(&facts, &run.observations, claims, false);
     let paths = run.claims.iter_mut().map(ClaimJudge::take_path).collect();
-    Ok(Again { outcome, paths, observations: run.observations })
+    Ok((outcome, paths, run.observations))
 }
 
-/// Rows do not tell that a claim was deferred, or used up its own time: later trials may hold its arms.
+/// Makes a claim end after as many trials as in the written outcome. The rows do not show whether a claim was deferred
+/// or reached its own limits. Without this end, it would also count later trials that contain its arms.
 fn end_with(judge: &mut ClaimJudge, result: &ClaimResult) {
     match result.trials {
-        0 => judge.close(Closed::BudgetExhausted),
+        0 => judge.close(ClosedReason::BudgetExhausted),
         trials => judge.claim.max_trials = Some(trials),
     }
 }
 
-/// Why the machine can't have shown what a claim's predicates speak of: of an arm that was measured it was never seen.
+/// Returns the reason why a claim cannot be judged, if one of its arms was measured without a metric of its predicates.
+/// `None` if the evidence has all these metrics.
 fn not_observed(claim: &Claim, header: &Header, trials: &Trials) -> Option<Reason> {
     let spec = header.experiments.iter().find(|spec| spec.id == claim.experiment)?;
-    let predicates = claim.tests.iter().filter(|test| matches!(test, Test::Predicate { .. }));
+    let predicates = claim.asked.tests.iter().filter(|test| matches!(test, Test::Predicate { .. }));
     predicates.flat_map(Test::observed).find_map(|(arm, metric)| {
-        let name = &spec.metrics[metric].name;
         let is_of_arm = |series: &&Series| series.experiment == spec.id && series.arm == *arm;
         let mut of_arm = trials.series.iter().filter(is_of_arm).peekable();
-        let is_missing = of_arm.peek().is_some() && of_arm.all(|series| series.metric != *name);
-        let lack = || Unavailable::Metric { metric: name.clone() };
+        let is_missing = of_arm.peek().is_some() && of_arm.all(|series| series.metric != metric);
+        let lack = || Unavailable::Metric { metric: metric.to_string() };
         is_missing.then(|| Reason::Unavailable { arm: Some(arm.clone()), lack: lack() })
     })
 }
 
-/// By experiment, by arm as tables and claims name them, by metric; keys as they were observed.
+/// Sorts series by experiment, then by arm in the order of tables and claims, then by metric. Series that only differ
+/// in their key keep the order in which they were observed.
 fn in_order(mut series: Vec<Series>, header: &Header, arms: &[ArmValues]) -> Vec<Series> {
     series.sort_by_cached_key(|series| {
         let experiment = header.experiments.iter().position(|spec| spec.id == series.experiment);
@@ -163,20 +177,20 @@ fn in_order(mut series: Vec<Series>, header: &Header, arms: &[ArmValues]) -> Vec
     series
 }
 
-/// What the machine of a recorded run lacked for an arm. A run may have been continued where more can be measured.
-pub(crate) fn lack_then(header: &Header, trials: &Trials, experiment: &str, arm: &Arm) -> Option<Unavailable> {
+/// Returns the reason why an arm could not be measured by the machine on which the recorded run started. `None` if a
+/// later machine, which continued the run, has measured the arm.
+fn lack_then(header: &Header, trials: &Trials, experiment: &str, arm: &Arm) -> Option<Unavailable> {
     let left_out = header.unavailable.iter().find(|left_out| left_out.is_of(experiment, arm))?;
     if trials.arms.iter().any(|(id, measured)| id == experiment && measured == arm) {
         return None;
     }
     Some(match left_out.reason.clone() {
         Reason::Unavailable { lack, .. } => lack,
-        Reason::Said { words } => Unavailable::other(words),
         reason => Unavailable::other(format!("{reason:?}")),
     })
 }
 
-/// An experiment as a run has recorded it: its trials can be judged again, and it can't be measured.
+/// An experiment that is known from the record of a run. Its trials can be judged again, but it cannot be measured.
 struct RecordedExperiment<'a>(&'a Spec);
 
 impl Experiment for RecordedExperiment<'_> {
@@ -185,41 +199,50 @@ impl Experiment for RecordedExperiment<'_> {
     }
 
     fn open(&self, _: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
-        Err(TargetError::Failed("what was recorded can't be measured".into()))
+        Err(TargetError::Failed("a recorded experiment cannot be measured".into()))
     }
 }
 
-/// How a run ended, if it did.
+/// The state of a recorded run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It came to its end.
+    /// The run has ended without an interruption.
     Finished,
-    /// Ctrl-C or SIGTERM ended it.
+    /// Ctrl-C or SIGTERM ended the run.
     Interrupted,
-    /// It is going on: another process holds its lock.
+    /// The run is in progress: another process holds its lock.
     Running,
-    /// It was killed: nobody holds its lock, and it wrote no outcome, or went on after one.
+    /// The run was killed: no process holds its lock, and it has written no outcome since it was started or continued.
     Killed,
 }
 
 impl State {
-    /// What `run.json` and `trials.jsonl` tell: whether the outcome says that it was interrupted, where there is
-    /// one, and the header's `lines_bytes` and `lines_checksum`. Whether the run is going on is to be asked
-    /// ([`evidence::is_going_on`]) before `run.json` is read: a run that is seen to have ended has written all
-    /// that it will.
-    pub fn of(
+    /// Returns the state as a word for tables and JSON: `finished`, `interrupted`, `running` or `killed`.
+    pub fn word(self) -> &'static str {
+        match self {
+            State::Finished => "finished",
+            State::Interrupted => "interrupted",
+            State::Running => "running",
+            State::Killed => "killed",
+        }
+    }
+
+    /// Returns the state of a run from its files. `interrupted` comes from the outcome, if there is one; `lines_bytes`
+    /// and `lines_checksum` come from the header. Call [`evidence::is_going_on`] before reading `run.json`: a run that
+    /// has ended by then has written all its files.
+    pub fn new(
         folder: &Path,
         is_going_on: bool,
         interrupted: Option<bool>,
         lines_bytes: Option<u64>,
         lines_checksum: Option<&str>,
     ) -> State {
-        let then = lines_bytes.map(|bytes| LinesThen { bytes, checksum: lines_checksum });
-        let went_on = || then.is_some_and(|then| evidence::went_on(folder, then));
+        let then = lines_bytes.map(|bytes| FinalLines { bytes, checksum: lines_checksum });
+        let was_continued = || then.is_some_and(|then| evidence::was_continued(folder, then));
         match interrupted {
             _ if is_going_on => State::Running,
             None => State::Killed,
-            Some(_) if went_on() => State::Killed,
+            Some(_) if was_continued() => State::Killed,
             Some(true) => State::Interrupted,
             Some(false) => State::Finished,
         }

@@ -1,4 +1,5 @@
-//! Judging a run's recorded trials again, in order: before new ones are measured, and for a report.
+//! Judges the recorded trials of a run again, in their order. A continued run does this before new trials, and a report
+//! does it to get the results.
 
 use crate::block::TrialRecord;
 use crate::claim::Test;
@@ -10,56 +11,51 @@ use crate::outcome::{LeftOut, Verdict};
 use crate::plan;
 use crate::plan::Registry;
 
-/// Whether the experiments still are what they were when the run began, and have what its claims name.
+/// Checks the metrics of this program's experiments. They must be those that the experiments had when the run began,
+/// and must include all metrics that the run's claims name.
 ///
 /// # Errors
-/// When one is not in this program, or has other metrics.
+/// If an experiment does not exist in this program, or has other metrics.
 pub(crate) fn check(header: &Header, registry: &Registry) -> Result<(), Error> {
     for then in &header.experiments {
-        if plan::find(registry, &then.id)?.spec().metrics != then.metrics {
-            return Err(Error::Replay(format!("`{}` has other metrics in this program", then.id)));
+        let now = &plan::find(registry, &then.id)?.spec().metrics;
+        if now.len() != then.metrics.len() || now.iter().zip(&then.metrics).any(|(now, then)| !now.is_same_as(then)) {
+            return Err(Error::Replay(format!(
+                "the experiment `{}` has other metrics in this program than in the run",
+                then.id
+            )));
         }
     }
     for claim in &header.plan.claims {
-        let metrics = plan::find(registry, &claim.experiment)?.spec().metrics.len();
-        let knows = |test: &Test| match test {
-            Test::Versus { metric, .. } => *metric < metrics,
-            Test::Predicate { predicate, .. } => predicate.0.iter().all(|comparison| comparison.metric < metrics),
-        };
-        if !claim.tests.iter().all(knows) || claim.counters.iter().any(|metric| *metric >= metrics) {
+        let spec = plan::find(registry, &claim.experiment)?.spec();
+        let knows = |test: &Test| test.observed().iter().all(|(_, metric)| spec.metric(metric).is_some());
+        let has_counters = claim.counters.iter().all(|metric| *metric < spec.metrics.len());
+        if !claim.asked.tests.iter().all(knows) || !has_counters {
             let (id, experiment) = (&claim.id, &claim.experiment);
-            return Err(Error::Replay(format!("claim `{id}` speaks of a metric that `{experiment}` has not")));
+            return Err(Error::Replay(format!("claim `{id}` needs a metric that `{experiment}` does not have")));
         }
     }
     Ok(())
 }
 
-/// Feeds recorded trials to the lanes that measured them.
+/// Passes the recorded trials to the lanes, the groups of arms that measured them, so that their claims are judged.
 pub(crate) fn replay(judge: &mut RunJudge, header: &Header, trials: &Trials) -> Result<(), Error> {
     let slots: Vec<Vec<Option<usize>>> = judge.lanes.iter().map(|lane| slots_of(lane, trials)).collect();
     let metrics = metrics_of(&judge.lanes, trials);
     let mut record = TrialRecord::default();
-    trials.each(|trial| {
+    trials.for_each(|trial| {
         judge.observations.skip_to(trial.experiment, trial.number);
-        let fits = |lane: &usize| trial.observed.iter().all(|observed| slots[*lane][observed.arm].is_some());
-        let lane = match trial.lane {
-            Some(lane) => Some(lane).filter(|lane| *lane < slots.len() && fits(lane)),
-            // Rows of the first versions don't say: the one that has most to learn from the arms measured them.
-            None => (0..slots.len()).rev().filter(fits).max_by_key(|&lane| {
-                let held = trial.observed.iter().filter_map(|observed| slots[lane][observed.arm]);
-                judge.learns_from(lane, held.collect())
-            }),
-        };
-        let lane = lane.ok_or_else(|| {
+        let fits = |lane: &usize| trial.observations.iter().all(|observed| slots[*lane][observed.arm].is_some());
+        let lane = Some(trial.lane).filter(|lane| *lane < slots.len() && fits(lane)).ok_or_else(|| {
             let (number, experiment) = (trial.number, trial.experiment);
-            Error::Replay(format!("trial {number} of `{experiment}` has arms that no claim or table asks for"))
+            Error::Replay(format!("trial {number} of `{experiment}` has arms that no claim or table needs"))
         })?;
         record.clear();
-        for observed in trial.observed {
+        for observed in trial.observations {
             let series = &trials.series[observed.series];
             let metric = metrics[observed.series].ok_or_else(|| {
                 let (experiment, metric) = (trial.experiment, &series.metric);
-                Error::Replay(format!("`{experiment}` has no metric `{metric}` in this program"))
+                Error::Replay(format!("the experiment `{experiment}` has no metric `{metric}` in this program"))
             })?;
             record.add(slots[lane][observed.arm].unwrap_or_default(), metric, &series.key, observed.value);
         }
@@ -70,7 +66,7 @@ pub(crate) fn replay(judge: &mut RunJudge, header: &Header, trials: &Trials) -> 
     Ok(())
 }
 
-/// The lane's slot of each recorded arm.
+/// Returns, for each recorded arm, its slot in the lane (its index there); `None` if the lane does not have the arm.
 fn slots_of(lane: &Lane, trials: &Trials) -> Vec<Option<usize>> {
     let slot_of = |(experiment, arm): &(String, Arm)| {
         let of_lane = lane.experiment.spec().id == *experiment;
@@ -79,7 +75,8 @@ fn slots_of(lane: &Lane, trials: &Trials) -> Vec<Option<usize>> {
     trials.arms.iter().map(slot_of).collect()
 }
 
-/// The number of each recorded series' metric.
+/// Returns, for each recorded series of values, the index of its metric in its experiment; `None` if no lane has the
+/// metric.
 fn metrics_of(lanes: &[Lane], trials: &Trials) -> Vec<Option<usize>> {
     let metric_of = |(experiment, metric): (&str, &str)| {
         let mut specs = lanes.iter().map(|lane| lane.experiment.spec());
@@ -88,8 +85,8 @@ fn metrics_of(lanes: &[Lane], trials: &Trials) -> Vec<Option<usize>> {
     trials.series.iter().map(|series| metric_of((&series.experiment, &series.metric))).collect()
 }
 
-/// The run ended with a look at everything. What had failed then stays failed: a target is not tried
-/// again until it no longer fails.
+/// Brings the claims into the state that they had when the recorded run ended. All of them update their intervals, as
+/// they did then. Claims that had failed stay failed, because a failed arm is not measured again.
 fn close_as_before(header: &Header, run: &mut RunJudge) {
     let Some(outcome) = &header.outcome else { return };
     for judge in &mut run.claims {
@@ -99,11 +96,10 @@ fn close_as_before(header: &Header, run: &mut RunJudge) {
             result.reasons.first().into_iter().for_each(|reason| judge.disqualify(reason.clone()));
         }
     }
-    for LeftOut { experiment, variant, at, reason, .. } in &outcome.left_out {
-        let arm = Arm { variant: variant.clone(), point: at.clone() };
-        // Its values were taken back, for an answer was wrong.
-        if outcome.points.iter().filter(|point| point.is_of(experiment, &arm)).all(|point| point.n == 0) {
-            run.observations.take_back(experiment, &arm, reason);
+    for LeftOut { experiment, arm, reason, .. } in &outcome.left_out {
+        // If the arm has no values in the outcome, the run removed them because an answer of the arm was wrong.
+        if outcome.points.iter().filter(|point| point.is_of(experiment, arm)).all(|point| point.n == 0) {
+            run.observations.take_back(experiment, arm, reason);
         }
     }
 }

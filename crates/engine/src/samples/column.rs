@@ -1,4 +1,4 @@
-//! A column of numbers in a text file.
+//! Reads a column of numbers from a text file.
 
 use std::io::{self, Read};
 
@@ -7,30 +7,34 @@ use csv_core::{ReadFieldResult, Reader, ReaderBuilder};
 use super::error::{Error, shown};
 use crate::names::suggestion;
 
-/// A column as it was read.
+/// A column that was read from a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// What stands above the numbers, where the first line is a heading.
+    /// The heading of the column; `None` if the first line contains no headings.
     pub heading: Option<String>,
-    /// The numbers.
+    /// The numbers in the column, in the order of the file; all are finite.
     pub values: Vec<f64>,
 }
 
-/// Reads a column of numbers: CSV with quotes as RFC 4180 has them, or one number a line.
+/// Reads a column of numbers from CSV with quotes according to RFC 4180, or from one number per line.
 ///
-/// Fields are separated by commas or, where the first line has none, by semicolons or tabs. The first line is a heading
-/// if none of its fields is a number, or if `column` is a field of it that is none. `column` is a heading, or a
-/// column's number from 1; it may be left out where there is one column. Blank lines say nothing. `file` is the file's
+/// Fields are separated by commas or, if the first line has none, by semicolons or tabs. The first line is a heading if
+/// none of its fields is a number, or if `column` is one of its fields that is not a number. `column` is a heading, or
+/// a column number from 1. It may be omitted if there is only one column. Blank lines are ignored. `file` is the file's
 /// name for errors.
 ///
-/// The file is read once, in pieces; memory is needed for the numbers alone, 8 bytes each. More than `most` of them are
-/// an error, since a pipe may have no end, and so are as many bytes of blank lines in a row.
+/// The file is read once, in pieces. Only the numbers are kept in memory, 8 bytes each. More than `most` numbers are an
+/// error, because a pipe may never end. So are more than `most` bytes of blank lines in a row.
 ///
 /// # Errors
-/// When the file can't be read, is no text, has no numbers, more than `most` or more than memory holds, has several
-/// columns of which none is named, or several of the name, or more than 65,536, has lines with more or fewer fields
-/// than the first, a quote that is not closed, or a field of the column that is empty, no number or not finite: with
-/// the line and the column.
+/// The message names the line if a single line is wrong. It names the line and the column if a single field is wrong.
+/// There are these errors:
+/// - The file cannot be read, is not text, or contains no numbers.
+/// - It has more than `most` numbers, or more than fit in memory.
+/// - It has several columns and none is named, several columns of that name, or more than 65,536 columns.
+/// - A line has more or fewer fields than the first.
+/// - A quote is not closed.
+/// - A field of the column is empty, not a number, or not finite.
 ///
 /// ```
 /// use ascertain_engine::samples::read_column;
@@ -44,6 +48,7 @@ pub struct Column {
 pub fn read_column(input: impl Read, file: &str, column: Option<&str>, most: usize) -> Result<Column, Error> {
     let file = &shown(file);
     let mut fields = Fields::open(input, file, most)?;
+    let empty = || Error::File(format!("{file} contains no numbers"));
     let mut first = Vec::new();
     while let Some(field) = fields.next()? {
         first.push((field, fields.text().to_vec()));
@@ -51,14 +56,17 @@ pub fn read_column(input: impl Read, file: &str, column: Option<&str>, most: usi
             break;
         }
         if first.len() == MOST_COLUMNS {
-            return Err(Error::TooManyColumns { file: file.into(), most: MOST_COLUMNS });
+            return Err(Error::File(format!(
+                "{file}:1: more than {MOST_COLUMNS} fields in a line; put one number into each line, or fewer columns \
+                 into the file"
+            )));
         }
     }
     if first.is_empty() {
-        return Err(Error::Empty { file: file.into() });
+        return Err(empty());
     }
     let names: Vec<_> = first.iter().map(|(_, text)| String::from_utf8_lossy(text.trim_ascii())).collect();
-    // One that is asked for by its name is a heading, whatever stands beside it.
+    // A field that the caller names is a heading, whatever the other fields are.
     let is_asked_for = |name: &str| !is_number(name) && column == Some(name);
     let has_heading = !names.iter().any(|name| is_number(name)) || names.iter().any(|name| is_asked_for(name));
     let wanted = choose(&names, has_heading, &fields, column)?;
@@ -71,32 +79,40 @@ pub fn read_column(input: impl Read, file: &str, column: Option<&str>, most: usi
     while let Some(field) = fields.next()? {
         if index == wanted {
             if numbers.len() == most {
-                return Err(Error::TooLong { file: file.into(), most });
+                return Err(Error::TooLong(format!(
+                    "{file} has more than {most} numbers; use a random part of them (shuf -n {most}), or allow \
+                     more, with up to 17 bytes of memory for each"
+                )));
             }
-            let room = numbers.try_reserve(1);
-            room.map_err(|_| Error::NoMemory { file: file.into(), count: numbers.len() })?;
+            if numbers.try_reserve(1).is_err() {
+                let (count, part) = (numbers.len(), numbers.len() / 4);
+                return Err(Error::File(format!(
+                    "{file}: there is no memory for more than {count} numbers; use a random part of them (shuf -n \
+                     {part})"
+                )));
+            }
             numbers.push(number(fields.text()).map_err(|problem| fields.wrong(field, wanted, problem))?);
         }
         index += 1;
         if field.is_last || index > MOST_COLUMNS {
             let (found, expected) = (std::mem::take(&mut index), first.len());
             if found != expected {
-                return Err(Error::Ragged { file: file.into(), line: field.line, found, expected });
+                return Err(fields.ragged(field.line, found, expected));
             }
         }
     }
     if numbers.is_empty() {
-        return Err(Error::Empty { file: file.into() });
+        return Err(empty());
     }
     Ok(Column { heading: has_heading.then(|| names[wanted].to_string()), values: numbers })
 }
 
-/// Whether it is a number of any kind, also one that can't be compared.
+/// Returns whether the text is a number, which includes infinity and NaN.
 fn is_number(text: &str) -> bool {
     text.parse::<f64>().is_ok()
 }
 
-/// The finite number that the field is.
+/// Parses a field as a finite number. On failure, returns the reason as a clause for a message.
 fn number(field: &[u8]) -> Result<f64, String> {
     let field = field.trim_ascii();
     let number: Option<f64> = std::str::from_utf8(field).ok().and_then(|text| text.parse().ok());
@@ -112,7 +128,7 @@ fn number(field: &[u8]) -> Result<f64, String> {
     }
 }
 
-/// The index of the column that is meant.
+/// Returns the index of the column that the caller has chosen.
 fn choose<R>(
     names: &[impl AsRef<str>],
     has_heading: bool,
@@ -120,7 +136,7 @@ fn choose<R>(
     column: Option<&str>,
 ) -> Result<usize, Error> {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
-    let (file, count) = (fields.file.clone(), names.len());
+    let (file, count) = (&fields.file, names.len());
     let listed = || {
         let listed = names.iter().take(LISTED_COLUMNS);
         let quoted: Vec<String> = listed.map(|name| format!("`{}`", shown(name))).collect();
@@ -128,49 +144,51 @@ fn choose<R>(
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        if has_heading { quoted.join(", ") + &more } else { format!("a number from 1 to {count}") }
+        if has_heading { format!("one of {}{more}", quoted.join(", ")) } else { format!("a number from 1 to {count}") }
     };
     let Some(column) = column else {
-        return match count {
-            1 => Ok(0),
-            2 if !has_heading && fields.delimiter == b',' => {
-                let columns = format!("{}; if that is one number, {DECIMAL_COMMA}", listed());
-                Err(Error::SeveralColumns { file, count, columns })
-            }
-            _ => Err(Error::SeveralColumns { file, count, columns: listed() }),
+        let hint = match count {
+            1 => return Ok(0),
+            2 if !has_heading && fields.delimiter == b',' => format!("; if that is one number, {DECIMAL_COMMA}"),
+            _ => String::new(),
         };
+        return Err(Error::Column(format!("{file} has {count} columns; choose {}{hint}", listed())));
     };
     let of_name: Vec<usize> = (0..count).filter(|&index| has_heading && names[index] == column).collect();
     if of_name.len() > 1 {
         let numbers: Vec<String> = of_name.iter().take(LISTED_COLUMNS).map(|index| (index + 1).to_string()).collect();
         let (column, count, numbers) = (shown(column), of_name.len(), numbers.join(", "));
-        return Err(Error::SameName { file, column, count, numbers });
+        let problem =
+            format!("{file} has {count} columns with the name `{column}`; choose one by its number: {numbers}");
+        return Err(Error::Column(problem));
     }
     let by_number =
         || column.parse::<usize>().ok().and_then(|number| number.checked_sub(1)).filter(|index| *index < count);
     of_name.first().copied().or_else(by_number).ok_or_else(|| {
         let hint = suggestion(column, names.iter().copied().filter(|_| has_heading)).unwrap_or_default();
-        Error::NoColumn { file, column: shown(column), known: format!("there is {}{}", listed(), shown(&hint)) }
+        let (column, hint) = (shown(column), shown(&hint));
+        Error::File(format!("{file} has no column `{column}`; choose {}{hint}", listed()))
     })
 }
 
-/// The fields of a file, one after the other.
+/// A reader that returns the fields of a file, one after the other.
 struct Fields<R> {
     input: R,
     file: String,
-    /// So many bytes of blank lines in a row, at most.
+    /// Maximum number of bytes of blank lines that may follow each other.
     most_blank: usize,
     delimiter: u8,
     parser: Reader,
     buffer: Vec<u8>,
-    /// What is in the buffer and not parsed yet.
+    /// The range of `buffer` that is not parsed yet.
     unparsed: std::ops::Range<usize>,
-    /// The text of the last field, without its quotes, and how much of it there is. What does not fit is no number.
+    /// A buffer that begins with the text of the last field, without its quotes. A longer text is cut off, and does not
+    /// count as a number.
     text: Vec<u8>,
     length: usize,
 }
 
-/// Where a field was: a quoted one may go over several lines.
+/// The position of a field in the file: the lines in which it begins and ends. A quoted field may span several lines.
 #[derive(Clone, Copy)]
 struct Field {
     begins: u64,
@@ -178,21 +196,21 @@ struct Field {
     is_last: bool,
 }
 
-/// The bytes of a field, as they are parsed.
-struct Begun {
-    /// The line of its first byte.
+/// The state of parsing one field.
+struct FieldScan {
+    /// The line in which the field begins.
     line: u64,
-    /// None before its first byte.
+    /// `true` if the field is quoted; `None` before its first byte.
     is_quoted: Option<bool>,
     bytes: usize,
     quotes: usize,
 }
 
-impl Begun {
+impl FieldScan {
     fn parse(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len();
         if self.is_quoted.is_none() {
-            // Blank lines, and what is left of the last line's end, come first.
+            // Blank lines, and the rest of the previous line's end, come first.
             let blank = bytes.iter().take_while(|byte| b"\r\n".contains(byte)).count();
             self.line += bytes[..blank].iter().filter(|byte| **byte == b'\n').count() as u64;
             self.is_quoted = bytes.get(blank).map(|first| *first == b'"');
@@ -206,18 +224,19 @@ impl Begun {
     }
 }
 
-/// What many spreadsheets write.
-const DECIMAL_COMMA: &str = "a decimal comma is to be a point";
+/// The advice for a number with a decimal comma, as many spreadsheets write it.
+const DECIMAL_COMMA: &str = "write a point instead of a decimal comma";
 const BUFFER_BYTES: usize = 1 << 17;
-/// Far more than any number has.
+/// Size of the buffer for the text of a field, in bytes. It is far larger than any number.
 const FIELD_BYTES: usize = 1 << 12;
-/// What errors show of a field.
+/// Number of bytes of a field that an error message shows.
 const SHOWN_BYTES: usize = 60;
-/// Longer fields are a quote that is not closed, or no text.
+/// Maximum size of a field, in bytes. A longer field means that a quote is not closed, or that the file is not text.
 const MOST_FIELD_BYTES: usize = 1 << 24;
-/// More than any spreadsheet has. Of the first line all are kept.
+/// Maximum number of columns, which is more than any spreadsheet has. It limits the memory for the first line, whose
+/// fields are all kept.
 const MOST_COLUMNS: usize = 1 << 16;
-/// What errors show of a heading.
+/// Maximum number of headings that error messages list.
 const LISTED_COLUMNS: usize = 20;
 
 impl<R: Read> Fields<R> {
@@ -233,12 +252,12 @@ impl<R: Read> Fields<R> {
             text: vec![0; FIELD_BYTES],
             length: 0,
         };
-        // As much as fits, so that the first line is most likely whole.
+        // Read as much as fits, so that the first line is probably complete.
         while fields.unparsed.end < BUFFER_BYTES && fields.read_more()? > 0 {}
         let begun = &fields.buffer[..fields.unparsed.end];
         if let Some(nul) = begun.iter().position(|byte| *byte == 0) {
             let line = 1 + begun[..nul].iter().filter(|byte| **byte == b'\n').count() as u64;
-            return Err(Error::NotText { file: file.into(), line });
+            return Err(fields.endless(line, false));
         }
         fields.delimiter = delimiter(begun);
         fields.parser = ReaderBuilder::new().delimiter(fields.delimiter).build();
@@ -248,7 +267,7 @@ impl<R: Read> Fields<R> {
         Ok(fields)
     }
 
-    /// Appends to the buffer what the input has at once; 0 bytes at its end.
+    /// Appends input to the buffer. Returns the number of bytes, which is 0 at the end of the input.
     fn read_more(&mut self) -> Result<usize, Error> {
         loop {
             match self.input.read(&mut self.buffer[self.unparsed.end..]) {
@@ -257,15 +276,15 @@ impl<R: Read> Fields<R> {
                     return Ok(count);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(reason) => return Err(Error::Read { file: self.file.clone(), reason }),
+                Err(reason) => return Err(Error::File(format!("{} could not be read: {reason}", self.file))),
             }
         }
     }
 
-    /// Goes to the next field. None at the end.
+    /// Goes to the next field. Returns `None` at the end of the file.
     fn next(&mut self) -> Result<Option<Field>, Error> {
         self.length = 0;
-        let mut begun = Begun { line: self.parser.line(), is_quoted: None, bytes: 0, quotes: 0 };
+        let mut scan = FieldScan { line: self.parser.line(), is_quoted: None, bytes: 0, quotes: 0 };
         loop {
             if self.unparsed.is_empty() {
                 self.unparsed = 0..0;
@@ -274,27 +293,32 @@ impl<R: Read> Fields<R> {
             let unparsed = &self.buffer[self.unparsed.clone()];
             let (result, parsed, written) = self.parser.read_field(unparsed, &mut self.text[self.length..]);
             let is_over = unparsed.is_empty();
-            begun.parse(&unparsed[..parsed]);
+            scan.parse(&unparsed[..parsed]);
             let ended_line = parsed.checked_sub(1).is_some_and(|last| unparsed[last] == b'\n');
             self.unparsed.start += parsed;
             self.length += written;
             match result {
-                ReadFieldResult::InputEmpty if begun.is_quoted.is_none() && begun.bytes > self.most_blank => {
-                    return Err(Error::Blank { file: self.file.clone(), line: begun.line, most: self.most_blank });
+                ReadFieldResult::InputEmpty if scan.is_quoted.is_none() && scan.bytes > self.most_blank => {
+                    let (file, line, most) = (&self.file, scan.line, self.most_blank);
+                    return Err(Error::TooLong(format!(
+                        "{file}:{line}: more than {most} bytes of blank lines; choose another file, or allow more"
+                    )));
                 }
                 ReadFieldResult::InputEmpty => {}
-                _ if begun.bytes > MOST_FIELD_BYTES => return Err(self.endless(&begun)),
+                _ if scan.bytes > MOST_FIELD_BYTES => {
+                    return Err(self.endless(scan.line, scan.is_quoted == Some(true)));
+                }
                 ReadFieldResult::OutputFull => {
-                    // Its beginning is kept to be shown, and the NUL makes it no number, however it ends.
+                    // Keep the beginning of the field for messages. The NUL makes sure that it is not a number.
                     self.text[SHOWN_BYTES] = 0;
                     self.length = SHOWN_BYTES + 1;
                 }
-                ReadFieldResult::Field { .. } if is_over && begun.quotes % 2 == 1 => {
-                    return Err(Error::OpenQuote { file: self.file.clone(), line: begun.line });
+                ReadFieldResult::Field { .. } if is_over && scan.quotes % 2 == 1 => {
+                    return Err(self.endless(scan.line, true));
                 }
                 ReadFieldResult::Field { record_end: is_last } => {
                     let line = self.parser.line() - u64::from(is_last && ended_line);
-                    return Ok(Some(Field { begins: begun.line, line, is_last }));
+                    return Ok(Some(Field { begins: scan.line, line, is_last }));
                 }
                 ReadFieldResult::End => return Ok(None),
             }
@@ -305,24 +329,40 @@ impl<R: Read> Fields<R> {
         &self.text[..self.length]
     }
 
-    /// A field that does not end where one should.
-    fn endless(&self, begun: &Begun) -> Error {
-        let (file, line) = (self.file.clone(), begun.line);
-        match begun.is_quoted {
-            Some(true) => Error::OpenQuote { file, line },
-            _ => Error::NotText { file, line },
-        }
+    /// Returns the error for a field that is too long or never ends. If `is_quoted`, its quote is not closed; otherwise
+    /// the file is not text.
+    fn endless(&self, line: u64, is_quoted: bool) -> Error {
+        let problem = if is_quoted {
+            "the quote that is opened here is not closed; close it, or double a quote that is part of the text"
+        } else {
+            "this is not text (in UTF-8) with a number in each line or field; export it as CSV, or choose another file"
+        };
+        Error::File(format!("{}:{line}: {problem}", self.file))
+    }
+
+    /// Returns the error for a line whose number of fields, `found`, differs from that of the first line, `expected`.
+    fn ragged(&self, line: u64, found: usize, expected: usize) -> Error {
+        let plural = if found == 1 { "" } else { "s" };
+        let hint = match (expected, found) {
+            (1, 2) => format!(": {DECIMAL_COMMA}, and text with commas in quotes"),
+            _ => String::new(),
+        };
+        Error::File(format!("{}:{line}: {found} field{plural} where the first line has {expected}{hint}", self.file))
     }
 
     fn wrong(&self, field: Field, column: usize, mut problem: String) -> Error {
         if field.begins < field.line {
             problem += &format!(" (its quote was opened in line {})", field.begins);
         }
-        Error::Field { file: self.file.clone(), line: field.line, column: column + 1, problem }
+        let (file, line, column) = (&self.file, field.line, column + 1);
+        Error::Column(format!(
+            "{file}:{line}:{column}: {problem}; remove or correct the line, or choose another column"
+        ))
     }
 }
 
-/// What separates the fields of the first line, outside of quotes.
+/// Returns the character that separates fields: a comma, semicolon or tab. It is taken from the first line of `text`,
+/// in which characters within quotes do not count.
 fn delimiter(text: &[u8]) -> u8 {
     let mut is_quoted = false;
     let first = text.iter().copied().take_while(|byte| *byte != b'\n').filter(|byte| {

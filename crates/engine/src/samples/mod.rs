@@ -1,4 +1,4 @@
-//! Samples that exist already: a column of a text file, or what a run recorded of an arm.
+//! Reads existing samples from a column of a text file, or from the recorded values of an arm.
 
 mod column;
 mod error;

@@ -1,4 +1,4 @@
-//! Reading a column of numbers.
+//! Tests of reading a column of numbers.
 
 use std::io::{self, Read};
 
@@ -52,11 +52,11 @@ fn mistakes_say_where_they_are_and_what_to_do() {
         let said = read(text, column).unwrap_err();
         assert!(said.contains(message), "{text:?}: {said}");
     };
-    wrong("", None, "f.csv has no numbers in it");
-    wrong("\n\n", None, "f.csv has no numbers in it");
-    wrong("wall\n", None, "f.csv has no numbers in it");
-    wrong("", Some("wall"), "f.csv has no numbers in it");
-    wrong("1\n2\nfast\n", None, "f.csv:3:1: `fast` is not a number; leave the line out");
+    wrong("", None, "f.csv contains no numbers");
+    wrong("\n\n", None, "f.csv contains no numbers");
+    wrong("wall\n", None, "f.csv contains no numbers");
+    wrong("", Some("wall"), "f.csv contains no numbers");
+    wrong("1\n2\nfast\n", None, "f.csv:3:1: `fast` is not a number; remove or correct the line");
     wrong("1\r\n\r\n2\r\nfast\r\n", None, "f.csv:4:1: `fast`");
     wrong("1\n2\nfast", None, "f.csv:3:1: `fast`");
     wrong("a,b\n1,2\n3,\n", Some("b"), "f.csv:3:2: the field is empty");
@@ -64,26 +64,26 @@ fn mistakes_say_where_they_are_and_what_to_do() {
     wrong("NaN\n1\n", None, "f.csv:1:1: `NaN` is not a finite number");
     wrong("1\n-inf\n", None, "`-inf` is not a finite number");
     wrong("1\n1e999\n", None, "`1e999` is not a finite number");
-    wrong("1\n\"1,5\"\n", None, "`1,5` is not a number: a decimal comma is to be a point; leave");
-    wrong("a;b\n1,5;2\n", Some("a"), "`1,5` is not a number: a decimal comma is to be a point; leave");
-    wrong("1,5\n2,5\n", None, "a number from 1 to 2; if that is one number, a decimal comma is to be a point");
-    wrong("wall\n1,5\n", None, "2 fields where the first line has 1: a decimal comma is to be a point");
-    wrong("1\n\"1,5,5\"\n", None, "`1,5,5` is not a number; leave");
-    wrong("a,b,a\n1,2,3\n", Some("a"), "f.csv has 2 columns `a`: name one by its number with --column, 1, 3");
-    wrong("Größe \"x\",it's\n1,2\n", Some("z"), "there is `Größe \"x\"`, `it's`");
-    wrong("\"a\nb\",c\n1,2\n", Some("z"), "there is `a\\nb`, `c`");
+    wrong("1\n\"1,5\"\n", None, "`1,5` is not a number: write a point instead of a decimal comma; remove");
+    wrong("a;b\n1,5;2\n", Some("a"), "`1,5` is not a number: write a point instead of a decimal comma; remove");
+    wrong("1,5\n2,5\n", None, "a number from 1 to 2; if that is one number, write a point instead of a decimal comma");
+    wrong("wall\n1,5\n", None, "2 fields where the first line has 1: write a point instead of a decimal comma");
+    wrong("1\n\"1,5,5\"\n", None, "`1,5,5` is not a number; remove");
+    wrong("a,b,a\n1,2,3\n", Some("a"), "f.csv has 2 columns with the name `a`; choose one by its number: 1, 3");
+    wrong("Größe \"x\",it's\n1,2\n", Some("z"), "choose one of `Größe \"x\"`, `it's`");
+    wrong("\"a\nb\",c\n1,2\n", Some("z"), "choose one of `a\\nb`, `c`");
     wrong("a,c\n1,2\n", Some("x\ny"), "has no column `x\\ny`");
     wrong("1\n5 ms\n", None, "`5 ms` is not a number");
     wrong("1\n\u{1b}[31m\n", None, "`\\u{1b}[31m` is not a number");
     wrong(&format!("1\n{}5\n", "x".repeat(1 << 12)), None, &format!("f.csv:2:1: `{}` is not", "x".repeat(60)));
     wrong("a,b\n1,2\n3\n", Some("a"), "f.csv:3: 1 field where the first line has 2");
     wrong("a,b\n1,2\n3,4,5\n", Some("a"), "f.csv:3: 3 fields where the first line has 2");
-    wrong("1,2\n3,4\n", None, "f.csv has 2 columns: name one with --column, a number from 1 to 2; if");
-    wrong("wall,user\n3,4\n", None, "name one with --column, `wall`, `user`");
-    wrong("wall,user\n3,4\n", Some("wal"), "no column `wal`: there is `wall`, `user`; did you mean `wall`?");
+    wrong("1,2\n3,4\n", None, "f.csv has 2 columns; choose a number from 1 to 2; if");
+    wrong("wall,user\n3,4\n", None, "choose one of `wall`, `user`");
+    wrong("wall,user\n3,4\n", Some("wal"), "no column `wal`; choose one of `wall`, `user`; did you mean `wall`?");
     wrong("wall,user\n3,4\n", Some("3"), "no column `3`");
     wrong("wall,user\n3,4\n", Some("0"), "no column `0`");
-    wrong("3,4\n", Some("wall"), "no column `wall`: there is a number from 1 to 2");
+    wrong("3,4\n", Some("wall"), "no column `wall`; choose a number from 1 to 2");
     wrong(&format!("1\n{}\n", "9".repeat(100_000)), None, "f.csv:2:1");
     assert_eq!(
         read(&format!("x,{}\n1,\"{}\"\n", "n".repeat(5000), "long ".repeat(100_000)), Some("x")).unwrap(),
@@ -98,7 +98,7 @@ fn a_quote_that_is_not_closed_is_named_where_it_is_opened() {
     assert!(said("a\n1\n\n\"2\n3\n").starts_with(&format!("f.csv:4: {open}")), "{}", said("a\n1\n\n\"2\n3\n"));
     assert!(said("a,b\r\n1,2\r\n3,\"4\"\"\r\n5,6\r\n").starts_with("f.csv:3: the quote"));
     assert!(said("1\n2\n\"").starts_with("f.csv:3: the quote"));
-    // The next quote closes it, which makes no number.
+    // The next quote closes the field, which is then not a number.
     assert!(
         said("1\n\"2\n3\n\"4\"\n")
             .contains("f.csv:4:1: `2\\n3\\n4\"` is not a number (its quote was opened in line 2)")
@@ -109,7 +109,7 @@ fn a_quote_that_is_not_closed_is_named_where_it_is_opened() {
     assert_eq!(read("a,b\n1,\"x\"\"\"", Some("a")).unwrap(), [1.0]);
 }
 
-/// A pipe that never ends, and needs no more memory for that.
+/// An endless pipe is refused, without using more memory.
 #[test]
 fn what_has_no_end_is_refused() {
     struct Endless(&'static [u8]);
@@ -121,10 +121,10 @@ fn what_has_no_end_is_refused() {
         }
     }
     for (text, message) in [
-        (&b"1\n"[..], "f has more than 100000 numbers; take a part of them at random (shuf -n 100000), or allow more"),
+        (&b"1\n"[..], "f has more than 100000 numbers; use a random part of them (shuf -n 100000), or allow more"),
         (b"1,", "f:1: more than 65536 fields in a line"),
-        (b"x", "f:1: this is no text"),
-        (b"\0", "f:1: this is no text"),
+        (b"x", "f:1: this is not text"),
+        (b"\0", "f:1: this is not text"),
         (b"\"1", "f:1: the quote"),
         (b"\n", "f:131073: more than 100000 bytes of blank lines"),
         (b"\r\n", "f:65537: more than 100000 bytes of blank lines"),
@@ -148,7 +148,7 @@ fn what_has_no_end_is_refused() {
 fn of_many_columns_some_are_named() {
     let names: Vec<String> = (1..=500).map(|number| format!("c{number}")).collect();
     let said = read(&(names.join(",") + "\n"), None).unwrap_err();
-    assert!(said.ends_with("has 500 columns: name one with --column, `c1`, `c2`, `c3`, `c4`, `c5`, `c6`, `c7`, `c8`, `c9`, `c10`, `c11`, `c12`, `c13`, `c14`, `c15`, `c16`, `c17`, `c18`, `c19`, `c20` and 480 more"), "{said}");
+    assert!(said.ends_with("has 500 columns; choose one of `c1`, `c2`, `c3`, `c4`, `c5`, `c6`, `c7`, `c8`, `c9`, `c10`, `c11`, `c12`, `c13`, `c14`, `c15`, `c16`, `c17`, `c18`, `c19`, `c20` and 480 more"), "{said}");
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn bytes_that_are_no_text() {
     assert!(error.to_string().starts_with("f:2:1: `\u{fffd}\u{fffd}` is not a number"), "{error}");
 }
 
-/// Input that comes in pieces, and fails in the end.
+/// Input that arrives in pieces and fails at the end.
 struct Pieces<'a>(&'a [u8], usize, bool);
 
 impl Read for Pieces<'_> {
@@ -178,7 +178,7 @@ fn a_failing_disk_is_named() {
     assert_eq!(error.to_string(), "f could not be read: the disk is gone");
 }
 
-/// More than a buffer's worth, of numbers whose lines lie across its ends.
+/// A file larger than the buffer, with lines across the ends of the buffer.
 #[test]
 fn long_files_are_read_whole() {
     let numbers: Vec<f64> = (0..60_000).map(|i| f64::from(i) * 0.37).collect();

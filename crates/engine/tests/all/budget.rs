@@ -1,4 +1,4 @@
-//! Runs on a scripted experiment: errors, trials and time are kept to.
+//! Runs on a scripted experiment keep to their error, trials and time.
 
 use std::error::Error as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_engine::run::{Observer, Outlook, Progress, Recording, Silent};
 use ascertain_sys::interrupt::Stop;
 
-use crate::common::{Scripted, arm, noisy, outcome, plan, run, take, versus};
+use crate::common::{Scripted, arm, noisy, outcome, plan, run, take, versus, with_margin};
 
 #[test]
 fn claims_that_can_not_fit_are_deferred_with_the_time_they_need() {
@@ -32,18 +32,18 @@ fn claims_that_can_not_fit_are_deferred_with_the_time_they_need() {
     assert_eq!((needed_ns / 1e6).round(), 15.0 * 20.0);
 }
 
-/// Hears what it takes, and how far it is.
+/// Records the outlooks and the progress.
 #[derive(Default)]
-struct Hears {
+struct OutlookRecorder {
     outlooks: Vec<Outlook>,
     least: Vec<(u64, Option<u64>)>,
-    /// The time that there was when last heard of.
+    /// The time limit in the last progress report.
     max_time: Duration,
 }
 
-impl Observer for Hears {
+impl Observer for OutlookRecorder {
     fn outlook(&mut self, outlook: &Outlook) {
-        assert_eq!(self.max_time, outlook.max_time, "what goes on is drawn anew below it");
+        assert_eq!(self.max_time, outlook.max_time, "the progress below it has the same limit");
         self.outlooks.push(outlook.clone());
     }
 
@@ -53,13 +53,13 @@ impl Observer for Hears {
     }
 }
 
-fn heard(experiment: &Scripted, claims: Vec<Claim>, config: Config) -> (Outcome, Hears) {
-    let (registry, mut hears): ([&dyn Experiment; 1], _) = ([experiment], Hears::default());
-    let run = run(&plan(claims, config), &registry, Recording::None, &Default::default(), &mut hears);
-    (run.unwrap().outcome, hears)
+fn recorded(experiment: &Scripted, claims: Vec<Claim>, config: Config) -> (Outcome, OutlookRecorder) {
+    let (registry, mut recorder): ([&dyn Experiment; 1], _) = ([experiment], OutlookRecorder::default());
+    let run = run(&plan(claims, config), &registry, Recording::None, &Default::default(), &mut recorder);
+    (run.unwrap().outcome, recorder)
 }
 
-/// A pair takes 100 ms, and the candidate wins all of them.
+/// A pair takes 100 ms, and the candidate wins all pairs.
 fn slowly(variant: &str, _: &Trial) -> Result<f64, TargetError> {
     take(Duration::from_millis(50));
     Ok(if variant == "fast" { 1.0 } else { 2.0 })
@@ -69,7 +69,7 @@ fn order() -> Vec<Claim> {
     vec![versus("order", "fast", "slow", Bound::AtLeast(1.0), Judging::Order)]
 }
 
-/// A pair takes 10 ms, and the candidate wins all of them by far, by more or less.
+/// A pair takes 10 ms. The candidate wins all pairs clearly, by varying ratios.
 fn quickly(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
     take(Duration::from_millis(5));
     Ok(if variant == "fast" { 1.0 } else { 2.0 + (trial.number % 7) as f64 })
@@ -87,11 +87,11 @@ fn a_comparison_goes_on_for_a_narrow_interval_while_there_is_time_for_it() {
     };
     let second = Some(Duration::from_secs(1));
     assert_eq!(trials(None, second).0, 14, "the first answer ends it");
-    // The values are so far apart that no interval is that narrow for a long time.
+    // The ratios vary so much that the interval stays wide for a long time.
     assert_eq!(trials(Some(1e-9), second), (100, true), "the time ends it");
     let (wide, has_interval) = trials(Some(0.9), second);
     assert!((15..100).contains(&wide) && has_interval, "{wide}");
-    // An answer that comes later than that ends it at once.
+    // An answer that comes after this time ends the run at once.
     assert_eq!(trials(Some(1e-9), Some(Duration::from_millis(50))).0, 14);
 }
 
@@ -100,14 +100,14 @@ fn a_single_claim_that_can_not_fit_is_deferred_after_one_trial() {
     let experiment = Scripted::new(&["fast", "slow"], slowly);
     let claim = versus("one", "fast", "slow", Bound::AtLeast(1.0), Judging::Rate);
     let config = Config { max_time: Duration::from_millis(300), ..Config::default() };
-    let (outcome, hears) = heard(&experiment, vec![claim], config);
+    let (outcome, recorder) = recorded(&experiment, vec![claim], config);
     assert_eq!((outcome.claims[0].verdict, outcome.claims[0].trials), (Verdict::Deferred, 1));
     let [Reason::TooLong { needed_ns, trials: 14, .. }] = outcome.claims[0].reasons[..] else { panic!("{outcome:?}") };
     assert_eq!((needed_ns / 1e6).round(), 14.0 * 100.0);
-    assert_eq!(hears.outlooks, [], "nothing is waited for");
+    assert_eq!(recorder.outlooks, [], "nothing is waited for");
 }
 
-/// Its trials are made, and so they count.
+/// Its trials are measured for the table anyway, so they count.
 #[test]
 fn a_claim_on_a_tables_arms_is_not_deferred() {
     let experiment = Scripted::new(&["fast", "slow"], slowly);
@@ -128,22 +128,22 @@ fn a_comparison_says_what_it_takes_and_uses_the_time_there_is() {
     let experiment = Scripted::new(&["fast", "slow"], slowly);
     let config = Config { max_time: Duration::from_millis(350), ..Config::default() };
     for longest_time in [None, Some(Duration::from_millis(400))] {
-        let (outcome, hears) = heard(&experiment, order(), Config { longest_time, ..config.clone() });
-        let [Outlook { least, allowed, max_time, is_longer: false }] = hears.outlooks[..] else {
-            panic!("{:?}", hears.outlooks)
+        let (outcome, recorder) = recorded(&experiment, order(), Config { longest_time, ..config.clone() });
+        let [Outlook { least, allowed, max_time, is_longer: false }] = recorder.outlooks[..] else {
+            panic!("{:?}", recorder.outlooks)
         };
         let claim = &outcome.claims[0];
         assert_eq!((least.trials, max_time), (14, config.max_time));
         assert_eq!((least.takes_ns.unwrap() / 1e6).round(), 14.0 * 100.0);
-        // The fourth pair begins within the time, and a fifth does not.
+        // The fourth pair begins within the time limit, and a fifth does not.
         assert_eq!((claim.trials, allowed), (4, 4));
         assert_eq!((claim.verdict, claim.successes), (Verdict::Undecided, 4));
         assert!(matches!(
             claim.reasons[..],
             [Reason::TooEarly { least: Least { trials: 14, .. }, most_trials: None, .. }]
         ));
-        // What is known of it before the first pair ends is told before that.
-        assert!(hears.least.contains(&(0, Some(14))), "{:?}", hears.least);
+        // The least number of trials is reported before the first pair ends.
+        assert!(recorder.least.contains(&(0, Some(14))), "{:?}", recorder.least);
     }
 }
 
@@ -152,18 +152,18 @@ fn a_comparison_takes_the_time_that_it_needs_where_it_may() {
     let experiment = Scripted::new(&["fast", "slow"], slowly);
     let longest_time = Some(Duration::from_secs(3600));
     let config = Config { max_time: Duration::from_millis(350), longest_time, ..Config::default() };
-    let (outcome, hears) = heard(&experiment, order(), config.clone());
-    let [Outlook { max_time, is_longer: true, .. }] = hears.outlooks[..] else { panic!("{:?}", hears.outlooks) };
-    // A pair, and a quarter more time than the other thirteen take.
+    let (outcome, recorder) = recorded(&experiment, order(), config.clone());
+    let [Outlook { max_time, is_longer: true, .. }] = recorder.outlooks[..] else { panic!("{:?}", recorder.outlooks) };
+    // The first pair, and 1.25 times the time of the other thirteen.
     assert_eq!(max_time.as_millis(), 100 + 1625);
     assert_eq!((outcome.claims[0].verdict, outcome.claims[0].trials), (Verdict::Holds, 14));
     // A limit of fewer trials has already decided how long the run takes.
-    let (outcome, hears) = heard(&experiment, order(), Config { max_trials: Some(2), ..config });
-    assert_eq!((outcome.claims[0].trials, hears.outlooks.len()), (2, 0));
+    let (outcome, recorder) = recorded(&experiment, order(), Config { max_trials: Some(2), ..config });
+    assert_eq!((outcome.claims[0].trials, recorder.outlooks.len()), (2, 0));
     assert!(matches!(outcome.claims[0].reasons[..], [Reason::TooEarly { most_trials: Some(2), .. }]));
 }
 
-/// A table alone is no comparison, whatever it holds.
+/// A table alone is not a comparison, whatever its arms.
 #[test]
 fn trials_are_pairs_where_two_are_compared() {
     struct Pairs(Vec<bool>);
@@ -182,7 +182,7 @@ fn trials_are_pairs_where_two_are_compared() {
     }
 }
 
-/// A table that is never full lets a claim have its turn when it has a few trials, and goes on when that is decided.
+/// A table that is never full gives a claim its turn after a few trials, and continues when the claim is decided.
 #[test]
 fn a_table_and_a_claim_take_turns() {
     static TABLED: AtomicU64 = AtomicU64::new(0);
@@ -191,14 +191,14 @@ fn a_table_and_a_claim_take_turns() {
         TABLED.fetch_add(1, Ordering::Relaxed);
         Ok(1.0)
     }
-    /// Asks for the end when the claim is decided and the table has gone on.
+    /// Stops the run when the claim is decided and the table has continued.
     struct Ends(Stop, Option<u64>);
     impl Observer for Ends {
         fn progress(&mut self, progress: &Progress) {
             let tabled = TABLED.load(Ordering::Relaxed);
             let is_decided = progress.closed.iter().sum::<usize>() == progress.claims;
             if is_decided && tabled > *self.1.get_or_insert(tabled) {
-                self.0.ask();
+                self.0.request();
             }
         }
     }
@@ -232,7 +232,7 @@ fn errors_are_shared_and_kept_to() {
 fn shares_that_add_up_to_the_whole_do_so_whatever_rounding_makes_of_it() {
     let claim = |error| Claim { error, ..versus("own", "a", "b", Bound::AtLeast(1.0), Judging::Rate) };
     let ten = vec![claim(Some(0.0001)); 10];
-    assert!(ten.iter().filter_map(|claim| claim.error).sum::<f64>() > 0.001, "the test wants a sum that is rounded up");
+    assert!(ten.iter().filter_map(|claim| claim.error).sum::<f64>() > 0.001, "the test needs a sum that is rounded up");
     assert!(ascertain_engine::share_error(&ten, 0.001).is_ok());
     assert!(ascertain_engine::share_error(&[ten, vec![claim(None)]].concat(), 0.001).is_err());
     assert!(ascertain_engine::share_error(&vec![claim(Some(0.0001)); 11], 0.001).is_err());
@@ -247,11 +247,12 @@ fn a_plan_that_can_not_be_carried_out_leaves_nothing_behind() {
     let experiment = Scripted::new(&names, noisy);
     let claim = |id: &str| versus(id, "1", "0", Bound::AtLeast(1.0), Judging::Rate);
     let pairs = (0..9).map(|pair| versus("", names[2 * pair], names[2 * pair + 1], Bound::AtLeast(1.0), Judging::Rate));
-    let wide = Claim { tests: pairs.flat_map(|pair| pair.tests).collect(), ..claim("wide") };
+    let mut wide = claim("wide");
+    wide.asked.tests = pairs.flat_map(|pair| pair.asked.tests).collect();
     let bad = [
         (Claim { error: Some(0.5), ..claim("dear") }, "add up to 0.5"),
         (Claim { rate: 1.0, ..claim("sure") }, "claim `sure`"),
-        (Claim { margin: Some(0.6), ..claim("broad") }, "claim `broad`"),
+        (with_margin(claim("broad"), 0.6), "claim `broad`"),
         (wide, "claim `wide` needs 18 arms"),
         (Claim { experiment: "absent".into(), ..claim("lost") }, "no experiment `absent`"),
     ];
@@ -259,7 +260,7 @@ fn a_plan_that_can_not_be_carried_out_leaves_nothing_behind() {
         let recording = Recording::New {
             runs: runs.clone(),
             command_line: Vec::new(),
-            request: Default::default(),
+            render: Default::default(),
             label: None,
             revision: None,
             known: None,
@@ -268,7 +269,7 @@ fn a_plan_that_can_not_be_carried_out_leaves_nothing_behind() {
         let error = run(&plan(vec![claim], Config::default()), &registry, recording, &Default::default(), &mut Silent)
             .unwrap_err();
         assert!(error.to_string().contains(message), "{error}");
-        assert!(error.source().is_none(), "the message is whole: nothing is said twice");
+        assert!(error.source().is_none(), "the message is complete, so there is no source");
         assert!(!runs.exists());
     }
 }
@@ -316,7 +317,7 @@ fn a_run_that_goes_on_until_its_time_is_up_judges_every_trial() {
     assert_eq!((whole.trials, whole.decided.map(|decided| decided.trials)), (500, Some(decided.trials)));
 }
 
-/// Sixteen arms a trial at most: what does not fit goes into another lane, with its reference.
+/// A trial has at most sixteen arms; the others are measured in another lane, with the reference.
 #[test]
 fn many_arms_are_measured_in_several_lanes() {
     let names: Vec<String> = (0..40).map(|number| number.to_string()).collect();
@@ -331,7 +332,7 @@ fn many_arms_are_measured_in_several_lanes() {
 #[test]
 fn no_trial_starts_after_the_time_is_up() {
     let config = Config { max_time: Duration::from_millis(50), table_trials: Some(1000), ..Config::default() };
-    // The wait before the first trial is longer than that, and so is the warm-up.
+    // The wait before the first trial exceeds the time limit, and so does the warm-up.
     assert_eq!(alone(config.clone()).points[0].n, 50);
     assert_eq!(alone(Config { gap: Some(Duration::from_secs(1000)), ..config.clone() }).points[0].n, 0);
     assert_eq!(alone(Config { warmup_trials: u64::MAX, ..config }).points[0].n, 0);

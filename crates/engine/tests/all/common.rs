@@ -1,10 +1,10 @@
-//! An experiment whose values are known: what a trial sees is a function of variant and trial.
+//! An experiment with known values: each value is a function of the variant and the trial.
 
 use std::cell::Cell;
 use std::time::Duration;
 
 use ascertain_engine::Error;
-use ascertain_engine::claim::{Bound, Claim, Effect, Judging, Test};
+use ascertain_engine::claim::{Bound, Claim, Effect, Hypothesis, Judging, Test};
 use ascertain_engine::experiment::{
     Arm, ArmId, Experiment, Metric, Point, Samples, Session, Setup, Spec, Status, TargetError, Trial, Unavailable,
     Variant,
@@ -12,26 +12,27 @@ use ascertain_engine::experiment::{
 use ascertain_engine::outcome::Outcome;
 use ascertain_engine::plan::{Config, Plan, Registry};
 use ascertain_engine::predicate::Predicate;
-use ascertain_engine::run::{Clock, Observer, Recording, Run, Silent, run_by_clock};
+use ascertain_engine::result::RunResult;
+use ascertain_engine::run::{Clock, Observer, Recording, Silent, run_by_clock};
 use ascertain_sys::clock;
 use ascertain_sys::interrupt::Stop;
 use ascertain_sys::machine::Machine;
 
-/// What an arm answers in a trial.
+/// Returns the value of an arm in a trial.
 pub type Script = fn(variant: &str, trial: &Trial) -> Result<f64, TargetError>;
 
 pub struct Scripted {
     pub spec: Spec,
     pub script: Script,
-    /// Whether an arm's answer is right, each time that it is checked.
+    /// Returns whether an arm's answer is right; called at each verification.
     pub is_right: fn(variant: &str) -> bool,
-    /// What is found of an arm when it is opened.
+    /// Returns the facts of an arm when it is opened.
     pub facts: fn(variant: &str) -> Result<Point, TargetError>,
-    /// Arms that this machine can't measure.
+    /// Arms that this machine cannot measure.
     pub missing: &'static [&'static str],
-    /// Metrics that this machine can't show, of arms that it can measure.
+    /// Metrics that this machine cannot observe, of arms that it can measure.
     pub hidden: &'static [usize],
-    /// What each arm takes of the memory.
+    /// Memory that each arm needs, in bytes.
     pub bytes_each: u64,
 }
 
@@ -57,7 +58,11 @@ impl Scripted {
 
     pub fn predicate(&self, id: &str, variant: &str, predicate: &str, rate: f64) -> Claim {
         let predicate = Predicate::parse(predicate, &self.spec.metrics).unwrap();
-        claim(id, Test::Predicate { arm: arm(variant), predicate }, Judging::Rate, rate)
+        Claim {
+            rate,
+            restated: String::new(),
+            ..Claim::in_half("scripted", id.into(), id.into(), Test::predicate(arm(variant), predicate))
+        }
     }
 }
 
@@ -67,37 +72,25 @@ pub fn arm(variant: &str) -> Arm {
 
 pub fn versus(id: &str, candidate: &str, baseline: &str, bound: Bound, judging: Judging) -> Claim {
     let (candidate, baseline) = (arm(candidate), arm(baseline));
-    claim(id, Test::Versus { metric: 0, candidate, baseline, scale: Effect::Ratio, bound }, judging, 0.5)
+    let measure = (&Metric::time("time", "")).into();
+    let tests = vec![Test::Versus { measure, candidate, baseline, scale: Effect::Ratio, bound }];
+    let claim = Claim::in_half("scripted", id.into(), id.into(), tests[0].clone());
+    Claim { restated: String::new(), asked: Hypothesis { judging, margin: None, tests }, ..claim }
 }
 
-fn claim(id: &str, test: Test, judging: Judging, rate: f64) -> Claim {
-    Claim {
-        id: id.into(),
-        says: id.into(),
-        source: String::new(),
-        source_value: String::new(),
-        analysis: String::new(),
-        restated: String::new(),
-        experiment: "scripted".into(),
-        tests: vec![test],
-        judging,
-        rate,
-        margin: None,
-        error: None,
-        look_every: 1,
-        max_time: None,
-        max_trials: None,
-        counters: Vec::new(),
-    }
+pub fn with_margin(mut claim: Claim, margin: f64) -> Claim {
+    claim.asked.margin = Some(margin);
+    claim
 }
 
 thread_local! {
-    /// The time of [`TestClock`]. It starts with the system's, so that recorded rows have a time after their run's start.
+    /// The time of [`TestClock`]. It starts at the system's time, so that recorded rows have a time after the start of
+    /// their run.
     static NOW_NS: Cell<u64> = Cell::new(clock::now_ns());
 }
 
-/// A clock that scripts move, by what they [`take`]. Each reading moves it by another nanosecond, so that nothing takes
-/// no time at all.
+/// A clock that scripts move with [`take`]. Each reading moves it by one nanosecond, so that every duration is above
+/// zero.
 pub struct TestClock;
 
 impl Clock for TestClock {
@@ -116,22 +109,22 @@ pub fn take(duration: Duration) {
     NOW_NS.set(NOW_NS.get() + duration.as_nanos() as u64);
 }
 
-/// Carries out a plan by the clock that scripts move.
+/// Carries out a plan with the clock that scripts move.
 pub fn run(
     plan: &Plan,
     registry: &Registry,
     recording: Recording,
     stop: &Stop,
     observer: &mut dyn Observer,
-) -> Result<Run, Error> {
+) -> Result<RunResult, Error> {
     run_by_clock(plan, registry, recording, stop, observer, &TestClock)
 }
 
-/// A plan without a time limit of its own ends by its trials, also by the system's clock on a busy machine.
+/// Returns a plan. Without a time limit it is ended by its trials, even with the system's clock on a busy machine.
 pub fn plan(claims: Vec<Claim>, config: Config) -> Plan {
     let is_default = config.max_time == Config::default().max_time;
     let max_time = if is_default { Duration::from_secs(3600) } else { config.max_time };
-    Plan { claims, tables: Vec::new(), commands: Vec::new(), config: Config { seed: 7, max_time, ..config } }
+    Plan { claims, tables: Vec::new(), config: Config { seed: 7, max_time, ..config }, ..Plan::default() }
 }
 
 pub fn outcome(experiment: &Scripted, plan: &Plan) -> Outcome {
@@ -140,7 +133,7 @@ pub fn outcome(experiment: &Scripted, plan: &Plan) -> Outcome {
 }
 
 pub fn noisy(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
-    // `slow` takes 10 % longer than `fast`; the noise of a trial is shared by its arms and far larger.
+    // `slow` takes 10 % longer than `fast`. The noise of a trial is the same for its arms, and far larger.
     let noise = 1.0 + (trial.seed % 1000) as f64;
     Ok(match variant {
         "fast" => 100.0 * noise,
@@ -200,7 +193,7 @@ impl Session for Playing {
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         match (self.script)(&self.variants[arm], trial)? {
-            // It met a time limit of 30 ns.
+            // It reached a time limit of 30 ns.
             f64::INFINITY => out.push_with(0, 30.0, Status::Censored),
             time => out.push(0, time),
         }

@@ -1,4 +1,4 @@
-//! Runs on a scripted experiment: what is concluded.
+//! Conclusions of runs on a scripted experiment.
 
 use std::cell::Cell;
 
@@ -25,7 +25,7 @@ fn pairs_decide_where_noise_is_shared() {
     assert!((order.ratio.unwrap() - 1.1).abs() < 1e-9);
     assert_eq!(order.decisive().successes, order.decisive().trials);
     assert!((faster.error - 0.001 / 3.0).abs() < 1e-12, "an even share");
-    // Straight successes: ln(1/error) / ln 2 would be 11.6, and the mixture needs a few more.
+    // With successes only, ln(1/error) / ln 2 would be 11.6, and the mixture needs a few more.
     assert!(faster.trials < 25, "{}", faster.trials);
 }
 
@@ -79,7 +79,7 @@ fn a_time_out_is_a_time_above_its_limit() {
     assert_eq!(outcome.claims[0].verdict, Verdict::Refuted);
     assert_eq!(outcome.claims[1].decision, Some(Decision::Slower));
     let hangs = &outcome.points[0];
-    assert_eq!((hangs.variant.as_str(), hangs.max, hangs.mean), ("hangs", None, None));
+    assert_eq!((hangs.arm.variant.as_str(), hangs.max, hangs.mean), ("hangs", None, None));
     assert_eq!((hangs.censored > 0, hangs.limit), (true, Some(30.0)));
 }
 
@@ -105,7 +105,8 @@ fn a_set_that_is_not_finished_is_not_judged() {
     assert!(matches!(result.reasons[..], [Reason::UnfinishedSet { measured: 20, .. }]), "{:?}", result.reasons);
 }
 
-/// Where nothing fits all of the trials there is no interval to show, and no answer that they contradict.
+/// If no single value is consistent with all trials, there is no interval, and an answer that they contradict is
+/// withdrawn.
 #[test]
 fn trials_that_are_not_alike_have_no_interval() {
     fn turning(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
@@ -129,8 +130,8 @@ fn trials_that_are_not_alike_have_no_interval() {
     assert_eq!(conclude(Some(0.001)).decision, Some(Decision::Undecided));
 }
 
-/// Under "no difference" the coin decides who wins: false verdicts stay within the error although every
-/// trial is looked at, the machine drifts, and whoever comes first always wins.
+/// If there is no difference, chance decides which command wins. False verdicts stay within the error, even if every
+/// trial is looked at, the machine drifts, and the first command of a trial always wins.
 #[test]
 fn comparisons_of_equals_are_rarely_decided() {
     thread_local! {
@@ -157,12 +158,12 @@ fn comparisons_of_equals_are_rarely_decided() {
             *count += u32::from(claim.decision != Some(Decision::Undecided));
         }
     }
-    // At most 5 % of each are; at exactly 5 %, 22 of 200 would be reached by chance once in 2,000.
+    // At most 5 % of the runs are false. At exactly 5 %, there would be 22 of 200 by chance once in 2,000.
     assert!(decided.iter().all(|&count| count < 22), "{decided:?} of {runs}");
 }
 
-/// On a machine that is quicker for whoever was measured just before, which only the last of the trial before can be,
-/// no coin decides the outcomes: the answer says so.
+/// A machine on which a command is faster if it was also measured just before. This is only possible for the last
+/// command of the previous trial. So the outcomes are not independent, and the answer reports this.
 #[test]
 fn what_reaches_into_the_next_trial_is_said() {
     thread_local! {
@@ -171,7 +172,7 @@ fn what_reaches_into_the_next_trial_is_said() {
     fn warm(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
         let me = if variant == "a" { "a" } else { "b" };
         let is_warm = BEFORE.replace(Some(me)) == Some(me);
-        // Else a matter of chance.
+        // Otherwise the time is random.
         let chance = trial.seed.rotate_left(if variant == "a" { 0 } else { 32 }) % 1000;
         Ok(if is_warm { 1000.0 } else { 2000.0 + chance as f64 })
     }

@@ -11,17 +11,18 @@ use ascertain_engine::experiment::{Experiment, Point, TargetError, Trial};
 use ascertain_engine::finding::Reason;
 use ascertain_engine::outcome::{ClaimResult, Verdict};
 use ascertain_engine::plan::{Config, Plan};
-use ascertain_engine::run::{Recording, Run, Silent};
+use ascertain_engine::result::RunResult;
+use ascertain_engine::run::{Recording, Silent};
 
 use crate::common::{Scripted, noisy, plan, run, take, versus};
 
-fn begin(folder: &Path, experiment: &Scripted, claims: Vec<Claim>, trials: u64) -> Run {
-    // Trials end it, however slow the machine is.
+fn begin(folder: &Path, experiment: &Scripted, claims: Vec<Claim>, trials: u64) -> RunResult {
+    // The limit of trials ends the run, however slow the machine is.
     let config = Config { max_trials: Some(trials), max_time: Duration::from_secs(3600), ..Config::default() };
     let recording = Recording::New {
         runs: folder.into(),
         command_line: vec!["test".into()],
-        request: Default::default(),
+        render: Default::default(),
         label: None,
         revision: None,
         known: None,
@@ -29,14 +30,14 @@ fn begin(folder: &Path, experiment: &Scripted, claims: Vec<Claim>, trials: u64) 
     run(&plan(claims, config), &[experiment], recording, &Default::default(), &mut Silent).unwrap()
 }
 
-fn go_on(before: &Run, experiment: &Scripted, max_trials: Option<u64>) -> Result<Run, Error> {
+fn continued(before: &RunResult, experiment: &Scripted, max_trials: Option<u64>) -> Result<RunResult, Error> {
     let (writer, recorded) = Writer::resume(before.folder.as_ref().unwrap(), None).unwrap();
     let plan = recorded.header.plan.clone();
     let plan = Plan { config: Config { max_trials, ..plan.config.clone() }, ..plan };
     run(&plan, &[experiment], Recording::Continue(Box::new((writer, recorded))), &Default::default(), &mut Silent)
 }
 
-/// What was concluded, without how long it took or would take: a trial that is read back does not say that.
+/// Returns the conclusions without durations, because a trial that is read back has no duration.
 fn concluded(claims: &[ClaimResult]) -> Vec<ClaimResult> {
     let mut claims = claims.to_vec();
     for claim in &mut claims {
@@ -50,7 +51,7 @@ fn concluded(claims: &[ClaimResult]) -> Vec<ClaimResult> {
     claims
 }
 
-/// A run that is cut in two and continued says what one run would have said.
+/// A run that is cut in two and continued has the same result as one run.
 #[test]
 fn continuing_is_as_good_as_going_on() {
     let folder = tempfile::tempdir().unwrap();
@@ -63,7 +64,7 @@ fn continuing_is_as_good_as_going_on() {
     let recording = || Recording::New {
         runs: folder.path().into(),
         command_line: vec!["test".into()],
-        request: Default::default(),
+        render: Default::default(),
         label: None,
         revision: None,
         known: None,
@@ -77,14 +78,14 @@ fn continuing_is_as_good_as_going_on() {
     let config = Config { max_trials: Some(40), ..Config::default() };
     let first = run(&plan(vec![claim()], config), &registry, recording(), &Default::default(), &mut Silent).unwrap();
     assert_eq!(first.outcome.claims[0].verdict, Verdict::Undecided);
-    let second = go_on(&first, &experiment, None).unwrap();
+    let second = continued(&first, &experiment, None).unwrap();
     assert_eq!(concluded(&second.outcome.claims), concluded(&whole.outcome.claims));
     assert_eq!(second.outcome.points, whole.outcome.points);
     let header = evidence::read_header(second.folder.as_ref().unwrap()).unwrap();
     assert_eq!(header.outcome.unwrap().claims[0].trials, trials);
 }
 
-/// A continuation comes to the same verdicts whether the lines were removed or not.
+/// A continuation has the same verdicts whether the lines were removed or not.
 #[cfg(feature = "parquet")]
 #[test]
 fn removed_lines_change_no_verdict() {
@@ -102,7 +103,7 @@ fn removed_lines_change_no_verdict() {
             drop(Writer::resume(first.folder.as_ref().unwrap(), None).unwrap());
             assert!(std::fs::metadata(&lines).unwrap().len() > 0);
         }
-        go_on(&first, &experiment, Some(400)).unwrap().outcome
+        continued(&first, &experiment, Some(400)).unwrap().outcome
     });
     let [removed, restored] = &outcomes;
     assert_eq!(concluded(&removed.claims), concluded(&restored.claims));
@@ -110,7 +111,7 @@ fn removed_lines_change_no_verdict() {
     assert!(removed.claims[0].trials > 40);
 }
 
-/// What was found of an arm stays true of what was measured then.
+/// Facts about an arm stay true of the trials that were measured then.
 #[test]
 fn facts_that_changed_meanwhile_are_all_kept() {
     let folder = tempfile::tempdir().unwrap();
@@ -119,14 +120,14 @@ fn facts_that_changed_meanwhile_are_all_kept() {
     let bbr = found(|variant| Ok(Point::default().with("congestion", if variant == "odd" { "bbr" } else { "cubic" })));
     let first =
         begin(folder.path(), &cubic, vec![versus("order", "even", "odd", Bound::AtLeast(1.0), Judging::Order)], 4);
-    let second = go_on(&first, &bbr, Some(8)).unwrap();
+    let second = continued(&first, &bbr, Some(8)).unwrap();
     let header = evidence::read_header(second.folder.as_ref().unwrap()).unwrap();
     let kept: Vec<_> =
-        header.outcome.unwrap().facts.into_iter().map(|of| format!("{} {}", of.variant, of.facts)).collect();
+        header.outcome.unwrap().facts.into_iter().map(|of| format!("{} {}", of.arm.variant, of.facts)).collect();
     assert_eq!(kept, ["odd congestion=cubic", "even congestion=cubic", "odd congestion=bbr"]);
 }
 
-/// After an arm failed, trials hold the others alone: they say nothing of the claims that need it.
+/// After an arm failed, trials only contain the others. They do not count for the claims that need it.
 #[test]
 fn a_failed_arm_stays_failed_when_continued() {
     fn breaks_once(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
@@ -143,7 +144,7 @@ fn a_failed_arm_stays_failed_when_continued() {
         versus("open", "even", "odd", Bound::AtLeast(1.0), Judging::Order),
     ];
     let first = begin(folder.path(), &experiment, claims, 60);
-    let second = go_on(&first, &experiment, Some(80)).unwrap();
+    let second = continued(&first, &experiment, Some(80)).unwrap();
     for (before, after) in first.outcome.claims.iter().zip(&second.outcome.claims).take(2) {
         assert_eq!((after.verdict, after.trials), (Verdict::Failed, 5));
         assert_eq!(after.reasons, before.reasons);
@@ -152,7 +153,7 @@ fn a_failed_arm_stays_failed_when_continued() {
     assert_eq!(second.outcome.claims[2].trials, 80);
 }
 
-/// A claim that was closed by its own time is judged by the trials that held its arm, and by no others.
+/// A claim that was closed by its own time limit is judged by the trials that contained its arm, and by no others.
 #[test]
 fn a_claim_is_judged_by_trials_that_held_its_arms() {
     let folder = tempfile::tempdir().unwrap();
@@ -167,13 +168,13 @@ fn a_claim_is_judged_by_trials_that_held_its_arms() {
     let first = begin(folder.path(), &experiment, claims, 200);
     let decided = first.outcome.claims[0].trials;
     assert_eq!((first.outcome.claims[2].verdict, first.outcome.claims[2].trials), (Verdict::Undecided, 1));
-    let second = go_on(&first, &experiment, Some(200)).unwrap();
+    let second = continued(&first, &experiment, Some(200)).unwrap();
     assert_eq!(concluded(&second.outcome.claims[..2]), concluded(&first.outcome.claims[..2]));
     let brief = &second.outcome.claims[2];
     assert_eq!((brief.verdict, brief.trials, brief.successes), (Verdict::Undecided, decided, decided));
 }
 
-/// Trials go back to the lanes that measured them, although lanes share arms.
+/// Trials are passed to the lanes that measured them, even if lanes share arms.
 #[test]
 fn several_lanes_are_continued() {
     let folder = tempfile::tempdir().unwrap();
@@ -185,14 +186,14 @@ fn several_lanes_are_continued() {
     let claims: Vec<Claim> =
         names[1..].iter().map(|name| versus(name, name, "0", Bound::AtLeast(1.0), Judging::Order)).collect();
     let first = begin(folder.path(), &experiment, claims, 60);
-    let second = go_on(&first, &experiment, Some(60)).unwrap();
+    let second = continued(&first, &experiment, Some(60)).unwrap();
     assert_eq!(concluded(&second.outcome.claims), concluded(&first.outcome.claims));
-    let third = go_on(&second, &experiment, Some(90)).unwrap();
+    let third = continued(&second, &experiment, Some(90)).unwrap();
     let open = third.outcome.claims.iter().filter(|claim| claim.verdict == Verdict::Undecided);
     assert!(open.clone().count() > 0 && open.clone().all(|claim| claim.trials == 90));
 }
 
-/// A wrong answer, found late, has no time: nor has it one where the run goes on from what was recorded.
+/// An arm with a wrong answer that was found late has no times, even after the run is continued.
 #[test]
 fn what_was_taken_back_stays_so() {
     static TRIAL: AtomicU64 = AtomicU64::new(0);
@@ -207,13 +208,44 @@ fn what_was_taken_back_stays_so() {
     let claim = Claim { rate: 0.999_999, ..versus("claim", "fast", "slow", Bound::AtLeast(1.0), Judging::Rate) };
     let first = begin(folder.path(), &experiment, vec![claim], 400);
     TRIAL.store(0, Relaxed);
-    let second = go_on(&first, &experiment, Some(400)).unwrap();
+    let second = continued(&first, &experiment, Some(400)).unwrap();
     for run in [first, second] {
         assert_eq!(run.outcome.claims[0].verdict, Verdict::Failed);
         assert!(matches!(run.outcome.left_out[0].reason, Reason::Failed { is_wrong: true, .. }));
-        let n = |variant: &str| run.outcome.points.iter().find(|point| point.variant == variant).unwrap().n;
+        let n = |variant: &str| run.outcome.points.iter().find(|point| point.arm.variant == variant).unwrap().n;
         assert!(n("fast") == 0 && n("slow") > 0);
     }
+}
+
+/// A wrong answer removes values, so that there may be fewer than were recorded. The outcome still describes the
+/// present machine.
+#[test]
+fn the_machine_is_that_of_the_latest_values() {
+    static TRIAL: AtomicU64 = AtomicU64::new(0);
+    fn long(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
+        TRIAL.store(trial.number, Relaxed);
+        take(Duration::from_micros(300));
+        noisy(variant, trial)
+    }
+    let is_right = |variant: &str| variant != "fast" || TRIAL.load(Relaxed) < 100;
+    let experiment = Scripted { is_right, ..Scripted::new(&["slow", "fast"], long) };
+    let folder = tempfile::tempdir().unwrap();
+    let claim = Claim { rate: 0.999_999, ..versus("claim", "fast", "slow", Bound::AtLeast(1.0), Judging::Rate) };
+    let first = begin(folder.path(), &experiment, vec![claim], 100);
+    assert_ne!(first.outcome.claims[0].verdict, Verdict::Failed);
+    let machine_after = |max_trials| {
+        let (writer, mut recorded) = Writer::resume(first.folder.as_ref().unwrap(), None).unwrap();
+        recorded.header.outcome.as_mut().unwrap().machine.cpu_model = "another".into();
+        let plan = recorded.header.plan.clone();
+        let plan = Plan { config: Config { max_trials: Some(max_trials), ..plan.config.clone() }, ..plan };
+        let recording = Recording::Continue(Box::new((writer, recorded)));
+        let run = run(&plan, &[&experiment as &dyn Experiment], recording, &Default::default(), &mut Silent).unwrap();
+        (run.outcome.points.iter().map(|point| point.n).sum::<u64>(), run.outcome.machine.cpu_model)
+    };
+    assert_eq!(machine_after(100), (200, "another".into()), "nothing was measured");
+    let (values, cpu) = machine_after(150);
+    assert!(values < 200, "{values}");
+    assert_eq!(cpu, first.outcome.machine.cpu_model);
 }
 
 #[test]
@@ -223,6 +255,6 @@ fn an_experiment_that_has_changed_is_not_continued() {
     let claims = vec![versus("open", "even", "odd", Bound::AtLeast(1.0), Judging::Order)];
     let first = begin(folder.path(), &experiment, claims, 10);
     experiment.spec.metrics.clear();
-    let error = go_on(&first, &experiment, None).unwrap_err();
+    let error = continued(&first, &experiment, None).unwrap_err();
     assert!(error.to_string().contains("`scripted` has other metrics"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Runs on a scripted experiment: what fails, what is wrong, what the machine lacks.
+//! Runs on a scripted experiment in which arms fail, give wrong answers, or are unavailable.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -8,12 +8,13 @@ use ascertain_engine::experiment::{Better, Experiment, Metric, Point, TargetErro
 use ascertain_engine::finding::{Reason, Unavailable};
 use ascertain_engine::outcome::Verdict;
 use ascertain_engine::plan::{Config, Plan, Table};
-use ascertain_engine::run::{Recording, Run, Silent};
+use ascertain_engine::result::RunResult;
+use ascertain_engine::run::{Recording, Silent};
 use ascertain_engine::unit::Unit;
 
 use crate::common::{Scripted, arm, noisy, outcome, plan, run, take, versus};
 
-fn run_of(experiment: &Scripted, plan: &Plan) -> Run {
+fn run_of(experiment: &Scripted, plan: &Plan) -> RunResult {
     let registry: [&dyn Experiment; 1] = [experiment];
     run(plan, &registry, Recording::None, &Default::default(), &mut Silent).unwrap()
 }
@@ -22,7 +23,7 @@ fn table(variants: &[&str]) -> Vec<Table> {
     vec![Table { experiment: "scripted".into(), arms: variants.iter().map(|variant| arm(variant)).collect() }]
 }
 
-/// Why a claim is unavailable for what an arm lacks.
+/// Returns the reason that a claim is unavailable because an arm is.
 fn lacks(variant: &str, words: &str) -> Reason {
     Reason::Unavailable { arm: Some(arm(variant)), lack: Unavailable::other(words) }
 }
@@ -68,8 +69,8 @@ fn an_arm_whose_facts_can_not_be_had_is_set_aside() {
     let config = Config { table_trials: Some(5), ..Config::default() };
     let outcome = outcome(&experiment, &Plan { tables: table(&["slow", "fast"]), ..plan(vec![], config) });
     let [known] = &outcome.facts[..] else { panic!("{outcome:?}") };
-    assert_eq!((known.variant.as_str(), known.facts.to_string().as_str()), ("slow", "mss_bytes=1448"));
-    assert_eq!(outcome.left_out[0].variant, "fast");
+    assert_eq!((known.arm.variant.as_str(), known.facts.to_string().as_str()), ("slow", "mss_bytes=1448"));
+    assert_eq!(outcome.left_out[0].arm.variant, "fast");
     assert_eq!(outcome.points.iter().map(|point| point.n).collect::<Vec<_>>(), [5, 0]);
 }
 
@@ -82,11 +83,11 @@ fn what_the_machine_lacks_is_said() {
     let outcome = outcome(&experiment, &plan);
     assert_eq!(outcome.claims[0].verdict, Verdict::Unavailable);
     assert_eq!(outcome.claims[0].reasons, [lacks("fast", "needs a unicorn")]);
-    assert_eq!(outcome.left_out[0].variant, "fast");
-    assert_eq!(outcome.points.iter().find(|p| p.variant == "slow").unwrap().n, 5);
+    assert_eq!(outcome.left_out[0].arm.variant, "fast");
+    assert_eq!(outcome.points.iter().find(|p| p.arm.variant == "slow").unwrap().n, 5);
 }
 
-/// An arm may be measured though one of its metrics can't be seen here.
+/// An arm can be measured even if one of its metrics cannot be observed on this machine.
 #[test]
 fn a_claim_on_a_metric_that_the_machine_can_not_show_is_unavailable() {
     let mut experiment = Scripted { hidden: &[1], ..Scripted::new(&["slow", "fast"], noisy) };
@@ -116,11 +117,11 @@ fn a_failure_after_the_verdict_is_a_failure_all_the_same() {
     let order = |id: &str| versus(id, id, "even", Bound::AtLeast(1.0), Judging::Order);
     let config = Config { max_trials: Some(100), ..Config::default() };
     let plan = Plan { tables: table(&["even", "fast", "odd"]), ..plan(vec![order("fast"), order("odd")], config) };
-    let Run { outcome, target_failed, .. } = run_of(&experiment, &plan);
+    let RunResult { outcome, target_failed, .. } = run_of(&experiment, &plan);
     assert_ne!(outcome.claims[0].verdict, Verdict::Failed);
     assert_eq!((outcome.claims[1].verdict, outcome.claims[1].trials), (Verdict::Undecided, 100));
     let failed = Reason::Failed { arm: None, is_wrong: false, line: None, how: "out of luck".into() };
-    assert_eq!((outcome.left_out[0].variant.as_str(), &outcome.left_out[0].reason), ("fast", &failed));
+    assert_eq!((outcome.left_out[0].arm.variant.as_str(), &outcome.left_out[0].reason), ("fast", &failed));
     assert!(target_failed);
 }
 
@@ -137,13 +138,13 @@ fn a_failure_of_an_arm_without_claims_is_told_from_what_the_machine_lacks() {
     assert!(!tabled(&Scripted::new(&["fast"], noisy)).target_failed);
 }
 
-/// A wrong answer that shows up later takes back what was concluded from the times before.
+/// A wrong answer that is found later withdraws conclusions from earlier times.
 #[test]
 fn a_wrong_answer_takes_the_verdict_back() {
     static TRIAL: AtomicU64 = AtomicU64::new(0);
     fn long(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
         TRIAL.store(trial.number, Relaxed);
-        // Checks take a fiftieth of the time: with trials that last, there are many checks.
+        // Verification takes a fiftieth of the time, so there are many verifications if trials are long.
         take(Duration::from_micros(300));
         noisy(variant, trial)
     }
@@ -163,6 +164,6 @@ fn a_wrong_answer_takes_the_verdict_back() {
         assert!(claim.trials > 0);
     }
     assert_eq!((outcome.claims[2].verdict, outcome.claims[2].trials), (Verdict::Undecided, 400));
-    let n = |variant: &str| outcome.points.iter().find(|point| point.variant == variant).unwrap().n;
+    let n = |variant: &str| outcome.points.iter().find(|point| point.arm.variant == variant).unwrap().n;
     assert_eq!((n("fast"), n("even")), (0, 400), "a wrong answer has no time");
 }

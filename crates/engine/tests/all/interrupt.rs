@@ -1,4 +1,4 @@
-//! A signal in the middle of an observation.
+//! A signal during an observation.
 
 use ascertain_engine::command::{CommandExperiment, CommandSet, NamedCommand};
 use ascertain_engine::experiment::{Arm, Experiment, Point, Samples, Setup, Status, TargetError, Trial};
@@ -6,7 +6,7 @@ use ascertain_sys::{interrupt, testing};
 
 #[test]
 fn an_interrupted_observation_says_what_had_gone_by_and_is_cleaned_up_after() {
-    // A signal goes to the whole process.
+    // The signal goes to the whole process.
     testing::alone(|| {
         interrupt::install().unwrap();
         let folder = tempfile::tempdir().unwrap();
@@ -33,7 +33,7 @@ fn an_interrupted_observation_says_what_had_gone_by_and_is_cleaned_up_after() {
         assert!(wall.status == Status::Censored && wall.value > 0.0, "{wall:?}");
         assert!(!late.exists(), "the signal ends the command");
         assert!(samples.iter().all(|sample| sample.metric != 4), "it has no exit code");
-        // From now on nothing else is started either.
+        // After the signal nothing else is started either.
         let mut samples = Samples::default();
         assert_eq!(session.measure(0, &trial, &mut samples), Err(TargetError::Interrupted));
         assert_eq!(samples.iter().count(), 0);

@@ -1,4 +1,4 @@
-//! Without Parquet a run is written and read as lines alone, and nothing false is said of it.
+//! Without Parquet a run is written and read as lines only, and no message is wrong.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ fn a_run_is_lines_alone() {
     let recording = Recording::New {
         runs: runs.path().into(),
         command_line: Vec::new(),
-        request: Default::default(),
+        render: Default::default(),
         label: None,
         revision: None,
         known: None,
@@ -32,7 +32,7 @@ fn a_run_is_lines_alone() {
     let recorded = read(&folder).unwrap();
     assert_eq!((recorded.rows, recorded.faults.as_slice()), (20, &[][..]));
 
-    // The file of a program that has Parquet lacks what is added here.
+    // The file of a program that has Parquet lacks the rows that are added here.
     fs::write(&parquet, "PAR1").unwrap();
     let (writer, _) = Writer::resume(&folder, None).unwrap();
     writer.finish(done.outcome).unwrap();

@@ -1,7 +1,7 @@
-//! Runs of scripted experiments, and what is read back of them.
+//! Runs of scripted experiments, and reading their evidence.
 //!
-//! The program compiles with any combination of features. Under `--no-default-features --features recorded` it has the
-//! tests of an engine that writes lines alone.
+//! The program compiles with any combination of features. With `--no-default-features --features recorded` it contains
+//! the tests of an engine that only writes lines.
 #![allow(missing_docs)]
 
 mod budget;

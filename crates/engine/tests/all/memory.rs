@@ -1,4 +1,4 @@
-//! What does not fit in memory is refused, and what can't be measured is recorded, before the first trial.
+//! Before the first trial, runs that do not fit in memory are refused, and arms that cannot be measured are recorded.
 
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -11,7 +11,8 @@ use ascertain_engine::experiment::{Accepts, Arm, Experiment, Factor, Point};
 use ascertain_engine::finding::{Reason, Unavailable};
 use ascertain_engine::outcome::{Absence, LeftOut, Verdict};
 use ascertain_engine::plan::{Config, Plan, Table};
-use ascertain_engine::run::{Recording, Run, Silent};
+use ascertain_engine::result::RunResult;
+use ascertain_engine::run::{Recording, Silent};
 use ascertain_sys::machine;
 use tempfile::TempDir;
 
@@ -22,7 +23,7 @@ fn tabled(variants: &[&str]) -> Plan {
     Plan { tables, ..plan(Vec::new(), Config { table_trials: Some(5), ..Config::default() }) }
 }
 
-fn run_of(experiment: &Scripted, plan: &Plan) -> Result<Run, Error> {
+fn run_of(experiment: &Scripted, plan: &Plan) -> Result<RunResult, Error> {
     run(plan, &[experiment as &dyn Experiment], Recording::None, &Default::default(), &mut Silent)
 }
 
@@ -42,7 +43,7 @@ fn an_arm_that_does_not_fit_is_unavailable_and_so_are_its_claims() {
     assert_eq!(run.outcome.left_out.len(), 2);
 }
 
-/// Each fits alone: nothing would say no until the kernel ends the process.
+/// Each arm fits alone. Without the check, the kernel would kill the process later.
 #[test]
 fn what_does_not_fit_together_is_refused() {
     static MEASURED: AtomicU32 = AtomicU32::new(0);
@@ -77,25 +78,25 @@ fn what_can_not_be_measured_is_recorded_before_the_first_trial() {
             noisy(variant, trial)
         })
     };
-    // One that only a claim asks for, and one that a table does.
+    // One arm that only a claim needs, and one that a table needs.
     let claim = versus("claim", "even", "slow", Bound::AtLeast(1.0), Judging::Rate);
     let plan = Plan { claims: vec![claim], ..tabled(&["slow", "fast"]) };
     let runs = RUNS.path().to_owned();
     let recording = Recording::New {
         runs,
         command_line: Vec::new(),
-        request: serde_json::Value::Null,
+        render: serde_json::Value::Null,
         label: None,
         revision: None,
         known: None,
     };
     run(&plan, &[&experiment as &dyn Experiment], recording, &Default::default(), &mut Silent).unwrap();
-    let recorded: Vec<_> = RECORDED.get().unwrap().iter().map(|arm| (&*arm.variant, &arm.reason)).collect();
+    let recorded: Vec<_> = RECORDED.get().unwrap().iter().map(|arm| (&*arm.arm.variant, &arm.reason)).collect();
     let lacks = Reason::Unavailable { arm: None, lack: Unavailable::other("needs a unicorn") };
     assert_eq!(recorded, [("even", &lacks), ("fast", &lacks)]);
 }
 
-/// A plan that was written by hand, or changed: an experiment relies on levels that its factors take.
+/// A plan that was written by hand or changed. Experiments rely on levels that their factors accept.
 #[test]
 fn a_level_that_is_none_of_its_factor_is_unavailable() {
     let mut experiment = Scripted::new(&["slow"], noisy);
@@ -105,7 +106,7 @@ fn a_level_that_is_none_of_its_factor_is_unavailable() {
     let tables = vec![Table { experiment: "scripted".into(), arms: vec![at(2), at(7)] }];
     let run = run_of(&experiment, &Plan { tables, ..tabled(&[]) }).unwrap();
     let [left_out] = &run.outcome.left_out[..] else { panic!("{:?}", run.outcome.left_out) };
-    assert_eq!(left_out.at, at(7).point);
+    assert_eq!(left_out.arm.point, at(7).point);
     let Reason::Unavailable { lack, .. } = &left_out.reason else { panic!("{left_out:?}") };
-    assert_eq!(lack.to_string(), "its `lines` is 7, and may be whole numbers from 1 to 2");
+    assert_eq!(lack.to_string(), "`lines` accepts whole numbers from 1 to 2, not 7");
 }

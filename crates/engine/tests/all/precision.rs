@@ -1,4 +1,4 @@
-//! Lanes that go on after their answers, until their intervals are narrow or the time for that is up.
+//! Lanes that continue after their answers, until their intervals are narrow or the time for that is up.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use ascertain_engine::plan::{Config, Plan, Table};
 
 use crate::common::{Scripted, arm, outcome, plan, take, versus};
 
-/// An arm takes 1 ms. `fast` is 25 to 45 % faster than `slow`, and as fast as `alike` in the mean.
+/// An arm takes 1 ms. `fast` is 25 to 45 % faster than `slow`, and has the same mean as `alike`.
 fn varied(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
     take(Duration::from_millis(1));
     let noise = (trial.seed % 1000) as f64 / 1000.0;
@@ -25,7 +25,7 @@ fn order(candidate: &str) -> Claim {
     versus(candidate, candidate, "fast", Bound::AtLeast(1.0), Judging::Order)
 }
 
-/// The outcome of a run that wants ratios and medians to be this precise, but for no longer than that.
+/// Returns the outcome of a run that waits for this precision of ratios and medians, up to this time.
 fn precise(claims: Vec<Claim>, arms: &[&str], precision: f64, precision_time_ms: u64) -> Outcome {
     let table_trials = claims.is_empty().then_some(5);
     let config = Config {
@@ -40,7 +40,7 @@ fn precise(claims: Vec<Claim>, arms: &[&str], precision: f64, precision_time_ms:
     outcome(&Scripted::new(arms, varied), &Plan { tables, ..plan(claims, config) })
 }
 
-/// Half of the width of the median's interval, by its middle.
+/// Returns half of the width of the median's interval, divided by its middle.
 fn precision(point: &PointSummary) -> f64 {
     let (low, high) = (point.median_low.unwrap(), point.median_high.unwrap());
     (high - low) / (high + low)
@@ -71,7 +71,7 @@ fn intervals_that_stay_wide_end_by_their_time() {
     assert_eq!((claim.trials, claim.decision), (60, Some(Decision::Slower)), "two arms of 1 ms each in 120 ms");
 }
 
-/// The time for narrow intervals is no limit for answers; and trials that are measured for one claim count for all.
+/// The time for narrow intervals does not limit answers. Trials that are measured for one claim count for all.
 #[test]
 fn an_open_claim_goes_on_when_that_time_is_up() {
     let outcome = precise(vec![order("slow"), order("alike")], &["fast", "slow", "alike"], 1e-9, 90);

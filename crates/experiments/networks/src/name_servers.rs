@@ -1,39 +1,40 @@
-//! Name servers, as people write them.
+//! Parses the addresses of name servers.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
-/// Where name servers are asked unless somebody says something else.
+/// The default port of name servers.
 pub const PORT: u16 = 53;
 
-/// Where a name server is: an address or the name of a host, which this system looks up, with a port behind it or not.
+/// Parses the address of a name server: an IP address or a host name, optionally with a port. This system
+/// resolves host names.
 ///
 /// # Errors
-/// Why that can't be known, for people.
+/// Returns the reason, for the user, if the address is invalid or unknown.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
     if let Some(address) = text.parse().ok().or(bare.parse().ok().map(|ip: IpAddr| (ip, PORT).into())) {
         return Ok(address);
     }
     let such = "such as 192.0.2.1, [2001:db8::1]:53 or ns1.example.org";
-    let no_server = || format!("`{text}` is no name server: give an address or a host, {such}");
+    let no_server = || format!("`{text}` is not a name server; give an address or a host, {such}");
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) => (host, port.parse().map_err(|_| no_server())?),
         None => (text, PORT),
     };
-    // A resolver may wait long for what can be no host.
+    // Refuses invalid host names here, because a resolver may take long to reject them.
     let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
     if host.is_empty() || host.starts_with('.') || host.contains("..") || !host.chars().all(is_of_name) {
         return Err(no_server());
     }
     let found =
-        (host, port).to_socket_addrs().map_err(|error| format!("the host of `{text}` is not known: {error}"))?;
-    found.into_iter().next().ok_or_else(|| format!("`{text}` has no address"))
+        (host, port).to_socket_addrs().map_err(|error| format!("could not resolve the host of `{text}`: {error}"))?;
+    found.into_iter().next().ok_or_else(|| format!("the host of `{text}` has no IP address"))
 }
 
-/// The same of several, with commas between them; plus signs, which were between them once, do as well.
+/// Parses several addresses, separated by commas. Plus signs, the separators of older versions, are also accepted.
 ///
 /// # Errors
-/// As for one.
+/// Returns the errors of [`address`].
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 pub fn addresses(text: &str) -> Result<Vec<SocketAddr>, String> {
     text.split([',', '+']).map(|one| address(one.trim())).collect()
@@ -60,12 +61,12 @@ mod tests {
         assert_eq!([one, other].map(|address| address.to_string()), ["192.0.2.1:53", "192.0.2.2:5353"]);
     }
 
-    /// None of them is looked up.
+    /// Invalid addresses are refused without a DNS query.
     #[test]
     fn what_can_be_no_server_is_said() {
         for text in ["", ":53", "a b", "a..b", ".a", "192.0.2.1:65536", "[2001:db8::1", "a:b", "192.0.2.1,"] {
             let said = addresses(text).unwrap_err();
-            assert!(said.contains("is no name server: give an address or a host"), "{text}: {said}");
+            assert!(said.contains("is not a name server; give an address or a host"), "{text}: {said}");
         }
     }
 }

@@ -1,28 +1,29 @@
-//! Downloads through the model of a link, on a virtual clock: for tests of what is found in them.
+//! Simulates downloads over the model of a link, on a virtual clock. Only tests use it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use ascertain_netlab::model::{Fate, Flow, Line};
 
-/// As large as its IP packet is.
+/// Size in bytes of an IP packet with a full segment.
 pub const SEGMENT_BYTES: u64 = 1500;
 
-/// Somebody who downloads.
+/// The simulated sender of one download, with Reno's congestion control.
 pub struct Sender {
     flow: Flow,
-    /// As Reno has them: the window grows by a segment for each that arrives, or for a whole window; loss halves it.
+    /// Reno's congestion window: how many segments may be under way. For each segment that arrives, the window grows by
+    /// one (slow start) or by the reciprocal of itself. A loss halves the window.
     window_segments: f64,
     threshold_segments: f64,
     under_way: u32,
     last_halved_ns: u64,
-    /// When it downloads.
+    /// When the download starts, in nanoseconds.
     begin_ns: u64,
     end_ns: u64,
 }
 
 impl Sender {
-    /// From that port, for that time.
+    /// Creates a sender with this source port that sends from `begin_ns` to `end_ns`.
     pub fn new(port: u16, begin_ns: u64, end_ns: u64) -> Self {
         let flow = Flow { source: ([198, 18, 1, 1], port).into(), destination: ([198, 18, 0, 1], 50_000).into() };
         let (window_segments, threshold_segments) = (10.0, f64::INFINITY);
@@ -42,9 +43,10 @@ impl Sender {
     }
 }
 
-/// All of their downloads; of each segment that arrives it is told whose it is, and when he learns of that.
+/// Simulates all downloads. For each segment that arrives, calls `arrived` with the index of the sender, and with the
+/// time at which the sender learns of the arrival.
 pub fn download(line: &mut Line, rtt_ns: u64, mut senders: Vec<Sender>, mut arrived: impl FnMut(usize, u64)) {
-    // When a sender learns something: it begins, or a segment of that moment arrived, or did not.
+    // The events: when a sender starts, and when a sender learns that a segment has arrived or was lost.
     let begins = senders.iter().enumerate().map(|(index, sender)| (sender.begin_ns, index, sender.begin_ns, None));
     let mut events: BinaryHeap<_> = begins.map(Reverse).collect();
     while let Some(Reverse((now_ns, index, sent_ns, has_arrived))) = events.pop() {
@@ -59,7 +61,7 @@ pub fn download(line: &mut Line, rtt_ns: u64, mut senders: Vec<Sender>, mut arri
             sender.under_way += 1;
             let (learns_ns, has_arrived) = match line.offer(now_ns, SEGMENT_BYTES as usize, sender.flow) {
                 Fate::Due(due_ns) => (due_ns + rtt_ns / 2, true),
-                // What came behind it shows that.
+                // A sender notices a loss by the acknowledgements of later segments.
                 Fate::Dropped(_) => (now_ns + rtt_ns, false),
             };
             events.push(Reverse((learns_ns, index, now_ns, Some(has_arrived))));

@@ -15,8 +15,8 @@ use ascertain_experiments::{registry, shipped_claims};
 /// The default time of `run` for one experiment.
 const DEFAULT_TIME: Duration = Duration::from_secs(45);
 
-/// The time that one measurement of an arm takes, about, where it is more than the 10 ms of others: of an experiment
-/// and its arms with such a variant or level, as seen on a Zen 5 with two CPUs.
+/// Approximate durations of one measurement, for arms that take longer than 10 ms: the experiment, a variant or level
+/// of the arm, and milliseconds. Measured on a Zen 5 with two CPUs.
 const COSTS_MS: &[(&str, &str, u64)] = &[
     ("barrier", "plain", 30),
     ("barrier", "", 8),
@@ -39,10 +39,10 @@ const COSTS_MS: &[(&str, &str, u64)] = &[
     ("transfer", "", 85),
 ];
 
-/// Verdicts take so many trials at the least: few where a high rate is refuted.
+/// Smallest number of trials after which a verdict is possible: few are enough to refute a high rate.
 const FEWEST_TRIALS: usize = 3;
 
-/// The time that Route 53 takes is not ours to predict.
+/// Claims that this test leaves out, because the time that Route 53 takes cannot be predicted.
 const LEFT_OUT: &[&str] = &["dns-propagation.insync-within-60-s"];
 
 struct SimulatedClock(Rc<Cell<u64>>);
@@ -57,7 +57,7 @@ impl Clock for SimulatedClock {
     }
 }
 
-/// An experiment all of whose arms can be measured, take their time, and have the value 1 of each metric.
+/// An experiment whose arms are all available, take their simulated time, and return the value 1 for each metric.
 struct Simulated {
     real: &'static dyn Experiment,
     now_ns: Rc<Cell<u64>>,
@@ -105,11 +105,11 @@ impl Session for SimulatedSession {
     }
 }
 
-/// Claims come first, with the arms that they need, and the table has the time that is left.
+/// Claims are measured first, with the arms that they need. The remaining time is for the table.
 #[test]
 fn the_default_time_decides_every_claim_with_all_peers_installed() {
     let shipped = shipped_claims().unwrap().claims;
-    for &real in registry() {
+    for real in registry() {
         let id = &real.spec().id;
         let now_ns = Rc::new(Cell::new(0));
         let simulated = Simulated { real, now_ns: now_ns.clone(), measured: Rc::default() };
@@ -119,7 +119,7 @@ fn the_default_time_decides_every_claim_with_all_peers_installed() {
         let of_claims: Vec<Arm> = claims.iter().flat_map(|claim| claim.arms()).cloned().collect();
         let tables = vec![Table { experiment: id.clone(), arms: arms.clone() }];
         let config = Config { max_time: DEFAULT_TIME, table_trials: Some(1), ..Config::default() };
-        let plan = Plan { claims, tables, commands: Vec::new(), config };
+        let plan = Plan { claims, tables, config, ..Plan::default() };
         let (registry, clock): ([&dyn Experiment; 1], _) = ([&simulated], SimulatedClock(now_ns));
         let registry: &Registry = &registry;
         let ran = run_by_clock(&plan, registry, Recording::None, &Default::default(), &mut Silent, &clock);
@@ -129,12 +129,12 @@ fn the_default_time_decides_every_claim_with_all_peers_installed() {
         }
         let measured = simulated.measured.borrow();
         let first_of_table = measured.iter().position(|arm| !of_claims.contains(arm)).unwrap_or(measured.len());
-        // A metric without chance is judged once.
-        let by_rate = shipped.iter().filter(is_wanted).filter(|claim| claim.judging == Judging::Rate);
+        // A metric that is the same in each trial is judged after one trial.
+        let by_rate = shipped.iter().filter(is_wanted).filter(|claim| claim.asked.judging == Judging::Rate);
         for arm in by_rate.flat_map(|claim| claim.arms()) {
             let before = measured[..first_of_table].iter().filter(|other| *other == arm).count();
             assert!(before >= FEWEST_TRIALS, "{id}: {arm} has {before} trials before an arm that no claim needs");
         }
-        assert!(arms.iter().all(|arm| measured.contains(arm)), "{id}: the table has the time that is left");
+        assert!(arms.iter().all(|arm| measured.contains(arm)), "{id}: the table gets the remaining time");
     }
 }

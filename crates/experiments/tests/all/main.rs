@@ -1,4 +1,4 @@
-//! What every experiment keeps to, and what each of ours measures at small sizes.
+//! The rules that every experiment must follow, and measurements of the shipped experiments at small sizes.
 #![allow(missing_docs)]
 
 mod default_time;
@@ -25,14 +25,14 @@ fn arms(experiment: &dyn Experiment, levels: &[(&str, Level)]) -> Vec<Arm> {
 }
 
 fn experiment(id: &str) -> &'static dyn Experiment {
-    *registry().iter().find(|experiment| experiment.spec().id == id).unwrap()
+    registry().into_iter().find(|experiment| experiment.spec().id == id).unwrap()
 }
 
 fn measure(id: &str, levels: &[(&str, Level)]) -> Outcome {
     let table = Table { experiment: id.into(), arms: arms(experiment(id), levels) };
     let config = Config { table_trials: Some(5), max_time: Duration::MAX, seed: 1, ..Config::default() };
-    let plan = Plan { claims: Vec::new(), tables: vec![table], commands: Vec::new(), config };
-    run(&plan, registry(), Recording::None, &Default::default(), &mut Silent).unwrap().outcome
+    let plan = Plan { claims: Vec::new(), tables: vec![table], config, ..Plan::default() };
+    run(&plan, &registry(), Recording::None, &Default::default(), &mut Silent).unwrap().outcome
 }
 
 #[test]
@@ -51,10 +51,10 @@ fn specs_are_whole() {
     }
 }
 
-/// Where somebody's own link, store or server may be given, ours stands in for it: a report has to say so.
+/// If users may pass their own link, store or server, the default is an emulated one, and reports must mention that.
 #[test]
 fn what_stands_in_for_the_real_thing_says_so() {
-    for spec in registry().iter().map(|experiment| experiment.spec()) {
+    for spec in registry().into_iter().map(|experiment| experiment.spec()) {
         let given: Vec<&str> = spec.emulates.iter().flat_map(|emulates| &emulates.unless).map(String::as_str).collect();
         assert!(given.iter().all(|name| spec.factors.iter().any(|factor| factor.name == *name)), "{}", spec.id);
         let arm_of = |variant: usize, point| Arm { variant: spec.variants[variant].name.clone(), point };
@@ -69,11 +69,11 @@ fn what_stands_in_for_the_real_thing_says_so() {
             is_anybodys && ["url", "listener", "zone", "server", "trace"].contains(&&*factor.name)
         };
         let may_be_real = spec.factors.iter().any(is_real);
-        assert!(!may_be_real || spec.emulates.is_some(), "{} is measured on something of ours", spec.id);
+        assert!(!may_be_real || spec.emulates.is_some(), "{} is measured on an emulation", spec.id);
     }
 }
 
-/// Where only the disk is asked, no link stands in for anything; in a replay the disk's times may be made up.
+/// Experiments that measure only the disk do not emulate a link. In a replay, the times of the disk may be emulated.
 #[test]
 fn who_never_asks_the_link_is_not_emulated() {
     let spec = experiment("cache-race").spec();
@@ -88,7 +88,7 @@ fn who_never_asks_the_link_is_not_emulated() {
     assert!(is_emulated("never", "stalls"));
 }
 
-/// A table has every variant, no arm twice, and what the source tells figures of.
+/// A table must have every variant, no arm twice, and the arms for which the publication gives figures.
 #[test]
 fn tables_show_what_the_sources_tell_figures_of() {
     for experiment in registry() {
@@ -117,7 +117,7 @@ fn tables_show_what_the_sources_tell_figures_of() {
     }
 }
 
-/// What means nothing to an arm is not said of it, nor held against another's level.
+/// A factor without effect on an arm must not appear in the arm's name, and its levels must not be compared.
 #[test]
 fn arms_have_no_levels_of_what_means_nothing_to_them() {
     let has = |id: &str, variant: &str, levels: &[(&str, Level)], factor: &str| {
@@ -152,12 +152,12 @@ fn arms_have_no_levels_of_what_means_nothing_to_them() {
         assert!(
             !has("dns-propagation", "together", &[], "record") && has("dns-propagation", "together", &[], "rtt_ms")
         );
-        // Who is told what is for another says so.
+        // A factor that the user has set for another variant is kept, so that the arm can report it.
         assert!(has("dns-propagation", "together", record, "record"));
     }
 }
 
-/// Each variant of `sum` that this machine has is measured, and the others say what they need.
+/// Each variant of `sum` that this machine supports must be measured. The other variants must report what they need.
 #[test]
 fn sums_are_measured_or_say_what_they_need() {
     for (kind, accumulators) in [("f32", 4), ("f64", 1)] {
@@ -172,14 +172,15 @@ fn sums_are_measured_or_say_what_they_need() {
         );
         let errors = outcome.points.iter().filter(|point| point.metric == "error" && point.n > 0);
         for point in errors {
-            assert!(point.median.unwrap() < 1e-12 && point.std == Some(0.0), "no chance in it: {point:?}");
+            assert!(point.median.unwrap() < 1e-12 && point.std == Some(0.0), "the error is not random: {point:?}");
         }
-        let loads = outcome.points.iter().filter(|point| point.variant.starts_with("load") && point.metric == "error");
-        assert!(loads.into_iter().all(|point| point.n == 0), "what is not a sum has no error");
+        let loads =
+            outcome.points.iter().filter(|point| point.arm.variant.starts_with("load") && point.metric == "error");
+        assert!(loads.into_iter().all(|point| point.n == 0), "only sums have an error");
     }
 }
 
-/// The claim about our own name server is judged from trials that the table has anyway.
+/// The claim about the name server in this process must be judged from arms that the table has anyway.
 #[test]
 fn the_claim_about_our_name_server_needs_no_other_arms() {
     let claims = shipped_claims().unwrap().claims;
@@ -188,16 +189,17 @@ fn the_claim_about_our_name_server_needs_no_other_arms() {
     assert!(claim.arms().into_iter().all(|arm| of_table.contains(arm)), "{:?}", claim.arms());
 }
 
-/// A claim about clusters of CPUs can be judged only with four CPUs or more. A claim about one pair can be judged with
-/// two.
+/// A claim about clusters of CPUs needs four CPUs or more; a claim about one pair needs two.
 #[test]
 fn claims_about_core_latency_need_enough_cpus() {
     let claims = shipped_claims().unwrap().claims;
     let shown = |id: &str, cpus_allowed: usize| {
         let machine = machine::Machine { cpus_allowed, ..machine::describe() };
         let claim = claims.iter().find(|claim| claim.id == id).unwrap();
-        let mut observed = claim.tests.iter().flat_map(Test::observed);
-        observed.try_for_each(|(arm, metric)| experiment("core-latency").shows(arm, metric, &machine))
+        let mut observed = claim.asked.tests.iter().flat_map(Test::observed);
+        let experiment = experiment("core-latency");
+        observed
+            .try_for_each(|(arm, metric)| experiment.shows(arm, experiment.spec().metric(metric).unwrap(), &machine))
     };
     for cpus in [1, 2, 3] {
         let lack = shown("core-latency.clusters", cpus).unwrap_err();
@@ -215,7 +217,7 @@ fn sizes_over_memory_are_refused_before_time_is_spent() {
         let large = arms(experiment, &[("elements", Level::Integer(elements))]);
         let reason = memory::available(experiment, &large[0], &small).unwrap_err().to_string();
         assert!(
-            reason.contains(needed) && reason.contains("more than half of the 1.074 GB (1073741824 bytes)"),
+            reason.contains(needed) && reason.contains("more than half of the 1.074 GB (1073741824 bytes) in total"),
             "{id}: {reason}"
         );
         assert_eq!(
@@ -226,7 +228,7 @@ fn sizes_over_memory_are_refused_before_time_is_spent() {
     }
 }
 
-/// The same seed gives the same rows, drawn or thrown, and both are shares.
+/// The same seed must give the same fill rates, whether drawn or thrown, and all must be between 0 and 1.
 #[test]
 fn fill_rates_are_shares_and_repeat() {
     let levels = [("bins", Level::Integer(10)), ("capacity", Level::Integer(50))];
@@ -239,7 +241,7 @@ fn fill_rates_are_shares_and_repeat() {
     assert!(first.iter().all(|(n, min, max)| *n == 5 && min.unwrap() > 0.1 && max.unwrap() <= 1.0), "{first:?}");
 }
 
-/// Each variant is measured with more threads than CPUs, without losing a count, or says what it needs.
+/// Each variant must either be measured with more threads than CPUs, without losing a count, or report what it needs.
 #[test]
 fn data_of_cpus_is_measured_or_says_what_it_needs() {
     let outcome = measure("per-cpu", &[("threads", Level::Integer(5))]);
@@ -248,15 +250,16 @@ fn data_of_cpus_is_measured_or_says_what_it_needs() {
     let others = others.filter(|point| point.n == 5 && point.min.unwrap() >= 0.0).count();
     let all = experiment("per-cpu").spec().variants.len();
     assert_eq!(timed + others + outcome.left_out.len(), all, "{:?}", outcome.left_out);
-    assert!(timed >= 7, "what needs nothing");
+    assert!(timed >= 7, "the variants without requirements");
 }
 
-/// All pairs of a few CPUs in each trial, the same for each variant, also while others keep the CPUs busy.
+/// Each trial must measure all pairs of a few CPUs, and the same pairs for each variant. This must also work while
+/// other threads keep the CPUs busy.
 #[test]
 fn latencies_are_measured_by_pair() {
     let cpus = affinity::allowed();
     let pinned = std::thread::spawn(move || affinity::pin_current_thread(cpus[0])).join().unwrap();
-    // A filter of system calls may forbid it.
+    // A filter of system calls may forbid pinning.
     if ascertain_sys::testing::or_left_out(pinned).is_none() {
         return;
     }
@@ -276,10 +279,10 @@ fn latencies_are_measured_by_pair() {
             continue;
         }
         for variant in ["cas", "load-store"] {
-            let point = outcome.points.iter().find(|point| point.variant == variant && point.metric == "latency");
+            let point = outcome.points.iter().find(|point| point.arm.variant == variant && point.metric == "latency");
             let point = point.unwrap_or_else(|| panic!("{variant}: {:?}", outcome.points));
             assert!(point.n == 5 && point.min.unwrap() > 0.0, "{point:?}");
         }
-        assert!(outcome.left_out.iter().all(|arm| arm.variant == "core-to-core-latency"), "{:?}", outcome.left_out);
+        assert!(outcome.left_out.iter().all(|arm| arm.arm.variant == "core-to-core-latency"), "{:?}", outcome.left_out);
     }
 }

@@ -1,4 +1,5 @@
-//! Questions at a rate, whatever the server makes of them, and how long each answer took since its question was due.
+//! Sends DNS queries at a fixed rate, even if the server is slow. The time of each answer counts from when its query
+//! was due.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -17,221 +18,233 @@ use super::probe::{LOOK, MOST_BYTES, ROUND_NS, ready};
 use crate::Error;
 
 const HEAD_BYTES: usize = 12;
-/// The most questions of a connection that wait for an answer: they are told apart by 16 bits.
+/// Maximum number of queries that wait for an answer on one connection. It is below 65,536, the number of different
+/// ids, so that some ids remain free.
 const MOST_WAITING: usize = 60_000;
-/// So many more there may be before it is looked which of them wait for nothing any more.
+/// Number by which the waiting queries may exceed [`MOST_WAITING`]. At that point, the queries whose time limit has
+/// passed are removed.
 const SWEEP: usize = 4_096;
 
-/// Questions that are asked in turn.
+/// A list of encoded DNS queries. [`load`] sends them in order, and starts again after the last one.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Mix(Vec<Vec<u8>>);
+pub struct QueryMix(Vec<Vec<u8>>);
 
-impl Mix {
-    /// Reads what dnsperf reads: a name and a type a line. Empty lines, and those that begin with `;` or `#`, say
-    /// nothing.
+impl QueryMix {
+    /// Parses the file format of the program dnsperf: a name and a record type on each line. Empty lines, and lines
+    /// that begin with `;` or `#`, are ignored.
     ///
     /// ```
-    /// use ascertain_netlab::dns::Mix;
-    /// assert!(Mix::parse("example.org A\n; and\nexample.org MX\n").is_ok());
+    /// use ascertain_netlab::dns::QueryMix;
+    /// assert!(QueryMix::parse("example.org A\n; and\nexample.org MX\n").is_ok());
     /// ```
     ///
     /// # Errors
-    /// [`Error::Mix`], with the line.
+    /// Returns [`Error::Invalid`] with the line number.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let lines = text.lines().map(str::trim).zip(1..);
         let lines = lines.filter(|(line, _)| !line.is_empty() && !line.starts_with([';', '#']));
         let question = |(line, number): (&str, usize)| {
-            let no_question = |why: String| Error::Mix { why: format!("line {number}: {why}") };
+            let no_question = |why: String| Error::Invalid(format!("line {number}: {why}"));
             let (name, kind) = match line.split_whitespace().collect::<Vec<_>>()[..] {
                 [name, kind] => (name, kind),
-                _ => return Err(no_question(format!("`{line}` is not a name and a type"))),
+                _ => return Err(no_question(format!("expected a name and a record type, found `{line}`"))),
             };
-            let mut name = Name::from_ascii(name).map_err(|_| no_question(format!("`{name}` is no name")))?;
+            let mut name = Name::from_ascii(name).map_err(|_| no_question(format!("`{name}` is not a name")))?;
             name.set_fqdn(true);
             let of_kind = kind.to_ascii_uppercase().parse::<RecordType>();
-            let kind = of_kind.map_err(|_| no_question(format!("`{kind}` is no type")))?;
+            let kind = of_kind.map_err(|_| no_question(format!("`{kind}` is not a record type")))?;
             let mut message = Message::new(0, MessageType::Query, OpCode::Query);
             message.add_query(Query::query(name, kind));
             message.to_vec().map_err(|error| no_question(error.to_string()))
         };
         let questions = lines.map(question).collect::<Result<Vec<_>, _>>()?;
         if questions.is_empty() {
-            Err(Error::Mix {
-                why: "there is no question in it: a name and a type a line, such as `example.org A`".into(),
-            })
-        } else {
-            Ok(Self(questions))
+            let why = "there are no queries; write a name and a type on each line, such as `example.org A`";
+            return Err(Error::Invalid(why.into()));
         }
+        Ok(Self(questions))
     }
 }
 
-/// How often is asked, and for how long.
+/// The rate of the queries that [`load`] sends, how long it sends them, and the time limit for each answer.
 #[derive(Clone, Copy, Debug)]
-pub struct Pace {
-    /// Questions a second. Those that would be due within half a millisecond are due together, at its beginning.
+pub struct QueryRate {
+    /// Number of queries per second. Queries that are due within the same half millisecond are sent together, at the
+    /// beginning of that half millisecond.
     pub rate_per_s: u64,
-    /// How long.
+    /// Time for which queries are sent.
     pub time: Duration,
-    /// What takes longer is lost.
+    /// Time limit for each answer, counted from the time at which its query was due. A later answer counts as lost.
     pub limit: Duration,
 }
 
-impl Pace {
+impl QueryRate {
     fn due_ns(&self, number: u64) -> u64 {
         let even_ns = u128::from(number) * 1_000_000_000 / u128::from(self.rate_per_s.max(1));
         u64::try_from(even_ns).unwrap_or(u64::MAX) / ROUND_NS * ROUND_NS
     }
 
-    /// How many questions that is.
-    #[must_use]
+    /// Returns the number of queries that are sent in total.
     pub fn questions(&self) -> u64 {
         u64::try_from(self.time.as_nanos() * u128::from(self.rate_per_s) / 1_000_000_000).unwrap_or(u64::MAX)
     }
 }
 
-/// By what questions go: each connection, or port, has its turn.
-pub enum Way {
-    /// Datagrams from sockets that are not connected, to a server.
+/// The sockets through which [`load`] sends its queries. It uses them in turn, so each socket gets an equal share.
+pub enum LoadTransport {
+    /// Unconnected UDP sockets, and the address of the server to which all of them send.
     Udp(Vec<UdpSocket>, SocketAddr),
-    /// Connections to a server, by which one question follows the other without waiting for answers.
+    /// TCP connections to the server. Each query is sent without waiting for earlier answers.
     Tcp(Vec<TcpStream>),
 }
 
-/// A question, and what became of it. None is asked again.
+/// A query that [`load`] sent once, and its answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Posed {
-    /// When it was to be sent.
+pub struct LoadQuery {
+    /// Time at which the query was due, on the clock of [`now_ns`](crate::now_ns).
     pub due_ns: u64,
-    /// When it was.
+    /// Time at which the query was sent, on the same clock as `due_ns`.
     pub sent_ns: u64,
-    /// The answer that came in time.
-    pub answer: Option<Reply>,
+    /// The answer; `None` if no answer arrived within the time limit.
+    pub answer: Option<LoadReply>,
 }
 
-/// An answer to a question.
+/// An answer that arrived within the time limit of its query.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reply {
-    /// How long it took since the question was due, sent or not.
+pub struct LoadReply {
+    /// Time from the moment at which the query was due to the arrival of the answer.
     pub took_ns: u64,
-    /// How it went.
+    /// DNS response code of the answer.
     pub code: ResponseCode,
-    /// Whether not all of it is there.
+    /// `true` if the answer is truncated.
     pub is_truncated: bool,
 }
 
-/// What came of questions.
+/// The result of [`load`]: its queries with their answers, and what went wrong.
 #[derive(Clone, Debug, Default)]
-pub struct Posing {
-    /// In the order of their sending.
-    pub posed: Vec<Posed>,
-    /// Messages that were no answers to what was asked.
+pub struct LoadResult {
+    /// The queries, in the order in which they were sent.
+    pub queries: Vec<LoadQuery>,
+    /// Number of received messages that were not an answer to one of the queries.
     pub strange: u64,
-    /// The CPU time of the asking thread until all was sent.
+    /// CPU time that the sending thread used for this load until it had sent the last query.
     pub cpu_ns: u64,
-    /// So many of them the kernel refused to send: nobody answers them.
+    /// Number of queries that the kernel refused to send.
     pub refused: u64,
-    /// What it said to the first of these.
+    /// Text of the first error with which the kernel refused to send a query; `None` if it refused none.
     pub refusal: Option<String>,
 }
 
-/// Asks at a pace, and waits for the answers, unless it is told to end. Numbers are drawn from the seed.
+/// Sends the queries of `mix` at a rate, and waits for their answers. Ends when every query is answered or lost, or
+/// when `is_over` returns `true`. The seed determines the ids of the queries.
 ///
 /// # Errors
-/// As the kernel says; `UnexpectedEof` where a connection is at its end before that, `InvalidInput` where there is
-/// none; with a way out where more questions of a connection wait for answers than can be told apart.
-pub fn load(mix: &Mix, pace: Pace, way: Way, seed: u64, is_over: impl Fn() -> bool) -> io::Result<Posing> {
-    let mut lines = Lines::new(way)?;
+/// Returns errors of the kernel. Returns `UnexpectedEof` if the server closes a connection too early, and
+/// `InvalidInput` if `transport` has no connection. Also fails, with a hint, if more than 60,000 queries of one
+/// connection wait for an answer.
+pub fn load(
+    mix: &QueryMix,
+    rate: QueryRate,
+    transport: LoadTransport,
+    seed: u64,
+    is_over: impl Fn() -> bool,
+) -> io::Result<LoadResult> {
+    let mut lines = Connections::new(transport)?;
     if lines.count() == 0 {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "there is nothing to ask by"));
+        return Err(io::Error::new(ErrorKind::InvalidInput, "there are no connections for the queries"));
     }
     let chance = Xoshiro256PlusPlus::seed_from_u64(seed);
     let pending = vec![HashMap::new(); lines.count()];
-    let (count, limit_ns) = (pace.questions(), pace.limit.as_nanos() as u64);
-    let posing = Posing { posed: Vec::with_capacity(count.min(1 << 24) as usize), ..Posing::default() };
-    let mut asking = Asking { mix, pending, posing, limit_ns, chance };
-    let (start_ns, mut number, mut bytes) = (now_ns(), 0, Vec::new());
+    let (count, limit_ns) = (rate.questions(), rate.limit.as_nanos() as u64);
+    let result = LoadResult { queries: Vec::with_capacity(count.min(1 << 24) as usize), ..LoadResult::default() };
+    let mut state = LoadState { mix, pending, result, limit_ns, chance, bytes: Vec::new() };
+    let (start_ns, mut number) = (now_ns(), 0);
     let (mut last_ns, before_ns, mut is_asking) = (start_ns, thread_cpu_ns(), true);
     while !is_over() {
-        let due_ns = |number| start_ns.saturating_add(pace.due_ns(number));
+        let due_ns = |number| start_ns.saturating_add(rate.due_ns(number));
         for _ in 0..AT_ONCE {
             if number >= count || due_ns(number) > now_ns() {
                 break;
             }
             let line = (number % lines.count() as u64) as usize;
             last_ns = now_ns();
-            asking.ask(number, line, due_ns(number), last_ns, &mut bytes)?;
-            if let Err(error) = lines.send(line, &bytes) {
-                asking.posing.refused += 1;
-                asking.posing.refusal.get_or_insert_with(|| error.to_string());
+            state.add_query(number, line, due_ns(number), last_ns)?;
+            if let Err(error) = lines.send(line, &state.bytes) {
+                state.result.refused += 1;
+                state.result.refusal.get_or_insert_with(|| error.to_string());
             }
             number += 1;
         }
-        lines.receive(|at_ns, line, bytes| asking.arrived(at_ns, line, bytes))?;
+        lines.receive(|at_ns, line, bytes| state.arrived(at_ns, line, bytes))?;
         if is_asking && number == count {
-            (asking.posing.cpu_ns, is_asking) = (thread_cpu_ns() - before_ns, false);
+            (state.result.cpu_ns, is_asking) = (thread_cpu_ns() - before_ns, false);
         }
-        if !is_asking && (asking.is_answered() || now_ns() > last_ns + limit_ns) {
+        if !is_asking && (state.is_answered() || now_ns() > last_ns + limit_ns) {
             break;
         }
         let wait_ns = if is_asking { due_ns(number).saturating_sub(now_ns()) } else { ROUND_NS };
         lines.wait(Duration::from_nanos(wait_ns).min(LOOK))?;
     }
-    Ok(asking.posing)
+    Ok(state.result)
 }
 
-/// What was asked, and what is waited for.
-struct Asking<'a> {
-    mix: &'a Mix,
-    /// The questions of each connection by their numbers there.
+/// The state of [`load`]: the queries that were sent so far, and those that wait for an answer.
+struct LoadState<'a> {
+    mix: &'a QueryMix,
+    /// For each connection, the queries that wait for an answer. The key is the query's id, and the value is the
+    /// query's index in [`LoadResult::queries`].
     pending: Vec<HashMap<u16, usize>>,
-    posing: Posing,
+    result: LoadResult,
     limit_ns: u64,
     chance: Xoshiro256PlusPlus,
+    /// The encoded form of the latest query, which is to be sent next.
+    bytes: Vec<u8>,
 }
 
-impl Asking<'_> {
-    fn ask(&mut self, number: u64, line: usize, due_ns: u64, sent_ns: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
-        let (pending, posed) = (&mut self.pending[line], &mut self.posing.posed);
-        // Without one that is free there would be none to be found.
+impl LoadState<'_> {
+    /// Records query `number`, and writes its encoded form into `bytes`. `line` is the index of the connection that
+    /// sends it.
+    fn add_query(&mut self, number: u64, line: usize, due_ns: u64, sent_ns: u64) -> io::Result<()> {
+        let (pending, queries) = (&mut self.pending[line], &mut self.result.queries);
+        // If all ids were used, the loop below would never find a free one.
         if pending.len() >= MOST_WAITING + SWEEP {
-            pending.retain(|_, index| posed[*index].sent_ns + self.limit_ns >= sent_ns);
+            pending.retain(|_, index| queries[*index].sent_ns + self.limit_ns >= sent_ns);
             if pending.len() > MOST_WAITING {
                 return Err(io::Error::other(format!(
-                    "more than {MOST_WAITING} questions of a connection wait for their answers at once: it takes more \
-                     `connections`, or a shorter `limit_ms`"
+                    "more than {MOST_WAITING} queries of one connection are unanswered at once; raise \
+                     `connections` or lower `limit_ms`"
                 )));
             }
         }
         let id = loop {
             let id: u16 = self.chance.random();
-            // One of that number may still be answered, unless that would be too late.
+            // An id is free if no query has it, or if the query that has it has passed its time limit.
             let before = pending.get(&id);
-            if before.is_none_or(|index: &usize| posed[*index].sent_ns + self.limit_ns < sent_ns) {
+            if before.is_none_or(|index: &usize| queries[*index].sent_ns + self.limit_ns < sent_ns) {
                 break id;
             }
         };
-        pending.insert(id, posed.len());
-        posed.push(Posed { due_ns, sent_ns, answer: None });
-        bytes.clear();
-        bytes.extend_from_slice(&self.mix.0[number as usize % self.mix.0.len()]);
-        bytes[..2].copy_from_slice(&id.to_be_bytes());
+        pending.insert(id, queries.len());
+        queries.push(LoadQuery { due_ns, sent_ns, answer: None });
+        self.bytes.clone_from(&self.mix.0[number as usize % self.mix.0.len()]);
+        self.bytes[..2].copy_from_slice(&id.to_be_bytes());
         Ok(())
     }
 
     fn arrived(&mut self, at_ns: u64, line: usize, bytes: &[u8]) {
         let id = bytes.first_chunk().map(|id| u16::from_be_bytes(*id));
         let found = id.and_then(|id| Some((id, *self.pending[line].get(&id)?)));
-        // Questions have their turn: that of a number is that of its place.
+        // The queries of the mix are sent in order. So the index of a sent query tells which query of the mix it was.
         let answer = found.and_then(|(id, index)| Some((id, index, reply(bytes, self.question(index))?)));
         let Some((id, index, (code, is_truncated))) = answer else {
-            self.posing.strange += 1;
+            self.result.strange += 1;
             return;
         };
         self.pending[line].remove(&id);
-        let posed = &mut self.posing.posed[index];
-        let took_ns = at_ns.max(posed.sent_ns) - posed.due_ns;
+        let query = &mut self.result.queries[index];
+        let took_ns = at_ns.max(query.sent_ns) - query.due_ns;
         if took_ns <= self.limit_ns {
-            posed.answer = Some(Reply { took_ns, code, is_truncated });
+            query.answer = Some(LoadReply { took_ns, code, is_truncated });
         }
     }
 
@@ -244,13 +257,14 @@ impl Asking<'_> {
     }
 }
 
-/// How an answer to a question went, and whether it is truncated; none where it is no answer to it.
+/// Returns the response code of the answer in `bytes`, and `true` if the answer is truncated. `None` if `bytes` does
+/// not answer the query `question`.
 fn reply(bytes: &[u8], question: &[u8]) -> Option<(ResponseCode, bool)> {
     let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
     let code = ResponseCode::from(0, head[3] & 0xf);
     let is_same = match [head[4], head[5]] {
         [0, 1] => rest.get(..question.len() - HEAD_BYTES)?.eq_ignore_ascii_case(&question[HEAD_BYTES..]),
-        // Who does not understand a question may leave it out.
+        // A server that cannot parse a query may leave the query out of its answer.
         [0, 0] => code != ResponseCode::NoError,
         _ => false,
     };
@@ -258,8 +272,8 @@ fn reply(bytes: &[u8], question: &[u8]) -> Option<(ResponseCode, bool)> {
     (is_answer && is_same).then_some((code, head[2] & 2 > 0))
 }
 
-/// Sockets, and what is on its way through them.
-enum Lines {
+/// The sockets of a load. Each TCP connection also has buffers for bytes that are still to be sent or parsed.
+enum Connections {
     Udp { sockets: Vec<UdpSocket>, server: SocketAddr, inbox: Inbox },
     Tcp(Vec<Stream>),
 }
@@ -270,17 +284,17 @@ struct Stream {
     incoming: Vec<u8>,
 }
 
-impl Lines {
-    fn new(way: Way) -> io::Result<Self> {
-        Ok(match way {
-            Way::Udp(sockets, server) => {
+impl Connections {
+    fn new(transport: LoadTransport) -> io::Result<Self> {
+        Ok(match transport {
+            LoadTransport::Udp(sockets, server) => {
                 for socket in &sockets {
                     socket.set_nonblocking(true)?;
                     note_times(socket)?;
                 }
                 Self::Udp { sockets, server, inbox: Inbox::new(MOST_BYTES) }
             }
-            Way::Tcp(sockets) => {
+            LoadTransport::Tcp(sockets) => {
                 let stream = |socket: TcpStream| {
                     socket.set_nonblocking(true)?;
                     socket.set_nodelay(true)?;
@@ -310,14 +324,15 @@ impl Lines {
         Ok(())
     }
 
-    /// Sends what waits for that, and takes what has come.
+    /// Sends the bytes that wait to be sent. Calls `each` for every message that has arrived, with its arrival time,
+    /// the index of its connection, and its bytes.
     fn receive(&mut self, mut each: impl FnMut(u64, usize, &[u8])) -> io::Result<()> {
         match self {
             Self::Udp { sockets, server, inbox } => {
                 for line in ready(sockets, Duration::ZERO)? {
-                    // An error is what the network says of something that was sent before.
+                    // The result is ignored, because an error of receiving concerns a datagram that was sent earlier.
                     _ = inbox.receive(&sockets[line], |at_ns, from, bytes| {
-                        // What is from somewhere else is no answer, whatever it says.
+                        // A datagram from another address does not count as an answer, whatever its content is.
                         each(at_ns, line, if from == *server { bytes } else { &[] });
                     });
                 }
@@ -334,7 +349,8 @@ impl Lines {
         Ok(())
     }
 
-    /// Until something is due. The kernel writes down when datagrams come; what a stream brings is waited for.
+    /// Waits for `time`. With TCP, returns earlier if bytes arrive. With UDP, the thread can sleep for the whole time,
+    /// because the kernel records when datagrams arrive.
     fn wait(&self, time: Duration) -> io::Result<()> {
         match self {
             Self::Udp { .. } => thread::sleep(time),
@@ -363,7 +379,7 @@ impl Stream {
     fn fill(&mut self) -> io::Result<()> {
         let mut bytes = [0; 1 << 14];
         match self.socket.read(&mut bytes) {
-            Ok(0) => Err(io::Error::new(ErrorKind::UnexpectedEof, "the server has ended the connection")),
+            Ok(0) => Err(io::Error::new(ErrorKind::UnexpectedEof, "the server closed the connection")),
             Ok(count) => {
                 self.incoming.extend_from_slice(&bytes[..count]);
                 Ok(())
@@ -373,7 +389,7 @@ impl Stream {
         }
     }
 
-    /// The messages that are whole.
+    /// Calls `each` for every complete message in the received bytes, and removes these messages.
     fn take(&mut self, mut each: impl FnMut(&[u8])) {
         let mut rest = &self.incoming[..];
         while let Some((length, behind)) = rest.split_first_chunk() {

@@ -1,4 +1,4 @@
-//! Questions and answers.
+//! DNS queries and answers.
 
 use hickory_proto::op::{Edns, Message, MessageType, OpCode, Query, ResponseCode};
 use hickory_proto::rr::rdata::opt::{EdnsCode, EdnsOption, NSIDPayload};
@@ -6,41 +6,43 @@ use hickory_proto::rr::{Name, RData, Record, RecordType};
 
 use crate::Error;
 
-/// What is sure to come through whole (DNS Flag Day 2020).
+/// Size of the largest UDP answer that queries allow the server to send, in bytes. Datagrams of this size are not
+/// fragmented on common paths (DNS Flag Day 2020).
 pub(super) const UDP_BYTES: u16 = 1232;
 
-/// A question that is asked again and again: all of it but its number is written once. It asks a server who it is, too
-/// (NSID, RFC 5001), and never to ask others.
+/// A query that is sent many times, each time with another id. It also requests the server's identity (NSID, RFC 5001).
+/// It does not ask for recursion unless [`for_resolver`](Self::for_resolver) was called.
 #[derive(Clone, Debug)]
 pub struct Question {
     query: Query,
     bytes: Vec<u8>,
 }
 
-/// What a server said.
+/// A parsed answer of a DNS server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// How it went.
+    /// DNS response code of the answer.
     pub code: ResponseCode,
-    /// Whether it speaks of a zone of its own.
+    /// `true` if the server is authoritative for the zone.
     pub is_authoritative: bool,
-    /// Whether it would ask others: a resolver does, and remembers what they said.
+    /// `true` if the server offers recursion, that is, asks other servers, as resolvers do. A resolver's answer may
+    /// come from its cache.
     pub asks_others: bool,
-    /// Whether not all of it is there.
+    /// `true` if the answer is truncated.
     pub is_truncated: bool,
-    /// The zone's serial number, where it was said.
+    /// Serial number in the zone's SOA record; `None` if the answer has no SOA record.
     pub serial: Option<u32>,
-    /// Who answered, where it says so.
+    /// Identity of the server (NSID); `None` if the answer does not state it.
     pub nsid: Option<Vec<u8>>,
-    /// The name that the one that was asked for is another name of.
+    /// Target of a CNAME record; `None` if the queried name is not an alias.
     pub alias: Option<Name>,
-    /// The records that were asked for.
+    /// The values of the records with the queried name and type.
     pub values: Vec<RData>,
 }
 
 impl Answer {
-    /// In a few words: its code where that says all, its records, or that there are none.
-    #[must_use]
+    /// Describes the answer in a few words: by its response code if that is an error, and otherwise by its records. The
+    /// description also says whether the answer has no record or is truncated.
     pub fn words(&self) -> String {
         let value = |value: &RData| match value {
             RData::TXT(text) => format!("\"{text}\""),
@@ -49,19 +51,19 @@ impl Answer {
         let values: Vec<String> = self.values.iter().map(value).collect();
         match &self.alias {
             _ if self.code != ResponseCode::NoError => format!("{:?}", self.code).to_uppercase(),
-            _ if self.is_truncated => "a part only".into(),
+            _ if self.is_truncated => "a truncated answer".into(),
             _ if !values.is_empty() => values.join(", "),
-            Some(alias) => format!("another name, {alias}"),
+            Some(alias) => format!("an alias of {alias}"),
             None => "no such record".into(),
         }
     }
 }
 
 impl Question {
-    /// A question for the records of a name.
+    /// Creates a query for the records of a name and a type.
     ///
     /// # Errors
-    /// [`Error::Message`], where it can't be written.
+    /// Returns [`Error::Message`] if the query cannot be encoded.
     pub fn new(name: Name, kind: RecordType) -> Result<Self, Error> {
         let mut message = Message::new(0, MessageType::Query, OpCode::Query);
         let query = Query::query(name, kind);
@@ -73,31 +75,29 @@ impl Question {
         Ok(Self { query, bytes: message.to_vec().map_err(Error::message)? })
     }
 
-    /// The same for a resolver, which is to ask others.
+    /// Makes the query ask for recursion, as is usual for a resolver.
     #[must_use]
     pub fn for_resolver(mut self) -> Self {
         self.bytes[2] |= 1;
         self
     }
 
-    /// The name that is asked for.
-    #[must_use]
+    /// Returns the queried name.
     pub fn name(&self) -> &Name {
         self.query.name()
     }
 
-    /// The question with a number.
+    /// Returns the encoded query with `number` as its id.
     pub fn numbered(&mut self, number: u16) -> &[u8] {
         self.bytes[..2].copy_from_slice(&number.to_be_bytes());
         &self.bytes
     }
 
-    /// The answer to it, and its number; none where that is no answer to this question.
-    #[must_use]
+    /// Parses an answer, and returns its id and its content; `None` if `bytes` does not answer this query.
     pub fn answer(&self, bytes: &[u8]) -> Option<(u16, Answer)> {
         let message = Message::from_vec(bytes).ok()?;
         let is_answer = message.message_type == MessageType::Response && message.op_code == OpCode::Query;
-        // Who does not understand a question may leave it out.
+        // A server that cannot parse a query may leave the query out of its answer.
         let is_ours = message.queries.first().map_or(message.response_code != ResponseCode::NoError, |query| {
             query.name() == self.query.name() && query.query_type() == self.query.query_type()
         });

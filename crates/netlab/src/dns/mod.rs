@@ -1,29 +1,32 @@
-//! Names: messages that are signed, a zone that is simulated with the truth about it, and a prober that asks servers
-//! many times a second.
+//! DNS: signed messages, a simulated zone that records when each replica was updated, and a prober that queries servers
+//! many times per second.
 //!
-//! [`Simulation`] is pure code on whatever clock its caller has; [`Zone`] is what one server knows; [`Served`] puts a
-//! simulation behind sockets. [`Probing`] decides what is asked when and keeps what was answered, also without a clock;
-//! [`probe`] does it by sockets. [`load`] asks one server a [`Mix`] of questions at a rate. No question is ever
-//! repeated: what is lost is counted. What a datagram has no room for is asked for anew, by a connection.
+//! - [`Zone`] is the content of a zone at one server.
+//! - [`Simulation`] simulates the servers of a zone on its caller's clock, without input or output. [`ZoneServer`]
+//!   serves a simulation over sockets.
+//! - [`Prober`] decides which query is sent when, and keeps the answers. It uses its caller's clock, too. [`probe`]
+//!   runs a prober over sockets.
+//! - [`load`] sends queries of a [`QueryMix`] to one server at a rate.
+//!
+//! A lost query is counted and not sent again. If an answer to a prober's query does not fit into a datagram, the
+//! prober sends the query once more over TCP.
 
-mod exchange;
-mod key;
 mod load;
 mod message;
 mod probe;
-mod probing;
-mod served;
+mod prober;
 mod simulation;
+mod update;
 mod zone;
+mod zone_server;
 
-pub use exchange::{Change, Request, ask_by_tcp, exchange, update};
 pub use hickory_proto::op::ResponseCode;
 pub use hickory_proto::rr::{Name, RData, RecordType};
-pub use key::Key;
-pub use load::{Mix, Pace, Posed, Posing, Reply, Way, load};
+pub use load::{LoadQuery, LoadReply, LoadResult, LoadTransport, QueryMix, QueryRate, load};
 pub use message::{Answer, Question};
 pub use probe::probe;
-pub use probing::{Answered, Asked, Probing, Rhythm, Says, Standing};
-pub use served::Served;
-pub use simulation::{Balance, Had, Plan, Simulation, To};
+pub use prober::{AnswerState, Probe, ProbeAnswer, ProbeLog, Prober, Rhythm, ServerState};
+pub use simulation::{Balance, Recipient, ReplicaUpdate, Simulation, SimulationSpec};
+pub use update::{Change, Key, UpdateRequest, exchange, query_by_tcp, update};
 pub use zone::Zone;
+pub use zone_server::ZoneServer;

@@ -1,4 +1,4 @@
-//! Asking by sockets.
+//! Runs a [`Prober`] over sockets.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -11,33 +11,37 @@ use ascertain_sys::clock::now_ns;
 use ascertain_sys::datagrams::{AT_ONCE, Inbox, note_times};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{Probing, Rhythm, ask_by_tcp};
+use super::{Prober, Rhythm, query_by_tcp};
 use crate::Error;
 
-/// How often it is looked whether it is to end, at least.
+/// Maximum time for which a waiting thread sleeps before it checks again whether it has to end.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
-/// What is due within this time is sent together, and what has come by then is read together: to wake up takes more
-/// than either. The kernel writes down when it came.
+/// Length of a time slot, in nanoseconds. The queries that are due within a slot are sent together, and the answers
+/// that arrive within a slot are read together. This saves wake-ups, which cost more than sending or reading. The
+/// kernel records when each answer arrived.
 pub(super) const ROUND_NS: u64 = 500_000;
 
-/// More than is asked for ([`UDP_BYTES`](super::message::UDP_BYTES)).
+/// Size of the receive buffer, in bytes. It is larger than the answer size that queries announce
+/// ([`UDP_BYTES`](super::message::UDP_BYTES)).
 pub(super) const MOST_BYTES: usize = 4096;
 
-/// So many connections there are at the most at once.
+/// Maximum number of TCP connections that are open at once. They repeat queries whose answers over UDP were truncated.
 const MOST_BY_TCP: usize = 64;
 
-/// Asks in a rhythm until it is told to end, and waits for the answers to what was asked by then; by sockets that are
-/// bound and not connected, one a flow. An answer that is not whole is asked for by a connection. What the kernel
-/// refuses to send is lost. A question that is late is sent late: its time is when it was sent.
+/// Sends the queries of `rhythm` until `is_over` returns `true`, then waits for the outstanding answers.
+///
+/// `sockets` has a bound, unconnected socket for each flow. If an answer is truncated, the query is sent again over
+/// TCP. A query that the kernel refuses to send counts as lost. A query that is sent late is recorded with the time at
+/// which it was sent.
 ///
 /// # Errors
-/// As the kernel says, where nothing can be received.
+/// Returns an error of the kernel if nothing can be received.
 pub fn probe(
-    probing: &mut Probing,
+    prober: &mut Prober,
     rhythm: Rhythm,
     sockets: &[UdpSocket],
-    mut is_over: impl FnMut(&Probing, u64) -> bool,
+    mut is_over: impl FnMut(&Prober, u64) -> bool,
 ) -> io::Result<()> {
     for socket in sockets {
         socket.set_nonblocking(true)?;
@@ -48,17 +52,18 @@ pub fn probe(
     let mut is_asking = true;
     let (told, by_tcp) = mpsc::channel::<(usize, SocketAddr, u64, Result<Vec<u8>, Error>)>();
     let mut connections = 0;
-    while is_asking || probing.is_waiting(now_ns()) {
+    while is_asking || prober.is_waiting(now_ns()) {
         let round_ns = now_ns();
         let mut due_ns = start_ns + rhythm.due_ns(number);
-        // Others have their turn, too, where this machine can't keep up.
+        // The number of queries per slot is limited, so that answers are read even if this machine is too slow for the
+        // queries.
         for _ in 0..AT_ONCE {
             if !is_asking || due_ns > now_ns() {
                 break;
             }
-            let (server, flow) = rhythm.of(number);
-            if probing.asks(server, flow, rhythm.round(number)) {
-                let (to, question) = probing.ask(now_ns(), server, flow);
+            let (server, flow) = rhythm.server_and_flow(number);
+            if prober.is_due(server, flow, rhythm.round(number)) {
+                let (to, question) = prober.query(now_ns(), server, flow);
                 _ = sockets[flow].send_to(question, to);
             }
             number += 1;
@@ -67,28 +72,28 @@ pub fn probe(
         for (flow, from, at_ns, answer) in by_tcp.try_iter() {
             connections -= 1;
             if let Ok(bytes) = answer {
-                probing.arrived(at_ns, flow, from, &bytes);
+                prober.arrived(at_ns, flow, from, &bytes);
             }
         }
         while is_asking
             && connections < MOST_BY_TCP
-            && let Some((flow, server, question)) = probing.ask_by_tcp(now_ns())
+            && let Some((flow, server, question)) = prober.query_by_tcp(now_ns())
         {
-            let (told, limit) = (told.clone(), probing.limit());
+            let (told, limit) = (told.clone(), prober.limit());
             let ask = move || {
-                let answer = ask_by_tcp(server, &question, limit);
-                // Nobody hears of it any more where asking is over.
+                let answer = query_by_tcp(server, &question, limit);
+                // Sending fails only if the prober has ended; then the answer is not needed any more.
                 _ = told.send((flow, server, now_ns(), answer));
             };
-            // Without room for another thread the question is lost.
+            // If no thread can be started, the query is lost.
             connections += usize::from(thread::Builder::new().name("dns-by-tcp".into()).spawn(ask).is_ok());
         }
-        is_asking = is_asking && !is_over(probing, now_ns());
+        is_asking = is_asking && !is_over(prober, now_ns());
         let wait_ns = if is_asking { due_ns.saturating_sub(now_ns()) } else { u64::MAX };
         let wait = Duration::from_nanos(wait_ns).min(LOOK);
         for flow in ready(sockets, wait)? {
-            let arrived = |at_ns, from, bytes: &[u8]| probing.arrived(at_ns, flow, from, bytes);
-            // An error is what the network says of something that was sent before.
+            let arrived = |at_ns, from, bytes: &[u8]| prober.arrived(at_ns, flow, from, bytes);
+            // The result is ignored, because an error of receiving concerns a datagram that was sent earlier.
             _ = inbox.receive(&sockets[flow], arrived);
         }
         let rest_ns = (round_ns + ROUND_NS).saturating_sub(now_ns());
@@ -99,7 +104,8 @@ pub fn probe(
     Ok(())
 }
 
-/// Those of the sockets at which something has arrived.
+/// Waits for at most `wait` until something arrives at one of the sockets. Returns the indexes of the sockets at which
+/// something has arrived; the list is empty if nothing has.
 pub(super) fn ready(sockets: &[impl AsFd], wait: Duration) -> io::Result<Vec<usize>> {
     let mut polled: Vec<PollFd> = sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
     let wait = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };

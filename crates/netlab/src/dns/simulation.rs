@@ -1,6 +1,7 @@
-//! A zone with a primary server, and servers that have it some time later.
+//! Simulates a zone: a primary server, and servers that receive the primary's changes some time later.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -11,53 +12,56 @@ use hickory_proto::rr::{Name, RecordType, TSigResponseContext};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::key::is_of_our_time;
 use super::message::UDP_BYTES;
+use super::update::is_of_our_time;
 use super::zone::reply;
 use super::{Key, Zone};
 
-/// How often a NOTIFY is repeated that was not answered, and no longer.
+/// Maximum number of times that the primary notifies a replica of one change.
 const MOST_NOTIFIES: u32 = 20;
 
-/// How the zone is served.
+/// The settings of a simulated zone and its servers.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    /// The zone.
+pub struct SimulationSpec {
+    /// Name of the zone.
     pub origin: Name,
-    /// What updates must be signed with; without, anybody may update.
+    /// The key with which updates must be signed. With `None`, everybody may update the zone.
     pub key: Option<Key>,
-    /// Each server's replicas, which have one address: how long each takes from the NOTIFY until it has what is new.
+    /// For each server, its replicas, which share the server's address. The value of a replica is the time from the
+    /// NOTIFY until the replica has the new version of the zone.
     pub servers: Vec<Vec<Duration>>,
-    /// By what part of it each delay may be shorter or longer, anew each time.
+    /// The share by which each delay in `servers` may be shorter or longer (jitter), for example 0.1. It is drawn anew
+    /// for each transfer.
     pub jitter: f64,
-    /// How a server's replicas share its questions.
+    /// The division of the queries to a server among its replicas.
     pub balance: Balance,
-    /// Whether replicas say who they are.
+    /// `true` if replicas send their identity (NSID).
     pub has_nsid: bool,
-    /// How long the primary waits with its NOTIFY, as Knot does.
+    /// Time from a change of the zone until the primary sends a NOTIFY. The delay imitates the name server Knot, which
+    /// also waits.
     pub notify_after: Duration,
-    /// The share of NOTIFYs that are lost.
+    /// Share of NOTIFYs that are lost, from 0 to 1.
     pub notify_loss: f64,
-    /// After how long one that was lost is sent again.
+    /// Time after which the primary repeats a lost NOTIFY.
     pub notify_again: Duration,
-    /// What the primary's clock shows at the simulation's beginning.
+    /// Time on the primary's clock when the simulation begins, in seconds since 1970.
     pub unix_s: u64,
-    /// What chance is drawn from.
+    /// Seed of the random numbers, for example for the jitter and for lost NOTIFYs.
     pub seed: u64,
 }
 
-/// How replicas behind one address share its questions.
+/// The division of the queries to a server among its replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Balance {
-    /// By where a question comes from, address and port: routers do so.
+    /// The replica depends on the source address and port of the query, as with routers that balance load.
     ByFlow,
-    /// Each by chance.
+    /// Each query goes to a random replica.
     ByPacket,
 }
 
-impl Plan {
-    /// A zone `example.` whose servers are as told, that loses nothing and holds nothing back.
-    #[must_use]
+impl SimulationSpec {
+    /// Creates the settings of a zone `example.`, without a key, jitter or losses. `servers` has the delays of each
+    /// server's replicas.
     pub fn new(servers: Vec<Vec<Duration>>) -> Self {
         Self {
             origin: Name::from_labels([b"example".as_slice()]).unwrap_or_else(|_| Name::root()),
@@ -75,34 +79,35 @@ impl Plan {
     }
 }
 
-/// Whom a message is for.
+/// The simulated server that receives a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum To {
-    /// The primary server, which takes updates and hands the zone on.
+pub enum Recipient {
+    /// The primary server receives the message. It accepts updates and zone transfers.
     Primary,
-    /// One of the servers.
+    /// The server with this index receives the message.
     Server(usize),
 }
 
-/// The truth: from when on a replica had a version of the zone.
+/// The arrival of a new version of the zone at a replica, which is one of the machines behind a server's address.
+/// Measured times are compared with this exact time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Had {
-    /// Of which server.
+pub struct ReplicaUpdate {
+    /// Index of the server.
     pub server: usize,
-    /// Which of its replicas.
+    /// Index of the replica among those of its server.
     pub replica: usize,
-    /// The version.
+    /// Serial number of the new version.
     pub serial: u32,
-    /// When, in nanoseconds of the caller's clock.
+    /// Time at which the replica received the new version, in nanoseconds of the caller's clock.
     pub at_ns: u64,
 }
 
-/// What happens at some moment.
+/// A future event of the simulation, by which a change spreads from the primary to a replica.
 enum Event {
-    /// The primary tells a replica that there is something new.
+    /// The primary notifies a replica of a new version.
     Notify { replica: usize, attempt: u32 },
-    /// A replica asks the primary for it.
-    Ask { replica: usize },
+    /// A replica requests a zone transfer from the primary.
+    Transfer { replica: usize },
 }
 
 struct Replica {
@@ -112,75 +117,75 @@ struct Replica {
     zone: Zone,
 }
 
-/// A zone on its caller's clock, which is in nanoseconds and never goes back.
+/// A simulated zone. It runs on its caller's clock, which counts nanoseconds and never goes back.
 pub struct Simulation {
-    plan: Plan,
+    spec: SimulationSpec,
     primary: Zone,
     replicas: Vec<Replica>,
     events: BTreeMap<(u64, u64), Event>,
     event_count: u64,
-    truth: Vec<Had>,
+    truth: Vec<ReplicaUpdate>,
     chance: Xoshiro256PlusPlus,
     start_ns: u64,
     now_ns: u64,
 }
 
 impl Simulation {
-    /// A zone that all servers have.
-    #[must_use]
-    pub fn new(plan: Plan, now_ns: u64) -> Self {
+    /// Creates a simulation in which all servers have the first version of the zone.
+    pub fn new(spec: SimulationSpec, now_ns: u64) -> Self {
         let name_of = |number: usize| {
             let label = format!("ns{number}");
-            plan.origin.prepend_label(label.as_bytes()).unwrap_or_else(|_| plan.origin.clone())
+            spec.origin.prepend_label(label.as_bytes()).unwrap_or_else(|_| spec.origin.clone())
         };
-        let names: Vec<Name> = (0..plan.servers.len()).map(name_of).collect();
-        let primary = Zone::new(plan.origin.clone(), &names);
+        let names: Vec<Name> = (0..spec.servers.len()).map(name_of).collect();
+        let primary = Zone::new(spec.origin.clone(), &names);
         let of_server = |(server, delays): (usize, &Vec<Duration>)| {
             let zone = primary.clone();
-            let replica = move |(number, delay): (usize, Duration)| {
-                let delay_ns = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
-                Replica { server, number, delay_ns, zone: zone.clone() }
+            let replica = move |(number, delay): (usize, Duration)| Replica {
+                server,
+                number,
+                delay_ns: nanoseconds(delay),
+                zone: zone.clone(),
             };
             delays.clone().into_iter().enumerate().map(replica)
         };
-        let replicas = plan.servers.iter().enumerate().flat_map(of_server).collect();
-        let chance = Xoshiro256PlusPlus::seed_from_u64(plan.seed);
+        let replicas = spec.servers.iter().enumerate().flat_map(of_server).collect();
+        let chance = Xoshiro256PlusPlus::seed_from_u64(spec.seed);
         let (events, truth) = (BTreeMap::new(), Vec::new());
-        Self { plan, primary, replicas, events, event_count: 0, truth, chance, start_ns: now_ns, now_ns }
+        Self { spec, primary, replicas, events, event_count: 0, truth, chance, start_ns: now_ns, now_ns }
     }
 
-    /// From when on which replica had which version: all but the first.
-    #[must_use]
-    pub fn truth(&self) -> &[Had] {
+    /// Returns when each version of the zone arrived at each replica so far. The first version is not listed.
+    pub fn truth(&self) -> &[ReplicaUpdate] {
         &self.truth
     }
 
-    /// A message arrives: the answer to it, if it deserves one. What happened in the zone before that moment has then
-    /// happened, whenever the caller comes.
-    pub fn request(&mut self, now_ns: u64, to: To, from: SocketAddr, bytes: &[u8]) -> Option<Vec<u8>> {
+    /// Handles a message, and returns the answer, if there is one. The events that were due before the message are
+    /// handled first.
+    pub fn request(&mut self, now_ns: u64, to: Recipient, from: SocketAddr, bytes: &[u8]) -> Option<Vec<u8>> {
         self.advance(now_ns);
         let Ok(message) = Message::from_vec(bytes) else { return not_understood(bytes) };
         if message.message_type != MessageType::Query {
             return None;
         }
         let answer = match (to, message.op_code) {
-            (To::Primary, OpCode::Update) => return self.update(&message, bytes),
-            (To::Primary, OpCode::Query) if is_transfer(&message) => self.primary.transfer(&message),
-            (To::Primary, OpCode::Query) => self.primary.answer(&message),
-            (To::Server(server), OpCode::Query) => self.answer(server, from, &message)?,
-            _ => refusal(&message, ResponseCode::NotImp),
+            (Recipient::Primary, OpCode::Update) => return self.update(&message, bytes),
+            (Recipient::Primary, OpCode::Query) if is_transfer(&message) => self.primary.transfer(&message),
+            (Recipient::Primary, OpCode::Query) => self.primary.answer(&message),
+            (Recipient::Server(server), OpCode::Query) => self.answer(server, from, &message)?,
+            _ => reply(&message, ResponseCode::NotImp),
         };
         answer.to_vec().ok()
     }
 
-    /// Lets happen what happens until then.
+    /// Handles all events that are due at or before this time.
     pub fn advance(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
         while let Some(entry) = self.events.first_entry().filter(|entry| entry.key().0 <= self.now_ns) {
             let ((at_ns, _), event) = entry.remove_entry();
             match event {
                 Event::Notify { replica, attempt } => self.notify(at_ns, replica, attempt),
-                Event::Ask { replica } => self.ask(at_ns, replica),
+                Event::Transfer { replica } => self.transfer_zone(at_ns, replica),
             }
         }
     }
@@ -191,43 +196,44 @@ impl Simulation {
     }
 
     fn notify(&mut self, at_ns: u64, replica: usize, attempt: u32) {
-        if self.chance.random_bool(self.plan.notify_loss) {
+        if self.chance.random_bool(self.spec.notify_loss) {
             if attempt < MOST_NOTIFIES {
-                let again_ns = at_ns.saturating_add(nanoseconds(self.plan.notify_again));
+                let again_ns = at_ns.saturating_add(nanoseconds(self.spec.notify_again));
                 self.schedule(again_ns, Event::Notify { replica, attempt: attempt + 1 });
             }
             return;
         }
-        let factor = 1.0 + self.plan.jitter * self.chance.random_range(-1.0..1.0);
+        let factor = 1.0 + self.spec.jitter * self.chance.random_range(-1.0..1.0);
         let delay_ns = (self.replicas[replica].delay_ns as f64 * factor.max(0.0)) as u64;
-        self.schedule(at_ns.saturating_add(delay_ns), Event::Ask { replica });
+        self.schedule(at_ns.saturating_add(delay_ns), Event::Transfer { replica });
     }
 
-    fn ask(&mut self, at_ns: u64, replica: usize) {
+    fn transfer_zone(&mut self, at_ns: u64, replica: usize) {
         let Replica { server, number, zone, .. } = &mut self.replicas[replica];
         let before = zone.serial();
-        // As bytes, so that what is written is also read.
+        // Each message is encoded and parsed again, to test that the encoder and the parser agree.
         let sent = |message: Message| message.to_vec().ok().and_then(|bytes| Message::from_vec(&bytes).ok());
-        let transfer = sent(zone.asks(0)).and_then(|question| sent(self.primary.transfer(&question)));
+        let transfer = sent(zone.transfer_request(0)).and_then(|question| sent(self.primary.transfer(&question)));
         if transfer.is_some_and(|transfer| zone.take(&transfer).is_ok()) && zone.serial() > before {
-            self.truth.push(Had { server: *server, replica: *number, serial: zone.serial(), at_ns });
+            self.truth.push(ReplicaUpdate { server: *server, replica: *number, serial: zone.serial(), at_ns });
         }
     }
 
-    /// What a server says, by one of its replicas.
+    /// Chooses one of the server's replicas as [`Balance`] says, and returns the answer of this replica. `None` if the
+    /// server has no replica.
     fn answer(&mut self, server: usize, from: SocketAddr, message: &Message) -> Option<Message> {
-        let count = self.plan.servers.get(server).map(Vec::len).filter(|count| *count > 0)?;
-        let number = match self.plan.balance {
-            Balance::ByFlow => flow_hash(from, server as u64) as usize % count,
+        let count = self.spec.servers.get(server).map(Vec::len).filter(|count| *count > 0)?;
+        let number = match self.spec.balance {
+            Balance::ByFlow => flow_hash(from, server) as usize % count,
             Balance::ByPacket => self.chance.random_range(0..count),
         };
         let replica = self.replicas.iter().find(|replica| replica.server == server && replica.number == number)?;
         let mut answer =
-            if is_transfer(message) { refusal(message, ResponseCode::Refused) } else { replica.zone.answer(message) };
+            if is_transfer(message) { reply(message, ResponseCode::Refused) } else { replica.zone.answer(message) };
         if message.edns.is_some() {
             let mut edns = Edns::new();
             edns.set_max_payload(UDP_BYTES);
-            if self.plan.has_nsid {
+            if self.spec.has_nsid {
                 let nsid = NSIDPayload::new(format!("s{server}r{number}")).ok()?;
                 edns.options_mut().insert(EdnsOption::NSID(nsid));
             }
@@ -236,21 +242,21 @@ impl Simulation {
         Some(answer)
     }
 
-    /// Takes an update, if its signature is as it should be (RFC 8945, 5.2).
+    /// Applies an update if its signature is valid (RFC 8945, 5.2).
     fn update(&mut self, message: &Message, bytes: &[u8]) -> Option<Vec<u8>> {
-        let now_s = self.plan.unix_s + (self.now_ns - self.start_ns) / 1_000_000_000;
-        let Some(key) = self.plan.key.clone() else {
+        let now_s = self.spec.unix_s + (self.now_ns - self.start_ns) / 1_000_000_000;
+        let Some(key) = self.spec.key.clone() else {
             return self.change(message).to_vec().ok();
         };
         let Some(tsig) = &message.signature else {
-            return refusal(message, ResponseCode::Refused).to_vec().ok();
+            return reply(message, ResponseCode::Refused).to_vec().ok();
         };
         let signed = |mut answer: Message, context: TSigResponseContext| {
             let signature = context.sign(&answer.to_vec().ok()?).ok()?;
             answer.set_signature(signature);
             answer.to_vec().ok()
         };
-        let no = || refusal(message, ResponseCode::NotAuth);
+        let no = || reply(message, ResponseCode::NotAuth);
         if &tsig.name != key.name() || &tsig.data.algorithm != key.0.algorithm() {
             return signed(no(), TSigResponseContext::unknown_key(message.id, now_s, tsig.name.clone()));
         }
@@ -267,10 +273,9 @@ impl Simulation {
 
     fn change(&mut self, message: &Message) -> Message {
         let before = self.primary.serial();
-        let mut answer = reply(message);
-        answer.metadata.response_code = self.primary.update(message);
+        let answer = reply(message, self.primary.update(message));
         if self.primary.serial() > before {
-            let at_ns = self.now_ns.saturating_add(nanoseconds(self.plan.notify_after));
+            let at_ns = self.now_ns.saturating_add(nanoseconds(self.spec.notify_after));
             for replica in 0..self.replicas.len() {
                 self.schedule(at_ns, Event::Notify { replica, attempt: 1 });
             }
@@ -279,7 +284,8 @@ impl Simulation {
     }
 }
 
-/// With the time of who asks, or it would not take the answer; what the clock here shows is beside it.
+/// Returns an answer with the error BADTIME, which means that the clocks differ. It is signed with the client's time,
+/// because the client would not accept it otherwise. Another field has the time of the server's clock.
 fn bad_time(mut answer: Message, key: &Key, asked: &TSIG, mac: &[u8], now_s: u64) -> Option<Vec<u8>> {
     let (algorithm, now) = (asked.algorithm.clone(), now_s.to_be_bytes()[2..].to_vec());
     let error = Some(TsigError::BadTime);
@@ -299,28 +305,18 @@ fn is_transfer(message: &Message) -> bool {
     message.queries.first().is_some_and(is_one)
 }
 
-fn refusal(message: &Message, code: ResponseCode) -> Message {
-    let mut answer = reply(message);
-    answer.metadata.response_code = code;
-    answer
-}
-
-/// What can't be read is told so, where it has a number at least, and is no answer itself.
+/// Returns an answer to bytes that could not be parsed, with the error FORMERR. `None` if the bytes have no header, or
+/// are an answer and not a query.
 fn not_understood(bytes: &[u8]) -> Option<Vec<u8>> {
     let number = bytes.get(..12).filter(|head| head[2] & 0x80 == 0)?;
     let message = Message::error_msg(u16::from_be_bytes([number[0], number[1]]), OpCode::Query, ResponseCode::FormErr);
     message.to_vec().ok()
 }
 
-/// Spreads flows over replicas (SplitMix64's last step).
-fn flow_hash(from: SocketAddr, server: u64) -> u64 {
-    let address = match from.ip() {
-        std::net::IpAddr::V4(ip) => u64::from(u32::from(ip)),
-        std::net::IpAddr::V6(ip) => u128::from(ip) as u64,
-    };
-    let mut hash = address << 24 ^ u64::from(from.port()) << 8 ^ server;
-    for constant in [0xbf58_476d_1ce4_e5b9_u64, 0x94d0_49bb_1331_11eb] {
-        hash = (hash ^ hash >> 30).wrapping_mul(constant);
-    }
-    hash ^ hash >> 31
+/// Returns a hash of a client's address and port and of the server's index. It chooses the replica that answers the
+/// client.
+fn flow_hash(from: SocketAddr, server: usize) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (from, server).hash(&mut hasher);
+    hasher.finish()
 }

@@ -1,4 +1,5 @@
-//! The thread that carries frames from one device to the other, each segment when the model says that it is due.
+//! The thread that carries frames between the two devices of a link. It delivers each segment at the time that the
+//! model computed.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -6,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
-use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use ascertain_sys::clock::{now_ns, thread_cpu_ns};
 use ascertain_sys::packet;
@@ -18,60 +19,63 @@ use super::pace::{Pace, SPIN_NS};
 use super::report::Report;
 use crate::Error;
 use crate::model::{Conditions, Counts, Fate, Line};
+use crate::threads::JoinedThread;
 
-/// Segments of one frame that are due within that time of each other arrive together.
+/// Segments that become due within this time of one another are delivered together, as one frame.
 const TOGETHER_NS: u64 = 50_000;
-/// How many frames are read from one device before it is the other's turn.
+/// Maximum number of frames that are read from one device before the other device is read.
 const BATCH: usize = 16;
-/// The largest frame: 64 KiB and all headers.
+/// Size of the buffer for one frame, in bytes. It holds a packet of 64 KiB with all headers.
 const FRAME_BYTES: usize = 66_000;
 
-/// One end of what is emulated: a TUN, or a packet socket on a virtual Ethernet device.
+/// The device at one side of an emulated link: a TUN device, or a packet socket on a virtual Ethernet device.
 #[derive(Debug)]
 pub(crate) struct Device {
     pub file: OwnedFd,
-    /// What is before each IP packet: an Ethernet header, or nothing.
+    /// Size of the Ethernet header before each IP packet; 0 if there is none.
     pub link_header_bytes: usize,
 }
 
-/// The thread, from outside. It ends when this is dropped.
+/// A handle of the emulator's thread. Dropping it ends the thread.
 #[derive(Debug)]
 pub(crate) struct Emulator {
-    /// Where it is asked for reports; closed, it ends.
+    /// The channel on which reports are requested. Each request contains the channel for its answer. Closing this
+    /// channel ends the thread.
     requests: Option<Sender<Sender<Report>>>,
-    /// What wakes it.
+    /// An eventfd that wakes the thread.
     wake: Arc<OwnedFd>,
-    thread: Option<JoinHandle<()>>,
+    _thread: JoinedThread,
 }
 
 impl Emulator {
-    /// Carries what comes from either device to the other, under the conditions of its direction.
+    /// Starts a thread that carries frames in both directions, each under its own conditions.
     pub fn start(devices: [Device; 2], conditions: [&Conditions; 2]) -> Result<Self, Error> {
         let [one, other] = conditions;
         let directions = [Direction::new(one)?, Direction::new(other)?];
         let (requests, asked) = channel();
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-        let wake = Arc::new(wake.map_err(Error::system("no eventfd could be made"))?);
+        let wake = Arc::new(wake.map_err(Error::system("could not create an eventfd"))?);
         let woken = wake.clone();
         let work = move || {
             let mut worker = Worker::new(devices, directions, woken, asked);
-            // Nobody can read or write its devices any more but for a bug; whoever asks for a report learns of it.
+            // Reading and writing fail only because of a bug. A later request for a report then returns an error.
             let _ = worker.run();
         };
-        let thread = thread::Builder::new().name("netlab".into()).spawn(work);
-        let thread = thread.map_err(Error::system("no thread could be started for a link"))?;
-        Ok(Self { requests: Some(requests), wake, thread: Some(thread) })
+        let thread = JoinedThread::spawn("netlab", work);
+        let _thread = thread.map_err(Error::system("could not start a thread for the link"))?;
+        Ok(Self { requests: Some(requests), wake, _thread })
     }
 
     pub fn report(&self) -> Result<Report, Error> {
         let (answer, answered) = channel();
         let asked = self.requests.as_ref().is_some_and(|requests| requests.send(answer).is_ok());
         self.wake();
-        if asked { answered.recv().map_err(|_| Error::Ended) } else { Err(Error::Ended) }
+        let report = if asked { answered.recv().ok() } else { None };
+        report.ok_or_else(|| Error::Link("the emulated link has stopped because of a bug; start a new link".into()))
     }
 
     fn wake(&self) {
-        // It fails only where a wake-up is pending already.
+        // The write fails only if a wake-up is pending already.
         let _ = write(&*self.wake, &1_u64.to_ne_bytes());
     }
 }
@@ -80,25 +84,23 @@ impl Drop for Emulator {
     fn drop(&mut self) {
         self.requests = None;
         self.wake();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 
-/// What goes one way.
+/// One direction of a link.
 struct Direction {
     line: Line,
     tells_flows_apart: bool,
-    /// Whether segments may arrive together, as they would without a rate.
+    /// `true` if segments may be delivered together. This is so if the link has no rate limit and no token bucket,
+    /// which would space them out.
     may_join: bool,
-    /// In the order in which they are due, which is that in which they came.
-    waiting: VecDeque<Waiting>,
+    /// The frames that wait to be delivered, in the order in which they arrived. They become due in the same order.
+    waiting: VecDeque<DelayedFrame>,
 }
 
-struct Waiting {
+struct DelayedFrame {
     due_ns: u64,
-    /// How long it lay unread at most before it was offered.
+    /// Maximum time for which the frame may have waited in the device before it was read.
     unread_ns: u64,
     frame: Vec<u8>,
 }
@@ -113,10 +115,12 @@ impl Direction {
         })
     }
 
-    /// Offers each segment of a frame that was read at this moment, and keeps what will arrive.
+    /// Offers each segment of a frame to the model, and queues the segments that the model does not drop. `unread_ns`
+    /// is the time for which the frame may have waited in the device.
     fn take(&mut self, now_ns: u64, unread_ns: u64, frame: &Frame<'_>) {
         let flow = if self.tells_flows_apart { frame.flow() } else { NOBODYS };
-        // Of segments that arrive together: the first one, when that is due, and when the last one is.
+        // The segments that will be delivered together: the index of the first one, the time when the first one is due,
+        // and the time when the latest one is due.
         let mut joined: Option<(usize, u64, u64)> = None;
         let count = frame.segments();
         for segment in 0..count {
@@ -137,21 +141,21 @@ impl Direction {
 
     fn keep(&mut self, frame: &Frame<'_>, joined: Option<(usize, u64, u64)>, end: usize, unread_ns: u64) {
         if let Some((first, _, due_ns)) = joined {
-            self.waiting.push_back(Waiting { due_ns, unread_ns, frame: frame.piece(first..end) });
+            self.waiting.push_back(DelayedFrame { due_ns, unread_ns, frame: frame.piece(first..end) });
         }
     }
 }
 
-/// The thread's own state. Direction 0 is from device 0 to device 1.
+/// The state of the emulator's thread. `directions[0]` carries frames from `devices[0]` to `devices[1]`.
 struct Worker {
     devices: [Device; 2],
     directions: [Direction; 2],
-    /// When there was certainly nothing to read from a device.
+    /// For each device, the latest time at which it certainly had no frames to read.
     empty_ns: [u64; 2],
     wake: Arc<OwnedFd>,
     requests: Receiver<Sender<Report>>,
     pace: Pace,
-    /// What says how long this thread has waited for a CPU.
+    /// The kernel's file `schedstat`, which contains the time for which this thread has waited for a CPU.
     scheduled: Option<File>,
     report: Report,
     buffer: Vec<u8>,
@@ -175,7 +179,7 @@ impl Worker {
     fn run(&mut self) -> io::Result<()> {
         loop {
             match self.requests.try_recv() {
-                // Who asked may have gone.
+                // Sending fails if the requester is gone, so the result is ignored.
                 Ok(answer) => drop(answer.send(self.current_report()?)),
                 Err(TryRecvError::Disconnected) => return Ok(()),
                 Err(TryRecvError::Empty) => {}
@@ -189,7 +193,7 @@ impl Worker {
         }
     }
 
-    /// Takes what there is to read from a device, up to a batch, and counts it.
+    /// Reads up to [`BATCH`] frames from a device, and returns the number of frames that it read.
     fn read(&mut self, from: usize) -> io::Result<usize> {
         for count in 0..BATCH {
             let asked_ns = now_ns();
@@ -213,7 +217,7 @@ impl Worker {
         Ok(BATCH)
     }
 
-    /// Writes what is due.
+    /// Writes the frames that are due, each to the device on the other side of the link.
     fn hand_out(&mut self) {
         for (direction, to) in self.directions.iter_mut().zip([1, 0]) {
             while let Some(next) = direction.waiting.front()
@@ -228,7 +232,8 @@ impl Worker {
         }
     }
 
-    /// Waits until something comes or is due: asleep, but for the last moments.
+    /// Waits until a frame arrives, or until shortly before a frame is due. Returns at once if the thread should spin
+    /// until then.
     fn wait(&mut self) -> io::Result<()> {
         let due_ns = self.directions.iter().filter_map(|direction| Some(direction.waiting.front()?.due_ns)).min();
         let now_ns_before = now_ns();
@@ -236,15 +241,10 @@ impl Worker {
         if left_ns == Some(0) || due_ns.is_some_and(|due_ns| self.pace.spins(now_ns_before, due_ns)) {
             return Ok(());
         }
-        // Where it may not spin it sleeps to the end.
+        // The thread wakes up `SPIN_NS` before the frame is due, to spin from then on if `spins` allows it. If the
+        // frame is due sooner, `spins` has refused, and the thread sleeps until the frame is due.
         let margin_ns = left_ns.filter(|left_ns| *left_ns > SPIN_NS).map_or(0, |_| SPIN_NS);
-        let timeout = left_ns.and_then(|left_ns| {
-            let left_ns = left_ns - margin_ns;
-            Some(Timespec {
-                tv_sec: i64::try_from(left_ns / 1_000_000_000).ok()?,
-                tv_nsec: (left_ns % 1_000_000_000) as _,
-            })
-        });
+        let timeout = left_ns.and_then(|left_ns| Timespec::try_from(Duration::from_nanos(left_ns - margin_ns)).ok());
         let waited_before_ns = self.run_queue_ns();
         let [one, other] = &self.devices;
         let mut events = [one.file.as_fd(), other.file.as_fd(), self.wake.as_fd()]
@@ -258,13 +258,15 @@ impl Worker {
         }
         let now_ns = now_ns();
         self.pace.slept(now_ns - now_ns_before);
-        // What came woke this thread, which then may have waited for a CPU.
+        // A frame may have arrived while this thread waited for a CPU. So the devices were certainly empty only before
+        // that.
         let waited_ns = self.run_queue_ns().saturating_sub(waited_before_ns);
         self.empty_ns = [now_ns.saturating_sub(waited_ns); 2];
         Ok(())
     }
 
-    /// How long this thread was ready to run but did not, since it began; 0 where the kernel does not say.
+    /// Returns the total time for which this thread was ready to run and waited for a CPU. 0 if the kernel does not
+    /// report it.
     fn run_queue_ns(&self) -> u64 {
         let mut text = [0; 64];
         let bytes = self.scheduled.as_ref().and_then(|file| pread(file, &mut text, 0).ok()).unwrap_or(0);

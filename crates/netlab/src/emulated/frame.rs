@@ -1,8 +1,11 @@
-//! A frame as a device hands it out: up to 64 KiB that the kernel left to its interface to cut into segments.
+//! A frame that was read from a device. It may have up to 64 KiB, because the kernel leaves it to the device to cut the
+//! frame into segments.
 //!
-//! Before the packet, and its Ethernet header where there is one, is a `struct virtio_net_hdr`, which says how it is to
-//! be cut and where a checksum is still to be computed. The pieces that are cut here are handed to a kernel in the same
-//! form: their headers are as the kernel would have made them, and the sum over what they carry is left out again.
+//! A frame begins with a `struct virtio_net_hdr`. An Ethernet header follows if the device has one, and then the
+//! packet. The `virtio_net_hdr` describes how to cut the packet, and whether a checksum is still to be computed.
+//!
+//! The pieces of a frame are written to a device in the same form. Their headers are as the kernel would have made
+//! them. The checksum of their payload is still to be computed.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
@@ -15,7 +18,8 @@ const NEEDS_CHECKSUM: u8 = 1;
 const GSO_TCP_V4: u8 = 1;
 const GSO_TCP_V6: u8 = 4;
 const GSO_UDP_SEGMENTS: u8 = 5;
-/// Beside those for TCP: congestion is being answered, which the first segment alone says.
+/// A flag that may be set in addition to the type of a TCP frame. It means that the frame carries CWR (congestion
+/// window reduced), which belongs only into the first segment.
 const GSO_ECN: u8 = 0x80;
 
 const TCP: u8 = 6;
@@ -24,22 +28,23 @@ const TCP_FIN_PSH: u8 = 0x09;
 const TCP_CWR: u8 = 0x80;
 
 const NOBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
-/// The flow of what is in none, or where flows are not told apart.
+/// A placeholder for a flow that is unknown, for example because the packet has no ports. It is also used if the model
+/// does not distinguish flows.
 pub const NOBODYS: Flow = Flow { source: NOBODY, destination: NOBODY };
 
-/// One frame, read from a device.
+/// A frame that was read from a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
     bytes: &'a [u8],
-    /// Where the IP packet begins.
+    /// Offset of the IP packet in `bytes`.
     ip: usize,
     cut: Option<Cut>,
 }
 
-/// How a frame is to be cut.
+/// The offsets and sizes in a frame that are needed to cut it into segments.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
-    /// Where the header of TCP or UDP begins, and what it carries.
+    /// Offset of the TCP or UDP header in the frame.
     transport: usize,
     payload: usize,
     segment_payload_bytes: usize,
@@ -47,30 +52,31 @@ struct Cut {
 }
 
 impl<'a> Frame<'a> {
-    /// A frame with a link header of that size; none if it is too short to be one. What can't be cut is one segment.
+    /// Parses a frame whose Ethernet header has `link_header_bytes` bytes; `None` if the frame is too short. A frame
+    /// that cannot be cut counts as one segment.
     pub fn new(bytes: &'a [u8], link_header_bytes: usize) -> Option<Self> {
         let ip = VIRTIO_HEADER_BYTES + link_header_bytes;
         (bytes.len() > ip).then(|| Self { bytes, ip, cut: Cut::new(bytes, ip) })
     }
 
-    /// How many segments it carries.
+    /// Returns the number of segments in the frame.
     pub fn segments(&self) -> usize {
         let carried = |cut: Cut| (self.bytes.len() - cut.payload).div_ceil(cut.segment_payload_bytes);
         self.cut.map_or(1, carried)
     }
 
-    /// The size of the IP packet that a segment becomes.
+    /// Returns the size of the IP packet that carries a segment, in bytes.
     pub fn segment_bytes(&self, segment: usize) -> usize {
         let payload = |cut: Cut| cut.payload - self.ip + self.payload(cut, segment..segment + 1).len();
         self.cut.map_or(self.bytes.len() - self.ip, payload)
     }
 
-    /// Who sends it to whom; where that can't be told, nobody to nobody.
+    /// Returns the sender and the recipient of the frame, or [`NOBODYS`] if they are unknown.
     pub fn flow(&self) -> Flow {
         flow(&self.bytes[self.ip..]).unwrap_or(NOBODYS)
     }
 
-    /// The bytes of a frame that carries these of its segments.
+    /// Returns a new frame that carries only the segments with these indexes.
     pub fn piece(&self, segments: Range<usize>) -> Vec<u8> {
         match self.cut {
             Some(cut) if segments.len() < self.segments() => self.cut_out(cut, segments),
@@ -78,7 +84,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Where the payload of these segments is.
+    /// Returns where the payload of these segments lies in the frame's bytes.
     fn payload(&self, cut: Cut, segments: Range<usize>) -> Range<usize> {
         let at = |segment: usize| (cut.payload + segment * cut.segment_payload_bytes).min(self.bytes.len());
         at(segments.start)..at(segments.end)
@@ -89,7 +95,8 @@ impl<'a> Frame<'a> {
         let mut piece = Vec::with_capacity(cut.payload + payload.len());
         piece.extend_from_slice(&self.bytes[..cut.payload]);
         piece.extend_from_slice(payload);
-        // The length of its headers; as it was read it may be more than the piece is long.
+        // The frame's value for the length of the headers may be too large, even larger than the piece. The piece gets
+        // the exact length.
         let header_bytes = (cut.payload - VIRTIO_HEADER_BYTES) as u16;
         piece[2..4].copy_from_slice(&header_bytes.to_ne_bytes());
         if segments.len() == 1 {
@@ -101,18 +108,22 @@ impl<'a> Frame<'a> {
         let sent_before_bytes = segments.start * cut.segment_payload_bytes;
         let is_last = segments.end == self.segments();
         write_ip_header(&mut piece[self.ip..], segments.start as u16);
-        write_transport_header(&mut piece[self.ip..], cut.transport - self.ip, |header| {
-            if !cut.is_tcp {
-                let length = (header.len() as u16).to_be_bytes();
-                header[4..6].copy_from_slice(&length);
-                return 6;
-            }
+        let (ip, header) = piece[self.ip..].split_at_mut(cut.transport - self.ip);
+        let (protocol, checksum) = if cut.is_tcp {
             let sequence = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
             header[4..8].copy_from_slice(&sequence.wrapping_add(sent_before_bytes as u32).to_be_bytes());
             header[13] &= if is_last { 0xff } else { !TCP_FIN_PSH };
             header[13] &= if segments.start == 0 { 0xff } else { !TCP_CWR };
-            16
-        });
+            (TCP, 16)
+        } else {
+            let length = (header.len() as u16).to_be_bytes();
+            header[4..6].copy_from_slice(&length);
+            (UDP, 6)
+        };
+        // The checksum of only the pseudo header, as the kernel writes it if the rest is still to be computed.
+        let addresses = if ip[0] >> 4 == 4 { &ip[12..20] } else { &ip[8..40] };
+        let sum = folded(sum(addresses) + u64::from(protocol) + header.len() as u64);
+        header[checksum..checksum + 2].copy_from_slice(&sum.to_be_bytes());
         piece
     }
 }
@@ -135,7 +146,8 @@ impl Cut {
     }
 }
 
-/// The header of the packet that a piece is, so many packets after the first.
+/// Writes the IP header of a piece of a frame. `packets_before` is the number of segments before the piece, by which
+/// the packet's identifier grows.
 fn write_ip_header(packet: &mut [u8], packets_before: u16) {
     let length = packet.len();
     if packet[0] >> 4 == 6 {
@@ -149,24 +161,6 @@ fn write_ip_header(packet: &mut [u8], packets_before: u16) {
     let header_bytes = usize::from(packet[0] & 15) * 4;
     let sum = !folded(sum(&packet[..header_bytes.min(length)]));
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
-}
-
-/// The header of TCP or UDP, with the sum over the pseudo header alone, as the kernel leaves it where the rest is still
-/// to be computed. `fill` fills in the rest and says where the checksum is.
-fn write_transport_header(packet: &mut [u8], at: usize, fill: impl FnOnce(&mut [u8]) -> usize) {
-    let (ip, transport) = packet.split_at_mut(at);
-    let checksum = fill(transport);
-    let (addresses, protocol) = if ip[0] >> 4 == 4 { (&ip[12..20], ip[9]) } else { (&ip[8..40], ip[6]) };
-    // After other headers of IPv6 the number is elsewhere, but these two are told apart by where their checksums are.
-    let protocol = if ip[0] >> 4 == 4 {
-        protocol
-    } else if checksum == 16 {
-        TCP
-    } else {
-        UDP
-    };
-    let sum = folded(sum(addresses) + u64::from(protocol) + transport.len() as u64);
-    transport[checksum..checksum + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
 fn sum(bytes: &[u8]) -> u64 {
@@ -186,7 +180,7 @@ fn flow(packet: &[u8]) -> Option<Flow> {
     let (source, destination, protocol, transport) = match packet[0] >> 4 {
         4 => {
             let (source, destination) = (IpAddr::from(short(12)?), IpAddr::from(short(16)?));
-            // Only a packet's first part says its ports.
+            // The ports are only in the first fragment of a packet.
             let is_first = u16::from_be_bytes([packet[6], packet[7]]) & 0x1fff == 0;
             (source, destination, if is_first { packet[9] } else { 0 }, usize::from(packet[0] & 15) * 4)
         }

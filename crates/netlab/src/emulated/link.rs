@@ -1,4 +1,4 @@
-//! A link between two network namespaces of this process, set up in one line.
+//! Sets up a link between two network namespaces of this process.
 
 use std::io;
 use std::time::Duration;
@@ -13,12 +13,13 @@ use super::side::{INTERFACE, Side};
 use crate::Error;
 use crate::model::Conditions;
 
-/// An Ethernet header.
+/// Size of an Ethernet header, in bytes.
 const ETHERNET_BYTES: usize = 14;
-/// Both ends of each pair have it, so that whatever one sends is for the other, and nobody has to ask who is where.
+/// Hardware address of all virtual Ethernet devices. Since all have the same address, each device accepts all frames
+/// that are sent to it, without ARP.
 const HARDWARE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
-/// What a link should be like. Both directions are alike, but for what chance does in them.
+/// The properties of a link. Both directions have the same properties, but lose different segments.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -32,37 +33,38 @@ const HARDWARE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
-    /// How long it takes there and back.
+    /// Round-trip time of the link. Each direction delays packets by half of it.
     pub rtt: Duration,
-    /// How much goes each way, counted in IP packets; without, as much as the machine can.
+    /// Rate limit of each direction. It counts whole IP packets. With `None`, the link is as fast as the machine.
     pub rate_bits_per_s: Option<u64>,
-    /// How much may wait where there is a rate.
+    /// Size of the queue in which the packets of one direction wait if the rate limit is exceeded.
     pub queue_bytes: usize,
-    /// The share of segments that are lost, each way.
+    /// Share of segments that are lost at random in each direction, from 0 to 1.
     pub loss: f64,
-    /// The largest IP packet.
+    /// Size of the largest IP packet, from 68 to 65,535 bytes. IPv6 needs at least 1,280 bytes.
     pub mtu_bytes: u32,
-    /// How many segments TCP sends at first without an answer; as the kernel has it (10), if none is given.
+    /// TCP's initial congestion window, in segments. `None` keeps the kernel's default (10).
     pub initial_window_segments: Option<u32>,
-    /// TCP's congestion control, as `cubic` or `bbr`; as the kernel has it, if none is given.
+    /// TCP's congestion control, such as `cubic` or `bbr`. `None` keeps the kernel's default.
     pub congestion_control: Option<String>,
-    /// How frames get out of the kernel and in again; the first one that can be had, if none is given.
+    /// The kind of device that carries the frames. With `None`, the link uses TUN devices with offloads. If that fails,
+    /// it uses virtual Ethernet.
     pub carrier: Option<Carrier>,
-    /// What chance is drawn from.
+    /// Seed of the random numbers that determine which segments are lost.
     pub seed: u64,
 }
 
-/// How frames get out of the kernel and in again.
+/// The kind of device through which the emulator receives frames from the kernel and hands them back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
-    /// A TUN on each side. With offloads the kernel leaves it to the emulator to cut what it sends into segments, which
-    /// costs less where nothing has to be cut.
+    /// Each side has a TUN device.
     Tun {
-        /// Whether it does that.
+        /// `true` if the kernel does not cut frames into segments, but leaves this to the emulator. This takes less CPU
+        /// time if frames do not have to be cut.
         has_offloads: bool,
     },
-    /// A pair of virtual Ethernet devices on each side, with a packet socket at its other end: where there is no TUN,
-    /// or the user may not open it.
+    /// Each side has a virtual Ethernet device. The emulator reads and writes the device's peer through a packet
+    /// socket. This needs no TUN, and no permission to open `/dev/net/tun`.
     Veth,
 }
 
@@ -84,18 +86,19 @@ impl Default for Link {
 }
 
 impl Link {
-    /// Sets it up. It needs neither root nor any program, but namespaces, and TUN or virtual Ethernet.
+    /// Sets up the link. This works without root and without other programs. The kernel must allow namespaces, and
+    /// either TUN or virtual Ethernet.
     ///
     /// # Errors
-    /// What is missing, and the way out.
+    /// Returns an error whose message names what this machine does not provide, and the remedy.
     pub fn start(&self) -> Result<RunningLink, Error> {
         let [to_far, to_near] = self.conditions();
         self.start_with(&to_far, &to_near)
     }
 
-    /// The conditions of both directions, to the far side and back, where one wants to change them for
+    /// Returns the conditions that follow from the fields of this link. The first are for the direction to the far
+    /// side, the second for the one to the near side. They can be changed and passed to
     /// [`start_with`](Self::start_with).
-    #[must_use]
     pub fn conditions(&self) -> [Conditions; 2] {
         [0, 1].map(|direction| Conditions {
             delay: self.rtt / 2,
@@ -107,16 +110,18 @@ impl Link {
         })
     }
 
-    /// Sets it up with conditions of one's own for each direction, instead of those that follow from its fields.
+    /// Sets up the link with these conditions for each direction, instead of the conditions that follow from the
+    /// fields.
     ///
     /// # Errors
-    /// What is missing, and the way out.
+    /// Returns an error whose message names what this machine does not provide, and the remedy.
     pub fn start_with(&self, to_far: &Conditions, to_near: &Conditions) -> Result<RunningLink, Error> {
         if !(68..=65_535).contains(&self.mtu_bytes) {
-            return Err(Error::Mtu { mtu_bytes: self.mtu_bytes });
+            let why = "give 68 to 65535 (for IPv6 at least 1280)";
+            return Err(Error::Invalid(format!("invalid MTU of {} bytes; {why}", self.mtu_bytes)));
         }
-        let near = Namespace::new().map_err(|source| Error::NoNamespaces { source })?;
-        let far = near.another().map_err(|source| Error::NoNamespaces { source })?;
+        let near = Namespace::new().map_err(no_namespaces)?;
+        let far = near.another().map_err(no_namespaces)?;
         let (carrier, devices) = self.devices([&near, &far])?;
         let (near, far) = (Side::new(near, 0, self)?, Side::new(far, 1, self)?);
         let emulator = Emulator::start(devices, [to_far, to_near])?;
@@ -129,20 +134,26 @@ impl Link {
             Carrier::Veth => self.veth_devices(sides),
         };
         if let Some(carrier) = self.carrier {
-            let devices = try_one(carrier).map_err(|source| Error::NoCarrier { carrier, source })?;
-            return Ok((carrier, devices));
+            let way_out = if carrier == Carrier::Veth { VETH_WAY_OUT } else { TUN_WAY_OUT };
+            let failed = |error| Error::Link(format!("could not carry a link by {carrier:?} ({error}); {way_out}"));
+            return Ok((carrier, try_one(carrier).map_err(failed)?));
         }
         let tun = Carrier::Tun { has_offloads: true };
-        let tun_source = match try_one(tun) {
+        let tun_error = match try_one(tun) {
             Ok(devices) => return Ok((tun, devices)),
-            Err(source) => source,
+            Err(error) => error,
         };
-        let veth = try_one(Carrier::Veth);
-        Ok((Carrier::Veth, veth.map_err(|veth_source| Error::NoCarriers { tun_source, veth_source })?))
+        let failed = |veth_error| {
+            Error::Link(format!(
+                "could not carry a link by TUN ({tun_error}) or by virtual Ethernet ({veth_error}); \
+                 {TUN_WAY_OUT}, or {VETH_WAY_OUT}"
+            ))
+        };
+        Ok((Carrier::Veth, try_one(Carrier::Veth).map_err(failed)?))
     }
 
     fn veth_devices(&self, sides: [&Namespace; 2]) -> io::Result<[Device; 2]> {
-        // Where the packet sockets are.
+        // A third namespace, between the two sides, in which the emulator opens its packet sockets.
         let middle = sides[0].another()?;
         let mut netlink = Netlink::new(&middle)?;
         let names = ["near", "far"];
@@ -151,13 +162,24 @@ impl Link {
             let hardware_address = HARDWARE_ADDRESS;
             netlink.add_veth(ends.map(|(namespace, name)| VethEnd { namespace, name, hardware_address }))?;
             let index = netlink.index(names[side])?;
-            // There may be no IPv6.
+            // This fails if the kernel has no IPv6. Then the interface has no link-local address to turn off.
             let _ = netlink.without_link_local(index);
             netlink.set_up(index, self.mtu_bytes, 1000)?;
             Ok(Device { file: packet::open(&middle, index)?, link_header_bytes: ETHERNET_BYTES })
         });
         both(devices)
     }
+}
+
+const TUN_WAY_OUT: &str = "load the module `tun` and let the user read and write /dev/net/tun";
+const VETH_WAY_OUT: &str = "load the modules `veth` and `af_packet`";
+
+fn no_namespaces(error: io::Error) -> Error {
+    Error::Link(format!(
+        "could not create a network namespace ({error}); run as root, or set sysctl user.max_user_namespaces above 0 (on \
+         Ubuntu: kernel.apparmor_restrict_unprivileged_userns=0); in a container, add CAP_SYS_ADMIN and allow the system \
+         call unshare"
+    ))
 }
 
 fn tun_device(side: &Namespace, has_offloads: bool) -> io::Result<Device> {
@@ -169,11 +191,11 @@ fn both<T>(two: [io::Result<T>; 2]) -> io::Result<[T; 2]> {
     Ok([one?, other?])
 }
 
-/// A link that is up. It is gone when this is dropped or the process ends, however it ends: nothing of it is visible
-/// outside, and no other process holds it.
+/// A link that is set up. It ends when this value is dropped or when the process ends, even if the process is killed.
+/// Other processes cannot see the link or keep it alive.
 #[derive(Debug)]
 pub struct RunningLink {
-    // Dropped first: it ends before its devices' namespaces do.
+    // Declared first to be dropped first, because its thread must end before the namespaces of its devices do.
     emulator: Emulator,
     near: Side,
     far: Side,
@@ -181,33 +203,30 @@ pub struct RunningLink {
 }
 
 impl RunningLink {
-    /// The side where clients are.
-    #[must_use]
+    /// Returns the near side, which is meant for clients.
     pub fn near(&self) -> &Side {
         &self.near
     }
 
-    /// The side where servers are.
-    #[must_use]
+    /// Returns the far side, which is meant for servers.
     pub fn far(&self) -> &Side {
         &self.far
     }
 
-    /// How frames get out of the kernel and in again.
-    #[must_use]
+    /// Returns the kind of device that carries the frames.
     pub fn carrier(&self) -> Carrier {
         self.carrier
     }
 
-    /// What it did so far.
+    /// Returns what the link carried since it was set up, and how late it was.
     ///
     /// # Errors
-    /// [`Error::Ended`], after a mistake of ours.
+    /// Returns [`Error::Link`] if the emulator's thread has ended because of a bug.
     pub fn report(&self) -> Result<Report, Error> {
         let mut report = self.emulator.report()?;
         for side in [&self.near, &self.far] {
             report.unread_frames +=
-                side.dropped_frames().map_err(Error::system("nothing is known of what was lost"))?;
+                side.dropped_frames().map_err(Error::system("could not read how many frames were dropped"))?;
         }
         Ok(report)
     }

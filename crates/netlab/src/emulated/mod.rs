@@ -1,14 +1,13 @@
-//! A link between two network namespaces of this process: what [`model`](crate::model) says, done to packets.
+//! An emulated link between two network namespaces of this process. It applies the conditions of
+//! [`model`](crate::model) to real packets.
 
 mod emulator;
 mod frame;
-mod lateness;
 mod link;
 mod pace;
 mod report;
 mod side;
 
-pub use lateness::Lateness;
 pub use link::{Carrier, Link, RunningLink};
-pub use report::Report;
+pub use report::{Lateness, Report};
 pub use side::Side;

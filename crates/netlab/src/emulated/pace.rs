@@ -1,20 +1,21 @@
-//! How a thread that must be on time leaves the machine to others.
+//! Lets a thread be on time without starving the rest of the machine.
 //!
-//! It runs in real time where that is allowed, and spins before something is due, since a sleep ends late. Both would
-//! starve a machine of two CPUs: a thread in real time that never sleeps is stopped by the kernel for 50 ms of each
-//! second, and until then nothing else runs on its CPU. So it spins at most half of the time, and shares its CPU as
-//! others do while it has too much to do.
+//! If the process may use real-time priority, the thread runs with it. The thread also spins shortly before an event is
+//! due, because sleeps end late. On a machine with two CPUs, a real-time thread that spins could starve other threads.
+//! Moreover, the kernel stops a real-time thread that never sleeps for 50 ms of each second. Therefore the thread spins
+//! at most half of the time, and gives up its priority while it is too busy.
 
 use std::num::NonZeroU64;
 
 use ascertain_sys::privileges::{leave_real_time, run_in_real_time};
 use rustix::thread::set_current_timer_slack;
 
-/// How long before something is due it stops sleeping.
+/// Time before an event from which on the thread may spin, instead of sleeping.
 pub(crate) const SPIN_NS: u64 = 70_000;
-/// How much spinning is saved up while there is none.
+/// Maximum spinning time that the thread can save up. It saves time while it does not spin, and spends it while it
+/// spins.
 const CREDIT_MAX_NS: u64 = 5_000_000;
-/// How often it looks back.
+/// Minimum time between two decisions about the thread's priority.
 const WINDOW_NS: u64 = 20_000_000;
 
 pub(crate) struct Pace {
@@ -24,14 +25,14 @@ pub(crate) struct Pace {
     slept_ns: u64,
     credit_ns: u64,
     credited_ns: u64,
-    /// What it was last allowed to spin for.
+    /// Due time of the event for which the thread was last allowed to spin.
     spins_until_ns: u64,
 }
 
 impl Pace {
-    /// Of the calling thread.
+    /// Sets the priority and the timer slack of the calling thread.
     pub fn new(now_ns: u64) -> Self {
-        // Without real time the kernel may put off the end of a sleep by 50 µs to save power.
+        // Without this, the kernel may end each sleep up to 50 µs late if the thread has no real-time priority.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let is_real_time = run_in_real_time().is_ok();
         Self {
@@ -45,12 +46,14 @@ impl Pace {
         }
     }
 
-    /// Whether it runs in real time while it is not too busy.
+    /// Returns whether the process may use real-time priority. The thread has that priority except while it is too
+    /// busy.
     pub fn may_real_time(&self) -> bool {
         self.may_real_time
     }
 
-    /// Whether it is so close that it is worth while to stay awake, and that may be afforded.
+    /// Returns whether to spin until the event at `due_ns`. The event must be due soon, and the saved spinning time
+    /// must suffice.
     pub fn spins(&mut self, now_ns: u64, due_ns: u64) -> bool {
         let left_ns = due_ns.saturating_sub(now_ns);
         if due_ns == self.spins_until_ns || left_ns > SPIN_NS {
@@ -66,12 +69,14 @@ impl Pace {
         affords_it
     }
 
-    /// To be told of each sleep.
+    /// Records the length of a sleep.
     pub fn slept(&mut self, slept_ns: u64) {
         self.slept_ns += slept_ns;
     }
 
-    /// Gives up its priority if it hardly slept of late, and takes it again once it does.
+    /// Decides about the thread's priority if [`WINDOW_NS`] have passed since the last decision. The thread gives up
+    /// real-time priority if it slept for less than a fifth of that time. It takes that priority again if it slept for
+    /// more than two fifths.
     pub fn consider(&mut self, now_ns: u64) {
         let window_ns = now_ns.saturating_sub(self.window_start_ns);
         if window_ns < WINDOW_NS {
@@ -95,7 +100,7 @@ mod tests {
     fn it_spins_at_most_half_of_the_time() {
         let mut pace = Pace::new(0);
         let (mut now_ns, mut spun_ns) = (0, 0);
-        // Something is due every 60 µs: it could spin for ever.
+        // An event is due every 60 µs, so without the limit the thread would spin all the time.
         while now_ns < 1_000_000_000 {
             let due_ns = now_ns + 60_000;
             if pace.spins(now_ns, due_ns) {

@@ -1,4 +1,4 @@
-//! One side of a link: where sockets and programs live that use it.
+//! One side of an emulated link: a network namespace for the sockets and programs that use the link.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -17,83 +17,88 @@ use rustix::net::{AddressFamily, SocketType, bind, connect, listen, sockopt};
 use super::link::Link;
 use crate::Error;
 
-/// The name of the interface on either side.
+/// Name of the link's network interface, which is the same on both sides.
 pub(crate) const INTERFACE: &str = "link";
-/// How many frames may wait for the emulator.
+/// Maximum number of frames that wait in the kernel until the emulator reads them.
 const QUEUE_PACKETS: u32 = 10_000;
 
-/// One side of a link. Its sockets are this process's, and may be used by any thread.
+/// One side of an emulated link. The sockets that are opened on it belong to this process, and any thread may use them.
 ///
-/// Besides [`address`](Self::address) all of its net is the side's own, so that there can be many destinations: of IPv4
-/// `198.18.0.0/24` on the near side and `198.18.1.0/24` on the far one, of IPv6 `fd00::/64` and `fd00:0:0:1::/64`.
+/// To offer many destinations, the side has all addresses of its two nets. One of them is [`address`](Self::address).
+/// The near side has the nets `198.18.0.0/24` and `fd00::/64`. The far side has the nets `198.18.1.0/24` and
+/// `fd00:0:0:1::/64`.
 #[derive(Debug)]
 pub struct Side {
     namespace: Namespace,
     address: Ipv4Addr,
     ipv6_address: Option<Ipv6Addr>,
-    /// The kernel's counts of what went through its interfaces.
+    /// The kernel's file with the traffic counts of the side's interfaces.
     traffic: File,
 }
 
 impl Side {
-    /// The side of that number, in a namespace that has its interface already.
+    /// Configures a side in a namespace that already has the link's interface. `number` is 0 for the near side and 1
+    /// for the far side.
     pub(crate) fn new(namespace: Namespace, number: u8, link: &Link) -> Result<Self, Error> {
         let address = Ipv4Addr::new(198, 18, number, 1);
         let ipv6_address = Ipv6Addr::new(0xfd00, 0, 0, number.into(), 0, 0, 0, 1);
         let failed = Error::system;
-        let mut netlink = Netlink::new(&namespace).map_err(failed("the link's namespace has no netlink"))?;
-        let index = netlink.index(INTERFACE).map_err(failed("the link's interface is not there"))?;
-        netlink.set_loopback_up().map_err(failed("the loopback interface did not come up"))?;
+        let mut netlink = Netlink::new(&namespace).map_err(failed("could not open netlink in the link's namespace"))?;
+        let index = netlink.index(INTERFACE).map_err(failed("the link's interface is missing"))?;
+        netlink.set_loopback_up().map_err(failed("could not bring up the loopback interface"))?;
         let has_ipv6 = netlink.without_link_local(index).is_ok();
         let up = netlink.set_up(index, link.mtu_bytes, QUEUE_PACKETS);
-        up.map_err(failed("the link's interface did not come up"))?;
+        up.map_err(failed("could not bring up the link's interface"))?;
         let mut add = |address: IpAddr, prefix_bits| {
             let metrics = Metrics {
                 initial_window_segments: link.initial_window_segments,
                 congestion_control: link.congestion_control.as_deref(),
                 mtu_bytes: None,
             };
-            netlink.add_address(index, address).map_err(failed("the link got no address"))?;
-            netlink.add_own_addresses(address, prefix_bits).map_err(failed("the link got no addresses"))?;
+            netlink.add_address(index, address).map_err(failed("could not give the link an address"))?;
+            netlink.add_own_addresses(address, prefix_bits).map_err(failed("could not give the link its addresses"))?;
             let added = netlink.add_default_route(index, address, &metrics);
             added.map_err(|source| match &link.congestion_control {
-                Some(name) => Error::Route { name: name.clone(), source },
-                None => Error::System { what: "the link got no route", source },
+                Some(name) => Error::Link(format!(
+                    "could not create a route with the congestion control `{name}` ({source}); \
+                     /proc/sys/net/ipv4/tcp_available_congestion_control lists what this kernel has; load others with \
+                     `modprobe tcp_NAME`"
+                )),
+                None => Error::System { what: "could not give the link a route", source },
             })
         };
         add(address.into(), 24)?;
-        // Where IPv6 is switched off a link does without.
+        // If IPv6 is disabled, the side has no IPv6 address.
         let ipv6_address = (has_ipv6 && add(ipv6_address.into(), 64).is_ok()).then_some(ipv6_address);
         let traffic = namespace.open(c"/proc/self/net/dev", OFlags::RDONLY);
-        let traffic = traffic.map_err(failed("/proc/net/dev could not be read"))?;
+        let traffic = traffic.map_err(failed("could not read /proc/net/dev"))?;
         let side = Self { namespace, address, ipv6_address, traffic };
-        // What one connection learns of the link must not be known to the next one.
-        side.set("net/ipv4/tcp_no_metrics_save", "1")
-            .map_err(failed("net.ipv4.tcp_no_metrics_save could not be set"))?;
+        // Without this setting, the kernel would remember what one connection learned about the link, and use it for
+        // later connections.
+        side.set("net/ipv4/tcp_no_metrics_save", "1").map_err(failed("could not set net.ipv4.tcp_no_metrics_save"))?;
         Ok(side)
     }
 
-    /// Its address, which its connections to the other side have.
-    #[must_use]
+    /// Returns the IPv4 address from which this side connects to the other side.
     pub fn address(&self) -> Ipv4Addr {
         self.address
     }
 
-    /// Its address of IPv6, where the kernel has that.
-    #[must_use]
+    /// Returns the IPv6 address of this side; `None` if the kernel has no IPv6.
     pub fn ipv6_address(&self) -> Option<Ipv6Addr> {
         self.ipv6_address
     }
 
-    /// A connection from this side. It waits as long as the kernel tries: two minutes, if nothing answers.
+    /// Opens a TCP connection from this side. If nothing answers, the kernel gives up after two minutes.
     ///
     /// # Errors
-    /// As the kernel says.
+    /// Returns errors of the kernel.
     pub fn connect(&self, to: impl Into<SocketAddr>) -> io::Result<TcpStream> {
         let to = to.into();
         let socket = self.socket(&to, SocketType::STREAM)?;
         match connect(&socket, &to) {
-            // A signal: it goes on without us.
+            // A signal interrupted the call, but the kernel continues to connect. So this waits until the kernel has
+            // finished.
             Err(Errno::INTR) => {
                 while poll(&mut [PollFd::new(&socket, PollFlags::OUT)], None) == Err(Errno::INTR) {}
                 sockopt::socket_error(&socket)??;
@@ -103,10 +108,10 @@ impl Side {
         Ok(socket.into())
     }
 
-    /// A listener on this side.
+    /// Opens a TCP listener on this side.
     ///
     /// # Errors
-    /// As the kernel says: `EADDRINUSE`, `EADDRNOTAVAIL`.
+    /// Returns errors of the kernel: `EADDRINUSE`, `EADDRNOTAVAIL`.
     pub fn listen(&self, at: impl Into<SocketAddr>) -> io::Result<TcpListener> {
         let at = at.into();
         let socket = self.socket(&at, SocketType::STREAM)?;
@@ -116,10 +121,10 @@ impl Side {
         Ok(socket.into())
     }
 
-    /// A socket for datagrams on this side.
+    /// Opens a UDP socket on this side.
     ///
     /// # Errors
-    /// As the kernel says: `EADDRINUSE`, `EADDRNOTAVAIL`.
+    /// Returns errors of the kernel: `EADDRINUSE`, `EADDRNOTAVAIL`.
     pub fn udp(&self, at: impl Into<SocketAddr>) -> io::Result<UdpSocket> {
         let at = at.into();
         let socket = self.socket(&at, SocketType::DGRAM)?;
@@ -127,34 +132,35 @@ impl Side {
         Ok(socket.into())
     }
 
-    /// A socket on this side that is bound to nothing yet, for addresses like this one.
+    /// Opens an unbound socket on this side, for addresses of the same family as `like`.
     ///
     /// # Errors
-    /// As the kernel says.
+    /// Returns errors of the kernel.
     pub fn socket(&self, like: &SocketAddr, kind: SocketType) -> io::Result<OwnedFd> {
         let family = if like.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         self.namespace.socket(family, kind, None)
     }
 
-    /// The command will run on this side: a server, or a client that knows nothing of links.
+    /// Makes a command run on this side of the link, that is, in its network namespace. The command may be a server, or
+    /// a client that has no access to this [`Side`].
     pub fn enter(&self, command: &mut Command) {
         self.namespace.enter(command);
     }
 
-    /// A setting of this side's kernel, as `net/ipv4/tcp_timestamps`, for what is written down about a measurement.
+    /// Returns a kernel setting of this side, such as `net/ipv4/tcp_timestamps`, to record it with a measurement.
     ///
     /// # Errors
-    /// As the kernel says: `ENOENT` if it has none of that name.
+    /// Returns errors of the kernel: `ENOENT` if there is no such setting.
     pub fn setting(&self, name: &str) -> io::Result<String> {
         let mut text = String::new();
         self.open_setting(name, OFlags::RDONLY)?.read_to_string(&mut text)?;
         Ok(text.trim_end().into())
     }
 
-    /// Changes a setting of this side's kernel.
+    /// Changes a kernel setting of this side.
     ///
     /// # Errors
-    /// As the kernel says: `EINVAL` for a value that it can't have.
+    /// Returns errors of the kernel: `EINVAL` if the value is not allowed.
     pub fn set(&self, name: &str, value: &str) -> io::Result<()> {
         io::Write::write_all(&mut self.open_setting(name, OFlags::WRONLY)?, value.as_bytes())
     }
@@ -163,14 +169,15 @@ impl Side {
         self.namespace.open(&CString::new(format!("/proc/sys/{name}"))?, flags)
     }
 
-    /// How many frames for the link were dropped here, because the emulator had not read those before them.
+    /// Returns the number of frames that the kernel dropped because the queue of frames for the emulator was full.
     pub(crate) fn dropped_frames(&self) -> io::Result<u64> {
         let mut text = [0; 4096];
         let bytes = pread(&self.traffic, &mut text, 0)?;
         let text = String::from_utf8_lossy(&text[..bytes]);
         let line = text.lines().find_map(|line| line.trim_start().strip_prefix(INTERFACE)?.strip_prefix(':'));
-        // Eight numbers of what was received; bytes, packets, errors and drops of what was sent.
+        // The line has eight numbers for received traffic. The numbers for sent traffic follow: bytes, packets, errors
+        // and drops.
         let dropped = line.and_then(|line| line.split_whitespace().nth(11)?.parse().ok());
-        dropped.ok_or_else(|| io::Error::other("/proc/net/dev does not say what was dropped"))
+        dropped.ok_or_else(|| io::Error::other("/proc/net/dev has no count of dropped frames"))
     }
 }

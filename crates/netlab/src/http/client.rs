@@ -1,7 +1,6 @@
-//! One connection, and requests on it one after the other.
+//! An HTTP client connection, which sends one request after the other.
 
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::time::Duration;
 
 use ascertain_sys::clock::now_ns;
@@ -15,92 +14,91 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::filling::{Filling, length_bytes};
+use super::observed::{Arrival, Record, observed};
 use super::tls::disagreement;
-use super::watched::{Arrival, Seen, Watched};
-use super::{Protocol, Session, Stream, Tls};
+use super::{Protocol, Stream, Tls, TlsSession};
 use crate::{Error, Phase, Phases};
 
-/// How a client wants to talk.
+/// The options for opening an HTTP client connection.
 #[derive(Clone, Debug)]
-pub struct Offer {
-    /// Whom it wants to talk to: a name, or an address, with a port where that is not the usual one.
+pub struct ClientOptions {
+    /// Name or address of the server, with a port unless it is the default port.
     pub host: String,
-    /// What it speaks; nothing else will do.
+    /// Version of HTTP. Opening the connection fails if the server does not speak this version.
     pub protocol: Protocol,
-    /// Whom it trusts; without, it talks in the open.
+    /// TLS settings with the trusted certificates; `None` for a connection without TLS.
     pub tls: Option<Tls>,
-    /// How long it waits at the most: for the connection to be opened, and then for each answer.
+    /// Time limit for opening the connection. It is also the limit for each answer until
+    /// [`set_limit`](Connection::set_limit) changes it.
     pub limit: Duration,
 }
 
-impl Offer {
-    /// HTTP/1.1 without TLS.
-    #[must_use]
+impl ClientOptions {
+    /// Returns options for HTTP/1.1 without TLS.
     pub fn plain(host: &str, limit: Duration) -> Self {
         Self { host: host.into(), protocol: Protocol::Http1, tls: None, limit }
     }
 }
 
-/// The stage in [`Error::Broken`] if no byte of the answer arrived, for example because the server closed the connection
-/// after the answer before.
-pub const BEFORE_AN_ANSWER: &str = "before there was an answer";
+/// The text in the field `when` of [`Error::Broken`] if no byte of the answer arrived. This happens, for example, if
+/// the server closed the connection after the previous answer.
+pub const BEFORE_AN_ANSWER: &str = "before an answer arrived";
 
-/// What is asked for.
+/// An HTTP request: a GET, or a PUT with a body of random bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// Where, from the first `/` on.
+pub struct HttpRequest {
+    /// The path of the URL, which begins with `/`, and the query.
     pub path: String,
-    /// How much is sent, by PUT; without, it is a GET.
+    /// Size of the body of a PUT; `None` for a GET.
     pub upload_bytes: Option<u64>,
-    /// `true` to accept an answer that is compressed in a way that browsers know. The body is never unpacked, so its length
-    /// is the compressed one.
+    /// `true` to accept compressed answers, as browsers do. The body is not decompressed, so its length is the
+    /// compressed length.
     pub takes_compressed: bool,
 }
 
-/// The compressions that browsers ask for.
+/// The compressions that browsers accept, for the header Accept-Encoding.
 const COMPRESSIONS: HeaderValue = HeaderValue::from_static("gzip, deflate, br, zstd");
 
-impl Request {
-    /// A GET.
-    #[must_use]
+impl HttpRequest {
+    /// Creates a GET request.
     pub fn get(path: &str) -> Self {
         Self { path: path.into(), upload_bytes: None, takes_compressed: false }
     }
 
-    /// A PUT of as many bytes.
-    #[must_use]
+    /// Creates a PUT request with a body of this size.
     pub fn put(path: &str, bytes: u64) -> Self {
         Self { path: path.into(), upload_bytes: Some(bytes), takes_compressed: false }
     }
 }
 
-/// What came back.
+/// The response to a request, without its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// 200, if all is well.
+pub struct HttpResponse {
+    /// HTTP status code of the response, such as 200 for success.
     pub status: u16,
-    /// As the answer says, or the connection: `HTTP/1.1`.
+    /// HTTP version of the answer, such as `HTTP/1.1`.
     pub version: &'static str,
-    /// The length of the body.
+    /// Length of the body as transferred, in bytes.
     pub body_bytes: u64,
-    /// All that arrived, with the head and HTTP/2's frames, but without what TLS adds.
+    /// Number of bytes that were received for this answer, including the head and the frames of HTTP/2. Bytes that TLS
+    /// adds are not counted.
     pub received_bytes: u64,
-    /// The body's Content-Encoding, if any.
+    /// Content-Encoding of the body; `None` if the answer has none.
     pub compression: Option<String>,
 }
 
-/// An open connection. It does something only while a request is under way.
+/// An open HTTP connection. It reads and writes only during [`open`](Self::open) and [`send`](Self::send).
 #[derive(Debug)]
 pub struct Connection {
-    // Ends before the runtime does.
+    // Declared first to be dropped first, because it must end before the runtime.
     sender: Sender,
     runtime: Runtime,
     socket: TcpStream,
-    offer: Offer,
-    session: Option<Session>,
-    seen: Arc<Seen>,
-    /// The same below TLS.
-    wire: Arc<Seen>,
+    options: ClientOptions,
+    session: Option<TlsSession>,
+    record: Record,
+    /// The recorded reads and writes of the socket, which include the bytes that TLS adds.
+    wire: Record,
 }
 
 #[derive(Debug)]
@@ -110,93 +108,98 @@ enum Sender {
 }
 
 impl Connection {
-    /// Opens a connection over this stream, which has just been connected. [`Phase::Tls`] ends where there is TLS.
+    /// Opens an HTTP connection over a stream that was just connected. With TLS, records the end of [`Phase::Tls`].
     ///
     /// # Errors
-    /// [`Error::Tls`] for a certificate that is not trusted, a version that is not spoken, and the like;
-    /// [`Error::OtherProtocol`], [`Error::TimedOut`], and [`Error::Broken`] otherwise.
-    pub fn open(stream: TcpStream, offer: &Offer, phases: &mut Phases) -> Result<Self, Error> {
-        let broken = |error| Error::broken("while it was made", error);
+    /// - [`Error::Tls`] if the TLS handshake fails, for example because the certificate is not trusted;
+    /// - [`Error::OtherProtocol`] if the server does not speak the requested version of HTTP;
+    /// - [`Error::TimedOut`] if the time limit passes;
+    /// - [`Error::Broken`] otherwise.
+    pub fn open(stream: TcpStream, options: &ClientOptions, phases: &mut Phases) -> Result<Self, Error> {
+        let broken = |error| Error::broken("while it was being set up", error);
         stream.set_nodelay(true).and_then(|()| stream.set_nonblocking(true)).map_err(broken)?;
         let socket = stream.try_clone().map_err(broken)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(broken)?;
-        let [seen, wire] = [Seen::default(), Seen::with_arrivals()].map(Arc::new);
+        let (record, wire) = (Record::default(), Record::with_arrivals());
         let opening = async {
-            let stream = Watched::new(tokio::net::TcpStream::from_std(stream).map_err(broken)?, wire.clone());
-            let Some(tls) = &offer.tls else {
-                return Ok((shake_hands(Box::new(stream), offer.protocol, &seen).await?, None));
+            let stream = observed(tokio::net::TcpStream::from_std(stream).map_err(broken)?, &wire);
+            let Some(tls) = &options.tls else {
+                return Ok((shake_hands(Box::new(stream), options.protocol, &record).await?, None));
             };
-            let name = ServerName::try_from(name(&offer.host).to_string()).map_err(Error::tls)?;
-            let connector = TlsConnector::from(tls.asking_for(offer.protocol));
+            let name = ServerName::try_from(name(&options.host).to_string()).map_err(Error::tls)?;
+            let connector = TlsConnector::from(tls.asking_for(options.protocol));
             let stream = connector.connect(name, stream).await.map_err(disagreement)?;
             phases.end(Phase::Tls, now_ns());
             let state = stream.get_ref().1;
             match state.alpn_protocol() {
-                Some(protocol) if protocol == offer.protocol.id() => {}
-                // A server that knows nothing of it speaks HTTP/1.1.
-                None if offer.protocol == Protocol::Http1 => {}
-                _ => return Err(Error::OtherProtocol { wanted: offer.protocol }),
+                Some(protocol) if protocol == options.protocol.id() => {}
+                // A server without ALPN speaks HTTP/1.1.
+                None if options.protocol == Protocol::Http1 => {}
+                _ => return Err(Error::OtherProtocol { wanted: options.protocol }),
             }
-            let session = Session::of(state);
-            Ok((shake_hands(Box::new(stream), offer.protocol, &seen).await?, session))
+            let session = TlsSession::from_state(state);
+            Ok((shake_hands(Box::new(stream), options.protocol, &record).await?, session))
         };
-        let (sender, session) = within(&runtime, offer.limit, opening)?;
-        Ok(Self { sender, runtime, socket, offer: offer.clone(), session, seen, wire })
+        let (sender, session) = within(&runtime, options.limit, opening)?;
+        Ok(Self { sender, runtime, socket, options: options.clone(), session, record, wire })
     }
 
-    /// Sends a request and reads the answer to its end. [`Phase::Sent`], [`Phase::FirstByte`] and [`Phase::LastByte`]
-    /// end as far as it comes. An upload is sent when the last is written before the answer; over HTTP/2 that may be
-    /// the acknowledgement of the other side's settings, if the upload is so small that it is gone before those come.
+    /// Sends a request and reads the answer to its end. Records the ends of [`Phase::Sent`], [`Phase::FirstByte`] and
+    /// [`Phase::LastByte`] if the request gets that far.
+    ///
+    /// An upload counts as sent at the last write before the answer. Over HTTP/2, that write may be the acknowledgement
+    /// of the server's settings, if the upload is so small that it is sent before the settings arrive.
     ///
     /// # Errors
-    /// [`Error::Path`] for a path that is none; [`Error::TimedOut`], after which the connection is of no more use; and
-    /// [`Error::Broken`] for a reset, an answer that is not as long as it was to be, or what is not HTTP.
-    pub fn send(&mut self, request: &Request, phases: &mut Phases) -> Result<Answer, Error> {
-        let message = message(request, &self.offer)?;
-        let (sender, seen) = (&mut self.sender, &self.seen);
-        seen.forget();
-        self.wire.forget();
+    /// - [`Error::Invalid`] for an invalid path;
+    /// - [`Error::TimedOut`] if the time limit passes; the connection must not be used after that;
+    /// - [`Error::Broken`] for a reset, an answer of the wrong length, or an answer that is not HTTP.
+    pub fn send(&mut self, request: &HttpRequest, phases: &mut Phases) -> Result<HttpResponse, Error> {
+        let message = message(request, &self.options)?;
+        let (sender, record) = (&mut self.sender, &self.record);
+        record.clear();
+        self.wire.clear();
         let mut sent_ns = None;
         let sending = async {
             let answer = sender.send(message).await.map_err(|error| Error::broken(BEFORE_AN_ANSWER, error))?;
             phases.end(Phase::FirstByte, now_ns());
-            sent_ns = seen.last_sent_ns();
+            sent_ns = record.lock().last_sent_ns;
             let (status, version) = (answer.status().as_u16(), version(&answer));
             let compression = answer.headers().get(CONTENT_ENCODING);
             let compression = compression.and_then(|name| Some(name.to_str().ok()?.to_string()));
             let body_bytes = length_bytes(answer.into_body()).await;
             let body_bytes = body_bytes.map_err(|error| Error::broken("in the middle of the answer", error))?;
             phases.end(Phase::LastByte, now_ns());
-            Ok(Answer { status, version, body_bytes, received_bytes: seen.received_bytes(), compression })
+            let received_bytes = record.lock().received_bytes;
+            Ok(HttpResponse { status, version, body_bytes, received_bytes, compression })
         };
-        let answer = within(&self.runtime, self.offer.limit, sending);
-        // What has no body is gone with the first write; HTTP/2 then writes what it has to acknowledge.
-        let sent_ns = if request.upload_bytes.is_some() { sent_ns } else { seen.first_sent_ns() };
+        let answer = within(&self.runtime, self.options.limit, sending);
+        // A request without a body is sent by the first write. Over HTTP/2, the later writes are acknowledgements.
+        let sent_ns = if request.upload_bytes.is_some() { sent_ns } else { record.lock().first_sent_ns };
         if let Some(sent_ns) = sent_ns {
             phases.end(Phase::Sent, sent_ns);
         }
         answer
     }
 
-    /// From now on it waits for so long at the most.
+    /// Sets the time limit for each of the answers from now on.
     pub fn set_limit(&mut self, limit: Duration) {
-        self.offer.limit = limit;
+        self.options.limit = limit;
     }
 
-    /// Returns what arrived since the last request was sent, and when, with all that TLS adds.
-    #[must_use]
+    /// Returns the reads from the socket since the last request was sent, including the bytes of TLS.
     pub fn arrivals(&self) -> Vec<Arrival> {
-        self.wire.arrivals()
+        self.wire.lock().arrivals.clone().unwrap_or_default()
     }
 
-    /// What both sides agreed upon, where there is TLS.
-    #[must_use]
-    pub fn session(&self) -> Option<&Session> {
+    /// Returns the negotiated parameters of the TLS session; `None` without TLS.
+    pub fn session(&self) -> Option<&TlsSession> {
         self.session.as_ref()
     }
 
-    /// The socket, to be asked what the kernel knows of it. What is read from it or written to it is missing elsewhere.
-    #[must_use]
+    /// Returns the socket, so that the caller can ask the kernel about the connection. Do not read from it, because the
+    /// connection would miss the bytes. Do not write to it either, because the server would receive bytes that are not
+    /// part of a request.
     pub fn socket(&self) -> &TcpStream {
         &self.socket
     }
@@ -225,7 +228,7 @@ fn version(answer: &Response<Incoming>) -> &'static str {
     }
 }
 
-/// The name alone, as TLS wants it: without a port, and without the brackets around an address of IPv6.
+/// Returns `host` without its port and without the brackets of an IPv6 address, as TLS needs the name.
 fn name(host: &str) -> &str {
     if let Some((address, _)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         return address;
@@ -236,19 +239,22 @@ fn name(host: &str) -> &str {
     }
 }
 
-fn message(request: &Request, offer: &Offer) -> Result<hyper::Request<Filling>, Error> {
-    let path = || Error::Path { path: request.path.clone(), host: offer.host.clone() };
-    let scheme = if offer.tls.is_some() { "https" } else { "http" };
+fn message(request: &HttpRequest, options: &ClientOptions) -> Result<hyper::Request<Filling>, Error> {
+    let path = || {
+        let (path, host) = (&request.path, &options.host);
+        Error::Invalid(format!("cannot request `{path}` at `{host}`; a path must begin with `/` and have no spaces"))
+    };
+    let scheme = if options.tls.is_some() { "https" } else { "http" };
     let method = if request.upload_bytes.is_some() { Method::PUT } else { Method::GET };
     let mut message = hyper::Request::new(Filling::of_size(request.upload_bytes.unwrap_or(0)));
-    let uri = Uri::builder().scheme(scheme).authority(&*offer.host).path_and_query(&*request.path).build();
+    let uri = Uri::builder().scheme(scheme).authority(&*options.host).path_and_query(&*request.path).build();
     let uri = uri.ok().filter(|_| request.path.starts_with('/')).ok_or_else(path)?;
     *message.method_mut() = method;
     if request.takes_compressed {
         message.headers_mut().insert(ACCEPT_ENCODING, COMPRESSIONS);
     }
-    if offer.protocol == Protocol::Http1 {
-        message.headers_mut().insert(HOST, HeaderValue::from_str(&offer.host).map_err(|_| path())?);
+    if options.protocol == Protocol::Http1 {
+        message.headers_mut().insert(HOST, HeaderValue::from_str(&options.host).map_err(|_| path())?);
         *message.uri_mut() = uri.path_and_query().cloned().map(Uri::from).ok_or_else(path)?;
     } else {
         *message.uri_mut() = uri;
@@ -256,10 +262,10 @@ fn message(request: &Request, offer: &Offer) -> Result<hyper::Request<Filling>, 
     Ok(message)
 }
 
-async fn shake_hands(stream: Box<dyn Stream>, protocol: Protocol, seen: &Arc<Seen>) -> Result<Sender, Error> {
-    let stream = TokioIo::new(Watched::new(stream, seen.clone()));
-    let broken = |error| Error::broken("while it was made", error);
-    // What goes wrong with a connection is told to the request that waits for it.
+async fn shake_hands(stream: Box<dyn Stream>, protocol: Protocol, record: &Record) -> Result<Sender, Error> {
+    let stream = TokioIo::new(observed(stream, record));
+    let broken = |error| Error::broken("while it was being set up", error);
+    // The spawned task needs no error handling: it passes its error to the request that waits for an answer.
     Ok(match protocol {
         Protocol::Http1 => {
             let (sender, connection) = http1::handshake(stream).await.map_err(broken)?;

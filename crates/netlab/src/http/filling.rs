@@ -1,28 +1,27 @@
-//! A body of any size, of which only a piece is in memory.
+//! An HTTP body of any size that repeats the same bytes.
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::LazyLock;
 use std::task::{Context, Poll};
 
+use http_body_util::BodyExt;
 use hyper::body::{Body, Bytes, Frame, SizeHint};
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// What bodies are filled with. It is not all alike, so that nothing on the way could make it smaller unnoticed.
-static PIECE: [u8; 64 * 1024] = piece();
+/// The random bytes that every [`Filling`], which is a body of any size, repeats.
+static PIECE: LazyLock<Bytes> = LazyLock::new(|| random_bytes(64 * 1024).into());
 
-const fn piece() -> [u8; 64 * 1024] {
-    let mut bytes = [0; 64 * 1024];
-    let mut state = 1_u32;
-    let mut index = 0;
-    while index < bytes.len() {
-        // A linear congruential generator, of which the upper bits are good.
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        bytes[index] = (state >> 24) as u8;
-        index += 1;
-    }
-    bytes
+/// Returns this number of pseudo-random bytes. They are the same in each process, and they can't be compressed in
+/// transit.
+pub(crate) fn random_bytes(bytes: usize) -> Vec<u8> {
+    let mut random = vec![0; bytes];
+    Xoshiro256PlusPlus::seed_from_u64(7).fill_bytes(&mut random);
+    random
 }
 
-/// The same piece again and again.
+/// An HTTP body that repeats the random bytes of [`PIECE`] until it has its full length.
 pub(super) struct Filling {
     piece: Bytes,
     left_bytes: u64,
@@ -30,7 +29,7 @@ pub(super) struct Filling {
 
 impl Filling {
     pub fn of_size(bytes: u64) -> Self {
-        Self { piece: Bytes::from_static(&PIECE), left_bytes: bytes }
+        Self { piece: PIECE.clone(), left_bytes: bytes }
     }
 
     pub fn text(text: String) -> Self {
@@ -57,10 +56,10 @@ impl Body for Filling {
     }
 }
 
-/// How long a body is that arrives; it is not kept.
+/// Reads a whole body without keeping the data, and returns its length.
 pub(super) async fn length_bytes<B: Body<Data = Bytes> + Unpin>(mut body: B) -> Result<u64, B::Error> {
     let mut length_bytes = 0;
-    while let Some(frame) = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+    while let Some(frame) = body.frame().await {
         length_bytes += frame?.data_ref().map_or(0, |data| data.len() as u64);
     }
     Ok(length_bytes)

@@ -1,4 +1,4 @@
-//! TLS of which the handshake is rustls's, and the rest the kernel's.
+//! TLS connections for which rustls does the handshake, and the kernel encrypts and decrypts.
 
 use std::io::{self, Cursor, Read};
 use std::net::{Ipv4Addr, TcpListener};
@@ -8,13 +8,14 @@ use std::task::{Context, Poll, ready};
 use ascertain_sys::tcp::{Direction, TlsCipher, give_tls_key, put_tls_above};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedReadHalf;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::{ConnectionTrafficSecrets, ExtractedSecrets};
 
-/// Whether the kernel encrypts and decrypts with this cipher: asks it to, of a connection over loopback.
+/// Tests on a loopback connection whether the kernel can encrypt and decrypt with this cipher.
 ///
 /// # Errors
-/// As the kernel says: `ENOENT` where it has no TLS.
+/// Returns errors of the kernel: `ENOENT` if the kernel has no support for TLS.
 pub fn kernel_has_tls(cipher: TlsCipher) -> io::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let stream = std::net::TcpStream::connect(listener.local_addr()?)?;
@@ -26,9 +27,9 @@ pub fn kernel_has_tls(cipher: TlsCipher) -> io::Result<()> {
         .try_for_each(|direction| give_tls_key(&stream, direction, cipher, key, [0; 12], 0))
 }
 
-/// Agrees with a client upon keys, and gives them to the kernel. Whoever reads and writes from then on does so in the
-/// open. The keys must be ones that the acceptor lets out. A client that ends TLS before the connection is an error of
-/// reading, since the kernel gives alerts to nobody who does not ask for them.
+/// Runs the handshake with a client, and passes the keys to the kernel. The caller reads and writes plain data on the
+/// returned stream. The acceptor must allow the extraction of keys. Reading fails if a client sends an alert that ends
+/// TLS before it closes the connection, because the kernel reports alerts only on request.
 pub async fn accept(
     acceptor: &TlsAcceptor,
     stream: TcpStream,
@@ -49,15 +50,17 @@ pub async fn accept(
     Ok(tokio::io::join(AsyncReadExt::chain(Cursor::new(taken), read), write))
 }
 
-/// The handshake alone, and what was taken of what the client has sent behind it, decrypted: a record or none. The
-/// others are still in the socket.
+/// Runs the TLS handshake. Returns the stream, the client's first data, and the keys. At most one record after the
+/// handshake has been read already; the first data is its decrypted content. Later records are still in the socket.
 async fn agree(acceptor: &TlsAcceptor, stream: TcpStream) -> io::Result<(TcpStream, Vec<u8>, ExtractedSecrets)> {
-    let stream = ByRecord { stream, header: Vec::with_capacity(HEADER_BYTES), left_bytes: 0 };
-    let (mut stream, mut connection) = acceptor.accept(stream).await?.into_inner();
-    // Part of a record is nothing that the kernel could go on with.
-    while stream.left_bytes > 0 || !stream.header.is_empty() {
+    let (read, write) = stream.into_split();
+    let read = ByRecord { stream: read, header: Vec::with_capacity(HEADER_BYTES), left_bytes: 0 };
+    let (stream, mut connection) = acceptor.accept(tokio::io::join(read, write)).await?.into_inner();
+    let (mut read, write) = stream.into_inner();
+    // The kernel can take over only at the beginning of a record. So the rest of a partly read record is read here.
+    while read.left_bytes > 0 || !read.header.is_empty() {
         let mut bytes = [0; 4096];
-        let count = stream.read(&mut bytes).await?;
+        let count = read.read(&mut bytes).await?;
         let mut rest = &bytes[..count];
         if rest.is_empty() {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -70,18 +73,21 @@ async fn agree(acceptor: &TlsAcceptor, stream: TcpStream) -> io::Result<(TcpStre
     let taken_bytes = connection.process_new_packets().map_err(io::Error::other)?.plaintext_bytes_to_read();
     let mut taken = vec![0; taken_bytes];
     connection.reader().read_exact(&mut taken)?;
-    Ok((stream.stream, taken, connection.dangerous_extract_secrets().map_err(io::Error::other)?))
+    let stream = read.stream.reunite(write).map_err(io::Error::other)?;
+    Ok((stream, taken, connection.dangerous_extract_secrets().map_err(io::Error::other)?))
 }
 
-/// What a record begins with: its kind, a version, and the length of what follows.
+/// Size of the header of a TLS record in bytes: a type, a version, and the length of the rest.
 const HEADER_BYTES: usize = 5;
 
-/// Gives out no more than what is left of a record: where the handshake ends, at most the next one has been begun.
+/// A reader that never reads beyond the end of the current TLS record. So at the end of the handshake, at most the
+/// beginning of one further record has been read.
 struct ByRecord {
-    stream: TcpStream,
-    /// As much of it as was read.
+    stream: OwnedReadHalf,
+    /// The bytes of the current record's header that were read so far.
     header: Vec<u8>,
-    /// Of the record, once its whole header was read.
+    /// Number of bytes of the current record that follow its header and are still to be read. 0 while the header is
+    /// incomplete.
     left_bytes: usize,
 }
 
@@ -108,20 +114,6 @@ impl AsyncRead for ByRecord {
     }
 }
 
-impl AsyncWrite for ByRecord {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -133,11 +125,12 @@ mod tests {
     use super::*;
 
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n";
-    /// With its kind, and a seal.
+    /// Size of a record with [`REQUEST`], including the byte for its type and the authentication tag.
     const RECORD_BYTES: usize = HEADER_BYTES + REQUEST.len() + 1 + 16;
 
-    /// A client may send requests together with the last of the handshake, and a part of one may come later. Each is
-    /// read here or left to the kernel, which counts on from there: none is lost, or cut.
+    /// A client may send requests together with the end of the handshake, and a part of a request may arrive later.
+    /// Each record is either read here, or left to the kernel, which continues to count the records. No record may be
+    /// lost or cut.
     #[test]
     fn what_follows_the_handshake_is_left_to_the_kernel() {
         for later_bytes in [0, RECORD_BYTES * 3 - 2, RECORD_BYTES * 3 - 10, RECORD_BYTES * 2] {
@@ -161,7 +154,7 @@ mod tests {
                 }
                 let later = last.split_off(last.len() - later_bytes);
                 stream.write_all(&last).unwrap();
-                // The test is as good where this is too short, but sees less.
+                // If the sleep is too short, the test still passes, but it covers less.
                 std::thread::sleep(std::time::Duration::from_millis(20));
                 stream.write_all(&later).unwrap();
                 stream
@@ -170,7 +163,7 @@ mod tests {
             runtime.block_on(async {
                 let (stream, _) = listener.accept().unwrap();
                 stream.set_nonblocking(true).unwrap();
-                let acceptor = TlsAcceptor::from(serving(&[TlsVersion::V1_3]).unwrap());
+                let acceptor = serving(&[TlsVersion::V1_3]).unwrap();
                 let (stream, taken, secrets) = agree(&acceptor, TcpStream::from_std(stream).unwrap()).await.unwrap();
                 let _client = client.join().unwrap();
                 let mut left = [0; 1_000];

@@ -1,26 +1,27 @@
-//! HTTP within the process: a [`Server`] on a socket that is given to it, and a client's [`Connection`] over one, which
-//! sees the phases of its requests.
+//! HTTP within the process: a [`Server`] that listens on a given socket, and a client [`Connection`] over a given
+//! stream. The connection records the phases of its requests.
 //!
-//! Neither opens a socket of its own, for a socket stays in the namespace it was made in: what is made at the ends of
-//! an emulated link is given to them, and this thread need not go there.
+//! Server and client leave it to the caller to open sockets, because a socket stays in the network namespace in which
+//! it was opened. For example, the caller opens sockets on the two sides of an emulated link. The threads of this crate
+//! can then use them from any namespace.
 //!
 //! ```
 //! use std::net::{TcpListener, TcpStream};
 //! use std::time::Duration;
-//! use ascertain_netlab::http::{Connection, Offer, Protocol, Request, Server, TlsVersion};
+//! use ascertain_netlab::http::{ClientOptions, Connection, HttpRequest, Protocol, Server, TlsVersion};
 //! use ascertain_netlab::{Phase, Phases, now_ns};
 //!
 //! let server = Server::start(TcpListener::bind("127.0.0.1:0")?, Some(&[TlsVersion::V1_3]))?;
 //! let mut phases = Phases::begin(now_ns());
 //! let stream = TcpStream::connect(server.address())?;
 //! phases.end(Phase::Connect, now_ns());
-//! let offer = Offer {
+//! let options = ClientOptions {
 //!     protocol: Protocol::Http2,
 //!     tls: Some(ascertain_netlab::http::trusting_ours(&[TlsVersion::V1_3])?),
-//!     ..Offer::plain("localhost", Duration::from_secs(5))
+//!     ..ClientOptions::plain("localhost", Duration::from_secs(5))
 //! };
-//! let mut connection = Connection::open(stream, &offer, &mut phases)?;
-//! let answer = connection.send(&Request::get("/bytes/14000"), &mut phases)?;
+//! let mut connection = Connection::open(stream, &options, &mut phases)?;
+//! let answer = connection.send(&HttpRequest::get("/bytes/14000"), &mut phases)?;
 //! assert_eq!((answer.status, answer.body_bytes), (200, 14_000));
 //! assert_eq!(connection.session().map(|session| session.version), Some(TlsVersion::V1_3));
 //! assert!(phases.took_ns(Phase::Tls) > Some(0));
@@ -31,42 +32,39 @@ mod client;
 mod filling;
 #[cfg(target_os = "linux")]
 mod kernel_tls;
-mod misbehaviour;
+mod observed;
 mod server;
 mod tls;
-mod watched;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-pub use client::{Answer, BEFORE_AN_ANSWER, Connection, Offer, Request};
+pub use client::{BEFORE_AN_ANSWER, ClientOptions, Connection, HttpRequest, HttpResponse};
+pub(crate) use filling::random_bytes;
 #[cfg(target_os = "linux")]
 pub use kernel_tls::kernel_has_tls;
-pub use misbehaviour::Misbehaviour;
+pub use observed::Arrival;
+pub use server::{Misbehaviour, Server, ServerStats};
+pub use tls::{CERTIFICATE_PEM, KEY_PEM, Tls, TlsSession, TlsVersion, trusting, trusting_ours};
 #[cfg(feature = "stores")]
-pub(crate) use server::serve_requests;
-pub use server::{Served, Server};
-#[cfg(feature = "stores")]
-pub(crate) use tls::serving;
-pub use tls::{CERTIFICATE_PEM, KEY_PEM, Session, Tls, TlsVersion, trusting, trusting_ours};
-pub use watched::Arrival;
+pub(crate) use {server::serve_requests, tls::serving};
 
-/// Both directions of a connection. HTTP works on a boxed stream, so that its code is compiled once and not for every
-/// kind of connection.
+/// A connection that can be read and written. HTTP uses it as a boxed trait object, so that the code of HTTP is
+/// compiled once for all types of connections.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
-/// How requests and answers are put into bytes.
+/// A version of HTTP, which determines the encoding of requests and answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
-    /// HTTP/1.1.
+    /// The version HTTP/1.1.
     Http1,
-    /// HTTP/2; without TLS by prior knowledge.
+    /// The version HTTP/2. Without TLS, the client starts with HTTP/2 directly (prior knowledge).
     Http2,
 }
 
 impl Protocol {
-    /// As TLS names it (ALPN).
+    /// Returns the name of the version in the TLS handshake (ALPN).
     pub(crate) fn id(self) -> &'static [u8] {
         match self {
             Self::Http1 => b"http/1.1",

@@ -1,9 +1,9 @@
-//! A server in a thread of its own.
+//! An HTTP server that runs in its own thread.
 
+use std::future::pending;
+use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hyper::body::{Body, Incoming};
@@ -11,6 +11,8 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
+use rustix::net::sockopt::set_socket_linger;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
@@ -18,169 +20,141 @@ use tokio_rustls::TlsAcceptor;
 use super::filling::{Filling, length_bytes};
 #[cfg(target_os = "linux")]
 use super::kernel_tls;
-use super::misbehaviour::misbehave;
 use super::tls::serving;
-use super::{Misbehaviour, Protocol, Stream, TlsVersion};
+use super::{Protocol, Stream, TlsVersion};
 use crate::Error;
+use crate::threads::{JoinedThread, lock};
 
-/// The largest body that is sent, and more than anybody waits for.
+/// Size of the largest body that clients can request, in bytes.
 const LARGEST_BYTES: u64 = 1 << 50;
 
-/// A server of HTTP/1.1 and HTTP/2, which it tells apart by what the client says. It ends, with all of its connections,
-/// when dropped.
+/// An HTTP server for both versions of [`Protocol`](super::Protocol), which it recognises by the client's first bytes.
+/// Dropping it also ends all of its connections.
 ///
-/// - `GET /bytes/14000` is answered with as many bytes.
-/// - `PUT` or `POST` to anything counts what is sent, and is answered with its length in bytes, in digits.
+/// `GET /bytes/14000` returns a body of 14000 bytes.
+/// `PUT` or `POST` to any path counts the bytes of the body, and returns their number as text.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
-    counters: Arc<Counters>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    counters: Counters,
+    _stop: oneshot::Sender<()>,
+    thread: JoinedThread,
 }
 
-/// What a server did so far.
+/// The counts of a [`Server`] since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Served {
-    /// Connections that were made to it, also those that came to nothing.
+pub struct ServerStats {
+    /// Number of accepted connections, including those that failed.
     pub connections: u64,
-    /// Requests that it answered.
+    /// Number of answered requests.
     pub requests: u64,
-    /// What it was sent in the bodies of requests, as far as those were whole.
+    /// Number of bytes in the bodies of completely received uploads.
     pub uploaded_bytes: u64,
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    connections: AtomicU64,
-    pub requests: AtomicU64,
-    uploaded_bytes: AtomicU64,
-}
+/// The counts of a running server, shared with its connections.
+pub(crate) type Counters = Arc<Mutex<ServerStats>>;
 
 impl Server {
-    /// Serves whoever connects to this socket: with these versions of TLS, or without it.
+    /// Starts a server on this listening socket. With `tls`, it accepts these versions of TLS; with `None`, it uses no
+    /// TLS.
     ///
     /// # Errors
-    /// [`Error::Server`] as the kernel says; [`Error::Tls`] for TLS without a version.
+    /// Returns [`Error::Server`] with the kernel's error; [`Error::Tls`] if the list of versions is empty.
     pub fn start(listener: TcpListener, tls: Option<&[TlsVersion]>) -> Result<Self, Error> {
-        let acceptor = tls.map(|versions| serving(versions).map(TlsAcceptor::from)).transpose()?;
-        Self::run(listener, move |stream, counters| {
-            let acceptor = acceptor.clone();
-            async move {
-                stream.set_nodelay(true).ok()?;
-                answer(Box::new(stream), acceptor, counters).await
-            }
-        })
+        let acceptor = tls.map(serving).transpose()?;
+        Self::run(listener, move |stream, counters| answer(Box::new(stream), acceptor.clone(), counters))
     }
 
-    /// Serves whoever connects to this socket by TLS 1.3, of which the kernel does all but the handshake:
-    /// [`kernel_has_tls`](super::kernel_has_tls) says whether it can.
+    /// Starts a server on this listening socket that uses TLS 1.3. After the handshake, the kernel does all the work of
+    /// TLS. [`kernel_has_tls`](super::kernel_has_tls) tests whether the kernel can do that.
     ///
     /// # Errors
-    /// [`Error::Server`] as the kernel says.
+    /// Returns [`Error::Server`] with the kernel's error.
     #[cfg(target_os = "linux")]
     pub fn with_kernel_tls(listener: TcpListener) -> Result<Self, Error> {
-        let acceptor = TlsAcceptor::from(serving(&[TlsVersion::V1_3])?);
+        let acceptor = serving(&[TlsVersion::V1_3])?;
         Self::run(listener, move |stream, counters| {
             let acceptor = acceptor.clone();
             async move {
-                stream.set_nodelay(true).ok()?;
                 let stream = kernel_tls::accept(&acceptor, stream).await.ok()?;
                 answer(Box::new(stream), None, counters).await
             }
         })
     }
 
-    /// Treats whoever connects to this socket badly, in the open and by HTTP/1.1: for tests of who asks.
+    /// Starts a server on this listening socket that misbehaves, to test clients. It uses HTTP/1.1 without TLS.
     ///
     /// # Errors
-    /// [`Error::Server`] as the kernel says.
+    /// Returns [`Error::Server`] with the kernel's error.
     pub fn misbehaving(listener: TcpListener, how: Misbehaviour) -> Result<Self, Error> {
         Self::run(listener, move |stream, counters| misbehave(stream, how, counters))
     }
 
     pub(crate) fn run<F>(
         listener: TcpListener,
-        serve: impl Fn(TcpStream, Arc<Counters>) -> F + Send + 'static,
+        serve: impl Fn(TcpStream, Counters) -> F + Send + 'static,
     ) -> Result<Self, Error>
     where
         F: Future<Output: Send> + Send + 'static,
     {
         if SystemTime::now() < UNIX_EPOCH {
             let reason = "the clock of this machine shows a time before 1970, which an HTTP date cannot express";
-            return Err(Error::Server(std::io::Error::other(reason)));
+            return Err(Error::Server(io::Error::other(reason)));
         }
         let address = listener.local_addr().map_err(Error::Server)?;
-        let counters = Arc::new(Counters::default());
-        let (stop, stopped) = oneshot::channel();
+        let counters = Counters::default();
+        let (_stop, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Server)?;
         listener.set_nonblocking(true).map_err(Error::Server)?;
         let listener = {
             let _entered = runtime.enter();
             tokio::net::TcpListener::from_std(listener).map_err(Error::Server)?
         };
-        runtime.spawn(accept(listener, serve, counters.clone()));
-        // Every connection ends with the runtime.
-        let serve = move || drop(runtime.block_on(stopped));
-        let thread = std::thread::Builder::new().name("netlab-server".into()).spawn(serve).map_err(Error::Server)?;
-        Ok(Self { address, counters, stop: Some(stop), thread: Some(thread) })
+        let counted = counters.clone();
+        runtime.spawn(async move {
+            loop {
+                match listener.accept().await {
+                    Ok((stream, _)) => {
+                        let _ = stream.set_nodelay(true);
+                        lock(&counted).connections += 1;
+                        tokio::spawn(serve(stream, counted.clone()));
+                    }
+                    // Accepting fails if no file descriptors are left, for example. The server tries again after a
+                    // pause, in which other connections may end.
+                    Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+                }
+            }
+        });
+        // Dropping the runtime ends the connections.
+        let run = move || drop(runtime.block_on(stopped));
+        let thread = JoinedThread::spawn("netlab-server", run).map_err(Error::Server)?;
+        Ok(Self { address, counters, _stop, thread })
     }
 
-    /// Where it listens.
-    #[must_use]
+    /// Returns the address on which the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it did so far.
-    #[must_use]
-    pub fn served(&self) -> Served {
-        let Counters { connections, requests, uploaded_bytes } = &*self.counters;
-        let [connections, requests, uploaded_bytes] =
-            [connections, requests, uploaded_bytes].map(|counter| counter.load(Ordering::Relaxed));
-        Served { connections, requests, uploaded_bytes }
+    /// Returns the server's counts so far.
+    pub fn stats(&self) -> ServerStats {
+        *lock(&self.counters)
     }
 
-    /// The CPU time that its thread has used, with what the kernel did in it.
+    /// Returns the CPU time of the server's thread, including its system calls.
     ///
     /// # Errors
-    /// As the kernel says.
+    /// Returns errors of the kernel.
     #[cfg(target_os = "linux")]
-    pub fn cpu_ns(&self) -> std::io::Result<u64> {
-        let ended = || std::io::Error::other("the server has ended");
-        ascertain_sys::clock::cpu_ns_of(self.thread.as_ref().ok_or_else(ended)?)
+    pub fn cpu_ns(&self) -> io::Result<u64> {
+        let ended = || io::Error::other("the server has ended");
+        ascertain_sys::clock::cpu_ns_of(self.thread.0.as_ref().ok_or_else(ended)?)
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-async fn accept<F>(
-    listener: tokio::net::TcpListener,
-    serve: impl Fn(TcpStream, Arc<Counters>) -> F,
-    counters: Arc<Counters>,
-) where
-    F: Future<Output: Send> + Send + 'static,
-{
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                counters.connections.fetch_add(1, Ordering::Relaxed);
-                tokio::spawn(serve(stream, counters.clone()));
-            }
-            // No descriptors left, perhaps: others must end first.
-            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
-        }
-    }
-}
-
-/// Speaks HTTP over a connection. What goes wrong with it is its client's to see.
+/// Serves the requests of a connection. An error ends the connection and is not reported, because the client notices
+/// the end.
 pub(crate) async fn serve_requests<F, B, E>(
     mut stream: Box<dyn Stream>,
     acceptor: Option<TlsAcceptor>,
@@ -203,22 +177,22 @@ where
     builder.serve_connection(TokioIo::new(stream), service).await.ok()
 }
 
-/// Answers every request of a connection.
-async fn answer(stream: Box<dyn Stream>, acceptor: Option<TlsAcceptor>, counters: Arc<Counters>) -> Option<()> {
+/// Answers all requests of a connection, over TLS if there is an `acceptor`. `None` means that the connection failed.
+async fn answer(stream: Box<dyn Stream>, acceptor: Option<TlsAcceptor>, counters: Counters) -> Option<()> {
     serve_requests(stream, acceptor, move |request| respond(request, counters.clone())).await
 }
 
-async fn respond(request: Request<Incoming>, counters: Arc<Counters>) -> Result<Response<Filling>, hyper::Error> {
+async fn respond(request: Request<Incoming>, counters: Counters) -> Result<Response<Filling>, hyper::Error> {
     let response = match *request.method() {
         Method::GET | Method::HEAD => download(request.uri().path()),
         Method::PUT | Method::POST => {
             let bytes = length_bytes(request.into_body()).await?;
-            counters.uploaded_bytes.fetch_add(bytes, Ordering::Relaxed);
+            lock(&counters).uploaded_bytes += bytes;
             Response::new(Filling::text(bytes.to_string()))
         }
-        _ => failed(StatusCode::METHOD_NOT_ALLOWED, "there are GET, HEAD, PUT and POST"),
+        _ => failed(StatusCode::METHOD_NOT_ALLOWED, "use GET, HEAD, PUT or POST"),
     };
-    counters.requests.fetch_add(1, Ordering::Relaxed);
+    lock(&counters).requests += 1;
     Ok(response)
 }
 
@@ -226,7 +200,7 @@ fn download(path: &str) -> Response<Filling> {
     let bytes = path.strip_prefix("/bytes/").and_then(|bytes| bytes.parse().ok());
     match bytes.filter(|bytes| *bytes <= LARGEST_BYTES) {
         Some(bytes) => Response::new(Filling::of_size(bytes)),
-        None => failed(StatusCode::NOT_FOUND, "there is /bytes/14000, and any other number up to 2^50"),
+        None => failed(StatusCode::NOT_FOUND, "use /bytes/N, with a number N up to 2^50"),
     }
 }
 
@@ -234,4 +208,55 @@ fn failed(status: StatusCode, why: &str) -> Response<Filling> {
     let mut response = Response::new(Filling::text(format!("{why}\n")));
     *response.status_mut() = status;
     response
+}
+
+/// A way in which a server misbehaves after it has received the head of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misbehaviour {
+    /// The server sends nothing, and keeps the connection open.
+    Silent,
+    /// The server closes the connection without an answer.
+    Closes,
+    /// The server resets the connection in the middle of a body.
+    Resets,
+    /// The server announces a body of 1,000 bytes, sends half of it and closes the connection.
+    SendsLess,
+    /// The server announces a body of 500 bytes and sends 1,000.
+    SendsMore,
+    /// The server announces a body of 1,000 bytes and sends them one by one.
+    Slow {
+        /// Time for which the server waits before each byte.
+        each: Duration,
+    },
+    /// The server sends bytes that are not HTTP.
+    NotHttp,
+}
+
+async fn misbehave(mut stream: TcpStream, how: Misbehaviour, counters: Counters) -> io::Result<()> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await?);
+    }
+    lock(&counters).requests += 1;
+    let (promised_bytes, sent_bytes) = match how {
+        Misbehaviour::Silent => pending().await,
+        Misbehaviour::Closes => return Ok(()),
+        Misbehaviour::NotHttp => return stream.write_all(b"SSH-2.0-OpenSSH_9.2\r\n").await,
+        Misbehaviour::SendsMore => (500, 1_000),
+        Misbehaviour::SendsLess | Misbehaviour::Resets => (1_000, 500),
+        Misbehaviour::Slow { .. } => (1_000, 0),
+    };
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {promised_bytes}\r\n\r\n");
+    stream.write_all(&[head.as_bytes(), &vec![b'.'; sent_bytes]].concat()).await?;
+    if how == Misbehaviour::Resets {
+        // With this option, closing the socket resets the connection.
+        set_socket_linger(&stream, Some(Duration::ZERO))?;
+    }
+    if let Misbehaviour::Slow { each } = how {
+        for _ in 0..promised_bytes {
+            tokio::time::sleep(each).await;
+            stream.write_all(b".").await?;
+        }
+    }
+    Ok(())
 }

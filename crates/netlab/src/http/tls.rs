@@ -1,8 +1,9 @@
-//! TLS with a certificate of ours, or with those that a caller trusts.
+//! TLS settings that trust this crate's certificate, or certificates from the caller.
 
 use std::io;
 use std::sync::Arc;
 
+use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use tokio_rustls::rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -18,35 +19,35 @@ use tokio_rustls::rustls::{
 use super::Protocol;
 use crate::Error;
 
-/// The certificate of our servers, for `localhost`, 127.0.0.1 and ::1. It is the same at every start, so that
-/// handshakes are of one size, and signed by itself.
+/// The self-signed certificate of this crate's servers, for `localhost`, 127.0.0.1 and ::1. It is a constant, so that
+/// all handshakes have the same size.
 pub const CERTIFICATE_PEM: &str = include_str!("certificate.pem");
 
-/// Its key, which everybody has: it protects nothing.
+/// The private key of [`CERTIFICATE_PEM`]. It is published, so it protects nothing.
 pub const KEY_PEM: &str = include_str!("key.pem");
 
-/// A version of TLS.
+/// A version of TLS that the servers and clients of this crate support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TlsVersion {
-    /// TLS 1.2, of 2008.
+    /// The version TLS 1.2, published in 2008.
     V1_2,
-    /// TLS 1.3, of 2018.
+    /// The version TLS 1.3, published in 2018.
     V1_3,
 }
 
-/// What two sides agreed upon.
+/// The parameters that a client and a server negotiated in a TLS handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Session {
-    /// The version.
+pub struct TlsSession {
+    /// The negotiated version of TLS.
     pub version: TlsVersion,
-    /// What encrypts, by its official name: `TLS13_AES_256_GCM_SHA384`.
+    /// Official name of the negotiated cipher suite, such as `TLS13_AES_256_GCM_SHA384`.
     pub cipher: String,
-    /// `true` if the session goes on from an earlier connection's.
+    /// `true` if the session was resumed from an earlier connection.
     pub is_resumed: bool,
 }
 
-/// The certificates that a client trusts, and which versions of TLS it speaks. Each connection has a session of its own
-/// unless the client [remembers them](Self::resuming).
+/// The TLS settings of a client: the certificates that it trusts, and the versions that it speaks. Each connection
+/// starts a new session, unless [resumption](Self::resuming) is enabled.
 #[derive(Clone, Debug)]
 pub struct Tls {
     trusted: Vec<CertificateDer<'static>>,
@@ -54,17 +55,8 @@ pub struct Tls {
     config: Arc<ClientConfig>,
 }
 
-impl TlsVersion {
-    fn supported(self) -> &'static SupportedProtocolVersion {
-        match self {
-            Self::V1_2 => &TLS12,
-            Self::V1_3 => &TLS13,
-        }
-    }
-}
-
-impl Session {
-    pub(super) fn of(state: &CommonState) -> Option<Self> {
+impl TlsSession {
+    pub(super) fn from_state(state: &CommonState) -> Option<Self> {
         let version = match state.protocol_version()? {
             ProtocolVersion::TLSv1_2 => TlsVersion::V1_2,
             ProtocolVersion::TLSv1_3 => TlsVersion::V1_3,
@@ -100,8 +92,8 @@ impl Tls {
         Ok(Self { trusted, versions, config: config.into() })
     }
 
-    /// The same, but it remembers sessions: a connection goes on from the session of an earlier one to the same server,
-    /// where the server allows it, as a browser does for a visitor who returns. Clones share what they remember.
+    /// Enables session resumption. A connection then resumes the session of an earlier connection to the same server,
+    /// if the server allows it. Browsers do so when a visitor returns. Clones of these settings share their sessions.
     #[must_use]
     pub fn resuming(self) -> Self {
         let mut config = ClientConfig::clone(&self.config);
@@ -109,15 +101,15 @@ impl Tls {
         Self { config: config.into(), ..self }
     }
 
-    /// The same, but with this cipher alone, by its name in a [`Session`].
+    /// Restricts the client to one cipher suite, named as in [`TlsSession::cipher`].
     ///
     /// # Errors
-    /// [`Error::Tls`] where there is none of that name in these versions.
+    /// Returns [`Error::Tls`] if the allowed versions of TLS have no such cipher suite.
     pub fn with_cipher(self, cipher: &str) -> Result<Self, Error> {
         Self::new(self.trusted, self.versions, Some(cipher))
     }
 
-    /// What a client says that wants this protocol and no other.
+    /// Returns the configuration with which a client offers only this version of HTTP to the server.
     pub(super) fn asking_for(&self, protocol: Protocol) -> Arc<ClientConfig> {
         let mut config = ClientConfig::clone(&self.config);
         config.alpn_protocols = vec![protocol.id().to_vec()];
@@ -129,27 +121,29 @@ fn name(cipher: CipherSuite) -> String {
     format!("{cipher:?}")
 }
 
-/// A client that trusts our servers.
+/// Returns the TLS settings of a client that trusts the servers of this crate, with these versions of TLS.
 ///
 /// # Errors
-/// [`Error::Tls`] without a version.
+/// Returns [`Error::Tls`] if the list of versions is empty.
 pub fn trusting_ours(versions: &[TlsVersion]) -> Result<Tls, Error> {
     trusting(CERTIFICATE_PEM.as_bytes(), versions)
 }
 
-/// A client that trusts these certificates (PEM), and those that were signed with them.
+/// Returns the TLS settings of a client that trusts the certificates in `certificates_pem`, and certificates that were
+/// signed with them.
 ///
 /// # Errors
-/// [`Error::Tls`] for what is no certificate, and without a certificate or a version.
+/// Returns [`Error::Tls`] if a certificate cannot be parsed, or if `certificates_pem` or `versions` is empty.
 pub fn trusting(certificates_pem: &[u8], versions: &[TlsVersion]) -> Result<Tls, Error> {
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificates_pem).collect();
     Tls::new(certificates.map_err(Error::tls)?, versions.into(), None)
 }
 
-/// Trusts servers whose certificate an authority signed, and those whose certificate is itself one of the trusted ones.
+/// Accepts a server's certificate if a trusted authority signed it, or if it is itself one of the trusted certificates.
 ///
-/// rustls refuses the second kind if it is marked as an authority, as all certificates from `openssl req -x509` are. Its
-/// name, its time and the signature of the handshake are still checked.
+/// rustls refuses a trusted certificate of a server if it is marked as an authority's certificate. All certificates
+/// from `openssl req -x509` are marked so. This verifier accepts them, but still checks the name, the validity period
+/// and the signature of the handshake.
 #[derive(Debug)]
 struct Verifier {
     by_authority: Arc<WebPkiServerVerifier>,
@@ -168,7 +162,7 @@ impl ServerCertVerifier for Verifier {
         let by_authority =
             self.by_authority.verify_server_cert(certificate, intermediates, server_name, ocsp_response, now);
         match by_authority {
-            // rustls looks at the time first, and then at what the certificate is for.
+            // rustls checks the validity period before the certificate's purpose, so the period is valid here.
             Err(error) if is_authority(&error) && self.trusted.iter().any(|trusted| trusted == certificate) => {
                 verify_server_name(&ParsedCertificate::try_from(certificate)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
@@ -200,36 +194,38 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Returns whether a certificate was refused because it is an authority's and not a server's. rustls has no variant for it.
+/// Returns whether rustls refused a server's certificate because it is marked as an authority's. rustls has no error
+/// variant for this, so the text of the error is searched.
 fn is_authority(error: &rustls::Error) -> bool {
     let rustls::Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
     format!("{other:?}").contains("CaUsedAsEndEntity")
 }
 
-/// Returns why two sides did not agree upon keys, in words, where rustls has only the name of a variant.
+/// Converts an error of the handshake into one with a readable message. rustls describes some errors only by the name
+/// of an enum variant. The common ones of these are replaced by a sentence.
 pub(super) fn disagreement(error: io::Error) -> Error {
     let Some(of_rustls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
-        return Error::broken("while keys were agreed upon", error);
+        return Error::broken("during the TLS handshake", error);
     };
     let words = match of_rustls {
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
-            "no authority that is trusted here signed the server's certificate"
+            "no trusted authority signed the server's certificate"
         }
         rustls::Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
             "the server's certificate has expired"
         }
         error if is_authority(error) => "the server sent an authority's certificate that is not among the trusted ones",
         rustls::Error::AlertReceived(AlertDescription::ProtocolVersion) => {
-            "the server does not speak the version that was asked for"
+            "the server does not speak the requested version"
         }
-        rustls::Error::InvalidMessage(_) => "the server answers with something that is not TLS",
+        rustls::Error::InvalidMessage(_) => "the server's answer is not TLS",
         _ => return Error::tls(error),
     };
     Error::tls(words)
 }
 
-/// Our servers' side: HTTP/2 and HTTP/1.1, as the client likes.
-pub(crate) fn serving(versions: &[TlsVersion]) -> Result<Arc<ServerConfig>, Error> {
+/// Returns the TLS settings of this crate's servers, which accept HTTP/2 and HTTP/1.1, with these versions of TLS.
+pub(crate) fn serving(versions: &[TlsVersion]) -> Result<TlsAcceptor, Error> {
     let certificate = CertificateDer::from_pem_slice(CERTIFICATE_PEM.as_bytes()).map_err(Error::tls)?;
     let key = PrivateKeyDer::from_pem_slice(KEY_PEM.as_bytes()).map_err(Error::tls)?;
     let mut config = ServerConfig::builder_with_provider(ring::default_provider().into())
@@ -239,13 +235,17 @@ pub(crate) fn serving(versions: &[TlsVersion]) -> Result<Arc<ServerConfig>, Erro
         .with_single_cert(vec![certificate], key)
         .map_err(Error::tls)?;
     config.alpn_protocols = [Protocol::Http2, Protocol::Http1].map(|protocol| protocol.id().to_vec()).into();
-    // For the kernel, where it is to encrypt.
+    // This allows passing the keys to the kernel.
     config.enable_secret_extraction = true;
-    Ok(config.into())
+    Ok(Arc::new(config).into())
 }
 
 fn supported(versions: &[TlsVersion]) -> Vec<&'static SupportedProtocolVersion> {
-    versions.iter().map(|version| version.supported()).collect()
+    let supported = |version: &TlsVersion| match version {
+        TlsVersion::V1_2 => &TLS12,
+        TlsVersion::V1_3 => &TLS13,
+    };
+    versions.iter().map(supported).collect()
 }
 
 #[cfg(test)]
@@ -254,10 +254,10 @@ mod tests {
 
     use super::*;
 
-    /// As `openssl req -x509` makes them: each says that it is an authority.
+    /// A certificate as `openssl req -x509` creates it: it is marked as an authority.
     const AUTHORITY_PEM: &str = include_str!("testing/authority.pem");
     const EXPIRED_PEM: &str = include_str!("testing/expired.pem");
-    /// The key of both.
+    /// The private key of both certificates above.
     const AUTHORITY_KEY_PEM: &str = include_str!("testing/authority-key.pem");
 
     fn server(certificate_pem: &str) -> Arc<ServerConfig> {
@@ -269,7 +269,7 @@ mod tests {
     }
 
     /// Carries the handshake from one side to the other, in memory. Returns the client's session, or its error.
-    fn shake_hands(client: &Tls, server: &Arc<ServerConfig>, host: &'static str) -> Result<Session, String> {
+    fn shake_hands(client: &Tls, server: &Arc<ServerConfig>, host: &'static str) -> Result<TlsSession, String> {
         let name = ServerName::try_from(host).unwrap();
         let mut client = ClientConnection::new(client.asking_for(Protocol::Http1), name).unwrap();
         let mut server = ServerConnection::new(server.clone()).unwrap();
@@ -281,7 +281,7 @@ mod tests {
             let mut rest = &bytes[..];
             while !rest.is_empty() {
                 server.read_tls(&mut rest).unwrap();
-                // The client has refused, which it says itself below.
+                // If the client has refused the handshake, its own error is returned below.
                 let _ = server.process_new_packets();
             }
             bytes.clear();
@@ -295,7 +295,7 @@ mod tests {
                 processed.map_err(|error| disagreement(io::Error::other(error)).to_string())?;
             }
         }
-        Ok(Session::of(&client).unwrap())
+        Ok(TlsSession::from_state(&client).unwrap())
     }
 
     #[test]
@@ -318,7 +318,7 @@ mod tests {
         }
     }
 
-    /// Sessions are new unless the caller asks for resumption.
+    /// Sessions are new unless the caller enables resumption.
     #[test]
     fn a_session_is_resumed_only_by_who_asks_for_it() {
         let server = server(AUTHORITY_PEM);

@@ -1,7 +1,7 @@
-//! Servers that are installed on this machine, started for an experiment and ended with it. Linux only.
+//! Servers that are installed on this machine. An experiment starts them and stops them when it ends. Linux only.
 //!
-//! Each is plain data, a [`Program`]: what is started, with which files. Everything lies in a folder of its own,
-//! which is gone in the end.
+//! A [`Program`] is plain data: the command to start, and its files. A running program has its own temporary folder,
+//! which is removed when the program ends.
 //!
 //! ```no_run
 //! use ascertain_netlab::installed::nginx;
@@ -12,7 +12,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! On the far side of a [link](crate::Link), where the command is to run and is asked whether it is ready:
+//! To start a server on the far side of a [link](crate::Link), pass two functions. The first one makes the command run
+//! there. The second one connects to the server from there, to check whether it is ready:
 //!
 //! ```no_run
 //! # use ascertain_netlab::{Link, installed::nginx};
@@ -28,4 +29,4 @@ mod running;
 pub use programs::{
     AZURITE_KEY, azurite, bind, caddy, iperf3, knot, make_container, minio, nginx, nginx_with_kernel_tls, nsd,
 };
-pub use running::{Folder, Program, Running, find, or_left_out, start_anywhere};
+pub use running::{Folder, Program, RunningProgram, find, or_left_out, start_anywhere};

@@ -1,4 +1,5 @@
-//! Servers, as plain data: enough to be asked something, with nothing outside of their folders.
+//! Descriptions of the servers as plain data. Their configurations are minimal, and they write only to their own
+//! folders.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -7,7 +8,7 @@ use std::time::Duration;
 use super::Program;
 use crate::http::{CERTIFICATE_PEM, KEY_PEM, TlsVersion};
 
-/// The machine may be busy with other things.
+/// Time limit for a server to become ready. It is long, because the machine may be busy.
 const LIMIT: Duration = Duration::from_secs(20);
 
 fn program(name: &'static str, install: &'static str, arguments: &[&str], address: SocketAddr) -> Program {
@@ -19,22 +20,25 @@ fn with_files<const N: usize>(program: Program, files: [(&str, String); N]) -> P
     Program { files: files.map(|(path, text)| (path.to_string(), text)).into(), ..program }
 }
 
-/// nginx, with the files of the folder `www`. With TLS, which it speaks in this version alone, also HTTP/2, and with
-/// the certificate of our own servers.
-#[must_use]
+fn with_pages(program: Program, text: String) -> Program {
+    let certificate = ("certificate.pem", CERTIFICATE_PEM.into());
+    with_files(program, [("conf", text), ("www/", String::new()), certificate, ("key.pem", KEY_PEM.into())])
+}
+
+/// The web server nginx, which serves the files of the folder `www`. With `tls`, it speaks only this version of TLS,
+/// offers HTTP/2 as well, and uses the certificate of this crate's servers.
 pub fn nginx(address: SocketAddr, tls: Option<TlsVersion>) -> Program {
     nginx_with(address, tls, "")
 }
 
-/// The same by TLS 1.3, for which it gives the kernel its keys: where its OpenSSL was built so, and the kernel takes
-/// them.
-#[must_use]
+/// The web server nginx with TLS 1.3. It passes its keys to the kernel if its OpenSSL was built for kernel TLS and the
+/// kernel accepts the keys.
 pub fn nginx_with_kernel_tls(address: SocketAddr) -> Program {
     nginx_with(address, Some(TlsVersion::V1_3), "ssl_conf_command Options KTLS;")
 }
 
 fn nginx_with(address: SocketAddr, tls: Option<TlsVersion>, also: &str) -> Program {
-    // One process, for the workers of one that is killed live on.
+    // nginx runs as a single process, because its worker processes would survive if it were killed.
     let program =
         program("nginx", "apt-get install nginx", &["-p", "{folder}", "-c", "{folder}/conf", "-e", "stderr"], address);
     let (listen, tls) = match tls {
@@ -57,12 +61,11 @@ http {{
 }}
 "
     );
-    with_files(program, [("conf", text), ("www/", String::new()), certificate(), key()])
+    with_pages(program, text)
 }
 
-/// Caddy, with the files of the folder `www`. With TLS, which it speaks in this version alone, also HTTP/2, and with
-/// the certificate of our own servers.
-#[must_use]
+/// The web server Caddy, which serves the files of the folder `www`. With `tls`, it speaks only this version of TLS,
+/// offers HTTP/2 as well, and uses the certificate of this crate's servers.
 pub fn caddy(address: SocketAddr, tls: Option<TlsVersion>) -> Program {
     let arguments = ["run", "--config", "{folder}/conf", "--adapter", "caddyfile"];
     let (scheme, tls) = match tls {
@@ -87,20 +90,11 @@ pub fn caddy(address: SocketAddr, tls: Option<TlsVersion>) -> Program {
 }}
 "
     );
-    let program = program("caddy", "apt-get install caddy", &arguments, address);
-    with_files(program, [("conf", text), ("www/", String::new()), certificate(), key()])
+    with_pages(program("caddy", "apt-get install caddy", &arguments, address), text)
 }
 
-fn certificate() -> (&'static str, String) {
-    ("certificate.pem", CERTIFICATE_PEM.into())
-}
-
-fn key() -> (&'static str, String) {
-    ("key.pem", KEY_PEM.into())
-}
-
-/// iperf3's server. What asks whether it is there is a test to it, which fails at once.
-#[must_use]
+/// The server of iperf3. [`Program::start`] connects to a server to check that it is ready. iperf3 takes this
+/// connection for a measurement, which fails at once.
 pub fn iperf3(address: SocketAddr) -> Program {
     let (host, port) = (address.ip().to_string(), address.port().to_string());
     program(
@@ -111,7 +105,7 @@ pub fn iperf3(address: SocketAddr) -> Program {
     )
 }
 
-/// A zone with an address in it, for the servers of names below.
+/// The zone file of the name servers [`knot`], [`bind`] and [`nsd`].
 const ZONE: &str = "\
 $ORIGIN example.
 $TTL 60
@@ -121,18 +115,12 @@ ns A 192.0.2.1
 www A 192.0.2.2
 ";
 
-/// Whether it knows the zone: some take questions before they have read it.
-fn knows_zone(mut stream: TcpStream) -> bool {
-    // The start of authority of `example.`, behind its length.
+/// Returns whether the name server on this connection has loaded the zone. Some name servers accept queries earlier.
+fn knows_zone(stream: TcpStream) -> bool {
+    // A query for the SOA record of `example.`, preceded by its length.
     const QUESTION: &[u8] = b"\0\x19\0\x01\0\0\0\x01\0\0\0\0\0\0\x07example\0\0\x06\0\x01";
-    let mut answer = [0; 6];
-    let mut ask = || {
-        stream.set_read_timeout(Some(LIMIT))?;
-        stream.write_all(QUESTION)?;
-        stream.read_exact(&mut answer)
-    };
-    // Of the answer's head the lowest bits of its fourth byte say what went wrong.
-    ask().is_ok() && answer[5] & 0x0f == 0
+    // The lowest four bits of this byte are the response code.
+    ask(stream, QUESTION).is_ok_and(|answer: [u8; 6]| answer[5] & 0x0f == 0)
 }
 
 fn with_zone(program: Program, text: String) -> Program {
@@ -140,8 +128,7 @@ fn with_zone(program: Program, text: String) -> Program {
     with_files(program, [("conf", text), ("zone", ZONE.into())])
 }
 
-/// Knot DNS, with the zone `example.`.
-#[must_use]
+/// The name server Knot DNS, which serves the zone `example.`.
 pub fn knot(address: SocketAddr) -> Program {
     let (host, port) = (address.ip(), address.port());
     let text = format!(
@@ -163,8 +150,7 @@ zone:
     with_zone(program, text)
 }
 
-/// BIND, with the zone `example.`.
-#[must_use]
+/// The name server BIND, which serves the zone `example.`.
 pub fn bind(address: SocketAddr) -> Program {
     let (host, port) = (address.ip(), address.port());
     let (listen, not) = if address.is_ipv4() { ("listen-on", "listen-on-v6") } else { ("listen-on-v6", "listen-on") };
@@ -182,8 +168,7 @@ zone \"example.\" {{ type primary; file \"zone\"; }};
     with_zone(program, text)
 }
 
-/// NSD, with the zone `example.`.
-#[must_use]
+/// The name server NSD, which serves the zone `example.`.
 pub fn nsd(address: SocketAddr) -> Program {
     let (host, port) = (address.ip(), address.port());
     let text = format!(
@@ -208,8 +193,7 @@ zone:
     with_zone(program, text)
 }
 
-/// MinIO, a store that speaks S3, with the user and password `minioadmin`.
-#[must_use]
+/// MinIO, a store that speaks S3. Its user name and its password are `minioadmin`.
 pub fn minio(address: SocketAddr) -> Program {
     let listen = address.to_string();
     let arguments = ["server", "--quiet", "--address", &listen, "--console-address", "127.0.0.1:0", "{folder}/data"];
@@ -217,20 +201,24 @@ pub fn minio(address: SocketAddr) -> Program {
     Program { is_ready: is_refusing, ..program }
 }
 
-/// Whether it refuses who asks without a name: before it is ready it says so, even where it calls itself healthy.
-fn is_refusing(mut stream: TcpStream) -> bool {
-    let mut answer = [0; 12];
-    let mut ask = || {
-        stream.set_read_timeout(Some(LIMIT))?;
-        stream.write_all(b"GET / HTTP/1.1\r\nhost: minio\r\n\r\n")?;
-        stream.read_exact(&mut answer)
-    };
-    ask().is_ok() && answer.ends_with(b" 403")
+/// Returns whether MinIO refuses a request without credentials, which shows that it is ready. Its health check is no
+/// such sign, because it succeeds earlier.
+fn is_refusing(stream: TcpStream) -> bool {
+    let question = b"GET / HTTP/1.1\r\nhost: minio\r\n\r\n";
+    ask(stream, question).is_ok_and(|answer: [u8; 12]| answer.ends_with(b" 403"))
 }
 
-/// Azurite, a store that speaks Azure's blobs, with the account `devstoreaccount1`, whose key is well known, in the
-/// path. It takes any version of the protocol.
-#[must_use]
+/// Sends the request `question` over a connection, and returns the first `N` bytes of the answer.
+fn ask<const N: usize>(mut stream: TcpStream, question: &[u8]) -> io::Result<[u8; N]> {
+    let mut answer = [0; N];
+    stream.set_read_timeout(Some(LIMIT))?;
+    stream.write_all(question)?;
+    stream.read_exact(&mut answer)?;
+    Ok(answer)
+}
+
+/// Azurite, a store that speaks any version of Azure's blob protocol. Its account is `devstoreaccount1`, with the key
+/// [`AZURITE_KEY`]. Paths must begin with the account's name.
 pub fn azurite(address: SocketAddr) -> Program {
     let (host, port) = (address.ip().to_string(), address.port().to_string());
     let listen = ["--blobHost", &host, "--blobPort", &port];
@@ -238,16 +226,16 @@ pub fn azurite(address: SocketAddr) -> Program {
     program("azurite-blob", "npm install --global azurite", &[&listen[..], &how].concat(), address)
 }
 
-/// The key of the account `devstoreaccount1`, everybody's.
+/// The published key of Azurite's account `devstoreaccount1`.
 pub const AZURITE_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
-/// Makes a container of an Azurite.
+/// Creates a container in a running Azurite.
 ///
 /// # Errors
-/// As the system says, or with Azurite's answer.
+/// Returns errors of the system. If Azurite refuses, the error contains Azurite's answer.
 pub fn make_container(azurite: SocketAddr, name: &str) -> io::Result<()> {
-    // Signed with the key once and for all: it allows to make containers, until that year.
+    // The parameters of a URL that was signed with [`AZURITE_KEY`]. They allow the creation of containers until 2099.
     const SIGNED: &str = "sv=2020-12-06&ss=b&srt=c&sp=c&se=2099-01-01T00:00:00Z\
                           &sig=YrymX%2FPZTt92f5aA0cKsbQiJpptCggZGlzv5Y9JaJbw%3D";
     let mut stream = TcpStream::connect(azurite)?;

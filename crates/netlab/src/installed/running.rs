@@ -1,6 +1,7 @@
-//! A program that runs for as long as it is needed.
+//! Starts a server program, and ends it when it is not needed any more.
 
 use std::fs::{self, DirBuilder, File};
+use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
@@ -19,52 +20,52 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_pro
 
 use crate::Error;
 
-/// How often it is looked whether something has happened.
+/// Time between two checks of whether a program is ready or has ended.
 const EACH: Duration = Duration::from_millis(5);
 
-/// How long a server may take to end before it is killed.
+/// Time in which a program must end after it was asked to. After this time it is killed.
 const MERCY: Duration = Duration::from_secs(5);
 
-/// How many lines of what a program said are shown.
+/// Number of lines at the end of a program's output that [`RunningProgram::output`] returns.
 const LINES: usize = 12;
 
-/// What is started: a server in the foreground, that does not leave its group of processes.
+/// A server program that can be started. The program must stay in the foreground, and in its process group.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The program's name. It is looked for in `PATH`, and where only root's programs are.
+    /// Name of the program. It is searched for in `PATH`, and in the folders for programs of the user root.
     pub name: &'static str,
-    /// What installs it: `apt-get install nginx`.
+    /// Command that installs the program, such as `apt-get install nginx`.
     pub install: &'static str,
-    /// Its arguments, in which `{folder}` is the folder that its files are in.
+    /// Arguments of the program. `{folder}` stands for the program's folder.
     pub arguments: Vec<String>,
-    /// Its files by their paths within the folder, with `{folder}` in them too. A path with a `/` at its end is a
-    /// folder.
+    /// Files of the program, each as its path within the program's folder and its content. `{folder}` in the content
+    /// stands for that folder, too. A path that ends with `/` creates a folder.
     pub files: Vec<(String, String)>,
-    /// Where it listens: where nobody else does, who would be taken for it.
+    /// Address on which the program listens. Another server on this address would be mistaken for the program.
     pub address: SocketAddr,
-    /// Whether it is ready, asked over a connection to it: some take connections before they have an answer.
+    /// Checks over a connection whether the program is ready. Some programs accept connections before they are ready.
     pub is_ready: fn(TcpStream) -> bool,
-    /// How long it may take to be ready.
+    /// Time limit for the program to become ready.
     pub limit: Duration,
 }
 
-/// A server that answers. When dropped it is told to end, and killed if it does not; so it is when the thread that
-/// started it ends, and with it this process, however that is.
+/// A running server program. Dropping this value stops the program, and kills it if it does not stop. The program also
+/// ends with the thread that started it, and with this process, even if this process is killed.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningProgram {
     child: Child,
-    /// Its group of processes, until it is waited for.
+    /// Process group of the program; `None` after the program has ended and was reaped.
     group: Option<Pid>,
     address: SocketAddr,
     folder: Folder,
 }
 
-/// Starts a server at a port of 127.0.0.1 that nobody listens at, from 10,000 on: below those that the kernel gives
-/// away, for another could be given one between its having been found free and the server's having it.
+/// Starts a server on a free port of 127.0.0.1, from 10,000 on. When a process asks for any port, the kernel
+/// assigns a higher one. Therefore this port normally stays free until the server uses it.
 ///
 /// # Errors
-/// As for [`Program::start`].
-pub fn start_anywhere(program: impl Fn(SocketAddr) -> Program) -> Result<Running, Error> {
+/// Returns the errors of [`Program::start`].
+pub fn start_anywhere(program: impl Fn(SocketAddr) -> Program) -> Result<RunningProgram, Error> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     const TRIES: u32 = 10;
     let mut tries = 0;
@@ -77,19 +78,19 @@ pub fn start_anywhere(program: impl Fn(SocketAddr) -> Program) -> Result<Running
             Err(error) => Err(Error::Server(error)),
         };
         match started {
-            // Its own words for it differ by the case.
+            // Each program spells this message differently.
             Err(error) if tries < TRIES && error.to_string().to_lowercase().contains("address already in use") => {}
             started => return started,
         }
     }
 }
 
-/// The same for a test, which is left out where the program is not installed.
+/// Starts a server for a test. Returns `None` if the program is not installed, so that the caller can skip the test.
 ///
 /// # Panics
-/// When it is and does not start.
-pub fn or_left_out(program: fn(SocketAddr) -> Program) -> Option<Running> {
-    // A machine with a lot to do takes its time with Node.
+/// Panics if the program is installed and does not start.
+pub fn or_left_out(program: fn(SocketAddr) -> Program) -> Option<RunningProgram> {
+    // Programs that run on Node.js start slowly on a busy machine.
     match start_anywhere(|address| Program { limit: Duration::from_secs(300), ..program(address) }) {
         Ok(running) => Some(running),
         Err(error @ Error::NotInstalled { .. }) => {
@@ -101,48 +102,45 @@ pub fn or_left_out(program: fn(SocketAddr) -> Program) -> Option<Running> {
 }
 
 impl Program {
-    /// Whether the program is there; nothing is started.
+    /// Checks that the program is installed, without starting it.
     ///
     /// # Errors
-    /// [`Error::NotInstalled`].
+    /// Returns [`Error::NotInstalled`] if the program is not found.
     pub fn is_installed(&self) -> Result<(), Error> {
-        self.path().map(drop)
+        find(self.name, self.install).map(drop)
     }
 
-    fn path(&self) -> Result<PathBuf, Error> {
-        find(self.name, self.install)
-    }
-
-    /// Starts it, and waits until it is ready.
+    /// Starts the program, and waits until it is ready.
     ///
     /// # Errors
-    /// [`Error::NotInstalled`]; [`Error::NotUp`] with the end of what it said, where it ends or does not answer in
-    /// time; [`Error::Server`] for its files, as the kernel says.
-    pub fn start(&self) -> Result<Running, Error> {
+    /// - [`Error::NotInstalled`] if the program is not found;
+    /// - [`Error::Server`] if the program's files cannot be written;
+    /// - [`Error::NotUp`] with the last lines of the program's output, if it ends or is not ready in time.
+    pub fn start(&self) -> Result<RunningProgram, Error> {
         self.start_where(|_| (), || TcpStream::connect(self.address))
     }
 
-    /// Starts it somewhere else, as in another namespace: what makes the command run there, and a connection to it,
-    /// are the caller's to give.
+    /// Starts the program in another place, such as another network namespace. `place` makes the command run there, and
+    /// `connect` opens a connection to the program.
     ///
     /// # Errors
-    /// As for [`Program::start`].
+    /// Returns the errors of [`Program::start`].
     pub fn start_where(
         &self,
         place: impl FnOnce(&mut Command),
         mut connect: impl FnMut() -> io::Result<TcpStream>,
-    ) -> Result<Running, Error> {
-        let program = self.path()?;
+    ) -> Result<RunningProgram, Error> {
+        let program = find(self.name, self.install)?;
         let folder = Folder::new().map_err(Error::Server)?;
         let mut command = self.command(&program, &folder.0).map_err(Error::Server)?;
         place(&mut command);
         tether(&mut command);
         let child = command.spawn().map_err(|error| self.not_up(format!("could not be started: {error}"), &folder))?;
         let group = Some(Pid::from_child(&child));
-        let mut running = Running { child, group, address: self.address, folder };
+        let mut running = RunningProgram { child, group, address: self.address, folder };
         let start = Instant::now();
         loop {
-            // Before it is asked: another server may be there in its place.
+            // This is checked before connecting, because another server may listen at the same address.
             if running.has_ended() {
                 let status = running.reap().map_err(Error::Server)?;
                 return Err(self.not_up(format!("ended at once ({status})"), &running.folder));
@@ -151,7 +149,7 @@ impl Program {
                 return Ok(running);
             }
             if start.elapsed() >= self.limit {
-                return Err(self.not_up(format!("is not ready within {:?}", self.limit), &running.folder));
+                return Err(self.not_up(format!("was not ready after {:?}", self.limit), &running.folder));
             }
             sleep(EACH);
         }
@@ -166,50 +164,67 @@ impl Program {
                 fs::write(folder.join(path), in_place(text))?;
             }
         }
-        let said = File::create(folder.join(SAID))?;
+        let output = File::create(folder.join(OUTPUT))?;
         let mut command = Command::new(program);
         command.args(self.arguments.iter().map(|argument| in_place(argument)));
-        // What it keeps for its user it keeps here.
+        // Programs that write to the user's home folder thereby write to this folder instead.
         command.current_dir(folder).env("HOME", folder).env("XDG_DATA_HOME", folder).env("XDG_CONFIG_HOME", folder);
-        command.stdin(Stdio::null()).stdout(said.try_clone()?).stderr(said);
-        // Ctrl-C is for us, who then end it.
+        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
+        // The program has its own process group, so Ctrl-C in the terminal does not reach it. Only this process ends
+        // the program.
         command.process_group(0);
         Ok(command)
     }
 
     fn not_up(&self, how: String, folder: &Folder) -> Error {
-        Error::NotUp { program: self.name, how, says: folder.said() }
+        let output = match folder.output() {
+            output if output.is_empty() => " and printed nothing".to_string(),
+            output => format!("; its output:\n{output}"),
+        };
+        Error::NotUp(format!("`{}` {how}{output}", self.name))
     }
 }
 
-impl Running {
-    /// Where it listens.
-    #[must_use]
+impl RunningProgram {
+    /// Returns the address on which the program listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where its files are.
-    #[must_use]
+    /// Returns the folder with the program's files.
     pub fn folder(&self) -> &Path {
         &self.folder.0
     }
 
-    /// Its process.
-    #[must_use]
+    /// Creates a file of `bytes` bytes in the folder `www`, unless it exists already, and returns its path on the
+    /// server. The file is not sparse, because reading a hole would cost less than reading data.
+    ///
+    /// # Errors
+    /// Returns errors of the system, with the name of the file.
+    pub fn make_page(&self, bytes: u64) -> io::Result<String> {
+        let file = self.folder.0.join(format!("www/{bytes}"));
+        if !file.exists() {
+            let fill = |mut made| io::copy(&mut io::repeat(b'x').take(bytes), &mut made);
+            let failed = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", file.display()));
+            File::create(&file).and_then(fill).map_err(failed)?;
+        }
+        Ok(format!("/{bytes}"))
+    }
+
+    /// Returns the id of the program's process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether it is no longer there. It is not waited for: until then its number, and its group's, are not given to
-    /// others.
+    /// Returns whether the process has ended. It is not reaped here, so that the ids of the process and of its group
+    /// cannot be reused.
     fn has_ended(&self) -> bool {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        // An error means that it was waited for.
+        // An error means that the process was reaped already.
         !matches!(waitid(WaitId::Pid(Pid::from_child(&self.child)), look), Ok(None))
     }
 
-    /// Kills what is left of it and of its children, and waits for it.
+    /// Kills the remaining processes of the program's group, and reaps the program.
     fn reap(&mut self) -> io::Result<ExitStatus> {
         if let Some(group) = self.group.take() {
             let _ = kill_process_group(group, Signal::KILL);
@@ -217,14 +232,13 @@ impl Running {
         self.child.wait()
     }
 
-    /// The end of what it said.
-    #[must_use]
-    pub fn said(&self) -> String {
-        self.folder.said()
+    /// Returns the last lines of the program's output.
+    pub fn output(&self) -> String {
+        self.folder.output()
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         let Some(group) = self.group else { return };
         let _ = kill_process(group, Signal::TERM);
@@ -236,10 +250,10 @@ impl Drop for Running {
     }
 }
 
-/// Where a program is: in `PATH`, or where only root's programs are.
+/// Finds a program in `PATH`, or in the folders for programs of the user root, and returns its path.
 ///
 /// # Errors
-/// [`Error::NotInstalled`], which says what would install it.
+/// Returns [`Error::NotInstalled`], which contains the command `install`.
 pub fn find(program: &'static str, install: &'static str) -> Result<PathBuf, Error> {
     let path = env::var_os("PATH").unwrap_or_default();
     let usual = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
@@ -250,22 +264,22 @@ pub fn find(program: &'static str, install: &'static str) -> Result<PathBuf, Err
         .ok_or(Error::NotInstalled { program, install })
 }
 
-/// The file with what a program said.
-const SAID: &str = "said";
+/// Name of the file for the output of a program, in the program's folder.
+const OUTPUT: &str = "output";
 
-/// What a folder's name begins with, before the number of its process.
+/// Prefix of the name of a temporary folder. The id of the process that uses the folder follows.
 const PREFIX: &str = "ascertain-netlab-";
 
-/// A folder for nobody else, among those for temporary files, and gone when dropped. Where its process is killed, the
-/// next one that makes such a folder removes it.
+/// A private folder for temporary files. Dropping this value removes the folder. If the process that created the folder
+/// is killed, the next process that creates such a folder removes it.
 #[derive(Debug)]
 pub struct Folder(PathBuf, #[expect(dead_code, reason = "it is locked while it is open")] File);
 
 impl Folder {
-    /// An empty one.
+    /// Creates an empty folder in the system's folder for temporary files.
     ///
     /// # Errors
-    /// As the system says.
+    /// Returns errors of the system.
     pub fn new() -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         static SWEPT: Once = Once::new();
@@ -275,7 +289,7 @@ impl Folder {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let path = among.join(format!("{PREFIX}{}-{number}", process::id()));
             match DirBuilder::new().mode(0o700).create(&path) {
-                // Left over from a process of the same number, that was killed.
+                // The folder was left behind by a killed process with the same id.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 made => {
                     let folder = made.and_then(|()| File::open(&path))?;
@@ -286,22 +300,21 @@ impl Folder {
         }
     }
 
-    /// Where it is.
-    #[must_use]
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    fn said(&self) -> String {
-        let said = fs::read(self.0.join(SAID)).unwrap_or_default();
-        let said = String::from_utf8_lossy(&said);
-        let lines: Vec<&str> = said.trim_end().lines().collect();
+    fn output(&self) -> String {
+        let output = fs::read(self.0.join(OUTPUT)).unwrap_or_default();
+        let output = String::from_utf8_lossy(&output);
+        let lines: Vec<&str> = output.trim_end().lines().collect();
         lines[lines.len().saturating_sub(LINES)..].join("\n")
     }
 }
 
-/// Removes folders of processes that are no more. Those of another namespace have numbers of their own, and their
-/// folders are locked.
+/// Removes the folders of processes that have ended. A process in another namespace may seem to have ended, because its
+/// id is unknown here. Its folders are locked, so they are kept.
 fn remove_abandoned(among: &Path) {
     for entry in fs::read_dir(among).into_iter().flatten().flatten() {
         let name = entry.file_name().into_string().unwrap_or_default();

@@ -1,59 +1,130 @@
-//! One direction of a link at work.
+//! One direction of a link: its conditions, and the outcome for each segment.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::shaping::{Throttling, Tokens, Wire, nanobits};
-use super::{Conditions, Flow};
+use super::Flow;
+use super::shaping::{Throttle, Throttling, TokenBucket, Tokens, Wire, nanobits};
 use crate::Error;
 
-/// What becomes of a segment.
+/// The conditions of one direction of a link. By default every segment arrives immediately, without delay, rate limit
+/// and loss.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conditions {
+    /// Time from the moment at which a segment is completely sent to its arrival. If both directions have the same
+    /// delay, it is half of the round-trip time.
+    pub delay: Duration,
+    /// Rate at which segments are sent. With `None`, each segment is sent immediately.
+    pub rate_bits_per_s: Option<u64>,
+    /// Number of bytes that may wait in the queue, in addition to the segment that is being sent. A segment that does
+    /// not fit is dropped. With 0, a segment arrives only if it can be sent immediately.
+    pub queue_bytes: usize,
+    /// Probability that a segment is lost, from 0 to 1. The losses of different segments are independent.
+    pub loss: f64,
+    /// Indexes of segments that are lost in addition to the random losses. The first offered segment has index 0.
+    pub lost: Vec<u64>,
+    /// Token bucket that allows bursts. It imitates machines whose network is fast until a credit is used up. With
+    /// `None`, there is no such limit.
+    pub bucket: Option<TokenBucket>,
+    /// Throttle that imitates a provider: it limits the rate of all flows except favoured ones. With `None`, no flow is
+    /// throttled.
+    pub throttle: Option<Throttle>,
+    /// Seed of the random numbers for losses. With the same seed, the same segments are lost.
+    pub seed: u64,
+}
+
+impl Default for Conditions {
+    fn default() -> Self {
+        Self {
+            delay: Duration::ZERO,
+            rate_bits_per_s: None,
+            queue_bytes: 1 << 20,
+            loss: 0.0,
+            lost: Vec::new(),
+            bucket: None,
+            throttle: None,
+            seed: 0,
+        }
+    }
+}
+
+impl Conditions {
+    /// Returns whether the outcome for a segment may depend on its flow, as with a throttle. If it does not, the
+    /// carrier need not determine the flow of each segment.
+    pub fn tell_flows_apart(&self) -> bool {
+        self.throttle.is_some()
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let throttle = self.throttle.as_ref().map(|throttle| throttle.bucket.rate_bits_per_s);
+        let rates = [
+            ("the link's rate", self.rate_bits_per_s),
+            ("the rate at which the bucket is filled", self.bucket.map(|bucket| bucket.rate_bits_per_s)),
+            ("the throttle's rate", throttle),
+        ];
+        if let Some((what, _)) = rates.into_iter().find(|(_, rate)| *rate == Some(0)) {
+            let why = "0 bits per second, so nothing would ever arrive; give a rate, or leave it out";
+            return Err(Error::Invalid(format!("{what} is {why}")));
+        }
+        if !(0.0..=1.0).contains(&self.loss) {
+            let loss = self.loss;
+            return Err(Error::Invalid(format!("the loss {loss} is out of range; give a number from 0 to 1")));
+        }
+        Ok(())
+    }
+}
+
+/// The outcome for a segment that was offered to a [`Line`], which is one direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It arrives at this moment, in nanoseconds; never before one that was offered earlier.
+    /// The segment arrives at this time, in nanoseconds. A segment arrives no earlier than the segments that were
+    /// offered before it.
     Due(u64),
-    /// It never arrives.
+    /// The segment never arrives, for this reason.
     Dropped(Why),
 }
 
-/// Why a segment never arrives.
+/// The reason why a segment never arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Why {
-    /// It exceeds what the provider lets through.
+    /// The segment exceeds the rate limit of the [`Throttle`].
     Throttled,
-    /// It would have to wait, and there is no room.
+    /// The segment would have to wait, and the queue has no room.
     QueueFull,
-    /// It was lost on the wire.
+    /// The segment is lost at random, or because [`Conditions::lost`] lists its index.
     Lost,
 }
 
-/// Segments, counted.
+/// A count of segments, and the sum of their sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How many.
+    /// Number of segments.
     pub segments: u64,
-    /// Their sizes together.
+    /// Sum of the segments' sizes, in bytes.
     pub bytes: u64,
 }
 
-/// What a line did: each segment that was offered is in one of the others.
+/// The segments that were offered to a [`Line`], in total and by outcome. Each segment in `offered` is also counted in
+/// one of the other fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// What it was given.
+    /// Segments that were offered to the line.
     pub offered: Tally,
-    /// What arrives.
+    /// Segments that arrive at the other side of the link.
     pub due: Tally,
-    /// What the provider dropped.
+    /// Segments that the throttle dropped.
     pub throttled: Tally,
-    /// What the queue had no room for.
+    /// Segments that were dropped because the queue had no room.
     pub queue_full: Tally,
-    /// What was lost on the wire.
+    /// Segments that were lost after they had been sent, at random or because [`Conditions::lost`] lists them.
     pub lost: Tally,
 }
 
-/// One direction of a link under its [`Conditions`]: it says of each segment that it is offered when that arrives.
+/// One direction of a link under its [`Conditions`]. It computes the arrival time of each segment that is offered to
+/// it.
 #[derive(Clone, Debug)]
 pub struct Line {
     delay_ns: u64,
@@ -62,7 +133,7 @@ pub struct Line {
     tokens: Option<Tokens>,
     wire: Wire,
     loss: f64,
-    /// Sorted.
+    /// The sorted indexes of the segments that are lost in addition to the random losses.
     lost: Vec<u64>,
     chance: Xoshiro256PlusPlus,
     now_ns: u64,
@@ -70,10 +141,10 @@ pub struct Line {
 }
 
 impl Line {
-    /// A line on which nothing has been sent yet.
+    /// Creates a line to which nothing has been offered yet.
     ///
     /// # Errors
-    /// [`Error::NoRate`] and [`Error::NotAShare`], where the conditions mean nothing.
+    /// Returns [`Error::Invalid`] if a rate is zero or the loss is not between 0 and 1.
     pub fn new(conditions: &Conditions) -> Result<Self, Error> {
         conditions.check()?;
         let mut lost = conditions.lost.clone();
@@ -92,7 +163,7 @@ impl Line {
         })
     }
 
-    /// Offers a segment at this moment. An empty one counts as a byte.
+    /// Offers a segment to the line at the time `now_ns`, and returns the outcome. An empty segment counts as one byte.
     pub fn offer(&mut self, now_ns: u64, segment_bytes: usize, flow: Flow) -> Fate {
         self.now_ns = self.now_ns.max(now_ns);
         let bytes = segment_bytes.max(1) as u64;
@@ -111,13 +182,13 @@ impl Line {
         fate
     }
 
-    /// What it did so far.
-    #[must_use]
+    /// Returns the counts of the segments that were offered so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// What waits to be sent at this moment, besides the segment that is being sent.
+    /// Returns the number of bytes that wait in the queue at the time `now_ns`. The segment that is being sent does not
+    /// count.
     pub fn waiting_bytes(&mut self, now_ns: u64) -> u64 {
         self.now_ns = self.now_ns.max(now_ns);
         self.queue.at(self.now_ns).bytes
@@ -125,7 +196,8 @@ impl Line {
 
     fn fate(&mut self, number: u64, bytes: u64, flow: &Flow) -> Fate {
         let (now_ns, work) = (self.now_ns, nanobits(bytes));
-        // Chance is drawn for every segment, so that other conditions leave those alone which a seed loses.
+        // A random number is drawn for every segment, even for one that is dropped below. So the same seed loses the
+        // same segments under other conditions, too.
         let is_lost = self.chance.random_bool(self.loss) || self.lost.binary_search(&number).is_ok();
         if self.throttling.as_mut().is_some_and(|throttling| !throttling.lets_through(now_ns, work, flow)) {
             return Fate::Dropped(Why::Throttled);
@@ -143,17 +215,18 @@ impl Line {
     }
 }
 
-/// What waits to be sent.
+/// The segments that wait to be sent on a line.
 #[derive(Clone, Debug)]
 struct Queue {
     limit_bytes: u64,
     bytes: u64,
-    /// When each segment's turn is, and its size.
+    /// For each segment, the time at which it begins to be sent, and its size in bytes.
     waiting: VecDeque<(u64, u64)>,
 }
 
 impl Queue {
-    /// The queue at this moment, which is not before the latest.
+    /// Removes the segments that are no longer waiting at `now_ns` because their transmission has begun, and returns
+    /// the queue. `now_ns` must not decrease from call to call.
     fn at(&mut self, now_ns: u64) -> &mut Self {
         while let Some(&(begins_ns, bytes)) = self.waiting.front()
             && begins_ns <= now_ns
@@ -164,7 +237,7 @@ impl Queue {
         self
     }
 
-    /// Takes a segment that has to wait, where there is room for it.
+    /// Queues a segment that begins to be sent at `begins_ns`, if the queue has room. Returns whether it had room.
     fn takes(&mut self, begins_ns: u64, bytes: u64) -> bool {
         let fits = bytes <= self.limit_bytes - self.bytes;
         if fits {

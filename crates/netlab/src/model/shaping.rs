@@ -1,29 +1,31 @@
-//! Traffic shaping and policing: what holds segments back, or drops them, for the sake of a rate.
+//! Traffic shaping and policing: delays or drops segments to enforce a rate.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// Work is counted in nanobits: a rate in bits a second is as many of them a nanosecond.
+/// Number of nanobits in a byte. Segment sizes are counted in nanobits, because a rate of one bit per second is one
+/// nanobit per nanosecond.
 const NANOBITS_PER_BYTE: u128 = 8_000_000_000;
 
-/// A segment's work. It fits into 97 bits.
+/// Returns the size of a segment in nanobits. The result is below 2^97, so it cannot overflow.
 pub(super) fn nanobits(bytes: u64) -> u128 {
     u128::from(bytes) * NANOBITS_PER_BYTE
 }
 
-/// How long that much work takes, rounded up.
+/// Returns the time that it takes to send this number of nanobits at a rate. It is rounded up to whole nanoseconds.
 fn ns_for(nanobits: u128, rate_bits_per_s: u64) -> u64 {
     u64::try_from(nanobits.div_ceil(u128::from(rate_bits_per_s))).unwrap_or(u64::MAX)
 }
 
-/// What sends segments at a rate, without rounding errors that add up.
+/// A wire that sends one segment after the other at a rate. Its rounding errors do not add up.
 #[derive(Clone, Debug)]
 pub(super) struct Wire {
-    /// Without, everything is sent at once.
+    /// Rate of the wire. With `None`, every segment is sent immediately.
     rate_bits_per_s: Option<u64>,
-    /// When it is done with what it was given, in whole nanoseconds.
+    /// Time at which the latest segment is completely sent, rounded up to whole nanoseconds.
     pub free_ns: u64,
-    /// What of that nanosecond is left: less than the rate.
+    /// Number of further nanobits that the wire could still send in the last nanosecond before `free_ns`. It is less
+    /// than the rate.
     spare_nanobits: u128,
 }
 
@@ -32,40 +34,42 @@ impl Wire {
         Self { rate_bits_per_s, free_ns: 0, spare_nanobits: 0 }
     }
 
-    /// Begins to send a segment, once it is free, and says when it is done.
+    /// Sends a segment of this size on the wire from the time `begins_ns` on. Returns the time at which it is
+    /// completely sent. `begins_ns` must not be before `free_ns`.
     pub fn send(&mut self, begins_ns: u64, nanobits: u128) -> u64 {
-        // What is left of a nanosecond is for the segment that follows at once.
+        // Only a segment that follows immediately can use the rest of the last nanosecond.
         let spare = if begins_ns == self.free_ns { self.spare_nanobits } else { 0 };
         self.free_ns = begins_ns;
         if let Some(rate) = self.rate_bits_per_s {
             let needed = nanobits.saturating_sub(spare);
             let takes_ns = ns_for(needed, rate);
             self.free_ns = begins_ns.saturating_add(takes_ns);
-            // Less than nothing only at the end of time.
+            // The difference is negative only if the time saturated.
             self.spare_nanobits = (u128::from(takes_ns) * u128::from(rate) + spare).saturating_sub(nanobits);
         }
         self.free_ns
     }
 }
 
-/// A token bucket: full at first, it lets a burst through and then no more than it is filled with.
+/// A token bucket. It is full at first, so it lets a burst through. After that it limits traffic to the rate at which
+/// it is filled.
 ///
-/// A segment may go when the bucket has tokens for all of it; one that is larger than the bucket goes when that is
-/// full, and what follows pays for the rest.
+/// A segment passes when the bucket has tokens for all of it. A segment larger than the bucket passes when the bucket
+/// is full. The segments after it wait until the missing tokens have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
-    /// How much it holds.
+    /// Capacity of the bucket, in bytes. It is the size of the largest burst.
     pub burst_bytes: u64,
-    /// How fast it is filled, also while tokens are spent.
+    /// Rate at which the bucket is filled. Filling continues while tokens are spent.
     pub rate_bits_per_s: u64,
 }
 
-/// What is in a bucket at a moment, in nanobits.
+/// The tokens of a [`TokenBucket`] at the time `at_ns`. One token allows one nanobit of traffic.
 #[derive(Clone, Debug)]
 pub(super) struct Tokens {
     rate_bits_per_s: u64,
     capacity: i128,
-    /// Below zero after a segment that is larger than the bucket.
+    /// Number of tokens at the time `at_ns`. It is negative after a segment that is larger than the bucket.
     held: i128,
     at_ns: u64,
 }
@@ -82,40 +86,41 @@ impl Tokens {
         self.held.saturating_add(filled).min(self.capacity)
     }
 
-    /// When as much may go, at `at_ns` or later.
+    /// Returns the earliest time at which the bucket has enough tokens for a segment of this size. It is not before
+    /// `at_ns`.
     pub fn ready_ns(&self, at_ns: u64, nanobits: u128) -> u64 {
         let missing = self.capacity.min(nanobits.cast_signed()).saturating_sub(self.held_at(at_ns));
         at_ns.saturating_add(u128::try_from(missing).map_or(0, |missing| ns_for(missing, self.rate_bits_per_s)))
     }
 
-    /// Spends as much at that moment, which is not before the latest.
+    /// Spends the tokens for a segment of this size. `at_ns` must not decrease from call to call.
     pub fn spend(&mut self, at_ns: u64, nanobits: u128) {
         self.held = self.held_at(at_ns).saturating_sub(nanobits.cast_signed());
         self.at_ns = at_ns;
     }
 }
 
-/// From where to where a segment goes. Where a protocol has no ports they are 0.
+/// The source and the destination of a segment. Ports are 0 if the protocol has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flow {
-    /// Who sent it.
+    /// Address and port of the sender.
     pub source: SocketAddr,
-    /// Whom it is for.
+    /// Address and port of the receiver.
     pub destination: SocketAddr,
 }
 
-/// Whom a provider favours: what is left out may be anything.
+/// An endpoint whose traffic a provider does not limit. A field that is `None` matches any value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Favoured {
-    /// Its address.
+    /// IP address of the endpoint; `None` for any address.
     pub address: Option<IpAddr>,
-    /// Its port.
+    /// Port of the endpoint; `None` for any port.
     pub port: Option<u16>,
 }
 
 impl Favoured {
-    /// Whether it is at either end of the flow: answers are favoured like questions.
-    #[must_use]
+    /// Returns whether the flow comes from this endpoint or goes to it. So both directions of a connection are
+    /// favoured.
     pub fn takes_part_in(&self, flow: &Flow) -> bool {
         let is_it = |end: SocketAddr| {
             self.address.is_none_or(|address| address == end.ip()) && self.port.is_none_or(|port| port == end.port())
@@ -124,42 +129,39 @@ impl Favoured {
     }
 }
 
-/// A provider that drops what exceeds a rate, and favours some: those flows alone are let through, or, while there is
-/// such a flow, every flow.
+/// Imitates a provider that drops traffic above a rate. Favoured flows are never dropped. With `lifted_for_all`, no
+/// flow is dropped while a favoured flow is active.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Throttle {
-    /// What flows are held back to, all of them together.
+    /// Rate limit that all flows share, except for favoured flows.
     pub bucket: TokenBucket,
-    /// With whom flows are let through.
+    /// Endpoints whose flows are favoured, so that they have no limit.
     pub favoured: Vec<Favoured>,
-    /// Lets every flow through until that long after the latest segment of a favoured one.
+    /// After each segment of a favoured flow, no flow has a limit for this time. With `None`, only favoured flows have
+    /// no limit.
     pub lifted_for_all: Option<Duration>,
 }
 
-/// A throttle at work.
+/// The state of a [`Throttle`], which drops the traffic above a rate.
 #[derive(Clone, Debug)]
 pub(super) struct Throttling {
+    throttle: Throttle,
     tokens: Tokens,
-    favoured: Vec<Favoured>,
-    lifted_for_all_ns: Option<u64>,
     lifted_until_ns: Option<u64>,
 }
 
 impl Throttling {
     pub fn new(throttle: &Throttle) -> Self {
-        let lifted_for_all = throttle.lifted_for_all;
-        Self {
-            tokens: Tokens::new(throttle.bucket),
-            favoured: throttle.favoured.clone(),
-            lifted_for_all_ns: lifted_for_all.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
-            lifted_until_ns: None,
-        }
+        Self { throttle: throttle.clone(), tokens: Tokens::new(throttle.bucket), lifted_until_ns: None }
     }
 
-    /// Whether it lets a segment through; what is favoured costs no tokens.
+    /// Returns whether the throttle lets a segment through. The segments of favoured flows spend no tokens. While the
+    /// limit is lifted for all flows, no segment does.
     pub fn lets_through(&mut self, now_ns: u64, nanobits: u128, flow: &Flow) -> bool {
-        if self.favoured.iter().any(|favoured| favoured.takes_part_in(flow)) {
-            self.lifted_until_ns = self.lifted_for_all_ns.map(|time_ns| now_ns.saturating_add(time_ns));
+        if self.throttle.favoured.iter().any(|favoured| favoured.takes_part_in(flow)) {
+            let until_ns = |time: Duration| u128::from(now_ns).saturating_add(time.as_nanos());
+            let until_ns = self.throttle.lifted_for_all.map(until_ns);
+            self.lifted_until_ns = until_ns.map(|until_ns| u64::try_from(until_ns).unwrap_or(u64::MAX));
             return true;
         }
         if self.lifted_until_ns.is_some_and(|until_ns| now_ns <= until_ns) {

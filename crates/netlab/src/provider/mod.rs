@@ -1,19 +1,20 @@
-//! Providers of zones within the process, which are told of changes as Route 53 and Cloud DNS are, and pass them on to
-//! the zones' primary servers.
+//! DNS providers within the process. They accept changes through the API of Route 53 or Cloud DNS, and pass them on to
+//! the primary servers of the zones.
 //!
-//! Who asks must sign as with the provider: a wrong key, an old date or another body is refused with the provider's own
-//! errors. A change is "done" at a moment of the provider's own, whatever the zone's servers know by then.
+//! Clients must sign requests as for the real provider. A wrong key, an old date or a changed body is refused with the
+//! provider's own error. A change is reported as done after [`Provider::done_after`], regardless of whether the zone's
+//! servers have it.
 //!
 //! ```
 //! use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 //! use std::time::Duration;
-//! use ascertain_netlab::dns::{Plan, Served};
+//! use ascertain_netlab::dns::{SimulationSpec, ZoneServer};
 //! use ascertain_netlab::provider::{HostedZone, Provider};
 //!
 //! let local = (Ipv4Addr::LOCALHOST, 0);
-//! let plan = Plan::new(vec![vec![Duration::from_millis(100)], vec![Duration::from_millis(200)]]);
+//! let plan = SimulationSpec::new(vec![vec![Duration::from_millis(100)], vec![Duration::from_millis(200)]]);
 //! let sockets = vec![UdpSocket::bind(local)?, UdpSocket::bind(local)?];
-//! let served = Served::start(plan, TcpListener::bind(local)?, sockets)?;
+//! let served = ZoneServer::start(plan, TcpListener::bind(local)?, sockets)?;
 //! let provider = Provider::route53(vec![HostedZone::new("Z1", "example.", served.primary())]);
 //! let running = provider.start(TcpListener::bind(local)?)?;
 //! println!("AWS_ENDPOINT_URL_ROUTE_53={}", running.url());
@@ -31,66 +32,66 @@ use std::time::Duration;
 
 pub use running::RunningProvider;
 
-/// Whose interface a provider has.
+/// The API that a provider offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interface {
-    /// Amazon's, of 2013-04-01: XML, signed with an access key.
+    /// The API of Amazon Route 53, version 2013-04-01. It uses XML, and requests are signed with an access key.
     Route53,
-    /// Google's, version 1: JSON, with a token for who has a service account's key or is logged in.
+    /// The API of Google Cloud DNS, version 1. It uses JSON, and each request carries a token. A client gets the token
+    /// with the key of a service account, or with the login of a user.
     CloudDns,
 }
 
-/// A zone of a provider's.
+/// A zone that a provider hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostedZone {
-    /// By what it is called in addresses.
+    /// Identifier of the zone in request paths.
     pub id: String,
-    /// Its name, with the dot at its end.
+    /// Name of the zone, with the final dot.
     pub name: String,
-    /// Whether it is for a network of one's own only.
+    /// `true` if the zone is visible only within a private network.
     pub is_private: bool,
-    /// Where updates of it go (RFC 2136).
+    /// Address of the zone's primary server, to which updates are sent (RFC 2136).
     pub primary: SocketAddr,
 }
 
-/// What a provider should be like.
+/// The settings of an emulated DNS provider. [`start`](Self::start) starts it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provider {
-    /// Whose interface it has.
+    /// The API that the provider offers.
     pub interface: Interface,
-    /// Whom it knows: the access key, or the service account's address.
+    /// The account that may send requests: an access key id for Route 53, or the mail address of a service account for
+    /// Cloud DNS.
     pub account: String,
-    /// Route 53's secret access key.
+    /// Secret access key for Route 53. Cloud DNS does not use it.
     pub secret: String,
-    /// The zones that it has.
+    /// The zones that the provider hosts.
     pub zones: Vec<HostedZone>,
-    /// How long after a change was taken it is "done".
+    /// Time from when the provider accepts a change until it reports the change as done.
     pub done_after: Duration,
-    /// How many requests it takes within a second.
+    /// Maximum number of requests per second. Further requests are refused.
     pub requests_per_s: usize,
-    /// For how long a token holds.
+    /// Lifetime of a token for Cloud DNS, in seconds.
     pub token_s: u64,
-    /// How many seconds its clock is ahead.
+    /// Number of seconds by which the provider's clock is ahead of this machine's clock.
     pub ahead_s: i32,
-    /// So many changes are refused first, as if there had been too many requests.
+    /// Number of changes that are refused at first, as if there had been too many requests.
     pub throttled_changes: usize,
-    /// To so many changes the answer is lost, when they have been made.
+    /// Number of changes that are made, but whose answers are lost before the client receives them.
     pub lost_answers: usize,
-    /// To so many changes the answer is lost a second before they are made.
+    /// Number of changes that are made only a second after their answers were lost.
     pub late_changes: usize,
 }
 
 impl HostedZone {
-    /// One that all may see.
-    #[must_use]
+    /// Creates a public zone.
     pub fn new(id: &str, name: &str, primary: SocketAddr) -> Self {
         Self { id: id.into(), name: name.into(), is_private: false, primary }
     }
 }
 
 impl Provider {
-    /// Amazon's, which takes five requests a second.
-    #[must_use]
+    /// Creates the settings of an emulated Route 53 with these zones. It accepts five requests per second.
     pub fn route53(zones: Vec<HostedZone>) -> Self {
         Self {
             interface: Interface::Route53,
@@ -107,8 +108,7 @@ impl Provider {
         }
     }
 
-    /// Google's, with the project `project`.
-    #[must_use]
+    /// Creates the settings of an emulated Cloud DNS with these zones, in the project `project`.
     pub fn cloud_dns(zones: Vec<HostedZone>) -> Self {
         Self {
             interface: Interface::CloudDns,

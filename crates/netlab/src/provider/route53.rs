@@ -1,10 +1,11 @@
-//! The interface of Route 53, of 2013-04-01, as far as records are changed by it.
+//! The operations of Route 53's API (version 2013-04-01) that are needed to change records.
 
-use super::records::{Conflict, RecordSet, Wanted, canonical};
-use super::running::{Request, State};
+use super::records::{Conflict, RecordChange, RecordSet, canonical};
+use super::running::{ProviderRequest, State};
 use super::{HostedZone, Provider};
 use crate::store::sigv4::{self, Keys};
 use crate::store::{Answer, Refusal, elements, escape};
+use crate::threads::lock;
 
 const PREFIX: &str = "/2013-04-01/";
 
@@ -15,7 +16,7 @@ fn refused(status: u16, code: &str, message: &str) -> Answer {
     Answer::new(status).with_xml(&format!("<ErrorResponse>{error}<RequestId>0</RequestId></ErrorResponse>"))
 }
 
-pub(super) fn answer(state: &State, request: &Request) -> Answer {
+pub(super) fn answer(state: &State, request: &ProviderRequest) -> Answer {
     let Provider { account, secret, .. } = &state.provider;
     let keys = Keys { account, secret, service: "route53", region: "us-east-1" };
     if let Err(refusal) = sigv4::verify_body(&request.head, keys, &request.body) {
@@ -37,18 +38,19 @@ pub(super) fn answer(state: &State, request: &Request) -> Answer {
         ("POST", ["hostedzone", id, "rrset"]) => zone(id).map(|zone| change(state, zone, &request.body)),
         ("GET", ["hostedzone", id, "rrset"]) => zone(id).map(|zone| list(state, zone, request)),
         ("GET", ["change", id]) => Ok(status_of(state, id)),
-        _ => Err(refused(404, "UnknownOperationException", "This is not known here.")),
+        _ => Err(refused(404, "UnknownOperationException", "This request is not supported.")),
     };
     answered.unwrap_or_else(|refusal| refusal)
 }
 
-/// Signatures are the same as with S3, its errors are not.
+/// Converts the reason why a signature is refused into Route 53's answer. Route 53 uses the same signatures as S3, but
+/// other error codes.
 fn unsigned(refusal: &Refusal) -> Answer {
     let code = match refusal.code {
         "InvalidAccessKeyId" => "InvalidClientTokenId",
         "AccessDenied" => "MissingAuthenticationToken",
         "AuthorizationHeaderMalformed" => "IncompleteSignature",
-        // An old date is one of the ways in which a signature is wrong.
+        // Route 53 reports an old date as a wrong signature, too.
         _ => "SignatureDoesNotMatch",
     };
     refused(403, code, &refusal.message)
@@ -65,8 +67,9 @@ fn shown(HostedZone { id, name, is_private, .. }: &HostedZone) -> String {
     )
 }
 
-/// From a name on, in the order of names from their ends.
-fn list_zones(state: &State, request: &Request) -> Answer {
+/// Lists the zones from the requested name on. They are sorted by their names, which are compared label by label from
+/// the last label to the first.
+fn list_zones(state: &State, request: &ProviderRequest) -> Answer {
     let reversed = |name: &str| canonical(name).split('.').rev().map(String::from).collect::<Vec<_>>();
     let from = request.head.parameter("dnsname").map(reversed).unwrap_or_default();
     let most: usize = request.head.parameter("maxitems").and_then(|most| most.parse().ok()).unwrap_or(100);
@@ -78,10 +81,10 @@ fn list_zones(state: &State, request: &Request) -> Answer {
     document("ListHostedZonesByNameResponse", &content)
 }
 
-fn list(state: &State, zone: &HostedZone, request: &Request) -> Answer {
+fn list(state: &State, zone: &HostedZone, request: &ProviderRequest) -> Answer {
     let from = request.head.parameter("name").map(canonical).unwrap_or_default();
-    let shared = state.lock();
-    let sets = shared.records.of(zone).filter(|set| set.name >= from).map(|set| {
+    let shared = lock(&state.shared);
+    let sets = shared.records.in_zone(zone).filter(|set| set.name >= from).map(|set| {
         let RecordSet { name, kind, ttl_s, values } = set;
         let values: String = values
             .iter()
@@ -96,8 +99,8 @@ fn list(state: &State, zone: &HostedZone, request: &Request) -> Answer {
     document("ListResourceRecordSetsResponse", &format!("<ResourceRecordSets>{sets}</ResourceRecordSets>"))
 }
 
-/// What a request wants; none if it is not understood.
-fn wanted(body: &[u8]) -> Option<Vec<Wanted>> {
+/// Parses the changes in a request; `None` if the request is invalid.
+fn parse_changes(body: &[u8]) -> Option<Vec<RecordChange>> {
     let mut all = Vec::new();
     let (mut action, mut name, mut kind, mut ttl_s, mut values) = (None, None, None, None, Vec::new());
     for (element, text) in elements(body)? {
@@ -110,11 +113,12 @@ fn wanted(body: &[u8]) -> Option<Vec<Wanted>> {
             "Change" => {
                 let values = std::mem::take(&mut values);
                 let set = RecordSet { name: name.take()?, kind: kind.take()?, ttl_s: ttl_s.take()?, values };
-                all.push(match action.take()?.as_str() {
-                    "CREATE" => Wanted::Added(set),
-                    "DELETE" => Wanted::Removed(set),
+                let is_added = match action.take()?.as_str() {
+                    "CREATE" => true,
+                    "DELETE" => false,
                     _ => return None,
-                });
+                };
+                all.push(RecordChange { set, is_added });
             }
             _ => {}
         }
@@ -123,11 +127,11 @@ fn wanted(body: &[u8]) -> Option<Vec<Wanted>> {
 }
 
 fn change(state: &State, zone: &HostedZone, body: &[u8]) -> Answer {
-    let Some(wanted) = wanted(body) else {
-        return refused(400, "InvalidInput", "The change is not understood: CREATE and DELETE are known here.");
+    let Some(changes) = parse_changes(body) else {
+        return refused(400, "InvalidInput", "The change is invalid: only CREATE and DELETE are supported.");
     };
-    let mut shared = state.lock();
-    match shared.records.change(zone, wanted) {
+    let mut shared = lock(&state.shared);
+    match shared.records.change(zone, changes) {
         Ok(()) => {
             let id = shared.changed();
             document("ChangeResourceRecordSetsResponse", &change_info(&id, false))
@@ -147,7 +151,7 @@ fn in_words(conflict: &Conflict) -> String {
 }
 
 fn status_of(state: &State, id: &str) -> Answer {
-    match state.lock().changes.get(id) {
+    match lock(&state.shared).changes.get(id) {
         Some(since_ns) => document("GetChangeResponse", &change_info(id, state.is_done(*since_ns))),
         None => refused(404, "NoSuchChange", &format!("There is no change with ID: {id}")),
     }

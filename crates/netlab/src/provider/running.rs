@@ -1,48 +1,49 @@
-//! A provider at work.
+//! Runs an emulated DNS provider: receives its requests, and applies its limits and faults.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use ascertain_sys::clock::now_ns;
+use http_body_util::{BodyExt, Limited};
 use httpdate::fmt_http_date;
 use hyper::Response;
-use hyper::body::{Body, Incoming};
+use hyper::body::{Bytes, Incoming};
 
 use super::records::Records;
 use super::tokens::Tokens;
 use super::{HostedZone, Interface, Provider, cloud_dns, route53};
 use crate::Error;
 use crate::http::{Server, serve_requests};
-use crate::store::{Answer, Content, Head};
+use crate::store::{Answer, Content, Head, time_ahead};
+use crate::threads::lock;
 
-/// The most that a request says.
+/// Maximum size of a request's body, in bytes.
 const MOST_BYTES: usize = 1 << 20;
 
-/// How long after its answer was lost a late change is made.
+/// Time from the loss of an answer until its change is made, for [`Provider::late_changes`].
 const LATE: Duration = Duration::from_secs(1);
 
-/// A provider that answers. It ends when dropped; its zones are elsewhere.
+/// An emulated DNS provider that is running. Dropping it stops the provider, but not the servers of its zones.
 pub struct RunningProvider {
     server: Server,
-    state: Arc<State>,
+    pub(super) state: Arc<State>,
 }
 
 pub(super) struct State {
     pub provider: Provider,
-    /// Where it listens.
+    /// URL on which the provider listens.
     pub url: String,
-    shared: Mutex<Shared>,
+    pub shared: Mutex<Shared>,
 }
 
 #[derive(Default)]
 pub(super) struct Shared {
     pub records: Records,
-    /// When each change was taken, by its number.
+    /// The changes so far: for the id of each, the time at which it was accepted, in nanoseconds.
     pub changes: BTreeMap<String, u64>,
     pub tokens: Tokens,
     recent_ns: VecDeque<u64>,
@@ -52,13 +53,13 @@ pub(super) struct Shared {
     seen: Vec<(String, u16)>,
 }
 
-/// A request, all of it.
-pub(super) struct Request {
+/// A request whose body has arrived completely.
+pub(super) struct ProviderRequest {
     pub head: Head,
-    pub body: Vec<u8>,
+    pub body: Bytes,
 }
 
-impl Request {
+impl ProviderRequest {
     fn is_change(&self) -> bool {
         let Head { method, raw_path, .. } = &self.head;
         method == "POST" && ["/rrset", "/rrset/", "/changes"].iter().any(|end| raw_path.ends_with(end))
@@ -66,10 +67,10 @@ impl Request {
 }
 
 impl Provider {
-    /// Starts it, for whoever connects to this socket.
+    /// Starts the provider on this listening socket.
     ///
     /// # Errors
-    /// As for [`Server::start`].
+    /// Returns the errors of [`Server::start`].
     pub fn start(self, listener: TcpListener) -> Result<RunningProvider, Error> {
         let url = format!("http://{}", listener.local_addr().map_err(Error::Server)?);
         let Self { throttled_changes, lost_answers, late_changes, .. } = self;
@@ -85,81 +86,57 @@ impl Provider {
 }
 
 impl RunningProvider {
-    /// Where it listens.
-    #[must_use]
+    /// Returns the address on which the provider listens.
     pub fn address(&self) -> SocketAddr {
         self.server.address()
     }
 
-    /// What clients call its end point.
-    #[must_use]
+    /// Returns the URL that clients use as the endpoint.
     pub fn url(&self) -> &str {
         &self.state.url
     }
 
-    /// What it was made of.
-    #[must_use]
+    /// Returns the settings with which the provider was started.
     pub fn provider(&self) -> &Provider {
         &self.state.provider
     }
 
-    /// A service account's key, as Google hands it out, whose tokens come from here.
-    #[must_use]
-    pub fn service_account(&self) -> String {
-        super::tokens::service_account(&self.state)
-    }
-
-    /// A user's login, as gcloud keeps it, whose tokens come from here.
-    #[must_use]
-    pub fn login(&self) -> String {
-        super::tokens::login(&self.state)
-    }
-
-    /// Takes back all tokens that were given.
+    /// Revokes all tokens that were issued.
     pub fn revoke_tokens(&self) {
-        self.state.lock().tokens.revoke();
+        lock(&self.state.shared).tokens.revoke();
     }
 
-    /// The names of what it was told to add and not to remove.
-    #[must_use]
+    /// Returns the names of the records that clients added and that still exist.
     pub fn names(&self) -> Vec<String> {
-        let shared = self.state.lock();
+        let shared = lock(&self.state.shared);
         let zones = self.state.provider.zones.iter();
-        zones.flat_map(|zone| shared.records.of(zone).map(|set| set.name.clone())).collect()
+        zones.flat_map(|zone| shared.records.in_zone(zone).map(|set| set.name.clone())).collect()
     }
 
-    /// Method and path of each request so far, and the status that it was answered with.
-    #[must_use]
+    /// Returns the requests so far, each as its method and path in one text, and the status of its answer.
     pub fn seen(&self) -> Vec<(String, u16)> {
-        self.state.lock().seen.clone()
+        lock(&self.state.shared).seen.clone()
     }
 }
 
 impl State {
-    pub fn lock(&self) -> MutexGuard<'_, Shared> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub fn zone(&self, id: &str) -> Option<&HostedZone> {
         self.provider.zones.iter().find(|zone| zone.id == id)
     }
 
-    /// By the provider's clock.
+    /// Returns the current time on the provider's clock.
     pub fn now(&self) -> SystemTime {
-        let ahead = Duration::from_secs(self.provider.ahead_s.unsigned_abs().into());
-        let now = SystemTime::now();
-        let moment = if self.provider.ahead_s < 0 { now - ahead } else { now + ahead };
-        // Dates in HTTP begin in 1970.
-        moment.max(UNIX_EPOCH)
+        time_ahead(self.provider.ahead_s)
     }
 
     pub fn is_done(&self, since_ns: u64) -> bool {
         now_ns().saturating_sub(since_ns) >= self.provider.done_after.as_nanos() as u64
     }
 
-    /// Whether there have been too many requests within a second. Those that are refused count, too.
-    pub fn is_too_often(&self, request: &Request) -> bool {
-        let (now_ns, mut shared) = (now_ns(), self.lock());
+    /// Returns whether to refuse a request as one too many, because of the rate limit or of
+    /// [`Provider::throttled_changes`]. Requests that the rate limit refuses count towards it as well.
+    pub fn is_too_often(&self, request: &ProviderRequest) -> bool {
+        let (now_ns, mut shared) = (now_ns(), lock(&self.shared));
         if request.is_change() && shared.throttled_changes > 0 {
             shared.throttled_changes -= 1;
             return true;
@@ -169,20 +146,20 @@ impl State {
         shared.recent_ns.len() > self.provider.requests_per_s
     }
 
-    /// Whether this one is to be made when nobody waits for it any more.
-    fn is_late(&self, request: &Request) -> bool {
-        let mut shared = self.lock();
+    /// Returns whether the provider loses the answer to this request, and makes the requested change only later.
+    fn is_late(&self, request: &ProviderRequest) -> bool {
+        let mut shared = lock(&self.shared);
         let is_late = request.is_change() && shared.late_changes > 0;
         shared.late_changes -= usize::from(is_late);
         is_late
     }
 
-    fn answer(&self, request: &Request) -> io::Result<Answer> {
+    fn answer(&self, request: &ProviderRequest) -> io::Result<Answer> {
         let answer = match self.provider.interface {
             Interface::Route53 => route53::answer(self, request),
             Interface::CloudDns => cloud_dns::answer(self, request),
         };
-        let mut shared = self.lock();
+        let mut shared = lock(&self.shared);
         let Head { method, raw_path, .. } = &request.head;
         shared.seen.push((format!("{method} {raw_path}"), answer.status));
         if request.is_change() && answer.status == 200 && shared.lost_answers > 0 {
@@ -194,7 +171,7 @@ impl State {
 }
 
 impl Shared {
-    /// Writes a change down that was made; its number.
+    /// Records that a change was made now, and returns the id that it gets.
     pub fn changed(&mut self) -> String {
         let id = format!("C{}", self.changes.len());
         self.changes.insert(id.clone(), now_ns());
@@ -202,20 +179,12 @@ impl Shared {
     }
 }
 
-/// An error closes the connection.
+/// Answers a request. An error closes the connection.
 async fn respond(request: hyper::Request<Incoming>, state: Arc<State>) -> io::Result<Response<Content>> {
-    let (parts, mut body) = request.into_parts();
+    let (parts, body) = request.into_parts();
     let head = Head::new(parts.method, &parts.uri, parts.headers, None, state.now());
-    let mut whole = Vec::new();
-    while let Some(frame) = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        if let Ok(data) = frame.map_err(io::Error::other)?.into_data() {
-            whole.extend_from_slice(&data);
-        }
-        if whole.len() > MOST_BYTES {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-    }
-    let request = Request { head, body: whole };
+    let body = Limited::new(body, MOST_BYTES).collect().await.map_err(io::Error::other)?;
+    let request = ProviderRequest { head, body: body.to_bytes() };
     if state.is_late(&request) {
         thread::spawn(move || {
             thread::sleep(LATE);
@@ -223,7 +192,7 @@ async fn respond(request: hyper::Request<Incoming>, state: Arc<State>) -> io::Re
         });
         return Err(io::ErrorKind::ConnectionReset.into());
     }
-    // The zone's primary is waited for.
+    // The answer may have to wait for the zone's primary, so another thread computes it.
     let answered = tokio::task::spawn_blocking(move || state.answer(&request)).await;
     Ok(answered.map_err(io::Error::other)??.response(false))
 }

@@ -1,30 +1,31 @@
-//! Tokens of Google's: for who signs with a service account's key, or has a user's login.
+//! Access tokens as Google issues them, for clients with a service account's key or with the login of a user.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use percent_encoding::percent_decode_str;
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::signature::{RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedPublicKey};
 use serde_json::{Value, json};
 use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 
-use super::running::{Request, State};
-use crate::store::Answer;
+use super::running::{ProviderRequest, RunningProvider, State};
+use crate::store::{Answer, form};
+use crate::threads::lock;
 
-/// The service account's key, which everybody has: it protects nothing.
+/// The service account's private key. It is published, so it protects nothing.
 const KEY_PEM: &str = include_str!("key.pem");
 const CLIENT: [&str; 3] = ["client", "not-a-client's-secret", "not-a-refresh-token"];
 const SCOPES: [&str; 2] =
     ["https://www.googleapis.com/auth/ndev.clouddns.readwrite", "https://www.googleapis.com/auth/cloud-platform"];
-/// By how much the clocks may differ, and for how long a signature may hold.
+/// Largest accepted difference between the clocks of client and provider, in seconds.
 const SKEW_S: u64 = 300;
+/// Maximum time for which the signed request for a token may be valid, in seconds.
 const LONGEST_S: u64 = 3_600;
 
-/// Tokens that were given, and until when each holds, by the provider's clock.
+/// The tokens that were issued, each with the time at which it expires, on the provider's clock.
 #[derive(Default)]
 pub(super) struct Tokens(BTreeMap<String, SystemTime>);
 
@@ -42,34 +43,39 @@ fn token_uri(state: &State) -> String {
     format!("{}/token", state.url)
 }
 
-pub(super) fn service_account(state: &State) -> String {
-    json!({
-        "type": "service_account", "project_id": "project", "private_key_id": "1", "private_key": KEY_PEM,
-        "client_email": state.provider.account, "token_uri": token_uri(state),
-    })
-    .to_string()
-}
+impl RunningProvider {
+    /// Returns the content of a service account's key file, in Google's format. It names this provider as the server
+    /// that issues tokens.
+    pub fn service_account(&self) -> String {
+        json!({
+            "type": "service_account", "project_id": "project", "private_key_id": "1", "private_key": KEY_PEM,
+            "client_email": self.provider().account, "token_uri": token_uri(&self.state),
+        })
+        .to_string()
+    }
 
-pub(super) fn login(state: &State) -> String {
-    let [id, secret, refresh] = CLIENT;
-    json!({
-        "type": "authorized_user", "client_id": id, "client_secret": secret, "refresh_token": refresh,
-        "quota_project_id": "project", "token_uri": token_uri(state),
-    })
-    .to_string()
+    /// Returns the content of a user's login file, in gcloud's format. It names this provider as the server that issues
+    /// tokens.
+    pub fn login(&self) -> String {
+        let [id, secret, refresh] = CLIENT;
+        json!({
+            "type": "authorized_user", "client_id": id, "client_secret": secret, "refresh_token": refresh,
+            "quota_project_id": "project", "token_uri": token_uri(&self.state),
+        })
+        .to_string()
+    }
 }
 
 fn refused(status: u16, error: &str, why: &str) -> Answer {
     super::cloud_dns::json(status, &json!({ "error": error, "error_description": why }))
 }
 
-/// Gives who may have it a token.
-pub(super) fn answer(state: &State, request: &Request) -> Answer {
-    let body = String::from_utf8_lossy(&request.body).into_owned();
+/// Answers a request for a token.
+pub(super) fn answer(state: &State, request: &ProviderRequest) -> Answer {
+    let fields = form(&String::from_utf8_lossy(&request.body));
     let field = |name: &str| {
-        let pairs = body.split('&').filter_map(|pair| pair.split_once('='));
-        let value = pairs.into_iter().find(|(given, _)| *given == name).map(|(_, value)| value.replace('+', " "));
-        value.map(|value| percent_decode_str(&value).decode_utf8_lossy().into_owned()).unwrap_or_default()
+        let value = fields.iter().find(|(given, _)| given == name).map(|(_, value)| value.clone());
+        value.unwrap_or_default()
     };
     let allowed = match field("grant_type").as_str() {
         "urn:ietf:params:oauth:grant-type:jwt-bearer" => asserted(state, &field("assertion")),
@@ -78,30 +84,28 @@ pub(super) fn answer(state: &State, request: &Request) -> Answer {
                 Err(refused(401, "invalid_client", "There is no such client."))
             }
             [_, _, refresh] if refresh != CLIENT[2] => {
-                Err(refused(400, "invalid_grant", "The token has expired or was taken back."))
+                Err(refused(400, "invalid_grant", "The token has expired or was revoked."))
             }
             _ => Ok(()),
         },
-        _ => Err(refused(400, "unsupported_grant_type", "This kind of grant is not known.")),
+        _ => Err(refused(400, "unsupported_grant_type", "This grant type is not supported.")),
     };
-    match allowed {
-        Ok(()) => given(state),
-        Err(refusal) => refusal,
-    }
+    allowed.map_or_else(|refusal| refusal, |()| given(state))
 }
 
 fn given(state: &State) -> Answer {
     let mut bytes = [0; 24];
     if SystemRandom::new().fill(&mut bytes).is_err() {
-        return refused(500, "internal_failure", "There is no chance here.");
+        return refused(500, "internal_failure", "The token server could not create random numbers.");
     }
     let token = format!("ya29.{}", BASE64_URL_SAFE_NO_PAD.encode(bytes));
     let token_s = state.provider.token_s;
-    state.lock().tokens.0.insert(token.clone(), state.now() + Duration::from_secs(token_s));
+    lock(&state.shared).tokens.0.insert(token.clone(), state.now() + Duration::from_secs(token_s));
     super::cloud_dns::json(200, &json!({ "access_token": token, "expires_in": token_s, "token_type": "Bearer" }))
 }
 
-/// Whether an assertion is signed by the account's key, of now, for here, and for what is here.
+/// Checks the signed request for a token (JWT). It must be signed with the account's key, be valid now, name this
+/// server, and name one of the known scopes.
 fn asserted(state: &State, assertion: &str) -> Result<(), Answer> {
     let no = |why| refused(400, "invalid_grant", why);
     let (text, signature) = assertion.rsplit_once('.').ok_or_else(|| no("Invalid JWT."))?;
@@ -123,13 +127,13 @@ fn asserted(state: &State, assertion: &str) -> Result<(), Answer> {
     if !is_of_now || until_s.saturating_sub(issued_s) > LONGEST_S {
         return Err(no("Invalid JWT: iat and exp are not within an hour of now."));
     }
-    // gcloud names Google, wherever it asks.
+    // gcloud names Google's server as the audience, even if it sends the request to another server.
     if claims["aud"] != token_uri(state) && claims["aud"] != "https://oauth2.googleapis.com/token" {
-        return Err(no("Invalid JWT: it is for somebody else."));
+        return Err(no("Invalid JWT: its audience is another server."));
     }
     let scopes = claims["scope"].as_str().unwrap_or_default();
     if !scopes.split(' ').any(|scope| SCOPES.contains(&scope)) {
-        return Err(refused(400, "invalid_scope", "The scope is not known."));
+        return Err(refused(400, "invalid_scope", "None of the requested scopes is known."));
     }
     Ok(())
 }

@@ -1,11 +1,12 @@
-//! What a store answers, and how it writes XML and moments.
+//! The answers of a store, with helpers for XML and dates.
 
 use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
+use chrono::{DateTime, Utc};
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use hyper::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
@@ -14,13 +15,13 @@ pub(crate) use quick_xml::escape::escape;
 use quick_xml::escape::unescape;
 use quick_xml::events::Event;
 
-/// What is not done, and why.
+/// The reason why a store refuses a request, and the HTTP status of its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub status: u16,
     pub code: &'static str,
     pub message: String,
-    /// The region that would be right.
+    /// The store's region, for a client whose signature names another region, service or date; otherwise `None`.
     pub region: Option<String>,
 }
 
@@ -29,7 +30,8 @@ impl Refusal {
         Self { status, code, message: message.into(), region: None }
     }
 
-    /// S3 and Azure tell their errors almost alike.
+    /// Returns the refusal as an answer with an XML document that describes the error. S3 and Azure use almost the same
+    /// document.
     pub fn answer(&self) -> Answer {
         let Self { status, code, message, region } = self;
         if *status == 304 {
@@ -41,6 +43,11 @@ impl Refusal {
         let text = format!("<Error><Code>{code}</Code><Message>{message}</Message>{region}</Error>");
         Answer::new(*status).with_xml(&text).header("x-ms-error-code", code)
     }
+}
+
+/// Returns `Err` with a [`Refusal`] that has this status, error code and message.
+pub(super) fn refuse<T>(status: u16, code: &'static str, message: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal::new(status, code, message))
 }
 
 #[derive(Debug)]
@@ -55,7 +62,7 @@ impl Answer {
         Self { status, headers: Vec::new(), content: Vec::new() }
     }
 
-    /// A document, without its first line.
+    /// Creates an answer with an XML document, to which the XML declaration is added.
     pub fn xml(text: &str) -> Self {
         Self::new(200).with_xml(text)
     }
@@ -65,7 +72,8 @@ impl Answer {
         self.header("content-type", "application/xml")
     }
 
-    /// What can't be a header is left out: it comes from a header, or is of ours.
+    /// Adds a header. An invalid name or value would be left out; this cannot happen, because both come from other
+    /// headers or from this crate.
     pub fn header(mut self, name: &str, value: impl AsRef<str>) -> Self {
         let name = HeaderName::from_bytes(name.as_bytes());
         if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(value.as_ref())) {
@@ -74,7 +82,7 @@ impl Answer {
         self
     }
 
-    /// As it is sent. The answer to HEAD has the length of what it leaves out.
+    /// Converts the answer to an HTTP response. The response to HEAD states the length of the body, but omits the body.
     pub fn response(self, is_head: bool) -> Response<Content> {
         let length_bytes: usize = self.content.iter().map(Bytes::len).sum();
         let content = if is_head { Vec::new() } else { self.content };
@@ -88,11 +96,12 @@ impl Answer {
     }
 }
 
-/// A body in pieces, none of which is copied.
+/// The body of an answer. It consists of pieces, so that none of them has to be copied.
 #[derive(Debug)]
 pub(crate) struct Content {
     pub pieces: VecDeque<Bytes>,
-    /// The connection breaks once so much of it is sent.
+    /// Number of bytes after which the connection breaks, for [`Misdeed::CutDownload`](super::Misdeed::CutDownload).
+    /// `None` if the whole body is sent.
     pub cut_after_bytes: Option<u64>,
 }
 
@@ -124,19 +133,17 @@ impl Body for Content {
     }
 }
 
-/// The elements of a document in the order in which they end, each with the text that is in it alone. Nothing for what
-/// is no XML.
+/// Returns the name and the text of each element of an XML document, in the order of their end tags. `None` if the
+/// document cannot be parsed.
 pub(crate) fn elements(document: &[u8]) -> Option<Vec<(String, String)>> {
     let mut reader = Reader::from_reader(document);
+    reader.config_mut().expand_empty_elements = true;
     let (mut elements, mut open) = (Vec::new(), Vec::new());
     loop {
         let event = reader.read_event().ok()?;
         match event {
             Event::Start(start) => {
                 open.push((String::from_utf8(start.local_name().as_ref().into()).ok()?, String::new()));
-            }
-            Event::Empty(start) => {
-                elements.push((String::from_utf8(start.local_name().as_ref().into()).ok()?, String::new()));
             }
             Event::End(_) => elements.push(open.pop()?),
             Event::Text(text) => {
@@ -157,31 +164,20 @@ pub(crate) fn elements(document: &[u8]) -> Option<Vec<(String, String)>> {
     }
 }
 
-/// A moment: `2026-11-23T07:02:12Z`. Of one form they are in the order of their letters.
+/// Formats a time as `2026-11-23T07:02:12Z`. Sorted as texts, such times are also in the order of time.
 pub(super) fn iso(moment: SystemTime) -> String {
-    let seconds = moment.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
-    let (days, seconds) = (seconds / 86_400, seconds % 86_400);
-    // Years that begin in March have their odd day at their end, and come in cycles of 400 (Hinnant, "chrono-compatible
-    // low-level date algorithms").
-    let days = days + 719_468;
-    let (cycle, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = cycle * 400 + year + u64::from(month <= 2);
-    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    DateTime::<Utc>::from(moment).format("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// A moment as `20261123T070212Z`, in AWS's signatures.
+/// Formats a time as `20261123T070212Z`, the form that AWS's signatures use.
 pub(super) fn basic(moment: SystemTime) -> String {
     iso(moment).replace(['-', ':'], "")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
     use super::*;
 
     #[test]

@@ -1,4 +1,4 @@
-//! Azure's blobs.
+//! The operations of Azure Blob Storage.
 
 use std::fmt::Write;
 
@@ -6,21 +6,21 @@ use httpdate::fmt_http_date;
 use hyper::Method;
 
 use super::Kind;
-use super::answer::{Answer, Refusal, elements, escape};
+use super::answer::{Answer, Refusal, elements, escape, refuse};
 use super::checksum::{Algorithm, Digests, base64, from_base64};
 use super::objects::{Block, Bucket, Object, Objects, Upload, check_conditions, read};
-use super::request::{Head, Request, encoded_path};
+use super::request::{Head, StoreRequest, encoded_path};
 
-/// The longest identifier of a block, decoded.
+/// Maximum length of a block's decoded identifier, in bytes.
 const LONGEST_ID_BYTES: usize = 64;
 
-/// As many blocks make a blob at the most.
+/// Maximum number of blocks of which a blob may consist.
 const MOST_BLOCKS: usize = 50_000;
 
-/// As many blobs are in one list at the most.
+/// Maximum number of blobs in one answer to a request that lists blobs.
 const LISTED: usize = 5_000;
 
-/// What a request is for.
+/// Returns the operation that a request to Azure asks for.
 pub(super) fn kind(head: &Head) -> Kind {
     if head.has("restype") && head.key.is_empty() {
         return match (&head.method, head.parameter("comp")) {
@@ -48,12 +48,11 @@ fn not_found() -> Refusal {
     Refusal::new(404, "BlobNotFound", "The specified blob does not exist.")
 }
 
-pub(super) fn answer(objects: &mut Objects, request: Request) -> Result<Answer, Refusal> {
+pub(super) fn answer(objects: &mut Objects, request: StoreRequest) -> Result<Answer, Refusal> {
     let head = &request.head;
     if request.kind == Kind::CreateBucket {
         if objects.buckets.contains_key(&head.bucket) {
-            let message = "The specified container already exists.";
-            return Err(Refusal::new(409, "ContainerAlreadyExists", message));
+            return refuse(409, "ContainerAlreadyExists", "The specified container already exists.");
         }
         objects.buckets.insert(request.head.bucket, Bucket::default());
         return Ok(Answer::new(201));
@@ -78,35 +77,31 @@ pub(super) fn answer(objects: &mut Objects, request: Request) -> Result<Answer, 
         Kind::ListBlocks => list_blocks(bucket, head),
         Kind::Commit => commit(bucket, &request, number),
         Kind::ListObjects => list(bucket, head),
-        _ => Err(Refusal::new(501, "NotImplemented", "The store within the process does not know that request.")),
+        _ => refuse(501, "NotImplemented", "This store does not support the request."),
     }
 }
 
-/// Whether the body is what its sums say.
-fn check_sums(request: &Request) -> Result<(), Refusal> {
+/// Checks the body of an upload against the checksums in the request's headers.
+fn check_sums(request: &StoreRequest) -> Result<(), Refusal> {
     let (head, digests) = (&request.head, &request.digests);
     let crc64 = head.header("x-ms-content-crc64");
-    // What is said of the blob comes before what is said of the body, where both are one.
+    // If a whole blob is uploaded, the header with the MD5 of the blob takes precedence over the header with the MD5 of
+    // the body.
     let md5 = match head.header("x-ms-blob-content-md5") {
         md5 if request.kind == Kind::PutObject && !md5.is_empty() => md5,
         _ => head.header("content-md5"),
     };
     if !md5.is_empty() && !crc64.is_empty() {
-        let message = "There may be an MD5 or a CRC64, but not both.";
-        return Err(Refusal::new(400, "BothCrc64AndMd5HeaderPresent", message));
+        return refuse(400, "BothCrc64AndMd5HeaderPresent", "An MD5 and a CRC64 were specified; specify only one.");
     }
     if !md5.is_empty() && from_base64(md5).is_none_or(|md5| md5.len() != 16) {
-        return Err(Refusal::new(400, "InvalidMd5", "The MD5 value specified in the request is invalid."));
+        return refuse(400, "InvalidMd5", "The MD5 value specified in the request is invalid.");
     }
     if !md5.is_empty() && digests.base64(Algorithm::Md5).as_deref() != Some(md5) {
-        return Err(Refusal::new(
-            400,
-            "Md5Mismatch",
-            "The MD5 value specified is not that of what the server received.",
-        ));
+        return refuse(400, "Md5Mismatch", "The MD5 value specified does not match the received data.");
     }
     if !crc64.is_empty() && crc64 != digests.azure_crc64() {
-        return Err(Refusal::new(400, "Crc64Mismatch", "The CRC64 specified is not that of what the server received."));
+        return refuse(400, "Crc64Mismatch", "The CRC64 specified does not match the received data.");
     }
     Ok(())
 }
@@ -127,7 +122,8 @@ fn etag(number: u64) -> String {
     format!("\"0x8D{number:013X}\"")
 }
 
-/// The sum that a body came with, or else its CRC64.
+/// Adds a checksum of the body to an answer. It is the MD5, unless the MD5 is unknown or the client sent a CRC64. In
+/// these cases it is the CRC64.
 fn with_sum(answer: Answer, head: &Head, digests: &Digests) -> Answer {
     match digests.base64(Algorithm::Md5) {
         Some(md5) if head.header("x-ms-content-crc64").is_empty() => answer.header("content-md5", md5),
@@ -139,25 +135,16 @@ fn made(object: &Object) -> Answer {
     Answer::new(201).header("etag", &object.etag).header("last-modified", fmt_http_date(object.modified))
 }
 
-fn put(bucket: &mut Bucket, request: Request, number: u64) -> Result<Answer, Refusal> {
-    let Request { head, content, digests, .. } = request;
+fn put(bucket: &mut Bucket, request: StoreRequest, number: u64) -> Result<Answer, Refusal> {
+    let StoreRequest { head, content, digests, .. } = request;
     match head.header("x-ms-blob-type") {
         "BlockBlob" => {}
-        "" => return Err(Refusal::new(400, "MissingRequiredHeader", "x-ms-blob-type is missing.")),
-        _ => return Err(Refusal::new(501, "NotImplemented", "There are block blobs alone.")),
+        "" => return refuse(400, "MissingRequiredHeader", "x-ms-blob-type is missing."),
+        _ => return refuse(501, "NotImplemented", "Only block blobs are supported."),
     }
     check_writing(&head, bucket)?;
     let md5 = digests.base64(Algorithm::Md5).map(|md5| ("content-md5".to_string(), md5));
-    let object = Object {
-        content,
-        bytes: digests.bytes,
-        etag: etag(number),
-        modified: head.now,
-        generation: number,
-        kept: head.kept(),
-        sums: md5.into_iter().collect(),
-        blocks: Vec::new(),
-    };
+    let object = Object { sums: md5.into_iter().collect(), ..Object::new(&head, number, etag(number), content) };
     let answer = with_sum(made(&object), &head, &digests);
     bucket.uploads.remove(&head.key);
     bucket.objects.insert(head.key, object);
@@ -172,7 +159,7 @@ fn get(bucket: &Bucket, head: &Head) -> Result<Answer, Refusal> {
     if answer.status == 200 {
         return Ok(object.sums.iter().fold(answer, |answer, (name, sum)| answer.header(name, sum)));
     }
-    // Of a range they are summed up when they are asked for.
+    // The checksum of a range is only computed if the client asks for it.
     let mut digests = Digests::new(&[Algorithm::Md5]);
     let (is_md5, is_crc64) =
         (head.header("x-ms-range-get-content-md5") == "true", head.header("x-ms-range-get-content-crc64") == "true");
@@ -189,31 +176,25 @@ fn get(bucket: &Bucket, head: &Head) -> Result<Answer, Refusal> {
     Ok(whole.into_iter().fold(answer, |answer, (_, md5)| answer.header("x-ms-blob-content-md5", md5)))
 }
 
-fn put_block(bucket: &mut Bucket, request: Request) -> Result<Answer, Refusal> {
-    let Request { head, content, digests, .. } = request;
+fn put_block(bucket: &mut Bucket, request: StoreRequest) -> Result<Answer, Refusal> {
+    let StoreRequest { head, content, digests, .. } = request;
     let id = head.parameter("blockid").unwrap_or_default();
     let length = from_base64(id).map_or(0, |id| id.len());
     if !(1..=LONGEST_ID_BYTES).contains(&length) {
-        let message = "The block's identifier is not Base64, or not of 1 to 64 bytes.";
-        return Err(Refusal::new(400, "InvalidQueryParameterValue", message));
+        let message = "The block's identifier must be Base64 of 1 to 64 bytes.";
+        return refuse(400, "InvalidQueryParameterValue", message);
     }
-    let upload = bucket.uploads.entry(head.key.clone()).or_insert_with(|| Upload {
-        key: head.key.clone(),
-        started: head.now,
-        kept: Vec::new(),
-        checksum: None,
-        blocks: Default::default(),
-    });
+    let upload = bucket.uploads.entry(head.key.clone()).or_insert_with(|| Upload::new(&head, None));
     if upload.blocks.keys().next().is_some_and(|other| other.len() != id.len()) {
-        let message = "The identifiers of a blob's blocks must be of one length.";
-        return Err(Refusal::new(400, "InvalidBlobOrBlock", message));
+        return refuse(400, "InvalidBlobOrBlock", "The identifiers of all blocks of a blob must have the same length.");
     }
     let answer = with_sum(Answer::new(201), &head, &digests);
     upload.blocks.insert(id.into(), Block { content, digests, modified: head.now });
     Ok(answer)
 }
 
-/// A block that is committed, by its bytes in the blob: their sum is not needed any more.
+/// Finds the block with the identifier `id` in a committed blob, and returns it with its content. Only its CRCs are
+/// computed, because its other checksums are not needed.
 fn committed(object: &Object, id: &str) -> Option<Block> {
     let at = object.blocks.iter().position(|(block, _)| block == id)?;
     let start: u64 = object.blocks[..at].iter().map(|(_, bytes)| bytes).sum();
@@ -223,8 +204,9 @@ fn committed(object: &Object, id: &str) -> Option<Block> {
     Some(Block { content, digests, modified: object.modified })
 }
 
-/// The blocks become the blob; nothing of them is copied.
-fn commit(bucket: &mut Bucket, request: &Request, number: u64) -> Result<Answer, Refusal> {
+/// Creates a blob from the blocks that the request lists, without copying the blocks. `number` is the unique number for
+/// the new blob.
+fn commit(bucket: &mut Bucket, request: &StoreRequest, number: u64) -> Result<Answer, Refusal> {
     let head = &request.head;
     let malformed = || Refusal::new(400, "InvalidXmlDocument", "XML specified is not syntactically valid.");
     let mut list = elements(&request.content.concat()).ok_or_else(malformed)?;
@@ -232,7 +214,7 @@ fn commit(bucket: &mut Bucket, request: &Request, number: u64) -> Result<Answer,
         return Err(malformed());
     }
     if list.len() > MOST_BLOCKS {
-        return Err(Refusal::new(400, "BlockListTooLong", "The block list may not contain more than 50,000 blocks."));
+        return refuse(400, "BlockListTooLong", "The block list may not contain more than 50,000 blocks.");
     }
     check_writing(head, bucket)?;
     let (object, upload) = (bucket.objects.get(&head.key), bucket.uploads.get(&head.key));
@@ -252,17 +234,9 @@ fn commit(bucket: &mut Bucket, request: &Request, number: u64) -> Result<Answer,
         content.extend(block.content);
     }
     let md5 = head.header("x-ms-blob-content-md5");
-    let object = Object {
-        content,
-        bytes: blocks.iter().map(|(_, bytes)| bytes).sum(),
-        etag: etag(number),
-        modified: head.now,
-        generation: number,
-        kept: head.kept(),
-        // It is kept as it is said to be, and not looked at.
-        sums: if md5.is_empty() { Vec::new() } else { vec![("content-md5".into(), md5.into())] },
-        blocks,
-    };
+    // The MD5 of the blob is kept as the client sent it, without a check.
+    let sums = if md5.is_empty() { Vec::new() } else { vec![("content-md5".into(), md5.into())] };
+    let object = Object { sums, blocks, ..Object::new(head, number, etag(number), content) };
     let answer = with_sum(made(&object), head, &request.digests);
     bucket.uploads.remove(&head.key);
     bucket.objects.insert(head.key.clone(), object);
@@ -306,7 +280,7 @@ fn list(bucket: &Bucket, head: &Head) -> Result<Answer, Refusal> {
     let listed = bucket.list(prefix, delimiter, &after, LISTED.min(most));
     let mut blobs = String::new();
     for (name, object) in &listed.objects {
-        // XML has no such characters.
+        // XML cannot express these characters, so the name is encoded.
         let is_encoded =
             name.contains(|c: char| c < ' ' && !"\t\n\r".contains(c) || ('\u{fffe}'..='\u{ffff}').contains(&c));
         let attribute = if is_encoded { " Encoded=\"true\"" } else { "" };

@@ -1,4 +1,4 @@
-//! The checksums by which stores name what they hold, and by which their clients know that it arrived.
+//! The checksums that stores keep for objects, and that clients use to verify transfers.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -7,7 +7,7 @@ use hyper::body::Bytes;
 use md5::{Digest, Md5};
 use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY, SHA256};
 
-/// A way to sum bytes up. CRC64-NVME is also what Azure calls CRC64, with its bytes the other way round.
+/// A checksum algorithm. Azure's CRC64 is CRC64-NVME with its bytes reversed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Crc32,
@@ -19,10 +19,10 @@ pub(super) enum Algorithm {
 }
 
 impl Algorithm {
-    /// Those that S3 has names for.
+    /// The algorithms that S3 supports.
     pub const OF_S3: [Self; 5] = [Self::Crc32, Self::Crc32c, Self::Crc64Nvme, Self::Sha1, Self::Sha256];
 
-    /// Its name with S3, which headers have in small letters.
+    /// Returns the name of the algorithm in S3's API. Headers have this name in lower case.
     pub fn name(self) -> &'static str {
         match self {
             Self::Crc32 => "CRC32",
@@ -38,19 +38,19 @@ impl Algorithm {
         Self::OF_S3.into_iter().find(|algorithm| algorithm.name().eq_ignore_ascii_case(name))
     }
 
-    /// S3's header for it.
+    /// Returns the name of S3's header for a checksum of this algorithm.
     pub fn header(self) -> String {
         format!("x-amz-checksum-{}", self.name().to_lowercase())
     }
 
-    /// Whether the sum of a whole follows from those of its parts.
+    /// Returns whether the checksum of a whole object can be computed from the checksums of its parts alone.
     pub fn combines(self) -> bool {
         matches!(self, Self::Crc32 | Self::Crc32c | Self::Crc64Nvme)
     }
 }
 
-/// The sums of bytes that come one after the other: all of the CRCs, which cost next to nothing, and of the rest those
-/// that somebody wants to know.
+/// The checksums of a stream of bytes. The CRCs are always computed, because they are cheap. The others are computed
+/// only on request.
 #[derive(Clone)]
 pub(super) struct Digests {
     pub bytes: u64,
@@ -89,7 +89,8 @@ impl Digests {
         }
     }
 
-    /// What comes next has been summed up by itself: from here on there are CRCs alone.
+    /// Appends another stream of bytes, of which only its checksums `next` are given. After that, only the CRCs of this
+    /// stream are known.
     pub fn append(&mut self, next: &Self) {
         self.bytes += next.bytes;
         self.crc32.combine(&next.crc32);
@@ -98,7 +99,7 @@ impl Digests {
         (self.sha1, self.sha256, self.md5) = (None, None, None);
     }
 
-    /// A sum, if it is known, with the most significant byte first.
+    /// Returns a checksum of the stream, with the most significant byte first. `None` if the checksum is not known.
     pub fn sum(&self, algorithm: Algorithm) -> Option<Vec<u8>> {
         let sha = |sha: &Option<Context>| sha.clone().map(|sha| sha.finish().as_ref().to_vec());
         match algorithm {
@@ -111,12 +112,12 @@ impl Digests {
         }
     }
 
-    /// The same as headers have it.
+    /// Returns a checksum of the stream in Base64, as headers contain it. `None` if the checksum is not known.
     pub fn base64(&self, algorithm: Algorithm) -> Option<String> {
         self.sum(algorithm).map(base64)
     }
 
-    /// The CRC64 as Azure has it: with the least significant byte first.
+    /// Returns the CRC64 in Base64 as Azure sends it, with the least significant byte first.
     pub fn azure_crc64(&self) -> String {
         base64(self.crc64.finalize().to_le_bytes())
     }
@@ -140,7 +141,7 @@ pub(super) fn sha256_of(pieces: &[Bytes]) -> Vec<u8> {
     sha256.finish().as_ref().into()
 }
 
-/// One sum of what is there as a whole.
+/// Returns the checksum of `bytes` with this algorithm.
 pub(super) fn sum_of(algorithm: Algorithm, bytes: &[u8]) -> Vec<u8> {
     let mut digests = Digests::new(&[algorithm]);
     digests.update(bytes);
@@ -153,7 +154,7 @@ mod tests {
 
     #[test]
     fn sums_are_those_that_others_publish() {
-        // The catalogue of CRCs gives these as the sums of the nine digits.
+        // The catalogue of CRC algorithms lists these checksums of the text `123456789`.
         let sums = [
             (Algorithm::Crc32, "cbf43926"),
             (Algorithm::Crc32c, "e3069283"),

@@ -1,4 +1,5 @@
-//! AWS's chunks within a body (`aws-chunked`): each with its size, perhaps a signature, and headers after the last.
+//! Chunked bodies of AWS (`aws-chunked`). Each chunk is preceded by its size and an optional signature. Headers may
+//! follow the last chunk.
 
 use std::collections::VecDeque;
 
@@ -6,20 +7,21 @@ use hyper::body::Bytes;
 
 use super::answer::Refusal;
 
-/// No line is longer; the sizes of chunks and checksums are short.
+/// Maximum length of a line between chunks, in bytes. Valid lines contain only chunk sizes, signatures and checksums,
+/// and are shorter.
 const LONGEST_LINE_BYTES: usize = 4096;
 
-/// What a body has in its chunks.
+/// The content of a chunked body, without the lines between its chunks.
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
-    /// Each chunk with its signature, if it has one; the last is empty.
+    /// Each chunk, in pieces, with its signature. The signature may be empty. The last chunk is always empty.
     pub chunks: Vec<(Vec<Bytes>, String)>,
-    /// The headers behind them, as they stand.
+    /// The headers after the chunks, with their names in lower case.
     pub trailers: Vec<(String, String)>,
 }
 
 impl Chunks {
-    /// Takes the frame off; what is in it is not copied.
+    /// Removes the lines between the chunks of a body, without copying the chunks.
     pub fn parse(body: Vec<Bytes>) -> Result<Self, Refusal> {
         let mut rest = Rest(body.into());
         let mut parsed = Self::default();
@@ -48,11 +50,11 @@ impl Chunks {
     }
 }
 
-/// What has not been parsed yet.
+/// The bytes of a chunked body that have not been parsed yet.
 struct Rest(VecDeque<Bytes>);
 
 impl Rest {
-    /// Up to the next end of a line, which is gone then.
+    /// Removes the bytes up to the next line end, and returns them without the line end.
     fn line(&mut self) -> Result<String, Refusal> {
         let mut line = Vec::new();
         while !line.ends_with(b"\r\n") {
@@ -81,7 +83,7 @@ impl Rest {
 }
 
 fn malformed() -> Refusal {
-    Refusal::new(400, "IncompleteBody", "The chunks of the body are not as aws-chunked has them.")
+    Refusal::new(400, "IncompleteBody", "The body is not valid aws-chunked.")
 }
 
 #[cfg(test)]

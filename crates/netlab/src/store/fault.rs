@@ -1,110 +1,113 @@
-//! What goes wrong on purpose, and what was asked for.
+//! Faults that a store injects into requests, and records of the requests.
 
 use hyper::body::Bytes;
 
-/// What a request is for, whatever the store speaks.
+/// The operation that a request to a store asks for, for S3, GCS and Azure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// An object in one piece.
+    /// The request uploads an object in one piece.
     PutObject,
-    /// An object, or a range of it.
+    /// The request reads an object, or a range of it.
     GetObject,
-    /// What is known of an object.
+    /// The request reads the metadata of an object.
     HeadObject,
-    /// An object's removal.
+    /// The request deletes an object.
     DeleteObject,
-    /// The beginning of an upload in parts; Azure has none.
+    /// The request starts a multipart upload. Azure has no such request.
     CreateUpload,
-    /// A part (S3, GCS) or a block (Azure).
+    /// The request uploads a part (S3, GCS) or a block (Azure).
     PutBlock,
-    /// The parts or blocks that are there.
+    /// The request lists the parts or blocks of an upload.
     ListBlocks,
-    /// The parts or blocks that make the object.
+    /// The request creates an object from uploaded parts or blocks.
     Commit,
-    /// The end of an upload that comes to nothing; Azure has none.
+    /// The request aborts a multipart upload. Azure has no such request.
     Abort,
-    /// The uploads that are under way; Azure has none.
+    /// The request lists the multipart uploads that are in progress. Azure has no such request.
     ListUploads,
-    /// The objects.
+    /// The request lists the objects in a bucket or container.
     ListObjects,
-    /// A bucket (S3, GCS) or container (Azure) that is to be made.
+    /// The request creates a bucket (S3, GCS) or container (Azure).
     CreateBucket,
-    /// Anything else.
+    /// The request asks for any other operation.
     Other,
 }
 
-/// Something that goes wrong with some requests. Of several that are due the first one does.
+/// A fault that a store injects into some requests. If several faults are due for one request, only the one that was
+/// added first is injected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Requests for what; without, all.
+    /// The operation of the requests that count for this fault; `None` for all operations.
     pub on: Option<Kind>,
-    /// How many such requests go well before, counted from when the store learns of the fault.
+    /// Number of requests for this operation that are served normally before the fault. The count starts when the fault
+    /// is added.
     pub after: u64,
-    /// With how many it then goes wrong.
+    /// Number of requests into which the fault is injected. They follow the requests that are served normally.
     pub times: u64,
-    /// What.
+    /// The effect of the fault on a request.
     pub what: Misdeed,
 }
 
-/// What goes wrong with a request.
+/// The effect of a fault on a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misdeed {
-    /// It is read and refused with this status, as 503 or 429.
+    /// The request is read and refused with this status, such as 503 or 429.
     Refused {
-        /// The status.
+        /// HTTP status of the answer.
         status: u16,
-        /// How long the client is asked to wait (`Retry-After`).
+        /// Value of the header Retry-After in seconds; `None` to leave the header out.
         retry_after_s: Option<u64>,
     },
-    /// The connection breaks after so many bytes of the request's body. Nothing is done.
+    /// The connection breaks while the request's body is received. The request has no effect.
     CutUpload {
-        /// How many.
+        /// Number of bytes of the request's body before the connection breaks.
         after_bytes: u64,
     },
-    /// The connection breaks after so many bytes of the answer's body.
+    /// The connection breaks while the answer's body is sent.
     CutDownload {
-        /// How many.
+        /// Number of bytes of the answer's body before the connection breaks.
         after_bytes: u64,
     },
-    /// What was asked for is done, and then the connection breaks.
+    /// The request takes effect, and then the connection breaks before the answer is sent.
     AnswerLost,
-    /// A bit of the request's body flips on its way.
+    /// A bit of the request's body flips before the store checks it.
     FlippedUpload {
-        /// The lowest bit of which byte.
+        /// Index of the byte whose lowest bit flips.
         byte: u64,
     },
-    /// A bit flips after all checks have passed: what is kept is not what was sent.
+    /// A bit of the request's body flips after the store has checked it. So the store keeps other data than the client
+    /// sent.
     FlippedInStore {
-        /// The lowest bit of which byte.
+        /// Index of the byte whose lowest bit flips.
         byte: u64,
     },
-    /// A bit of the answer's body flips on its way.
+    /// A bit of the answer's body flips.
     FlippedDownload {
-        /// The lowest bit of which byte.
+        /// Index of the byte whose lowest bit flips.
         byte: u64,
     },
 }
 
-/// A request that came.
+/// A request that arrived at a store, and the status of its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
-    /// What it was for.
+pub struct RequestRecord {
+    /// The operation that the request asked for.
     pub kind: Kind,
-    /// The bucket or container.
+    /// Name of the bucket or container.
     pub bucket: String,
-    /// The object's name.
+    /// Name of the object; empty if the request is for a bucket or container.
     pub key: String,
-    /// The part's number, or the block's identifier as it was sent.
+    /// Number of the part or identifier of the block, as in the request; `None` if the request names none.
     pub block: Option<String>,
-    /// What of an object is asked for, as it was sent: `bytes=0-99`; nothing for all of it.
+    /// Range of the object as in the request, such as `bytes=0-99`; `None` if the request names no range.
     pub range: Option<String>,
-    /// How much of its body arrived, with the frame of chunks that may be around it.
+    /// Number of bytes of the body that were received, including the framing of chunks.
     pub body_bytes: u64,
-    /// What it was answered; nothing, if the connection broke before.
+    /// HTTP status of the answer; `None` if the connection broke before the answer.
     pub status: Option<u16>,
 }
 
-/// Faults, with how many requests each has met.
+/// The faults of a store, each with the number of requests so far that could have received it.
 #[derive(Debug, Default)]
 pub(super) struct Faults(Vec<(Fault, u64)>);
 
@@ -113,7 +116,7 @@ impl Faults {
         self.0.push((fault, 0));
     }
 
-    /// What goes wrong with the next request.
+    /// Counts the next request for all faults, and returns the fault to inject into it.
     pub fn next(&mut self, kind: Kind) -> Option<Misdeed> {
         let mut due = None;
         for (fault, met) in self.0.iter_mut().filter(|(fault, _)| fault.on.is_none_or(|on| on == kind)) {
@@ -127,7 +130,8 @@ impl Faults {
     }
 }
 
-/// Flips the lowest bit of a byte, if there is one so far.
+/// Flips the lowest bit of the byte with this index in a body that consists of `pieces`. Nothing changes if the body is
+/// too short.
 pub(super) fn flip(pieces: &mut [Bytes], mut byte: u64) {
     for piece in pieces {
         if byte < piece.len() as u64 {

@@ -1,7 +1,7 @@
-//! Object stores within the process, which speak S3, Azure's blobs, and as much of GCS as clients need.
+//! Object stores within the process. They implement S3, Azure Blob Storage, and as much of GCS as clients need.
 //!
-//! What is in them is in memory. Signatures and checksums are verified as the providers do it, blocks become an object
-//! without being copied, and all that was asked for is written down. What goes wrong on purpose is plain data.
+//! Objects are kept in memory, and multipart uploads become objects without copying. Signatures and checksums are
+//! verified as the providers verify them. Every request is recorded. Faults to inject are plain data.
 //!
 //! ```
 //! use std::net::TcpListener;
@@ -33,54 +33,55 @@ mod upload;
 
 use std::time::Duration;
 
-#[cfg(feature = "providers")]
-pub(crate) use answer::{Answer, Content, Refusal, elements, escape};
-pub use fault::{Fault, Kind, Misdeed, Seen};
-#[cfg(feature = "providers")]
-pub(crate) use request::Head;
+pub use fault::{Fault, Kind, Misdeed, RequestRecord};
 pub use running::RunningStore;
+#[cfg(feature = "providers")]
+pub(crate) use {
+    answer::{Answer, Content, Refusal, elements, escape},
+    request::{Head, form},
+    running::time_ahead,
+};
 
-/// What a store speaks.
+/// The protocol that a store implements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// S3, with the bucket in the path.
+    /// The protocol of Amazon S3, with the bucket in the path.
     S3,
-    /// Azure's blobs, with the account in the path.
+    /// The protocol of Azure Blob Storage, with the account in the path.
     Azure,
-    /// The XML interface of Google's Cloud Storage.
+    /// The XML API of Google Cloud Storage.
     Gcs,
 }
 
-/// What a store should be like.
+/// The settings of an emulated store. [`start`](Self::start) starts it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Store {
-    /// What it speaks.
+    /// The protocol that the store implements.
     pub dialect: Dialect,
-    /// S3's access key, Azure's account. GCS has none.
+    /// Access key id for S3, or account for Azure. It is empty for GCS.
     pub account: String,
-    /// S3's secret access key, Azure's key of the account (Base64), GCS' token.
+    /// Secret access key for S3, account key for Azure (Base64), or token for GCS.
     pub secret: String,
-    /// S3's region.
+    /// Region that the signatures of S3 must name.
     pub region: String,
-    /// The buckets, or containers, that there are.
+    /// Names of the buckets or containers that exist at the start.
     pub buckets: Vec<String>,
-    /// How much it holds: when that is full it refuses what comes with the status 507.
+    /// Capacity of the store, in bytes. A full store refuses uploads with status 507.
     pub capacity_bytes: u64,
-    /// All parts but the last must be as large, with S3 and GCS.
+    /// Minimum size of each part of an upload except the last, in bytes. It applies to S3 and GCS.
     pub smallest_part_bytes: u64,
-    /// How many seconds its clock is ahead.
+    /// Number of seconds by which the store's clock is ahead of this machine's clock.
     pub ahead_s: i32,
-    /// How fast each connection is, each way; without, as fast as it can.
+    /// Rate limit of each connection in each direction; `None` for no limit.
     pub bytes_per_s: Option<u64>,
-    /// How long it takes to connect, and how long an answer is held back: what a far store is like, without a link.
+    /// Delay of each new connection and of each answer. It imitates a distant store without an emulated link.
     pub latency: Duration,
-    /// What goes wrong.
+    /// The faults that the store injects from the start on.
     pub faults: Vec<Fault>,
 }
 
 impl Store {
-    /// S3 in `us-east-1`, with the bucket `bucket`.
-    #[must_use]
+    /// Creates the settings of an S3 store in `us-east-1`, with the bucket `bucket`.
     pub fn s3() -> Self {
         Self {
             dialect: Dialect::S3,
@@ -97,16 +98,14 @@ impl Store {
         }
     }
 
-    /// Azure, with the container `bucket`.
-    #[must_use]
+    /// Creates the settings of an Azure store, with the container `bucket`.
     pub fn azure() -> Self {
-        // "not a secret at all, it is for tests"
+        // This is Base64 of "not a secret at all, it is for tests".
         let secret = "bm90IGEgc2VjcmV0IGF0IGFsbCwgaXQgaXMgZm9yIHRlc3Rz".into();
         Self { dialect: Dialect::Azure, secret, ..Self::s3() }
     }
 
-    /// GCS, with the bucket `bucket`.
-    #[must_use]
+    /// Creates the settings of a GCS store, with the bucket `bucket`.
     pub fn gcs() -> Self {
         Self { dialect: Dialect::Gcs, account: String::new(), ..Self::s3() }
     }

@@ -1,4 +1,4 @@
-//! What a store keeps, and what is the same whatever it speaks.
+//! The content of a store, and the operations that S3, GCS and Azure share.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -8,11 +8,11 @@ use httpdate::{fmt_http_date, parse_http_date};
 use hyper::body::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 
-use super::answer::{Answer, Refusal};
+use super::answer::{Answer, Refusal, refuse};
 use super::checksum::Digests;
 use super::request::Head;
 
-/// All buckets by their names.
+/// All buckets of a store, with their objects and uploads.
 #[derive(Default)]
 pub(super) struct Objects {
     pub buckets: BTreeMap<String, Bucket>,
@@ -22,7 +22,7 @@ pub(super) struct Objects {
 #[derive(Default)]
 pub(super) struct Bucket {
     pub objects: BTreeMap<String, Object>,
-    /// By their identifiers; with Azure those are the names of the objects.
+    /// The uploads in progress. The key is the upload's identifier; for Azure, the name of the object.
     pub uploads: BTreeMap<String, Upload>,
 }
 
@@ -31,25 +31,49 @@ pub(super) struct Object {
     pub bytes: u64,
     pub etag: String,
     pub modified: SystemTime,
-    /// GCS' number of it.
+    /// The generation number that GCS sends for the object.
     pub generation: u64,
-    /// Headers that came with it and go with it.
+    /// Headers that were sent with the object, and that answers return with it.
     pub kept: Vec<(HeaderName, HeaderValue)>,
-    /// Its checksums, as headers.
+    /// Checksums of the object, as names and values of headers that answers contain.
     pub sums: Vec<(String, String)>,
-    /// The blocks that it was made of, each with its length.
+    /// Identifiers and lengths of the blocks that the object consists of. Only Azure's objects have blocks.
     pub blocks: Vec<(String, u64)>,
 }
 
-/// Parts of what will be an object.
+impl Object {
+    /// Creates an object from its content, with the headers of the request `head`. `number` becomes its generation. It
+    /// has no checksums and no list of blocks.
+    pub fn new(head: &Head, number: u64, etag: String, content: Vec<Bytes>) -> Self {
+        Self {
+            bytes: content.iter().map(|piece| piece.len() as u64).sum(),
+            content,
+            etag,
+            modified: head.now,
+            generation: number,
+            kept: head.kept(),
+            sums: Vec::new(),
+            blocks: Vec::new(),
+        }
+    }
+}
+
+/// An upload in progress: the parts or blocks of an object that is not complete yet.
 pub(super) struct Upload {
     pub key: String,
     pub started: SystemTime,
     pub kept: Vec<(HeaderName, HeaderValue)>,
-    /// What S3 was told of its checksum: which, and whether it is that of the whole.
+    /// The checksum that a client of S3 announced for the object: its algorithm, and `true` if it is to cover the whole
+    /// object. `None` if no checksum was announced.
     pub checksum: Option<(super::checksum::Algorithm, bool)>,
-    /// In the order of their numbers, if they have numbers.
+    /// The uploaded parts or blocks of the object, by their names. The names of parts sort by part number.
     pub blocks: BTreeMap<String, Block>,
+}
+
+impl Upload {
+    pub fn new(head: &Head, checksum: Option<(super::checksum::Algorithm, bool)>) -> Self {
+        Self { key: head.key.clone(), started: head.now, kept: head.kept(), checksum, blocks: BTreeMap::new() }
+    }
 }
 
 #[derive(Clone)]
@@ -59,27 +83,29 @@ pub(super) struct Block {
     pub modified: SystemTime,
 }
 
-/// Part of a list.
-pub(super) struct Listed<'a> {
+/// One page of the objects in a bucket, as a request to list them returns it.
+pub(super) struct ListPage<'a> {
     pub objects: Vec<(&'a str, &'a Object)>,
-    /// What several names begin with, up to the delimiter.
+    /// The beginnings of object names up to the delimiter, similar to folders. Each stands for all objects whose names
+    /// begin with it, and is listed once in their place.
     pub prefixes: Vec<String>,
-    /// Where the next part goes on.
+    /// The name after which the next page starts; `None` on the last page.
     pub next: Option<String>,
 }
 
 impl Objects {
-    /// A number that nothing else has.
+    /// Returns a new number, for example for an object's generation. Each number is returned only once.
     pub fn number(&mut self) -> u64 {
         self.count += 1;
         self.count
     }
 
-    /// Whether so much more has room: what is under way does not count.
+    /// Checks that the store has room for further `bytes`, in addition to its objects and the uploads in progress. The
+    /// bodies of requests that are still being received do not count.
     pub fn check_room(&self, bytes: u64, capacity_bytes: u64) -> Result<(), Refusal> {
-        // Most have room for anything, and need not be counted.
+        // Without a limit there is no need to count.
         if capacity_bytes < u64::MAX && self.bytes().saturating_add(bytes) > capacity_bytes {
-            return Err(Refusal::new(507, "InsufficientStorage", "There is no room left in the store."));
+            return refuse(507, "InsufficientStorage", "There is no room left in the store.");
         }
         Ok(())
     }
@@ -95,16 +121,17 @@ impl Objects {
 }
 
 impl Bucket {
-    /// The names with this prefix behind another one, at most so many.
-    pub fn list(&self, prefix: &str, delimiter: &str, after: &str, most: usize) -> Listed<'_> {
-        let mut listed = Listed { objects: Vec::new(), prefixes: Vec::new(), next: None };
+    /// Lists the objects whose names begin with `prefix` and come after `after`. Names that share a beginning up to
+    /// `delimiter` become one prefix. A page has at most `most` objects and prefixes.
+    pub fn list(&self, prefix: &str, delimiter: &str, after: &str, most: usize) -> ListPage<'_> {
+        let mut listed = ListPage { objects: Vec::new(), prefixes: Vec::new(), next: None };
         let mut last = after.to_string();
         let start = if after < prefix { Bound::Included(prefix) } else { Bound::Excluded(after) };
         for (key, object) in self.objects.range::<str, _>((start, Bound::Unbounded)) {
             let Some(rest) = key.strip_prefix(prefix) else { break };
             let end = if delimiter.is_empty() { None } else { rest.find(delimiter) };
             let folder = end.map(|end| &key[..prefix.len() + end + delimiter.len()]);
-            // One of a folder that has been listed.
+            // The common prefix of this name is listed already.
             if folder.is_some_and(|folder| folder == last) {
                 continue;
             }
@@ -122,7 +149,8 @@ impl Bucket {
     }
 }
 
-/// Whether what a request says of the object that is there is true, and with which status it isn't.
+/// Checks the conditions that a request's headers state against the object, which is `None` if it does not exist. The
+/// error is the HTTP status of the answer.
 pub(super) fn check_conditions(head: &Head, object: Option<&Object>) -> Result<(), u16> {
     let is_among = |names: &str, object: &Object| {
         let bare = |name: &str| name.trim().trim_start_matches("W/").trim_matches('"').to_string();
@@ -130,7 +158,7 @@ pub(super) fn check_conditions(head: &Head, object: Option<&Object>) -> Result<(
     };
     let moment = |name| parse_http_date(head.header(name)).ok();
     let is_newer = |object: &Object, moment| {
-        // Headers have whole seconds.
+        // Dates in headers are in whole seconds.
         parse_http_date(&fmt_http_date(object.modified)).is_ok_and(|modified| modified > moment)
     };
     let (matches, differs) = (head.header("if-match"), head.header("if-none-match"));
@@ -154,7 +182,7 @@ pub(super) fn check_conditions(head: &Head, object: Option<&Object>) -> Result<(
     if is_known { Err(if is_reading { 304 } else { 412 }) } else { Ok(()) }
 }
 
-/// An object, or the range of it that is asked for.
+/// Returns an answer with the object, or with the range of it that was requested.
 pub(super) fn read(head: &Head, object: &Object) -> Result<Answer, Refusal> {
     let range = asked(head.range(), object.bytes)?;
     let mut answer = Answer::new(if range.is_some() { 206 } else { 200 });
@@ -171,7 +199,8 @@ pub(super) fn read(head: &Head, object: &Object) -> Result<Answer, Refusal> {
     })
 }
 
-/// The range that is asked for, without its end; none for what is no range, or more than one.
+/// Parses the header that requests a range of an object of `bytes` bytes. Returns the start and the end of the range;
+/// the end is exclusive. `None` if the header is invalid or requests several ranges.
 fn asked(range: &str, bytes: u64) -> Result<Option<(u64, u64)>, Refusal> {
     let Some((first, last)) = range.strip_prefix("bytes=").and_then(|range| range.split_once('-')) else {
         return Ok(None);
@@ -183,7 +212,7 @@ fn asked(range: &str, bytes: u64) -> Result<Option<(u64, u64)>, Refusal> {
         _ => return Ok(None),
     };
     if range.0 >= range.1 {
-        return Err(Refusal::new(416, "InvalidRange", "The requested range is not satisfiable"));
+        return refuse(416, "InvalidRange", "The requested range is not satisfiable");
     }
     Ok(Some(range))
 }

@@ -1,4 +1,4 @@
-//! A connection that is no faster than it may be.
+//! A stream with a rate limit.
 
 use std::io;
 use std::pin::Pin;
@@ -8,14 +8,17 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// How much goes at once, in time: above what a timer is late.
+/// Time that one burst of data takes at the rate limit, which determines the size of a burst. It is longer than the
+/// usual lateness of a timer.
 const BURST: Duration = Duration::from_millis(10);
 
-/// One direction, in which each burst is paid for before the next.
+/// The rate limit of one direction of a stream. Each burst waits for the time that the previous burst takes at the
+/// limit.
 struct Pace {
     bytes_per_s: u64,
     due: Pin<Box<Sleep>>,
-    /// Whether there was nothing to be moved since: then nothing is paid for in advance.
+    /// `true` if there was nothing to transfer since the previous burst. Idle time must not allow faster transfers
+    /// later.
     is_idle: bool,
 }
 
@@ -24,34 +27,35 @@ impl Pace {
         Self { bytes_per_s: bytes_per_s.max(1), due: Box::pin(sleep_until(Instant::now())), is_idle: true }
     }
 
-    /// How much may go now.
+    /// Waits until a burst may be transferred, and returns the burst's maximum size in bytes.
     fn poll_bytes(&mut self, context: &mut Context<'_>) -> Poll<usize> {
         ready!(self.due.as_mut().poll(context));
         Poll::Ready((self.bytes_per_s as f64 * BURST.as_secs_f64()).ceil() as usize)
     }
 
     fn went(&mut self, bytes: usize) {
-        // A timer that was late is made up for, but what nobody used is lost.
+        // If a late timer delayed a burst, the time of the burst is that at which it was due, but at most `BURST` ago.
+        // After idle time it is now, because idle time must not be made up for.
         let late = if std::mem::take(&mut self.is_idle) { Duration::ZERO } else { BURST };
         let start = self.due.deadline().max(Instant::now() - late);
         self.due.as_mut().reset(start + Duration::from_secs_f64(bytes as f64 / self.bytes_per_s as f64));
     }
 }
 
-pub(super) struct Paced<T> {
+pub(super) struct PacedStream<T> {
     stream: T,
     received: Option<Pace>,
     sent: Option<Pace>,
 }
 
-impl<T> Paced<T> {
+impl<T> PacedStream<T> {
     pub fn new(stream: T, bytes_per_s: Option<u64>) -> Self {
         let [received, sent] = [bytes_per_s; 2].map(|rate| rate.map(Pace::new));
         Self { stream, received, sent }
     }
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for Paced<T> {
+impl<T: AsyncRead + Unpin> AsyncRead for PacedStream<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -71,10 +75,10 @@ impl<T: AsyncRead + Unpin> AsyncRead for Paced<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for Paced<T> {
+impl<T: AsyncWrite + Unpin> AsyncWrite for PacedStream<T> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let Self { stream, received, sent } = &mut *self;
-        // An answer comes when what it answers is paid for.
+        // An answer is not sent before the received bytes would have arrived at the rate limit.
         if let Some(received) = received {
             ready!(received.due.as_mut().poll(context));
         }

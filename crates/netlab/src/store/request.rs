@@ -1,4 +1,4 @@
-//! What a store is asked.
+//! Parses the HTTP requests to a store.
 
 use std::time::SystemTime;
 
@@ -10,26 +10,26 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use super::Kind;
 use super::checksum::Digests;
 
-/// What stays as it is where the parts of an address are signed.
+/// The characters that are percent-encoded in signatures: all except the characters that RFC 3986 calls unreserved.
 const UNRESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The head of a request, taken apart.
+/// The parsed head of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Head {
     pub method: Method,
-    /// As it was sent.
+    /// The path as in the request, before percent-decoding.
     pub raw_path: String,
-    /// The parameters in their order.
+    /// The names and values in the URL's query, in the order of the query.
     pub parameters: Vec<(String, String)>,
     pub headers: HeaderMap,
     pub bucket: String,
     pub key: String,
-    /// When it arrived, by the store's clock.
+    /// Time at which the request arrived, on the store's clock.
     pub now: SystemTime,
 }
 
-/// All of it.
-pub(super) struct Request {
+/// A request whose body has arrived completely.
+pub(super) struct StoreRequest {
     pub head: Head,
     pub kind: Kind,
     pub content: Vec<Bytes>,
@@ -37,9 +37,10 @@ pub(super) struct Request {
 }
 
 impl Head {
-    /// With Azure the account comes first in a path.
+    /// Parses the head of a request. `skipped` is the account, with which Azure's paths begin; it is removed from the
+    /// path. `now` is the time at which the request arrived.
     pub fn new(method: Method, uri: &Uri, mut headers: HeaderMap, skipped: Option<&str>, now: SystemTime) -> Self {
-        // HTTP/2 has it elsewhere.
+        // A request over HTTP/2 has the host in its URI.
         if let Some(authority) = uri.authority().filter(|_| !headers.contains_key("host")) {
             headers
                 .extend(HeaderValue::from_str(authority.as_str()).map(|host| (HeaderName::from_static("host"), host)));
@@ -47,21 +48,16 @@ impl Head {
         let path = uri.path().trim_start_matches('/');
         let path = skipped.and_then(|skipped| path.strip_prefix(skipped)?.strip_prefix('/')).unwrap_or(path);
         let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
-        let pairs = uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
-        let parameters = pairs.map(|pair| {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (decoded(&name.replace('+', " ")), decoded(&value.replace('+', " ")))
-        });
-        let (bucket, key, parameters) = (decoded(bucket), decoded(key), parameters.collect());
+        let (bucket, key, parameters) = (decoded(bucket), decoded(key), form(uri.query().unwrap_or_default()));
         Self { method, raw_path: uri.path().into(), parameters, headers, bucket, key, now }
     }
 
-    /// A header's value; nothing, if it is not there.
+    /// Returns a header's value, or an empty text if the request lacks the header.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
-    /// What of an object is asked for.
+    /// Returns the value of the header that requests a range of the object, or an empty text if there is none.
     pub fn range(&self) -> &str {
         match self.header("x-ms-range") {
             "" => self.header("range"),
@@ -77,7 +73,7 @@ impl Head {
         self.parameter(name).is_some()
     }
 
-    /// The headers that an object keeps.
+    /// Returns the headers that are stored with an object.
     pub fn kept(&self) -> Vec<(HeaderName, HeaderValue)> {
         const KEPT: [&str; 5] =
             ["content-type", "content-encoding", "content-language", "content-disposition", "cache-control"];
@@ -99,16 +95,23 @@ impl Head {
     }
 }
 
+/// Parses URL-encoded names and values, as in a URL's query or in the body of a form.
+pub(crate) fn form(text: &str) -> Vec<(String, String)> {
+    let pairs = text.split('&').filter(|pair| !pair.is_empty());
+    let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    pairs.map(|(name, value)| (decoded(&name.replace('+', " ")), decoded(&value.replace('+', " ")))).collect()
+}
+
 pub(super) fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// As signatures and lists have it.
+/// Percent-encodes a text, as signatures and lists require.
 pub(super) fn encoded(text: &str) -> String {
     utf8_percent_encode(text, &UNRESERVED).to_string()
 }
 
-/// The same, of a path, which keeps its slashes.
+/// Percent-encodes a path except for its slashes, as signatures and lists require.
 pub(super) fn encoded_path(path: &str) -> String {
     const OF_PATHS: AsciiSet = UNRESERVED.remove(b'/');
     utf8_percent_encode(path, &OF_PATHS).to_string()

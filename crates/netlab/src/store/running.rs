@@ -1,30 +1,30 @@
-//! A store at work.
+//! Runs a store: receives its requests, checks them, and injects faults.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use http_body_util::BodyExt;
 use httpdate::fmt_http_date;
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Method, Response};
-use tokio_rustls::TlsAcceptor;
 
-use super::answer::{Content, Refusal};
+use super::answer::{Content, Refusal, refuse};
 use super::checksum::{Algorithm, Digests, sha256_of};
 use super::chunked::Chunks;
 use super::fault::{Faults, flip};
 use super::objects::{Bucket, Objects};
-use super::pace::Paced;
-use super::request::{Head, Request};
+use super::pace::PacedStream;
+use super::request::{Head, StoreRequest};
 use super::sigv4::{self, ChunkSigner, Keys};
-use super::{Dialect, Fault, Kind, Misdeed, Seen, Store, azure, s3, shared_key};
+use super::{Dialect, Fault, Kind, Misdeed, RequestRecord, Store, azure, s3, shared_key};
 use crate::Error;
 use crate::http::{Server, TlsVersion, serve_requests, serving};
+use crate::threads::lock;
 
-/// A store that answers. It ends, with all of its connections and all that it holds, when dropped.
+/// An emulated store that is running. Dropping it ends all of its connections, and its content is lost.
 pub struct RunningStore {
     server: Server,
     state: Arc<State>,
@@ -40,16 +40,17 @@ struct State {
 struct Shared {
     objects: Objects,
     faults: Faults,
-    seen: Vec<Seen>,
+    seen: Vec<RequestRecord>,
 }
 
 impl Store {
-    /// Starts it, for whoever connects to this socket: with these versions of TLS, or without it.
+    /// Starts the store on this listening socket. With `tls`, it accepts these versions of TLS; with `None`, it uses no
+    /// TLS.
     ///
     /// # Errors
-    /// As for [`Server::start`].
+    /// Returns the errors of [`Server::start`].
     pub fn start(self, listener: TcpListener, tls: Option<&[TlsVersion]>) -> Result<RunningStore, Error> {
-        let acceptor = tls.map(|versions| serving(versions).map(TlsAcceptor::from)).transpose()?;
+        let acceptor = tls.map(serving).transpose()?;
         let mut shared = Shared::default();
         for bucket in &self.buckets {
             shared.objects.buckets.insert(bucket.clone(), Bucket::default());
@@ -62,9 +63,8 @@ impl Store {
         let server = Server::run(listener, move |stream, _| {
             let (state, acceptor) = (of_server.clone(), acceptor.clone());
             async move {
-                let _ = stream.set_nodelay(true);
                 held_back(&state.store).await;
-                let stream = Paced::new(stream, state.store.bytes_per_s);
+                let stream = PacedStream::new(stream, state.store.bytes_per_s);
                 serve_requests(Box::new(stream), acceptor, move |request| respond(request, state.clone())).await
             }
         })?;
@@ -73,14 +73,12 @@ impl Store {
 }
 
 impl RunningStore {
-    /// Where it listens.
-    #[must_use]
+    /// Returns the address on which the store listens.
     pub fn address(&self) -> SocketAddr {
         self.server.address()
     }
 
-    /// What clients call its end point. Azure's has the account in it.
-    #[must_use]
+    /// Returns the URL that clients use as the endpoint. For Azure, the URL includes the account.
     pub fn url(&self) -> String {
         let scheme = if self.has_tls { "https" } else { "http" };
         let Store { dialect, account, .. } = &self.state.store;
@@ -88,48 +86,41 @@ impl RunningStore {
         format!("{scheme}://{}{account}", self.address())
     }
 
-    /// What it was made of.
-    #[must_use]
+    /// Returns the settings with which the store was started.
     pub fn store(&self) -> &Store {
         &self.state.store
     }
 
-    /// The requests so far, in the order in which their heads arrived.
-    #[must_use]
-    pub fn seen(&self) -> Vec<Seen> {
-        self.state.lock().seen.clone()
+    /// Returns records of the requests so far. They are in the order in which the heads of the requests arrived.
+    pub fn seen(&self) -> Vec<RequestRecord> {
+        lock(&self.state.shared).seen.clone()
     }
 
-    /// From now on this goes wrong too.
+    /// Adds a fault that the store injects from now on.
     pub fn add_fault(&self, fault: Fault) {
-        self.state.lock().faults.add(fault);
+        lock(&self.state.shared).faults.add(fault);
     }
 
-    /// An object as it is kept.
-    #[must_use]
+    /// Returns the content of an object; `None` if the object does not exist.
     pub fn object(&self, bucket: &str, key: &str) -> Option<Vec<u8>> {
-        let shared = self.state.lock();
+        let shared = lock(&self.state.shared);
         shared.objects.buckets.get(bucket)?.objects.get(key).map(|object| object.content.concat())
     }
 
-    /// How many uploads, or with Azure blobs with blocks that are not committed, there are in a bucket.
-    #[must_use]
+    /// Returns the number of uploads in progress in a bucket. For Azure, it is the number of blobs with uncommitted
+    /// blocks.
     pub fn uploads(&self, bucket: &str) -> usize {
-        self.state.lock().objects.buckets.get(bucket).map_or(0, |bucket| bucket.uploads.len())
+        lock(&self.state.shared).objects.buckets.get(bucket).map_or(0, |bucket| bucket.uploads.len())
     }
 }
 
 impl State {
-    fn lock(&self) -> MutexGuard<'_, Shared> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Writes a request down; which one it is, and what goes wrong with it.
+    /// Records a request. Returns the index of its record, and the fault to inject into it.
     fn arrived(&self, head: &Head, kind: Kind) -> (usize, Option<Misdeed>) {
-        let mut shared = self.lock();
+        let mut shared = lock(&self.shared);
         let block = head.parameter("partNumber").or_else(|| head.parameter("blockid"));
         let range = Some(head.range()).filter(|range| !range.is_empty()).map(String::from);
-        shared.seen.push(Seen {
+        shared.seen.push(RequestRecord {
             range,
             kind,
             bucket: head.bucket.clone(),
@@ -142,55 +133,55 @@ impl State {
     }
 }
 
-/// Waits for as long as a link would take there and back.
+/// Delays the caller by [`Store::latency`].
 async fn held_back(store: &Store) {
     if !store.latency.is_zero() {
         tokio::time::sleep(store.latency).await;
     }
 }
 
-/// The time by the store's clock.
-fn now(store: &Store) -> SystemTime {
-    let ahead = Duration::from_secs(store.ahead_s.unsigned_abs().into());
+/// Returns the time on a clock that is `ahead_s` seconds ahead of this machine's clock.
+pub(crate) fn time_ahead(ahead_s: i32) -> SystemTime {
+    let ahead = Duration::from_secs(ahead_s.unsigned_abs().into());
     let now = SystemTime::now();
-    let moment = if store.ahead_s < 0 { now - ahead } else { now + ahead };
-    // Dates in HTTP begin in 1970.
+    let moment = if ahead_s < 0 { now - ahead } else { now + ahead };
+    // HTTP dates cannot express times before 1970.
     moment.max(UNIX_EPOCH)
 }
 
-/// An error closes the connection.
+/// Answers a request. An error closes the connection.
 async fn respond(request: hyper::Request<Incoming>, state: Arc<State>) -> io::Result<Response<Content>> {
     let store = &state.store;
     let (parts, body) = request.into_parts();
     let is_head = parts.method == Method::HEAD;
     let account = (store.dialect == Dialect::Azure).then_some(&*store.account);
-    let head = Head::new(parts.method, &parts.uri, parts.headers, account, now(store));
+    let head = Head::new(parts.method, &parts.uri, parts.headers, account, time_ahead(store.ahead_s));
     let kind = if account.is_some() { azure::kind(&head) } else { s3::kind(&head) };
     let (index, misdeed) = state.arrived(&head, kind);
     let allowed = match &misdeed {
         Some(Misdeed::Refused { status, .. }) => {
             let code = if *status == 503 { "SlowDown" } else { "TooManyRequests" };
-            Err(Refusal::new(*status, code, "Please reduce your request rate."))
+            refuse(*status, code, "Please reduce your request rate.")
         }
         _ => authorize(store, &head, kind),
     };
     let mut digests = Digests::new(&wanted(store, &head, kind));
-    // A body in chunks is summed up when they are known.
+    // A chunked body still has its framing here. Its checksums are computed when the framing is removed.
     let summed = if is_chunked(&head) { None } else { Some(&mut digests) };
     let received = receive(body, misdeed.as_ref(), allowed.is_ok(), summed, |bytes| {
-        state.lock().seen[index].body_bytes = bytes;
+        lock(&state.shared).seen[index].body_bytes = bytes;
     });
     let content = received.await?;
     held_back(store).await;
     let answered = allowed.and_then(|signer| {
-        let mut request = Request { head, kind, content, digests };
+        let mut request = StoreRequest { head, kind, content, digests };
         if is_chunked(&request.head) {
             unframe(&mut request, signer)?;
         }
         if let Some(Misdeed::FlippedInStore { byte }) = misdeed {
             flip(&mut request.content, byte);
         }
-        let objects = &mut state.lock().objects;
+        let objects = &mut lock(&state.shared).objects;
         if matches!(kind, Kind::PutObject | Kind::PutBlock) {
             objects.check_room(request.digests.bytes, store.capacity_bytes)?;
         }
@@ -210,26 +201,27 @@ async fn respond(request: hyper::Request<Incoming>, state: Arc<State>) -> io::Re
         Some(Misdeed::CutDownload { after_bytes }) => Some(after_bytes),
         _ => None,
     };
-    state.lock().seen[index].status = Some(answer.status);
+    lock(&state.shared).seen[index].status = Some(answer.status);
     let id = if account.is_some() { "x-ms-request-id" } else { "x-amz-request-id" };
-    let answer = answer.header(id, format!("{index:016X}")).header("date", fmt_http_date(now(store)));
+    let answer = answer.header(id, format!("{index:016X}")).header("date", fmt_http_date(time_ahead(store.ahead_s)));
     let mut response = answer.response(is_head);
     response.body_mut().cut_after_bytes = cut_after_bytes;
     Ok(response)
 }
 
-/// Whether a request may do what it is for; what signs the chunks of its body.
+/// Checks that a request is authorised. For S3, returns a verifier for the signatures of chunks.
 fn authorize(store: &Store, head: &Head, kind: Kind) -> Result<Option<ChunkSigner>, Refusal> {
     let Store { account, secret, region, .. } = store;
     match store.dialect {
         Dialect::S3 => sigv4::verify(head, Keys { account, secret, service: "s3", region }).map(Some),
         Dialect::Azure => shared_key::verify(head, kind, account, secret).map(|()| None),
         Dialect::Gcs if head.header("authorization").strip_prefix("Bearer ") == Some(secret) => Ok(None),
-        Dialect::Gcs => Err(Refusal::new(401, "AuthenticationRequired", "The token is missing or wrong.")),
+        Dialect::Gcs => refuse(401, "AuthenticationRequired", "The token is missing or wrong."),
     }
 }
 
-/// What a body is to be summed up with: MD5 is the dearest, and nobody asks for it of Azure's blocks but who sends it.
+/// Returns the checksum algorithms to compute for the body of a request. MD5 costs the most. So for a block of Azure it
+/// is computed only if the client sent an MD5.
 fn wanted(store: &Store, head: &Head, kind: Kind) -> Vec<Algorithm> {
     let is_needless =
         store.dialect == Dialect::Azure && kind == Kind::PutBlock && head.header("content-md5").is_empty();
@@ -244,7 +236,8 @@ fn wanted(store: &Store, head: &Head, kind: Kind) -> Vec<Algorithm> {
     wanted
 }
 
-/// Reads a body to its end, and keeps it or not.
+/// Reads a body to its end, and returns its pieces if `is_kept`. Adds the bytes to `digests`, and calls `count` with
+/// the number of bytes so far. A `misdeed` may break the connection earlier.
 async fn receive(
     mut body: Incoming,
     misdeed: Option<&Misdeed>,
@@ -259,8 +252,7 @@ async fn receive(
         {
             return Err(io::ErrorKind::ConnectionReset.into());
         }
-        let frame = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
-        let Some(frame) = frame else { return Ok(pieces) };
+        let Some(frame) = body.frame().await else { return Ok(pieces) };
         let Ok(mut piece) = frame.map_err(io::Error::other)?.into_data() else { continue };
         if let Some(Misdeed::FlippedUpload { byte }) = misdeed
             && let Some(byte) = byte.checked_sub(bytes)
@@ -282,14 +274,15 @@ fn is_chunked(head: &Head) -> bool {
     head.header("x-amz-content-sha256").starts_with("STREAMING-")
 }
 
-/// Takes the frame off a body in chunks. The sums behind it are headers like those before it.
-fn unframe(request: &mut Request, signer: Option<ChunkSigner>) -> Result<(), Refusal> {
+/// Removes the chunk sizes and signatures from a chunked body, after it has checked the signatures. The headers after
+/// the last chunk, such as checksums, then become headers of the request.
+fn unframe(request: &mut StoreRequest, signer: Option<ChunkSigner>) -> Result<(), Refusal> {
     let kind = request.head.header("x-amz-content-sha256");
     let has_trailers = kind.ends_with("-TRAILER");
     let mut signer = match kind {
         "STREAMING-UNSIGNED-PAYLOAD-TRAILER" => None,
         "STREAMING-AWS4-HMAC-SHA256-PAYLOAD" | "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER" => signer,
-        _ => return Err(Refusal::new(501, "NotImplemented", format!("Chunks of the kind {kind} are not known here."))),
+        _ => return refuse(501, "NotImplemented", format!("Chunks of the kind {kind} are not supported.")),
     };
     let Chunks { chunks, trailers } = Chunks::parse(std::mem::take(&mut request.content))?;
     for (chunk, signature) in chunks {
@@ -304,7 +297,7 @@ fn unframe(request: &mut Request, signer: Option<ChunkSigner>) -> Result<(), Ref
     }
     let length = request.head.header("x-amz-decoded-content-length");
     if length != request.digests.bytes.to_string() {
-        return Err(Refusal::new(400, "IncompleteBody", "The body is not as long as its header says."));
+        return refuse(400, "IncompleteBody", "The body is not as long as its header says.");
     }
     for (name, value) in trailers.iter().filter(|(name, _)| name.starts_with("x-amz-checksum-")) {
         if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value)) {

@@ -1,21 +1,22 @@
-//! S3, and GCS' XML interface, which is much the same.
+//! The operations of S3, and those of the similar XML API of GCS.
 
 use std::fmt::Write;
 use std::time::SystemTime;
 
 use hyper::Method;
 
-use super::answer::{Answer, Refusal, escape, iso};
+use super::answer::{Answer, Refusal, escape, iso, refuse};
 use super::checksum::{Algorithm, Digests, base64, from_base64, hex};
 use super::objects::{Bucket, Object, Objects, check_conditions, read};
-use super::request::{Head, Request, encoded_path};
+use super::request::{Head, StoreRequest, encoded_path};
 use super::upload;
 use super::{Dialect, Kind, Store};
 
-/// As many are in one list at the most.
+/// Maximum number of entries in one answer to a request that lists objects, parts or uploads.
 pub(super) const LISTED: usize = 1_000;
 
-/// What a request is for. Parameters that are not known here could make it something else.
+/// Returns the operation that a request to S3 or GCS asks for. It is [`Kind::Other`] if the URL has an unknown
+/// parameter, which could change the meaning of the request.
 pub(super) fn kind(head: &Head) -> Kind {
     const KNOWN: [&str; 15] = [
         "uploads",
@@ -60,7 +61,7 @@ pub(super) fn invalid(message: impl Into<String>) -> Refusal {
     Refusal::new(400, "InvalidRequest", message)
 }
 
-pub(super) fn answer(store: &Store, objects: &mut Objects, request: Request) -> Result<Answer, Refusal> {
+pub(super) fn answer(store: &Store, objects: &mut Objects, request: StoreRequest) -> Result<Answer, Refusal> {
     if request.kind == Kind::CreateBucket {
         objects.buckets.entry(request.head.bucket).or_default();
         return Ok(Answer::new(200));
@@ -91,13 +92,11 @@ pub(super) fn answer(store: &Store, objects: &mut Objects, request: Request) -> 
         Kind::Other if head.has("location") => {
             Ok(Answer::xml(&format!("<LocationConstraint>{}</LocationConstraint>", store.region)))
         }
-        Kind::CreateBucket | Kind::Other => {
-            Err(Refusal::new(501, "NotImplemented", "The store within the process does not know that request."))
-        }
+        Kind::CreateBucket | Kind::Other => refuse(501, "NotImplemented", "This store does not support the request."),
     }
 }
 
-/// The checksum that comes with a body, if there is one.
+/// Returns the algorithm and the value of the checksum that the client sent with a body; `None` if it sent none.
 pub(super) fn given(head: &Head) -> Result<Option<(Algorithm, &str)>, Refusal> {
     let mut given = Algorithm::OF_S3.into_iter().map(|algorithm| (algorithm, head.header(&algorithm.header())));
     let mut given = given.by_ref().filter(|(_, sum)| !sum.is_empty());
@@ -107,8 +106,8 @@ pub(super) fn given(head: &Head) -> Result<Option<(Algorithm, &str)>, Refusal> {
     }
 }
 
-/// Whether the body is what its sums say.
-fn check_sums(request: &Request) -> Result<(), Refusal> {
+/// Checks the body of a request against the checksums in its headers.
+fn check_sums(request: &StoreRequest) -> Result<(), Refusal> {
     let (head, digests) = (&request.head, &request.digests);
     let wrong = |name: &str| {
         Refusal::new(400, "BadDigest", format!("The {name} you specified did not match the calculated checksum."))
@@ -116,7 +115,7 @@ fn check_sums(request: &Request) -> Result<(), Refusal> {
     let md5 = head.header("content-md5");
     if !md5.is_empty() {
         if from_base64(md5).is_none_or(|md5| md5.len() != 16) {
-            return Err(Refusal::new(400, "InvalidDigest", "The Content-MD5 you specified is not valid."));
+            return refuse(400, "InvalidDigest", "The Content-MD5 you specified is not valid.");
         }
         if digests.base64(Algorithm::Md5).as_deref() != Some(md5) {
             return Err(wrong("Content-MD5"));
@@ -143,22 +142,22 @@ fn check_sums(request: &Request) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether the body is the one that was signed.
-fn check_payload(request: &Request) -> Result<(), Refusal> {
+/// Checks the body of a request against the SHA-256 that its signature covers.
+fn check_payload(request: &StoreRequest) -> Result<(), Refusal> {
     let sha256 = request.head.header("x-amz-content-sha256");
     match sha256 {
-        // An address that is handed on says nothing of a body.
+        // The signature of a presigned URL covers only the URL, so there is no SHA-256 to check.
         "" | "UNSIGNED-PAYLOAD" => Ok(()),
         _ if sha256.starts_with("STREAMING-") => Ok(()),
         _ if request.digests.sum(Algorithm::Sha256).map(hex).as_deref() == Some(sha256) => Ok(()),
         _ => {
             let message = "The provided 'x-amz-content-sha256' header does not match what was computed.";
-            Err(Refusal::new(400, "XAmzContentSHA256Mismatch", message))
+            refuse(400, "XAmzContentSHA256Mismatch", message)
         }
     }
 }
 
-/// Whether an object may be replaced.
+/// Checks the conditions under which the request's headers allow an object to be written.
 pub(super) fn check_writing(head: &Head, bucket: &Bucket) -> Result<(), Refusal> {
     let object = bucket.objects.get(&head.key);
     let failed =
@@ -178,13 +177,14 @@ fn no_such_key() -> Refusal {
     Refusal::new(404, "NoSuchKey", "The specified key does not exist.")
 }
 
-/// A checksum and its type, as headers.
+/// Returns the headers for a checksum of an object. They contain the checksum, and whether it covers the whole object
+/// or only the checksums of the parts.
 pub(super) fn as_headers(algorithm: Algorithm, sum: String, is_of_whole: bool) -> Vec<(String, String)> {
     let kind = if is_of_whole { "FULL_OBJECT" } else { "COMPOSITE" };
     vec![(algorithm.header(), sum), ("x-amz-checksum-type".into(), kind.into())]
 }
 
-/// What GCS says of the sums of an object; of one made of parts there is no MD5.
+/// Returns the CRC32C and the MD5 of an object as headers of GCS. An object that was made of parts has no MD5.
 pub(super) fn as_goog_hash(digests: &Digests) -> Vec<(String, String)> {
     let crc32c = digests.base64(Algorithm::Crc32c).map(|sum| format!("crc32c={sum}"));
     let md5 = digests.base64(Algorithm::Md5).map(|sum| format!("md5={sum}"));
@@ -195,7 +195,7 @@ pub(super) fn quoted_md5(digests: &Digests) -> String {
     format!("\"{}\"", hex(digests.sum(Algorithm::Md5).unwrap_or_default()))
 }
 
-/// What is told to who made an object.
+/// Adds the headers that a client receives when it has created `object`.
 pub(super) fn made(answer: Answer, store: &Store, object: &Object) -> Answer {
     let mut answer = answer.header("etag", &object.etag);
     if store.dialect == Dialect::Gcs {
@@ -204,25 +204,16 @@ pub(super) fn made(answer: Answer, store: &Store, object: &Object) -> Answer {
     object.sums.iter().fold(answer, |answer, (name, sum)| answer.header(name, sum))
 }
 
-fn put(store: &Store, bucket: &mut Bucket, request: Request, number: u64) -> Result<Answer, Refusal> {
-    let Request { head, content, digests, .. } = request;
+fn put(store: &Store, bucket: &mut Bucket, request: StoreRequest, number: u64) -> Result<Answer, Refusal> {
+    let StoreRequest { head, content, digests, .. } = request;
     check_writing(&head, bucket)?;
-    // Who gives none has this one.
+    // If the client names no algorithm, S3 uses CRC64-NVME.
     let algorithm = given(&head)?.map_or(Algorithm::Crc64Nvme, |(algorithm, _)| algorithm);
     let sums = match store.dialect {
         Dialect::Gcs => as_goog_hash(&digests),
         _ => as_headers(algorithm, digests.base64(algorithm).unwrap_or_default(), true),
     };
-    let object = Object {
-        content,
-        bytes: digests.bytes,
-        etag: quoted_md5(&digests),
-        modified: head.now,
-        generation: number,
-        kept: head.kept(),
-        sums,
-        blocks: Vec::new(),
-    };
+    let object = Object { sums, ..Object::new(&head, number, quoted_md5(&digests), content) };
     let answer = made(Answer::new(200), store, &object);
     bucket.objects.insert(head.key, object);
     Ok(answer)
@@ -236,7 +227,7 @@ fn get(store: &Store, bucket: &Bucket, head: &Head) -> Result<Answer, Refusal> {
     if store.dialect == Dialect::Gcs {
         answer = answer.header("x-goog-generation", object.generation.to_string());
     }
-    // Of the whole, which a range is not.
+    // The checksum covers the whole object, so the answer for a range does not have it.
     let is_asked = store.dialect == Dialect::Gcs || head.header("x-amz-checksum-mode").eq_ignore_ascii_case("enabled");
     if is_asked && answer.status == 200 {
         answer = object.sums.iter().fold(answer, |answer, (name, sum)| answer.header(name, sum));
@@ -259,7 +250,7 @@ fn list_objects(bucket: &Bucket, head: &Head) -> Result<Answer, Refusal> {
     };
     let listed = bucket.list(prefix, delimiter, &after, LISTED.min(most));
     let is_encoded = parameter("encoding-type") == "url";
-    // Spaces as in forms.
+    // Spaces are encoded as in the body of a form.
     let shown =
         |name: &str| if is_encoded { encoded_path(name).replace("%20", "+") } else { escape(name).into_owned() };
     let (count, is_truncated) = (listed.objects.len() + listed.prefixes.len(), listed.next.is_some());
@@ -293,7 +284,7 @@ fn list_objects(bucket: &Bucket, head: &Head) -> Result<Answer, Refusal> {
     Ok(Answer::xml(&format!("{text}</ListBucketResult>")))
 }
 
-/// With the thousandths of a second that S3 has, and that are none here.
+/// Formats a time with milliseconds, as S3 does. The milliseconds that it writes are always zero.
 pub(super) fn shown_moment(moment: SystemTime) -> String {
     iso(moment).replace('Z', ".000Z")
 }

@@ -1,4 +1,4 @@
-//! Azure's signatures: by the account's key in a header, or in an address that is handed on.
+//! Verifies Azure's signatures with the account's key. A signature is in a header, or in a signed URL.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,21 +6,22 @@ use httpdate::parse_http_date;
 use ring::hmac::{self, HMAC_SHA256};
 
 use super::Kind;
-use super::answer::{Refusal, iso};
+use super::answer::{Refusal, iso, refuse};
 use super::checksum::{base64, from_base64};
 use super::request::{Head, decoded};
 
-/// How far the clocks may be apart.
+/// Largest accepted difference between the clocks of client and store.
 const SKEW: Duration = Duration::from_secs(15 * 60);
 
-/// Since when what is signed of an address is of the form below.
+/// Oldest version of Azure's protocol whose signed URLs this file can verify. In older versions, another text is
+/// signed.
 const FIRST_VERSION: &str = "2020-12-06";
 
 fn failed(message: &str) -> Refusal {
     Refusal::new(403, "AuthenticationFailed", message)
 }
 
-/// Whether a request is signed as it should be, and may do what it is for.
+/// Checks that a request is correctly signed, and that its signature allows it.
 pub(super) fn verify(head: &Head, kind: Kind, account: &str, secret: &str) -> Result<(), Refusal> {
     let header = head.header("authorization");
     let (text, signature) = if let Some(signature) = head.parameter("sig") {
@@ -58,7 +59,7 @@ fn check_moment(head: &Head) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What is signed of a request with the account's key.
+/// Returns the text that the client signed, for a request whose signature is in a header.
 fn shared_key(head: &Head, account: &str) -> String {
     const SIGNED: [&str; 11] = [
         "content-encoding",
@@ -99,26 +100,26 @@ fn shared_key(head: &Head, account: &str) -> String {
     text
 }
 
-/// What is signed of an address.
+/// Returns the text that the client signed, for a request whose signature is in the URL.
 fn shared_access(head: &Head, account: &str) -> Result<String, Refusal> {
     let parameter = |name: &str| head.parameter(name).unwrap_or_default();
     let is_old = parameter("sv") < FIRST_VERSION;
     if is_old || head.has("skoid") {
-        return Err(failed("Signatures of this kind or version are not known here."));
+        return Err(failed("Signatures of this kind or version are not supported."));
     }
     if head.has("ss") {
         let fields = ["sp", "ss", "srt", "st", "se", "sip", "spr", "sv", "ses"].map(parameter);
         return Ok(format!("{account}\n{}\n", fields.join("\n")));
     }
     let path = decoded(&head.raw_path);
-    // Of a container it is the same for all that is in it.
+    // A signature for a container is valid for every blob in it.
     let resource = if parameter("sr") == "c" { format!("/{account}/{}", head.bucket) } else { path };
     let before = ["sp", "st", "se"].map(parameter).join("\n");
     let after = ["si", "sip", "spr", "sv", "sr", "snapshot", "ses", "rscc", "rscd", "rsce", "rscl", "rsct"];
     Ok(format!("{before}\n/blob{resource}\n{}", after.map(parameter).join("\n")))
 }
 
-/// Whether an address that is handed on is for what it is used for, and now.
+/// Checks that the signature in a URL is valid at this time, and allows the request's operation.
 fn check_rights(head: &Head, kind: Kind) -> Result<(), Refusal> {
     let parameter = |name: &str| head.parameter(name).unwrap_or_default();
     let now = iso(head.now);
@@ -134,18 +135,14 @@ fn check_rights(head: &Head, kind: Kind) -> Result<(), Refusal> {
         _ => ('w', 'c'),
     };
     if !parameter("sp").contains(right) {
-        return Err(Refusal::new(403, "AuthorizationPermissionMismatch", "The signature does not allow that."));
+        return refuse(403, "AuthorizationPermissionMismatch", "The signature does not allow this operation.");
     }
     let is_covered = match (head.has("ss"), parameter("sr")) {
         (true, _) => parameter("ss").contains('b') && parameter("srt").contains(scope),
         (false, "b") => scope == 'o',
         (false, resource) => resource == "c" && kind != Kind::CreateBucket,
     };
-    if is_covered {
-        Ok(())
-    } else {
-        Err(Refusal::new(403, "AuthorizationFailure", "The signature is for something else."))
-    }
+    if is_covered { Ok(()) } else { refuse(403, "AuthorizationFailure", "The signature is for another resource.") }
 }
 
 #[cfg(test)]
@@ -162,7 +159,7 @@ mod tests {
 
     #[test]
     fn what_is_signed_is_that_of_the_documentation() {
-        // Microsoft's "Authorize with Shared Key", which gives no signatures.
+        // The example is from Microsoft's "Authorize with Shared Key", which gives no signatures.
         let headers = [("x-ms-date", "Fri, 26 Jun 2015 23:39:12 GMT"), ("x-ms-version", "2015-02-21")];
         let head = head(Method::GET, "/mycontainer?restype=container&comp=metadata&timeout=20", &headers);
         let text = "GET\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:Fri, 26 Jun 2015 23:39:12 GMT\nx-ms-version:2015-02-21\n\
@@ -177,7 +174,7 @@ mod tests {
             verify(&head, kind, "me", "AAAA").unwrap_err().code
         };
         let end = "se=1970-01-01T00:00:01Z";
-        // Only the signature is wrong.
+        // Azure returns this code if all checks except that of the signature have passed.
         let allowed = "AuthenticationFailed";
         assert_eq!(code(Kind::GetObject, &format!("{end}&sr=b&sp=r")), allowed);
         assert_eq!(code(Kind::PutBlock, &format!("{end}&ss=bq&srt=co&sp=rw")), allowed);

@@ -1,18 +1,19 @@
-//! AWS's signatures, version 4, as S3 takes them: in a header or in the address, and of each chunk of a body; and as
-//! its other services do, of all of a body.
+//! Verifies AWS's signatures, version 4. For S3 the signature is in a header or in the URL, and each chunk of a body
+//! may have a signature of its own. For other services the signature covers the whole body.
 
 use std::time::{Duration, SystemTime};
 
 use ring::hmac::{self, HMAC_SHA256};
 
-use super::answer::{Refusal, basic};
+use super::answer::{Refusal, basic, refuse};
 use super::checksum::{Algorithm, hex, sum_of};
 use super::request::{Head, decoded, encoded, encoded_path};
 
-/// How far the clocks may be apart.
+/// Largest accepted difference between the clocks of client and store.
 const SKEW: Duration = Duration::from_secs(15 * 60);
 
-/// What a request is signed with.
+/// The values from which the key of a signature is derived: the credentials, and the scope, which is a service and a
+/// region.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys<'a> {
     pub account: &'a str,
@@ -21,60 +22,59 @@ pub(crate) struct Keys<'a> {
     pub region: &'a str,
 }
 
-/// What signs the chunks of a body, each with the signature before it.
+/// Verifies the signatures of a body's chunks in turn. Each signature covers the previous one.
 #[derive(Debug)]
 pub(crate) struct ChunkSigner {
     key: hmac::Key,
-    /// The moment and the scope.
+    /// The time of the request's signature and its scope (date, region, service). They are part of each chunk's signed
+    /// text.
     scope: String,
     signature: String,
 }
 
-/// Where a signature stands, and what it says of itself.
-struct Signed<'a> {
+/// The fields of a request's signature, from its header or its URL.
+struct SignatureFields<'a> {
     credential: &'a str,
     date: &'a str,
     headers: &'a str,
     signature: &'a str,
-    /// How long it holds.
+    /// Time for which a presigned URL is valid; `None` for a signature in the header.
     expires: Option<Duration>,
 }
 
-fn denied(status: u16, code: &'static str, message: &str) -> Refusal {
-    Refusal::new(status, code, message)
-}
-
-/// Whether a request to S3 is signed as it should be; what signs its chunks.
+/// Verifies the signature of a request to S3. Returns a verifier for the chunks of the request's body, each of which
+/// may have a signature.
 pub(super) fn verify(head: &Head, keys: Keys) -> Result<ChunkSigner, Refusal> {
-    let signed = Signed::of(head)?;
+    let signed = SignatureFields::from_head(head)?;
     let payload = if signed.expires.is_some() { "UNSIGNED-PAYLOAD" } else { head.header("x-amz-content-sha256") };
     verify_payload(head, keys, &signed, payload)
 }
 
-/// The same of another service, where the signature is over the body itself.
+/// Verifies the signature of a request to a service other than S3. The signature always covers the hash of `body`,
+/// whereas for S3 it need not.
 #[cfg(feature = "providers")]
 pub(crate) fn verify_body(head: &Head, keys: Keys, body: &[u8]) -> Result<(), Refusal> {
-    verify_payload(head, keys, &Signed::of(head)?, &sha256(body)).map(drop)
+    verify_payload(head, keys, &SignatureFields::from_head(head)?, &sha256(body)).map(drop)
 }
 
-fn verify_payload(head: &Head, keys: Keys, signed: &Signed, payload: &str) -> Result<ChunkSigner, Refusal> {
+fn verify_payload(head: &Head, keys: Keys, signed: &SignatureFields, payload: &str) -> Result<ChunkSigner, Refusal> {
     let (account, scope) = signed.credential.split_once('/').unwrap_or_default();
     let is_scope = signed.date.get(..8).map(|day| format!("{day}/{}/{}/aws4_request", keys.region, keys.service));
     if is_scope.as_deref() != Some(scope) {
-        let refusal = denied(400, "AuthorizationHeaderMalformed", "The scope of the credential is wrong.");
+        let refusal = Refusal::new(400, "AuthorizationHeaderMalformed", "The scope of the credential is wrong.");
         return Err(Refusal { region: Some(keys.region.into()), ..refusal });
     }
     if account != keys.account {
-        return Err(denied(403, "InvalidAccessKeyId", "There is no such access key."));
+        return refuse(403, "InvalidAccessKeyId", "There is no such access key.");
     }
     signed.check_moment(head.now)?;
     let is_left_out =
         |name: &str| name.starts_with("x-amz-") && !signed.headers.split(';').any(|signed| signed == name);
     if let Some(name) = head.headers.keys().find(|name| is_left_out(name.as_str())) {
-        return Err(denied(403, "AccessDenied", &format!("The header {name} is not signed.")));
+        return refuse(403, "AccessDenied", format!("The header {name} is not signed."));
     }
     if !signed.headers.split(';').any(|name| name == "host") {
-        return Err(denied(403, "AccessDenied", "The header host is not signed."));
+        return refuse(403, "AccessDenied", "The header host is not signed.");
     }
     let key = signing_key(keys.secret, scope);
     let request = canonical(head, signed, keys.service, payload);
@@ -85,12 +85,16 @@ fn verify_payload(head: &Head, keys: Keys, signed: &Signed, payload: &str) -> Re
     Ok(signer)
 }
 
-impl<'a> Signed<'a> {
-    fn of(head: &'a Head) -> Result<Self, Refusal> {
+impl<'a> SignatureFields<'a> {
+    fn from_head(head: &'a Head) -> Result<Self, Refusal> {
         if head.has("X-Amz-Signature") {
             let parameter = |name| head.parameter(name).unwrap_or_default();
             let malformed = || {
-                denied(400, "AuthorizationQueryParametersError", "A parameter of the signature is missing or wrong.")
+                Refusal::new(
+                    400,
+                    "AuthorizationQueryParametersError",
+                    "A parameter of the signature is missing or wrong.",
+                )
             };
             let expires_s = parameter("X-Amz-Expires").parse().ok().filter(|seconds| (1..=604_800).contains(seconds));
             let is_known = parameter("X-Amz-Algorithm") == "AWS4-HMAC-SHA256";
@@ -104,9 +108,9 @@ impl<'a> Signed<'a> {
         }
         let header = head.header("authorization");
         if header.is_empty() {
-            return Err(denied(403, "AccessDenied", "The request is not signed."));
+            return refuse(403, "AccessDenied", "The request is not signed.");
         }
-        let malformed = || denied(400, "AuthorizationHeaderMalformed", "The header authorization is malformed.");
+        let malformed = || Refusal::new(400, "AuthorizationHeaderMalformed", "The header authorization is malformed.");
         let fields = header.strip_prefix("AWS4-HMAC-SHA256").ok_or_else(malformed)?;
         let field = |name: &str| {
             let mut fields = fields.split(',').map(str::trim);
@@ -124,19 +128,19 @@ impl<'a> Signed<'a> {
     fn check_moment(&self, now: SystemTime) -> Result<(), Refusal> {
         let earliest = now - self.expires.unwrap_or(SKEW);
         if self.date < &*basic(earliest) && self.expires.is_some() {
-            return Err(denied(403, "AccessDenied", "Request has expired"));
+            return refuse(403, "AccessDenied", "Request has expired");
         }
         if self.date < &*basic(earliest) || self.date > &*basic(now + SKEW) {
             let message = "The difference between the request's time and the store's is too large.";
-            return Err(denied(403, "RequestTimeTooSkewed", message));
+            return refuse(403, "RequestTimeTooSkewed", message);
         }
         Ok(())
     }
 }
 
-/// The form of a request that is signed.
-fn canonical(head: &Head, signed: &Signed, service: &str, payload: &str) -> String {
-    // Of S3's names some are no paths that could be put into their usual form.
+/// Returns the canonical form of a request, whose hash the client signed. `payload` is the hash of the body.
+fn canonical(head: &Head, signed: &SignatureFields, service: &str, payload: &str) -> String {
+    // For S3, the path is signed without normalisation, because the names of objects need not be valid paths.
     let path = if service == "s3" { encoded_path(&decoded(&head.raw_path)) } else { encoded_path(&head.raw_path) };
     let parameters = head.parameters.iter().filter(|(name, _)| name != "X-Amz-Signature");
     let mut parameters: Vec<_> =
@@ -166,20 +170,20 @@ impl ChunkSigner {
         let expected = hex(hmac::sign(&self.key, text.as_bytes()));
         if signature != expected {
             let message = "The signature of the request is not the one that the store calculated.";
-            return Err(denied(403, "SignatureDoesNotMatch", message));
+            return refuse(403, "SignatureDoesNotMatch", message);
         }
         self.signature = expected;
         Ok(())
     }
 
-    /// The next chunk, by its SHA-256.
+    /// Verifies the signature of the next chunk, which covers the chunk's SHA-256.
     pub fn chunk(&mut self, sha256_of_chunk: &[u8], signature: &str) -> Result<(), Refusal> {
         let (scope, before, empty, chunk) = (&self.scope, &self.signature, sha256(b""), hex(sha256_of_chunk));
         let text = format!("AWS4-HMAC-SHA256-PAYLOAD\n{scope}\n{before}\n{empty}\n{chunk}");
         self.expect(&text, signature)
     }
 
-    /// The headers behind the last chunk, the last of which is their signature.
+    /// Verifies the headers after the last chunk. The last of these headers has the signature of the others.
     pub fn trailers(&mut self, trailers: &[(String, String)]) -> Result<(), Refusal> {
         let Some(((_, signature), trailers)) = trailers.split_last() else { return self.expect("", "none") };
         let trailers: String = trailers.iter().map(|(name, value)| format!("{name}:{value}\n")).collect();
@@ -196,7 +200,7 @@ mod tests {
     use super::*;
     use crate::store::checksum::sha256_of;
 
-    // The examples in Amazon's documentation of S3 ("Authenticating Requests: AWS Signature Version 4").
+    // The keys of the examples in Amazon's documentation of S3 ("Authenticating Requests: AWS Signature Version 4").
     const KEYS: Keys = Keys {
         account: "AKIAIOSFODNN7EXAMPLE",
         secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
@@ -206,7 +210,7 @@ mod tests {
     const SCOPE: &str = "AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request";
     const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-    /// Midnight of 24 May 2013.
+    /// Returns midnight of 24 May 2013.
     fn moment() -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_secs(1_369_353_600)
     }
@@ -217,7 +221,7 @@ mod tests {
         Head::new(method, &address.parse().unwrap(), headers, None, moment())
     }
 
-    /// A request with these headers, all of which are signed, and those that each example has.
+    /// Verifies the request of an example. All its headers are signed: these, and those that all examples have.
     fn example(
         method: Method,
         address: &str,
@@ -305,7 +309,8 @@ mod tests {
         }
     }
 
-    /// 65 KiB of the letter a, as the examples have it: in a chunk of 64, one of 1, and the last.
+    /// Verifies the body of the examples, 65 KiB of the letter a: a chunk of 64 KiB, one of 1 KiB, and the empty last
+    /// one.
     fn signed_in_chunks(signer: &mut ChunkSigner, signatures: [&str; 3]) {
         for (kib, signature) in [64, 1, 0].into_iter().zip(signatures) {
             let chunk = [vec![b'a'; kib << 10].into()];

@@ -1,26 +1,26 @@
-//! Uploads in parts, with S3 and GCS.
+//! Multipart uploads to S3 and GCS.
 
 use std::fmt::Write;
 
-use super::answer::{Answer, Refusal, elements, escape};
+use super::answer::{Answer, Refusal, elements, escape, refuse};
 use super::checksum::{Algorithm, Digests, base64, hex, sum_of};
 use super::objects::{Block, Bucket, Object, Upload};
-use super::request::{Head, Request};
+use super::request::{Head, StoreRequest};
 use super::s3::{LISTED, as_goog_hash, as_headers, check_writing, given, invalid, made, quoted_md5, shown_moment};
 use super::{Dialect, Store};
 
-/// The largest number that a part may have.
+/// Largest part number that S3 accepts.
 const LARGEST_PART: u32 = 10_000;
 
 fn no_such_upload() -> Refusal {
-    Refusal::new(404, "NoSuchUpload", "There is no such upload: it was finished, aborted, or never begun.")
+    Refusal::new(404, "NoSuchUpload", "There is no such upload: it was completed, aborted, or never created.")
 }
 
 fn id(head: &Head) -> &str {
     head.parameter("uploadId").unwrap_or_default()
 }
 
-/// By its identifier, and for the key that it was begun for.
+/// Finds the upload whose identifier is in the request. The request must name the same object as the upload.
 fn found<'a>(bucket: &'a Bucket, head: &Head) -> Result<&'a Upload, Refusal> {
     bucket.uploads.get(id(head)).filter(|upload| upload.key == head.key).ok_or_else(no_such_upload)
 }
@@ -29,7 +29,7 @@ fn names(head: &Head) -> String {
     format!("<Bucket>{}</Bucket><Key>{}</Key>", escape(&*head.bucket), escape(&*head.key))
 }
 
-/// In the order of numbers.
+/// Returns the name under which the part with this number is kept. The names sort by part number.
 fn block_name(number: u32) -> String {
     format!("{number:05}")
 }
@@ -50,7 +50,8 @@ pub(super) fn create(bucket: &mut Bucket, head: &Head, number: u64) -> Result<An
     });
     let mut answer = Answer::new(200);
     if let Some((algorithm, is_of_whole)) = checksum {
-        // The CRC64 is of the whole always; of what does not combine nobody could know that.
+        // A CRC64 always covers the whole object. Another checksum can cover the whole object only if it can be
+        // combined from the checksums of the parts.
         let is_possible = if is_of_whole { algorithm.combines() } else { algorithm != Algorithm::Crc64Nvme };
         let (name, kind) = (algorithm.name(), type_name(is_of_whole));
         if !is_possible {
@@ -61,14 +62,12 @@ pub(super) fn create(bucket: &mut Bucket, head: &Head, number: u64) -> Result<An
     let (id, names) = (format!("upload-{number}"), names(head));
     let text =
         format!("<InitiateMultipartUploadResult>{names}<UploadId>{id}</UploadId></InitiateMultipartUploadResult>");
-    let upload =
-        Upload { key: head.key.clone(), started: head.now, kept: head.kept(), checksum, blocks: Default::default() };
-    bucket.uploads.insert(id, upload);
+    bucket.uploads.insert(id, Upload::new(head, checksum));
     Ok(answer.with_xml(&text))
 }
 
-pub(super) fn put_part(bucket: &mut Bucket, request: Request) -> Result<Answer, Refusal> {
-    let Request { head, content, digests, .. } = request;
+pub(super) fn put_part(bucket: &mut Bucket, request: StoreRequest) -> Result<Answer, Refusal> {
+    let StoreRequest { head, content, digests, .. } = request;
     let checksum = found(bucket, &head)?.checksum;
     let number = head.parameter("partNumber").and_then(|number| number.parse().ok());
     let number = number.filter(|number| (1..=LARGEST_PART).contains(number)).ok_or_else(|| {
@@ -101,17 +100,17 @@ pub(super) fn abort(bucket: &mut Bucket, head: &Head) -> Result<Answer, Refusal>
     Ok(Answer::new(204))
 }
 
-/// A part that is said to belong to an object.
+/// An entry in the list of parts with which a client completes an upload.
 #[derive(Default)]
-struct Claimed {
+struct ListedPart {
     number: u32,
     etag: String,
     sum: Option<(Algorithm, String)>,
 }
 
-/// The parts in the order in which they are listed.
-fn claimed(body: &[u8]) -> Option<Vec<Claimed>> {
-    let (mut parts, mut part) = (Vec::new(), Claimed::default());
+/// Parses the list of parts in the body of a request, in the order of the body. `None` if the list is invalid or empty.
+fn parse_parts(body: &[u8]) -> Option<Vec<ListedPart>> {
+    let (mut parts, mut part) = (Vec::new(), ListedPart::default());
     for (name, text) in elements(body)? {
         match &*name {
             "PartNumber" => part.number = text.trim().parse().ok()?,
@@ -127,15 +126,20 @@ fn claimed(body: &[u8]) -> Option<Vec<Claimed>> {
     Some(parts).filter(|parts| !parts.is_empty())
 }
 
-/// The parts become the object; nothing of them is copied.
-pub(super) fn commit(store: &Store, bucket: &mut Bucket, request: &Request, number: u64) -> Result<Answer, Refusal> {
+/// Creates an object from the listed parts of an upload, without copying the parts.
+pub(super) fn commit(
+    store: &Store,
+    bucket: &mut Bucket,
+    request: &StoreRequest,
+    number: u64,
+) -> Result<Answer, Refusal> {
     let head = &request.head;
     let upload = found(bucket, head)?;
-    let parts = claimed(&request.content.concat()).ok_or_else(|| {
+    let parts = parse_parts(&request.content.concat()).ok_or_else(|| {
         Refusal::new(400, "MalformedXML", "The XML you provided was not well-formed, or lists no parts")
     })?;
     if !parts.is_sorted_by(|one, next| one.number < next.number) {
-        return Err(Refusal::new(400, "InvalidPartOrder", "The list of parts was not in ascending order."));
+        return refuse(400, "InvalidPartOrder", "The list of parts was not in ascending order.");
     }
     let mut blocks = Vec::new();
     for part in &parts {
@@ -143,11 +147,7 @@ pub(super) fn commit(store: &Store, bucket: &mut Bucket, request: &Request, numb
     }
     let is_small = |block: &&Block| block.digests.bytes < store.smallest_part_bytes;
     if blocks[..blocks.len() - 1].iter().any(is_small) {
-        return Err(Refusal::new(
-            400,
-            "EntityTooSmall",
-            "Your proposed upload is smaller than the minimum allowed size",
-        ));
+        return refuse(400, "EntityTooSmall", "Your proposed upload is smaller than the minimum allowed size");
     }
     let mut whole = Digests::new(&[]);
     let (mut md5s, mut sums) = (Vec::new(), Vec::new());
@@ -171,22 +171,16 @@ pub(super) fn commit(store: &Store, bucket: &mut Bucket, request: &Request, numb
         && (given != algorithm || given_sum.split('-').next() != sum.split('-').next())
     {
         let message = format!("The {} you specified did not match the calculated checksum.", given.name());
-        return Err(Refusal::new(400, "BadDigest", message));
+        return refuse(400, "BadDigest", message);
     }
     check_writing(head, bucket)?;
-    let object = Object {
-        content: blocks.iter().flat_map(|block| block.content.iter().cloned()).collect(),
-        bytes: whole.bytes,
-        etag: format!("\"{}-{count}\"", hex(sum_of(Algorithm::Md5, &md5s))),
-        modified: head.now,
-        generation: number,
-        kept: upload.kept.clone(),
-        sums: match store.dialect {
-            Dialect::Gcs => as_goog_hash(&whole),
-            _ => as_headers(algorithm, sum.clone(), is_of_whole),
-        },
-        blocks: Vec::new(),
+    let content = blocks.iter().flat_map(|block| block.content.iter().cloned()).collect();
+    let etag = format!("\"{}-{count}\"", hex(sum_of(Algorithm::Md5, &md5s)));
+    let sums = match store.dialect {
+        Dialect::Gcs => as_goog_hash(&whole),
+        _ => as_headers(algorithm, sum.clone(), is_of_whole),
     };
+    let object = Object { kept: upload.kept.clone(), sums, ..Object::new(head, number, etag, content) };
     let (names, etag, name, kind) = (names(head), escape(&*object.etag), algorithm.name(), type_name(is_of_whole));
     let text = format!(
         "<CompleteMultipartUploadResult>{names}<ETag>{etag}</ETag><Checksum{name}>{sum}</Checksum{name}>\
@@ -198,10 +192,10 @@ pub(super) fn commit(store: &Store, bucket: &mut Bucket, request: &Request, numb
     Ok(answer)
 }
 
-/// The part that is meant, if it is as it is said to be.
-fn found_part<'a>(upload: &'a Upload, part: &Claimed) -> Result<&'a Block, Refusal> {
+/// Finds the part that an entry of the list names. Checks that its ETag and checksum match those in the entry.
+fn found_part<'a>(upload: &'a Upload, part: &ListedPart) -> Result<&'a Block, Refusal> {
     let invalid_part = || {
-        let message = format!("Part {} could not be found, or is not the one that is meant.", part.number);
+        let message = format!("Part {} could not be found, or has another checksum.", part.number);
         Refusal::new(400, "InvalidPart", message)
     };
     let block = upload.blocks.get(&block_name(part.number)).ok_or_else(invalid_part)?;
@@ -249,7 +243,7 @@ pub(super) fn list_parts(bucket: &Bucket, head: &Head) -> Result<Answer, Refusal
     )))
 }
 
-/// All that are under way.
+/// Lists the uploads in progress in a bucket.
 pub(super) fn list(bucket: &Bucket, head: &Head) -> Answer {
     let prefix = head.parameter("prefix").unwrap_or_default();
     let mut uploads = String::new();

@@ -1,73 +1,80 @@
-//! A token bucket, as what arrives through it shows it.
+//! Detects a token bucket on the network path, from the bytes that arrive per interval.
 
 use std::time::Duration;
 
-/// What arrived, and when.
+/// The bytes that arrived in each interval of a measurement, which show how the rate changed over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Curve {
-    /// What it is cut into, from the beginning.
+    /// Length of each interval.
     pub interval: Duration,
-    /// What arrived in each.
+    /// Number of bytes that arrived in each interval, starting with the first interval.
     pub bytes: Vec<u64>,
-    /// So many of them are left out where a rate is asked for: connections had not found theirs.
+    /// Number of intervals at the beginning that [`Curve::rates`] leaves out, because the connections had not reached
+    /// their full rate in them yet.
     pub left_out: usize,
 }
 
 impl Curve {
-    /// Bytes a second, by interval, behind those that are left out.
-    #[must_use]
+    /// Returns the rate of each interval, in bytes per second, without the intervals that are left out.
     pub fn rates(&self) -> Vec<f64> {
         let interval_s = self.interval.as_secs_f64();
         self.bytes.iter().skip(self.left_out).map(|bytes| *bytes as f64 / interval_s).collect()
     }
 }
 
-/// A bucket that was full at the beginning, and ran out: credit for bursts, as machines have it whose network is fast
-/// until it is used up. What [`model::TokenBucket`](crate::model::TokenBucket) does, found again.
+/// A token bucket that was full when a measurement began, and became empty during it. The network of some machines has
+/// such a bucket, and is fast until the bucket is empty. [`model::TokenBucket`](crate::model::TokenBucket) simulates
+/// the same kind of bucket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bucket {
-    /// What it held.
+    /// Capacity of the bucket, in bytes.
     pub burst_bytes: f64,
-    /// What it is filled with, which is what goes through when it has run out.
+    /// Rate at which the bucket is refilled, in bytes per second. Once the bucket is empty, it is the rate of the
+    /// traffic.
     pub bytes_per_s: f64,
-    /// When it ran out, since the beginning.
+    /// Time from the beginning of the measurement until the bucket was empty.
     pub ran_out: Duration,
 }
 
-/// Where a rate falls is looked for in as many blocks, if there are intervals for them: what is lost when a bucket runs
-/// out holds back what comes behind it, for some intervals.
+/// Intended number of groups of intervals, between which a fall of the rate is searched for. A group has several
+/// intervals if there are enough, so that a short disturbance does not hide the fall. For example, packets are lost
+/// when a bucket becomes empty, which delays the data of some intervals.
 const BLOCKS: usize = 25;
-/// Fewer blocks are no level.
+/// Minimum number of groups of intervals before the fall of the rate, and also after it.
 const FEWEST: usize = 5;
-/// The share of pairs of a block before and one after in which the first must be larger.
+/// Minimum share of pairs that confirm a fall of the rate. A pair is one group of intervals before the fall and one
+/// after it. It confirms the fall if the earlier group has the higher rate.
 const APART: f64 = 0.9;
-/// A fall by less of the rate may be the network's own.
+/// Minimum size of a fall of the rate, as a share of the rate before it. A smaller fall may be the network's normal
+/// variation.
 const LEAST: f64 = 0.2;
-/// What two levels leave unexplained is at most that share of what a line leaves, which drifts.
+/// Maximum ratio of two sums of squared deviations: from the two mean rates, before and after the fall, and from one
+/// straight line. A rate that drifts steadily follows the line, so its ratio is higher.
 const OF_A_LINE: f64 = 0.6;
-/// What goes through a bucket that has run out is steady: at least that share of its parts is as near as that to their
-/// level. Where others came who stay, one's own part of a link varies by more. The rest may be what a loss, or a
-/// machine that looked too late, held back.
+/// Minimum share of sections after the fall whose rate must be steady, because traffic through an empty bucket is
+/// steady. If other traffic had caused the fall, our share of the link would vary more. The other sections may be
+/// disturbed, by lost packets or by a machine that read too late.
 const MOST: f64 = 0.6;
+/// Maximum deviation of a steady section from the rate after the fall, as a share of that rate.
 const STEADY: f64 = 0.05;
-/// So many parts are compared, or a few more; fewer where they would hold less than some thirty packets: one more or
-/// less is to be no difference.
+/// Approximate number of sections into which [`parts`] divides the intervals after a fall. There are fewer if a section
+/// would hold less than [`FEWEST_BYTES`].
 const PARTS: usize = 20;
+/// Minimum size of a section: about thirty packets, so that one packet more or less makes little difference.
 const FEWEST_BYTES: f64 = 45_000.0;
 
 impl Bucket {
-    /// The bucket behind a curve, where its rate falls once and stays there.
+    /// Finds the bucket behind a curve whose rate falls once and stays low; `None` if there is no such fall.
     ///
-    /// It says of the bytes that arrived what the bucket was: where that counts headers, too, it is so much larger.
-    /// That a fair network, with others' traffic, is said to have one is rare: see the tests of the experiment
-    /// `link-throughput` of Ascertain.
-    #[must_use]
-    pub fn of(curve: &Curve) -> Option<Self> {
+    /// The result is in bytes of received payload. If a bucket counts headers as well, its capacity and rate are larger
+    /// by the headers. False detections are rare in a network that shares its rate fairly with other traffic: see the
+    /// tests of the experiment `link-throughput` of Ascertain.
+    pub fn find(curve: &Curve) -> Option<Self> {
         let rates = curve.rates();
         let each = (rates.len() / BLOCKS).max(1);
         let blocks: Vec<f64> = rates.chunks_exact(each).map(mean).collect();
         let at = fall(&blocks)?;
-        // Whichever block it was in had a part of either rate.
+        // The group in which the rate fell has intervals with the high rate and with the low rate, so it is left out.
         let (before, after) = (curve.left_out..curve.left_out + at * each, curve.left_out + (at + 1) * each..);
         let [fast, slow] = [&curve.bytes[before], &curve.bytes[after]].map(parts);
         let [before, after] = [&fast, &slow].map(|parts| level(parts));
@@ -76,12 +83,14 @@ impl Bucket {
         if before - after < LEAST * before || (steady as f64) < MOST * slow.len() as f64 {
             return None;
         }
-        // From a block before the moment to the middle of what follows: when all that was held back has arrived.
+        // The rate fell within these intervals: from the group before the fall to the middle of the rest. By that
+        // middle, all data that lost packets delayed has arrived.
         let from = curve.left_out + (at - 1) * each;
         let around = &curve.bytes[from..usize::midpoint(from + each, curve.bytes.len())];
         let excess = around.iter().sum::<u64>() as f64 - after * around.len() as f64;
         let fast_intervals = (excess / (before - after)).clamp(0.0, around.len() as f64);
-        // What is filled in while it is full is lost: until connections are faster than that.
+        // In each interval, the connections spend the bytes that arrived, and the bucket is refilled. The total never
+        // falls below 0, because a full bucket loses new tokens.
         let spent = |spent: f64, bytes: &u64| (spent + *bytes as f64 - after).max(0.0);
         let burst_bytes = curve.bytes[..from].iter().fold(0.0, spent) + fast_intervals * (before - after);
         let interval_s = curve.interval.as_secs_f64();
@@ -90,12 +99,15 @@ impl Bucket {
     }
 }
 
-/// The first value of a lower level, or the one in which it is reached: where two means leave least.
+/// Searches for the fall of the rate; `values` has the rate of each group of intervals. The best split has the smallest
+/// squared deviations from the mean rates before and after it. Returns the index of the first group after this split;
+/// the rate fell in it or just before it. `None` if the rates do not show a fall.
 fn fall(values: &[f64]) -> Option<usize> {
     let (mean, all) = (mean(values), around_mean(values));
     let mut sum = 0.0;
     let sums: Vec<f64> = values.iter().map(|value| (sum, sum += value - mean).0).collect();
-    // What lies before a split is as much above the mean of all as the rest is below.
+    // The deviations from the overall mean add up to 0. So the sums before and after the split differ only in their
+    // sign, and one of them suffices.
     let left = |at: usize| {
         let parts = 1.0 / at as f64 + 1.0 / (values.len() - at) as f64;
         (at, (all - sums[at] * sums[at] * parts).max(0.0))
@@ -108,7 +120,8 @@ fn fall(values: &[f64]) -> Option<usize> {
     (is_apart && left <= OF_A_LINE * around_line(values)).then_some(at)
 }
 
-/// What arrived in an interval, by parts that are alike in length.
+/// Divides the intervals into sections of equal length, and returns the mean number of bytes per interval of each
+/// section. `bytes` has the number of bytes of each interval.
 fn parts(bytes: &[u64]) -> Vec<f64> {
     let bytes: Vec<f64> = bytes.iter().map(|bytes| *bytes as f64).collect();
     let intervals = (FEWEST_BYTES / mean(&bytes).max(1.0)).ceil().min(bytes.len() as f64 / 4.0) as usize;
@@ -119,13 +132,13 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The squares of what the mean leaves.
+/// Returns the sum of the squared deviations of the values from their mean.
 fn around_mean(values: &[f64]) -> f64 {
     let mean = mean(values);
     values.iter().map(|value| (value - mean).powi(2)).sum()
 }
 
-/// The squares of what the best line leaves.
+/// Returns the sum of the squared deviations of the values from the straight line that fits best.
 fn around_line(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let (mean_at, mean) = ((count - 1.0) / 2.0, mean(values));
@@ -134,7 +147,7 @@ fn around_line(values: &[f64]) -> f64 {
     centred().map(|(at, value)| (value - slope * at).powi(2)).sum()
 }
 
-/// The mean of the middle half.
+/// Returns the mean of the middle half of the values, which extreme values hardly change.
 fn level(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -152,21 +165,22 @@ mod tests {
         Curve { interval: Duration::from_millis(100), bytes, left_out: 0 }
     }
 
-    /// 10 MB/s until 1.25 s, and 2 from then on.
+    /// The rate is 10 MB/s until 1.25 s, and 2 MB/s after that.
     #[test]
     fn a_bucket_is_found_between_intervals() {
         let mut bytes = vec![1_000_000; 12];
         bytes.push(600_000);
         bytes.extend([200_000; 15]);
-        let bucket = Bucket::of(&curve(bytes.clone())).unwrap();
+        let bucket = Bucket::find(&curve(bytes.clone())).unwrap();
         assert_eq!((bucket.burst_bytes.round(), bucket.bytes_per_s), (10_000_000.0, 2_000_000.0));
         assert_eq!(bucket.ran_out.as_micros(), 1_250_000);
-        // What is left out is spent too, but for what is lost while the bucket is full.
-        let late = Bucket::of(&Curve { left_out: 5, ..curve([&[0, 0, 100_000][..], &bytes].concat()) }).unwrap();
+        // The intervals that are left out spend tokens, too. Only the first of them spend none, while the bucket is
+        // full.
+        let late = Bucket::find(&Curve { left_out: 5, ..curve([&[0, 0, 100_000][..], &bytes].concat()) }).unwrap();
         assert_eq!((late.burst_bytes.round(), late.ran_out.as_micros()), (10_000_000.0, 1_550_000));
     }
 
-    /// As it was seen on a link of 50 Mbit/s whose bucket of 25 Mbit/s ran out: segments in intervals of 20 ms.
+    /// The bytes per interval of 20 ms, as observed on a link of 50 Mbit/s whose bucket of 25 Mbit/s became empty.
     #[test]
     fn what_is_held_back_for_a_while_does_not_hide_it() {
         let after = [
@@ -175,7 +189,7 @@ mod tests {
         ];
         let segments = [[83; 81].as_slice(), &after].concat();
         let bytes = segments.iter().map(|segments| segments * 1_500).collect();
-        let bucket = Bucket::of(&Curve { interval: Duration::from_millis(20), bytes, left_out: 10 }).unwrap();
+        let bucket = Bucket::find(&Curve { interval: Duration::from_millis(20), bytes, left_out: 10 }).unwrap();
         assert!((bucket.bytes_per_s / 3_125_000.0 - 1.0).abs() < 0.02, "{bucket:?}");
         assert!((bucket.ran_out.as_secs_f64() / 1.62 - 1.0).abs() < 0.03, "{bucket:?}");
         assert!((bucket.burst_bytes / 5_000_000.0 - 1.0).abs() < 0.03, "{bucket:?}");
@@ -183,28 +197,28 @@ mod tests {
 
     #[test]
     fn what_is_no_bucket_is_none() {
-        let of = |bytes: Vec<u64>| Bucket::of(&curve(bytes));
+        let find = |bytes: Vec<u64>| Bucket::find(&curve(bytes));
         let steps = |levels: &[u64]| levels.iter().flat_map(|level| [*level; 10]).collect::<Vec<_>>();
         for bytes in [
             vec![],
             vec![7],
             vec![0; 30],
             vec![7; 30],
-            // Too short to be a level, and too small to be a change.
+            // The high rate of the first curve is too short, and the fall of the second is too small.
             vec![9, 9, 9, 9, 1, 1, 1, 1, 1, 1],
             steps(&[100, 85]),
-            // It rises; it falls and comes back; it drifts.
+            // A rate that rises, one that falls and rises again, and one that drifts.
             steps(&[1, 9]),
             steps(&[9, 1, 9]),
             (0..40).rev().collect(),
             vec![u64::MAX >> 12; 12],
         ] {
-            assert_eq!(of(bytes.clone()), None, "{bytes:?}");
+            assert_eq!(find(bytes.clone()), None, "{bytes:?}");
         }
-        assert!(of(steps(&[9, 9, 1])).is_some());
+        assert!(find(steps(&[9, 9, 1])).is_some());
     }
 
-    /// What arrives by a line with a bucket, of a source that is always a little faster than the line.
+    /// Returns the bytes that arrive over a line with a bucket, if the source is always slightly faster than the line.
     fn arrives(bucket: TokenBucket, rate_bits_per_s: u64, interval_ns: u64, bytes: usize, delay_ns: u64) -> Vec<u64> {
         let conditions = Conditions {
             rate_bits_per_s: Some(rate_bits_per_s),
@@ -246,11 +260,11 @@ mod tests {
             let bucket = TokenBucket { burst_bytes, rate_bits_per_s: refill };
             let interval = Duration::from_millis(interval_ms);
             let interval_ns = interval_ms * 1_000_000;
-            // An interval that holds few segments says little.
+            // Intervals with few segments give inaccurate rates.
             prop_assume!(refill * interval_ms / 8_000 > 10 * segment_bytes as u64);
             let bytes = arrives(bucket, rate_bits_per_s, interval_ns, segment_bytes, delay_ms * 1_000_000);
-            let found = Bucket::of(&Curve { interval, bytes, left_out: 1 }).unwrap();
-            // As it arrives.
+            let found = Bucket::find(&Curve { interval, bytes, left_out: 1 }).unwrap();
+            // The curve has the times of arrival, which are later by the delay.
             let ran_out_s = ran_out_s + delay_ms as f64 * 1e-3;
             for (found, is) in [
                 (found.burst_bytes, burst_bytes as f64),

@@ -1,7 +1,8 @@
-//! An end of flows of UDP.
+//! Sends and receives UDP flows on one host, the client or the listener.
 //!
-//! A datagram begins with the session's number, the flow's, its own, and when it was sent, since the moment at which
-//! both ends begin. Whether it counts is decided by that time, so that both ends mean the same ones.
+//! A datagram begins with the session number, the index of its flow, its sequence number, and the time at which it was
+//! sent. That time counts from the common start of both hosts. It determines whether a datagram is counted, so that
+//! both hosts count the same datagrams.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
@@ -10,12 +11,14 @@ use std::time::Duration;
 
 use ascertain_sys::clock::now_ns;
 
-use super::counting::{Allowance, Counting, End, Over, Timing};
+use super::counting::{Allowance, Counting, FlowEnd, Timing, broken};
+use super::flows::LOOK;
 use super::message::is_nothing_yet;
-use super::plan::HEADER_BYTES;
-use super::stream::{LOOK, filling};
+use super::traffic::HEADER_BYTES;
+use crate::Error;
+use crate::http::random_bytes;
 
-/// What a datagram begins with.
+/// The header at the beginning of a datagram's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub session: u64,
@@ -24,7 +27,7 @@ pub(super) struct Header {
     pub sent_ns: u64,
 }
 
-/// The number of what is only sent so that the listener learns where its sender is.
+/// Special sequence number of a datagram that only announces its sender's address.
 pub(super) const KNOCK: u64 = u64::MAX;
 
 impl Header {
@@ -47,21 +50,22 @@ impl Header {
     }
 }
 
-/// What a sender is to do.
+/// The parameters with which the client or the listener sends a UDP flow.
 #[derive(Clone, Copy)]
 pub(super) struct Sending {
     pub session: u64,
     pub flow: u32,
-    /// Where to, unless the socket is connected.
+    /// The destination of the datagrams; `None` if the socket is connected.
     pub to: Option<SocketAddr>,
     pub rate_bits_per_s: u64,
     pub datagram_bytes: u32,
 }
 
-/// Sends at the rate until it counts no more, and a little longer. What could not be sent for longer than a sleep is
-/// left out: sent at once it would be lost to a queue on the way that the rate does not fill.
-pub(super) fn send(socket: &UdpSocket, what: Sending, timing: Timing, allowance: &Allowance) -> Result<End, Over> {
-    let mut datagram = filling(what.datagram_bytes as usize);
+/// Sends datagrams at the rate of the flow until [`Timing::slack_ns`] after the counted intervals. If sending falls
+/// behind by more than [`LOOK`], the missed datagrams are left out. If they were sent in a burst, they could fill a
+/// queue on the network path that the normal rate does not fill.
+pub(super) fn send(socket: &UdpSocket, what: Sending, timing: Timing, allowance: &Allowance) -> Result<FlowEnd, Error> {
+    let mut datagram = random_bytes(what.datagram_bytes as usize);
     let each_ns = (f64::from(what.datagram_bytes) * 8e9 / what.rate_bits_per_s as f64).max(1.0);
     let mut counting = Counting::new(timing, None);
     let (mut from_ns, mut since, mut datagrams, mut number) = (timing.zero_ns, 0_u64, 0, 0);
@@ -69,8 +73,8 @@ pub(super) fn send(socket: &UdpSocket, what: Sending, timing: Timing, allowance:
         let now_ns = now_ns();
         counting.at(now_ns);
         allowance.look()?;
-        if now_ns >= timing.end_ns() + timing.slack_ns {
-            return Ok(End { datagrams, ..counting.end() });
+        if now_ns >= timing.end_ns + timing.slack_ns {
+            return Ok(FlowEnd { datagrams, ..counting.end() });
         }
         let due_ns = from_ns + (since as f64 * each_ns) as u64;
         if due_ns > now_ns {
@@ -93,34 +97,34 @@ pub(super) fn send(socket: &UdpSocket, what: Sending, timing: Timing, allowance:
                 datagrams += u64::from(timing.counts(sent_ns));
                 allowance.spend(bytes as u64)?;
             }
-            // One's own machine had no room for it.
+            // The kernel had no buffer for the datagram, so the datagram is left out.
             Err(error)
                 if is_nothing_yet(&error) || error.raw_os_error() == Some(rustix::io::Errno::NOBUFS.raw_os_error()) => {
             }
-            Err(error) => return Err(Over::Broken(error)),
+            Err(error) => return Err(broken(error)),
         }
         number += 1;
         since += 1;
     }
 }
 
-/// Receives flows as long as it counts, waits for the last of what counts, and takes what is there by then: who is late
-/// to look has lost nothing.
+/// Receives UDP flows until [`Timing::slack_ns`] after the counted intervals. Then reads the datagrams that the socket
+/// already holds, so that a thread that reads late loses nothing.
 pub(super) fn receive(
     socket: &UdpSocket,
     session: u64,
     flows: &[u32],
     timing: Timing,
     allowance: &Allowance,
-) -> Result<Vec<(u32, End)>, Over> {
-    socket.set_read_timeout(Some(LOOK)).map_err(Over::Broken)?;
+) -> Result<Vec<(u32, FlowEnd)>, Error> {
+    socket.set_read_timeout(Some(LOOK)).map_err(broken)?;
     let new = |flow: &u32| (*flow, (Counting::new(timing, None), Arrivals::default()));
     let mut seen: BTreeMap<u32, _> = flows.iter().map(new).collect();
     let mut buffer = vec![0; 1 << 16];
     loop {
         let received = socket.recv(&mut buffer);
         let now_ns = now_ns();
-        // Their thread is one; the first has its time.
+        // The flows share this thread. Its CPU time is counted for the first flow.
         if let Some((counting, _)) = seen.values_mut().next() {
             counting.at(now_ns);
         }
@@ -130,82 +134,77 @@ pub(super) fn receive(
                 let known = header.and_then(|header| Some((header, seen.get_mut(&header.flow)?)));
                 if let Some((header, (counting, arrivals))) = known.filter(|(header, _)| header.number != KNOCK) {
                     counting.add(now_ns, bytes);
-                    arrivals.add(header, now_ns, timing.counts(header.sent_ns));
+                    arrivals.add(header, now_ns, timing.counts(header.sent_ns), &mut counting.end);
                     allowance.spend(bytes as u64)?;
                 }
             }
-            // The other end says that nobody is there yet, or any more: what is lost is counted anyway.
+            // `ConnectionRefused` means that the other host's socket is not open yet, or is closed. The datagrams that
+            // are lost thereby are counted as lost.
             Err(error) if is_nothing_yet(&error) || error.kind() == std::io::ErrorKind::ConnectionRefused => {
-                if now_ns >= timing.end_ns() + timing.slack_ns {
+                if now_ns >= timing.end_ns + timing.slack_ns {
                     break;
                 }
             }
-            Err(error) => return Err(Over::Broken(error)),
+            Err(error) => return Err(broken(error)),
         }
         allowance.look()?;
-        // Whatever still comes then is not worth waiting for.
-        if now_ns >= timing.end_ns() + 2 * timing.slack_ns + PATIENCE_NS {
+        // Receiving ends at this time even if datagrams still arrive.
+        if now_ns >= timing.end_ns + 2 * timing.slack_ns + PATIENCE_NS {
             break;
         }
     }
-    let ends = seen.into_iter().enumerate().map(|(index, (flow, (counting, arrivals)))| {
+    let ends = seen.into_iter().enumerate().map(|(index, (flow, (counting, _)))| {
         let end = counting.end();
-        (flow, arrivals.into_end(End { cpu_ns: if index == 0 { end.cpu_ns } else { 0 }, ..end }))
+        (flow, FlowEnd { cpu_ns: if index == 0 { end.cpu_ns } else { 0 }, ..end })
     });
     Ok(ends.collect())
 }
 
 const PATIENCE_NS: u64 = 1_000_000_000;
-/// So many numbers are remembered, to tell what comes late from what comes twice.
+/// Number of sequence numbers that are remembered, to distinguish a late datagram from a duplicate.
 const REMEMBERED: usize = 1 << 12;
 
-/// What arrived of a flow.
+/// The sequence numbers and the transit times of the datagrams of one flow that have arrived so far.
 struct Arrivals {
-    datagrams: u64,
-    reordered: u64,
-    duplicates: u64,
-    /// As RFC 3550 has it, so far.
+    /// The jitter so far, in nanoseconds, as defined in RFC 3550.
     jitter_ns: f64,
-    /// How long the one before was under way, by two clocks that differ by a constant.
+    /// Transit time of the previous datagram, from the sender's clock at sending to this host's clock at arrival. The
+    /// clocks' constant offset does not matter, because the jitter is computed from differences of transit times.
     transit_ns: Option<i128>,
-    /// One more than the highest number.
+    /// The highest sequence number so far, plus one.
     next: u64,
-    /// One more than the number of what came, at its place.
+    /// The highest sequence number so far, plus one, for each remainder modulo [`REMEMBERED`]. The remainder is the
+    /// index. The value is 0 if no such number has arrived.
     latest: Vec<u64>,
 }
 
 impl Default for Arrivals {
     fn default() -> Self {
-        let latest = vec![0; REMEMBERED];
-        Self { datagrams: 0, reordered: 0, duplicates: 0, jitter_ns: 0.0, transit_ns: None, next: 0, latest }
+        Self { jitter_ns: 0.0, transit_ns: None, next: 0, latest: vec![0; REMEMBERED] }
     }
 }
 
 impl Arrivals {
-    fn add(&mut self, header: Header, now_ns: u64, is_counted: bool) {
+    fn add(&mut self, header: Header, now_ns: u64, is_counted: bool, end: &mut FlowEnd) {
         let transit_ns = i128::from(now_ns) - i128::from(header.sent_ns);
         let place = &mut self.latest[(header.number % REMEMBERED as u64) as usize];
         if *place == header.number + 1 {
-            self.duplicates += u64::from(is_counted);
+            end.duplicates += u64::from(is_counted);
             return;
         }
-        // Of what is too old to be remembered nobody knows whether it came before.
+        // A datagram that is too old to be remembered may be a duplicate, but is counted as a first arrival.
         *place = (*place).max(header.number + 1);
         let is_late = header.number < self.next;
         self.next = self.next.max(header.number + 1);
         if let Some(before_ns) = self.transit_ns.replace(transit_ns) {
             let differs_ns = (transit_ns - before_ns).unsigned_abs() as f64;
             self.jitter_ns += (differs_ns - self.jitter_ns) / 16.0;
+            end.jitter_ns = self.jitter_ns as u64;
         }
         if is_counted {
-            self.datagrams += 1;
-            self.reordered += u64::from(is_late);
+            end.datagrams += 1;
+            end.reordered += u64::from(is_late);
         }
-    }
-
-    fn into_end(self, end: End) -> End {
-        let Self { datagrams, reordered, duplicates, jitter_ns, .. } = self;
-        End { datagrams, reordered, duplicates, jitter_ns: jitter_ns as u64, ..end }
     }
 }
 
@@ -227,31 +226,30 @@ mod tests {
 
     #[test]
     fn late_ones_and_second_ones_are_told_apart() {
-        let mut arrivals = Arrivals::default();
-        // 2 comes late, 1 twice, 4 never, and 0 counts no more.
+        let (mut arrivals, mut end) = (Arrivals::default(), FlowEnd::default());
+        // Number 2 is late, 1 arrives twice, 4 never arrives, and 0 does not count.
         for number in [0, 1, 3, 1, 2, 5] {
-            arrivals.add(header(number, 0), 0, number > 0);
+            arrivals.add(header(number, 0), 0, number > 0, &mut end);
         }
-        let end = arrivals.into_end(End::default());
         assert_eq!((end.datagrams, end.reordered, end.duplicates), (4, 1, 1));
-        // As far away as is remembered, and then further.
-        let mut arrivals = Arrivals::default();
+        // Number 0 comes again when it is too old to be remembered. The other number comes again while it is
+        // remembered.
+        let (mut arrivals, mut end) = (Arrivals::default(), FlowEnd::default());
         for number in [0, REMEMBERED as u64, 0, REMEMBERED as u64] {
-            arrivals.add(header(number, 0), 0, true);
+            arrivals.add(header(number, 0), 0, true, &mut end);
         }
-        let end = arrivals.into_end(End::default());
         assert_eq!((end.datagrams, end.reordered, end.duplicates), (3, 1, 1));
     }
 
-    /// Section 6.4.1 of RFC 3550: a sixteenth of what the difference is more than the jitter so far.
+    /// In RFC 3550, section 6.4.1, each new difference moves the jitter by a sixteenth of their distance.
     #[test]
     fn jitter_is_as_the_standard_has_it() {
-        let mut arrivals = Arrivals::default();
-        // Their clock is far from ours.
+        let (mut arrivals, mut end) = (Arrivals::default(), FlowEnd::default());
+        // The other clock has a large offset.
         for (number, sent_ns, now_ns) in [(0, 0, 5_000), (1, 1_000, 6_000), (2, 2_000, 7_160), (3, 3_000, 8_000)] {
-            arrivals.add(header(number, sent_ns), now_ns, true);
+            arrivals.add(header(number, sent_ns), now_ns, true, &mut end);
         }
-        // Nothing, then 160 / 16, then 10 + (160 − 10) / 16.
-        assert_eq!(arrivals.jitter_ns, 19.375);
+        // The jitter is 0 at first, then 160 / 16, then 10 + (160 − 10) / 16.
+        assert_eq!((arrivals.jitter_ns, end.jitter_ns), (19.375, 19));
     }
 }

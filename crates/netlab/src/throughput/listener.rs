@@ -1,11 +1,11 @@
-//! The far side: waits for clients, and does what they ask for.
+//! The listener of throughput measurements. It waits for clients, and measures with one client at a time.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{self, PipeReader, PipeWriter, Read};
+use std::io::{self, ErrorKind, PipeReader, PipeWriter, Read};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -13,84 +13,80 @@ use ascertain_sys::clock::now_ns;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::Token;
-use super::counting::{Allowance, End, Over, Timing};
+use super::counting::{Allowance, FlowEnd, Timing};
 use super::datagrams::{Header, KNOCK};
-use super::flows::{Carried, Flows};
-use super::message::{Control, Hello, Message, VERSION, is_nothing_yet};
-use super::plan::{MOST_STREAMS, Plan, Refusal, Transport};
-use super::stream::LOOK;
+use super::flows::{FlowSockets, Flows, LOOK};
+use super::message::{Control, Hello, LineReader, MOST_CLIENT_LINE_BYTES, Message, VERSION, is_nothing_yet};
+use super::traffic::{MOST_STREAMS, Refusal, TrafficSpec, Transport};
 use crate::Error;
+use crate::threads::{JoinedThread, lock};
 
-/// Somebody who says nothing for that long is gone.
+/// Time after which a client that sends no message counts as gone.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// So many may be about to say who they are, or be a flow.
+/// Maximum number of connections that are open at once.
 const MOST_CONNECTIONS: usize = 2 * MOST_STREAMS as usize + 64;
-/// The most connections from one address that have not sent the token: all flows of a client, and a few more.
+/// Maximum number of connections from one address whose token has not arrived yet. It suffices for all flows of a
+/// client, and a few more.
 const MOST_WAITING: usize = 2 * MOST_STREAMS as usize + 8;
 
-/// What a listener does at the most.
+/// The limits of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// What it sends and receives, in its life.
+pub struct ListenerLimits {
+    /// Maximum number of bytes to send and receive in all measurements together.
     pub bytes: u64,
-    /// How long one measurement takes.
+    /// Maximum duration of a measurement.
     pub time: Duration,
 }
 
-impl Default for Limits {
-    /// 100 GB, and an hour.
+impl Default for ListenerLimits {
+    /// Returns limits of 100 GB for all measurements together, and of one hour for each measurement.
     fn default() -> Self {
         Self { bytes: 100_000_000_000, time: Duration::from_secs(3600) }
     }
 }
 
-/// What a listener did.
+/// The counts of a listener since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Served {
-    /// Measurements that it carried out.
+pub struct ListenerStats {
+    /// Number of completed measurements.
     pub measurements: u64,
-    /// What it sent and received in them.
+    /// Number of bytes that were sent and received in measurements.
     pub bytes: u64,
-    /// Connections that it hung up on: they did not say the token.
+    /// Number of connections that were closed because they did not send the token.
     pub refused: u64,
 }
 
-/// Waits for clients. When dropped it hangs up on everybody.
+/// A listener that waits for clients in its own thread. Dropping it closes all connections.
 #[derive(Debug)]
 pub struct Listener {
     address: SocketAddr,
     shared: Arc<Shared>,
-    wake: Option<PipeWriter>,
-    thread: Option<JoinHandle<()>>,
+    _wake: PipeWriter,
+    _thread: JoinedThread,
 }
 
-/// Who is measured: the session's number, and where its flows go, each with its own.
-type Measuring = (u64, SyncSender<(u64, TcpStream)>);
+/// The number of the current session, and the channel to it. The connections of the session's flows are sent through
+/// the channel, each with the index of its flow.
+type ActiveSession = (u64, SyncSender<(u32, TcpStream)>);
 
+#[derive(Debug)]
 struct Shared {
     datagrams: UdpSocket,
     token: Token,
-    limits: Limits,
+    limits: ListenerLimits,
     left_bytes: AtomicU64,
     is_over: AtomicBool,
-    session: Mutex<Option<Measuring>>,
-    connections: AtomicUsize,
+    session: Mutex<Option<ActiveSession>>,
     measurements: AtomicU64,
     refused: AtomicU64,
 }
 
-impl std::fmt::Debug for Shared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("limits", &self.limits).finish_non_exhaustive()
-    }
-}
-
 impl Listener {
-    /// Waits for clients at this address; at port 0, at one that nobody else has.
+    /// Starts a listener that waits for clients at this address. With port 0, the kernel chooses a free port.
     ///
     /// # Errors
-    /// [`Error::Server`] as the kernel says.
-    pub fn bind(address: SocketAddr, token: Token, limits: Limits) -> Result<Self, Error> {
+    /// Returns [`Error::Server`] with the kernel's error.
+    pub fn bind(address: SocketAddr, token: Token, limits: ListenerLimits) -> Result<Self, Error> {
         let mut tries = if address.port() == 0 { 100 } else { 1 };
         loop {
             let listener = TcpListener::bind(address).map_err(Error::Server)?;
@@ -98,18 +94,23 @@ impl Listener {
             tries -= 1;
             match bound {
                 Ok(datagrams) => return Self::start(listener, datagrams, token, limits),
-                // Somebody has that port of UDP.
+                // Another program uses this port for UDP, so another port is tried.
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse && tries > 0 => {}
                 Err(error) => return Err(Error::Server(error)),
             }
         }
     }
 
-    /// Waits for clients at these sockets, which have one address and port.
+    /// Starts a listener that waits for clients at these two sockets, which must have the same address and port.
     ///
     /// # Errors
-    /// [`Error::Server`] as the kernel says.
-    pub fn start(listener: TcpListener, datagrams: UdpSocket, token: Token, limits: Limits) -> Result<Self, Error> {
+    /// Returns [`Error::Server`] with the kernel's error.
+    pub fn start(
+        listener: TcpListener,
+        datagrams: UdpSocket,
+        token: Token,
+        limits: ListenerLimits,
+    ) -> Result<Self, Error> {
         let address = listener.local_addr().map_err(Error::Server)?;
         listener.set_nonblocking(true).map_err(Error::Server)?;
         let shared = Arc::new(Shared {
@@ -119,64 +120,60 @@ impl Listener {
             left_bytes: AtomicU64::new(limits.bytes),
             is_over: AtomicBool::new(false),
             session: Mutex::default(),
-            connections: AtomicUsize::new(0),
             measurements: AtomicU64::new(0),
             refused: AtomicU64::new(0),
         });
-        let (woken, wake) = io::pipe().map_err(Error::Server)?;
+        let (woken, _wake) = io::pipe().map_err(Error::Server)?;
         let accepting = shared.clone();
         let accept = move || accept(&listener, &woken, &accepting);
-        let thread = thread::Builder::new().name("netlab-listener".into()).spawn(accept).map_err(Error::Server)?;
-        Ok(Self { address, shared, wake: Some(wake), thread: Some(thread) })
+        let _thread = JoinedThread::spawn("netlab-listener", accept).map_err(Error::Server)?;
+        Ok(Self { address, shared, _wake, _thread })
     }
 
-    /// Where it waits.
-    #[must_use]
+    /// Returns the address on which the listener waits for clients.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it did so far.
-    #[must_use]
-    pub fn served(&self) -> Served {
+    /// Returns the listener's counts so far.
+    pub fn stats(&self) -> ListenerStats {
         let Shared { limits, left_bytes, measurements, refused, .. } = &*self.shared;
         let [left_bytes, measurements, refused] =
             [left_bytes, measurements, refused].map(|counter| counter.load(Ordering::Relaxed));
-        Served { measurements, bytes: limits.bytes - left_bytes, refused }
+        ListenerStats { measurements, bytes: limits.bytes - left_bytes, refused }
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::Relaxed);
-        drop(self.wake.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 
-/// Until the other end of the pipe is closed.
+/// Accepts connections until the listener is dropped. Dropping the listener closes the write side of the pipe `woken`,
+/// which wakes this thread.
 fn accept(listener: &TcpListener, woken: &PipeReader, shared: &Arc<Shared>) {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
-    let mut waiting = Waiting::default();
+    let mut waiting = WaitingConnections::default();
     while !shared.is_over() {
         let _ = poll(&mut [PollFd::new(listener, PollFlags::IN), PollFd::new(woken, PollFlags::IN)], None);
         threads.retain(|thread| !thread.is_finished());
         match listener.accept() {
             Ok((stream, peer)) => {
                 let stream = Arc::new(stream);
-                let is_full = shared.connections.load(Ordering::Relaxed) >= MOST_CONNECTIONS;
+                // `shared` is referenced by the listener, by this thread, and by the thread of each connection.
+                let is_full = Arc::strong_count(shared) >= MOST_CONNECTIONS + 2;
                 if !waiting.admit(&stream, peer.ip(), is_full) {
                     continue;
                 }
-                let connection = Connection::new(shared.clone());
+                let serving = shared.clone();
                 let name = thread::Builder::new().name("netlab-throughput".into());
-                // Where there is no thread left it is hung up on.
-                threads.extend(name.spawn(move || _ = connection.serve(stream)));
+                // If no thread can be started, the connection is closed.
+                threads.extend(name.spawn(move || _ = serving.serve(stream)));
             }
             Err(error) if is_nothing_yet(&error) => {}
-            // No descriptors left, perhaps: others must end first.
+            // Accepting fails if no file descriptors are left, for example. The listener tries again after a pause, in
+            // which other connections may end.
             Err(_) => thread::sleep(LOOK),
         }
     }
@@ -185,13 +182,14 @@ fn accept(listener: &TcpListener, woken: &PipeReader, shared: &Arc<Shared>) {
     }
 }
 
-/// The connections that have not said the token yet, the oldest first.
+/// The connections whose token has not arrived yet, each with the client's address. The oldest comes first.
 #[derive(Default)]
-struct Waiting(VecDeque<(IpAddr, Weak<TcpStream>)>);
+struct WaitingConnections(VecDeque<(IpAddr, Weak<TcpStream>)>);
 
-impl Waiting {
-    /// Returns whether the connection may wait. If there are too many, from its address or in all, the one that has waited
-    /// longest is closed: whoever has the token says so at once, and strangers who say nothing keep nobody out.
+impl WaitingConnections {
+    /// Returns whether a new connection from `peer` may wait for its token. If too many wait at this address, or too
+    /// many are open (`is_full`), the one that has waited longest is closed. Clients send the token at once, so this
+    /// hits idle connections of strangers, which cannot keep clients out.
     fn admit(&mut self, stream: &Arc<TcpStream>, peer: IpAddr, is_full: bool) -> bool {
         self.0.retain(|(_, stream)| stream.strong_count() > 0);
         let of_peer = self.0.iter().filter(|(of, _)| *of == peer).count();
@@ -201,7 +199,7 @@ impl Waiting {
             (false, false) => None,
         };
         if let Some(index) = must_go {
-            // None is left where all of them have the token.
+            // If all connections have sent the token, no connection can be closed.
             let Some((_, oldest)) = self.0.remove(index) else { return false };
             oldest.upgrade().iter().for_each(|oldest| _ = oldest.shutdown(Shutdown::Both));
         }
@@ -210,153 +208,108 @@ impl Waiting {
     }
 }
 
-/// One that is counted as long as it is there.
-struct Connection(Arc<Shared>);
-
-impl Connection {
-    fn new(shared: Arc<Shared>) -> Self {
-        shared.connections.fetch_add(1, Ordering::Relaxed);
-        Self(shared)
-    }
-
-    /// What goes wrong with a connection is its client's to see.
+impl Shared {
+    /// Serves a connection. An error ends the connection and is not reported, because the client notices the end.
     fn serve(&self, stream: Arc<TcpStream>) -> io::Result<()> {
-        let shared = &*self.0;
         stream.set_nonblocking(false)?;
         let peer = stream.peer_addr()?.ip();
-        let Some(hello) = shared.hello(&stream)? else {
-            shared.refused.fetch_add(1, Ordering::Relaxed);
+        let mut reader = LineReader::new(MOST_CLIENT_LINE_BYTES);
+        let Some(hello) = self.hello(&stream, &mut reader)? else {
+            self.refused.fetch_add(1, Ordering::Relaxed);
             return Ok(());
         };
-        // It waits no longer. The thread that accepts may look at it just now.
+        // The connection has sent the token, so it must not count as waiting any more. It counts while an `Arc` of it
+        // exists. If the accepting thread still holds one for a moment, the stream is cloned, and this `Arc` is
+        // dropped.
         let stream = Arc::try_unwrap(stream).or_else(|stream| stream.try_clone())?;
         if hello.session != 0 {
-            // What is nobody's flow is hung up on, and so is one more than there may be.
-            if let Some((number, flows)) = &*shared.session()
+            // A flow's connection is closed if its session is not the current one, or has too many flows already.
+            if let Some((number, flows)) = &*lock(&self.session)
                 && *number == hello.session
             {
                 let _ = flows.try_send((hello.flow, stream));
             }
             return Ok(());
         }
-        let mut control = Control::new(stream)?;
+        let mut control = Control::new(stream, reader)?;
         if hello.version != VERSION {
             return control.send(&Message::Refused(Refusal::Version { speaks: VERSION }));
         }
-        let Some(session) = Session::begin(shared)? else {
+        let Some(session) = ClientSession::begin(self)? else {
             return control.send(&Message::Refused(Refusal::Busy));
         };
         let served = session.serve(&mut control, peer);
-        // Who has an answer, or is refused, may come back at once.
+        // Ends the session before the answer, so that the client can request its next measurement at once.
         drop(session);
         match served {
-            Ok((_flows, ends)) => {
+            Ok((_sockets, ends)) => {
                 for (flow, end) in ends {
                     control.send(&Message::End { flow, end })?;
                 }
-                // The flows' connections stay until the client is done with them, who hangs up then.
-                _ = shared.next(&mut control);
+                // The flows' connections stay open until the client has finished with them and closes the control
+                // connection.
+                _ = self.next(&mut control);
                 Ok(())
             }
-            Err(Ended::Refused(refusal)) => control.send(&Message::Refused(refusal)),
-            Err(Ended::Lost(error)) => Err(error),
+            Err(Error::Refused(refusal)) => control.send(&Message::Refused(refusal)),
+            Err(_) => Ok(()),
         }
     }
-}
 
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Shared {
     fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    fn session(&self) -> MutexGuard<'_, Option<Measuring>> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What the connection begins with, if that has the token, and comes in time.
-    fn hello(&self, mut stream: &TcpStream) -> io::Result<Option<Hello>> {
-        stream.set_read_timeout(Some(LOOK))?;
-        let (start, mut bytes, mut there) = (Instant::now(), [0; Hello::BYTES], 0);
-        while there < bytes.len() {
-            match stream.read(&mut bytes[there..]) {
-                Ok(0) => return Ok(None),
-                Ok(more) => there += more,
-                Err(error) if is_nothing_yet(&error) => {}
-                Err(error) => return Err(error),
-            }
-            if start.elapsed() > PATIENCE || self.is_over() {
-                return Ok(None);
+    /// Calls `look` until it returns a value. Returns `None` after [`PATIENCE`], or if the listener is dropped.
+    fn patiently<T>(&self, mut look: impl FnMut() -> io::Result<Option<T>>) -> io::Result<Option<T>> {
+        let start = Instant::now();
+        while start.elapsed() < PATIENCE && !self.is_over() {
+            if let Some(found) = look()? {
+                return Ok(Some(found));
             }
         }
-        Ok(Hello::parse(&bytes).filter(|hello| self.token.is(&hello.token)))
+        Ok(None)
     }
 
-    /// What the client says next. He may ask for the time as often as he likes.
-    fn next(&self, control: &mut Control) -> Result<Message, Ended> {
-        let mut start = Instant::now();
-        while start.elapsed() < PATIENCE && !self.is_over() {
-            match control.poll(LOOK)? {
-                None => {}
+    /// Returns the first line of text on a connection. `None` if it has the wrong token or does not arrive in time.
+    fn hello(&self, stream: &TcpStream, reader: &mut LineReader) -> io::Result<Option<Hello>> {
+        match self.patiently(|| reader.poll::<Hello>(stream, LOOK)) {
+            Err(error) if [ErrorKind::UnexpectedEof, ErrorKind::InvalidData].contains(&error.kind()) => Ok(None),
+            hello => Ok(hello?.filter(|hello| self.token.is(&hello.token))),
+        }
+    }
+
+    /// Returns the client's next message that is not a ping, and answers the pings before it.
+    fn next(&self, control: &mut Control) -> Result<Message, Error> {
+        loop {
+            match self.patiently(|| control.poll(LOOK)).map_err(stopped)? {
+                None => return Err(Error::Stopped),
                 Some(Message::Ping { sent_ns }) => {
-                    control.send(&Message::Pong { sent_ns, at_ns: now_ns() })?;
-                    start = Instant::now();
+                    control.send(&Message::Pong { sent_ns, at_ns: now_ns() }).map_err(stopped)?;
                 }
                 Some(message) => return Ok(message),
             }
         }
-        Err(gone())
     }
 }
 
-/// Why a session ends before it is done.
-enum Ended {
-    Refused(Refusal),
-    Lost(io::Error),
+/// Returns the error with which a session ends if its client is gone or sends invalid messages. Such a client gets no
+/// message about it.
+fn stopped(_: io::Error) -> Error {
+    Error::Stopped
 }
 
-impl From<io::Error> for Ended {
-    fn from(error: io::Error) -> Self {
-        Self::Lost(error)
-    }
-}
-
-impl From<Over> for Ended {
-    fn from(over: Over) -> Self {
-        match over {
-            Over::Broken(_) => Self::Refused(Refusal::Broken),
-            Over::Told => gone(),
-            Over::UsedUp => Self::Refused(Refusal::UsedUp),
-        }
-    }
-}
-
-/// The client says nothing any more, or the listener ends.
-fn gone() -> Ended {
-    Ended::Lost(io::ErrorKind::TimedOut.into())
-}
-
-/// The client says what makes no sense at this place.
-fn strange() -> Ended {
-    Ended::Lost(io::ErrorKind::InvalidData.into())
-}
-
-/// The one client who is measured.
-struct Session<'a> {
+/// The session with a client. There is at most one session at a time.
+struct ClientSession<'a> {
     shared: &'a Shared,
     number: u64,
-    flows: Receiver<(u64, TcpStream)>,
+    flows: Receiver<(u32, TcpStream)>,
 }
 
-impl<'a> Session<'a> {
-    /// None while there is another one.
+impl<'a> ClientSession<'a> {
+    /// Begins a session; `None` if another session has not ended.
     fn begin(shared: &'a Shared) -> io::Result<Option<Self>> {
-        let mut session = shared.session();
+        let mut session = lock(&shared.session);
         if session.is_some() {
             return Ok(None);
         }
@@ -368,69 +321,75 @@ impl<'a> Session<'a> {
         Ok(Some(Self { shared, number, flows }))
     }
 
-    /// The flows, for as long as the client may look at them, and how each ended here.
-    fn serve(&self, control: &mut Control, peer: IpAddr) -> Result<(Carried<'a>, Vec<(u32, End)>), Ended> {
-        control.send(&Message::Welcome { session: self.number })?;
-        let Message::Ask(plan) = self.shared.next(control)? else { return Err(strange()) };
-        plan.check(self.shared.limits.time).map_err(Ended::Refused)?;
-        // Otherwise each measurement would begin, and send or receive a little more.
+    /// Runs a measurement with the client at `peer`. Returns the flows' sockets, which stay open while the client may
+    /// use them. Also returns the listener's counts, each with the index of its flow.
+    fn serve(&self, control: &mut Control, peer: IpAddr) -> Result<(FlowSockets<'a>, Vec<(u32, FlowEnd)>), Error> {
+        control.send(&Message::Welcome { session: self.number }).map_err(stopped)?;
+        let Message::Measure(spec) = self.shared.next(control)? else { return Err(Error::Stopped) };
+        spec.check(self.shared.limits.time).map_err(Error::Refused)?;
+        // Used-up bytes are noticed here already. Otherwise every further measurement would begin, and send or receive
+        // a little more than the limit allows.
         if self.shared.left_bytes.load(Ordering::Relaxed) == 0 {
-            return Err(Ended::Refused(Refusal::UsedUp));
+            return Err(Error::Refused(Refusal::UsedUp));
         }
-        let carried = match plan.transport {
-            Transport::Tcp => Carried::Streams(self.streams(&plan, control)?),
+        let sockets = match spec.transport {
+            Transport::Tcp => FlowSockets::Streams(self.streams(&spec, control)?),
             Transport::Udp { .. } => {
-                let to = self.knocks(&plan, control, peer)?;
-                Carried::Datagrams(to.into_iter().map(|to| (&self.shared.datagrams, Some(to))).collect())
+                let to = self.knocks(&spec, control, peer)?;
+                FlowSockets::Datagrams(to.into_iter().map(|to| (&self.shared.datagrams, Some(to))).collect())
             }
         };
-        control.send(&Message::Ready)?;
-        let Message::Begin { at_ns, bound_ns } = self.shared.next(control)? else { return Err(strange()) };
-        // Nobody has us wait.
+        control.send(&Message::Ready).map_err(stopped)?;
+        let Message::Begin { at_ns, bound_ns } = self.shared.next(control)? else { return Err(Error::Stopped) };
+        // The start is at most `PATIENCE` from now, so that a client cannot make the listener wait for longer.
         let zero_ns = at_ns.min(now_ns() + PATIENCE.as_nanos() as u64);
-        let timing = Timing::new(&plan, zero_ns, bound_ns);
+        let timing = Timing::new(&spec, zero_ns, bound_ns);
         if timing.is_late(now_ns()) {
-            return Err(Ended::Refused(Refusal::Late));
+            return Err(Error::Refused(Refusal::Late));
         }
-        let flows = Flows { session: self.number, plan: &plan, is_client: false, timing };
-        let ends = flows.run(&carried, &Allowance::new(&self.shared.left_bytes), || match control.poll(LOOK)? {
-            None if self.shared.is_over() => Err(gone()),
-            None => Ok(()),
-            Some(_) => Err(strange()),
+        let flows = Flows { session: self.number, spec: &spec, is_client: false, timing };
+        let watch = || match control.poll(LOOK) {
+            Ok(None) if !self.shared.is_over() => Ok(()),
+            _ => Err(Error::Stopped),
+        };
+        let ends = flows.run(&sockets, &Allowance::new(&self.shared.left_bytes), watch);
+        let ends = ends.map_err(|error| match error {
+            Error::Broken { .. } => Error::Refused(Refusal::Broken),
+            error => error,
         })?;
         self.shared.measurements.fetch_add(1, Ordering::Relaxed);
-        Ok((carried, ends))
+        Ok((sockets, ends))
     }
 
-    /// Goes on until there is an answer, the client is gone, or his time is over.
-    fn wait<T>(&self, control: &mut Control, mut look: impl FnMut() -> io::Result<Option<T>>) -> Result<T, Ended> {
-        let start = Instant::now();
-        while start.elapsed() < PATIENCE && !self.shared.is_over() {
-            if let Some(found) = look()? {
-                return Ok(found);
+    /// Calls `look` until it returns a value, and watches the client meanwhile. Returns an error if the client is gone
+    /// or the time limit passes.
+    fn wait<T>(&self, control: &mut Control, mut look: impl FnMut() -> io::Result<Option<T>>) -> Result<T, Error> {
+        let found = self.shared.patiently(|| {
+            let found = look()?;
+            if found.is_none() && control.poll(Duration::from_millis(1))?.is_some() {
+                return Err(ErrorKind::InvalidData.into());
             }
-            if control.poll(Duration::from_millis(1))?.is_some() {
-                return Err(strange());
-            }
-        }
-        Err(Ended::Refused(Refusal::NotReached))
+            Ok(found)
+        });
+        found.map_err(stopped)?.ok_or(Error::Refused(Refusal::NotReached))
     }
 
-    /// The plan's connections, in the order of their numbers.
-    fn streams(&self, plan: &Plan, control: &mut Control) -> Result<Vec<TcpStream>, Ended> {
-        let wanted = plan.flows().len();
+    /// Waits for the connections of the flows, and returns them in the order of flow indexes.
+    fn streams(&self, spec: &TrafficSpec, control: &mut Control) -> Result<Vec<TcpStream>, Error> {
+        let wanted = spec.flows().len();
         let mut streams = BTreeMap::new();
         self.wait(control, || {
-            streams.extend(self.flows.try_iter().filter(|(flow, _)| *flow < wanted as u64));
+            streams.extend(self.flows.try_iter().filter(|(flow, _)| *flow < wanted as u32));
             Ok((streams.len() == wanted).then_some(()))
         })?;
         Ok(streams.into_values().collect())
     }
 
-    /// Where the client's sockets are, each of which said the session's number.
-    fn knocks(&self, plan: &Plan, control: &mut Control, peer: IpAddr) -> Result<Vec<SocketAddr>, Ended> {
-        let (socket, wanted) = (&self.shared.datagrams, plan.flows().len());
-        socket.set_read_timeout(Some(Duration::from_millis(1)))?;
+    /// Waits until each of the client's UDP sockets has sent a datagram with the session number. Returns the addresses
+    /// of these sockets.
+    fn knocks(&self, spec: &TrafficSpec, control: &mut Control, peer: IpAddr) -> Result<Vec<SocketAddr>, Error> {
+        let (socket, wanted) = (&self.shared.datagrams, spec.flows().len());
+        socket.set_read_timeout(Some(Duration::from_millis(1))).map_err(stopped)?;
         let mut from = BTreeMap::new();
         self.wait(control, || {
             let mut bytes = [0; 64];
@@ -452,8 +411,8 @@ impl<'a> Session<'a> {
     }
 }
 
-impl Drop for Session<'_> {
+impl Drop for ClientSession<'_> {
     fn drop(&mut self) {
-        *self.shared.session() = None;
+        *lock(&self.shared.session) = None;
     }
 }

@@ -1,310 +1,160 @@
-//! What both ends say to each other.
+//! The protocol between a client and a listener: lines of JSON.
 //!
-//! A connection begins with a [`Hello`] of fixed size. On a control connection messages follow, both ways: a byte for
-//! the kind, three zeros, how many words, and so many words of 8 bytes, all with the lowest byte first. Whoever reads
-//! one keeps what has arrived and nothing else: a length is never believed.
+//! The first line of each connection is a [`Hello`] with the token. On a control connection [`Message`]s follow, in
+//! both directions. A reader buffers an incomplete line, and refuses a line that is longer than the reader's limit.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use super::counting::{End, Tcp};
-use super::plan::{MOST_INTERVALS, Plan, Refusal, Transport};
-use super::token::TOKEN_BYTES;
-use super::{Direction, Token};
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer, Serialize};
 
-/// This protocol's.
+use super::counting::FlowEnd;
+use super::traffic::{MOST_INTERVALS, Refusal, TrafficSpec};
+
+/// Version of this protocol. A client and a listener must have the same version.
 pub(super) const VERSION: u64 = 1;
-const MAGIC: [u8; 8] = *b"ascnet\r\n";
-const HEAD_BYTES: usize = 8;
-/// Besides its intervals an end has fewer words than that.
-const MOST_WORDS: usize = MOST_INTERVALS as usize + 64;
+/// Maximum length of a line of text that a listener reads, in bytes. The line is a [`Hello`], or a message of a client.
+pub(super) const MOST_CLIENT_LINE_BYTES: usize = 4 << 10;
+/// Maximum length of any line of text, in bytes. The longest is [`Message::End`], which has a number of up to 20 digits
+/// for each interval.
+pub(super) const MOST_LINE_BYTES: usize = 24 * MOST_INTERVALS as usize + MOST_CLIENT_LINE_BYTES;
 
-/// What a connection begins with. Its parts stay where they are in every version.
+/// The first line of a connection. Its fields are the same in every version of the protocol.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Hello {
     pub version: u64,
-    pub token: [u8; TOKEN_BYTES],
-    /// 0 for a control connection, otherwise whose flow it is.
+    pub token: String,
+    /// 0 for a control connection. For a flow's connection, the number of the flow's session.
     pub session: u64,
-    pub flow: u64,
+    pub flow: u32,
 }
 
-impl Hello {
-    pub const BYTES: usize = MAGIC.len() + TOKEN_BYTES + 3 * 8;
-
-    pub fn new(token: &Token, session: u64, flow: u32) -> Self {
-        Self { version: VERSION, token: token.bytes(), session, flow: flow.into() }
-    }
-
-    pub fn bytes(&self) -> Vec<u8> {
-        let words = [self.version, self.session, self.flow].map(u64::to_le_bytes);
-        [&MAGIC[..], &self.token, &words.concat()].concat()
-    }
-
-    pub fn parse(bytes: &[u8; Self::BYTES]) -> Option<Self> {
-        let (token, words) = bytes.strip_prefix(&MAGIC)?.split_first_chunk::<TOKEN_BYTES>()?;
-        let mut words = Words(words);
-        Some(Self { version: words.next()?, token: *token, session: words.next()?, flow: words.next()? })
-    }
-}
-
-/// What is said on a control connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A line on the control connection between a client and a listener, after the first line with the token.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Message {
-    /// To a client with the token: the number that its flows are to say.
+    /// The listener accepts the client's token. The first line of each flow repeats the session number.
     Welcome {
-        /// Never 0.
+        /// The session number, which is never 0.
         session: u64,
     },
-    /// To a client: there will be no measurement, and no more messages.
+    /// The listener will not measure, or stops measuring, and sends no further messages.
     Refused(Refusal),
-    /// To a listener: what time is it?
+    /// The client asks for the time on the listener's clock.
     Ping {
-        /// The client's.
+        /// Time at which the ping was sent, on the client's clock.
         sent_ns: u64,
     },
-    /// The answer.
+    /// The listener answers a ping.
     Pong {
-        /// As it was asked.
+        /// The time `sent_ns` of the ping.
         sent_ns: u64,
-        /// The listener's time.
+        /// Time at which the ping was answered, on the listener's clock.
         at_ns: u64,
     },
-    /// To a listener: what the client wants.
-    Ask(Plan),
-    /// To a client: all flows are there.
+    /// The client requests a measurement of this traffic.
+    Measure(TrafficSpec),
+    /// The listener has the connections or addresses of all flows.
     Ready,
-    /// To a listener: when it begins.
+    /// The client sets the time at which the measurement starts.
     Begin {
-        /// By the listener's clock.
+        /// The start time, on the listener's clock.
         at_ns: u64,
-        /// By how much that may be wrong.
+        /// Largest error of `at_ns`. There is an error because the client only estimates the offset of the clocks.
         bound_ns: u64,
     },
-    /// To a client: the listener's end of a flow.
+    /// The listener sends its counts of a flow.
     End {
-        /// Its number.
+        /// Index of the flow.
         flow: u32,
-        /// What was seen of it.
-        end: End,
+        /// The counts of the flow by the listener.
+        end: FlowEnd,
     },
 }
 
-/// What is no message.
+/// The error for a line that is not part of the protocol, or is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("what came is no message of the protocol")]
-pub struct Strange;
-
-/// Words that have not been read yet.
-struct Words<'a>(&'a [u8]);
-
-impl Words<'_> {
-    fn next(&mut self) -> Option<u64> {
-        let (word, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(u64::from_le_bytes(*word))
-    }
-
-    fn next_u32(&mut self) -> Option<u32> {
-        self.next()?.try_into().ok()
-    }
-}
+#[error("the other end sent a line that is not a message of this protocol")]
+pub struct Malformed;
 
 impl Message {
-    /// The message that these bytes begin with, and how many bytes it has; none where the rest of it is still to come.
+    /// Parses the first line of `bytes`. Returns the message and the length of its line, or `None` if the line is not
+    /// complete yet.
     ///
     /// # Errors
-    /// [`Strange`], as soon as that can be seen.
-    pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Strange> {
-        let Some((head, rest)) = bytes.split_first_chunk::<HEAD_BYTES>() else { return Ok(None) };
-        let [kind, 0, 0, 0, count @ ..] = *head else { return Err(Strange) };
-        let count = u32::from_le_bytes(count) as usize;
-        if count > MOST_WORDS || !(1..=8).contains(&kind) {
-            return Err(Strange);
-        }
-        let Some(words) = rest.get(..8 * count) else { return Ok(None) };
-        let mut words = Words(words);
-        let message = Self::of(kind, &mut words).filter(|_| words.0.is_empty()).ok_or(Strange)?;
-        Ok(Some((message, HEAD_BYTES + 8 * count)))
+    /// Returns [`Malformed`] if the line is not a message, or is too long. A line that is too long is recognised even
+    /// before its end has arrived.
+    pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Malformed> {
+        parse_line(bytes, MOST_LINE_BYTES)
     }
 
-    fn of(kind: u8, words: &mut Words) -> Option<Self> {
-        Some(match kind {
-            1 => Self::Welcome { session: words.next().filter(|session| *session != 0)? },
-            2 => Self::Refused(refusal_of(words.next()?, words.next()?)?),
-            3 => Self::Ping { sent_ns: words.next()? },
-            4 => Self::Pong { sent_ns: words.next()?, at_ns: words.next()? },
-            5 => Self::Ask(plan_of(words)?),
-            6 => Self::Ready,
-            7 => Self::Begin { at_ns: words.next()?, bound_ns: words.next()? },
-            8 => Self::End { flow: words.next_u32()?, end: end_of(words)? },
-            _ => return None,
-        })
-    }
-
-    /// The message as it is sent.
-    #[must_use]
-    pub fn bytes(&self) -> Vec<u8> {
-        let (kind, words) = match self {
-            Self::Welcome { session } => (1, vec![*session]),
-            Self::Refused(refusal) => (2, words_of_refusal(*refusal).to_vec()),
-            Self::Ping { sent_ns } => (3, vec![*sent_ns]),
-            Self::Pong { sent_ns, at_ns } => (4, vec![*sent_ns, *at_ns]),
-            Self::Ask(plan) => (5, words_of_plan(plan).to_vec()),
-            Self::Ready => (6, Vec::new()),
-            Self::Begin { at_ns, bound_ns } => (7, vec![*at_ns, *bound_ns]),
-            Self::End { flow, end } => (8, words_of_end(*flow, end)),
-        };
-        let count = (words.len() as u32).to_le_bytes();
-        let words = words.iter().flat_map(|word| word.to_le_bytes());
-        [kind, 0, 0, 0].into_iter().chain(count).chain(words).collect()
+    /// Encodes the message as a line of JSON, including the line end.
+    pub fn to_line(&self) -> Vec<u8> {
+        to_line(self)
     }
 }
 
-fn words_of_refusal(refusal: Refusal) -> [u64; 2] {
-    match refusal {
-        Refusal::Version { speaks } => [1, speaks],
-        Refusal::Busy => [2, 0],
-        Refusal::Plan => [3, 0],
-        Refusal::TooLong { most_s } => [4, most_s],
-        Refusal::UsedUp => [5, 0],
-        Refusal::NotReached => [6, 0],
-        Refusal::Broken => [7, 0],
-        Refusal::Late => [8, 0],
+/// Encodes a value as a line of JSON, including the line end.
+pub(super) fn to_line(value: &impl Serialize) -> Vec<u8> {
+    // Encoding fails only for maps whose keys are not strings, and the encoded values have no maps.
+    let mut line = serde_json::to_vec(value).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+fn parse_line<T: DeserializeOwned>(bytes: &[u8], limit_bytes: usize) -> Result<Option<(T, usize)>, Malformed> {
+    let end = bytes.iter().position(|byte| *byte == b'\n');
+    if end.unwrap_or(bytes.len()) >= limit_bytes {
+        return Err(Malformed);
+    }
+    let Some(end) = end else { return Ok(None) };
+    let value = serde_json::from_slice(&bytes[..end]).map_err(|_| Malformed)?;
+    Ok(Some((value, end + 1)))
+}
+
+/// Parses the name of an algorithm for congestion control. Control characters are refused, because the name is printed,
+/// and they could manipulate a terminal.
+pub(super) fn plain_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let is_plain = name.len() <= 16 && name.bytes().all(|byte| byte.is_ascii_graphic());
+    if is_plain {
+        Ok(name)
+    } else {
+        Err(D::Error::custom("invalid name of a congestion control: expected up to 16 printable characters"))
     }
 }
 
-fn refusal_of(code: u64, value: u64) -> Option<Refusal> {
-    Some(match (code, value) {
-        (1, speaks) => Refusal::Version { speaks },
-        (2, 0) => Refusal::Busy,
-        (3, 0) => Refusal::Plan,
-        (4, most_s) => Refusal::TooLong { most_s },
-        (5, 0) => Refusal::UsedUp,
-        (6, 0) => Refusal::NotReached,
-        (7, 0) => Refusal::Broken,
-        (8, 0) => Refusal::Late,
-        _ => return None,
-    })
-}
-
-fn words_of_plan(plan: &Plan) -> [u64; 7] {
-    let direction = match plan.direction {
-        Direction::Up => 1,
-        Direction::Down => 2,
-        Direction::Both => 3,
-    };
-    let (rate_bits_per_s, datagram_bytes) = match plan.transport {
-        Transport::Tcp => (0, 0),
-        Transport::Udp { rate_bits_per_s, datagram_bytes } => (rate_bits_per_s, datagram_bytes.into()),
-    };
-    let interval_ns = u64::try_from(plan.interval.as_nanos()).unwrap_or(u64::MAX);
-    let [streams, left_out, intervals] = [plan.streams, plan.left_out, plan.intervals].map(u64::from);
-    [rate_bits_per_s, datagram_bytes, direction, streams, interval_ns, left_out, intervals]
-}
-
-fn plan_of(words: &mut Words) -> Option<Plan> {
-    let transport = match (words.next()?, words.next_u32()?) {
-        (0, 0) => Transport::Tcp,
-        (rate_bits_per_s, datagram_bytes) => Transport::Udp { rate_bits_per_s, datagram_bytes },
-    };
-    let direction = match words.next()? {
-        1 => Direction::Up,
-        2 => Direction::Down,
-        3 => Direction::Both,
-        _ => return None,
-    };
-    let streams = words.next_u32()?;
-    let interval = Duration::from_nanos(words.next()?);
-    let (left_out, intervals) = (words.next_u32()?, words.next_u32()?);
-    Some(Plan { transport, direction, streams, interval, left_out, intervals })
-}
-
-/// A name of 16 characters at most, which those of congestion controls are.
-fn words_of_name(name: &str) -> [u64; 2] {
-    let mut bytes = [0; 16];
-    let length = name.len().min(bytes.len());
-    bytes[..length].copy_from_slice(&name.as_bytes()[..length]);
-    let value = u128::from_le_bytes(bytes);
-    [value as u64, (value >> 64) as u64]
-}
-
-fn name_of([low, high]: [u64; 2]) -> Option<String> {
-    let bytes = (u128::from(high) << 64 | u128::from(low)).to_le_bytes();
-    let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-    // It is shown: control characters would steer a terminal.
-    let is_name = name.iter().all(u8::is_ascii_graphic) && bytes[name.len()..].iter().all(|byte| *byte == 0);
-    is_name.then(|| String::from_utf8_lossy(name).into_owned())
-}
-
-fn words_of_end(flow: u32, end: &End) -> Vec<u64> {
-    let mut words = vec![flow.into(), end.cpu_ns, end.datagrams, end.reordered, end.duplicates, end.jitter_ns];
-    words.push(end.tcp.is_some().into());
-    if let Some(tcp) = &end.tcp {
-        let Tcp { retransmitted_segments, rtt_us, rtt_min_us, mss_bytes, path_mtu_bytes, congestion_control } = tcp;
-        words.push(*retransmitted_segments);
-        words.extend([*rtt_us, *rtt_min_us, *mss_bytes, *path_mtu_bytes].map(u64::from));
-        words.extend(words_of_name(congestion_control));
-    }
-    words.extend(&end.bytes);
-    words
-}
-
-fn end_of(words: &mut Words) -> Option<End> {
-    let [cpu_ns, datagrams, reordered] = [words.next()?, words.next()?, words.next()?];
-    let [duplicates, jitter_ns] = [words.next()?, words.next()?];
-    let tcp = match words.next()? {
-        0 => None,
-        1 => Some(Tcp {
-            retransmitted_segments: words.next()?,
-            rtt_us: words.next_u32()?,
-            rtt_min_us: words.next_u32()?,
-            mss_bytes: words.next_u32()?,
-            path_mtu_bytes: words.next_u32()?,
-            congestion_control: name_of([words.next()?, words.next()?])?,
-        }),
-        _ => return None,
-    };
-    let bytes = std::iter::from_fn(|| words.next()).collect();
-    Some(End { cpu_ns, bytes, tcp, datagrams, reordered, duplicates, jitter_ns })
-}
-
-/// A control connection.
-pub(super) struct Control {
-    pub stream: TcpStream,
-    /// What has arrived and was not read yet.
+/// Reads lines of JSON from a connection. It keeps the bytes of incomplete lines.
+pub(super) struct LineReader {
+    limit_bytes: usize,
+    /// Bytes that have arrived and are not parsed yet.
     buffer: Vec<u8>,
 }
 
-impl Control {
-    pub fn new(stream: TcpStream) -> io::Result<Self> {
-        stream.set_nodelay(true)?;
-        // Somebody who does not read what little there is to say is not there any more.
-        stream.set_write_timeout(Some(Duration::from_secs(10)))?;
-        Ok(Self { stream, buffer: Vec::new() })
+impl LineReader {
+    pub fn new(limit_bytes: usize) -> Self {
+        Self { limit_bytes, buffer: Vec::new() }
     }
 
-    pub fn send(&mut self, message: &Message) -> io::Result<()> {
-        self.stream.write_all(&message.bytes())
-    }
-
-    /// The next message, if all of it is there within that time, however slowly it comes. The rest may come later.
-    pub fn poll(&mut self, wait: Duration) -> io::Result<Option<Message>> {
+    /// Returns the next line. `None` if the line is not complete within `wait`, even if bytes keep arriving. A later
+    /// call then returns the line.
+    pub fn poll<T: DeserializeOwned>(&mut self, mut stream: &TcpStream, wait: Duration) -> io::Result<Option<T>> {
         let end = Instant::now() + wait;
         let mut left = wait;
         loop {
-            let parsed =
-                Message::parse(&self.buffer).map_err(|strange| io::Error::new(ErrorKind::InvalidData, strange))?;
-            if let Some((message, bytes)) = parsed {
+            let parsed = parse_line(&self.buffer, self.limit_bytes);
+            if let Some((value, bytes)) = parsed.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))? {
                 self.buffer.drain(..bytes);
-                return Ok(Some(message));
+                return Ok(Some(value));
             }
             if left.is_zero() {
                 return Ok(None);
             }
-            self.stream.set_read_timeout(Some(left))?;
+            stream.set_read_timeout(Some(left))?;
             let mut arrived = [0; 1 << 14];
-            match self.stream.read(&mut arrived) {
+            match stream.read(&mut arrived) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
                 Ok(bytes) => self.buffer.extend_from_slice(&arrived[..bytes]),
                 Err(error) if is_nothing_yet(&error) => return Ok(None),
@@ -315,7 +165,32 @@ impl Control {
     }
 }
 
-/// Whether a socket with a time limit had nothing to say, or a signal came.
+/// One side of the control connection between a client and a listener.
+pub(super) struct Control {
+    pub stream: TcpStream,
+    reader: LineReader,
+}
+
+impl Control {
+    pub fn new(stream: TcpStream, reader: LineReader) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        // A peer counts as gone if it does not read these few messages.
+        stream.set_write_timeout(Some(Duration::from_secs(10)))?;
+        Ok(Self { stream, reader })
+    }
+
+    pub fn send(&mut self, message: &Message) -> io::Result<()> {
+        self.stream.write_all(&message.to_line())
+    }
+
+    /// Returns the next message; `None` if the message is not complete within `wait`.
+    pub fn poll(&mut self, wait: Duration) -> io::Result<Option<Message>> {
+        self.reader.poll(&self.stream, wait)
+    }
+}
+
+/// Returns whether an error only means that nothing arrived within the time limit, or that a signal interrupted the
+/// call.
 pub(super) fn is_nothing_yet(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
@@ -324,26 +199,17 @@ pub(super) fn is_nothing_yet(error: &io::Error) -> bool {
 mod tests {
     use super::*;
 
-    #[test]
-    fn names_are_short_and_harmless() {
-        for name in ["", "cubic", "sixteen-letters-"] {
-            assert_eq!(name_of(words_of_name(name)).as_deref(), Some(name));
-        }
-        assert_eq!(name_of(words_of_name("a\x1b[m")), None);
-        assert_eq!(name_of([u64::from(b'a'), 1]), None);
-    }
-
-    /// A peer sends a long message byte by byte, with pauses that are shorter than `wait`. All of it would take more than
-    /// a minute, so `poll` has to return in between.
+    /// A peer sends a long message byte by byte, with pauses that are shorter than `wait`. The whole message would take
+    /// more than a minute, so `poll` has to return earlier.
     #[test]
     fn who_says_something_slowly_has_no_more_time() {
         let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).unwrap();
         let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let mut control = Control::new(listener.accept().unwrap().0).unwrap();
-        let end = End { bytes: vec![0; 1 << 10], ..End::default() };
+        let mut control = Control::new(listener.accept().unwrap().0, LineReader::new(MOST_LINE_BYTES)).unwrap();
+        let end = FlowEnd { bytes: vec![0; 4 << 10], ..FlowEnd::default() };
         let has_returned = std::sync::atomic::AtomicBool::new(false);
         let message = Message::End { flow: 0, end };
-        let bytes = message.bytes();
+        let bytes = message.to_line();
         let (first, last) = bytes.split_at(bytes.len() - 1);
         std::thread::scope(|scope| {
             let sending = scope.spawn(|| {
@@ -362,22 +228,33 @@ mod tests {
             has_returned.store(true, std::sync::atomic::Ordering::Relaxed);
             assert!(sending.join().unwrap() < first.len(), "it was read to its end");
         });
-        // What had come was kept.
+        // The bytes that had arrived earlier were kept.
         assert_eq!(control.poll(Duration::from_secs(60)).unwrap(), Some(message));
+    }
+
+    /// A listener reads no more of a line than its maximum length.
+    #[test]
+    fn a_line_beyond_the_limit_is_refused_before_its_end() {
+        let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let stream = listener.accept().unwrap().0;
+        let mut reader = LineReader::new(MOST_CLIENT_LINE_BYTES);
+        peer.write_all(&[b'['; MOST_CLIENT_LINE_BYTES]).unwrap();
+        let error = reader.poll::<u64>(&stream, Duration::from_secs(60)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidData);
     }
 
     #[test]
     fn a_hello_is_what_it_was() {
-        let token: Token = "a-token-of-mine".parse().unwrap();
-        let bytes = Hello::new(&token, 7, 3).bytes();
-        let hello = Hello::parse(bytes.as_slice().try_into().unwrap()).unwrap();
-        assert_eq!((hello.version, hello.session, hello.flow), (VERSION, 7, 3));
-        assert!(token.is(&hello.token));
-        for other in ["a-token-of-mind", "a-token-of-mine-too", "another-token"] {
-            assert!(!other.parse::<Token>().unwrap().is(&hello.token), "{other}");
-        }
-        let mut strange = bytes;
-        strange[0] = b'G';
-        assert!(Hello::parse(strange.as_slice().try_into().unwrap()).is_none());
+        let hello = Hello { version: VERSION, token: "a-token-of-mine\"\\".into(), session: u64::MAX, flow: 3 };
+        let line = to_line(&hello);
+        assert!(line.len() < MOST_CLIENT_LINE_BYTES);
+        let (read, length) = parse_line::<Hello>(&line, MOST_CLIENT_LINE_BYTES).unwrap().unwrap();
+        assert_eq!((read.version, read.session, read.flow, length), (VERSION, u64::MAX, 3, line.len()));
+        assert_eq!(read.token, hello.token);
+        // A later version may have more fields.
+        let later = b"{\"version\":9,\"token\":\"t\",\"session\":0,\"flow\":0,\"more\":[]}\n";
+        assert_eq!(parse_line::<Hello>(later, MOST_CLIENT_LINE_BYTES).unwrap().unwrap().0.version, 9);
+        assert!(parse_line::<Hello>(b"GET / HTTP/1.1\r\n", MOST_CLIENT_LINE_BYTES).is_err());
     }
 }

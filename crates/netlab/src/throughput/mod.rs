@@ -1,43 +1,43 @@
-//! How much goes through a network, between a listener and whoever asks it: bytes by interval at the receiver, what TCP
-//! sent again, what UDP lost, and the CPU time of both ends.
+//! Measures throughput between a client and a listener: the bytes that arrive per interval, TCP retransmissions, lost
+//! UDP datagrams, and the CPU time of both hosts.
 //!
 //! ```
-//! use ascertain_netlab::throughput::{Limits, Listener, Plan, Token, measure};
+//! use ascertain_netlab::throughput::{Listener, ListenerLimits, Token, TrafficSpec, measure};
 //!
 //! let token = Token::new()?;
-//! let listener = Listener::bind("127.0.0.1:0".parse()?, token.clone(), Limits::default())?;
-//! let plan = Plan { intervals: 2, ..Plan::default() };
-//! let measured = measure(&listener.address(), &token, &plan, &|| false)?;
-//! assert_eq!(measured.curve().bytes.len(), 2);
+//! let listener = Listener::bind("127.0.0.1:0".parse()?, token.clone(), ListenerLimits::default())?;
+//! let spec = TrafficSpec { intervals: 2, ..TrafficSpec::default() };
+//! let measurement = measure(&listener.address(), &token, &spec, &|| false)?;
+//! assert_eq!(measurement.curve().bytes.len(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The control connection and every flow come from the client, to one port; the token comes first on each. What lacks
-//! it is hung up on without a word. The token is sent as it is, so that who can read the line has it: it is there for
-//! an open port, not for a secret. One client is measured at a time. Datagrams are sent only to an address that a
-//! control connection came from, and there only to a port that has said the session's number, which was told by that
-//! connection.
+//! The client opens a control connection and all flows, each to the same port of the listener. On each connection it
+//! first sends the token. The listener closes a connection without the token, and sends no answer. So strangers who
+//! find an open port cannot use it. The token is sent in plain text, so it is not a secret from those who can read the
+//! traffic.
 //!
-//! Both ends count in intervals that begin at one moment. What separates their clocks is estimated from round trips on
-//! the control connection: it is known to half of the shortest one.
+//! The listener measures with only one client at a time. It sends datagrams only to the address of that client. A port
+//! of the client must first send the session number, which the listener announced on the control connection. Only then
+//! does the listener send datagrams to that port.
+//!
+//! Both hosts count in intervals that begin at the same moment. The offset of their clocks is estimated from round
+//! trips on the control connection. The error of the estimate is at most half of the shortest round trip.
 
 mod bucket;
 mod client;
-mod clock;
 mod counting;
 mod datagrams;
 mod flows;
 mod listener;
 mod message;
-mod plan;
-mod stream;
 mod token;
+mod traffic;
 
 pub use bucket::{Bucket, Curve};
-pub use client::{Flow, Measured, Reach, measure};
-pub use clock::Offset;
-pub use counting::{End, Tcp};
-pub use listener::{Limits, Listener, Served};
-pub use message::{Message, Strange};
-pub use plan::{Direction, Plan, Refusal, Transport};
+pub use client::{ClockOffset, Connector, FlowReport, Measurement, measure};
+pub use counting::{FlowEnd, TcpStats};
+pub use listener::{Listener, ListenerLimits, ListenerStats};
+pub use message::{Malformed, Message};
 pub use token::Token;
+pub use traffic::{Direction, Refusal, TrafficSpec, Transport};

@@ -1,45 +1,40 @@
-//! What a client must know to be measured.
+//! The token that a client must send to be measured.
 
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::str::FromStr;
 
-/// As it is sent: zeros fill it up.
-pub(super) const TOKEN_BYTES: usize = 64;
-/// Fewer could be guessed by trying.
+/// Minimum length of a token, in characters. A shorter token could be guessed.
 const FEWEST: usize = 8;
+/// Maximum length of a token, in characters.
+const MOST: usize = 64;
 
-/// What a client must know to be measured.
+/// The token that a client must send to be measured: 8 to 64 printable ASCII characters without spaces.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
 impl Token {
-    /// A new one, from the system's chance.
+    /// Creates a token from random numbers of the kernel.
     ///
     /// # Errors
-    /// As the system says, where it has none.
+    /// Returns the kernel's error if `/dev/urandom` could not be read.
     pub fn new() -> io::Result<Self> {
         let mut bytes = [0; 16];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
         Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
-    /// The token itself: whoever sees it may be measured.
-    #[must_use]
+    /// Returns the token as text. Anyone who has it can start a measurement.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    pub(super) fn bytes(&self) -> [u8; TOKEN_BYTES] {
-        let mut bytes = [0; TOKEN_BYTES];
-        bytes[..self.0.len()].copy_from_slice(self.0.as_bytes());
-        bytes
-    }
-
-    /// Whether it is this one; how long that takes says nothing of how much of it was right.
-    pub(super) fn is(&self, said: &[u8; TOKEN_BYTES]) -> bool {
-        self.bytes().iter().zip(said).fold(0, |differing, (one, other)| differing | (one ^ other)) == 0
+    /// Returns whether `text` is this token. The comparison takes the same time wherever the texts differ. So an
+    /// attacker can't guess the token piece by piece.
+    pub(super) fn is(&self, text: &str) -> bool {
+        let differing = self.0.bytes().zip(text.bytes()).fold(0, |differing, (one, other)| differing | (one ^ other));
+        self.0.len() == text.len() && differing == 0
     }
 }
 
@@ -47,9 +42,9 @@ impl FromStr for Token {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let is_one = (FEWEST..=TOKEN_BYTES).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
-        // The token is not repeated: what goes wrong is often written down.
-        let why = format!("a token has {FEWEST} to {TOKEN_BYTES} characters of ASCII, without spaces");
+        let is_one = (FEWEST..=MOST).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+        // The message does not contain the token, because errors are often logged.
+        let why = format!("invalid token: expected {FEWEST} to {MOST} ASCII characters without spaces");
         is_one.then(|| Self(text.into())).ok_or(why)
     }
 }
@@ -57,5 +52,19 @@ impl FromStr for Token {
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_token_is_not_this_one() {
+        let token: Token = "a-token-of-mine".parse().unwrap();
+        assert!(token.is("a-token-of-mine"));
+        for other in ["a-token-of-mind", "a-token-of-min", "a-token-of-mine-too", "another-token", ""] {
+            assert!(!token.is(other), "{other}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Links as they are: what is true of them on any machine, however busy.
+//! Properties of links that hold on any machine, however busy.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -15,7 +15,7 @@ const CARRIERS: [Carrier; 3] =
     [Carrier::Tun { has_offloads: true }, Carrier::Tun { has_offloads: false }, Carrier::Veth];
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The link with each carrier that there is.
+/// Runs a test over the link with each carrier that this machine has.
 fn with_each_carrier(link: &Link, conditions: &[Conditions; 2], test: impl Fn(&RunningLink)) {
     for carrier in CARRIERS {
         let link = Link { carrier: Some(carrier), ..link.clone() };
@@ -39,7 +39,7 @@ fn noise(bytes: usize) -> Vec<u8> {
     (0..bytes as u64).map(|index| (index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
 }
 
-/// Sends it from the near side to the far one and gives how long it took until it was there, all of it.
+/// Sends bytes from the near side to the far side, and returns the time until all have arrived.
 fn transfer(link: &RunningLink, to: IpAddr, bytes: usize) -> Duration {
     let listener = link.far().listen((to, 80)).unwrap();
     let mut near = link.near().connect((to, 80)).unwrap();
@@ -54,7 +54,7 @@ fn transfer(link: &RunningLink, to: IpAddr, bytes: usize) -> Duration {
         });
         let mut received = Vec::new();
         far.read_to_end(&mut received).unwrap();
-        assert!(received == sent, "{} bytes of {bytes} arrived, or others", received.len());
+        assert!(received == sent, "{} bytes of {bytes} arrived, or they differ", received.len());
     });
     start.elapsed()
 }
@@ -72,7 +72,7 @@ fn a_connection_takes_a_round_trip() {
             assert_eq!(from, stream.local_addr().unwrap());
         }
         let report = running.report().unwrap();
-        // A connection's first two segments each, and the third one that is still under way, or not yet sent.
+        // The connection's first two segments, and the third one if it has been sent and has arrived.
         assert!(report.lateness.count() >= 2, "{report:?}");
     });
 }
@@ -133,7 +133,7 @@ fn nothing_is_faster_than_the_rate() {
 #[test]
 fn each_segment_is_a_frame_at_a_rate_alone() {
     let at_once = Link::default();
-    // Segments are due within 50 µs of each other, and still do not arrive together.
+    // Segments are due within 50 µs of each other, but do not arrive together.
     let at_a_rate = Link { rate_bits_per_s: Some(1_000_000_000), ..Link::default() };
     for (link, is_cut) in [(at_once, false), (at_a_rate, true)] {
         with_each_carrier(&link, &link.conditions(), |running| {
@@ -141,7 +141,7 @@ fn each_segment_is_a_frame_at_a_rate_alone() {
             let report = running.report().unwrap();
             let due = report.to_far.due.segments + report.to_near.due.segments;
             let is_plain = running.carrier() == Carrier::Tun { has_offloads: false };
-            // What is still under way belongs to the connection's end.
+            // Up to ten segments may still be in transit when the connection ends, so they are not counted yet.
             assert_eq!(report.lateness.count() + 10 > due, is_cut || is_plain, "{report:?}");
         });
     }
@@ -177,7 +177,7 @@ fn a_provider_favours_a_port() {
         receivers[1].set_read_timeout(Some(PATIENCE)).unwrap();
         (0..10).for_each(|_| assert_eq!(receivers[1].recv(&mut [0; 8]).unwrap(), 5));
         let counts = running.report().unwrap().to_far;
-        // The first one goes on credit.
+        // The first segment passes because of the burst credit.
         assert_eq!((counts.throttled.segments, counts.due.segments), (9, 11), "{counts:?}");
     });
 }
@@ -218,7 +218,7 @@ fn programs_use_it_too_and_there_are_many_addresses() {
 #[cfg(feature = "servers")]
 #[test]
 fn a_page_over_the_first_window_takes_a_round_trip_more() {
-    use ascertain_netlab::http::{Connection, Offer, Request, Server};
+    use ascertain_netlab::http::{ClientOptions, Connection, HttpRequest, Server};
     use ascertain_netlab::{Phase, Phases, now_ns};
 
     let rtt = Duration::from_millis(20);
@@ -230,13 +230,14 @@ fn a_page_over_the_first_window_takes_a_round_trip_more() {
             let mut phases = Phases::begin(now_ns());
             let stream = running.near().connect(address).unwrap();
             phases.end(Phase::Connect, now_ns());
-            let offer = Offer::plain(&server.address().to_string(), PATIENCE);
+            let offer = ClientOptions::plain(&server.address().to_string(), PATIENCE);
             let mut connection = Connection::open(stream, &offer, &mut phases).unwrap();
-            let answer = connection.send(&Request::get(&format!("/bytes/{bytes}")), &mut phases).unwrap();
+            let answer = connection.send(&HttpRequest::get(&format!("/bytes/{bytes}")), &mut phases).unwrap();
             assert_eq!(answer.body_bytes, bytes);
             let took = |phase| Duration::from_nanos(phases.took_ns(phase).unwrap());
             assert!(took(Phase::Connect) >= rtt);
-            // From before the request was written: it is on its way before anybody knows that it was.
+            // The time is measured from before the request was written, because the request leaves before the write
+            // returns.
             let asked = took(Phase::Sent) + took(Phase::FirstByte) + took(Phase::LastByte);
             assert!(asked >= rtt * round_trips, "{phases:?}");
         }
@@ -274,7 +275,7 @@ fn errors_name_what_is_missing() {
     assert!(said.contains("10000000 bytes"), "{said}");
 }
 
-/// The descriptors of name spaces, and of TUN devices, that this process has.
+/// Returns this process's descriptors of namespaces and TUN devices.
 fn descriptors_of_namespaces() -> Vec<String> {
     let files =
         std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());
@@ -292,7 +293,7 @@ fn play(part: &str) -> Command {
     command
 }
 
-/// A part in the tests below; by itself it does nothing.
+/// One side of the tests below, in another process. If it is run directly, it does nothing.
 #[test]
 fn played_by_a_process_of_its_own() {
     let Ok(part) = std::env::var(PART) else { return };
@@ -301,7 +302,7 @@ fn played_by_a_process_of_its_own() {
         "hold" => {
             let _link = Link::default().start().unwrap();
             say(&descriptors_of_namespaces().join(" "));
-            // Until the test kills this process, or is gone itself.
+            // Waits until the test kills this process, or until the test has ended.
             let _ = std::io::stdin().read(&mut [0]);
         }
         _ => say(&Link::default().start().unwrap_err().to_string()),
@@ -310,7 +311,7 @@ fn played_by_a_process_of_its_own() {
 
 #[test]
 fn nothing_is_left_after_a_panic() {
-    // Other tests have links in the meantime, and descriptors for them.
+    // Other tests have links and descriptors at the same time.
     alone(|| {
         if or_left_out(Link::default().start()).is_none() {
             return;
@@ -340,16 +341,16 @@ fn nothing_is_left_after_a_kill() {
     }
     let namespaces: Vec<&str> = said.split_whitespace().filter(|path| path.contains(":[")).collect();
     assert!(namespaces.len() >= 2, "{said}");
-    assert!(!holders(&namespaces).is_empty(), "it holds none, or this test does not see who does");
+    assert!(!holders(&namespaces).is_empty(), "the process must hold namespaces that this test can see");
     child.kill().unwrap();
     child.wait().unwrap();
-    // The kernel closes a dead process's files before anybody learns of its end.
+    // The kernel closes the files of a dead process before its parent is notified.
     assert_eq!(holders(&namespaces), Vec::<String>::new());
     let ours = std::fs::read_to_string("/proc/self/net/dev").unwrap();
     assert!(!ours.lines().any(|line| line.trim_start().starts_with("link:")), "{ours}");
 }
 
-/// Descriptors and processes of one of these namespaces.
+/// Returns the descriptors and processes that hold one of these namespaces.
 fn holders(namespaces: &[&str]) -> Vec<String> {
     let entries = |path: &str| std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
     let processes = entries("/proc").filter(|path| path.join("fd").exists());
@@ -369,19 +370,20 @@ fn without_namespaces_that_is_said() {
     command.args(["-Ur", "sh", "-c", none, "sh"]).arg(play.get_program()).args(play.get_args()).env(PART, "fail");
     let said = command.output().map(|output| String::from_utf8_lossy(&output.stderr).into_owned());
     let Some(said) = or_left_out(said.map_err(|error| format!("unshare: {error}"))) else { return };
-    if !said.contains("no network namespace could be made") {
+    if !said.contains("could not create a network namespace") {
         assert!(said.contains("unshare:") || said.contains("sh:"), "{said}");
         left_out(said);
     }
 }
 
-/// All of the above once more, by a process of nobody's: with a TUN that nobody may open, and with one for everybody.
+/// Runs all tests above again as an unprivileged user: with a TUN that the user may not open, and with one that
+/// everybody may open.
 #[test]
 fn as_nobody() {
     if effective_user() != 0 {
-        return left_out("becoming nobody takes root; the other tests here were not root's");
+        return left_out("only root can become nobody; the other tests here ran without root");
     }
-    // Where nobody may look.
+    // The unprivileged user may not look into the build's folder.
     let folder = tempfile::tempdir().unwrap();
     let for_all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(folder.path(), for_all).unwrap();
@@ -397,7 +399,7 @@ fn as_nobody() {
         let said = [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
         if said[0].contains("running") {
             assert!(output.status.success(), "{prepare}, {:?}: {}", output.status, said.concat());
-            // Without a TUN that is what it is about.
+            // Without a TUN it is expected that tests with TUN are skipped.
             let missed = said[1].lines().filter_map(|line| line.strip_prefix("left out: "));
             missed.filter(|_| prepare == own_tun).for_each(left_out);
         } else {

@@ -1,4 +1,5 @@
-//! Links, servers, measurements and stores, each against a reference, against other programs, and against bad peers.
+//! Tests of links, servers, measurements and stores: against references, with other programs, and with misbehaving
+//! peers.
 #![allow(missing_docs)]
 
 #[cfg(feature = "dns")]

@@ -1,14 +1,16 @@
-//! Eight exact roots at a time.
+//! Exact cube roots with AVX-512, eight at a time.
 
 use core::arch::x86_64::*;
 
 use super::exact::cbrt_u64;
 
-/// Roots of as many numbers as the shorter slice has.
+/// Writes the cube root of each number, rounded down. Stops at the end of the shorter slice.
 ///
-/// In doubles: m^(−1/3) of the mantissa by a parabola on each eighth of 1 to 2 (off by less than 2^−16), from
-/// there m^(1/3) by one step of Newton's (2^−30), then the root of the power of two. That is within one of the
-/// integer root, and never below it after a nudge up; one comparison of the cube takes off what is too much.
+/// The estimate is computed in doubles, in three steps. A parabola on each eighth of the interval 1 to 2 gives m^(−1/3)
+/// of the mantissa m, off by less than 2^−16. One Newton step gives m^(1/3), off by less than 2^−30. The product with
+/// the root of the power of two is the estimate.
+///
+/// `NUDGE` raises the estimate above the integer root, by at most one. One comparison of the cube then corrects it.
 #[target_feature(enable = "avx512f,avx512dq")]
 pub fn each(numbers: &[u64], roots: &mut [u32]) {
     let count = numbers.len().min(roots.len());
@@ -30,7 +32,7 @@ pub fn each(numbers: &[u64], roots: &mut [u32]) {
 #[target_feature(enable = "avx512f,avx512dq")]
 fn eight_roots(x: __m512i) -> __m256i {
     let number = _mm512_cvtepu64_pd(x);
-    // number = mantissa · 2^exponent; the exponent of zero is −∞, and everything then comes to zero.
+    // number = mantissa · 2^exponent. The exponent of zero is −∞, and the result is then zero.
     let exponent = _mm512_getexp_pd(number);
     let mantissa = _mm512_getmant_pd::<_MM_MANT_NORM_1_2, _MM_MANT_SIGN_SRC>(number);
     let eighth = _mm512_srli_epi64::<49>(_mm512_castpd_si512(mantissa));
@@ -41,30 +43,32 @@ fn eight_roots(x: __m512i) -> __m256i {
     });
     let inverse = _mm512_fmadd_pd(_mm512_fmadd_pd(c, mantissa, b), mantissa, a);
     let root = _mm512_mul_pd(_mm512_mul_pd(mantissa, inverse), inverse);
-    // inverse³ · mantissa would be 1: root · (1 − ⅔·(that − 1)).
+    // If `inverse` were exact, `near_one` = inverse³ · mantissa would be 1. The corrected root is root · (1 −
+    // ⅔·(near_one − 1)).
     let near_one = _mm512_mul_pd(root, inverse);
     let correction = _mm512_fnmadd_pd(_mm512_set1_pd(2.0 / 3.0), near_one, _mm512_set1_pd(5.0 / 3.0 + NUDGE));
     let third = _mm512_mul_pd(exponent, _mm512_set1_pd(1.0 / 3.0 + 1e-9));
     let third = _mm512_roundscale_pd::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(third);
     let rest = _mm512_fnmadd_pd(third, _mm512_set1_pd(3.0), exponent);
-    // 0, 1 or 2, as the last bits of a large double.
+    // The remainder of the exponent, 0, 1 or 2: adding 2^52 moves it to the last bits of the double.
     let rest = _mm512_castpd_si512(_mm512_add_pd(rest, _mm512_set1_pd(4_503_599_627_370_496.0)));
     let [one, two, four] = [1.0, 1.259_921_049_894_873_2, 1.587_401_051_968_199_5];
     let power = _mm512_permutexvar_pd(rest, _mm512_setr_pd(one, two, four, one, one, one, one, one));
     let root = _mm512_scalef_pd(_mm512_mul_pd(_mm512_mul_pd(root, correction), power), third);
     let root = _mm512_cvttpd_epu64(root);
     let cube = _mm512_mullo_epi64(_mm512_mullo_epi64(root, root), root);
-    // As in the scalar form, the difference is right where the cube wraps around.
+    // As in `cbrt_u64`, the difference is right even if the cube wraps around.
     let is_over = _mm512_cmpgt_epi64_mask(_mm512_sub_epi64(cube, x), _mm512_setzero_si512());
     _mm512_cvtepi64_epi32(_mm512_mask_sub_epi64(root, is_over, root, _mm512_set1_epi64(1)))
 }
 
-/// Lifts every estimate above its root: more than the estimate's error, less than what would make two of one
-/// at 2^21.4.
+/// Every estimate of a root is raised by this share of the root, which makes sure that it is never too low. The share
+/// is larger than the estimate's error, and small enough that the estimate is at most one too high at the largest root,
+/// 2^21.4.
 const NUDGE: f64 = 1e-8;
 
-/// Constant, linear and quadratic coefficients of parabolas for x^(−1/3) on each eighth of 1 to 2, through the
-/// Chebyshev points.
+/// Constant, linear and quadratic coefficients of the parabolas for x^(−1/3) on each eighth of the interval 1 to 2.
+/// Each parabola passes through the function at the Chebyshev points.
 const INVERSE_ROOTS: [[f64; 8]; 3] = [
     [
         1.5252435018071293,

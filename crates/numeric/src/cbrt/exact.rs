@@ -1,16 +1,16 @@
-//! The exact root: a table on the leading byte, and what one comparison takes off. The table is calculated when the
-//! crate is compiled.
+//! The exact cube root: an estimate from a table, corrected by one comparison. The tables are computed at compile time.
 //!
-//! A number is shifted left by a multiple of three, so that its leading byte is 32 to 255; there is an
-//! entry for each such byte. Within its interval the root is nearly a parabola, or, in fewer bits, a line.
+//! A number is shifted left by a multiple of three so that its leading byte is 32 to 255. The table has one entry for
+//! each such byte. Within the interval of one entry the root is nearly a parabola; for 32-bit numbers a line is close
+//! enough.
 
 #[cfg(target_arch = "x86_64")]
 use crate::features::detected;
 
-/// The cube root of a 64-bit number, rounded down: exact for all of them.
+/// Returns the cube root of a 64-bit number, rounded down. The result is exact for every number.
 ///
-/// A table of 6 KB on the leading byte, two multiplications for a parabola that is never below the root,
-/// and one comparison that takes off the one that it may be too much.
+/// The function looks up the leading byte in a table of 6 KB and evaluates a parabola with two multiplications. The
+/// parabola is never below the root and at most one above; one comparison corrects it.
 ///
 /// ```
 /// use ascertain_numeric::cbrt::cbrt_u64;
@@ -21,21 +21,21 @@ use crate::features::detected;
 /// ```
 #[inline]
 pub fn cbrt_u64(x: u64) -> u32 {
-    // Zero is treated as one is, whose root the comparison then takes down.
+    // Zero is treated like one; the comparison at the end then corrects the root.
     let third = leading_zeros(x | 1) / 3;
     let shifted = (x | 1) << (3 * third);
     let near = &PARABOLAS[(shifted >> 56) as usize];
     let fraction = shifted << 8;
     let slope = near.linear - multiply_high(fraction, near.quadratic);
     let root = (near.constant + multiply_high(fraction, slope)) >> (PARABOLA_BITS + third);
-    // The cube is within 2^45 of x: where it wraps around, so does the difference.
+    // The cube is within 2^45 of x, so the difference is right even if the cube wraps around.
     let over = root.wrapping_mul(root).wrapping_mul(root).wrapping_sub(x) as i64;
     root as u32 - u32::from(over > 0)
 }
 
-/// The cube root of each number, rounded down: as many as the shorter slice has.
+/// Writes the cube root of each number, rounded down. Stops at the end of the shorter slice.
 ///
-/// Eight at a time where the machine has AVX-512 (F and DQ), else [`cbrt_u64`] for each.
+/// Computes eight roots at a time if the machine has AVX-512 (F and DQ), otherwise calls [`cbrt_u64`] for each number.
 ///
 /// ```
 /// let mut roots = [0; 3];
@@ -53,9 +53,10 @@ pub fn cbrt_each(numbers: &[u64], roots: &mut [u32]) {
     }
 }
 
-/// The cube root of a 32-bit number, rounded down: exact for all of them.
+/// Returns the cube root of a 32-bit number, rounded down. The result is exact for every number.
 ///
-/// As [`cbrt_u64`], with a table of 2 KB, a line instead of a parabola, and one multiplication for it.
+/// Works like [`cbrt_u64`], but with a table of 2 KB and lines instead of parabolas. A line needs only one
+/// multiplication.
 ///
 /// ```
 /// use ascertain_numeric::cbrt::cbrt_u32;
@@ -70,47 +71,48 @@ pub fn cbrt_u32(x: u32) -> u32 {
     let near = &LINES[(shifted >> 24) as usize];
     let rise = (u64::from(shifted << 8) * u64::from(near.linear)) >> 32;
     let root = (near.constant + rise as u32) >> (LINE_BITS + third);
-    // As above, within 2^24.
+    // As in `cbrt_u64`; here the cube is within 2^24 of x.
     let over = root.wrapping_mul(root).wrapping_mul(root).wrapping_sub(x) as i32;
     root - u32::from(over > 0)
 }
 
-/// The upper half of a product.
+/// Returns the upper half of the product.
 fn multiply_high(a: u64, b: u64) -> u64 {
     ((u128::from(a) * u128::from(b)) >> 64) as u64
 }
 
-/// The zeros before the leading bit of a number that is not zero.
+/// Returns the number of zeros before the leading bit of a number that is not zero.
 ///
-/// Without LZCNT a compiler takes BSR, which leaves its target as it was where the source is zero, and so waits
-/// for whatever last wrote the target: in a loop, for the whole iteration before. Here source and target are
-/// one register.
+/// Without LZCNT a compiler uses BSR, which leaves its target register unchanged if the source is zero. BSR therefore
+/// waits for the previous write to the target, which in a loop means the whole previous iteration. Here source and
+/// target are the same register, so there is nothing else to wait for.
 #[cfg(all(target_arch = "x86_64", not(target_feature = "lzcnt"), not(miri)))]
 #[inline(always)]
 pub fn leading_zeros(x: u64) -> u32 {
     let mut position = x;
-    // SAFETY: the instruction reads and writes that register, and flags, alone.
+    // SAFETY: the instruction reads and writes only that register and the flags.
     unsafe { core::arch::asm!("bsr {0}, {0}", inout(reg) position, options(pure, nomem, nostack)) };
     63 - position as u32
 }
 
-/// The zeros before the leading bit of a number that is not zero.
+/// Returns the number of zeros before the leading bit of a number that is not zero.
 #[cfg(not(all(target_arch = "x86_64", not(target_feature = "lzcnt"), not(miri))))]
 #[inline(always)]
 pub fn leading_zeros(x: u64) -> u32 {
     x.leading_zeros()
 }
 
-/// Entries below this are never used.
+/// The smallest leading byte of a shifted number. The table entries below it are never used.
 const FIRST_BYTE: usize = 32;
 
-/// Bits behind the point of [`Parabola`]'s numbers.
+/// Fractional bits of the fixed-point numbers in [`Parabola`].
 pub const PARABOLA_BITS: u32 = 21;
 
-/// Bits behind the point of [`Line`]'s numbers.
+/// Fractional bits of the fixed-point numbers in [`Line`].
 pub const LINE_BITS: u32 = 20;
 
-/// `constant + linear·f − quadratic·f²` at the fraction f of an interval of 64-bit numbers.
+/// Approximates the cube root of 64-bit numbers within one interval by `constant + linear·f − quadratic·f²`. The
+/// fraction f is the position within the interval, from 0 to 1.
 #[derive(Clone, Copy)]
 pub struct Parabola {
     pub constant: u64,
@@ -118,14 +120,16 @@ pub struct Parabola {
     pub quadratic: u64,
 }
 
-/// `constant + linear·f` at the fraction f of an interval of 32-bit numbers.
+/// Approximates the cube root of 32-bit numbers within one interval by `constant + linear·f`. The fraction f is the
+/// position within the interval, from 0 to 1.
 #[derive(Clone, Copy)]
 pub struct Line {
     pub constant: u32,
     pub linear: u32,
 }
 
-/// Above the root everywhere, by less than a quarter.
+/// One parabola for each leading byte of a shifted number. Each is above the cube root everywhere, by less than a
+/// quarter.
 pub static PARABOLAS: [Parabola; 256] = {
     let mut table = [Parabola { constant: 0, linear: 0, quadratic: 0 }; 256];
     let mut byte = FIRST_BYTE;
@@ -136,7 +140,7 @@ pub static PARABOLAS: [Parabola; 256] = {
     table
 };
 
-/// Above the root everywhere, by less than a tenth.
+/// One line for each leading byte of a shifted number. Each is above the cube root everywhere, by less than a tenth.
 pub static LINES: [Line; 256] = {
     let mut table = [Line { constant: 0, linear: 0 }; 256];
     let mut byte = FIRST_BYTE;
@@ -147,12 +151,13 @@ pub static LINES: [Line; 256] = {
     table
 };
 
-/// Goes through the root at 1/16, 8/16 and 15/16 of the interval, near the Chebyshev points; it is off by at
-/// most 0.078 and then raised by an eighth, so that it never lies below.
+/// Returns the parabola for a leading byte. It passes through the cube root at 1/16, 8/16 and 15/16 of the byte's
+/// interval, near the Chebyshev points, and is off by at most 0.078. It is then raised by an eighth, which puts it
+/// above the root everywhere.
 const fn parabola(byte: u128) -> Parabola {
     let y = [root64(16 * byte + 1), root64(16 * byte + 8), root64(16 * byte + 15)];
-    // Newton's form: y = y0 + first·u − second·u·(u−1)/2 where u = (16·f − 1)/7 counts steps from 1/16,
-    // and so u·(u−1) = (256·f² − 144·f + 8)/49.
+    // Newton's form: y = y0 + first·u − second·u·(u−1)/2, where u = (16·f − 1)/7 counts steps from 1/16. Therefore
+    // u·(u−1) = (256·f² − 144·f + 8)/49.
     let first = y[1] - y[0];
     let second = first - (y[2] - y[1]);
     let raise = 1 << (PARABOLA_BITS - 3);
@@ -163,25 +168,26 @@ const fn parabola(byte: u128) -> Parabola {
     }
 }
 
-/// The root of sixteenths·2^52, in units of 2^−[`PARABOLA_BITS`].
+/// Returns the cube root of `sixteenths`·2^52, in units of 2^−[`PARABOLA_BITS`].
 const fn root64(sixteenths: u128) -> u128 {
     cube_root(sixteenths << (52 + 3 * PARABOLA_BITS))
 }
 
-/// The chord of the interval, at most 0.023 below the root, raised by a sixteenth.
+/// Returns the line for a leading byte: the chord of the cube root over the byte's interval, raised by a sixteenth. The
+/// chord itself is at most 0.023 below the root.
 const fn line(byte: u128) -> Line {
     let (low, high) = (cube_root(byte << (24 + 3 * LINE_BITS)), cube_root((byte + 1) << (24 + 3 * LINE_BITS)));
     let raise = 1 << (LINE_BITS - 4);
     Line { constant: (low + raise) as u32, linear: (high - low) as u32 }
 }
 
-/// The cube root of a number below 2^129, rounded down: bit by bit.
+/// Returns the cube root of a number below 2^129, rounded down, bit by bit.
 const fn cube_root(cube: u128) -> u128 {
     let mut root: u128 = 0;
     let mut bit = 1_u128 << 42;
     while bit > 0 {
         let tried = root | bit;
-        // The cube of `tried` need not fit.
+        // Compares with a quotient because the cube of `tried` may not fit into 128 bits.
         if tried * tried <= cube / tried {
             root = tried;
         }

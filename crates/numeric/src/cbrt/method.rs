@@ -1,24 +1,27 @@
-//! The methods of the integer cube root that TCP's congestion control went through, after Hemminger and
-//! Tarreau (2007), written afresh from what they say of them: bit by bit, by Newton's iteration r ← (2r + x/r²)/3 from
-//! several first guesses with several divisions, by a table of 64 bytes on the number's leading six bits, and the C
-//! library's floating-point root, put right.
+//! The methods of the integer cube root that TCP's congestion control has used over time, after Hemminger and Tarreau
+//! (2007). The code was written anew from their description.
+//!
+//! - bit by bit;
+//! - Newton's iteration r ← (2r + x/r²)/3, from several first guesses and with several kinds of division;
+//! - a table of 64 bytes, indexed by the leading six bits;
+//! - the floating-point root of the C library, corrected to the exact integer.
 
 use super::exact::leading_zeros;
 use crate::standard;
 
-/// How many bits a number has; zero is taken for one.
+/// Returns the number of bits of `x`; zero counts as one bit.
 #[inline(always)]
 fn bits(x: u64) -> u32 {
     64 - leading_zeros(x | 1)
 }
 
-/// A bit is tried by the cube that it would make; exact.
+/// Finds the root bit by bit: sets one bit at a time and compares the cube of the result with `x`. The root is exact.
 #[inline(always)]
 pub fn acbrt(x: u64) -> u32 {
     let mut root = 0_u64;
     for bit in (0..bits(x).div_ceil(3)).rev() {
         let tried = root | 1 << bit;
-        // The largest that is tried, 2^22 − 1, has a cube that does not fit.
+        // The largest root tried is 2^22 − 1, whose cube does not fit into 64 bits.
         if u128::from(tried).pow(3) <= u128::from(x) {
             root = tried;
         }
@@ -26,8 +29,10 @@ pub fn acbrt(x: u64) -> u32 {
     root as u32
 }
 
-/// As [`acbrt`] in 32 bits: what the number has more is cut off in threes, and a zero put behind the root
-/// for each. By shifts and additions alone: rest and three times the square are carried along.
+/// Works like [`acbrt`], but with only 32-bit shifts and additions.
+///
+/// The lowest bits of longer numbers are dropped, in groups of three. For each group, a zero bit is appended to the
+/// root. The loop updates the remainder and the square of the root along with the root.
 #[inline(always)]
 pub fn hcbrt(x: u64) -> u32 {
     let cut = bits(x).saturating_sub(32).div_ceil(3);
@@ -48,12 +53,12 @@ pub fn hcbrt(x: u64) -> u32 {
     root << cut
 }
 
-/// A power of two that is above the root: from there on Newton's iteration only falls.
+/// Returns a power of two above the root, as the first guess. From such a guess Newton's iteration only decreases.
 fn above(x: u64) -> u64 {
     2 << (bits(x) / 3)
 }
 
-/// Two 64-bit divisions an iteration, one by the other, until nothing falls any more; exact.
+/// Runs Newton's iteration with two 64-bit divisions per step, until the value no longer decreases. The root is exact.
 #[inline(always)]
 pub fn bictcp(x: u64) -> u32 {
     let mut root = above(x);
@@ -66,7 +71,7 @@ pub fn bictcp(x: u64) -> u32 {
     }
 }
 
-/// One 64-bit division an iteration, until the root moves by one at most.
+/// Runs Newton's iteration with one 64-bit division per step, until the root changes by at most one.
 #[inline(always)]
 pub fn ocubic(x: u64) -> u32 {
     let mut root = above(x);
@@ -79,7 +84,7 @@ pub fn ocubic(x: u64) -> u32 {
     }
 }
 
-/// Three iterations.
+/// Runs three steps of Newton's iteration, with 64-bit divisions.
 #[inline(always)]
 pub fn ncubic(x: u64) -> u32 {
     let mut root = 1 << (bits(x) / 3);
@@ -89,7 +94,7 @@ pub fn ncubic(x: u64) -> u32 {
     root as u32
 }
 
-/// Three iterations, in 32 bits where the number has no more.
+/// Runs three steps of Newton's iteration. A division is one of 32 bits if both operands fit, otherwise one of 64 bits.
 #[inline(always)]
 pub fn ncubic32(x: u64) -> u32 {
     let mut root = 1 << (bits(x) / 3);
@@ -99,10 +104,11 @@ pub fn ncubic32(x: u64) -> u32 {
     root as u32
 }
 
-/// As [`ncubic32`], divided by r·(r − 1), whose quotient is nearer to the true one where the division rounds down.
+/// Works like [`ncubic32`] but divides by r·(r − 1). The smaller divisor makes up for most of the division's rounding
+/// error.
 ///
-/// The source tells the method's figures alone, which are those of ncubic32 with less error; the divisor is what it
-/// says of such ones.
+/// Hemminger and Tarreau give only the results of this method, which are those of `ncubic32` with a smaller error. The
+/// divisor is the one that they describe for other methods of this kind.
 #[inline(always)]
 pub fn ncubic32_1(x: u64) -> u32 {
     let mut root: u64 = 1 << (bits(x) / 3);
@@ -112,25 +118,26 @@ pub fn ncubic32_1(x: u64) -> u32 {
     root as u32
 }
 
-/// A guess from the position of the leading bit and the bit after it; not for use.
+/// Returns a first guess of the root, from the position of the leading bit and the bit after it. Used alone, it is too
+/// inaccurate.
 #[inline(always)]
 pub fn div0(x: u64) -> u32 {
     guess(x) as u32
 }
 
-/// The guess, and one iteration.
+/// Improves the guess of [`div0`] by one Newton step.
 #[inline(always)]
 pub fn div1(x: u64) -> u32 {
     refined(x, 1)
 }
 
-/// The guess, and two iterations.
+/// Improves the guess of [`div0`] by two Newton steps.
 #[inline(always)]
 pub fn div2(x: u64) -> u32 {
     refined(x, 2)
 }
 
-/// As [`div2`], with a multiplication and a shift for the division by three.
+/// Works like [`div2`], with a multiplication and a shift instead of the division by three.
 #[inline(always)]
 pub fn ndiv3(x: u64) -> u32 {
     let mut root = guess(x).max(1);
@@ -140,14 +147,15 @@ pub fn ndiv3(x: u64) -> u32 {
     if x == 0 { 0 } else { root as u32 }
 }
 
-/// The guess, and three iterations.
+/// Improves the guess of [`div0`] by three Newton steps.
 #[inline(always)]
 pub fn div3(x: u64) -> u32 {
     refined(x, 3)
 }
 
-/// Geometric middles of the roots of 1 to 1.5 and of 1.5 to 2, then of twice and of four times as much, in
-/// units of 2^−16.
+/// First guesses of the root in units of 2^−16, for numbers that begin at 1, 1.5, 2, 3, 4 and 6. The first guess is the
+/// geometric mean of the roots of 1 and 1.5, the second that of the roots of 1.5 and 2. The others are these two for
+/// numbers two and four times as large.
 const GUESSES: [u64; 6] = [70_116, 78_683, 88_340, 99_134, 111_302, 124_902];
 
 #[inline(always)]
@@ -171,12 +179,13 @@ fn step(root: u64, quotient: u64) -> u64 {
     ((2 * root + quotient) / 3).max(1)
 }
 
-/// A third, nearly: what a product of 32 bits has room for beside a sum of 22 is 341/1024.
+/// Divides by three approximately: multiplies by 341/1024, the closest fraction whose product with a 22-bit sum fits
+/// into 32 bits.
 fn third(sum: u64) -> u64 {
     ((sum * 341) >> 10).max(1)
 }
 
-/// A division of the narrowest kind that will do.
+/// Divides in 32 bits if both operands fit, otherwise in 64 bits.
 fn divide(x: u64, by: u64) -> u64 {
     match (u32::try_from(x), u32::try_from(by)) {
         (Ok(x), Ok(by)) => u64::from(x / by),
@@ -184,7 +193,8 @@ fn divide(x: u64, by: u64) -> u64 {
     }
 }
 
-/// Roots of the middles of 0 to 1, 1 to 2, and so on, in units of 2^−6.
+/// Cube roots of 0.5, 1.5, 2.5, and so on, in units of 2^−6. These are the middles of the intervals that share a table
+/// entry.
 static ROOTS: [u8; 64] = {
     let mut table = [0; 64];
     let mut i = 0;
@@ -201,17 +211,17 @@ static ROOTS: [u8; 64] = {
     table
 };
 
-/// The table alone: no division at all.
+/// Looks the root up in a table of 64 bytes, without any division.
 #[inline(always)]
 pub fn tab0(x: u64) -> u32 {
-    // The number is cut down by a power of eight to its last six bits, and the root grown by one of two.
+    // Shifting right by a multiple of three leaves at most six bits; the root is shifted back by a third as many.
     let cut = bits(x).saturating_sub(6).div_ceil(3);
     let root = u32::from(ROOTS[(x >> (3 * cut)) as usize & 63]);
     (root << cut) >> 6
 }
 
-/// The table and one iteration of Newton's, with the one 64-bit division: by r·(r − 1), which makes up for
-/// what the division cuts off, and with a multiplication for the third.
+/// Improves the root of [`tab0`] by one Newton step with a single 64-bit division. The divisor r·(r − 1) makes up for
+/// the division's rounding error, and a multiplication replaces the division by three.
 #[inline(always)]
 pub fn tab1(x: u64) -> u32 {
     let root = u64::from(tab0(x));
@@ -221,7 +231,7 @@ pub fn tab1(x: u64) -> u32 {
     (((2 * root + x / (root * (root - 1))) * 43_691) >> 17) as u32
 }
 
-/// The root of the number as a double, and a comparison on either side; exact.
+/// Computes the root of the number as a double and checks the neighbours on both sides. The root is exact.
 #[inline(always)]
 pub fn libm(x: u64) -> u32 {
     let root = standard::cbrt(x as f64) as u64;

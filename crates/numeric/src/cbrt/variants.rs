@@ -1,4 +1,4 @@
-//! Every method, by name. A new one is a line in [`VARIANTS`], and a function in `method`.
+//! All methods of the integer cube root by name. To add one, add a line to [`VARIANTS`] and a function to `method`.
 
 use core::hint::black_box;
 
@@ -6,7 +6,7 @@ use super::exact::{cbrt_each, cbrt_u64};
 use super::method;
 use crate::code_size::sized;
 
-/// One way to take cube roots of integers.
+/// One method of computing the cube roots of integers.
 ///
 /// ```
 /// use ascertain_numeric::cbrt::VARIANTS;
@@ -18,11 +18,11 @@ use crate::code_size::sized;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
-    /// Its name in the source.
+    /// Name of the method in the publication that describes it.
     pub name: &'static str,
-    /// A line about it.
+    /// Description of the method, in one line.
     pub about: &'static str,
-    /// Whether it is the root rounded down, for every number.
+    /// `true` if the result is the root rounded down for every number.
     pub is_exact: bool,
     pub(super) each: fn(&[u64], &mut [u32]),
     pub(super) chain: Option<fn(&[u64]) -> u32>,
@@ -30,19 +30,18 @@ pub struct Variant {
 }
 
 impl Variant {
-    /// The root of each number, one independent of the other: as many as the shorter slice has.
+    /// Writes the root of each number. No root depends on another. Stops at the end of the shorter slice.
     pub fn each(&self, numbers: &[u64], roots: &mut [u32]) {
         (self.each)(numbers, roots);
     }
 
-    /// The roots one after the other, each of a number that can't be known before the root of the number
-    /// before it: what shows how long one takes from beginning to end. The last root is returned; none where
-    /// the method takes several at a time.
+    /// Computes one root after the other, and makes each number depend on the root before it, so that the time per root
+    /// is its latency. Returns the last root, or `None` if the method computes several roots at a time.
     pub fn chain(&self, numbers: &[u64]) -> Option<u32> {
         self.chain.map(|chain| chain(numbers))
     }
 
-    /// The machine code of one call, without tables and without the library functions that it calls.
+    /// Returns the size of the machine code of one call in bytes, without tables and library functions.
     pub fn code_bytes(&self) -> Option<usize> {
         (self.code_bytes)()
     }
@@ -57,7 +56,7 @@ pub(super) fn each(root: impl Fn(u64) -> u32, numbers: &[u64], roots: &mut [u32]
 
 #[inline(always)]
 pub(super) fn chain(root: impl Fn(u64) -> u32, numbers: &[u64]) -> u32 {
-    // The compiler is not told that nothing of the last root comes through.
+    // `black_box` hides from the compiler that the last root does not affect the next number.
     let nothing = black_box(0);
     numbers.iter().fold(0, |last, &number| root(number ^ u64::from(last & nothing)))
 }
@@ -78,33 +77,34 @@ macro_rules! variants {
     };
 }
 
-/// What [`cbrt_each`] chose for this machine.
+/// The variant that calls [`cbrt_each`].
 const EACH: Variant = Variant {
     name: "exact-each",
-    about: "eight at a time with AVX-512 where the machine has it, else as exact",
+    about: "eight roots at a time with AVX-512 if the machine has it, otherwise like exact",
     is_exact: true,
     each: cbrt_each,
     chain: None,
     code_bytes: || None,
 };
 
-/// Every method, under its name in the source; `exact` is [`cbrt_u64`].
+/// All methods of the integer cube root. They have the names that their publication gives them; `exact` is
+/// [`cbrt_u64`].
 #[rustfmt::skip] // One variant, one line.
 pub const VARIANTS: &[Variant] = variants! {
-    cbrt_u64,           "exact",      true,  "a table on the leading byte, a parabola, one correction";
-    method::libm,       "libm",       true,  "the C library's cbrt of a double, put right";
+    cbrt_u64,           "exact",      true,  "a table indexed by the leading byte, a parabola, one correction";
+    method::libm,       "libm",       true,  "the C library's cbrt of a double, corrected";
     method::tab0,       "tab0",       false, "a table of 64 bytes, no division";
-    method::tab1,       "tab1",       false, "the table and one 64-bit division: what the kernel took";
-    method::div0,       "0div",       false, "a guess from two bits: not for use";
-    method::div1,       "1div",       false, "the guess and one division";
-    method::div2,       "2div",       false, "the guess and two divisions";
-    method::ndiv3,      "ndiv3",      false, "the same, with multiplications for the divisions by three";
-    method::div3,       "3div",       false, "the guess and three divisions";
-    method::ncubic,     "ncubic",     false, "three iterations of Newton's, in 64 bits";
-    method::ncubic32,   "ncubic32",   false, "the same, in 32 bits where they will do";
-    method::ncubic32_1, "ncubic32_1", false, "the same, divided by a little less, for the error";
-    method::ocubic,     "ocubic",     false, "Newton's iteration until it moves by one at most";
-    method::bictcp,     "bictcp",     true,  "Newton's iteration with two divisions, to its end";
+    method::tab1,       "tab1",       false, "a table of 64 bytes and one 64-bit division: the method of the Linux kernel";
+    method::div0,       "0div",       false, "a guess from two bits: too inaccurate to use";
+    method::div1,       "1div",       false, "a guess from two bits, and one division";
+    method::div2,       "2div",       false, "a guess from two bits, and two divisions";
+    method::ndiv3,      "ndiv3",      false, "like div2, with multiplications instead of the divisions by three";
+    method::div3,       "3div",       false, "a guess from two bits, and three divisions";
+    method::ncubic,     "ncubic",     false, "three steps of Newton's iteration, in 64 bits";
+    method::ncubic32,   "ncubic32",   false, "like ncubic, in 32 bits if these are enough";
+    method::ncubic32_1, "ncubic32_1", false, "like ncubic32, with a slightly smaller divisor for a smaller error";
+    method::ocubic,     "ocubic",     false, "Newton's iteration until the root changes by at most one";
+    method::bictcp,     "bictcp",     true,  "Newton's iteration with two divisions, until the root no longer decreases";
     method::acbrt,      "acbrt",      true,  "bit by bit, by multiplications";
     method::hcbrt,      "hcbrt",      false, "bit by bit in 32 bits, by shifts and additions";
 };

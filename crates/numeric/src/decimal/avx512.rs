@@ -1,16 +1,17 @@
-//! All digits at once, without a branch, by AVX-512 IFMA and VBMI.
+//! All digits of a number at once, without a branch, by AVX-512 IFMA and VBMI.
 //!
-//! The fraction x/10ᵏ is had to 52 bits by a multiplication whose upper half is thrown away, one k a lane; ten
-//! times the fraction then has the digit before its point, which is the upper half of another. Eight digits take
-//! two multiplications, whatever the number is.
+//! A multiplication whose upper half is dropped gives the fraction of x/10ᵏ to 52 bits, with one k per lane. Ten times
+//! that fraction has the digit before its decimal point, and a second multiplication returns this digit as its upper
+//! half. Eight digits therefore need two multiplications, whatever the number is.
 
 use core::arch::x86_64::*;
 
 /// The features that this module and [`avx512_column`](super::avx512_column) enable.
 pub const FEATURES: &[&str] = &["avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512ifma", "avx512vbmi", "lzcnt"];
 
-/// What x is multiplied with, besides once that it is added: 2⁵²/10⁷ to 2⁵²/10 rounded up, less one. The first digit
-/// needs no fraction, since nothing is before it: there x stays.
+/// Factors by which [`eight`] multiplies the number x, one per lane: 2⁵²/10⁷ to 2⁵²/10, each rounded up and then
+/// reduced by one. The multiplication also adds x, which makes up for that one. The first digit is the leading one, so
+/// its lane needs x itself and has the factor zero.
 const FRACTIONS: [i64; 8] = {
     let mut fractions = [0; 8];
     let mut power = 10;
@@ -23,12 +24,13 @@ const FRACTIONS: [i64; 8] = {
     fractions
 };
 
-/// What then gives the digits: 2⁵²/10⁷ rounded up for the first, ten for the others.
+/// Factors that turn the fractions into digits: 2⁵²/10⁷ rounded up for the first digit, ten for the others.
 const TENS: [i64; 8] = [(1 << 52) / 10_000_000 + 1, 10, 10, 10, 10, 10, 10, 10];
 
 const EIGHT: u64 = 100_000_000;
 
-/// 10ᵏ from k = 1 on, and nothing before, for zero has a digit too.
+/// The powers 10ᵏ with which [`count`] compares a number to find its number of digits. The entry for k = 0 is zero
+/// instead of one, because the number zero has one digit too.
 const POWERS: [u64; 20] = {
     let mut powers = [0; 20];
     let mut k = 1;
@@ -39,9 +41,13 @@ const POWERS: [u64; 20] = {
     powers
 };
 
-/// Where each digit is, once the registers are ready: the last `second` digits that [`above`] makes, the eight that
-/// [`eight`] adds, and eight in another register, whose bytes count from 64 on. To begin later in it is to leave out
-/// the digits before.
+/// Returns the byte positions of a number's digits in two registers, from the first digit to the last:
+///
+/// 1. The first `second` positions are of digits of [`above`], which are at the end of the first register.
+/// 2. The next eight are of the digits that [`eight`] adds to the first register.
+/// 3. The last eight are of the digits in the second register, whose bytes count from 64.
+///
+/// If a number is shorter, the caller reads this table from a later entry on, which skips the leading zeros.
 const fn places<const COUNT: usize>(second: usize) -> [u8; COUNT] {
     let mut places = [0; COUNT];
     let mut i = 0;
@@ -52,16 +58,18 @@ const fn places<const COUNT: usize>(second: usize) -> [u8; COUNT] {
     places
 }
 
-/// How many digits a number has: by its bits, then right or one too many.
+/// Returns the number of digits of `x`. The bits give an estimate that is right or one too high; a comparison corrects
+/// it.
 #[inline(always)]
 fn count(x: u64) -> usize {
     let bits = 64 - (x | 1).leading_zeros();
-    // The bits by the logarithm of two to the base of ten.
+    // The number of bits, multiplied by log₁₀(2) ≈ 1233/4096.
     let most = ((bits * 1_233) >> 12) as usize + 1;
     most - usize::from(x < POWERS[most - 1])
 }
 
-/// Adds to each lane a digit of a number below 10⁸, the first to the first.
+/// Splits `x`, which is below 10⁸, into eight digits and adds one of them to each lane of `to`, the first digit to the
+/// first lane. `tens` is a register with [`TENS`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 fn eight(x: u64, tens: __m512i, to: __m512i) -> __m512i {
@@ -71,19 +79,19 @@ fn eight(x: u64, tens: __m512i, to: __m512i) -> __m512i {
     _mm512_madd52hi_epu64(to, _mm512_madd52lo_epu64(x, x, fractions), tens)
 }
 
-/// The digits of a number below 10⁷ as text in the second byte of each lane, and `0` in the first.
+/// Returns the digits of a number below 10⁷ as text, in the second byte of each lane, with `0` in the first byte.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 fn above(x: u64) -> __m512i {
     let digits = eight(x, _mm512_set1_epi64(10 << 8), _mm512_setzero_si512());
-    // (digits & 0xff00) | 0x3030: what the fraction leaves in the first byte goes.
+    // (digits & 0xff00) | 0x3030 clears the rest of the fraction in the first byte.
     _mm512_ternarylogic_epi64::<0xea>(digits, _mm512_set1_epi64(0xff00), _mm512_set1_epi64(0x3030))
 }
 
-/// Writes a magnitude of at most `MOST` digits (10, 19 or 20) to `to` and returns how many it has.
+/// Writes a magnitude of at most `MOST` digits (10, 19 or 20) to `to` and returns its number of digits.
 ///
 /// # Safety
-/// The CPU has the features; `MOST` bytes are writable at `to`, and what of them is not text is overwritten.
+/// The CPU has [`FEATURES`], and `MOST` bytes are writable at `to`. Those after the text are overwritten too.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 pub unsafe fn digits<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {
@@ -94,8 +102,8 @@ pub unsafe fn digits<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {
     let length = count(magnitude);
     let upper = magnitude / EIGHT;
     let low = magnitude - upper * EIGHT;
-    // SAFETY: no number has more digits than `MOST`, so that the places are read within their array; the stores end
-    // at `MOST`, or before.
+    // SAFETY: no number has more digits than `MOST`, so the positions are read within their array. No store goes beyond
+    // `MOST` bytes.
     unsafe {
         if MOST == 10 {
             let places = _mm_loadu_si128(TEN.as_ptr().add(10 - length).cast());
@@ -104,7 +112,7 @@ pub unsafe fn digits<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {
             _mm_storeu_si64(to, text);
             to.add(8).cast::<u16>().write_unaligned(_mm_extract_epi16::<4>(text) as u16);
         } else {
-            // Not by way of the upper digits, for which it would wait.
+            // Divides the magnitude itself: a division of `upper` would have to wait for the first division.
             let high = magnitude / (EIGHT * EIGHT);
             let places = _mm256_loadu_si256(TWENTY.as_ptr().add(20 - length).cast());
             let front = eight(upper - high * EIGHT, tens, above(high));

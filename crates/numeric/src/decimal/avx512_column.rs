@@ -1,9 +1,12 @@
-//! Eight numbers at once, each with a delimiter behind it, by AVX-512.
+//! Eight numbers at once by AVX-512, each followed by a delimiter.
 //!
-//! The numbers are taken apart where they lie side by side, a lane each: into 4, 8 and 8 digits, and those into
-//! fours. Then each number's parts are brought together, 24 digits and the delimiter in half of a register, and its
-//! digits made from its fours as [`portable`](super::portable) does, by two multiplications a stage, for two numbers
-//! at once. Only counting the zeros in front and storing is done for each number alone.
+//! 1. The numbers are side by side in the lanes of a register. Each is split into its first 4, next 8 and last 8
+//!    digits, and these parts into groups of four digits.
+//! 2. The parts of one number are moved next to each other. With four zeros in front they have 24 digits in 24 bytes.
+//!    With the delimiter they lie in the 32 bytes of half a register, so a register has two numbers.
+//! 3. The digits of both numbers are computed together from the groups of four, with two multiplications per stage as
+//!    in [`portable`](super::portable).
+//! 4. For each number alone, the leading zeros are counted and the text is stored.
 
 use core::arch::x86_64::*;
 
@@ -13,7 +16,8 @@ use super::write::Integer;
 
 const EIGHT: i64 = 100_000_000;
 
-/// From the `n`th on these places in a register move what is at `n` to the front.
+/// The byte positions 0 to 95, for a permutation that shifts a register's bytes. If the permutation reads the entries
+/// from index `n` on, byte `n` becomes the first.
 const PLACES: [u8; 96] = {
     let mut places = [0; 96];
     let mut place = 0;
@@ -24,17 +28,17 @@ const PLACES: [u8; 96] = {
     places
 };
 
-/// Eight numbers without their signs.
+/// The magnitudes of eight numbers, and for each whether it is negative.
 struct Magnitudes {
     are_negative: [bool; 8],
     values: __m512i,
 }
 
-/// Writes each value and the delimiter and returns how many bytes that is.
+/// Writes each value, followed by the delimiter, and returns the number of bytes written.
 ///
 /// # Safety
-/// The CPU has [the features](super::avx512::FEATURES), and there is room for the values' texts, the delimiters and
-/// 32 bytes, of which what is not text is overwritten.
+/// The CPU has [the features](super::avx512::FEATURES), and there is room for the texts, the delimiters and 32 more
+/// bytes. Bytes in that room that the text does not need may be overwritten.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 pub unsafe fn write_block<I: Integer>(values: &[I], delimiter: u8, to: *mut u8) -> usize {
     let mut at = to;
@@ -47,14 +51,14 @@ pub unsafe fn write_block<I: Integer>(values: &[I], delimiter: u8, to: *mut u8) 
         // SAFETY: the array has 64 bytes.
         let values = unsafe { _mm512_loadu_si512(magnitudes.as_ptr().cast()) };
         let numbers = Magnitudes { are_negative, values };
-        // One decision for all: it is the same for most columns.
+        // Decides once for all eight numbers. In most columns the decision is the same for every eight numbers.
         let are_few = _mm512_cmplt_epu64_mask(values, _mm512_set1_epi64(EIGHT)) == 0xff;
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees the features and the room.
         at = unsafe { if are_few { few::<I>(numbers, delimiter, at) } else { many::<I>(numbers, delimiter, at) } };
     }
     for value in rest {
         let (is_negative, magnitude) = value.parts();
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees the features and the room.
         unsafe {
             at = signed::<I>(is_negative, at);
             at = at.add(digits::<20>(magnitude, at));
@@ -65,25 +69,25 @@ pub unsafe fn write_block<I: Integer>(values: &[I], delimiter: u8, to: *mut u8) 
     at.addr() - to.addr()
 }
 
-/// Writes a sign where there is one, and returns the place behind it.
+/// Writes a sign if the number is negative, and returns the position after it.
 #[inline(always)]
 unsafe fn signed<I: Integer>(is_negative: bool, to: *mut u8) -> *mut u8 {
     if !I::IS_SIGNED {
         return to;
     }
-    // SAFETY: the caller has room.
+    // SAFETY: the caller guarantees the room.
     unsafe {
         to.write(b'-');
         to.add(usize::from(is_negative))
     }
 }
 
-/// Numbers below 10⁸.
+/// Writes eight numbers below 10⁸, each followed by the delimiter. Returns the position after them.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 unsafe fn few<I: Integer>(numbers: Magnitudes, delimiter: u8, mut at: *mut u8) -> *mut u8 {
     let mut all = [0_u64; 8];
-    // SAFETY: the array has 64 bytes; the room is the caller's.
+    // SAFETY: the array has 64 bytes; the caller guarantees the room.
     unsafe {
         _mm512_storeu_si512(all.as_mut_ptr().cast(), each_of_fours(fours(numbers.values)));
         for (digits, is_negative) in all.into_iter().zip(numbers.are_negative) {
@@ -97,13 +101,15 @@ unsafe fn few<I: Integer>(numbers: Magnitudes, delimiter: u8, mut at: *mut u8) -
     at
 }
 
-/// Any numbers.
+/// Writes eight numbers of any size, each followed by the delimiter. Returns the position after them.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 unsafe fn many<I: Integer>(numbers: Magnitudes, delimiter: u8, mut at: *mut u8) -> *mut u8 {
     let (high, middle, low) = parts(numbers.values);
     let (high, middle, low) = (_mm512_slli_epi64::<32>(high), fours(middle), fours(low));
-    // The parts of numbers 0, 2, 4 and 6, and of the others; `low` comes from the second register, from lane 8 on.
+    // The texts of two numbers are made from one of the registers `even` and `odd`, and from `low`. `even` has the
+    // upper parts of numbers 0, 2, 4 and 6, and `odd` has those of numbers 1, 3, 5 and 7. The permutation counts the
+    // lanes of `even` or `odd` from 0, and those of `low` from 8.
     let (even, odd) = (_mm512_unpacklo_epi64(high, middle), _mm512_unpackhi_epi64(high, middle));
     let halves = [
         (even, _mm512_setr_epi64(0, 1, 8, 0, 2, 3, 10, 0)),
@@ -111,20 +117,20 @@ unsafe fn many<I: Integer>(numbers: Magnitudes, delimiter: u8, mut at: *mut u8) 
         (even, _mm512_setr_epi64(4, 5, 12, 0, 6, 7, 14, 0)),
         (odd, _mm512_setr_epi64(4, 5, 13, 0, 6, 7, 15, 0)),
     ];
-    // Makes text of digits, and of the nothing behind them the delimiter.
+    // Turns the digits into text, and the zero bytes after them into the delimiter.
     let ascii = _mm256_setr_epi64x(ASCII, ASCII, ASCII, i64::from(delimiter));
     let ascii = _mm512_broadcast_i64x4(ascii);
     let (mut texts, mut first) = ([_mm512_setzero_si512(); 4], [0; 4]);
     for (i, (front, lanes)) in halves.into_iter().enumerate() {
         let digits = each_of_fours(_mm512_maskz_permutex2var_epi64(0b0111_0111, front, lanes, low));
-        // Zero keeps its last digit, the 24th.
+        // Zero keeps its last digit, which is the 24th.
         first[i] = _mm512_test_epi8_mask(digits, digits) | 1 << 23 | 1 << (32 + 23);
         texts[i] = _mm512_or_si512(digits, ascii);
     }
     for (i, is_negative) in numbers.are_negative.into_iter().enumerate() {
         let (register, half) = (i / 4 * 2 + i % 2, i / 2 % 2 * 32);
         let zeros = (first[register] >> half).trailing_zeros() as usize;
-        // SAFETY: 32 places are read from 55 or before on; the room is the caller's.
+        // SAFETY: the 32 positions are read from index 55 or lower; the caller guarantees the room.
         unsafe {
             at = signed::<I>(is_negative, at);
             let places = _mm256_loadu_si256(PLACES.as_ptr().add(half + zeros).cast());
@@ -136,19 +142,21 @@ unsafe fn many<I: Integer>(numbers: Magnitudes, delimiter: u8, mut at: *mut u8) 
     at
 }
 
-/// 0x30 in every byte.
+/// The byte 0x30, which is ASCII `0`, eight times.
 const ASCII: i64 = 0x3030_3030_3030_3030;
 
-/// A number's first 4 digits, its next 8 and its last 8, of eight numbers. Of the 8 only the lower 52 bits are good.
+/// Returns the first 4, the next 8 and the last 8 digits of each of eight numbers. Of the middle part, only the lower
+/// 52 bits are valid.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 fn parts(x: __m512i) -> (__m512i, __m512i, __m512i) {
-    /// Less than 10⁻⁸ by more than three roundings add, by less than 2⁻⁵⁰ of it.
+    /// A factor slightly below 10⁻⁸, for dividing by 10⁸. It is so much lower that three roundings cannot make the
+    /// quotient too great, but lower by less than 2⁻⁵⁰ of 10⁻⁸.
     const BELOW: f64 = 1e-8 * (1.0 - 1.0 / (1_u64 << 51) as f64);
-    /// 2⁷⁸/10⁸ rounded up: exact for numbers below 2³⁸.
+    /// The number 2⁷⁸/10⁸, rounded up. Multiplying by it and dropping 78 bits divides numbers below 2³⁸ exactly by 10⁸.
     const FRACTION: i64 = ((1_u128 << 78) / EIGHT as u128 + 1) as i64;
     let (zero, eight) = (_mm512_setzero_si512(), _mm512_set1_epi64(EIGHT));
-    // The quotient is below 2³⁸: with that constant it is right or one too low.
+    // The quotient is below 2³⁸. With `BELOW` as the factor it is right or one too low.
     let quotient = _mm512_cvttpd_epu64(_mm512_mul_pd(_mm512_cvtepu64_pd(x), _mm512_set1_pd(BELOW)));
     let low = _mm512_sub_epi64(x, _mm512_mullo_epi64(quotient, eight));
     let is_too_low = _mm512_cmpge_epu64_mask(low, eight);
@@ -158,7 +166,8 @@ fn parts(x: __m512i) -> (__m512i, __m512i, __m512i) {
     (high, _mm512_madd52lo_epu64(upper, high, _mm512_set1_epi64((1 << 52) - EIGHT)), low)
 }
 
-/// Numbers below 10⁸ as two below 10⁴, the first in the lower half of its lane. Only the lower 52 bits are looked at.
+/// Splits each number below 10⁸ into its first and its last four digits. The first four go to the lower half of the
+/// lane, the last four to the upper half. Only the lower 52 bits of `x` are used.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 fn fours(x: __m512i) -> __m512i {
@@ -169,11 +178,11 @@ fn fours(x: __m512i) -> __m512i {
     _mm512_add_epi64(_mm512_slli_epi64::<32>(x), back)
 }
 
-/// The four digits, one a byte, of each 32-bit number below 10⁴.
+/// Returns the four digits, one per byte, of each 32-bit number below 10⁴.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
 fn each_of_fours(x: __m512i) -> __m512i {
-    // floor(x / 100) for x below 10,000, and the same way back as above.
+    // floor(x / 100) for x below 10,000; the remainder is computed as in `fours`.
     let hundreds = _mm512_srli_epi32::<3>(_mm512_mulhi_epu16(x, _mm512_set1_epi32(5_243)));
     let back = _mm512_mullo_epi32(hundreds, _mm512_set1_epi32(1 - (100 << 16)));
     let x = _mm512_add_epi32(_mm512_slli_epi32::<16>(x), back);

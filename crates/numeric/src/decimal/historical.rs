@@ -1,5 +1,5 @@
-//! The methods that Khuong compares his own with (2017), written afresh from what he says of them: for experiments, not
-//! for use. Each writes a number's digits somewhere in 20 bytes and says where.
+//! The methods that Khuong (2017) compares with his own, for experiments only. The code was written anew from his
+//! descriptions. Each writes the digits of a number somewhere in a buffer of 20 bytes and returns their range.
 //!
 //! ```
 //! use ascertain_numeric::decimal::historical;
@@ -25,7 +25,7 @@ static PAIRS: [u8; 200] = {
     pairs
 };
 
-/// A digit at a time from the end of the buffer, where the text stays (Lwan's).
+/// Writes one digit at a time from the end of the buffer, where the text stays (the method of Lwan).
 #[inline(always)]
 pub fn radix_10(mut x: u64, buffer: &mut [u8; 20]) -> Range<usize> {
     let mut at = 20;
@@ -39,7 +39,7 @@ pub fn radix_10(mut x: u64, buffer: &mut [u8; 20]) -> Range<usize> {
     }
 }
 
-/// A digit at a time from the front, then reversed (stringencoders').
+/// Writes one digit at a time from the front, then reverses the digits (the method of stringencoders).
 #[inline(always)]
 pub fn radix_10_reversed(mut x: u64, buffer: &mut [u8; 20]) -> Range<usize> {
     let mut length = 0;
@@ -54,15 +54,15 @@ pub fn radix_10_reversed(mut x: u64, buffer: &mut [u8; 20]) -> Range<usize> {
     }
 }
 
-/// Two digits at a time by a table, from the end of the buffer, where the text stays (Facebook's without its
-/// search).
+/// Writes two digits at a time by a table, from the end of the buffer, where the text stays. This is the method of
+/// Facebook without its search for the number of digits.
 #[inline(always)]
 pub fn radix_100_fixed(x: u64, buffer: &mut [u8; 20]) -> Range<usize> {
     pairs_before(x, buffer, 20)..20
 }
 
-/// The number of digits first, by a search that gallops, then two digits at a time by a table to where they belong
-/// (Facebook's).
+/// Finds the number of digits by a galloping search, then writes two digits at a time by a table to their final
+/// position (the method of Facebook).
 #[inline(always)]
 pub fn radix_100(x: u64, buffer: &mut [u8; 20]) -> Range<usize> {
     let length = gallop(x);
@@ -70,7 +70,7 @@ pub fn radix_100(x: u64, buffer: &mut [u8; 20]) -> Range<usize> {
     0..length
 }
 
-/// The number of digits: four comparisons, then a division by 10,000 and again.
+/// Returns the number of digits of `x`. It makes up to four comparisons, then divides by 10,000 and goes on.
 #[inline(always)]
 fn gallop(mut x: u64) -> usize {
     let mut digits = 0;
@@ -110,7 +110,8 @@ macro_rules! code_sizes {
     ($($function:ident, $section:literal, $alone:ident, $size:ident;)*) => {
         $(sized!("decimal" $section, $alone, $size, (x: u64, buffer: &mut [u8; 20]) -> Range<usize>, $function);)*
 
-        /// The machine code of a method, by its function's name, without tables: `None` where it is not known.
+        /// Returns the size in bytes of the machine code of the method with this function name, without tables. Returns
+        /// `None` if the size or the function is unknown.
         pub fn code_bytes(function: &str) -> Option<usize> {
             match function {
                 $(stringify!($function) => $size(),)*

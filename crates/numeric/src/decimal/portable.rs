@@ -1,22 +1,22 @@
-//! Digits on every machine: by arithmetic on packed numbers, and of numbers below a thousand, the commonest, from a
-//! table.
+//! Computes digits on every machine, by arithmetic on packed numbers. Numbers below a thousand, which are the most
+//! frequent, are taken from a table.
 //!
-//! A number is halved by 10⁸, then 10⁴, 10² and 10; the halves of a stage sit side by side in one register and are
-//! divided together, by a multiplication and a shift. After Khuong and Wittrock's `an_itoa` (2017).
+//! A number is split by 10⁸, then by 10⁴, 10² and 10. The parts of one stage are side by side in one register, so a
+//! single multiplication and shift divides all of them. After `an_itoa` of Khuong and Wittrock (2017).
 
-/// 0x30 in every byte.
+/// The byte 0x30, which is ASCII `0`, eight times.
 const ASCII: u64 = 0x3030_3030_3030_3030;
 
-/// Writes a magnitude to `to` and returns how many digits it has.
+/// Writes a magnitude to `to` and returns its number of digits.
 ///
 /// # Safety
-/// As many bytes as the largest magnitude of its type has digits (10, 19 or 20) are writable at `to`; what of them
-/// is not text is overwritten.
+/// `to` has room for the largest magnitude of the integer's type, which has 10, 19 or 20 digits. The bytes after the
+/// text are overwritten too.
 #[inline(always)]
 pub unsafe fn digits(magnitude: u64, to: *mut u8) -> usize {
     const EIGHT: u64 = 100_000_000;
-    // SAFETY: there are eight bytes for each store: the digits that follow are at least as many as the bytes that
-    // a number without zeros in front leaves free.
+    // SAFETY: each store writes eight bytes. If `first` writes fewer digits than that, the eight or more digits that
+    // follow overwrite the rest.
     unsafe {
         if magnitude < EIGHT {
             return first(magnitude, to);
@@ -32,17 +32,19 @@ pub unsafe fn digits(magnitude: u64, to: *mut u8) -> usize {
     }
 }
 
-/// Writes up to eight digits, without zeros in front, in eight bytes.
+/// Writes a number of up to eight digits without leading zeros, and returns its number of digits. Always overwrites
+/// eight bytes.
 #[inline(always)]
 unsafe fn first(x: u64, to: *mut u8) -> usize {
-    // Four digits stand in the upper half, behind four zeros.
+    // Four digits are in the upper half, after four zeros.
     let (text, length) = trimmed(if x < 10_000 { pack4(x) << 32 } else { pack(x) });
-    // SAFETY: the caller vouches for eight bytes.
+    // SAFETY: the caller guarantees eight bytes.
     unsafe { store(text, to) };
     length
 }
 
-/// Moves the digits to the front, of which the first is the lowest byte, and makes text of them.
+/// Turns eight digits into text without leading zeros. The first digit is in the lowest byte, before and after. Returns
+/// the text and its length.
 #[inline(always)]
 pub fn trimmed(digits: u64) -> (u64, usize) {
     // Zero keeps its last digit.
@@ -50,7 +52,7 @@ pub fn trimmed(digits: u64) -> (u64, usize) {
     ((digits | ASCII) >> (8 * zeros), 8 - zeros)
 }
 
-/// The eight digits of a number below 10⁸, one a byte, the first in the lowest.
+/// Returns the eight digits of a number below 10⁸, one per byte, the first in the lowest byte.
 #[inline(always)]
 fn pack(x: u64) -> u64 {
     let halves = (x / 10_000) | (x % 10_000) << 32;
@@ -59,14 +61,14 @@ fn pack(x: u64) -> u64 {
     pairs(hundreds | (halves - hundreds * 100) << 16)
 }
 
-/// The four digits of a number below 10⁴ in the four lowest bytes.
+/// Returns the four digits of a number below 10⁴, one in each of the four lowest bytes.
 #[inline(always)]
 fn pack4(x: u64) -> u64 {
     let hundreds = (x * 5_243) >> 19;
     pairs(hundreds | (x - hundreds * 100) << 16)
 }
 
-/// Two digits for each of four 16-bit numbers below 100.
+/// Splits each of four 16-bit numbers below 100 into its two digits, one per byte.
 #[inline(always)]
 fn pairs(x: u64) -> u64 {
     // floor(x / 10) for x below 100.
@@ -74,20 +76,21 @@ fn pairs(x: u64) -> u64 {
     tens | (x - tens * 10) << 8
 }
 
-/// Writes eight bytes, the lowest first.
+/// Writes eight bytes, the lowest byte first.
 ///
 /// # Safety
 /// Eight bytes are writable at `to`.
 #[inline(always)]
 pub unsafe fn store(text: u64, to: *mut u8) {
-    // SAFETY: the caller vouches for eight bytes.
+    // SAFETY: the caller guarantees eight bytes.
     unsafe { to.cast::<[u8; 8]>().write(text.to_le_bytes()) }
 }
 
-/// The first number that is not in the table.
+/// The smallest number that is too large for the table of [`digits_by_table`].
 pub const TABLE_END: u64 = 1_000;
 
-/// The digits of each number as text, the first in the lowest byte, and in the highest how many they are.
+/// The digits of each number below [`TABLE_END`] as text, the first digit in the lowest byte. The highest byte is the
+/// number of digits.
 static TEXTS: [u32; TABLE_END as usize] = {
     let mut texts = [0; TABLE_END as usize];
     let mut x = 0;
@@ -104,14 +107,14 @@ static TEXTS: [u32; TABLE_END as usize] = {
     texts
 };
 
-/// Writes a number below [`TABLE_END`], by a load and a store, and returns how many digits it has.
+/// Writes a number below [`TABLE_END`] with one load and one store, and returns its number of digits.
 ///
 /// # Safety
-/// Four bytes are writable at `to`; what of them is not text is overwritten.
+/// Four bytes are writable at `to`. Those after the text are overwritten too.
 #[inline(always)]
 pub unsafe fn digits_by_table(x: u64, to: *mut u8) -> usize {
     let text = TEXTS[x as usize];
-    // SAFETY: the caller vouches for four bytes.
+    // SAFETY: the caller guarantees four bytes.
     unsafe { to.cast::<[u8; 4]>().write(text.to_le_bytes()) };
     (text >> 24) as usize
 }

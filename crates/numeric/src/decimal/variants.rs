@@ -1,4 +1,4 @@
-//! The ways to write digits, by name, and which one this machine takes.
+//! The methods of writing digits, by name, and the choice of the one for this machine.
 
 use alloc::vec::Vec;
 use core::hint::black_box;
@@ -7,46 +7,47 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use super::portable;
 use super::write::{Column, Integer, append_by};
 use crate::code_size::sized;
-use crate::features::first_missing;
+use crate::features::{first_missing, on};
 use crate::standard::Once;
 
-/// Writes numbers one after the other; it may be called only where the CPU has what the variant requires.
+/// A function that writes numbers to the front of a buffer, each over the one before, and returns the total number of
+/// bytes. The CPU must have the features that the variant requires.
 type Each = unsafe fn(&[u64], &mut [u8; 20]) -> usize;
 
-/// One way to write an integer.
+/// One method of writing an integer.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
-    /// Its name.
+    /// Name of the method, such as `avx512`.
     pub name: &'static str,
-    /// A line about it.
+    /// Description of the method, in one line.
     pub about: &'static str,
-    /// The CPU features that it needs, as `is_x86_feature_detected!` names them.
+    /// CPU features that the variant needs, with the names of `is_x86_feature_detected!`.
     pub requires: &'static [&'static str],
-    /// None where the architecture is another.
+    /// Function of the variant, or `None` in a program for an architecture on which the variant does not exist.
     each: Option<Each>,
     pub(super) column: Column,
     code_bytes: fn() -> Option<usize>,
 }
 
 impl Variant {
-    /// Whether this machine can run it.
+    /// Checks whether this machine can run the variant.
     ///
     /// # Errors
-    /// The first of the required CPU features that the machine lacks.
+    /// Returns the first required CPU feature that the machine lacks.
     pub fn is_available(&self) -> Result<(), &'static str> {
         first_missing(self.requires).map_or(Ok(()), Err)
     }
 
-    /// Writes one number after the other to the front of the buffer, and returns how many bytes they were
-    /// together; none where the machine can't run it.
+    /// Writes the numbers to the front of the buffer, each over the one before. Returns the total number of bytes, or
+    /// `None` if the machine cannot run the variant.
     pub fn each(&self, values: &[u64], buffer: &mut [u8; 20]) -> Option<usize> {
         self.is_available().ok()?;
         // SAFETY: the CPU has the features.
         Some(unsafe { self.each?(values, buffer) })
     }
 
-    /// As [`append_column`](super::append_column), with these instructions; none, and nothing is appended, where the
-    /// machine can't run them.
+    /// Appends a column as [`append_column`](super::append_column) does, with the instructions of this variant. If the
+    /// machine cannot run them, it returns `None` and appends nothing.
     ///
     /// ```
     /// let portable = ascertain_numeric::decimal::VARIANTS.iter().find(|variant| variant.name == "portable").unwrap();
@@ -61,109 +62,105 @@ impl Variant {
         Some(())
     }
 
-    /// The machine code of one call, without tables.
+    /// Returns the size of the machine code of one call in bytes, without tables.
     pub fn code_bytes(&self) -> Option<usize> {
         (self.code_bytes)()
     }
 }
 
-/// Every way, also where it [cannot run](Variant::is_available).
+/// All methods, including those that this machine [cannot run](Variant::is_available).
 pub const VARIANTS: &[Variant] = &[
     Variant {
         name: "avx512",
         about: "all digits at once, without a branch, by AVX-512 IFMA",
-        requires: AVX512,
-        #[cfg(target_arch = "x86_64")]
-        each: Some(x86::each),
-        #[cfg(not(target_arch = "x86_64"))]
-        each: None,
-        column: EIGHT_AT_A_TIME,
-        #[cfg(target_arch = "x86_64")]
-        code_bytes: x86::code_bytes,
-        #[cfg(not(target_arch = "x86_64"))]
-        code_bytes: || None,
+        each: on!("x86_64", Some(x86::each), None),
+        code_bytes: on!("x86_64", x86::code_bytes, || None),
+        ..AVX512
     },
     Variant {
         name: "table-avx512",
-        about: "a table below 1,000, then avx512: the plain calls in a program that is built for this CPU",
-        requires: AVX512,
-        #[cfg(target_arch = "x86_64")]
-        each: Some(x86::each_by_table),
-        #[cfg(not(target_arch = "x86_64"))]
-        each: None,
-        column: EIGHT_AT_A_TIME,
-        #[cfg(target_arch = "x86_64")]
-        code_bytes: x86::code_bytes_with_table,
-        #[cfg(not(target_arch = "x86_64"))]
-        code_bytes: || None,
+        about: "a table for numbers below 1,000, otherwise avx512; a program compiled for this CPU uses this variant",
+        each: on!("x86_64", Some(x86::each_by_table), None),
+        code_bytes: on!("x86_64", x86::code_bytes_with_table, || None),
+        ..AVX512
     },
-    Variant {
-        name: "portable",
-        about: "by 10⁸, 10⁴, 10² and 10, on packed numbers, without a table",
-        requires: &[],
-        each: Some(each),
-        column: Column::OneByOne,
-        code_bytes,
-    },
+    PORTABLE,
 ];
 
-#[cfg(target_arch = "x86_64")]
-const AVX512: &[&str] = super::avx512::FEATURES;
-#[cfg(not(target_arch = "x86_64"))]
-const AVX512: &[&str] = &["avx512ifma"];
+const PORTABLE: Variant = Variant {
+    name: "portable",
+    about: "divides packed numbers by 10⁸, 10⁴, 10² and 10, without a table",
+    requires: &[],
+    each: Some(each),
+    column: Column::OneByOne,
+    code_bytes,
+};
 
-#[cfg(target_arch = "x86_64")]
-const EIGHT_AT_A_TIME: Column = Column::Avx512;
-/// Never called.
-#[cfg(not(target_arch = "x86_64"))]
-const EIGHT_AT_A_TIME: Column = Column::OneByOne;
+/// The fields that all AVX-512 variants share. On other architectures, where these variants cannot run, they are
+/// placeholders.
+const AVX512: Variant = Variant {
+    requires: on!("x86_64", super::avx512::FEATURES, &["avx512ifma"]),
+    column: on!("x86_64", Column::Avx512, Column::OneByOne),
+    ..PORTABLE
+};
 
-/// The variant whose instructions the plain calls take on this machine, `avx512` or `portable`; a number below 1,000
-/// they take from a table. Whichever it is, the text is the same.
+/// Returns the variant that [`write`](super::write()) and the other functions of this module use on this machine:
+/// `avx512` or `portable`. These functions take numbers below 1,000 from a table. The text is the same for both
+/// variants.
 pub fn chosen() -> &'static Variant {
     static CHOSEN: Once<&Variant> = Once::new();
     CHOSEN.get_or_init(|| first_that_runs(|requires| first_missing(requires).is_none()))
 }
 
-/// The one for a machine that has what `has` says. Nothing is measured: every CPU with AVX-512 IFMA and VBMI multiplies
-/// eight numbers at once in a cycle or two, and the portable way takes several multiplications one after the other.
+/// Returns the variant for a machine with the features that `has` reports. The choice depends on these features alone,
+/// without a measurement. Every CPU with AVX-512 IFMA and VBMI multiplies eight numbers at once in a cycle or two; the
+/// portable method needs several multiplications one after the other.
 fn first_that_runs(has: impl Fn(&[&'static str]) -> bool) -> &'static Variant {
     let runs = |variant: &&Variant| variant.name != "table-avx512" && has(variant.requires);
     VARIANTS.iter().find(runs).expect("the portable variant runs on every machine")
 }
 
-fn each(values: &[u64], buffer: &mut [u8; 20]) -> usize {
-    let mut bytes = 0;
-    for &value in values {
-        // SAFETY: the buffer has 20 bytes.
-        bytes += unsafe { portable::digits(value, buffer.as_mut_ptr()) };
-        black_box(&mut *buffer);
-    }
-    bytes
+/// Defines a function that writes numbers to the front of a buffer, each over the one before, and returns the total
+/// number of bytes. The CPU must have the features that the function enables.
+macro_rules! each {
+    ($name:ident, $enable:meta, $value:ident, $to:ident, $digits:expr) => {
+        #[$enable]
+        pub fn $name(values: &[u64], buffer: &mut [u8; 20]) -> usize {
+            let mut bytes = 0;
+            for &$value in values {
+                let $to = buffer.as_mut_ptr();
+                // SAFETY: the buffer has 20 bytes.
+                bytes += unsafe { $digits };
+                black_box(&mut *buffer);
+            }
+            bytes
+        }
+    };
 }
+each!(each, inline, value, to, portable::digits(value, to));
 
 sized!("decimal" "portable", alone, code_bytes, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
-    // SAFETY: it is never called.
+    // SAFETY: this function is never called.
     portable::digits(value, to)
 });
 
-/// Writes a magnitude of a type to where as many bytes are writable as the type's largest has digits, and returns how
-/// many it has.
+/// A function that writes a magnitude to a pointer and returns its number of digits. The room at the pointer must be
+/// enough for the largest magnitude of the integer's type.
 pub(super) type Digits = unsafe fn(u64, *mut u8) -> usize;
 
-/// Writes a magnitude of a type: a small one from the table, others by `many`.
+/// Writes a magnitude to `to`: by the table if it is small enough, otherwise with `many`. Returns its number of digits.
 ///
 /// # Safety
-/// As many bytes as the type's largest magnitude has digits are writable at `to`, and the CPU has what `many` needs.
+/// `to` has room for the largest magnitude of the integer's type, and the CPU has the features that `many` needs.
 #[inline(always)]
 pub(super) unsafe fn digits(magnitude: u64, to: *mut u8, many: Digits) -> usize {
-    // SAFETY: the caller's, and there are more than four bytes.
+    // SAFETY: the caller guarantees the room and the features, and there are more than four bytes.
     unsafe {
         if magnitude < portable::TABLE_END { portable::digits_by_table(magnitude, to) } else { many(magnitude, to) }
     }
 }
 
-/// The way that this machine takes for a type.
+/// Returns the function that writes the digits of this type on this machine.
 #[inline(always)]
 pub(super) fn best<I: Integer>() -> Digits {
     #[cfg(target_arch = "x86_64")]
@@ -176,7 +173,7 @@ pub(super) fn best<I: Integer>() -> Digits {
         target_feature = "avx512vbmi",
         target_feature = "lzcnt"
     )) {
-        // Known by the compiler, which puts it in place of the call.
+        // The compiler knows the function and calls it directly.
         return match I::MOST_DIGITS {
             10 => super::avx512::digits::<10>,
             19 => super::avx512::digits::<19>,
@@ -188,7 +185,8 @@ pub(super) fn best<I: Integer>() -> Digits {
     unsafe { core::mem::transmute::<*mut (), Digits>(known) }
 }
 
-/// Where the way is kept, so that a call asks for nothing: at first it is one that finds it out.
+/// Returns the static that holds the chosen function for types whose largest magnitude has this number of digits.
+/// Initially it holds a function that makes the choice, so that later calls need no check.
 #[inline(always)]
 fn slot(most_digits: usize) -> &'static AtomicPtr<()> {
     const fn first(digits: Digits) -> AtomicPtr<()> {
@@ -202,7 +200,7 @@ fn slot(most_digits: usize) -> &'static AtomicPtr<()> {
     }
 }
 
-/// Finds out what the machine takes from now on, and takes it.
+/// Chooses the function for this machine, stores it for the next calls, and calls it.
 unsafe fn found<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {
     #[cfg(target_arch = "x86_64")]
     let best: Digits = match chosen().column {
@@ -212,7 +210,7 @@ unsafe fn found<const MOST: usize>(magnitude: u64, to: *mut u8) -> usize {
     #[cfg(not(target_arch = "x86_64"))]
     let best: Digits = portable::digits;
     slot(MOST).store(best as *const () as *mut (), Ordering::Relaxed);
-    // SAFETY: the room is the caller's, and the CPU has what the function needs.
+    // SAFETY: the caller guarantees the room, and the CPU has the features that the function needs.
     unsafe { best(magnitude, to) }
 }
 
@@ -222,40 +220,29 @@ mod x86 {
     use crate::decimal::avx512;
 
     sized!("decimal" "avx512", alone, code_bytes, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
-        // SAFETY: it is never called.
+        // SAFETY: this function is never called.
         avx512::digits::<20>(value, to)
     }, "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt");
 
     sized!("decimal" "table_avx512", with_table, code_bytes_with_table, (value: u64, to: *mut u8) -> usize, |value, to| unsafe {
-        // SAFETY: it is never called.
+        // SAFETY: this function is never called.
         digits(value, to, avx512::digits::<20>)
     }, "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt");
 
-    /// # Safety
-    /// The CPU has the features.
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
-    pub unsafe fn each(values: &[u64], buffer: &mut [u8; 20]) -> usize {
-        let mut bytes = 0;
-        for &value in values {
-            // SAFETY: the buffer has 20 bytes.
-            bytes += unsafe { avx512::digits::<20>(value, buffer.as_mut_ptr()) };
-            black_box(&mut *buffer);
-        }
-        bytes
-    }
-
-    /// # Safety
-    /// The CPU has the features.
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt")]
-    pub unsafe fn each_by_table(values: &[u64], buffer: &mut [u8; 20]) -> usize {
-        let mut bytes = 0;
-        for &value in values {
-            // SAFETY: the buffer has 20 bytes.
-            bytes += unsafe { digits(value, buffer.as_mut_ptr(), avx512::digits::<20>) };
-            black_box(&mut *buffer);
-        }
-        bytes
-    }
+    each!(
+        each,
+        target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt"),
+        value,
+        to,
+        avx512::digits::<20>(value, to)
+    );
+    each!(
+        each_by_table,
+        target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512ifma,avx512vbmi,lzcnt"),
+        value,
+        to,
+        digits(value, to, avx512::digits::<20>)
+    );
 }
 
 #[cfg(test)]
@@ -270,7 +257,7 @@ mod tests {
             first_that_runs(|requires| first_that_lacks(requires, has).is_none()).name
         };
         assert_eq!(taken(None), "avx512");
-        for masked in AVX512 {
+        for masked in AVX512.requires {
             assert_eq!(taken(Some(masked)), "portable", "without {masked}");
         }
     }

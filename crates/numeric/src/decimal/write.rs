@@ -1,4 +1,4 @@
-//! The integers that can be written, one at a time and in columns.
+//! The integers that can be written, one at a time or as a column.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -6,23 +6,25 @@ use alloc::vec::Vec;
 use super::portable;
 use super::variants::{Digits, best, digits};
 
-/// Integers of up to 64 bits: `u8` to `u64`, `i8` to `i64`, `usize` and `isize`. There is no method for 128 bits.
+/// Integers of up to 64 bits: `u8` to `u64`, `i8` to `i64`, `usize` and `isize`. 128 bits are not supported.
 pub trait Integer: Sealed + Copy {
-    /// The bytes that a text may need: as many as the longest of 32 bits has, 10 or 11 with the sign, also for narrower
-    /// integers; of 64 bits, and of `usize` and `isize`, 20.
+    /// Largest length of a number's text, in bytes. Types of up to 32 bits need 10, or 11 if they are signed; `u64`,
+    /// `i64`, `usize` and `isize` need 20.
     const MOST_BYTES: usize = Self::MOST_DIGITS + Self::IS_SIGNED as usize;
 }
 
 impl<T: Sealed + Copy> Integer for T {}
 
-/// The part of [`Integer`] that is not for users, which also keeps others from implementing it.
+/// The items of [`Integer`] that are hidden from users. This trait also prevents other crates from implementing
+/// `Integer`.
 pub trait Sealed {
-    /// The digits of the largest magnitude, of one that is written as such a type.
+    /// Number of digits of the largest magnitude of this type. Integers narrower than 32 bits are written as integers
+    /// of 32 bits, so they have that type's number.
     const MOST_DIGITS: usize;
-    /// Whether there are numbers below zero.
+    /// `true` if the type has negative numbers.
     const IS_SIGNED: bool;
 
-    /// Whether it is below zero, and its magnitude.
+    /// Returns whether the number is negative, and its magnitude.
     fn parts(self) -> (bool, u64);
 }
 
@@ -52,28 +54,28 @@ integer! {
     isize, 19, true, isize::is_negative, |x: isize| x.unsigned_abs() as u64;
 }
 
-/// A buffer has no room for the text.
+/// The error of a buffer that has no room for the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooShort {
-    /// The bytes that it needs.
+    /// Length in bytes that the buffer must have.
     pub needed: usize,
-    /// The bytes that it has.
+    /// Length of the buffer in bytes.
     pub have: usize,
 }
 
 impl core::fmt::Display for TooShort {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "the buffer has {} bytes and needs {}; Integer::MOST_BYTES always do", self.have, self.needed)
+        write!(f, "the buffer has {} bytes but needs {}; pass one of Integer::MOST_BYTES bytes", self.have, self.needed)
     }
 }
 
 impl core::error::Error for TooShort {}
 
-/// Writes an integer's text at the front of a buffer that has room for any of its type, and returns the text's
-/// length. What follows the text within [`Integer::MOST_BYTES`] may be overwritten; nothing beyond it is.
+/// Writes an integer's text at the front of a buffer that has room for every number of its type. Returns the length of
+/// the text. The bytes after the text may be overwritten up to [`Integer::MOST_BYTES`], but not beyond.
 ///
 /// # Errors
-/// When the buffer is shorter than [`Integer::MOST_BYTES`]; it is left as it was.
+/// Fails if the buffer is shorter than [`Integer::MOST_BYTES`]. The buffer is then unchanged.
 ///
 /// ```
 /// let mut buffer = [0; 20];
@@ -90,11 +92,11 @@ pub fn write<I: Integer>(value: I, buffer: &mut [u8]) -> Result<usize, TooShort>
     Ok(unsafe { write_unchecked(value, buffer.as_mut_ptr(), best::<I>()) })
 }
 
-/// Writes an integer's text at the front of a buffer that may be as short as the text, and returns its length.
-/// Nothing but the text is written.
+/// Writes an integer's text at the front of a buffer that may be as short as the text. Returns the length of the text.
+/// No other byte is written.
 ///
 /// # Errors
-/// When the text is longer than the buffer, which is left as it was.
+/// Fails if the text is longer than the buffer. The buffer is then unchanged.
 ///
 /// ```
 /// use ascertain_numeric::decimal::{TooShort, write_within};
@@ -113,7 +115,7 @@ pub fn write_within<I: Integer>(value: I, buffer: &mut [u8]) -> Result<usize, To
     Ok(length)
 }
 
-/// Appends an integer's text.
+/// Appends the text of an integer.
 ///
 /// ```
 /// let mut text = b"x = ".to_vec();
@@ -123,14 +125,14 @@ pub fn write_within<I: Integer>(value: I, buffer: &mut [u8]) -> Result<usize, To
 #[inline]
 pub fn append<I: Integer>(value: I, text: &mut Vec<u8>) {
     text.reserve(I::MOST_BYTES);
-    // SAFETY: the bytes behind the text are reserved, and as many as are counted are written.
+    // SAFETY: the bytes after the text are reserved, and the counted bytes have been written.
     unsafe {
         let length = write_unchecked(value, text.as_mut_ptr().add(text.len()), best::<I>());
         text.set_len(text.len() + length);
     }
 }
 
-/// Appends an integer's text to a string; see [`append`].
+/// Appends the text of an integer to a string. See [`append`].
 ///
 /// ```
 /// let mut text = String::from("x = ");
@@ -139,12 +141,15 @@ pub fn append<I: Integer>(value: I, text: &mut Vec<u8>) {
 /// ```
 #[inline]
 pub fn append_to_string<I: Integer>(value: I, text: &mut String) {
-    // SAFETY: what is appended is ASCII.
+    // SAFETY: the appended bytes are ASCII.
     append(value, unsafe { text.as_mut_vec() });
 }
 
+/// Writes the sign and the digits at `to`, and returns the length of the text. The digits of small magnitudes come from
+/// a table; those of larger magnitudes are written by `many`.
+///
 /// # Safety
-/// [`Integer::MOST_BYTES`] are writable at `to`, and the CPU has what `many` needs, which writes all but small numbers.
+/// [`Integer::MOST_BYTES`] bytes are writable at `to`, and the CPU has the features that `many` needs.
 #[inline(always)]
 pub(super) unsafe fn write_unchecked<I: Integer>(value: I, to: *mut u8, many: Digits) -> usize {
     let (is_negative, magnitude) = value.parts();
@@ -158,10 +163,10 @@ pub(super) unsafe fn write_unchecked<I: Integer>(value: I, to: *mut u8, many: Di
     }
 }
 
-/// What a register writes at once.
+/// Number of bytes that [`append_by`] reserves after the text, because its last store writes a whole register.
 const MOST_WRITTEN: usize = 32;
 
-/// Appends the text of each integer and, behind each, the delimiter.
+/// Appends the text of each integer, with the delimiter after each.
 ///
 /// ```
 /// let mut text = Vec::new();
@@ -169,30 +174,30 @@ const MOST_WRITTEN: usize = 32;
 /// assert_eq!(text, b"3\n-14\n159\n");
 /// ```
 pub fn append_column<I: Integer>(values: &[I], delimiter: u8, text: &mut Vec<u8>) {
-    // SAFETY: the machine has what was chosen for it.
+    // SAFETY: the machine has the features of the variant that was chosen for it.
     unsafe { append_by(super::chosen().column, values, delimiter, text) }
 }
 
-/// How a column is written.
+/// The method of writing a column of integers as text.
 #[derive(Clone, Copy, Debug)]
 pub enum Column {
-    /// On every machine.
+    /// Writes one number at a time, on every machine.
     OneByOne,
-    /// Eight at a time.
+    /// Writes eight numbers at a time, with AVX-512.
     #[cfg(target_arch = "x86_64")]
     Avx512,
 }
 
-/// As [`append_column`].
+/// Appends a column as [`append_column`] does, with the given method.
 ///
 /// # Safety
-/// The CPU has what the way needs.
+/// The CPU has the features that the method needs.
 pub unsafe fn append_by<I: Integer>(column: Column, values: &[I], delimiter: u8, text: &mut Vec<u8>) {
-    // In blocks, so that no more is reserved than a block may need beyond the text.
+    // Appends block by block, which limits the memory that is reserved beyond the final text.
     for block in values.chunks(256) {
         text.reserve(block.len() * (I::MOST_BYTES + 1) + MOST_WRITTEN);
-        // SAFETY: for each value there are its bytes, the delimiter's and a register's; as many as are counted are
-        // written. The caller vouches for the CPU.
+        // SAFETY: there is room for each value, its delimiter and one more register; the counted bytes have been
+        // written. The caller guarantees the features of the CPU.
         unsafe {
             let to = text.as_mut_ptr().add(text.len());
             let length = match column {
@@ -224,7 +229,7 @@ mod tests {
 
     fn check<I: Integer + ToString>(value: I) {
         let mut buffer = [b'~'; 21];
-        // SAFETY: there are more bytes than any number has.
+        // SAFETY: the buffer is longer than the text of any number.
         let length = unsafe { write_unchecked(value, buffer.as_mut_ptr(), portable::digits) };
         assert_eq!(core::str::from_utf8(&buffer[..length]), Ok(&*value.to_string()));
         assert!(buffer[I::MOST_BYTES..].iter().all(|&byte| byte == b'~'), "{}: beyond its bound", value.to_string());

@@ -1,11 +1,12 @@
-//! The ways to fill a slice with a polynomial's values, each written once for every register.
+//! The methods of filling a slice with the values of a polynomial, each written once for all registers.
 
 use crate::simd::Register;
 
-/// Steps of a recurrence before it starts anew from the polynomial itself.
+/// A recurrence, which computes each value from earlier ones, makes this many steps before it restarts from the
+/// polynomial itself.
 const STEPS: usize = 256;
 
-/// The value at `x`, by Horner's rule.
+/// Returns the value of the polynomial at `x`, by Horner's rule.
 #[inline(always)]
 unsafe fn horner<V: Register>(coefficients: &[V], x: V) -> V {
     // SAFETY: the same contract.
@@ -19,8 +20,8 @@ unsafe fn horner<V: Register>(coefficients: &[V], x: V) -> V {
     }
 }
 
-/// Coefficients in registers. Loops, here and below, where a closure would do: the closures of the standard
-/// library's functions are compiled without the instructions.
+/// Returns the coefficients in registers. The functions of this file use loops because closures passed to the standard
+/// library are compiled without the enabled instructions.
 #[inline(always)]
 unsafe fn splat<V: Register, const N: usize>(coefficients: &[f64; N]) -> [V; N] {
     // SAFETY: the same contract.
@@ -33,7 +34,8 @@ unsafe fn splat<V: Register, const N: usize>(coefficients: &[f64; N]) -> [V; N] 
     }
 }
 
-/// The values at each `x`, by Horner's rule, coefficient by coefficient: none has to wait for the other.
+/// Returns the polynomial's value at each `x`, by Horner's rule. All `C` calculations use one coefficient before they
+/// go on to the next, so that none waits for another.
 #[inline(always)]
 unsafe fn horner_side_by_side<V: Register, const C: usize>(coefficients: &[f64], x: &[V; C]) -> [V; C] {
     // SAFETY: the same contract.
@@ -50,7 +52,8 @@ unsafe fn horner_side_by_side<V: Register, const C: usize>(coefficients: &[f64],
     }
 }
 
-/// As [`direct`], bit for bit, however many coefficients there are: they are read anew for each row.
+/// Computes the same bits as [`direct`], for any number of coefficients. For each row of `C` registers, the
+/// coefficients are read from memory again.
 ///
 /// # Safety
 /// The CPU has the register's instructions.
@@ -58,7 +61,7 @@ unsafe fn horner_side_by_side<V: Register, const C: usize>(coefficients: &[f64],
 pub unsafe fn direct_of_any_degree<V: Register, const C: usize>(coefficients: &[f64], out: &mut [f64]) {
     let first = unaligned::<V>(out);
     let (head, body) = out.split_at_mut(first);
-    // SAFETY: the caller vouches for the instructions; every store is within a row of `out` or a piece of one.
+    // SAFETY: the caller guarantees the instructions; every store is within a row of `out` or a piece of one.
     unsafe {
         if !head.is_empty() {
             let [values] = horner_side_by_side(coefficients, &[V::counting()]);
@@ -84,16 +87,16 @@ pub unsafe fn direct_of_any_degree<V: Register, const C: usize>(coefficients: &[
     }
 }
 
-/// Every value by Horner's rule, `C` registers in turn, with all coefficients in registers.
+/// Computes every value by Horner's rule, `C` registers in turn, with all coefficients in registers.
 ///
 /// # Safety
 /// The CPU has the register's instructions.
 #[inline(always)]
 pub unsafe fn direct<V: Register, const N: usize, const C: usize>(coefficients: &[f64; N], out: &mut [f64]) {
-    // SAFETY: the caller vouches for the instructions; every store is within a row of `out` or a piece of one.
+    // SAFETY: the caller guarantees the instructions; every store is within a row of `out` or a piece of one.
     unsafe {
         let registers = splat::<V, N>(coefficients);
-        let first = begin(&registers, out);
+        let first = fill_unaligned(&registers, out);
         let step = V::splat((C * V::LANES) as f64);
         let mut x = positions::<V, C>(first);
         let mut rows = out[first..].chunks_exact_mut(C * V::LANES);
@@ -109,9 +112,9 @@ pub unsafe fn direct<V: Register, const N: usize, const C: usize>(coefficients: 
     }
 }
 
-/// Every value from the one so many places before it, by additions alone: as many recurrences side by side as there are
-/// lanes in `C` registers, enough to hide the latency of an addition. They begin anew by Horner's rule after [`STEPS`]
-/// steps, which bounds what the additions round off.
+/// Computes every value from an earlier one with additions alone. The recurrences run side by side, one per lane of `C`
+/// registers, which is enough to hide the latency of an addition. They restart by Horner's rule after [`STEPS`] steps,
+/// which bounds the rounding error.
 ///
 /// # Safety
 /// The CPU has the register's instructions.
@@ -119,14 +122,14 @@ pub unsafe fn direct<V: Register, const N: usize, const C: usize>(coefficients: 
 pub unsafe fn recurrences<V: Register, const N: usize, const C: usize>(coefficients: &[f64; N], out: &mut [f64]) {
     let stride = C * V::LANES;
     let differences = differences(coefficients, stride as f64);
-    // SAFETY: the caller vouches for the instructions; every store is within a row of `out` or a piece of one.
+    // SAFETY: the caller guarantees the instructions; every store is within a row of `out` or a piece of one.
     unsafe {
         let registers = splat::<V, N>(coefficients);
-        let first = begin(&registers, out);
+        let first = fill_unaligned(&registers, out);
         // The last difference is the same everywhere.
         let last = V::splat(differences[N - 1][0]);
         for (run, block) in out[first..].chunks_mut(STEPS * stride).enumerate() {
-            // For each chain its value and its differences.
+            // The value and the differences of each chain.
             let mut chains = [[last; N]; C];
             for (state, x) in chains.iter_mut().zip(positions::<V, C>(first + run * STEPS * stride)) {
                 for k in 0..N - 1 {
@@ -150,7 +153,7 @@ pub unsafe fn recurrences<V: Register, const N: usize, const C: usize>(coefficie
     }
 }
 
-/// Where each chain of a row begins.
+/// Returns `C` registers whose lanes contain `first`, `first + 1`, and so on.
 #[inline(always)]
 unsafe fn positions<V: Register, const C: usize>(first: usize) -> [V; C] {
     // SAFETY: the same contract.
@@ -164,27 +167,28 @@ unsafe fn positions<V: Register, const C: usize>(first: usize) -> [V; C] {
     }
 }
 
-/// Fills what comes before the first [aligned](unaligned) place, and says where that is.
+/// Fills the elements before the first aligned one, and returns their number, as [`unaligned`] does.
 #[inline(always)]
-unsafe fn begin<V: Register>(registers: &[V], out: &mut [f64]) -> usize {
+unsafe fn fill_unaligned<V: Register>(registers: &[V], out: &mut [f64]) -> usize {
     let first = unaligned::<V>(out);
     if first > 0 {
-        // SAFETY: the same contract; there is room for so many.
+        // SAFETY: the same contract; `out` has at least `first` elements.
         unsafe { store_all(horner(registers, V::counting()), &mut out[..first]) }
     }
     first
 }
 
-/// How many come before the first place from which stores cross no cache line.
+/// Returns the number of elements before the first aligned one. From that element on, no store of a register crosses a
+/// cache line.
 #[inline(always)]
 fn unaligned<V: Register>(out: &[f64]) -> usize {
     (out.as_ptr().align_offset(size_of::<V>()) % V::LANES).min(out.len())
 }
 
-/// Fills a slice with a register's first lanes, of which it takes no more than there are.
+/// Stores the first lanes of `values` in a slice that has at most as many elements as the register has lanes.
 #[inline(always)]
 unsafe fn store_all<V: Register>(values: V, out: &mut [f64]) {
-    // SAFETY: the caller vouches for the instructions; there is room for so many.
+    // SAFETY: the caller guarantees the instructions; no more lanes are stored than the slice has elements.
     unsafe {
         match out.len() < V::LANES {
             true => values.store_partial(out.as_mut_ptr(), out.len()),
@@ -193,8 +197,8 @@ unsafe fn store_all<V: Register>(values: V, out: &mut [f64]) {
     }
 }
 
-/// The polynomial, the difference between it a `stride` on and itself, the difference of that, and so on. Row
-/// k has N − k coefficients. Differences of coefficients, not of values: nothing cancels.
+/// Returns the coefficients of the polynomial (row 0) and of its repeated differences over a distance of `stride` (rows
+/// 1 and on). Row k has N − k coefficients. They are computed from coefficients, not from values, so no digits cancel.
 #[inline(always)]
 fn differences<const N: usize>(coefficients: &[f64; N], stride: f64) -> [[f64; N]; N] {
     let mut rows = [[0.0; N]; N];
@@ -205,7 +209,8 @@ fn differences<const N: usize>(coefficients: &[f64; N], stride: f64) -> [[f64; N
             let (mut binomial, mut power) = (1.0, (1..m).fold(stride, |power, _| power * stride));
             for j in 0..m {
                 let term = rows[k - 1][m] * (binomial * power);
-                // The first is not added to the zero there, which would take as long as any addition.
+                // The first term of each sum replaces the zero. Adding it to the zero would take as long as any other
+                // addition.
                 rows[k][j] = if m == j + 1 { term } else { rows[k][j] + term };
                 binomial *= (m - j) as f64 / (j + 1) as f64;
                 power /= stride;
@@ -215,11 +220,11 @@ fn differences<const N: usize>(coefficients: &[f64; N], stride: f64) -> [[f64; N
     rows
 }
 
-/// The loop with additions alone that strength reduction makes of the one with multiplications: each value
+/// Computes each value from the previous one by additions alone, as a compiler's strength reduction does. Each value
 /// waits for the one before it.
 pub fn additions<const N: usize>(coefficients: &[f64; N], out: &mut [f64]) {
     let rows = differences(coefficients, 1.0);
-    // At zero every difference is its constant coefficient.
+    // At zero each difference equals its constant coefficient.
     let mut state: [f64; N] = core::array::from_fn(|k| rows[k][0]);
     for value in out {
         *value = state[0];
@@ -229,16 +234,16 @@ pub fn additions<const N: usize>(coefficients: &[f64; N], out: &mut [f64]) {
     }
 }
 
-/// The limit: one number stored everywhere.
+/// Fills the slice with one number, to measure the speed limit: no method can be faster than these stores.
 ///
 /// # Safety
 /// The CPU has the register's instructions.
 #[inline(always)]
 pub unsafe fn store<V: Register, const C: usize>(value: f64, out: &mut [f64]) {
-    // SAFETY: the caller vouches for the instructions; every store is within a row of `out` or a piece of one.
+    // SAFETY: the caller guarantees the instructions; every store is within a row of `out` or a piece of one.
     unsafe {
         let value = V::splat(value);
-        let first = begin(&[value], out);
+        let first = fill_unaligned(&[value], out);
         let mut rows = out[first..].chunks_exact_mut(C * V::LANES);
         for row in &mut rows {
             for chain in 0..C {

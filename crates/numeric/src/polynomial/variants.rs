@@ -1,16 +1,17 @@
-//! Every variant: a method with an instruction set, by name; and the call that takes the best of them.
+//! All variants by name (a method with an instruction set), and the call that uses the best of them.
 
 use super::method;
-use crate::features::first_missing;
+use crate::features::{first_missing, on};
 use crate::standard::Once;
 
-/// A function of a variant; it may be called only where the CPU has what the variant requires.
+/// The function of a variant, as in [`Fill`]. The CPU must have the features that the variant requires.
 pub(super) type Kernel = unsafe fn(&[f64], &mut [f64]);
 
-/// Fills a slice with the values of the polynomial of these coefficients, the constant one first.
+/// A function that fills a slice with the values of a polynomial. Its first argument has the coefficients, from the
+/// constant one upwards.
 pub type Fill = fn(&[f64], &mut [f64]);
 
-/// One way to fill a slice with a polynomial's values.
+/// One method of filling a slice with the values of a polynomial.
 ///
 /// ```
 /// use ascertain_numeric::polynomial::VARIANTS;
@@ -22,33 +23,33 @@ pub type Fill = fn(&[f64], &mut [f64]);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
-    /// The method, then the instruction set unless it is one number at a time.
+    /// Name: the method, followed by the instruction set unless the variant computes one number at a time.
     pub name: &'static str,
-    /// A line about it.
+    /// Description of the method, in one line.
     pub about: &'static str,
-    /// The CPU features that it needs, as `is_x86_feature_detected!` names them.
+    /// CPU features that the variant needs, with the names of `is_x86_feature_detected!`.
     pub requires: &'static [&'static str],
-    /// Whether the values are the polynomial's. They aren't where only the stores are made, to show what
-    /// nothing can beat.
+    /// `true` if the values are those of the polynomial. It is `false` for variants that only store, which show the
+    /// upper limit of the speed.
     pub is_polynomial: bool,
-    /// None where the architecture is another.
+    /// Function of the variant, or `None` in a program for an architecture on which the variant does not exist.
     pub(super) kernel: Option<Kernel>,
 }
 
 impl Variant {
-    /// Whether this machine can run it.
+    /// Checks whether this machine can run the variant.
     ///
     /// # Errors
-    /// The first of the required CPU features that the machine lacks.
+    /// Returns the first required CPU feature that the machine lacks.
     pub fn is_available(&self) -> Result<(), &'static str> {
         first_missing(self.requires).map_or(Ok(()), Err)
     }
 
-    /// The function; none where the machine can't run it.
+    /// Returns the variant's function, or `None` if the machine cannot run the variant.
     pub fn function(&self) -> Option<Fill> {
         self.is_available().ok()?;
-        // SAFETY: the types differ in `unsafe` alone, and the kernel's one condition, that the CPU has the
-        // features, holds for as long as the program runs.
+        // SAFETY: the types differ only in `unsafe`. The kernel's one condition, that the CPU has the features, holds
+        // as long as the program runs.
         Some(unsafe { core::mem::transmute::<Kernel, Fill>(self.kernel?) })
     }
 }
@@ -57,9 +58,9 @@ const PLAIN: &[&str] = &[];
 const AVX2: &[&str] = &["avx2", "fma"];
 const AVX512: &[&str] = &["avx512f"];
 
-/// The function for the number of coefficients, which the compiler unrolls, up to the fourth degree; beyond it the one
-/// for any number. The coefficients stay where they are: copies that are read in other pieces than they were written in
-/// make the CPU wait.
+/// For up to five coefficients, calls a function for exactly this number, whose loops the compiler unrolls; for more,
+/// calls a function for any number. The coefficients are not copied: a CPU stalls if it reads a copy in other pieces
+/// than those in which it was written.
 macro_rules! by_length {
     ($coefficients:ident, $out:ident, $function:expr, beyond $of_any_degree:expr) => {
         match $coefficients {
@@ -82,7 +83,7 @@ macro_rules! by_length {
     };
 }
 
-/// The methods with an instruction set, with so many registers in turn.
+/// Defines the methods for one instruction set, with `$chains` registers in turn.
 macro_rules! kernels {
     ($name:ident, $enable:meta, $register:ty, $chains:literal) => {
         mod $name {
@@ -131,15 +132,12 @@ fn additions(coefficients: &[f64], out: &mut [f64]) {
     by_length!(coefficients, out, method::additions, beyond scalar::direct)
 }
 
-/// On another architecture it is none; its name exists all the same, for claims to name.
+/// Expands to the kernel on x86-64, and to `None` on other architectures. The variant exists there as well, because
+/// claims refer to its name.
 macro_rules! x86 {
-    ($kernel:path) => {{
-        #[cfg(target_arch = "x86_64")]
-        let kernel = Some($kernel as Kernel);
-        #[cfg(not(target_arch = "x86_64"))]
-        let kernel = None;
-        kernel
-    }};
+    ($kernel:path) => {
+        on!("x86_64", Some($kernel as Kernel), None)
+    };
 }
 
 const fn new(
@@ -151,10 +149,10 @@ const fn new(
     Variant { name, about, requires, is_polynomial: true, kernel }
 }
 
-/// Every variant, also where it [cannot run](Variant::is_available).
+/// All variants, including those that this machine [cannot run](Variant::is_available).
 #[rustfmt::skip] // One variant, one line.
 pub const VARIANTS: &[Variant] = &[
-    new("additions",            PLAIN,  Some(additions),            "one recurrence: what strength reduction makes of it; beyond the fourth degree as direct"),
+    new("additions",            PLAIN,  Some(additions),            "one recurrence, as strength reduction makes it; beyond the fourth degree as direct"),
     new("direct",               PLAIN,  Some(scalar::direct),       "Horner's rule, one at a time"),
     new("direct-avx2",          AVX2,   x86!(avx2::direct),         "Horner's rule, 4 at a time, fused"),
     new("direct-avx512",        AVX512, x86!(avx512::direct),       "Horner's rule, 8 at a time, fused"),
@@ -165,18 +163,18 @@ pub const VARIANTS: &[Variant] = &[
     new("recurrences-avx512",   AVX512, x86!(avx512::recurrences),  "40 recurrences side by side; beyond the fourth degree as direct-avx512"),
     #[cfg(target_arch = "aarch64")]
     new("recurrences-neon",     PLAIN,  Some(neon::recurrences),    "8 recurrences side by side; beyond the fourth degree as direct-neon"),
-    Variant { is_polynomial: false, ..new("store",                PLAIN,  Some(scalar::store),        "stores alone, one number at a time") },
-    Variant { is_polynomial: false, ..new("store-avx2",           AVX2,   x86!(avx2::store),          "stores alone: what nothing can beat") },
-    Variant { is_polynomial: false, ..new("store-avx512",         AVX512, x86!(avx512::store),        "stores alone: what nothing can beat") },
+    Variant { is_polynomial: false, ..new("store",                PLAIN,  Some(scalar::store),        "limit: stores alone, one number at a time") },
+    Variant { is_polynomial: false, ..new("store-avx2",           AVX2,   x86!(avx2::store),          "limit: stores alone") },
+    Variant { is_polynomial: false, ..new("store-avx512",         AVX512, x86!(avx512::store),        "limit: stores alone") },
     #[cfg(target_arch = "aarch64")]
-    Variant { is_polynomial: false, ..new("store-neon",           PLAIN,  Some(neon::store),          "stores alone: what nothing can beat") },
+    Variant { is_polynomial: false, ..new("store-neon",           PLAIN,  Some(neon::store),          "limit: stores alone") },
 ];
 
-/// What [`fill`] takes, the first that the machine has.
+/// The variants that [`fill`] may use. It uses the first one that the machine can run.
 const CHOICES: &[&str] = &["direct-avx512", "direct-avx2", "direct-neon", "direct"];
 
-/// The variant that [`fill`] takes on this machine: the first of `direct-avx512`, `direct-avx2`, `direct-neon` and
-/// `direct` that it has.
+/// Returns the variant that [`fill`] uses: the first of `direct-avx512`, `direct-avx2`, `direct-neon` and `direct` that
+/// this machine can run.
 pub fn chosen() -> &'static Variant {
     first_that_runs(|variant| variant.function().is_some())
 }
@@ -188,11 +186,15 @@ fn first_that_runs(runs: impl Fn(&Variant) -> bool) -> &'static Variant {
 
 /// Fills a slice with a polynomial's values at 0, 1, 2 and so on: `out[i]` = Σ `coefficients[k]`·iᵏ.
 ///
-/// By Horner's rule, in the widest registers that the machine has, chosen at the first call; of any degree. With n + 1
-/// coefficients the error is at most 2n·u·Σ |cₖ|·iᵏ (u = 2⁻⁵³; terms of order n²·u² are left out, and nothing
-/// underflows), and half of that where the machine multiplies and adds in one step, as all but `direct` do: these give
-/// the same bits, those of [`f64::mul_add`]. [`VARIANTS`] has each by name. No coefficients are the polynomial
-/// that is zero. Infinities, NaN and overflow go where the rule takes them.
+/// The polynomial may have any degree. The values are computed by Horner's rule, in the widest registers of the
+/// machine, which are chosen at the first call.
+///
+/// With n + 1 coefficients the error is at most 2n·u·Σ |cₖ|·iᵏ, where u = 2⁻⁵³. This leaves out terms of order n²·u²
+/// and assumes that nothing underflows. The error is at most half of that if the machine multiplies and adds in one
+/// step. All variants but `direct` do so, and return the same bits as [`f64::mul_add`]. [`VARIANTS`] lists each variant
+/// by name.
+///
+/// Without coefficients the polynomial is zero. Infinities, NaN and overflow propagate as in Horner's rule.
 ///
 /// ```
 /// let mut values = [0.0; 4];
@@ -201,7 +203,7 @@ fn first_that_runs(runs: impl Fn(&Variant) -> bool) -> &'static Variant {
 /// ```
 pub fn fill(coefficients: &[f64], out: &mut [f64]) {
     static CHOSEN: Once<Fill> = Once::new();
-    let choose = || chosen().function().expect("it was chosen because it has one");
+    let choose = || chosen().function().expect("the chosen variant has a function");
     CHOSEN.get_or_init(choose)(coefficients, out);
 }
 

@@ -26,7 +26,7 @@ impl Register for float64x2_t {
         }
 
         unsafe fn load_partial_f64(from: *const f64, count: usize) -> Self {
-            // SAFETY: the caller promises the first number, and both where there are two.
+            // SAFETY: the caller promises the first number, and both if there are two.
             unsafe { if count < 2 { vld1q_lane_f64::<0>(from, vdupq_n_f64(-0.0)) } else { vld1q_f64(from) } }
         }
 
@@ -41,7 +41,7 @@ impl Register for float64x2_t {
         }
 
         unsafe fn store_partial(self, to: *mut f64, count: usize) {
-            // SAFETY: the caller promises room for the first number, and for both where there are two.
+            // SAFETY: the caller promises room for the first number, and for both if there are two.
             unsafe { if count < 2 { vst1q_lane_f64::<0>(to, self) } else { vst1q_f64(to, self) } }
         }
 

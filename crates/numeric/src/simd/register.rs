@@ -1,35 +1,35 @@
-//! What the methods need of a register, so that each method is written once for every instruction set; and eight lanes
-//! in whatever registers the CPU has.
+//! The operations that the methods need of a register, so that each method is written once for all instruction sets. A
+//! register of eight lanes is available on any CPU; it may consist of several CPU registers.
 
-/// The most lanes that any register has.
+/// The largest number of lanes of any register.
 pub const MAX_LANES: usize = 8;
 
-/// One register of `f64` lanes; [`f64`] itself is the register of one lane.
+/// A register of `f64` lanes; [`f64`] itself is the register of one lane.
 ///
 /// # Safety
 /// Every function here may be called only on a CPU that has the register's instructions, and is
 /// fast only when inlined into a function that enables them.
 pub trait Register: Copy {
-    /// How many numbers it holds.
+    /// Number of `f64` lanes in the register.
     const LANES: usize;
 
-    /// `value` in every lane.
+    /// Returns `value` in every lane.
     unsafe fn splat(value: f64) -> Self;
 
-    /// 0, 1, 2 …
+    /// Returns the numbers 0, 1, 2, … in the lanes.
     unsafe fn counting() -> Self;
 
-    /// The `LANES` numbers at `from`, which must be readable; no alignment is needed.
+    /// Loads the `LANES` numbers at `from`, which must be readable; no alignment is needed.
     unsafe fn load_f64(from: *const f64) -> Self;
 
-    /// The `LANES` numbers at `from`, widened.
+    /// Loads the `LANES` numbers at `from` and widens them.
     unsafe fn load_f32(from: *const f32) -> Self;
 
-    /// The first `count` (1 to `LANES`) numbers at `from`, and −0.0, which adds nothing to any
-    /// number, in the other lanes; nothing after them is read.
+    /// Loads the first `count` (1 to `LANES`) numbers at `from`, and reads nothing after them. The other lanes get
+    /// −0.0, which does not change any number it is added to.
     unsafe fn load_partial_f64(from: *const f64, count: usize) -> Self;
 
-    /// As [`Register::load_partial_f64`], widened.
+    /// Loads as [`Register::load_partial_f64`] does, and widens the numbers.
     unsafe fn load_partial_f32(from: *const f32, count: usize) -> Self;
 
     /// Writes the lanes to `to`, which must be writable; no alignment is needed.
@@ -38,29 +38,29 @@ pub trait Register: Copy {
     /// Writes the first `count` (1 to `LANES`) lanes to `to`, and nothing after them.
     unsafe fn store_partial(self, to: *mut f64, count: usize);
 
-    /// `self + other`, rounded once.
+    /// Returns `self + other`, rounded once.
     unsafe fn add(self, other: Self) -> Self;
 
-    /// `self - other`, rounded once.
+    /// Returns `self - other`, rounded once.
     unsafe fn sub(self, other: Self) -> Self;
 
-    /// `self * other`, rounded once.
+    /// Returns `self * other`, rounded once.
     unsafe fn mul(self, other: Self) -> Self;
 
-    /// `self * factor + other`, rounded once where the CPU has an instruction for it and else twice.
+    /// Returns `self * factor + other`, rounded once if the CPU has an instruction for it, otherwise twice.
     unsafe fn mul_add(self, factor: Self, other: Self) -> Self;
 
-    /// `self * factor - other`, rounded once. Where the CPU has no instruction for it, as x86-64 without FMA, it is
-    /// right all the same, and slow.
+    /// Returns `self * factor - other`, rounded once. It is right but slow if the CPU has no instruction for it, such
+    /// as an x86-64 without FMA.
     unsafe fn mul_sub(self, factor: Self, other: Self) -> Self;
 
-    /// In each lane, the number of larger magnitude in the first and the other in the second.
+    /// Sorts by magnitude: in each lane, the first result has the larger number, and the second has the other one.
     unsafe fn by_magnitude(self, other: Self) -> (Self, Self);
 
-    /// The lanes, first in memory first; those that the register lacks are unspecified.
+    /// Returns the lanes in the order of memory, followed by unspecified values up to [`MAX_LANES`].
     unsafe fn to_lanes(self) -> [f64; MAX_LANES];
 
-    /// The sum of the lanes, added by halves.
+    /// Returns the sum of the lanes: the upper half is added to the lower half until one lane is left.
     #[inline(always)]
     unsafe fn sum_lanes(self) -> f64 {
         // SAFETY: the same contract.
@@ -76,24 +76,27 @@ pub trait Register: Copy {
     }
 }
 
-/// A register's functions, which have the instructions of these CPU features, as whoever calls them promises.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+/// Defines the functions of a register. There are two forms. One enables the given CPU features, which the caller
+/// guarantees. The other needs only features that every CPU has, and its functions are always inlined.
 macro_rules! with_instructions {
+    (none $(unsafe fn $name:ident($($arguments:tt)*) $(-> $result:ty)? $body:block)*) => {
+        $(#[inline(always)]
+        unsafe fn $name($($arguments)*) $(-> $result)? $body)*
+    };
     ($features:literal $(unsafe fn $name:ident($($arguments:tt)*) $(-> $result:ty)? $body:block)*) => {
         $(#[inline]
         #[target_feature(enable = $features)]
         unsafe fn $name($($arguments)*) $(-> $result)? $body)*
     };
 }
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(super) use with_instructions;
 
-/// Eight numbers in `PARTS` registers, the first numbers in the first: what is calculated in it is calculated in the
-/// order of an AVX-512 register, and has the same bits.
+/// Eight numbers in `PARTS` registers of type `V`, the first numbers in the first register. Calculations follow the
+/// order of an AVX-512 register and give the same bits.
 #[derive(Clone, Copy)]
 pub struct Eight<V, const PARTS: usize>(pub [V; PARTS]);
 
-/// One operation, part by part.
+/// Defines operations of [`Eight`] that are applied to each of its registers.
 macro_rules! each_part {
     ($(unsafe fn $name:ident(self $(, $other:ident)*);)*) => {
         $(#[inline(always)]
@@ -107,7 +110,7 @@ macro_rules! each_part {
     };
 }
 
-/// The loads of a type, part by part.
+/// Defines the loads of [`Eight`] from one type of number, register by register.
 macro_rules! loads {
     ($($load:ident, $load_partial:ident of $number:ty;)*) => {
         $(#[inline(always)]
@@ -140,7 +143,7 @@ macro_rules! loads {
 }
 
 impl<V: Register, const PARTS: usize> Eight<V, PARTS> {
-    /// How many of the first `count` numbers a part holds.
+    /// Returns how many of the first `count` numbers are in the register with the index `part`.
     const fn count_in(part: usize, count: usize) -> usize {
         let left = count.saturating_sub(part * V::LANES);
         if left < V::LANES { left } else { V::LANES }

@@ -1,16 +1,16 @@
 //! One number at a time, on every machine.
 
-use super::register::{MAX_LANES, Register};
+use super::register::{MAX_LANES, Register, with_instructions};
 use crate::standard;
 
-/// The same number, of which the compiler can't tell whence it came. It would otherwise pack several
-/// accumulators into one SSE2 register, which nothing forbids, and scalar code would not be scalar.
+/// Returns the same number but hides its origin from the compiler. Otherwise the compiler may pack several accumulators
+/// into one SSE2 register, and scalar code would not be scalar.
 #[inline(always)]
 fn opaque(number: f64) -> f64 {
     #[cfg(target_arch = "x86_64")]
     {
         let same;
-        // SAFETY: there is no instruction, and the register stays as it is.
+        // SAFETY: the assembly has no instruction, and the register keeps its value.
         unsafe {
             core::arch::asm!(
                 "/* {0} */",
@@ -40,84 +40,50 @@ fn opaque(number: f64) -> f64 {
 impl Register for f64 {
     const LANES: usize = 1;
 
-    #[inline(always)]
-    unsafe fn splat(value: f64) -> f64 {
-        value
-    }
+    with_instructions! { none
+        unsafe fn splat(value: f64) -> f64 { value }
+        unsafe fn counting() -> f64 { 0.0 }
 
-    #[inline(always)]
-    unsafe fn counting() -> f64 {
-        0.0
-    }
+        unsafe fn load_f64(from: *const f64) -> f64 {
+            // SAFETY: the caller promises a readable number, and slices are aligned.
+            opaque(unsafe { *from })
+        }
 
-    #[inline(always)]
-    unsafe fn load_f64(from: *const f64) -> f64 {
-        // SAFETY: the caller promises a readable number, and slices are aligned.
-        opaque(unsafe { *from })
-    }
+        unsafe fn load_f32(from: *const f32) -> f64 {
+            // SAFETY: as above.
+            opaque(f64::from(unsafe { *from }))
+        }
 
-    #[inline(always)]
-    unsafe fn load_f32(from: *const f32) -> f64 {
-        // SAFETY: as above.
-        opaque(f64::from(unsafe { *from }))
-    }
+        unsafe fn load_partial_f64(from: *const f64, _one: usize) -> f64 {
+            // SAFETY: as above; with one lane, partial is whole.
+            unsafe { f64::load_f64(from) }
+        }
 
-    #[inline(always)]
-    unsafe fn load_partial_f64(from: *const f64, _one: usize) -> f64 {
-        // SAFETY: as above; with one lane, partial is whole.
-        unsafe { f64::load_f64(from) }
-    }
+        unsafe fn load_partial_f32(from: *const f32, _one: usize) -> f64 {
+            // SAFETY: as above.
+            unsafe { f64::load_f32(from) }
+        }
 
-    #[inline(always)]
-    unsafe fn load_partial_f32(from: *const f32, _one: usize) -> f64 {
-        // SAFETY: as above.
-        unsafe { f64::load_f32(from) }
-    }
+        unsafe fn store(self, to: *mut f64) {
+            // SAFETY: the caller promises a writable number.
+            unsafe { to.write(self) }
+        }
 
-    #[inline(always)]
-    unsafe fn store(self, to: *mut f64) {
-        // SAFETY: the caller promises a writable number.
-        unsafe { to.write(self) }
-    }
+        unsafe fn store_partial(self, to: *mut f64, _one: usize) {
+            // SAFETY: as above; with one lane, partial is whole.
+            unsafe { to.write(self) }
+        }
 
-    #[inline(always)]
-    unsafe fn store_partial(self, to: *mut f64, _one: usize) {
-        // SAFETY: as above; with one lane, partial is whole.
-        unsafe { to.write(self) }
-    }
+        unsafe fn add(self, other: f64) -> f64 { opaque(self + other) }
+        unsafe fn sub(self, other: f64) -> f64 { opaque(self - other) }
+        unsafe fn mul(self, other: f64) -> f64 { opaque(self * other) }
+        unsafe fn mul_add(self, factor: f64, other: f64) -> f64 { opaque(self * factor + other) }
+        unsafe fn mul_sub(self, factor: f64, other: f64) -> f64 { standard::mul_add(self, factor, -other) }
 
-    #[inline(always)]
-    unsafe fn add(self, other: f64) -> f64 {
-        opaque(self + other)
-    }
+        unsafe fn by_magnitude(self, other: f64) -> (f64, f64) {
+            if self.abs() >= other.abs() { (self, other) } else { (other, self) }
+        }
 
-    #[inline(always)]
-    unsafe fn sub(self, other: f64) -> f64 {
-        opaque(self - other)
-    }
-
-    #[inline(always)]
-    unsafe fn mul(self, other: f64) -> f64 {
-        opaque(self * other)
-    }
-
-    #[inline(always)]
-    unsafe fn mul_add(self, factor: f64, other: f64) -> f64 {
-        opaque(self * factor + other)
-    }
-
-    #[inline(always)]
-    unsafe fn mul_sub(self, factor: f64, other: f64) -> f64 {
-        standard::mul_add(self, factor, -other)
-    }
-
-    #[inline(always)]
-    unsafe fn by_magnitude(self, other: f64) -> (f64, f64) {
-        if self.abs() >= other.abs() { (self, other) } else { (other, self) }
-    }
-
-    #[inline(always)]
-    unsafe fn to_lanes(self) -> [f64; MAX_LANES] {
-        [self; MAX_LANES]
+        unsafe fn to_lanes(self) -> [f64; MAX_LANES] { [self; MAX_LANES] }
     }
 }

@@ -1,23 +1,24 @@
-//! The sum, whatever the machine has.
+//! The sum of selected numbers, with the choice of the kernel for this machine.
 
 #[cfg(target_arch = "x86_64")]
 use super::x86;
 #[cfg(target_arch = "x86_64")]
 use crate::features::detected;
 
-/// Numbers selected by one word of a mask.
+/// Number of numbers in a block: as many as a word of a mask has bits.
 pub(super) const BLOCK: usize = 64;
-/// Independent partial sums: enough to hide the latency of an addition in registers of any width.
+/// Number of independent partial sums: enough to hide the latency of an addition in registers of any width.
 pub(super) const LANES: usize = 32;
 
-/// Adds the numbers of whole blocks that the mask selects to the partial sums, one after the other.
+/// A function that adds the selected numbers of whole blocks to the partial sums, one block after the other. Its
+/// arguments are the blocks, one word of the mask for each block, and the partial sums.
 type Kernel = fn(&[[f64; BLOCK]], &[u64], &mut [f64; LANES]);
 
-/// The sum of the numbers whose bit is set: bit `i % 64` of word `i / 64` of the mask selects number `i`.
+/// Returns the sum of the numbers whose bit is set: bit `i % 64` of word `i / 64` of the mask selects number `i`.
 ///
-/// Bits beyond the numbers are ignored, and 0 for a word that the mask does not have. What is not selected has no
-/// influence, not even an infinity or NaN. The sum of nothing is 0. Each term goes through at most [`additions`]
-/// roundings, so the error is at most that many times 2^-53 of the sum of the magnitudes.
+/// Bits beyond the numbers are ignored, and words that the mask lacks count as 0. Numbers that are not selected have no
+/// influence, not even an infinity or NaN. The sum of no numbers is 0. Each term goes through at most [`additions`]
+/// roundings. The error is therefore at most that number of roundings times 2^-53 times the sum of the magnitudes.
 ///
 /// ```
 /// assert_eq!(ascertain_numeric::subset::sum(&[1.5, f64::NAN, 2.0], &[0b101]), 3.5);
@@ -36,12 +37,12 @@ pub fn sum(numbers: &[f64], mask: &[u64]) -> f64 {
     halved(partial)
 }
 
-/// The most additions that a term of [`sum()`] goes through, for so many numbers.
+/// Returns the largest number of additions that any term goes through if [`sum()`] is called with this many numbers.
 pub fn additions(numbers: usize) -> usize {
     numbers.div_ceil(BLOCK) * (BLOCK / LANES) + LANES.ilog2() as usize
 }
 
-/// The widest that this machine has; asking it costs no more than reading a flag.
+/// Returns the kernel for the widest registers of this machine. The detection costs no more than reading a flag.
 fn kernel() -> Kernel {
     #[cfg(target_arch = "x86_64")]
     {
@@ -66,8 +67,9 @@ fn halved(mut partial: [f64; LANES]) -> f64 {
     partial[0]
 }
 
-/// Without special instructions. A number that is not selected becomes 0 by its bits: no branch, and no
-/// multiplication that would make NaN of an infinity.
+/// Adds the numbers that the mask selects to the partial sums, with instructions that every CPU has. A number that is
+/// not selected becomes 0 by masking its bits, which needs no branch. A multiplication by 0 would turn an infinity into
+/// NaN.
 fn portable(blocks: &[[f64; BLOCK]], mask: &[u64], partial: &mut [f64; LANES]) {
     for (block, word) in blocks.iter().zip(mask) {
         for (half, numbers) in block.as_chunks::<LANES>().0.iter().enumerate() {
@@ -84,8 +86,8 @@ fn portable(blocks: &[[f64; BLOCK]], mask: &[u64], partial: &mut [f64; LANES]) {
 mod tests {
     use super::*;
 
-    /// Every kernel that this machine has, on numbers of very different sizes and masks of every density: the same
-    /// bits.
+    /// Runs every kernel that this machine has on numbers of very different sizes and masks of every density. All must
+    /// return the same bits.
     #[test]
     fn kernels_agree_to_the_last_bit() {
         let mut kernels: Vec<(&str, Kernel)> = vec![("chosen", kernel())];

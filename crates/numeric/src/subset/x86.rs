@@ -1,20 +1,20 @@
-//! With AVX2 and with AVX-512.
+//! Kernels with AVX2 and with AVX-512.
 
 use core::arch::x86_64::*;
 
 use super::sum::{BLOCK, LANES};
 use crate::features::detected;
 
-/// With AVX2. Panics where the machine has none.
+/// Adds the numbers that the mask selects to the partial sums, with AVX2. Panics if the machine lacks it.
 pub fn avx2(blocks: &[[f64; BLOCK]], mask: &[u64], partial: &mut [f64; LANES]) {
-    assert!(detected!("avx2"), "chosen on a machine without AVX2");
+    assert!(detected!("avx2"), "this machine does not have AVX2");
     // SAFETY: the machine has AVX2.
     unsafe { add_avx2(blocks, mask, partial) }
 }
 
-/// With AVX-512. Panics where the machine has none.
+/// Adds the numbers that the mask selects to the partial sums, with AVX-512. Panics if the machine lacks it.
 pub fn avx512(blocks: &[[f64; BLOCK]], mask: &[u64], partial: &mut [f64; LANES]) {
-    assert!(detected!("avx512f"), "chosen on a machine without AVX-512");
+    assert!(detected!("avx512f"), "this machine does not have AVX-512");
     // SAFETY: the machine has AVX-512F.
     unsafe { add_avx512(blocks, mask, partial) }
 }

@@ -1,31 +1,32 @@
-//! The loop that all methods share: several independent accumulators, one after the other.
+//! The loop that all methods share: several independent accumulators in turn.
 
 use super::element::Element;
 use super::vector::Vector;
 use crate::simd::MAX_LANES;
 
-/// The running state of one method in one register width.
+/// The running state of one summation method with one kind of register.
 ///
 /// # Safety
 /// Every function may be called only on a CPU that has the instructions of `V`.
 pub trait Accumulator<V: Vector>: Copy {
-    /// The sum of nothing, −0.0 in every lane.
+    /// Returns the sum of no numbers, −0.0 in every lane.
     unsafe fn new() -> Self;
 
     /// Adds one number to each lane.
     unsafe fn push(&mut self, terms: V);
 
-    /// As [`Accumulator::push`], to the `turn`-th of several accumulators, which may divide the CPU's units among them.
+    /// Adds as [`Accumulator::push`] does. `_turn` is the index of this accumulator among those that take turns.
+    /// Depending on it, an accumulator may use other execution units of the CPU.
     #[inline(always)]
     unsafe fn push_in_turn(&mut self, _turn: usize, terms: V) {
         // SAFETY: the same contract.
         unsafe { self.push(terms) }
     }
 
-    /// The sum of both, lane by lane.
+    /// Returns the sum of both accumulators, lane by lane.
     unsafe fn merge(self, other: Self) -> Self;
 
-    /// Adds whole rounds of `N` registers, of which each accumulator takes one.
+    /// Adds whole rounds of `N` registers. In each round, every one of the `N` accumulators takes one register.
     #[inline(always)]
     unsafe fn push_rounds<T: Element, const N: usize>(accumulators: &mut [Self; N], rounds: &[T]) {
         for round in rounds.chunks_exact(N * V::LANES) {
@@ -37,13 +38,16 @@ pub trait Accumulator<V: Vector>: Copy {
     }
 }
 
-/// Adds up all numbers, lane by lane, with `N` accumulators that take turns, so that an addition
-/// need not wait for the one before it.
+/// Adds up all numbers, lane by lane, with `N` accumulators that take turns, so that an addition need not wait for the
+/// one before it.
 ///
-/// Registers are loaded from where they cross no cache line; the numbers before that go to the last lanes of the last
-/// accumulator. Wherever a slice begins, the same numbers meet in one lane in the same order, only in another lane; and
-/// as lanes and accumulators are merged by halves, the same lanes meet: the result has the same bits. (But for Kahan's,
-/// where the −0.0 of a partial register may move a carry from one part of a sum to the other.)
+/// Registers are loaded from an aligned address on, so that no load crosses a cache line. The numbers before that
+/// address go to the last lanes of the last accumulator.
+///
+/// The result has the same bits at whatever address the slice begins. Numbers that share a lane do so at any address,
+/// in the same order; only the index of the lane differs. Lanes and accumulators are merged by halves, so the same
+/// lanes are merged too. The exception is Kahan's method, where the −0.0 of a partial register may move a carry from
+/// one part of a sum to the other.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
@@ -68,8 +72,8 @@ where
     }
 }
 
-/// As [`accumulate`], of no more numbers than a register has: what they don't go to would add nothing, and merging it
-/// would be most of the work.
+/// Adds up at most as many numbers as one register has lanes, with a single accumulator. More accumulators would add
+/// nothing, and merging them would be most of the work.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
@@ -80,7 +84,7 @@ where
     V: Vector,
     T: Element,
 {
-    // SAFETY: the caller vouches for the instructions; only the numbers that are there are loaded.
+    // SAFETY: the caller guarantees the instructions; only existing numbers are loaded.
     unsafe {
         let mut only = A::new();
         if !xs.is_empty() {
@@ -90,8 +94,8 @@ where
     }
 }
 
-/// As [`accumulate`], but loads from the beginning: for a part of a slice, whose lanes must be those of the other parts
-/// wherever the whole lies.
+/// Adds up like [`accumulate`], but loads from the beginning of the slice. Use it if the slice is a part of a larger
+/// one. The numbers of all parts must be in matching lanes, at whatever address the larger slice begins.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
@@ -106,7 +110,7 @@ where
     unsafe { merged([A::new(); N], xs) }
 }
 
-/// The accumulators take turns, and are merged.
+/// Adds up the numbers with the accumulators in turn, then merges the accumulators.
 #[inline(always)]
 unsafe fn merged<A, V, T, const N: usize>(mut accumulators: [A; N], xs: &[T]) -> A
 where
@@ -114,8 +118,7 @@ where
     V: Vector,
     T: Element,
 {
-    // SAFETY: the caller vouches for the instructions; of the rest only the `count` numbers that
-    // are there are loaded.
+    // SAFETY: the caller guarantees the instructions; of the remaining numbers only the `count` that exist are loaded.
     unsafe {
         let (rounds, rest) = xs.split_at(xs.len() / (N * V::LANES) * (N * V::LANES));
         A::push_rounds(&mut accumulators, rounds);
@@ -126,7 +129,7 @@ where
                 accumulator.push(T::load_partial(rest.as_ptr().add(start), count));
             }
         }
-        // By halves, as the lanes are later, so that 8 × 1, 2 × 4 and 1 × 8 give the same bits.
+        // Merges by halves, as `sum_lanes` does, so that 8 × 1, 2 × 4 and 1 × 8 lanes give the same bits.
         let mut width = N;
         while width > 1 {
             width /= 2;
@@ -138,22 +141,24 @@ where
     }
 }
 
-/// A slice of fewer blocks than that is not worth the trouble of aligning it.
+/// A slice of at least this many blocks is read from the boundary of a cache line on. For a shorter slice, finding that
+/// boundary costs more than it saves.
 const ALIGNED_BLOCKS: usize = 4;
 
-/// How many numbers come before the first register that lies within a cache line; none of fewer numbers than `least`.
+/// Returns how many numbers come before the address from which on no register crosses a cache line. Returns 0 for
+/// slices of fewer than `least` numbers.
 #[inline(always)]
 fn unaligned<V: Vector, T: Element>(xs: &[T], least: usize) -> usize {
     if xs.len() < least { 0 } else { xs.as_ptr().align_offset(V::LANES * size_of::<T>()) % V::LANES }
 }
 
-/// Fewer numbers than a register has in its last lanes, after −0.0, which adds nothing.
+/// Returns a register with the numbers in its last lanes. The lanes before them get −0.0, which adds nothing.
 #[inline(always)]
 unsafe fn last_lanes<V: Vector, T: Element>(numbers: &[T]) -> V {
     let mut lanes = [-0.0; MAX_LANES];
     for (lane, &x) in lanes[V::LANES - numbers.len()..].iter_mut().zip(numbers) {
         *lane = x.into();
     }
-    // SAFETY: the same contract; the lanes are as many as any register has.
+    // SAFETY: the same contract; the array has as many lanes as the largest register.
     unsafe { V::load_f64(lanes.as_ptr()) }
 }

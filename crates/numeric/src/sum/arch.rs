@@ -1,9 +1,9 @@
-//! The instruction sets: of each its register, and the entries that enable its instructions.
+//! The instruction sets: the register of each, and the entry functions that enable its instructions.
 
 #[cfg(target_arch = "x86_64")]
 pub(super) use super::avx512;
 
-/// The functions that users reach a register through, each of which enables its instructions.
+/// Defines the entry functions of a register. Each entry function enables the register's instructions.
 macro_rules! entries {
     ($register:ty, $enable:meta) => {
         /// Sums with method `M` and `N` accumulators.
@@ -13,7 +13,7 @@ macro_rules! entries {
             unsafe { M::sum::<T, N>(xs) }
         }
 
-        /// The dot product by method `M` and `N` accumulators; of the longer slice, as much as the shorter has.
+        /// Returns the dot product by method `M` with `N` accumulators. Stops at the end of the shorter slice.
         #[$enable]
         pub fn dot<M: crate::sum::dot::DotMethod<$register>, T: crate::sum::Element, const N: usize>(
             xs: &[T],
@@ -25,10 +25,10 @@ macro_rules! entries {
     };
 }
 
-/// What needs no order, so that any register will do.
+/// Defines the entry function of the exact sum, whose result does not depend on the register.
 macro_rules! exact_entry {
     ($register:ty, $enable:meta) => {
-        /// Adds to an exact sum.
+        /// Adds the numbers to an exact sum.
         #[$enable]
         pub fn add_exactly<T: crate::sum::Element>(sum: &mut crate::sum::Exact, xs: &[T]) {
             // SAFETY: the instructions are enabled here.
@@ -37,10 +37,11 @@ macro_rules! exact_entry {
     };
 }
 
-/// What is offered in eight lanes alone, for the same bits everywhere.
+/// Defines the entry function for the mean and the variance. It exists only for registers of eight lanes, so that the
+/// bits are the same everywhere.
 macro_rules! distances_entry {
     ($register:ty, $enable:meta) => {
-        /// The sums of the distances from `centre` and of their squares.
+        /// Returns the sum of the distances from `centre`, and the sum of their squares.
         #[$enable]
         pub fn distances<T: crate::sum::Element>(xs: &[T], centre: f64) -> (f64, f64) {
             // SAFETY: the instructions are enabled here.
@@ -49,7 +50,7 @@ macro_rules! distances_entry {
     };
 }
 
-/// A register that is one part, whose method subtracts by `$subtraction`.
+/// Implements `Vector` for a register that is a single CPU register, with the given method of subtraction.
 macro_rules! one_part {
     ($register:ty, $subtraction:ty) => {
         impl crate::sum::vector::Vector for $register {
@@ -73,10 +74,10 @@ pub const SCALAR: &[&str] = &[];
 pub const AVX2: &[&str] = &["avx2", "fma"];
 /// The features that `avx512` enables.
 pub const AVX512: &[&str] = &["avx512f", "avx512dq"];
-/// The features that `neon` enables, which every machine of its architecture has.
+/// The features that `neon` enables. Every AArch64 machine has them.
 pub const NEON: &[&str] = if cfg!(target_arch = "aarch64") { &[] } else { &["neon"] };
 
-/// One number at a time, on every machine.
+/// Kernels for one number at a time, on every machine.
 pub mod scalar {
     use crate::simd::Eight;
     use crate::sum::method::OnAdders;
@@ -86,7 +87,7 @@ pub mod scalar {
 
     one_part!(f64, OnAdders);
 
-    /// Eight lanes of one number each.
+    /// Kernels for registers of eight lanes, each lane in a CPU register of its own.
     pub mod by_eight {
         use super::Eight;
 
@@ -95,7 +96,7 @@ pub mod scalar {
     }
 }
 
-/// AVX2 with FMA: four numbers at a time.
+/// Kernels with AVX2 and FMA for four numbers at a time.
 #[cfg(target_arch = "x86_64")]
 pub mod avx2 {
     use core::arch::x86_64::*;
@@ -111,7 +112,7 @@ pub mod avx2 {
 
     impl Fma for __m256d {}
 
-    /// Eight lanes in two registers.
+    /// Kernels for registers of eight lanes, in two CPU registers.
     pub mod by_eight {
         use super::{__m256d, Eight};
 
@@ -135,7 +136,7 @@ pub mod avx2 {
     }
 }
 
-/// NEON: two numbers at a time.
+/// Kernels with NEON for two numbers at a time.
 #[cfg(target_arch = "aarch64")]
 pub mod neon {
     use core::arch::aarch64::*;
@@ -148,7 +149,7 @@ pub mod neon {
 
     one_part!(float64x2_t, OnAdders);
 
-    /// Eight lanes in four registers.
+    /// Kernels for registers of eight lanes, in four CPU registers.
     pub mod by_eight {
         use super::{Eight, float64x2_t};
 

@@ -1,4 +1,4 @@
-//! AVX-512: eight numbers at a time.
+//! Kernels with AVX-512 for eight numbers at a time.
 
 use core::arch::asm;
 use core::arch::x86_64::*;
@@ -21,8 +21,8 @@ impl Vector for __m512d {
         core::slice::from_mut(self)
     }
 
-    /// The CPU turns eight `f32` a cycle into integers of 64 bits, whose additions are exact, where those of doubles
-    /// take three more operations to be so.
+    /// Sums 64-bit integers, whose additions are exact. The CPU converts eight `f32` per cycle into such integers. With
+    /// doubles, an exact addition would need three more operations.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     unsafe fn sum_units_f32(xs: &[f32], unit: i32) -> Option<UnitSum> {
@@ -50,20 +50,24 @@ impl Vector for __m512d {
         Some(UnitSum {
             low: _mm512_reduce_add_epi64(low),
             about: f64::from(_mm512_reduce_add_ps(_mm512_add_ps(sums.about[0], sums.about[1]))),
-            exponents: Exponents::of_f32(_mm512_reduce_max_epi32(sums.greatest), _mm512_reduce_min_epu32(sums.least)),
+            exponents: Exponents::from_f32(_mm512_reduce_max_epi32(sums.greatest), _mm512_reduce_min_epu32(sums.least)),
         })
     }
 }
 
-/// What [`Vector::sum_units_f32`] gathers, two registers in turn.
+/// The running state of [`Vector::sum_units_f32`]. Registers of numbers go to index 0 and index 1 of `sums` and `about`
+/// in turn, so that fewer additions wait for each other.
 struct UnitSums {
     scale: __m512,
-    /// Of the numbers in each half of a register.
+    /// For index 0 and for index 1: the sum of the lower halves of the registers, and that of the upper halves. Each
+    /// lane counts multiples of the unit.
     sums: [[__m512i; 2]; 2],
     about: [__m512; 2],
-    /// Greatest and least magnitude, as bits less one, so that a zero is the least to one and the greatest to the
-    /// other.
+    /// The greatest magnitude in each lane: its bits as an integer, less one. A zero becomes −1, the least in this
+    /// signed comparison.
     greatest: __m512i,
+    /// The least magnitude in each lane: its bits as an integer, less one. A zero becomes the greatest number in this
+    /// unsigned comparison, so zeros do not count.
     least: __m512i,
 }
 
@@ -81,7 +85,7 @@ fn push(to: &mut UnitSums, i: usize, numbers: __m512) {
     *high = _mm512_add_epi64(*high, _mm512_cvtps_epi64(_mm512_extractf32x8_ps::<1>(units)));
 }
 
-/// 2^exponent, for −126 to 127.
+/// Returns 2^exponent, for exponents from −126 to 127.
 fn power_of_two(exponent: i32) -> f32 {
     f32::from_bits(((exponent + 127) as u32) << 23)
 }
@@ -118,24 +122,27 @@ impl Widen for __m512d {
         _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(poison[0], poison[1]) == 0
     }
 
-    /// The CPU converts eight numbers a cycle, and has integer units that lie idle: half of the numbers go there.
+    /// Uses two units in parallel: the CPU converts eight numbers per cycle, while half of the numbers go to the
+    /// integer units, which are idle otherwise.
     ///
-    /// The bits of an `f32`, 29 further up and with the sign on top again, are those of an `f64` that is 2^896 times
-    /// smaller, also for subnormals. Infinities and NaN become numbers: they are found by multiplying with 0.
+    /// If the bits of an `f32` are shifted up by 29, with the sign at the top again, they are those of an `f64` that is
+    /// 2^896 times smaller. This holds for subnormals too. Shifted infinities and NaN look like finite numbers. To
+    /// detect them, the original numbers are multiplied by 0 and added to `poison`, which then becomes NaN.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     unsafe fn sum_block_f32(from: *const f32, poison: &mut [__m512; 2]) -> Self {
         const SCALE: f64 = f64::from_bits((896 + 1023) << 52);
         let sign_and_number = _mm512_set1_epi64((0x8fff_ffff_e000_0000_u64).cast_signed());
         let mut up = _mm512_set1_epi64(1 << 29);
-        // SAFETY: there is no instruction. Unseen by the compiler, which would make two shifts of the multiplication.
+        // SAFETY: the assembly has no instruction. It hides the value from the compiler, which would turn the
+        // multiplication into two shifts.
         unsafe {
             asm!("/* {0} */", inlateout(zmm_reg) up, options(pure, nomem, nostack, preserves_flags));
         }
         let mut shifted = [_mm512_setzero_pd(); 16];
         let mut converted = [_mm512_setzero_pd(); 16];
         for i in 0..8 {
-            // SAFETY: the caller promises 256 readable numbers; here are the first 128.
+            // SAFETY: the caller promises 256 readable numbers; these are the first 128.
             let singles = unsafe { _mm512_loadu_ps(from.add(16 * i)) };
             poison[i % 2] = _mm512_fmadd_ps(singles, _mm512_setzero_ps(), poison[i % 2]);
             let pairs = _mm512_castps_si512(singles);
@@ -145,7 +152,7 @@ impl Widen for __m512d {
             shifted[2 * i + 1] = _mm512_castsi512_pd(_mm512_and_si512(even, sign_and_number));
         }
         for (i, eight) in converted.iter_mut().enumerate() {
-            // SAFETY: as above; here are the last 128.
+            // SAFETY: as above; these are the last 128.
             *eight = _mm512_cvtps_pd(unsafe { _mm256_loadu_ps(from.add(128 + 8 * i)) });
         }
         for width in [8, 4, 2] {
@@ -155,7 +162,7 @@ impl Widen for __m512d {
                 converted[i] = _mm512_add_pd(converted[first], converted[first + 2]);
             }
         }
-        // The numbers in even and in odd places of sixteen, put in the order of the slice.
+        // Puts sixteen numbers, those at even and those at odd indices, into the order of the slice.
         let [odd, even] = [shifted[0], shifted[1]];
         let first = _mm512_permutex2var_pd(even, _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), odd);
         let last = _mm512_permutex2var_pd(even, _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), odd);

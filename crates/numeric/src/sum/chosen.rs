@@ -1,4 +1,5 @@
-//! The functions that the plain calls take on this machine: of those that give the same bits, the fastest.
+//! The choice of the functions behind [`sum`](super::sum()), [`dot`](super::dot()) and others on this machine: the
+//! fastest of those that return the same bits.
 
 use super::arch;
 #[cfg(target_arch = "aarch64")]
@@ -14,20 +15,20 @@ use crate::features::first_missing;
 use crate::standard::Once;
 use alloc::vec::Vec;
 
-/// The sum of all numbers: accurate, and fast.
+/// Returns the sum of all numbers, computed accurately and fast.
 ///
-/// For `f64` it is as accurate as if it were calculated in twice the precision and rounded once: an error of at most
-/// u·|Σx| + (n·u)²·Σ|x|, u = 2⁻⁵³. For `f32`, of which 32 at a time are added plainly in `f64`, 5u·Σ|x| is added to
-/// that where they differ by more than a factor of 2^24; it is 2^26 times less than what the numbers themselves were
-/// rounded by.
+/// For `f64` the result is as accurate as if it were calculated in twice the precision and rounded once: the error is
+/// at most u·|Σx| + (n·u)²·Σ|x|, where u = 2⁻⁵³. For `f32`, 32 numbers at a time are added in `f64` without
+/// compensation. If they differ by more than a factor of 2^24, that adds 5u·Σ|x| to the error. This is 2^26 times less
+/// than the error of the rounding to `f32` itself.
 ///
-/// The result has the same bits on every machine, in every run and wherever the slice lies: it is added up in a fixed
-/// order, by the instructions that do it fastest on this machine. The first call finds out which those are, in some 30
-/// µs; [`chosen`](super::chosen()) tells. In another order of the numbers the last bit may be another;
-/// [`exact`](super::exact) gives the same bits in any order.
+/// The result has the same bits on every machine, in every run and wherever the slice begins. The numbers are added in
+/// a fixed order, with the instructions that are fastest on this machine. The first call measures which those are, in
+/// about 30 µs; [`chosen`](super::chosen()) returns them. If the numbers are reordered, the last bit may change;
+/// [`exact`](super::exact) returns the same bits in any order.
 ///
-/// NaN, infinities, signed zeros and sums that overflow only on the way give what
-/// [`exact`](super::exact) gives. The sum of nothing is −0.0, as in the standard library.
+/// NaN, infinities, signed zeros and sums that overflow only on the way give the same result as
+/// [`exact`](super::exact). The sum of no numbers is −0.0, as in the standard library.
 ///
 /// ```
 /// use ascertain_numeric::sum::sum;
@@ -36,11 +37,12 @@ use alloc::vec::Vec;
 /// assert_eq!(sum(&[1.0, 1e100, 1.0, -1e100]), 2.0);
 /// ```
 pub fn sum<T: Element>(xs: &[T]) -> f64 {
-    T::chosen().sum()(xs)
+    T::fastest().sum.get().1(xs)
 }
 
-/// What [`sum`](super::sum()) chooses from. All give the same bits; of equally fast ones the first is taken. For `f64`,
-/// which needs no widening, `-bits` is the same code as `-fma`.
+/// The variants that [`sum`](super::sum()) chooses from. All give the same bits. If several are equally fast, the first
+/// is used. For `f64`, which needs no widening, a variant with `-bits` in its name is the same code as the one with
+/// `-fma`.
 const SUMS: &[&str] = &[
     "block-twosum-avx512-bits",
     "block-twosum-avx512-fma",
@@ -49,17 +51,18 @@ const SUMS: &[&str] = &[
     "block-twosum-avx2",
     "block-twosum-neon",
 ];
-/// What it takes where the machine has none of those.
+/// The variant that `sum` uses on machines that can run none of [`SUMS`].
 const PLAIN_SUM: &str = "block-twosum";
 
-/// What [`dot`](super::dot()) chooses from, likewise.
+/// The variants that [`dot`](super::dot()) chooses from. All give the same bits; if several are equally fast, the first
+/// is used.
 const DOTS: &[&str] = &["dot2-avx512", "dot2-avx2", "dot2-neon"];
-/// What it takes where the machine has none of those.
+/// The variant that `dot` uses on machines that can run none of [`DOTS`].
 const PLAIN_DOT: &str = "dot2";
 
-/// The variant that [`sum`](super::sum()) takes on this machine, and with how many accumulators: the fastest of the
-/// `block-twosum` variants that it can run, with 1 accumulator for `f32` and 4 for `f64`. As all of them give the same
-/// bits, it does not matter to a result which it is.
+/// Returns the variant that [`sum`](super::sum()) uses on this machine, and its number of accumulators. The variant is
+/// the fastest `block-twosum` variant that the machine can run, with 1 accumulator for `f32` and 4 for `f64`. All of
+/// them give the same bits, so the choice does not change a result.
 ///
 /// ```
 /// use ascertain_numeric::sum::{Element, chosen, sum};
@@ -68,21 +71,22 @@ const PLAIN_DOT: &str = "dot2";
 /// let (variant, accumulators) = chosen();
 /// assert_eq!(variant.function(accumulators).unwrap()(&xs).to_bits(), sum(&xs).to_bits());
 ///
-/// // What a machine without vectors gives.
+/// // The result of a machine without vectors.
 /// let elsewhere = f64::variant("block-twosum").unwrap().function(accumulators).unwrap();
 /// assert_eq!(elsewhere(&xs).to_bits(), sum(&xs).to_bits());
 /// ```
 pub fn chosen<T: Element>() -> (&'static Variant<T>, u32) {
-    (T::chosen().sum_variant().0, accumulators::<T>())
+    (T::fastest().sum.get().0, accumulators::<T>())
 }
 
-/// The variant that [`dot`](super::dot()) takes on this machine: the fastest of the `dot2` variants that it can run,
-/// all of which give the same bits.
+/// Returns the variant that [`dot`](super::dot()) uses on this machine: the fastest `dot2` variant that the machine can
+/// run. All `dot2` variants give the same bits.
 pub fn chosen_dot<T: Element>() -> &'static DotVariant<T> {
-    T::chosen().dot_variant().0
+    T::fastest().dot.get().0
 }
 
-/// A block is chain enough.
+/// Returns the number of accumulators of the functions that [`sum`](super::sum()) chooses from. One is enough if blocks
+/// are added first, because the additions in a block are independent.
 fn accumulators<T: Element>() -> u32 {
     if T::BLOCK > 1 { 1 } else { 4 }
 }
@@ -91,18 +95,19 @@ type Sum<T> = fn(&[T]) -> f64;
 type AddExactly<T> = fn(&mut Exact, &[T]);
 type Distances<T> = fn(&[T], f64) -> (f64, f64);
 
-/// One function for each plain call, chosen when it is first called.
-pub struct Chosen<T: 'static> {
-    sum: AtFirstUse<(&'static Variant<T>, Sum<T>)>,
-    dot: AtFirstUse<(&'static DotVariant<T>, Dot<T>)>,
-    add_exactly: AtFirstUse<AddExactly<T>>,
-    distances: AtFirstUse<Distances<T>>,
+/// The functions behind [`sum`](super::sum()), [`dot`](super::dot()) and others. Each is chosen when it is first
+/// called.
+pub struct FastestFunctions<T: 'static> {
+    pub sum: AtFirstUse<(&'static Variant<T>, Sum<T>)>,
+    pub dot: AtFirstUse<(&'static DotVariant<T>, Dot<T>)>,
+    pub add_exactly: AtFirstUse<AddExactly<T>>,
+    pub distances: AtFirstUse<Distances<T>>,
 }
 
-impl<T: Element> Chosen<T> {
-    /// Nothing is chosen yet.
+impl<T: Element> FastestFunctions<T> {
+    /// Returns the functions in their initial state: none is chosen yet.
     pub const fn new() -> Self {
-        Chosen {
+        FastestFunctions {
             sum: AtFirstUse::new(|| fastest_on(&sums(is_here), |(_, sum), xs| sum(xs))),
             dot: AtFirstUse::new(|| fastest_on(&dots(is_here), |(_, dot), xs| dot(xs, xs))),
             add_exactly: AtFirstUse::new(|| {
@@ -115,37 +120,13 @@ impl<T: Element> Chosen<T> {
             distances: AtFirstUse::new(|| fastest_on(&all_distances(is_here), |distances, xs| distances(xs, 0.5))),
         }
     }
-
-    pub fn sum(&self) -> Sum<T> {
-        self.sum_variant().1
-    }
-
-    pub fn dot(&self) -> Dot<T> {
-        self.dot_variant().1
-    }
-
-    pub fn add_exactly(&self) -> AddExactly<T> {
-        self.add_exactly.get()
-    }
-
-    pub fn distances(&self) -> Distances<T> {
-        self.distances.get()
-    }
-
-    fn sum_variant(&self) -> (&'static Variant<T>, Sum<T>) {
-        self.sum.get()
-    }
-
-    fn dot_variant(&self) -> (&'static DotVariant<T>, Dot<T>) {
-        self.dot.get()
-    }
 }
 
 /// A value that is chosen when it is first used.
-struct AtFirstUse<R> {
+pub struct AtFirstUse<R> {
     chosen: Once<R>,
-    /// A function pointer, so that the candidates are compiled once, in this crate, with the static that holds the
-    /// pointer. Otherwise every crate that sums would compile them again.
+    /// Chooses the value. A function pointer makes the compiler compile the candidates once, in this crate, with the
+    /// static that holds the pointer. Otherwise every crate that computes sums would compile them again.
     choose: fn() -> R,
 }
 
@@ -154,7 +135,7 @@ impl<R: Copy> AtFirstUse<R> {
         AtFirstUse { chosen: Once::new(), choose }
     }
 
-    fn get(&self) -> R {
+    pub fn get(&self) -> R {
         self.chosen.get_or_init(self.choose)
     }
 }
@@ -163,7 +144,8 @@ fn is_here(required: &[&'static str]) -> bool {
     first_missing(required).is_none()
 }
 
-/// What there is to choose from for a machine that has the features that `has` says, all of which this one must have.
+/// Returns the candidates for sums on a machine whose features `has` reports. This machine must have all of those
+/// features.
 fn sums<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> Vec<(&'static Variant<T>, Sum<T>)> {
     let named = |name: &&str| {
         let variant = T::variant(name).filter(|variant| has(variant.requires))?;
@@ -174,7 +156,7 @@ fn sums<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> Vec<(&'static Vari
     if found.is_empty() { named(&PLAIN_SUM).into_iter().collect() } else { found }
 }
 
-/// As [`sums`].
+/// Returns the candidates for dot products, as [`sums`] does for sums.
 fn dots<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> Vec<(&'static DotVariant<T>, Dot<T>)> {
     let named = |name: &&str| {
         let variant = T::DOT_VARIANTS.iter().find(|variant| variant.name == *name && has(variant.requires))?;
@@ -184,56 +166,42 @@ fn dots<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> Vec<(&'static DotV
     if found.is_empty() { named(&PLAIN_DOT).into_iter().collect() } else { found }
 }
 
-/// As [`sums`].
-#[allow(unused_variables, reason = "of a machine without vectors nothing is asked")]
-fn exact_sums<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> Vec<AddExactly<T>> {
-    let mut found: Vec<AddExactly<T>> = Vec::new();
-    #[cfg(target_arch = "x86_64")]
-    {
-        if has(AVX512) {
-            // SAFETY: the machine has the instructions, here as below.
-            found.push(|sum, xs| unsafe { arch::avx512::add_exactly(sum, xs) });
+/// Returns the functions of this name that a machine with the features of `has` can run, those of the widest
+/// instruction set first. With `by_eight`, it returns the functions for eight lanes.
+macro_rules! candidates {
+    ($has:expr, $type:ty, $function:ident $(, $by_eight:ident)?) => {{
+        let mut found: Vec<$type> = Vec::new();
+        #[cfg(target_arch = "x86_64")]
+        {
+            if $has(AVX512) {
+                // SAFETY: the machine has the instructions, here as below.
+                found.push(|a, b| unsafe { arch::avx512::$function(a, b) });
+            }
+            if $has(AVX2) {
+                // SAFETY: as above.
+                found.push(|a, b| unsafe { arch::avx2$(::$by_eight)?::$function(a, b) });
+            }
         }
-        if has(AVX2) {
+        #[cfg(target_arch = "aarch64")]
+        if $has(NEON) {
             // SAFETY: as above.
-            found.push(|sum, xs| unsafe { arch::avx2::add_exactly(sum, xs) });
+            found.push(|a, b| unsafe { arch::neon$(::$by_eight)?::$function(a, b) });
         }
-    }
-    #[cfg(target_arch = "aarch64")]
-    if has(NEON) {
-        // SAFETY: as above.
-        found.push(|sum, xs| unsafe { arch::neon::add_exactly(sum, xs) });
-    }
-    if found.is_empty() {
-        found.push(arch::scalar::add_exactly);
-    }
-    found
+        if found.is_empty() {
+            found.push(arch::scalar$(::$by_eight)?::$function);
+        }
+        found
+    }};
 }
 
-/// As [`sums`].
-#[allow(unused_variables, reason = "of a machine without vectors nothing is asked")]
+#[allow(unused_variables, reason = "a machine without vectors needs no check")]
+fn exact_sums<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> Vec<AddExactly<T>> {
+    candidates!(has, AddExactly<T>, add_exactly)
+}
+
+#[allow(unused_variables, reason = "a machine without vectors needs no check")]
 fn all_distances<T: Element>(has: impl Fn(&[&'static str]) -> bool) -> Vec<Distances<T>> {
-    let mut found: Vec<Distances<T>> = Vec::new();
-    #[cfg(target_arch = "x86_64")]
-    {
-        if has(AVX512) {
-            // SAFETY: the machine has the instructions, here as below.
-            found.push(|xs, centre| unsafe { arch::avx512::distances(xs, centre) });
-        }
-        if has(AVX2) {
-            // SAFETY: as above.
-            found.push(|xs, centre| unsafe { arch::avx2::by_eight::distances(xs, centre) });
-        }
-    }
-    #[cfg(target_arch = "aarch64")]
-    if has(NEON) {
-        // SAFETY: as above.
-        found.push(|xs, centre| unsafe { arch::neon::by_eight::distances(xs, centre) });
-    }
-    if found.is_empty() {
-        found.push(arch::scalar::by_eight::distances);
-    }
-    found
+    candidates!(has, Distances<T>, distances, by_eight)
 }
 
 #[cfg(test)]
@@ -241,7 +209,7 @@ mod tests {
     use super::*;
     use crate::sum::exact;
 
-    /// A machine of less: this one without some features.
+    /// Simulates a machine that lacks some features of this one.
     fn lacking(mask: &'static [&'static str]) -> impl Fn(&[&'static str]) -> bool + Copy {
         move |required| is_here(required) && !required.iter().any(|feature| mask.contains(feature))
     }
@@ -274,16 +242,16 @@ mod tests {
         assert!(!f64_names.contains(&"block-twosum-avx512-bits"), "the same code twice");
     }
 
-    /// Whatever a machine has and whichever is fastest there, the results have the same bits.
+    /// Checks that every candidate of every simulated machine returns the same bits.
     fn is_the_same_on_all<T: Element>(numbers: impl Fn(usize) -> T) {
         for length in [0, 1, 7, 8, 9, 33, 255, 256, 300, 1111, 5000] {
             let xs: Vec<T> = (0..length).map(&numbers).collect();
             let ys: Vec<T> = (0..length).map(|i| numbers(3 * i + 1)).collect();
             let bits = |(a, b): (f64, f64)| (a.to_bits(), b.to_bits());
-            let here = T::chosen();
-            let expected_sum = (here.sum())(&xs).to_bits();
-            let expected_dot = (here.dot())(&xs, &ys).to_bits();
-            let expected_distances = bits((here.distances())(&xs, 0.3));
+            let here = T::fastest();
+            let expected_sum = here.sum.get().1(&xs).to_bits();
+            let expected_dot = here.dot.get().1(&xs, &ys).to_bits();
+            let expected_distances = bits(here.distances.get()(&xs, 0.3));
             for mask in MASKS {
                 let has = lacking(mask);
                 for (variant, sum) in sums::<T>(has) {
@@ -306,7 +274,7 @@ mod tests {
 
     #[test]
     fn the_choice_changes_no_bit() {
-        // Over 80 powers of two and both signs, so that every addition rounds off.
+        // The numbers span 80 powers of two and both signs, so that every addition rounds.
         let number = |i: usize| ((i * 7919 % 1000) as f64 - 400.3) * 2_f64.powi((i * 31 % 80) as i32 - 40);
         is_the_same_on_all(number);
         is_the_same_on_all(|i| number(i) as f32);

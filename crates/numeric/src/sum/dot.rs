@@ -1,4 +1,4 @@
-//! Dot products.
+//! Dot products of two slices of floats.
 
 use super::accumulate::Accumulator;
 use super::arch::{self, AVX2, AVX512, NEON, SCALAR};
@@ -6,29 +6,31 @@ use super::element::Element;
 use super::exact::Exact;
 #[cfg(target_arch = "x86_64")]
 use super::method::Work;
-use super::method::{Pair, lanes_total};
+use super::method::{Pair, Plain, lanes_total};
 #[cfg(target_arch = "x86_64")]
 use super::vector::Fma;
 use super::vector::Vector;
-use crate::features::first_missing;
+use crate::features::{first_missing, on};
 use crate::simd::Register;
 use crate::standard;
 
-/// Σ x·y of two slices of one length, as accurate as if it were calculated in twice the precision of the numbers and
-/// rounded once. For `f64` the error is at most u·|Σxy| + (2n·u)²·Σ|xy|, u = 2⁻⁵³, unless a product is below 2^−969,
-/// whose own error then underflows (by at most 2^−1074 each). Products of `f32` are exact in `f64`, and added plainly
-/// by fours: 3u·Σ|xy| more.
+/// Returns Σ x·y of two slices of the same length, as accurate as if it were calculated in twice the precision of the
+/// numbers and rounded once.
 ///
-/// The result has the same bits on every machine, as that of [`sum()`](super::sum()) has, and the first call finds out
-/// which instructions are the fastest here; [`chosen_dot`](super::chosen_dot) tells. [`dot_of`](super::dot_of) gives
-/// the same bits in any order of the products.
+/// For `f64` the error is at most u·|Σxy| + (2n·u)²·Σ|xy|, where u = 2⁻⁵³. If a product is below 2^−969, its own error
+/// underflows, which adds at most 2^−1074 for each such product. Products of `f32` are exact in `f64` and are added
+/// without compensation in groups of four, which adds 3u·Σ|xy|.
 ///
-/// A product beyond `f64::MAX` counts as an infinity; NaN and infinities give what [`exact`](super::exact) gives for
-/// the products. A result of zero is +0.0, as is that of nothing. Ogita, Rump and Oishi 2005, "Accurate sum and dot
-/// product" (Dot2).
+/// The result has the same bits on every machine, like that of [`sum()`](super::sum()). The first call measures which
+/// instructions are the fastest on this machine; [`chosen_dot`](super::chosen_dot) returns the variant.
+/// [`dot_of`](super::dot_of) gives the same bits in any order of the products.
+///
+/// A product beyond `f64::MAX` counts as an infinity. NaN and infinities give the same result as
+/// [`exact`](super::exact) does for the products. A result of zero is +0.0, and so is the dot product of empty slices.
+/// The method is Dot2 of Ogita, Rump and Oishi 2005, "Accurate sum and dot product".
 ///
 /// # Panics
-/// When the lengths differ.
+/// Panics if the lengths differ.
 ///
 /// ```
 /// use ascertain_numeric::sum::dot;
@@ -36,25 +38,26 @@ use crate::standard;
 /// assert_eq!(dot(&[1e100, 1.0, -1e100], &[2.0, 3.0, 2.0]), 3.0);
 /// ```
 pub fn dot<T: Element>(xs: &[T], ys: &[T]) -> f64 {
-    assert_eq!(xs.len(), ys.len(), "a dot product needs as many numbers on the right as on the left");
-    T::chosen().dot()(xs, ys)
+    assert_eq!(xs.len(), ys.len(), "a dot product needs two slices of the same length");
+    T::fastest().dot.get().1(xs, ys)
 }
 
-/// A way to multiply slices with registers `V`.
+/// A method of multiplying slices with registers `V`.
 pub trait DotMethod<V: Vector> {
-    /// Σ x·y with `N` accumulators, of as many as the shorter slice has.
+    /// Returns Σ x·y, computed with `N` accumulators. Stops at the end of the shorter slice.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`. Implementations are always inlined, into a function that enables them.
     unsafe fn dot<T: Element, const N: usize>(xs: &[T], ys: &[T]) -> f64;
 }
 
-/// The running state of a dot product.
+/// The running state of a dot product: the sums of the products so far.
 trait Products<V: Vector>: Accumulator<V> {
-    /// Adds a product to each lane.
+    /// Adds the products of `xs` and `ys`, one to each lane.
     unsafe fn push_products<T: Element>(&mut self, xs: V, ys: V);
 
-    /// Adds the products of [`BLOCK`] registers, which must be readable.
+    /// Adds the products of [`BLOCK`] registers of each slice. The registers begin at `xs` and `ys` and must be
+    /// readable.
     #[inline(always)]
     unsafe fn push_block<T: Element>(&mut self, xs: *const T, ys: *const T) {
         for i in 0..BLOCK {
@@ -64,10 +67,10 @@ trait Products<V: Vector>: Accumulator<V> {
     }
 }
 
-/// Registers that an accumulator takes one after the other.
+/// Number of registers of each slice in a block. An accumulator takes a whole block before the next accumulator's turn.
 const BLOCK: usize = 4;
 
-/// Multiplies and adds.
+/// The method without compensation: multiply and add.
 pub struct NaiveDot;
 
 impl<V: Vector> DotMethod<V> for NaiveDot {
@@ -75,36 +78,13 @@ impl<V: Vector> DotMethod<V> for NaiveDot {
     unsafe fn dot<T: Element, const N: usize>(xs: &[T], ys: &[T]) -> f64 {
         // SAFETY: the same contract.
         unsafe {
-            let FusedSum(sum) = products::<FusedSum<V>, V, T, N>(xs, ys);
+            let Plain(sum) = products::<Plain<V>, V, T, N>(xs, ys);
             sum.to_lanes()[..V::LANES].iter().sum::<f64>() + 0.0
         }
     }
 }
 
-#[derive(Clone, Copy)]
-struct FusedSum<V>(V);
-
-impl<V: Vector> Accumulator<V> for FusedSum<V> {
-    #[inline(always)]
-    unsafe fn new() -> Self {
-        // SAFETY: the same contract.
-        FusedSum(unsafe { V::splat(-0.0) })
-    }
-
-    #[inline(always)]
-    unsafe fn push(&mut self, terms: V) {
-        // SAFETY: the same contract.
-        unsafe { self.0 = self.0.add(terms) }
-    }
-
-    #[inline(always)]
-    unsafe fn merge(self, other: Self) -> Self {
-        // SAFETY: the same contract.
-        unsafe { FusedSum(self.0.add(other.0)) }
-    }
-}
-
-impl<V: Vector> Products<V> for FusedSum<V> {
+impl<V: Vector> Products<V> for Plain<V> {
     #[inline(always)]
     unsafe fn push_products<T: Element>(&mut self, xs: V, ys: V) {
         // SAFETY: the same contract.
@@ -112,7 +92,7 @@ impl<V: Vector> Products<V> for FusedSum<V> {
     }
 }
 
-/// Twice the working precision: what each product and each addition lost is summed beside.
+/// The method with twice the working precision. The errors of all products and additions are summed separately.
 pub struct Dot2;
 
 impl<V: Vector> DotMethod<V> for Dot2 {
@@ -136,7 +116,8 @@ impl<V: Vector> Products<V> for Pair<V, V::Subtraction> {
         }
     }
 
-    /// Exact products (of `f32`) are first added plainly.
+    /// Adds the products of a block. Products of `f32` are exact: they are first added to each other without
+    /// compensation, and then their sum with compensation. Each product of `f64` is added with compensation.
     #[inline(always)]
     unsafe fn push_block<T: Element>(&mut self, xs: *const T, ys: *const T) {
         for part in 0..V::PARTS {
@@ -166,7 +147,8 @@ impl<V: Vector> Products<V> for Pair<V, V::Subtraction> {
     }
 }
 
-/// Adds a product to each lane of a part.
+/// Adds one product to each lane of a part. A part is one of the CPU registers that make up `V`, and `part` is its
+/// index.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
@@ -188,8 +170,8 @@ unsafe fn push_part_products<V: Vector, T: Element>(
     }
 }
 
-/// The limit of [`Dot2`] of `f64`: its ten operations for each pair of registers, which wait for nothing. Not a dot
-/// product: the result is 0.
+/// The speed limit of [`Dot2`] for `f64`. For one register of each slice it does the same number of operations, ten,
+/// without dependencies between them. The result is always 0.
 #[cfg(target_arch = "x86_64")]
 pub struct LimitOfDot2;
 
@@ -212,7 +194,7 @@ impl<V: Fma> Products<V> for Work<V, 9> {
     }
 }
 
-/// The products, and what each of them lost, summed exactly.
+/// Returns the sum of `x · y` over all `(x, y)` in `pairs`, as if calculated exactly and rounded once.
 pub fn exact_dot(pairs: impl Iterator<Item = (f64, f64)>) -> f64 {
     let parts = pairs.flat_map(|(x, y)| {
         let product = x * y;
@@ -222,6 +204,9 @@ pub fn exact_dot(pairs: impl Iterator<Item = (f64, f64)>) -> f64 {
     parts.collect::<Exact>().round()
 }
 
+/// Returns one accumulator with the products of all pairs of numbers, lane by lane. Stops at the end of the shorter
+/// slice.
+///
 /// # Safety
 /// The CPU has the instructions of `V`.
 #[inline(always)]
@@ -229,11 +214,11 @@ unsafe fn products<A: Products<V>, V: Vector, T: Element, const N: usize>(xs: &[
     let length = xs.len().min(ys.len());
     let (xs, ys) = (&xs[..length], &ys[..length]);
     let width = N * BLOCK * V::LANES;
-    // SAFETY: the caller vouches for the instructions; every load is inside its round, and of the rest only the numbers
-    // that are there are loaded.
+    // SAFETY: the caller guarantees the instructions; every load is inside its round, and only existing numbers of the
+    // remainder are loaded.
     unsafe {
         let mut accumulators = [A::new(); N];
-        // As of a sum, there is nothing to merge.
+        // One register holds all numbers, so there is nothing to merge.
         if length <= V::LANES {
             if length > 0 {
                 let left_terms = T::load_partial(xs.as_ptr(), length);
@@ -250,7 +235,7 @@ unsafe fn products<A: Products<V>, V: Vector, T: Element, const N: usize>(xs: &[
         }
         let pieces = left.remainder().chunks(V::LANES).zip(right.remainder().chunks(V::LANES));
         for (i, (left, right)) in pieces.enumerate() {
-            // −0.0 · −0.0 adds nothing either.
+            // The missing lanes are −0.0, whose product adds nothing.
             let left_terms = T::load_partial(left.as_ptr(), left.len());
             accumulators[i % N].push_products::<T>(left_terms, T::load_partial(right.as_ptr(), right.len()));
         }
@@ -258,7 +243,7 @@ unsafe fn products<A: Products<V>, V: Vector, T: Element, const N: usize>(xs: &[
     }
 }
 
-/// One way to multiply two slices of `T`: a method with an instruction set.
+/// One method of computing the dot product of two slices of `T`, with one instruction set.
 ///
 /// ```
 /// use ascertain_numeric::sum::Element;
@@ -268,65 +253,62 @@ unsafe fn products<A: Products<V>, V: Vector, T: Element, const N: usize>(xs: &[
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct DotVariant<T: 'static> {
-    /// The method, then the instruction set unless it is scalar.
+    /// Name: the method, followed by the instruction set unless the variant is scalar, for example `dot2-avx512`.
     pub name: &'static str,
-    /// A line about it.
+    /// Description of the method, in one line.
     pub about: &'static str,
-    /// The CPU features that it needs.
+    /// CPU features that the variant needs, with the names of `is_x86_feature_detected!`.
     pub requires: &'static [&'static str],
-    /// Whether its result is the dot product. It isn't where as much work is done that waits for nothing, to show what
-    /// the machine can do.
+    /// `true` if the result is the dot product. It is `false` for variants that only show the speed limit of the
+    /// machine: they do the same work without dependencies.
     pub is_product: bool,
-    /// None where the architecture is another.
+    /// Function of the variant, or `None` in a program for an architecture on which the variant does not exist.
     kernel: Option<DotKernel<T>>,
 }
 
 type DotKernel<T> = unsafe fn(&[T], &[T]) -> f64;
-/// A kernel that this machine can run.
+/// The function of a variant that this machine can run.
 pub(super) type Dot<T> = fn(&[T], &[T]) -> f64;
 
 impl<T> DotVariant<T> {
-    /// Whether this machine can run it.
+    /// Checks whether this machine can run the variant.
     ///
     /// # Errors
-    /// The first of the required CPU features that the machine lacks.
+    /// Returns the first required CPU feature that the machine lacks.
     pub fn is_available(&self) -> Result<(), &'static str> {
         first_missing(self.requires).map_or(Ok(()), Err)
     }
 
-    /// The function, or none where the machine can't run it. Of the longer slice it takes as much as the shorter has.
+    /// Returns the variant's function, or `None` if the machine cannot run the variant. The function stops at the end
+    /// of the shorter slice.
     pub fn function(&self) -> Option<Dot<T>> {
         self.is_available().ok()?;
-        // SAFETY: the types differ in `unsafe` alone, and the kernel's one condition, that the CPU has the features,
-        // holds for as long as the program runs.
+        // SAFETY: the types differ only in `unsafe`. The kernel's one condition, that the CPU has the features, holds
+        // as long as the program runs.
         Some(unsafe { core::mem::transmute::<DotKernel<T>, Dot<T>>(self.kernel?) })
     }
 }
 
-/// A method with an instruction set, where the architecture has it.
-macro_rules! on {
-    ($architecture:literal, $method:ident, $($arch:ident)::+, $accumulators:literal) => {{
-        #[cfg(target_arch = $architecture)]
-        let kernel: Option<DotKernel<T>> = Some(arch::$($arch)::+::dot::<$method, T, $accumulators>);
-        #[cfg(not(target_arch = $architecture))]
-        let kernel: Option<DotKernel<T>> = None;
-        kernel
-    }};
+/// Expands to the kernel of a method with an instruction set.
+macro_rules! kernel {
+    ($method:ident, $($arch:ident)::+, $accumulators:literal) => {
+        Some(arch::$($arch)::+::dot::<$method, T, $accumulators>)
+    };
 }
 
 #[rustfmt::skip] // One variant, one line.
 pub(super) const fn variants<T: Element>() -> &'static [DotVariant<T>] {
     const {
         &[
-            new("dot", SCALAR, Some(arch::scalar::dot::<NaiveDot, T, 4>), "multiply and add"),
-            new("dot-avx2", AVX2, on!("x86_64", NaiveDot, avx2, 4), "multiply and add, 4 lanes"),
-            new("dot-avx512", AVX512, on!("x86_64", NaiveDot, avx512, 4), "multiply and add, 8 lanes"),
-            new("dot-neon", NEON, on!("aarch64", NaiveDot, neon, 4), "multiply and add, 2 lanes"),
-            new("dot2", SCALAR, Some(arch::scalar::by_eight::dot::<Dot2, T, 2>), "twice the working precision"),
-            new("dot2-avx2", AVX2, on!("x86_64", Dot2, avx2::by_eight, 2), "twice the working precision, 4 lanes"),
-            new("dot2-avx512", AVX512, on!("x86_64", Dot2, avx512, 2), "twice the working precision, 8 lanes"),
-            new("dot2-neon", NEON, on!("aarch64", Dot2, neon::by_eight, 2), "twice the working precision, 2 lanes"),
-            DotVariant { is_product: false, ..new("limit-dot2-avx512", AVX512, on!("x86_64", LimitOfDot2, avx512, 2), "not a dot product: loads, and the ten operations of dot2, which wait for nothing") },
+            new("dot", SCALAR, kernel!(NaiveDot, scalar, 4), "multiply and add"),
+            new("dot-avx2", AVX2, on!("x86_64", kernel!(NaiveDot, avx2, 4), None), "multiply and add, 4 lanes"),
+            new("dot-avx512", AVX512, on!("x86_64", kernel!(NaiveDot, avx512, 4), None), "multiply and add, 8 lanes"),
+            new("dot-neon", NEON, on!("aarch64", kernel!(NaiveDot, neon, 4), None), "multiply and add, 2 lanes"),
+            new("dot2", SCALAR, kernel!(Dot2, scalar::by_eight, 2), "twice the working precision"),
+            new("dot2-avx2", AVX2, on!("x86_64", kernel!(Dot2, avx2::by_eight, 2), None), "twice the working precision, 4 lanes"),
+            new("dot2-avx512", AVX512, on!("x86_64", kernel!(Dot2, avx512, 2), None), "twice the working precision, 8 lanes"),
+            new("dot2-neon", NEON, on!("aarch64", kernel!(Dot2, neon::by_eight, 2), None), "twice the working precision, 2 lanes"),
+            DotVariant { is_product: false, ..new("limit-dot2-avx512", AVX512, on!("x86_64", kernel!(LimitOfDot2, avx512, 2), None), "not a dot product: loads, and the ten operations of dot2 without dependencies") },
         ]
     }
 }

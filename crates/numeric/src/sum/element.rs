@@ -1,6 +1,6 @@
 //! The types of number that can be summed.
 
-use super::chosen::Chosen;
+use super::chosen::FastestFunctions;
 use super::dot::{self, DotVariant};
 use super::exact::{Exponents, UnitSum};
 use super::variants::{self, Variant};
@@ -18,14 +18,14 @@ use super::vector::Widen;
 /// }
 /// ```
 pub trait Element: Load + Into<f64> + Term<Element = Self> {
-    /// Every variant, under the same names for each type and on every machine, also where it
+    /// All variants, with the same names for each type and on every machine. They include those that this machine
     /// [cannot run](Variant::is_available).
     const VARIANTS: &'static [Variant<Self>];
 
-    /// Every variant of the dot product.
+    /// All variants of the dot product.
     const DOT_VARIANTS: &'static [DotVariant<Self>];
 
-    /// The variant of this name.
+    /// Returns the variant with this name, such as `kahan-avx512`.
     fn variant(name: &str) -> Option<&'static Variant<Self>> {
         Self::VARIANTS.iter().find(|variant| variant.name == name)
     }
@@ -34,8 +34,8 @@ pub trait Element: Load + Into<f64> + Term<Element = Self> {
 macro_rules! elements {
     ($($number:ty),*) => {
         $(impl Element for $number {
-            // Each list is a static, so that its kernels are compiled once, in this crate. The kernels of a constant
-            // would be compiled again in every crate that sums.
+            // Each list is a static, so that its kernels are compiled once, in this crate. With a constant, every crate
+            // that computes sums would compile the kernels again.
             const VARIANTS: &'static [Variant<$number>] = {
                 const ALL: &[Variant<$number>] = variants::variants();
                 static VARIANTS: [Variant<$number>; ALL.len()] = *ALL.first_chunk().unwrap();
@@ -52,12 +52,12 @@ macro_rules! elements {
 }
 elements!(f32, f64);
 
-/// What iterators of numbers give: an [`Element`], or a reference to one.
+/// An item of an iterator of numbers: an [`Element`], or a reference to one.
 pub trait Term {
-    /// The type of the number.
+    /// Type of the number, `f32` or `f64`.
     type Element: Element;
 
-    /// The number.
+    /// Returns the number itself, or the number behind the reference.
     fn element(self) -> Self::Element;
 }
 
@@ -84,25 +84,27 @@ macro_rules! terms {
 }
 terms!(f32, f64);
 
-/// The part of [`Element`] that is not for users, which also keeps others from implementing it.
+/// The items of [`Element`] that are hidden from users. This trait also prevents other crates from implementing
+/// `Element`.
 pub trait Load: Copy + 'static {
-    /// 1.
+    /// The number 1.
     const ONE: Self;
 
-    /// How many registers may be added plainly before the error is looked at: a power of two. One where every addition
-    /// rounds off.
+    /// Number of registers that are added without compensation before their rounding error is computed. It is a power
+    /// of two, and 1 if every addition may round.
     const BLOCK: usize;
 
-    /// Whether a product of two is exact in `f64`.
+    /// `true` if the product of two numbers is exact in `f64`.
     const EXACT_PRODUCTS: bool;
 
-    /// Bits of a significand, the implicit one included.
+    /// Number of bits of a significand, including the implicit bit.
     const SIGNIFICAND_BITS: i32;
 
-    /// The exponents of these numbers.
+    /// Returns the range of the numbers' exponents.
     fn exponents(xs: &[Self]) -> Exponents;
 
-    /// As [`Vector::sum_units_f32`]; none for `f64`, whose significands leave integers of 64 bits no room.
+    /// Sums as [`Vector::sum_units_f32`] does. Returns `None` for `f64`: its significands are too long for sums in
+    /// 64-bit integers.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`.
@@ -111,31 +113,31 @@ pub trait Load: Copy + 'static {
         None
     }
 
-    /// The widened numbers at `from`, one a lane.
+    /// Loads the numbers at `from` and widens them, one per lane.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`, and `V::LANES` numbers are readable.
     unsafe fn load<V: Vector>(from: *const Self) -> V;
 
-    /// The first `count` (1 to `V::LANES`) widened numbers at `from`, then −0.0.
+    /// Loads and widens the first `count` (1 to `V::LANES`) numbers at `from`. The other lanes are −0.0.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`, and `count` numbers are readable.
     unsafe fn load_partial<V: Vector>(from: *const Self, count: usize) -> V;
 
-    /// The sum of `BLOCK` registers at `from`; for `f32` unspecified where a number is not finite, which `poison`
-    /// tells.
+    /// Returns the sum of the `BLOCK` registers at `from`. If an `f32` is not finite, the result is unspecified, and
+    /// `poison` becomes NaN.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`, and `BLOCK` × `V::LANES` numbers are readable.
     #[cfg(target_arch = "x86_64")]
     unsafe fn sum_block<V: Widen>(from: *const Self, poison: &mut V::Poison) -> V;
 
-    /// The functions for this machine.
-    fn chosen() -> &'static Chosen<Self>;
+    /// Returns the functions that are the fastest on this machine, each chosen at its first call.
+    fn fastest() -> &'static FastestFunctions<Self>;
 }
 
-/// What the two types do alike, each by the loads of its own.
+/// Implements the items that `f32` and `f64` share, each with the loads of its type.
 macro_rules! alike {
     ($number:ty as $signed:ty, $unsigned:ty: $exponents:ident, $load:ident, $load_partial:ident) => {
         const ONE: $number = 1.0;
@@ -143,8 +145,9 @@ macro_rules! alike {
 
         #[inline(always)]
         fn exponents(xs: &[$number]) -> Exponents {
-            // Plain loops over whole numbers, which the compiler turns into what the CPU has. Less one, so that a zero
-            // is the greatest to one and the least to the other.
+            // These are plain loops over integers, which the compiler vectorises. One is subtracted so that the bits of
+            // a zero wrap around. As a signed integer a zero is then never the greatest, and as an unsigned integer
+            // never the least.
             let (mut greatest, mut least) = (-1, <$unsigned>::MAX);
             for x in xs {
                 let less_one = x.abs().to_bits().wrapping_sub(1);
@@ -166,9 +169,9 @@ macro_rules! alike {
             unsafe { V::$load_partial(from, count) }
         }
 
-        fn chosen() -> &'static Chosen<$number> {
-            static CHOSEN: Chosen<$number> = Chosen::new();
-            &CHOSEN
+        fn fastest() -> &'static FastestFunctions<$number> {
+            static FASTEST: FastestFunctions<$number> = FastestFunctions::new();
+            &FASTEST
         }
     };
 }
@@ -177,7 +180,7 @@ impl Load for f32 {
     const BLOCK: usize = 32;
     const EXACT_PRODUCTS: bool = true;
 
-    alike!(f32 as i32, u32: of_f32, load_f32, load_partial_f32);
+    alike!(f32 as i32, u32: from_f32, load_f32, load_partial_f32);
 
     #[inline(always)]
     unsafe fn sum_units<V: Vector>(xs: &[f32], unit: i32) -> Option<UnitSum> {
@@ -197,7 +200,7 @@ impl Load for f64 {
     const BLOCK: usize = 1;
     const EXACT_PRODUCTS: bool = false;
 
-    alike!(f64 as i64, u64: of_f64, load_f64, load_partial_f64);
+    alike!(f64 as i64, u64: from_f64, load_f64, load_partial_f64);
 
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]

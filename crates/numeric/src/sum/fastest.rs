@@ -1,4 +1,4 @@
-//! Which of several functions that calculate the same is the fastest here.
+//! The choice of the fastest of several functions that calculate the same.
 
 #[cfg(not(feature = "std"))]
 pub(super) use first::fastest_on;
@@ -9,7 +9,8 @@ pub(super) use timed::fastest_on;
 mod first {
     use crate::sum::element::Element;
 
-    /// The first of the candidates, which is the widest: there is no clock to time them by.
+    /// Returns the first candidate, which has the widest registers. Without the standard library there is no clock to
+    /// time the candidates.
     pub(crate) fn fastest_on<C: Copy, T: Element, R>(candidates: &[C], _: impl Fn(C, &[T]) -> R) -> C {
         candidates[0]
     }
@@ -22,19 +23,20 @@ mod timed {
 
     use crate::sum::element::Element;
 
-    /// Bytes that candidates are timed with: half of the smallest L1 that a CPU with vectors has.
+    /// Size of the data for timing in bytes: half of the smallest L1 cache of a CPU with vectors.
     const TIMED_BYTES: usize = 16 << 10;
-    /// How often they are gone through between two looks at the clock, which may tick every 10 ns or more.
+    /// Number of calls between two readings of the clock, which may have a resolution of 10 ns or more.
     const TIMED_CALLS: u32 = 4;
 
-    /// The candidate that calculates `work` in the shortest time.
+    /// Returns the candidate with the shortest time. `work` calls a candidate with numbers to calculate with.
     pub(crate) fn fastest_on<C: Copy, T: Element, R>(candidates: &[C], work: impl Fn(C, &[T]) -> R) -> C {
         if let [only] = candidates {
             return *only;
         }
         let count = TIMED_BYTES / size_of::<T>();
         let numbers = vec![T::ONE; count + 32];
-        // A quarter of a cache line off, as memory allocators place large arrays.
+        // The timed numbers start a quarter of a cache line after the beginning of a line, because memory allocators
+        // place large arrays in this way.
         let first = numbers.as_ptr().align_offset(64) % 16 + 16 / size_of::<T>();
         let numbers = &numbers[first..][..count];
         fastest(candidates, |candidate| {
@@ -46,13 +48,15 @@ mod timed {
         })
     }
 
-    /// Times are taken until they come to this.
+    /// The measurement ends once all rounds together have taken this many nanoseconds and the smallest number of rounds
+    /// is done.
     const ENOUGH_NS: u64 = 24_000;
-    /// Rounds in which each candidate is timed once.
+    /// The smallest and the largest number of rounds. In a round each candidate is timed once.
     const ROUNDS: core::ops::RangeInclusive<u32> = 5..=40;
 
-    /// The candidate with the shortest of its times, which are taken by turns, so that what slows the machine slows
-    /// all. Those that come first are taken unless another is faster by more than clocks err.
+    /// Returns the candidate whose shortest time is the least. The candidates are timed in turn, so that a slow phase
+    /// of the machine affects all. An earlier candidate is preferred unless a later one is faster by more than the
+    /// error of clocks (2 %).
     fn fastest<C: Copy>(candidates: &[C], mut time_ns: impl FnMut(C) -> u64) -> C {
         let mut shortest_ns = vec![u64::MAX; candidates.len()];
         let mut all_ns = 0_u64;
@@ -74,7 +78,7 @@ mod timed {
     mod tests {
         use super::*;
 
-        /// Machines of other speeds, by the times that they would take.
+        /// The closure simulates machines of different speeds by the times the candidates take.
         #[test]
         fn the_fastest_is_chosen_and_of_equals_the_first() {
             let chosen = |times: &[u64]| {
@@ -83,7 +87,7 @@ mod timed {
             };
             assert_eq!(chosen(&[700]), 0);
             assert_eq!(chosen(&[600, 700, 800]), 0);
-            // AVX-512 that is there and slow, and a little faster by chance.
+            // AVX-512 is slow on this machine, and one candidate is slightly faster by chance.
             assert_eq!(chosen(&[900, 800, 850, 700, 720]), 3);
             assert_eq!(chosen(&[700, 695, 690]), 0);
             assert_eq!(chosen(&[0, 0]), 0);
@@ -98,7 +102,7 @@ mod timed {
             });
             assert_eq!(chosen, 700);
             assert!(calls >= 2 * u64::from(*ROUNDS.start()) && calls <= 2 * u64::from(*ROUNDS.end()));
-            // A clock that does not tick ends it all the same.
+            // A clock that does not advance also ends the measurement.
             let mut calls = 0;
             fastest(&[0, 1], |_| {
                 calls += 1;

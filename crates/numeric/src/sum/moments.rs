@@ -1,4 +1,4 @@
-//! Mean and variance.
+//! The mean and the variance.
 
 use super::accumulate::Accumulator;
 use super::chosen::sum;
@@ -6,10 +6,10 @@ use super::element::Element;
 use super::method::{Pair, lanes_total};
 use super::vector::Vector;
 
-/// The arithmetic mean: [`sum()`], divided by the count. None of nothing.
+/// Returns the arithmetic mean: [`sum()`] divided by the count. Returns `None` if there are no numbers.
 ///
-/// NaN and infinities give what the sum gives. Where only the sum is beyond `f64::MAX`, the mean is that of the
-/// numbers all the same.
+/// NaN and infinities give the same result as the sum does. If the sum of finite numbers exceeds `f64::MAX`, the mean
+/// is still right.
 ///
 /// ```
 /// use ascertain_numeric::sum::mean;
@@ -22,13 +22,14 @@ pub fn mean<T: Element>(xs: &[T]) -> Option<f64> {
     mean_of_sum(sum(xs), xs.len(), || xs.iter().map(|&x| x.into()))
 }
 
-/// The mean of `count` numbers that have this sum.
+/// Returns the mean of `count` numbers that have this sum. If the sum has overflowed, it is computed again from
+/// `numbers`, scaled down. Returns `None` if `count` is 0.
 pub(super) fn mean_of_sum<I: Iterator<Item = f64>>(
     sum: f64,
     count: usize,
     mut numbers: impl FnMut() -> I,
 ) -> Option<f64> {
-    /// So far below `f64::MAX` that no sum of 2^64 numbers overflows.
+    /// A factor so small that no sum of 2^64 scaled numbers overflows.
     const DOWN: f64 = f64::from_bits((1023 - 64) << 52);
     if count == 0 {
         return None;
@@ -37,21 +38,21 @@ pub(super) fn mean_of_sum<I: Iterator<Item = f64>>(
     if sum.is_finite() || numbers().any(|x| !x.is_finite()) {
         return Some(sum / n);
     }
-    // What this loses of small numbers, the sum, which is beyond any double, can't tell.
+    // Scaling loses bits of small numbers, but these do not matter next to a sum beyond every double.
     let scaled: super::Exact = numbers().map(|x| x * DOWN).collect();
     Some(scaled.round() / n / DOWN)
 }
 
-/// The sample variance, with one less than the count below; none of fewer than two numbers.
+/// Returns the sample variance, with the count less one as the divisor. Returns `None` for fewer than two numbers.
 ///
-/// In two passes: the mean, then the squares of the distances from it, summed as if in twice the precision and
-/// corrected for what the mean was rounded. Where the standard deviation is at least u·|mean|, the relative error is
-/// at most 10u, u = 2⁻⁵³; below that it grows with n·u²·mean² / variance.
+/// The method makes two passes: it computes the mean, then sums the squared distances from the mean as if in twice the
+/// precision, corrected for the rounding of the mean. If the standard deviation is at least u·|mean|, where u = 2⁻⁵³,
+/// the relative error is at most 10u. Below that it grows with n·u²·mean² / variance.
 ///
-/// The result has the same bits on every machine, as that of [`sum()`] has.
+/// The result has the same bits on every machine, like that of [`sum()`].
 ///
-/// NaN where a number is not finite. Squares of distances must stay within the range of a double: distances between
-/// 1e-140 and 1e150.
+/// The variance is NaN if a number is not finite. Distances from the mean must be between 1e-140 and 1e150, so that
+/// their squares stay within the range of a double.
 ///
 /// ```
 /// use ascertain_numeric::sum::variance;
@@ -61,27 +62,29 @@ pub(super) fn mean_of_sum<I: Iterator<Item = f64>>(
 /// ```
 pub fn variance<T: Element>(xs: &[T]) -> Option<f64> {
     let centre = mean(xs)?;
-    let (distances, squares) = T::chosen().distances()(xs, centre);
+    let (distances, squares) = T::fastest().distances.get()(xs, centre);
     variance_of_sums(distances, squares, xs.len())
 }
 
-/// The variance of `count` numbers with these sums of distances from about their mean, and of squares of them.
+/// Returns the variance of `count` numbers from two sums: of the numbers' distances from their approximate mean, and of
+/// the squares of these distances.
 pub(super) fn variance_of_sums(distances: f64, squares: f64, count: usize) -> Option<f64> {
     let n = count as f64;
     let about_mean = squares - distances * distances / n;
-    // What is left when equal numbers lie beside their rounded mean is rounding, and no variance.
+    // If all numbers are equal and their mean is rounded, every number has the same distance from it. The rest that is
+    // computed above is then a rounding error, and the variance is 0.
     let is_rounding = about_mean <= 2.0 * f64::EPSILON * squares;
     (count > 1).then(|| if is_rounding { 0.0 } else { about_mean / (n - 1.0) })
 }
 
-/// The sums of the distances from `centre` and of their squares.
+/// Returns two sums over all numbers: of their distances from `centre`, and of the squares of these distances.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
 #[inline(always)]
 pub unsafe fn distances<V: Vector, T: Element, const N: usize>(xs: &[T], centre: f64) -> (f64, f64) {
-    // SAFETY: the caller vouches for the instructions; every load is inside its round, and of the rest only the numbers
-    // that are there are loaded.
+    // SAFETY: the caller guarantees the instructions; every load is inside its round, and only existing numbers of the
+    // remainder are loaded.
     unsafe {
         let centre_of_all = V::splat(centre);
         let mut sums = [Pair::<V, V::Subtraction>::new(); N];
@@ -94,7 +97,7 @@ pub unsafe fn distances<V: Vector, T: Element, const N: usize>(xs: &[T], centre:
             }
         }
         for (i, x) in rounds.remainder().iter().enumerate() {
-            // One number in a register of zeros.
+            // A register with one number; the other lanes are −0.0.
             let distance = [(*x).into() - centre];
             push_distances(&mut sums[i % N], &mut squares[i % N], V::load_partial_f64(distance.as_ptr(), 1));
         }
@@ -106,6 +109,8 @@ pub unsafe fn distances<V: Vector, T: Element, const N: usize>(xs: &[T], centre:
     }
 }
 
+/// Adds distances and their squares to the two sums.
+///
 /// # Safety
 /// The CPU has the instructions of `V`.
 #[inline(always)]

@@ -1,4 +1,4 @@
-//! Numbers that don't lie in a slice: iterators, and every so many of a slice.
+//! Sums of numbers that are not a slice: iterators, and every n-th number of a slice.
 
 use alloc::vec::Vec;
 use core::iter::{Copied, StepBy};
@@ -9,11 +9,11 @@ use super::element::{Element, Load, Term};
 use super::exact::Exact;
 use super::moments::{mean_of_sum, variance_of_sums};
 
-/// Numbers gathered before they are given to a function for slices.
+/// Number of numbers that are gathered before they are passed to a function for slices.
 const BLOCK: usize = 1024;
 
-/// Every so many numbers of a slice, the first one first: a column of a matrix that is stored by rows, a channel of
-/// interleaved sound.
+/// Returns every `stride`-th number of a slice, the first one first: for example, a column of a matrix that is stored
+/// by rows, or a channel of interleaved sound.
 ///
 /// ```
 /// use ascertain_numeric::sum::{strided, sum_of};
@@ -24,13 +24,13 @@ const BLOCK: usize = 1024;
 /// ```
 ///
 /// # Panics
-/// When the stride is 0.
+/// Panics if the stride is 0.
 pub fn strided<T: Element>(xs: &[T], stride: usize) -> StepBy<Copied<Iter<'_, T>>> {
-    assert!(stride > 0, "a stride of 0 is the first number for ever");
+    assert!(stride > 0, "the stride must be at least 1");
     xs.iter().copied().step_by(stride)
 }
 
-/// The exact sum of an iterator's numbers, rounded once; special values as for [`exact`](super::exact).
+/// Returns the exact sum of the numbers of an iterator, rounded once. See [`exact`](super::exact) for special values.
 ///
 /// ```
 /// use ascertain_numeric::sum::sum_of;
@@ -42,15 +42,15 @@ pub fn sum_of<T: Term>(xs: impl IntoIterator<Item = T>) -> f64 {
     xs.into_iter().collect::<Exact>().round()
 }
 
-/// The arithmetic mean of an iterator's numbers: their exact sum, divided by the count. None of nothing; special
-/// values as for [`mean`](super::mean).
+/// Returns the arithmetic mean of the numbers of an iterator: their exact sum divided by the count. Returns `None` if
+/// there are no numbers. See [`mean`](super::mean) for special values.
 pub fn mean_of<T: Term>(xs: impl IntoIterator<Item = T, IntoIter: Clone>) -> Option<f64> {
     let xs = xs.into_iter();
     let (sum, count) = sum_and_count(xs.clone());
     mean_of_sum(sum, count, || xs.clone().map(|x| x.element().into()))
 }
 
-/// The sample variance of an iterator's numbers, which are gone through twice; see [`variance`](super::variance).
+/// Returns the sample variance of the numbers of an iterator, which is read twice. See [`variance`](super::variance).
 pub fn variance_of<T: Term>(xs: impl IntoIterator<Item = T, IntoIter: Clone>) -> Option<f64> {
     let xs = xs.into_iter();
     let centre = mean_of(xs.clone())?;
@@ -62,7 +62,7 @@ pub fn variance_of<T: Term>(xs: impl IntoIterator<Item = T, IntoIter: Clone>) ->
         if block.is_empty() {
             return variance_of_sums(distances.round(), squares.round(), count);
         }
-        let (block_distances, block_squares) = T::Element::chosen().distances()(&block, centre);
+        let (block_distances, block_squares) = T::Element::fastest().distances.get()(&block, centre);
         distances.add(block_distances);
         squares.add(block_squares);
         count += block.len();
@@ -70,11 +70,11 @@ pub fn variance_of<T: Term>(xs: impl IntoIterator<Item = T, IntoIter: Clone>) ->
     }
 }
 
-/// Σ x·y of two iterators: all products with what they lost, summed exactly and rounded once; special values as for
-/// [`dot`](super::dot()). It ends where the shorter ends.
+/// Returns Σ x·y of two iterators. All products and their rounding errors are summed exactly and rounded once. Stops at
+/// the end of the shorter iterator. See [`dot`](super::dot()) for special values.
 ///
-/// A product takes a few nanoseconds, tens of times as long as in [`dot`](super::dot()): for many numbers that
-/// needn't be exact to the last bit, gather slices.
+/// A product takes a few nanoseconds, tens of times as long as in [`dot`](super::dot()). If you have many numbers and
+/// need not be exact to the last bit, gather them into slices.
 ///
 /// ```
 /// use ascertain_numeric::sum::{dot_of, strided};

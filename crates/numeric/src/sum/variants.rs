@@ -1,15 +1,15 @@
-//! Every variant: a method with an instruction set, by name. A new one is a line in [`variants`], and a method under
+//! All variants by name (a method with an instruction set). To add one, add a line to [`variants`] and a method to
 //! `method`.
 
 use super::arch::{self, AVX2, AVX512, NEON, SCALAR};
 use super::element::Element;
 use super::method::*;
-use crate::features::first_missing;
+use crate::features::{first_missing, on};
 
-/// A function of a variant; it may be called only where the CPU has what the variant requires.
+/// The function of a variant. The CPU must have the features that the variant requires.
 pub(super) type Kernel<T> = unsafe fn(&[T]) -> f64;
 
-/// One way to sum a slice of `T`: a method with an instruction set.
+/// One method of summing a slice of `T`, with one instruction set.
 ///
 /// ```
 /// use ascertain_numeric::sum::Element;
@@ -19,47 +19,48 @@ pub(super) type Kernel<T> = unsafe fn(&[T]) -> f64;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Variant<T: 'static> {
-    /// The method, then the instruction set unless it is scalar: `kahan`, `kahan-avx512`.
+    /// Name: the method, followed by the instruction set unless the variant is scalar, for example `kahan` or
+    /// `kahan-avx512`.
     pub name: &'static str,
-    /// A line about it.
+    /// Description of the method, in one line.
     pub about: &'static str,
-    /// The CPU features that it needs, as `is_x86_feature_detected!` names them.
+    /// CPU features that the variant needs, with the names of `is_x86_feature_detected!`.
     pub requires: &'static [&'static str],
-    /// The numbers of independent accumulators (numbers or registers of numbers) that it comes
-    /// with.
+    /// Supported numbers of independent accumulators. An accumulator is one number, or one register of numbers.
     pub accumulators: &'static [u32],
-    /// Whether its result is the sum. It isn't where only the loads are made, to show what no sum
-    /// can beat: there it is the exclusive or of the slice's 64-bit words, as a number.
+    /// `true` if the result is the sum. It is `false` for variants that show the speed limit of all sums: their result
+    /// is 0, or the exclusive or of the slice's 64-bit words as a number.
     pub is_sum: bool,
-    /// One for each of `accumulators`; none where the architecture is another.
+    /// One function for each entry of `accumulators`; empty in a program for an architecture on which the variant does
+    /// not exist.
     pub(super) kernels: &'static [Kernel<T>],
 }
 
 impl<T> Variant<T> {
-    /// Whether this machine can run it.
+    /// Checks whether this machine can run the variant.
     ///
     /// # Errors
-    /// The first of the required CPU features that the machine lacks.
+    /// Returns the first required CPU feature that the machine lacks.
     pub fn is_available(&self) -> Result<(), &'static str> {
         first_missing(self.requires).map_or(Ok(()), Err)
     }
 
-    /// The function with so many accumulators, or none where the machine can't run it or it
-    /// doesn't come with that number.
+    /// Returns the function with this number of accumulators. Returns `None` if there is no such function, or if the
+    /// machine cannot run it.
     pub fn function(&self, accumulators: u32) -> Option<fn(&[T]) -> f64> {
         self.is_available().ok()?;
         let index = self.accumulators.iter().position(|&n| n == accumulators)?;
         let kernel = self.kernels.get(index)?;
-        // SAFETY: the types differ in `unsafe` alone, and the kernel's one condition, that the CPU
-        // has the features, holds for as long as the program runs.
+        // SAFETY: the types differ only in `unsafe`. The kernel's one condition, that the CPU has the features, holds
+        // as long as the program runs.
         Some(unsafe { core::mem::transmute::<Kernel<T>, fn(&[T]) -> f64>(*kernel) })
     }
 }
 
-/// The numbers of accumulators that [`each`] makes a function for.
+/// The numbers of accumulators that variants support. [`each`] makes one function for each of them.
 const ACCUMULATORS: &[u32] = &[1, 2, 4, 8];
 
-/// A method with an instruction set, one function for each of [`ACCUMULATORS`].
+/// Expands to the functions of a method with an instruction set, one for each entry of [`ACCUMULATORS`].
 macro_rules! each {
     ($method:ty, $($arch:ident)::+) => {
         &[
@@ -71,32 +72,15 @@ macro_rules! each {
     };
 }
 
-/// As [`each`], and nothing on other architectures, where the names exist all the same.
-#[cfg(target_arch = "x86_64")]
+/// Expands to the functions of [`each`] on x86-64, and to none on other architectures. The variants and their names
+/// exist there as well.
 macro_rules! x86 {
-    ($method:ty, $($arch:ident)::+) => {
-        each!($method, $($arch)::+)
-    };
-}
-#[cfg(not(target_arch = "x86_64"))]
-macro_rules! x86 {
-    ($method:ty, $($arch:ident)::+) => {
-        &[]
-    };
+    ($($each:tt)*) => { on!("x86_64", each!($($each)*), &[]) };
 }
 
-/// As [`x86`], for the other architecture.
-#[cfg(target_arch = "aarch64")]
+/// Expands to the functions of [`each`] on AArch64, and to none on other architectures.
 macro_rules! arm {
-    ($method:ty, $($arch:ident)::+) => {
-        each!($method, $($arch)::+)
-    };
-}
-#[cfg(not(target_arch = "aarch64"))]
-macro_rules! arm {
-    ($method:ty, $($arch:ident)::+) => {
-        &[]
-    };
+    ($($each:tt)*) => { on!("aarch64", each!($($each)*), &[]) };
 }
 
 #[rustfmt::skip] // One variant, one line.
@@ -111,17 +95,17 @@ pub(super) const fn variants<T: Element>() -> &'static [Variant<T>] {
             new("pairwise-avx2", AVX2, x86!(Pairwise, avx2), "blocks of 128 registers, then a balanced tree, 4 lanes"),
             new("pairwise-avx512", AVX512, x86!(Pairwise, avx512), "blocks of 128 registers, then a balanced tree, 8 lanes"),
             new("pairwise-neon", NEON, arm!(Pairwise, neon), "blocks of 128 registers, then a balanced tree, 2 lanes"),
-            new("kahan", SCALAR, each!(Kahan, scalar), "what an addition lost goes into the next term"),
+            new("kahan", SCALAR, each!(Kahan, scalar), "the rounding error of each addition goes into the next term"),
             new("kahan-avx2", AVX2, x86!(Kahan, avx2), "Kahan, 4 lanes"),
             new("kahan-avx2-fma", AVX2, x86!(KahanFma, avx2), "Kahan, 4 lanes, half of the additions on the multipliers"),
             new("kahan-avx512", AVX512, x86!(Kahan, avx512), "Kahan, 8 lanes"),
             new("kahan-avx512-fma", AVX512, x86!(KahanFma, avx512), "Kahan, 8 lanes, half of the additions on the multipliers"),
             new("kahan-neon", NEON, arm!(Kahan, neon), "Kahan, 2 lanes"),
-            new("neumaier", SCALAR, each!(Neumaier, scalar), "what the additions lost is summed beside and added at the end"),
+            new("neumaier", SCALAR, each!(Neumaier, scalar), "the rounding errors are summed separately and added at the end"),
             new("neumaier-avx2", AVX2, x86!(Neumaier, avx2), "Neumaier, 4 lanes"),
             new("neumaier-avx512", AVX512, x86!(Neumaier, avx512), "Neumaier, 8 lanes"),
             new("neumaier-neon", NEON, arm!(Neumaier, neon), "Neumaier, 2 lanes"),
-            new("babuska", SCALAR, each!(Babuska, scalar), "what the additions lost, unless terms grow, is summed beside and added at the end"),
+            new("babuska", SCALAR, each!(Babuska, scalar), "the rounding errors (exact unless terms grow) are summed separately and added at the end"),
             new("babuska-avx2", AVX2, x86!(Babuska, avx2), "Babuška, 4 lanes"),
             new("babuska-avx512", AVX512, x86!(Babuska, avx512), "Babuška, 8 lanes"),
             new("babuska-avx512-fma", AVX512, x86!(BabuskaFma, avx512), "Babuška, 8 lanes, half of the additions on the multipliers"),
@@ -131,7 +115,7 @@ pub(super) const fn variants<T: Element>() -> &'static [Variant<T>] {
             new("block-twosum-avx2-fma", AVX2, x86!(BlockTwoSumFma, avx2::by_eight), "error-free additions of blocks, 4 lanes, half of them on the multipliers"),
             new("block-twosum-avx512", AVX512, x86!(BlockTwoSum, avx512), "error-free additions of blocks, 8 lanes"),
             new("block-twosum-avx512-fma", AVX512, x86!(BlockTwoSumFma, avx512), "error-free additions of blocks, 8 lanes, half of them on the multipliers"),
-            new("block-twosum-avx512-bits", AVX512, x86!(BlockTwoSumBits, avx512), "the same, half of the f32 widened by integer operations"),
+            new("block-twosum-avx512-bits", AVX512, x86!(BlockTwoSumBits, avx512), "block-twosum-avx512-fma with half of the f32 widened by integer operations"),
             new("block-twosum-neon", NEON, arm!(BlockTwoSum, neon::by_eight), "error-free additions of blocks, 2 lanes"),
             new("exact", SCALAR, each!(ExactSum, scalar), "the nearest double to the true sum, in any order"),
             new("exact-avx2", AVX2, x86!(ExactSum, avx2), "exact, 4 lanes"),
@@ -139,12 +123,12 @@ pub(super) const fn variants<T: Element>() -> &'static [Variant<T>] {
             new("exact-neon", NEON, arm!(ExactSum, neon), "exact, 2 lanes"),
             Variant { is_sum: false, ..new("load-avx2", AVX2, x86!(LoadOnly, avx2), "not a sum: only loads, 32 bytes at a time") },
             Variant { is_sum: false, ..new("load-avx512", AVX512, x86!(LoadOnly, avx512), "not a sum: only loads, 64 bytes at a time") },
-            Variant { is_sum: false, ..new("limit-4-avx2", AVX2, x86!(Limit<4>, avx2), "not a sum: loads, and 4 operations a register that wait for nothing") },
-            Variant { is_sum: false, ..new("limit-5-avx2", AVX2, x86!(Limit<5>, avx2), "not a sum: loads, and 5 operations a register that wait for nothing") },
-            Variant { is_sum: false, ..new("limit-7-avx2", AVX2, x86!(Limit<7>, avx2), "not a sum: loads, and 7 operations a register that wait for nothing") },
-            Variant { is_sum: false, ..new("limit-4-avx512", AVX512, x86!(Limit<4>, avx512), "not a sum: loads, and 4 operations a register that wait for nothing") },
-            Variant { is_sum: false, ..new("limit-5-avx512", AVX512, x86!(Limit<5>, avx512), "not a sum: loads, and 5 operations a register that wait for nothing") },
-            Variant { is_sum: false, ..new("limit-7-avx512", AVX512, x86!(Limit<7>, avx512), "not a sum: loads, and 7 operations a register that wait for nothing") },
+            Variant { is_sum: false, ..new("limit-4-avx2", AVX2, x86!(Limit<4>, avx2), "not a sum: loads, and 4 independent operations per register") },
+            Variant { is_sum: false, ..new("limit-5-avx2", AVX2, x86!(Limit<5>, avx2), "not a sum: loads, and 5 independent operations per register") },
+            Variant { is_sum: false, ..new("limit-7-avx2", AVX2, x86!(Limit<7>, avx2), "not a sum: loads, and 7 independent operations per register") },
+            Variant { is_sum: false, ..new("limit-4-avx512", AVX512, x86!(Limit<4>, avx512), "not a sum: loads, and 4 independent operations per register") },
+            Variant { is_sum: false, ..new("limit-5-avx512", AVX512, x86!(Limit<5>, avx512), "not a sum: loads, and 5 independent operations per register") },
+            Variant { is_sum: false, ..new("limit-7-avx512", AVX512, x86!(Limit<7>, avx512), "not a sum: loads, and 7 independent operations per register") },
         ]
     }
 }
@@ -167,7 +151,7 @@ mod tests {
     fn every_required_feature_can_be_detected() {
         for feature in f32::VARIANTS.iter().flat_map(|variant| variant.requires) {
             let is_known = crate::features::FEATURES.iter().any(|(known, _)| known == feature);
-            assert!(is_known || *feature == "neon", "{feature}, which no machine of this architecture has");
+            assert!(is_known || *feature == "neon", "{feature}, a feature that no machine of this architecture has");
         }
     }
 

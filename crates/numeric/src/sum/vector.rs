@@ -1,26 +1,27 @@
-//! What summation needs of a register beyond arithmetic.
+//! The operations beyond arithmetic that a register needs for summation.
 
 use super::exact::UnitSum;
 use super::method::Subtract;
 use crate::simd::{Eight, Register};
 
-/// A register to sum in.
+/// A register for sums.
 pub trait Vector: Register {
-    /// What it consists of: itself, unless it takes several of the CPU's registers.
+    /// The type of one CPU register of this vector: `Self`, unless `Self` takes several CPU registers.
     type Part: Vector<Part = Self::Part>;
 
-    /// How many they are.
+    /// Number of CPU registers that `Self` takes.
     const PARTS: usize = Self::LANES / Self::Part::LANES;
 
-    /// On which units the exact subtractions of a loop run best.
+    /// The CPU's execution units, adders or multipliers, that run the exact subtractions of a loop fastest.
     type Subtraction: Subtract<Self::Part>;
 
-    /// Its parts, the first numbers in the first. A loop that takes one after the other has fewer numbers under way
-    /// than one that does each operation for all, and they have to fit into the CPU's registers.
+    /// Returns the CPU registers that make up the vector; the first one has the first numbers. A loop can handle these
+    /// registers one after the other. It then needs fewer of them than if it did each operation for all of them.
     fn parts(&mut self) -> &mut [Self::Part];
 
-    /// The sum of all numbers (at most 4,096) in units of 2^unit (−127 to 126), of which each should be a whole number,
-    /// below 2^63: its exponents tell whether it is. None where the CPU has nothing to do so fast.
+    /// Returns the sum of at most 4,096 numbers in units of 2^unit (−127 to 126). Each number should be a whole number
+    /// of units below 2^63; the returned exponents show whether that is so. Returns `None` if the CPU has no fast way
+    /// to do this.
     ///
     /// # Safety
     /// The CPU has the register's instructions.
@@ -40,32 +41,33 @@ impl<V: Vector<Part = V>, const PARTS: usize> Vector for Eight<V, PARTS> {
     }
 }
 
-/// A register whose CPU multiplies and adds in one instruction, perhaps on other ports than it adds.
+/// A register whose CPU multiplies and adds in one instruction, possibly on other ports than those for additions.
 #[cfg(target_arch = "x86_64")]
 pub trait Fma: Vector<Part = Self> {}
 
-/// A register as plain bytes.
+/// A register that can be used as plain bytes.
 #[cfg(target_arch = "x86_64")]
 pub trait Words: Vector {
-    /// The bytes at `from`, as many as the register holds; no alignment is needed.
+    /// Loads the bytes at `from`, as many as the register holds; no alignment is needed.
     unsafe fn load_bytes(from: *const u8) -> Self;
 
-    /// Exclusive or of all bits.
+    /// Returns the bitwise exclusive or of the two registers.
     unsafe fn xor(self, other: Self) -> Self;
 }
 
-/// A register that can take `f32` apart by integer operations, beside the conversions.
+/// A register that can widen `f32` by integer operations, in addition to the conversions.
 #[cfg(target_arch = "x86_64")]
 pub trait Widen: Fma {
-    /// What is 0 in every lane while all numbers seen were finite, and else NaN in some.
+    /// A value that is 0 in every lane as long as all numbers were finite, and otherwise NaN in at least one lane.
     type Poison: Copy;
 
-    /// Nothing was seen.
+    /// Returns the initial value: 0 in every lane.
     unsafe fn no_poison() -> Self::Poison;
 
-    /// Whether all numbers seen were finite.
+    /// Returns whether all numbers so far were finite.
     unsafe fn all_finite(poison: Self::Poison) -> bool;
 
-    /// The sum of the 16 × `LANES` numbers at `from`, in a balanced tree; unspecified where one is not finite.
+    /// Returns the sum of the 32 × `LANES` numbers at `from`, in a balanced tree. The sum is unspecified if a number is
+    /// not finite.
     unsafe fn sum_block_f32(from: *const f32, poison: &mut Self::Poison) -> Self;
 }

@@ -1,11 +1,12 @@
-//! Exact cube roots: every cube, and what lies beside it.
+//! Exact cube roots: of every cube, and of the numbers next to it.
 
 use ascertain_numeric::cbrt::{VARIANTS, cbrt_each, cbrt_u32, cbrt_u64};
 
 /// The largest root of a 64-bit number.
 const MOST: u64 = 2_642_245;
 
-/// The estimate lies less than one above the root, so that it can only be wrong next to a cube.
+/// Tests only numbers next to cubes: the estimate is less than one above the root, so the result can only be wrong
+/// there.
 #[test]
 fn every_cube_and_its_neighbours() {
     assert_eq!(cbrt_u64(0), 0);
@@ -55,7 +56,7 @@ fn every_cube_of_32_bits_and_its_neighbours() {
     assert_eq!(cbrt_u32(u32::MAX), 1_625);
 }
 
-/// All 2^32, on demand: `cargo test --release -p ascertain-numeric --test all cbrt -- --ignored`.
+/// Checks all 2^32 numbers, on demand: `cargo test --release -p ascertain-numeric --test all cbrt -- --ignored`.
 #[test]
 #[ignore = "takes ten seconds in a release build"]
 fn every_number_of_32_bits() {
@@ -66,7 +67,7 @@ fn every_number_of_32_bits() {
     }
 }
 
-/// Numbers of every length, and the ends.
+/// Returns numbers of every length, and both ends of the range.
 fn numbers() -> Vec<u64> {
     let mut state = 1_u64;
     let mut next = || {

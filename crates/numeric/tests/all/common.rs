@@ -1,10 +1,10 @@
-//! What the tests of the sum share: hostile numbers.
+//! Difficult numbers for the tests of sums.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Finite numbers of every kind: all exponents, ordinary ones, small integers, zeros of both
-/// signs, subnormals, and the largest.
+/// Finite numbers of every kind: all exponents, ordinary ones, small integers, zeros of both signs, subnormals, and the
+/// largest.
 pub fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
         any::<u64>().prop_map(f64::from_bits).prop_filter("finite", |x| x.is_finite()),
@@ -17,12 +17,13 @@ pub fn number() -> impl Strategy<Value = f64> {
     ]
 }
 
-/// Numbers whose sums don't overflow, over 400 powers of two.
+/// Numbers that span 400 powers of two, and whose sums do not overflow.
 pub fn moderate_number() -> impl Strategy<Value = f64> {
     prop_oneof![-1.0..1.0_f64, (-1.0..1.0_f64, -200..200_i32).prop_map(|(x, exponent)| x * 2.0_f64.powi(exponent)),]
 }
 
-/// Slices of such numbers, often with the negatives of most of them, so that little remains.
+/// Slices of such numbers. They often contain the negatives of most of their numbers, so that almost everything
+/// cancels.
 pub fn slice(number: impl Strategy<Value = f64>, lengths: std::ops::Range<usize>) -> impl Strategy<Value = Vec<f64>> {
     (vec(number, lengths), any::<bool>(), 0..4_usize)
         .prop_map(|(mut xs, cancel, keep)| {

@@ -1,11 +1,11 @@
-//! Text of integers: against the standard library's, at every edge.
+//! The text of integers next to powers of ten and two, compared with the text of the standard library.
 
 use ascertain_numeric::decimal::{
     Integer, TooShort, VARIANTS, append, append_column, append_to_string, write, write_within,
 };
 use proptest::prelude::*;
 
-/// Powers of ten and of two, and what lies beside them.
+/// Powers of ten and of two, and the numbers next to them.
 fn edges() -> impl Iterator<Item = u64> {
     let tens = (0..20).map(|k| 10_u64.pow(k));
     let twos = (0..64).map(|k| 1_u64 << k);
@@ -13,7 +13,7 @@ fn edges() -> impl Iterator<Item = u64> {
     beside.chain([u64::MAX - 1, u64::MAX, 9_999_999_999, 9_999_999_999_999_999_999])
 }
 
-/// Every way to write it says what the standard library says, and writes within its bounds.
+/// Checks that every function and variant returns the text of the standard library, and writes within its bounds.
 fn check<I: Integer + ToString>(value: I) {
     let expected = value.to_string();
     let mut buffer = vec![b'~'; I::MOST_BYTES + 8];
@@ -84,7 +84,8 @@ fn edges_of_every_digit_count() {
     check_column::<u32>(&[]);
 }
 
-/// A column divides by 10⁸ with a double that is too small by a little: where that is wrong first.
+/// Tests the first numbers for which the quotient of a column is wrong before its correction: a column divides by 10⁸
+/// with a double that is slightly too small.
 #[test]
 fn columns_of_what_is_next_to_a_multiple() {
     const EIGHT: u64 = 100_000_000;
@@ -133,8 +134,8 @@ proptest! {
     }
 }
 
-/// All 2^32, one by one and in columns, on demand:
-/// `cargo test --release -p ascertain-numeric --test all decimal -- --ignored`.
+/// Checks all 2^32 numbers, one by one and in columns, on demand: `cargo test --release -p ascertain-numeric --test all
+/// decimal -- --ignored`.
 #[test]
 #[ignore = "takes two minutes in a release build"]
 fn every_number_of_32_bits() {

@@ -1,4 +1,4 @@
-//! Dot products, means and variances against exact ones.
+//! Dot products, means and variances, compared with exact results.
 
 use ascertain_numeric::sum::{
     Element, Exact, dot, dot_of, exact, mean, mean_of, strided, sum_of, variance, variance_of,
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 /// Half of the distance from 1 to the next double.
 const U: f64 = f64::EPSILON / 2.0;
 
-/// All products in two parts each, which is exact for numbers that are neither huge nor tiny.
+/// Returns each product as two parts whose sum is exact, for numbers that are neither huge nor tiny.
 fn parts<T: Element>(xs: &[T], ys: &[T]) -> Vec<f64> {
     let pairs = xs.iter().zip(ys).map(|(&x, &y)| -> (f64, f64) { (x.into(), y.into()) });
     pairs.flat_map(|(x, y)| [x * y, x.mul_add(y, -(x * y))]).collect()
@@ -36,7 +36,7 @@ fn check_dots<T: Element>(xs: &[T], ys: &[T]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Numbers whose squares have errors that a double holds.
+/// Numbers of which the rounding error of the square fits in a double.
 fn number() -> impl Strategy<Value = f64> {
     (-1.0..1.0_f64, -60..60_i32).prop_map(|(x, exponent)| x * 2_f64.powi(exponent))
 }
@@ -53,7 +53,7 @@ proptest! {
         check_dots(&single(&xs), &single(&ys))?;
     }
 
-    /// Eight lanes on every machine: `dot()` may take any of them.
+    /// `dot()` may use any variant, because all have eight lanes.
     #[test]
     fn dot2_has_the_same_bits_with_any_instructions(xs in crate::common::slice(number(), 0..600), seed in any::<u64>()) {
         fn all<T: Element>(xs: &[T], ys: &[T]) -> Vec<u64> {
@@ -68,7 +68,7 @@ proptest! {
         prop_assert_eq!(all(&xs, &ys), vec![dot(&xs, &ys).to_bits(); all(&xs, &ys).len()]);
     }
 
-    /// What remains where large products cancel.
+    /// Tests that the result is right even if large products cancel.
     #[test]
     fn dots_bear_cancellation(xs in crate::common::slice(number(), 1..100)) {
         let (mut left, mut right) = (xs.clone(), xs.clone());
@@ -88,7 +88,7 @@ proptest! {
         prop_assert!(near(mean_of(xs.iter().copied()).unwrap()));
     }
 
-    /// Against the squares of all differences, in which nothing cancels.
+    /// Compares the variance with one from the squares of all differences, in which nothing cancels.
     #[test]
     fn variances_are_near_the_exact_one(
         xs in crate::common::slice(-1.0..1.0_f64, 2..150),
@@ -135,7 +135,7 @@ fn every_length_is_multiplied_whole() {
 fn special_products() {
     let (inf, nan, max) = (f64::INFINITY, f64::NAN, f64::MAX);
     assert_eq!(dot::<f64>(&[], &[]).to_bits(), 0);
-    assert_eq!(dot(&[-0.0], &[1.0]).to_bits(), 0, "a zero is +0.0");
+    assert_eq!(dot(&[-0.0], &[1.0]).to_bits(), 0, "a result of zero is +0.0");
     assert!(dot(&[nan, 1.0], &[1.0, 1.0]).is_nan());
     assert!(dot(&[inf, 1.0], &[0.0, 1.0]).is_nan());
     assert!(dot(&[inf, inf], &[1.0, -1.0]).is_nan());
@@ -143,7 +143,7 @@ fn special_products() {
     assert_eq!(dot(&[max, max, -max], &[1.0, 1.0, 1.0]), max, "a partial sum may overflow");
     assert_eq!(dot(&[max], &[2.0]), inf);
     assert_eq!(dot_of([max, max, -max], [1.0, 1.0, 1.0]), max);
-    assert_eq!(dot_of([1.0, 2.0, 3.0], [1.0]), 1.0, "it ends where the shorter ends");
+    assert_eq!(dot_of([1.0, 2.0, 3.0], [1.0]), 1.0, "it stops at the end of the shorter one");
     let singles = vec![f32::MAX; 1000];
     assert_eq!(dot(&singles, &singles), 1000.0 * f64::from(f32::MAX) * f64::from(f32::MAX));
     let (mut with_nan, ones) = (vec![1.0_f32; 300], vec![1.0_f32; 300]);
@@ -152,13 +152,13 @@ fn special_products() {
 }
 
 #[test]
-#[should_panic(expected = "as many numbers on the right")]
+#[should_panic(expected = "two slices of the same length")]
 fn lengths_must_agree() {
     dot(&[1.0], &[1.0, 2.0]);
 }
 
 #[test]
-#[should_panic(expected = "a stride of 0")]
+#[should_panic(expected = "the stride must be at least 1")]
 fn a_stride_of_zero_is_refused() {
     let _ = strided(&[1.0], 0);
 }
@@ -177,7 +177,7 @@ fn special_moments() {
     assert_eq!(variance(&[0.1; 1000]), Some(0.0));
     assert_eq!(variance(&[1.0_f32, 2.0, 4.0, 5.0]), Some(10.0 / 3.0));
     let next = 1.0 + f64::EPSILON;
-    assert_eq!(variance(&[1.0, next]), Some(f64::EPSILON * f64::EPSILON / 2.0), "a spread of one last place");
+    assert_eq!(variance(&[1.0, next]), Some(f64::EPSILON * f64::EPSILON / 2.0), "a spread of one ulp");
 }
 
 #[test]

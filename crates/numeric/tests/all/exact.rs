@@ -1,20 +1,20 @@
-//! The exact sum against a wide integer, and its special cases.
+//! The exact sum, compared with a wide integer, and its special cases.
 
 use std::cmp::Ordering;
 
 use ascertain_numeric::sum::{Element, Exact, exact, sum_of};
 use proptest::prelude::*;
 
-/// A two's complement integer of 2,304 bits that counts in units of 2^−1074.
+/// A two's complement integer of 2,304 bits, in units of 2^−1074.
 #[derive(Clone, PartialEq, Eq)]
 struct Wide([u64; 36]);
 
 impl Wide {
-    /// The units in `x`; an infinity counts as the double that would follow [`f64::MAX`].
-    fn of(x: f64) -> Wide {
+    /// Converts `x` to a multiple of 2^−1074. An infinity counts as the double that would follow [`f64::MAX`].
+    fn new(x: f64) -> Wide {
         let magnitude = x.abs().to_bits();
         let (exponent, fraction) = ((magnitude >> 52) as usize, magnitude & ((1 << 52) - 1));
-        // A number with an exponent of 0 has no leading one, and the unit of those with 1.
+        // A number with an exponent of 0 has no leading one, and has the same unit as those with an exponent of 1.
         let (significand, shift) = if exponent > 0 { (1 << 52 | fraction, exponent - 1) } else { (fraction, 0) };
         let shifted = u128::from(significand) << (shift % 64);
         let mut wide = Wide([0; 36]);
@@ -45,11 +45,11 @@ impl Wide {
     }
 }
 
-/// Whether `rounded` is the double nearest to `sum`, and the even one of two.
+/// Returns whether `rounded` is the double nearest to `sum`; if two are equally near, it must be the even one.
 fn is_nearest(rounded: f64, sum: &Wide) -> bool {
-    let distance = sum.distance(&Wide::of(rounded));
+    let distance = sum.distance(&Wide::new(rounded));
     [rounded.next_down(), rounded.next_up()].iter().all(|&neighbour| {
-        let other = sum.distance(&Wide::of(neighbour));
+        let other = sum.distance(&Wide::new(neighbour));
         match distance.0.iter().rev().cmp(other.0.iter().rev()) {
             Ordering::Less => true,
             Ordering::Equal => rounded.to_bits() & 1 == 0,
@@ -58,7 +58,8 @@ fn is_nearest(rounded: f64, sum: &Wide) -> bool {
     })
 }
 
-/// All variants of the exact sum against the numbers added one by one, and that against the wide integer.
+/// Compares all variants of the exact sum with the result of adding the numbers one by one, and that result with the
+/// wide integer.
 fn each_way<T: Element>(xs: &[T]) -> Result<(), TestCaseError> {
     let mut one_by_one = Exact::new();
     xs.iter().for_each(|&x| one_by_one.add(x.into()));
@@ -77,10 +78,10 @@ fn each_way<T: Element>(xs: &[T]) -> Result<(), TestCaseError> {
 }
 
 fn wide_sum<T: Element>(xs: &[T]) -> Wide {
-    xs.iter().fold(Wide([0; 36]), |sum, &x| sum.plus(&Wide::of(x.into())))
+    xs.iter().fold(Wide([0; 36]), |sum, &x| sum.plus(&Wide::new(x.into())))
 }
 
-/// Whole numbers that look random, from a seed.
+/// Returns a generator of pseudo-random integers.
 fn random(seed: u64) -> impl FnMut() -> u64 {
     let mut state = seed;
     move || {
@@ -104,7 +105,7 @@ proptest! {
         exponent in -300..300_i32,
         tail in prop_oneof![Just(0.0), Just(1e-300), Just(-1e-300)],
     ) {
-        // Half a unit of the last place, and perhaps a little more or less.
+        // Half a unit in the last place, and in some cases slightly more or less.
         let scale = 2.0_f64.powi(exponent);
         let xs = [significand as f64 * scale, scale / 2.0, tail];
         prop_assert!(is_nearest(exact(&xs), &wide_sum(&xs)));
@@ -118,7 +119,7 @@ proptest! {
         prop_assert_eq!(exact(&xs).to_bits(), exact(&shuffled).to_bits());
     }
 
-    /// Wherever a slice is split, whichever way its numbers are added, over however many bytes: the same sum.
+    /// The sum must not depend on the split of the slice, on the order of the additions, or on a conversion to bytes.
     #[test]
     fn same_bits_in_any_split(
         xs in crate::common::slice(crate::common::number(), 0..120),
@@ -146,8 +147,8 @@ proptest! {
         prop_assert_eq!(whole.round().to_bits(), merged.round().to_bits());
     }
 
-    /// Blocks of singles of every width: those that are summed as integers of 64 bits, of which many wrap, those that
-    /// are wider by one, and those that follow on blocks of other sizes; with zeros of both signs, and of any length.
+    /// Tests blocks of `f32` of every width. Some are summed as 64-bit integers, many of which wrap. Others are one bit
+    /// too wide for that, or follow blocks of other sizes. The blocks have zeros of both signs, and any length.
     #[test]
     fn blocks_of_singles_are_exact(
         blocks in proptest::collection::vec((-126..128_i32, 0..44_i32, 0..3_u8, 0..5_u64), 1..4),
@@ -160,7 +161,7 @@ proptest! {
         for (least, width, sign, zeros) in blocks {
             for _ in 0..length {
                 let exponent = (least + (random() >> 40) as i32 % (width + 1)).min(127);
-                // Often the largest significand, whose sums are the largest.
+                // The significand is often the largest one, which makes the sums as large as possible.
                 let fraction = if random().is_multiple_of(2) { u32::MAX >> 9 } else { random() as u32 >> 9 };
                 let negative = match sign { 0 => false, 1 => true, _ => random().is_multiple_of(2) };
                 let is_zero = random() % 5 < zeros;
@@ -171,7 +172,8 @@ proptest! {
         each_way(&singles[start..])?;
     }
 
-    /// Blocks of every width: the number of sums that they are split into, and those that are too wide.
+    /// Tests blocks of every width: blocks that are split into each possible number of sums, and blocks that are too
+    /// wide for that.
     #[test]
     fn blocks_of_every_width_are_exact(
         centre in -1000..960_i32,
@@ -185,7 +187,7 @@ proptest! {
             let (centre, bits) = if of_single { (centre / 10, 24) } else { (centre, 53) };
             let exponent = centre + ((state >> 20) as i32).rem_euclid(width + 1) - bits;
             let significand = (state >> (64 - bits)) as f64 * if state & 1 == 0 { 1.0 } else { -1.0 };
-            // In two steps: the power alone may be subnormal.
+            // Multiplies in two steps because the power alone may be subnormal.
             significand * 2_f64.powi(exponent / 2) * 2_f64.powi(exponent - exponent / 2)
         };
         let singles: Vec<f32> = (0..length).map(|_| number(true) as f32).collect();
@@ -250,7 +252,7 @@ fn the_ends_of_the_range() {
     assert_eq!(exact(&vec![max; 100_000]), f64::INFINITY);
 }
 
-/// Sums by threads, merged: the same bits as one thread's.
+/// Merged sums of several threads have the same bits as the sum of one thread.
 #[test]
 fn threads_give_the_same_bits() {
     let xs: Vec<f32> = (0..100_000_u32).map(|i| f32::from_bits(i.wrapping_mul(2_654_435_761) & 0xbf7f_ffff)).collect();
@@ -263,7 +265,8 @@ fn threads_give_the_same_bits() {
     assert_eq!(merged.round().to_bits(), exact(&xs).to_bits());
 }
 
-/// 10^8 numbers over all exponents that cancel but for one. Takes a while: `cargo test --release -- --ignored`.
+/// Sums 10^8 numbers over all exponents, all but one of which cancel. This takes a while: `cargo test --release --
+/// --ignored`.
 fn a_hundred_million_cancel<T: Element>(mut number: impl FnMut() -> T, negated: fn(T) -> T, kept: T) {
     let mut xs: Vec<T> = Vec::with_capacity(100_000_001);
     while xs.len() < 100_000_000 {
@@ -272,13 +275,13 @@ fn a_hundred_million_cancel<T: Element>(mut number: impl FnMut() -> T, negated: 
             xs.extend([x, negated(x)]);
         }
     }
-    // Far apart, so that no block has both.
+    // The two numbers of a pair are so far apart that no block has both.
     for i in 0..25_000_000 {
         xs.swap(2 * i, 99_999_999 - 2 * i);
     }
     xs.push(kept);
     assert_eq!(exact(&xs), kept.into());
-    // A part of them does not cancel.
+    // The sum of a part of the numbers does not cancel.
     let some = &xs[..10_000_000];
     assert!(is_nearest(exact(some), &wide_sum(some)));
 }

@@ -17,10 +17,10 @@ fn bytes_are_checked() {
     assert_eq!(Exact::from_bytes(&bytes[1..]).unwrap_err(), ExactBytesError::Length(Exact::LENGTH - 1));
     assert_eq!(wrong(0, b'A'), ExactBytesError::NotASum);
     assert_eq!(wrong(4, 2), ExactBytesError::Version(2));
-    assert_eq!(wrong(5, 5), ExactBytesError::Damaged, "no such kind");
+    assert_eq!(wrong(5, 5), ExactBytesError::Damaged, "this kind does not exist");
     assert_eq!(wrong(5, 2), ExactBytesError::Damaged, "an infinity has no digits");
-    assert_eq!(wrong(5, 0), ExactBytesError::Damaged, "nor has nothing");
-    assert_eq!(wrong(Exact::LENGTH - 1, 0x7f), ExactBytesError::Damaged, "no room for a carry");
+    assert_eq!(wrong(5, 0), ExactBytesError::Damaged, "nor has the sum of no numbers");
+    assert_eq!(wrong(Exact::LENGTH - 1, 0x7f), ExactBytesError::Damaged, "there is no room for a carry");
     assert!(wrong(4, 2).to_string().contains("version 2"));
 }
 
@@ -45,12 +45,13 @@ fn equal_sums_have_equal_bytes() {
     }
 }
 
-/// The bytes are a format: what was written by an earlier version must be read by all later ones.
+/// The bytes are a file format: every later version must be able to read the bytes of earlier versions.
 #[test]
 fn bytes_of_a_sum_stay_as_they_are() {
     let bytes = [-1.0].into_iter().collect::<Exact>().to_bytes();
     assert_eq!(bytes[..6], [b'a', b's', b'u', b'm', 1, 1]);
-    // −1 is −2^1074 units: digit 33 (bits 1056 to 1087) is 2^32 − 2^18, and all after it are those of −1.
+    // −1 is −2^1074 units. Digit 33 (bits 1056 to 1087) is therefore 2^32 − 2^18, and all digits after it are 2^32 − 1,
+    // as in two's complement.
     let digit = |i: usize| u32::from_le_bytes(bytes[6 + 4 * i..][..4].try_into().unwrap());
     assert!((0..33).all(|i| digit(i) == 0));
     assert_eq!(digit(33), u32::MAX - (1 << 18) + 1);
@@ -70,7 +71,7 @@ fn a_sum_that_outgrows_its_room_is_an_infinity() {
     }
 }
 
-/// Whatever bytes are accepted, nothing that is done with them panics, also by those whose last digit is the largest.
+/// Bytes that were accepted must not make any operation panic, even if their last digit is the largest possible.
 #[test]
 fn bytes_that_someone_made_up_can_be_used() {
     let largest = [(1_i64 << 62) - 1, 1 - (1 << 62)].map(|top| {
@@ -102,7 +103,7 @@ fn sums_are_compared_before_they_are_rounded() {
     assert_eq!(sum(&[f64::INFINITY, 3.0]), sum(&[f64::INFINITY]));
     assert_ne!(sum(&[f64::INFINITY]), sum(&[f64::NEG_INFINITY]));
     assert_ne!(sum(&[f64::INFINITY]), sum(&[]));
-    assert_ne!(sum(&[1.0, 1e-300]), sum(&[1.0]), "{} though they round alike", sum(&[1.0, 1e-300]).round());
+    assert_ne!(sum(&[1.0, 1e-300]), sum(&[1.0]), "{}: the sums differ", sum(&[1.0, 1e-300]).round());
     assert_ne!(sum(&[f64::NAN]), sum(&[f64::NAN]));
 }
 

@@ -1,35 +1,36 @@
-//! Memory that ends where the buffer does: a byte too far ends the test with a signal.
+//! Buffers that end where readable memory ends. An access beyond the buffer kills the test with a signal.
 
 use ascertain_numeric::cbrt::cbrt_each;
 use ascertain_numeric::decimal::{Integer, VARIANTS, append_column, write, write_within};
 use ascertain_numeric::polynomial;
 use ascertain_numeric::sum::{Element, dot, mean, variance};
 
-/// Two pages, of which the second may not be touched.
-struct Guarded {
+/// Two pages of memory. The second page can't be accessed.
+struct GuardedBuffer {
     start: *mut u8,
     page_bytes: usize,
 }
 
-impl Guarded {
-    fn new() -> Guarded {
+impl GuardedBuffer {
+    fn new() -> GuardedBuffer {
         let (both, none) = (libc::PROT_READ | libc::PROT_WRITE, libc::PROT_NONE);
-        // SAFETY: a mapping of its own, whose second page is then closed.
+        // SAFETY: the code creates a new mapping, and then makes its second page inaccessible.
         unsafe {
-            // 4, 16 or 64 KB on aarch64.
+            // A page has 4, 16 or 64 KB on aarch64.
             let page_bytes = usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)).unwrap();
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
             let start = libc::mmap(std::ptr::null_mut(), 2 * page_bytes, both, flags, -1, 0);
             assert_ne!(start, libc::MAP_FAILED);
             assert_eq!(libc::mprotect(start.add(page_bytes), page_bytes, none), 0);
-            Guarded { start: start.cast(), page_bytes }
+            GuardedBuffer { start: start.cast(), page_bytes }
         }
     }
 
-    /// The last elements before the closed page.
+    /// Returns the last `count` elements before the inaccessible page.
     fn last<T: Copy>(&mut self, count: usize) -> &mut [T] {
         assert!(count * size_of::<T>() <= self.page_bytes);
-        // SAFETY: they are within the first page, aligned since they end where it does, and any bits are one.
+        // SAFETY: the elements are within the first page. They are aligned because they end where the page does, and
+        // any bits are valid.
         unsafe {
             let start = self.start.add(self.page_bytes - count * size_of::<T>());
             std::slice::from_raw_parts_mut(start.cast(), count)
@@ -37,14 +38,14 @@ impl Guarded {
     }
 }
 
-impl Drop for Guarded {
+impl Drop for GuardedBuffer {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and nothing borrows it any more.
+        // SAFETY: this object owns the mapping, and nothing borrows it any more.
         unsafe { libc::munmap(self.start.cast(), 2 * self.page_bytes) };
     }
 }
 
-fn check<I: Integer + ToString>(guarded: &mut Guarded, value: I) {
+fn check<I: Integer + ToString>(guarded: &mut GuardedBuffer, value: I) {
     let expected = value.to_string();
     let buffer = guarded.last::<u8>(I::MOST_BYTES);
     let length = write(value, buffer).unwrap();
@@ -56,7 +57,7 @@ fn check<I: Integer + ToString>(guarded: &mut Guarded, value: I) {
 
 #[test]
 fn text_stays_within_its_bound() {
-    let mut guarded = Guarded::new();
+    let mut guarded = GuardedBuffer::new();
     let mut x = 0_u64;
     loop {
         check(&mut guarded, x);
@@ -76,7 +77,7 @@ fn text_stays_within_its_bound() {
     }
 }
 
-fn products_and_moments<T: Element>(one: &mut Guarded, other: &mut Guarded, count: usize, [x, y]: [T; 2]) {
+fn products_and_moments<T: Element>(one: &mut GuardedBuffer, other: &mut GuardedBuffer, count: usize, [x, y]: [T; 2]) {
     let (xs, ys) = (one.last::<T>(count), other.last::<T>(count));
     xs.fill(x);
     ys.fill(y);
@@ -89,7 +90,7 @@ fn products_and_moments<T: Element>(one: &mut Guarded, other: &mut Guarded, coun
 
 #[test]
 fn slices_are_read_and_filled_to_their_end_and_no_further() {
-    let (mut guarded, mut other) = (Guarded::new(), Guarded::new());
+    let (mut guarded, mut other) = (GuardedBuffer::new(), GuardedBuffer::new());
     for count in 0..70 {
         for variant in f32::VARIANTS {
             let numbers = guarded.last::<f32>(count);

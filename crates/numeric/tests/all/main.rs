@@ -1,4 +1,4 @@
-//! What the techniques give, in one program: what they are generic over is compiled once.
+//! The tests of all techniques in one program, so that the generic functions are compiled only once.
 #![allow(missing_docs)]
 
 mod alignment;

@@ -1,11 +1,13 @@
-//! The other tests run what there is: here, that on aarch64 NEON is there with every method, and nowhere else.
+//! Checks that NEON has every method on aarch64, and exists nowhere else. The other tests only run the variants that
+//! exist.
 
 use ascertain_numeric::polynomial;
 use ascertain_numeric::sum::Element;
 
 const HAS_NEON: bool = cfg!(target_arch = "aarch64");
 
-/// Of variants by name, and whether each has all of its functions: NEON's runs where it should for every method.
+/// Checks that NEON has every method with all its functions on aarch64. Each entry has the name of a variant, and
+/// `true` if the variant has all its functions.
 fn is_there_with_every_method(variants: &[(&str, bool)]) {
     let is_scalar = |name: &str| !name.contains("-avx") && !name.ends_with("-neon");
     let methods: Vec<_> = variants.iter().map(|&(name, _)| name).filter(|name| is_scalar(name)).collect();
@@ -35,13 +37,13 @@ fn sums_and_dot_products_have_it() {
 
 #[test]
 fn polynomials_have_it() {
-    // One recurrence alone has nothing to do in a second lane.
+    // NEON has no `additions`, because a single recurrence cannot use a second lane.
     let variants = polynomial::VARIANTS.iter().filter(|variant| variant.name != "additions");
     let variants: Vec<_> = variants.map(|variant| (variant.name, variant.function().is_some())).collect();
     is_there_with_every_method(&variants);
 }
 
-/// Rounded once where the scalar rule is rounded twice, which tells them apart.
+/// NEON rounds once and the scalar rule rounds twice, so the result shows which of the two ran.
 #[test]
 fn the_plain_polynomial_takes_it() {
     let filled = |name: &str| {

@@ -1,24 +1,24 @@
-//! Polynomials over slices: every variant against the exact value.
+//! Polynomials in slices: every variant compared with the exact value.
 
 use ascertain_numeric::polynomial::{Fill, VARIANTS, chosen, fill};
 use ascertain_numeric::sum::exact;
 use proptest::prelude::*;
 
-/// The most values that a recurrence covers before it begins anew: 256 steps of 40.
+/// The largest number of values that a recurrence covers before it restarts: 256 steps of 40.
 const RUN: usize = 256 * 40;
 
 /// Half of the distance from 1 to the next double.
 const U: f64 = f64::EPSILON / 2.0;
 
-/// Coefficients are whole multiples of 2^−40.
+/// Number of fraction bits: coefficients are whole multiples of 2^−40.
 const UNIT_BITS: i32 = 40;
 
-/// An integer of 384 bits, its sign in the last digit, in units of 2^−40.
+/// An integer of 384 bits in units of 2^−40. The last digit has the sign.
 #[derive(Clone, Copy)]
 struct Wide([i64; 12]);
 
 impl Wide {
-    /// `self · factor + term`, of a factor below 2^31.
+    /// Returns `self · factor + term`, for a factor below 2^31.
     fn times_plus(self, factor: usize, term: i64) -> Wide {
         let mut carry = i128::from(term);
         let mut digits = self.0;
@@ -32,15 +32,15 @@ impl Wide {
         Wide(digits)
     }
 
-    /// The double nearest to this less `subtracted`.
+    /// Returns the double nearest to this number minus `subtracted`.
     fn less(self, subtracted: f64) -> f64 {
-        // Every digit is a double, and so is the last, whose integer is small.
+        // Every digit fits into a double. So does the last one, because the integer is small.
         let digit = |(i, &digit): (usize, &i64)| digit as f64 * 2.0_f64.powi(32 * i as i32 - UNIT_BITS);
         exact(&self.0.iter().enumerate().map(digit).chain([-subtracted]).collect::<Vec<_>>())
     }
 }
 
-/// A polynomial, as what is given to a variant and in whole units.
+/// A polynomial. Its coefficients are given twice: as variants take them, and in units of 2^−40.
 #[derive(Clone, Debug)]
 struct Polynomial {
     coefficients: Vec<f64>,
@@ -53,42 +53,42 @@ impl Polynomial {
         Polynomial { coefficients, units }
     }
 
-    /// The value at `i`, exactly.
+    /// Returns the exact value at `i`.
     fn at(&self, i: usize) -> Wide {
         self.units.iter().rfold(Wide([0; 12]), |value, &units| value.times_plus(i, units))
     }
 
-    /// The sum of the terms' magnitudes at `i`.
+    /// Returns the sum of the magnitudes of the terms at `i`.
     fn size_at(&self, i: usize) -> f64 {
         self.units.iter().rfold(Wide([0; 12]), |value, units| value.times_plus(i, units.abs())).less(0.0)
     }
 }
 
-/// Up to the twelfth degree, with coefficients of every size from 2^−40 to 2^12 and of both signs.
+/// Polynomials up to the twelfth degree, with coefficients of every size from 2^−40 to 2^12 and of both signs.
 fn polynomials() -> impl Strategy<Value = Polynomial> {
     let units = (-(1_i64 << 52)..1 << 52, 0..52_u32).prop_map(|(units, shift)| units >> shift);
     proptest::collection::vec(units, 0..14).prop_map(Polynomial::of_units)
 }
 
-/// What a variant may be wrong at `i`: what its README says, and a little for terms of order u².
+/// Returns the error bound of a variant at `i` according to its README, plus a little for terms of order u².
 fn bound(name: &str, polynomial: &Polynomial, i: usize) -> f64 {
     let n = polynomial.coefficients.len().saturating_sub(1) as f64;
     let most = match name {
         "direct" => 2.0 * n * U * polynomial.size_at(i),
         _ if name.starts_with("direct-") => n * U * polynomial.size_at(i),
-        // What a recurrence rounds off is bounded by the sizes at the end of its run.
+        // The rounding error of a recurrence is bounded by the sizes at the end of its run.
         _ => 260.0 * (n + 1.0) * U * polynomial.size_at(i + RUN),
     };
     most * (1.0 + 1e-12)
 }
 
-/// All but the one that rounds off without a bound.
+/// Returns all variants except the one whose error has no bound.
 fn functions() -> impl Iterator<Item = (&'static str, Fill)> {
     let bounded = VARIANTS.iter().filter(|variant| variant.is_polynomial && variant.name != "additions");
     bounded.filter_map(|variant| Some((variant.name, variant.function()?)))
 }
 
-/// Places that methods may get wrong: the ends of the slice, of runs and of rows, and some between.
+/// Returns positions for which methods may be wrong: the ends of the slice, of runs and of rows, and some between.
 fn places(length: usize) -> impl Iterator<Item = usize> {
     (0..length).filter(move |i| {
         let is_near_an_end = *i < 50 || length - i < 50;
@@ -99,7 +99,7 @@ fn places(length: usize) -> impl Iterator<Item = usize> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Lengths on both sides of the blocks of every variant, all degrees, and slices that begin anywhere.
+    /// Tests lengths on both sides of the blocks of every variant, all degrees, and slices that begin anywhere.
     #[test]
     fn every_variant_is_within_its_bound(
         polynomial in polynomials(),
@@ -119,7 +119,7 @@ proptest! {
         }
     }
 
-    /// In registers of any width, wherever the slice begins, and beyond the degrees that are unrolled.
+    /// Tests registers of any width, slices that begin anywhere, and some degrees beyond those that are unrolled.
     #[test]
     fn fused_variants_have_the_bits_of_the_fused_rule(
         polynomial in polynomials(),
@@ -137,7 +137,8 @@ proptest! {
     }
 }
 
-/// Where the plain rule errs by more than n·u·Σ|cₖ|·iᵏ, which variants that multiply and add in one step may not.
+/// On this input the rule with two roundings errs by more than n·u·Σ|cₖ|·iᵏ. Variants that multiply and add in one step
+/// must not.
 #[test]
 fn the_fused_bound_holds_beyond_the_fourth_degree() {
     let coefficients = [
@@ -151,7 +152,7 @@ fn the_fused_bound_holds_beyond_the_fourth_degree() {
     for (name, function) in functions().filter(|(name, _)| name.starts_with("direct-")) {
         let mut out = [0.0; 4];
         function(&coefficients, &mut out);
-        // All terms are positive: their sum is the value itself.
+        // All terms are positive, so their sum is the value itself.
         let error = (out[3] - 306.2221931252759).abs();
         assert!(error <= 5.0 * U * 306.2221931252759, "{name}: {error:e}");
     }

@@ -1,8 +1,8 @@
-//! The plain calls give these bits on every machine, whatever instructions it has.
+//! `sum`, `dot`, `mean` and `variance` must return these bits on every machine, whatever instructions it has.
 
 use ascertain_numeric::sum::{dot, mean, sum, variance};
 
-/// Over 80 powers of two and both signs, so that every addition rounds off.
+/// The numbers span 80 powers of two and both signs, so that every addition rounds.
 fn number(i: usize) -> f64 {
     ((i * 7919 % 1000) as f64 - 400.3) * 2_f64.powi((i * 31 % 80) as i32 - 40)
 }

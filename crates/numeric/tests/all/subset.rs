@@ -1,4 +1,4 @@
-//! Sums of subsets against the plain loop over the selected numbers, and the awkward inputs.
+//! Sums of subsets, compared with a simple loop over the selected numbers; and difficult inputs.
 
 use ascertain_numeric::subset;
 use ascertain_numeric::sum::exact;
@@ -10,7 +10,7 @@ fn selected(numbers: &[f64], mask: &[u64]) -> Vec<f64> {
     numbers.iter().enumerate().filter(|(index, _)| is_set(*index)).map(|(_, number)| *number).collect()
 }
 
-/// Numbers whose sums don't overflow, over 400 powers of two.
+/// Numbers that span 400 powers of two, and whose sums do not overflow.
 fn number() -> impl Strategy<Value = f64> {
     (-1.0..1.0_f64, -200..200_i32).prop_map(|(x, exponent)| x * 2.0_f64.powi(exponent))
 }
@@ -25,7 +25,7 @@ proptest! {
         prop_assert!(error <= bound, "{error} > {bound}");
     }
 
-    /// Small whole numbers have exact sums, in any order; wherever the slice begins in memory.
+    /// Small whole numbers have exact sums in any order, wherever the slice begins in memory.
     #[test]
     fn whole_numbers_are_summed_exactly(
         numbers in vec(-1_000_000..1_000_000_i64, 0..700),

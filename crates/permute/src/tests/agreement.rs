@@ -1,11 +1,11 @@
-//! A mask of the values and the values dealt out by hand give the same statistics of the same split.
+//! The mask technique and the shuffle technique must give the same statistics for the same split.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::precision::Precision;
 use crate::question::Statistic;
-use crate::shuffled::Shuffled;
+use crate::shuffled::ShuffledPool;
 use crate::subset_statistics::SubsetStatistics;
 
 fn statistic() -> impl Strategy<Value = Statistic> {
@@ -18,7 +18,7 @@ fn statistic() -> impl Strategy<Value = Statistic> {
     ]
 }
 
-/// Values of one magnitude, on an offset that may dwarf them, some of them alike.
+/// Values of similar size, with an added offset that may be much larger. Some values are equal.
 fn values() -> impl Strategy<Value = Vec<(f64, bool)>> {
     (vec((-1.0..1.0_f64, any::<bool>()), 4..300), prop_oneof![Just(0.0), -10.0..10.0, Just(1e6)], -30..30_i32).prop_map(
         |(values, offset, exponent)| {
@@ -35,7 +35,7 @@ proptest! {
         let sizes = [values.len() - second, second];
         prop_assume!(sizes.iter().all(|size| *size >= 2));
         if matches!(statistic, Statistic::Quantile(_)) {
-            // There the mask is one of sorted values.
+            // For quantiles, the mask refers to sorted values.
             values.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
         let mut mask = vec![0_u64; values.len().div_ceil(64)];
@@ -46,15 +46,15 @@ proptest! {
         let precision = Precision::new(&pooled, 0.0, is_exact);
         let of = |wanted: bool| values.iter().filter(move |(_, second)| *second == wanted).map(|(x, _)| *x);
         let dealt: Vec<f64> = of(false).chain(of(true)).collect();
-        let shuffled = |values| Shuffled { values, sizes: sizes.to_vec(), statistic, weights: None, precision };
+        let shuffled = |values| ShuffledPool { values, sizes: sizes.to_vec(), statistic, weights: None, precision };
         let by_hand = shuffled(dealt).statistics();
-        let by_mask = SubsetStatistics::new(shuffled(pooled.clone()), false).unwrap().of(&mask);
+        let by_mask = SubsetStatistics::new(shuffled(pooled.clone()), false).unwrap().for_mask(&mask);
         let magnitude = pooled.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
         for (hand, mask) in by_hand.iter().zip(by_mask) {
             prop_assert!(hand.low <= mask.high && mask.low <= hand.high, "{hand:?} {mask:?}");
             for each in [*hand, mask] {
                 prop_assert!(each.low <= each.value && each.value <= each.high, "{each:?}");
-                // Not by being vague: the root of a sum of squares that is nearly nothing is half as sure in digits.
+                // The bounds must be narrow. If a sum of squares is almost zero, its root has only half of the digits.
                 let vague = if statistic == Statistic::StandardDeviation { 1e-7 } else { 1e-12 };
                 prop_assert!(each.high - each.low <= vague * magnitude + 1e-150, "{each:?} of {magnitude}");
             }

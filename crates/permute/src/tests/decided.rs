@@ -1,4 +1,4 @@
-//! What is decided, how soon, and how often wrongly.
+//! The decisions, the number of reshuffles until a decision, and the frequency of wrong decisions.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ fn no_difference_is_given_up_soon() {
 fn csm_says_where_the_p_value_is() {
     let csm = Method::Csm { alpha: 0.01, error: 1e-9 / 3.0 };
     let conclusion = conclude(numbers(0..100), numbers(100..180), &Question::default(), csm);
-    assert_eq!((conclusion.decision, conclusion.shuffles), (Decision::Different, 2967), "as in the source");
+    assert_eq!((conclusion.decision, conclusion.shuffles), (Decision::Different, 2967), "like the source");
     let interval = conclusion.p_interval.unwrap();
     assert_eq!((conclusion.p, interval.low, conclusion.p_anytime), (Some(0.0), 0.0, None));
     assert!(interval.high < 0.01);
@@ -56,7 +56,7 @@ fn budgets_end_it_undecided() {
         let samples = vec![Sample::new("a", numbers(0..100)), Sample::new("b", numbers(100..200))];
         Reshuffles::new(samples, &Question::default(), 3).unwrap()
     };
-    let end = |budget: Budget, watch: &mut dyn FnMut(&crate::Reshuffled) -> bool| {
+    let end = |budget: Budget, watch: &mut dyn FnMut(&crate::Progress) -> bool| {
         let method = Method::Csm { alpha: 1e-7, error: 1e-9 };
         let conclusion = decide(&mut reshuffles(), method, &budget, watch).unwrap();
         assert_eq!(conclusion.decision, Decision::Undecided);
@@ -70,7 +70,8 @@ fn budgets_end_it_undecided() {
     assert_eq!(end(Budget { max_shuffles: u64::MAX, max_time: None }, &mut |_| false).0, End::Interrupted);
 }
 
-/// Skewed samples whose null hypothesis is true, shifted and scaled: rejected no more often than said.
+/// The samples are skewed, and the null hypothesis with its shift and scale is true. It must not be rejected more often
+/// than promised.
 #[test]
 fn a_true_null_is_rejected_no_more_often_than_said() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(17);
@@ -89,12 +90,12 @@ fn a_true_null_is_rejected_no_more_often_than_said() {
         assert!(rejected <= mean + 4.0 * deviation, "{statistic:?}: {rejected} of {tests}");
         assert!(
             rejected >= mean - 5.0 * deviation,
-            "{statistic:?}: {rejected} of {tests}, the test has lost its power"
+            "{statistic:?}: {rejected} of {tests}: the test has too little power"
         );
     }
 }
 
-/// Two-sided departures from a shifted null are found on either side of it.
+/// Two-sided departures from a shifted null hypothesis must be found in both directions.
 #[test]
 fn departures_from_a_shift_are_found_on_both_sides() {
     let question = Question { null: Null { shift: 50.0, scale: 1.0 }, ..Question::default() };
@@ -115,12 +116,13 @@ fn the_seed_repeats_it() {
     assert_ne!(draws(1), draws(2));
 }
 
-/// Where all values are alike every reshuffle is an exceedance, also the last one before a look.
+/// All values are equal, so every reshuffle is an exceedance. The reported number must include the last reshuffle
+/// before a report.
 #[test]
 fn progress_counts_the_exceedances_of_all_its_reshuffles() {
     let samples = vec![Sample::new("a", vec![1.0; 3]), Sample::new("b", vec![1.0; 3])];
     let mut reshuffles = Reshuffles::new(samples, &Question::default(), 3).unwrap();
-    // So near to 1 that nothing is decided before the first look.
+    // Alpha is so close to 1 that the test decides nothing before the first report.
     let method = Method::Csm { alpha: 1.0 - 1e-12, error: 1e-6 };
     let budget = Budget { max_shuffles: u64::MAX, max_time: None };
     let mut seen = None;

@@ -1,8 +1,9 @@
-//! The share of exceedances against the exact p-value of small samples: every split, in whole numbers.
+//! The share of exceedances, compared with the exact p-value of small samples: all splits are enumerated, with whole
+//! numbers.
 
 use crate::{Alternative, Comparison, Null, Question, Reshuffles, Sample, Statistic, Technique};
 
-/// Twice the median, or the sum times the other sample's size: what the statistic is, in whole numbers.
+/// Returns the statistic as a whole number: twice the median, or the sum times the other sample's size.
 fn whole(sample: &mut [i64], other_size: usize, statistic: Statistic) -> i64 {
     sample.sort_unstable();
     match statistic {
@@ -42,11 +43,11 @@ fn share(a: &[f64], b: &[f64], question: &Question, technique: Technique) -> f64
 const DRAWS: u32 = 2000;
 
 fn is_near(share: f64, p: f64) -> bool {
-    // Exceeded less than once in a million.
+    // The difference exceeds this less than once in a million times.
     (share - p).abs() <= 5.0 * (p * (1.0 - p) / f64::from(DRAWS)).sqrt()
 }
 
-/// Ties abound in small whole numbers, and stay ties when these are tenths, or far from zero.
+/// Small whole numbers have many ties. They must remain ties if the numbers are divided by ten, or moved far from zero.
 #[test]
 fn shares_are_the_exact_p_values() {
     let samples: [(&[i64], &[i64]); 5] = [
@@ -73,7 +74,8 @@ fn shares_are_the_exact_p_values() {
     }
 }
 
-/// A shift or a scale that is undone leaves the p-value of the samples without it.
+/// If the second sample is shifted or scaled as the null hypothesis states, the p-value must be that of the original
+/// samples.
 #[test]
 fn what_the_null_says_is_undone() {
     let (a, b) = ([1.0, 2.0, 4.0, 5.5, 7.25], [3.0, 5.0, 6.5, 9.0]);
@@ -97,7 +99,7 @@ fn what_the_null_says_is_undone() {
     }
 }
 
-/// Three samples that all differ, and three of which two do not.
+/// Tests three samples of which one differs, none differ, or all differ slightly.
 #[test]
 fn of_many_samples_the_greatest_and_the_least_are_compared() {
     let sample = |name: &str, from: f64| Sample::new(name, (0..12).map(|i| from + f64::from(i % 5)).collect());
@@ -109,7 +111,7 @@ fn of_many_samples_the_greatest_and_the_least_are_compared() {
             (0..500).filter(|_| reshuffles.draw().exceeds).count()
         };
         assert_eq!(exceeding([10.0, 10.0, 14.0]), 0);
-        assert_eq!(exceeding([10.0, 10.0, 10.0]), 500, "no difference is always reached");
+        assert_eq!(exceeding([10.0, 10.0, 10.0]), 500, "every reshuffle reaches a difference of zero");
         assert!(exceeding([10.0, 10.1, 10.2]) > 250);
     }
 }

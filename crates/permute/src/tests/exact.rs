@@ -1,4 +1,5 @@
-//! Every split of small samples, and which of them are exceedances in the exact arithmetic of the doubles given.
+//! Enumerates all splits of small samples, and finds which are exceedances in the exact arithmetic of the given
+//! doubles.
 
 use std::cmp::Ordering;
 
@@ -8,7 +9,7 @@ use proptest::prelude::*;
 use crate::reshuffles::Deal;
 use crate::{Alternative, Comparison, Null, Question, Reshuffles, Sample, Statistic, Technique};
 
-/// Which splits are exceedances, by all splits' values dealt out.
+/// Returns how many of all splits are exceedances, according to the reshuffles of this crate.
 fn exceedances(samples: &[Vec<f64>], question: &Question, technique: Technique) -> usize {
     let named = samples.iter().map(|values| Sample::new("sample", values.clone())).collect();
     let mut reshuffles = Reshuffles::with_technique(named, question, 1, technique).unwrap();
@@ -29,7 +30,7 @@ fn exceedances(samples: &[Vec<f64>], question: &Question, technique: Technique) 
     count.count()
 }
 
-/// Each way to say which sample a value goes to.
+/// Returns all splits. A split has, for each value, the index of the sample to which the value goes.
 fn splits(sizes: &[usize]) -> Vec<Vec<usize>> {
     let count: usize = sizes.iter().sum();
     let all = (0..sizes.len().pow(count as u32)).map(|number| {
@@ -47,7 +48,8 @@ fn dealt<T: Copy>(pool: &[T], split: &[usize]) -> Vec<Vec<T>> {
     samples.map(of).collect()
 }
 
-/// A multiple of the statistic, the same for all samples: of the variance where standard deviations are asked for.
+/// Returns the statistic multiplied by a factor that is the same for all samples. For standard deviations it returns a
+/// multiple of the variance.
 fn whole(sample: &[i128], sizes: &[usize], statistic: Statistic) -> i128 {
     let n = sample.len() as i128;
     let product = |factor: fn(i128) -> i128| sizes.iter().map(|size| factor(*size as i128)).product::<i128>();
@@ -59,7 +61,7 @@ fn whole(sample: &[i128], sizes: &[usize], statistic: Statistic) -> i128 {
             (n * squares - sum * sum) * (product(|size| size * (size - 1)) / (n * (n - 1)))
         }
         Statistic::Quantile(level) => {
-            // Levels in quarters.
+            // All levels are multiples of a quarter.
             let mut sorted = sample.to_vec();
             sorted.sort_unstable();
             let position = (level * 4.0) as usize * (sample.len() - 1);
@@ -69,7 +71,7 @@ fn whole(sample: &[i128], sizes: &[usize], statistic: Statistic) -> i128 {
     }
 }
 
-/// Compares how far statistics are apart with how far others are.
+/// Compares how far apart the statistics of one split are with how far apart those of another are.
 fn compare(question: &Question, now: &[i128], then: &[i128]) -> Ordering {
     let ends = |all: &[i128]| match question.alternative {
         Alternative::TwoSided => (*all.iter().min().unwrap(), *all.iter().max().unwrap()),
@@ -80,7 +82,7 @@ fn compare(question: &Question, now: &[i128], then: &[i128]) -> Ordering {
     match (question.comparison, question.statistic) {
         (Comparison::Ratio, _) => (high * then_low).cmp(&(then_high * low)),
         (Comparison::Difference, Statistic::StandardDeviation) => {
-            // Roots: whole numbers that are not too large differ by more than this, or not at all.
+            // Differences of roots of whole numbers that are not too large are equal, or differ by more than this.
             let apart = |low: i128, high: i128| (high as f64).sqrt() - (low as f64).sqrt();
             let (now, then) = (apart(low, high), apart(then_low, then_high));
             if (now - then).abs() < 1e-9 * now.abs().max(1.0) { Ordering::Equal } else { now.total_cmp(&then) }
@@ -102,7 +104,8 @@ fn exact_exceedances(samples: &[Vec<i128>], question: &Question) -> usize {
     reach.count()
 }
 
-/// One value that dwarfs the others: what they differ by is less than a rounding of the sums.
+/// One value is so much larger than the others that the differences of the others are less than a rounding error of the
+/// sums.
 #[test]
 fn a_great_value_beside_small_ones_makes_no_ties() {
     let a = vec![1e15, 1.0, 2.0, 3.0];
@@ -119,7 +122,7 @@ fn a_great_value_beside_small_ones_makes_no_ties() {
     }
 }
 
-/// All of them far from zero: 4 of 70 splits, where every reshuffle was taken for a tie.
+/// All values are far from zero. 4 of 70 splits are exceedances; an earlier version counted every reshuffle as a tie.
 #[test]
 fn what_is_far_from_zero_differs_as_it_does_near_it() {
     let [a, b] = [[1.0, 2.0, 3.0, 5.0], [4.0, 6.0, 7.0, 8.0]].map(|sample| sample.map(|x| x + 1e15).to_vec());
@@ -128,7 +131,7 @@ fn what_is_far_from_zero_differs_as_it_does_near_it() {
     }
 }
 
-/// What is said of the samples themselves keeps its digits there, too.
+/// The reported statistics of samples far from zero must keep their digits, too.
 #[test]
 fn a_difference_far_from_zero_is_not_that_of_rounded_means() {
     let samples = [vec![1e15 + 1.0, 1e15 + 2.0], vec![1e15 + 1.0, 1e15 + 2.0, 1e15 + 2.0]];
@@ -138,8 +141,8 @@ fn a_difference_far_from_zero_is_not_that_of_rounded_means() {
     assert!((reshuffles.observed().value - 1.0 / 6.0).abs() < 1e-12, "{}", reshuffles.observed().value);
 }
 
-/// The same for standard deviations, whose difference is one of roots: a great value in each sample leaves them as far
-/// apart as their smaller values do.
+/// Tests standard deviations, whose difference is one of roots. With a large value in each sample, the difference
+/// depends on the smaller values.
 #[test]
 fn roots_are_told_apart_too() {
     let samples = [vec![1e15, 1.0, 2.0, 3.0], vec![1e15, 8.0, 9.0, 7.0]];
@@ -147,12 +150,12 @@ fn roots_are_told_apart_too() {
         let question = Question { statistic: Statistic::StandardDeviation, comparison, ..Question::default() };
         [Technique::Mask, Technique::Shuffle].map(|technique| exceedances(&samples, &question, technique))
     };
-    // With the greatest values on both sides the ratio is nearly 1, and orders splits as the difference does.
+    // With the greatest values on both sides the ratio is close to 1, and orders splits as the difference does.
     assert_eq!(of(Comparison::Difference), of(Comparison::Ratio));
     assert!(of(Comparison::Difference)[0] < 70);
 }
 
-/// Thirds are no decimals: they tie where the doubles do, and nowhere else.
+/// Thirds are not decimals. They must tie if the doubles do, and only then.
 #[test]
 fn doubles_that_are_no_decimals_are_what_they_are() {
     let samples = [[1.0, 2.0, 4.0, 5.0].map(|x| x / 3.0).to_vec(), [7.0, 7.0, 8.0].map(|x| x / 3.0 - 0.1).to_vec()];
@@ -187,7 +190,7 @@ fn question() -> impl Strategy<Value = Question> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Small whole numbers, some of them far away, in any unit that is a power of two, or in tenths.
+    /// Small whole numbers, some of them large, in any unit that is a power of two, or in tenths.
     #[test]
     fn exceedances_are_those_of_whole_numbers(
         mut samples in prop_oneof![vec(vec(1..9_i128, 2..5), 2), vec(vec(1..9_i128, 2..3), 3)],
@@ -199,7 +202,7 @@ proptest! {
         mask: bool,
     ) {
         let of_squares = question.statistic == Statistic::StandardDeviation;
-        // All of them far away, or one.
+        // Either all values are large, or one of them.
         let far = if of_squares { far.min(1_000_000) } else { far };
         let pooled = samples.iter_mut().flatten().enumerate();
         pooled.for_each(|(index, x)| if which == usize::MAX || index == which { *x += far });
@@ -210,7 +213,7 @@ proptest! {
         prop_assume!(plain.comparison == Comparison::Difference || samples.iter().all(|x| {
             !of_squares || x.iter().any(|other| *other != x[0])
         }));
-        // Roots are compared by doubles.
+        // This test compares sums of roots in doubles, which is too imprecise for large values.
         prop_assume!(!(of_squares && plain.comparison == Comparison::Difference && far > 0 && which != usize::MAX));
         let exact = exact_exceedances(&samples, &plain);
         samples[1].iter_mut().for_each(|x| *x += shift);
@@ -224,8 +227,8 @@ proptest! {
         prop_assert_eq!(exceedances(&given, &asked, technique), exact, "{:?} {:?} {:?}", given, asked, technique);
     }
 
-    /// Numbers of any size side by side, some of them alike or opposite: what the bounds decide is what exact
-    /// arithmetic says, which the test above holds against whole numbers.
+    /// Tests numbers of any size, some of them equal or opposite. Decisions by bounds must agree with exact arithmetic,
+    /// which the test above compares with whole numbers.
     #[test]
     fn bounds_are_never_wrong(
         values in vec((1_u64..1 << 53, -150..150_i32, any::<bool>()), 8),
@@ -245,7 +248,7 @@ proptest! {
         }
         let named = values.chunks(4).map(|values| Sample::new("sample", values.to_vec())).collect();
         let technique = if mask { Technique::Mask } else { Technique::Shuffle };
-        // A sample without any spread has no ratio.
+        // A sample without any spread cannot have a ratio.
         let Ok(mut reshuffles) = Reshuffles::with_technique(named, &question, 1, technique) else { return Ok(()) };
         for _ in 0..100 {
             let exceeds = reshuffles.draw().exceeds;

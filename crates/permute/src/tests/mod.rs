@@ -1,4 +1,5 @@
-//! The two techniques against each other and against enumeration, what is decided, and what is refused.
+//! Tests that compare the two techniques with each other and with enumeration, and tests of the decisions and the
+//! errors.
 
 mod agreement;
 mod decided;

@@ -1,4 +1,4 @@
-//! What can't be compared is refused, and the reason says what to do.
+//! Samples that cannot be compared must be refused, with a reason that tells the user what to do.
 
 use crate::{Alternative, Comparison, Error, Null, Question, Reshuffles, Sample, Statistic};
 
@@ -11,8 +11,8 @@ fn refusal(samples: &[&[f64]], question: Question) -> String {
 #[test]
 fn samples_that_say_nothing() {
     let plain = Question::default();
-    assert!(refusal(&[], plain).contains("two samples or more, and this is 0"));
-    assert!(refusal(&[&[1.0, 2.0]], plain).contains("two samples or more"));
+    assert!(refusal(&[], plain).contains("two or more samples, but there are 0"));
+    assert!(refusal(&[&[1.0, 2.0]], plain).contains("two or more samples"));
     assert_eq!(refusal(&[&[1.0, 2.0], &[3.0]], plain), "`b` has 1 value: a sample needs two or more");
     assert!(refusal(&[&[], &[3.0, 4.0]], plain).contains("`a` has 0 values"));
     assert!(refusal(&[&[1.0, f64::NAN], &[3.0, 4.0]], plain).contains("value 2 of `a` is NaN"));
@@ -20,7 +20,10 @@ fn samples_that_say_nothing() {
     assert!(refusal(&[&[1e308, 1.7e308], &[1e308, 1e308]], plain).contains("a larger unit"));
     let std = Question { statistic: Statistic::StandardDeviation, ..plain };
     assert!(refusal(&[&[1e200, 2e200], &[1e200, 3e200]], std).contains("a larger unit"));
-    assert!(refusal(&[&[1e154, -1e154], &[9e153, 1e153]], std).contains("a larger unit"), "a sum's square overflows");
+    assert!(
+        refusal(&[&[1e154, -1e154], &[9e153, 1e153]], std).contains("a larger unit"),
+        "the square of a sum overflows"
+    );
     assert_eq!(refusal(&[&[1e200, 2e200], &[1e200, 3e200]], plain), "");
 }
 
@@ -30,11 +33,14 @@ fn questions_that_do_not_fit_the_samples() {
     let three: [&[f64]; 3] = [&[1.0, 2.0], &[1.0, 3.0], &[2.0, 4.0]];
     assert!(
         refusal(&three, Question { alternative: Alternative::Less, ..plain })
-            .contains("3 samples differ only two-sidedly")
+            .contains("a one-sided test needs two samples, but there are 3")
     );
     assert!(refusal(&three, Question { null: Null { shift: 1.0, scale: 1.0 }, ..plain }).contains("there are 3"));
     for (shift, scale) in [(0.0, 0.0), (0.0, -1.0), (f64::NAN, 1.0), (0.0, f64::INFINITY)] {
-        assert!(refusal(&three[..2], Question { null: Null { shift, scale }, ..plain }).contains("can't be undone"));
+        assert!(
+            refusal(&three[..2], Question { null: Null { shift, scale }, ..plain })
+                .contains("is invalid; use a finite scale")
+        );
     }
 }
 
@@ -46,7 +52,7 @@ fn ratios_of_what_is_not_positive() {
     let shifted = Question { null: Null { shift: 2.0, scale: 1.0 }, ..ratio };
     assert!(refusal(&[&[1.0, 2.0], &[1.0, 3.0]], shifted).contains("value 1 of `b` is -1"));
     let std = Question { statistic: Statistic::StandardDeviation, ..ratio };
-    assert!(refusal(&[&[1.0, 2.0], &[3.0, 3.0]], std).contains("`b` are all alike"));
+    assert!(refusal(&[&[1.0, 2.0], &[3.0, 3.0]], std).contains("`b` are all equal"));
     assert_eq!(refusal(&[&[-1.0, 2.0], &[3.0, 4.0]], std), "");
 }
 
@@ -59,6 +65,6 @@ fn statistics_are_read_as_they_are_written() {
     assert_eq!("q.999".parse::<Statistic>().unwrap().to_string(), "p99.9");
     for text in ["", "p", "q", "p101", "q1.5", "q-0.1", "qNaN", "p1e1", "p-1", "average", "max", "Median"] {
         let error = text.parse::<Statistic>().unwrap_err();
-        assert!(matches!(&error, Error::UnknownStatistic(_)) && error.to_string().contains("there are mean"), "{text}");
+        assert!(matches!(&error, Error::UnknownStatistic(_)) && error.to_string().contains("use mean"), "{text}");
     }
 }

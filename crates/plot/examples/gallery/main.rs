@@ -1,6 +1,5 @@
-//! Writes a page of all kinds of plots in both sizes, on light and dark ground, to look at:
-//! `cargo run -p ascertain-plot --example gallery -- FOLDER`. Beside it are each plot as a document of its own
-//! and as text.
+//! Writes a page with plots of every kind in both sizes, on light and on dark background: `cargo run -p ascertain-plot
+//! --example gallery -- FOLDER`. The folder also gets each plot as an SVG document and as text.
 
 mod plots;
 

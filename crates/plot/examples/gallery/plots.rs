@@ -1,14 +1,14 @@
-//! Plots of every kind, from made-up data that is always the same.
+//! Plots of every kind. Their data is generated, and is the same in each run.
 
 use ascertain_plot::{Axis, Cell, Interval, Layer, Plot, Prefixes, Range, Scale, Which};
 
-/// Units as they are written.
+/// The prefixes of times that are numbers of nanoseconds.
 pub const TIME: Prefixes = &[(60e9, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")];
 pub const SIZE: Prefixes = &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
 pub const RATE: Prefixes = &[(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")];
 pub const NONE: Prefixes = &[];
 
-/// Every kind of plot, and those that are hard to draw.
+/// Returns plots of every kind, and plots that are hard to draw.
 pub fn all() -> Vec<Plot> {
     let mut plots = vec![
         quantiles(4),
@@ -35,7 +35,7 @@ pub fn all() -> Vec<Plot> {
     plots
 }
 
-/// Numbers between 0 and 1 that look drawn by chance: splitmix64.
+/// Pseudo-random numbers between 0 and 1 (splitmix64).
 struct Chance(u64);
 
 impl Chance {
@@ -47,7 +47,7 @@ impl Chance {
         ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// About normal: twelve numbers summed.
+    /// Returns an approximately normal number: the sum of twelve uniform ones.
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.next()).sum::<f64>() - 6.0
     }
@@ -74,7 +74,7 @@ fn rule(on: Which, at: f64, label: &str) -> Layer {
     Layer::Rule { on, at, label: label.into() }
 }
 
-/// Quantiles of times with their bands.
+/// Quantiles of the times of each series, with their confidence bands.
 pub fn quantiles(series: usize) -> Plot {
     let names = ["naive", "kahan", "kahan-avx512-fma", "neumaier-avx512"];
     let shares: Vec<f64> = (-30..=36).map(|i| 1.0 / (1.0 + 10f64.powf(-f64::from(i) / 12.0))).collect();
@@ -97,7 +97,7 @@ pub fn quantiles(series: usize) -> Plot {
     plot("quantiles", "Time by quantile, with 95 % bands", x, y, &names[..series], layers)
 }
 
-/// Paired ratios in the order measured.
+/// The ratio of each pair of times, in the order in which they were measured.
 pub fn strip(trials: usize) -> Plot {
     let mut chance = Chance(7);
     let ratio = |chance: &mut Chance, trial: usize| {
@@ -118,7 +118,7 @@ pub fn strip(trials: usize) -> Plot {
     plot(&id, "Paired ratios in the order measured", x, y, &["faster", "slower", "tie"], layers)
 }
 
-/// The path of the evidence to its threshold.
+/// The e-value of each verdict after each trial, with the threshold to decide.
 pub fn evidence() -> Plot {
     let mut chance = Chance(3);
     let mut paths = [vec![[0.0, 1.0]], vec![[0.0, 1.0]]];
@@ -144,7 +144,7 @@ pub fn evidence() -> Plot {
     plot("evidence", "The evidence for each verdict after each trial", x, y, &["holds", "refuted"], layers)
 }
 
-/// The density of a rate beside its threshold and interval.
+/// The density of a rate, with its interval and the claimed rate.
 pub fn density() -> Plot {
     let density = |rate: f64| (3972.0 * (rate / 0.993).ln() + 28.0 * ((1.0 - rate) / 0.007).ln()).exp() * 300.0;
     let points = (0..=200).map(|i| 0.975 + f64::from(i) * 0.000_124).map(|rate| [rate, density(rate)]).collect();
@@ -166,7 +166,7 @@ pub fn density() -> Plot {
     plot("density", "The rate that 3972 of 4000 trials support", x, y, &["density", "interval"], layers)
 }
 
-/// Throughput over size, with the ends of the caches.
+/// Throughput by array size, with the sizes of the caches.
 pub fn sweep() -> Plot {
     let names = ["naive", "kahan", "avx512"];
     let mut layers = Vec::new();
@@ -186,7 +186,7 @@ pub fn sweep() -> Plot {
     plot("sweep", "Throughput by size of the array", x, y, &names, layers)
 }
 
-/// Latency between places.
+/// A heat map: the latency between each two of several nodes.
 pub fn heat(columns: usize, rows: usize) -> Plot {
     let mut chance = Chance(columns as u64);
     let mut cells = Vec::new();
@@ -210,7 +210,7 @@ pub fn heat(columns: usize, rows: usize) -> Plot {
     plot(&format!("heat-{columns}x{rows}"), "How long a message takes", x, y, &[], layers)
 }
 
-/// Shares of servers reached over time.
+/// Curves: the share of servers that know of a change, over time.
 pub fn curves() -> Plot {
     let names = ["gossip, fan-out 2", "gossip, fan-out 4", "tree", "broadcast"];
     let mut layers = Vec::new();
@@ -226,7 +226,7 @@ pub fn curves() -> Plot {
     plot("curves", "How a change spreads", x, y, &names, layers)
 }
 
-/// Ratios with their intervals.
+/// A forest plot of ratios with their intervals.
 pub fn forest(rows: usize) -> Plot {
     let mut chance = Chance(rows as u64);
     let mut groups: [Vec<Interval>; 3] = Default::default();
@@ -245,10 +245,10 @@ pub fn forest(rows: usize) -> Plot {
     let names = (0..rows).map(|row| format!("bench {row} of the whole suite, elements={}", 1 << (row % 20))).collect();
     let x = Axis::new("times as fast as before", Scale::Log, NONE);
     let y = Axis::new("", Scale::Names(names), NONE);
-    plot(&format!("forest-{rows}"), "What the change did", x, y, &["faster", "undecided", "slower"], layers)
+    plot(&format!("forest-{rows}"), "Effect of the change", x, y, &["faster", "undecided", "slower"], layers)
 }
 
-/// As many series as can be told apart.
+/// Sixteen series in one plot.
 pub fn sixteen() -> Plot {
     let names: Vec<String> = (0..16).map(|index| format!("variant {index}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -260,7 +260,7 @@ pub fn sixteen() -> Plot {
     plot("sixteen", "Sixteen variants", x, y, &names, (0..16).map(curve).collect())
 }
 
-/// Names that are longer than any picture.
+/// A forest plot with names that are wider than any picture.
 pub fn long_names() -> Plot {
     let long = "target/release/app --with-every-option=enabled --input /very/long/path/to/some/file.json".repeat(3);
     let mut plot = forest(3);
@@ -276,7 +276,7 @@ pub fn long_names() -> Plot {
     plot
 }
 
-/// Names that try to be something else.
+/// Names with markup and control characters.
 pub fn hostile() -> Plot {
     let mut plot = sweep();
     plot.id = "<b>\"'".into();
@@ -300,7 +300,7 @@ pub fn empty() -> Plot {
     plot("empty", "Nothing was measured", x, y, &["sleep"], Vec::new())
 }
 
-/// More rules than there is room for side by side, some out of sight.
+/// A plot with more rules than fit side by side, some of them outside the plot.
 pub fn rules() -> Plot {
     let mut plot = quantiles(2);
     plot.id = "rules".into();
@@ -314,7 +314,7 @@ pub fn rules() -> Plot {
     plot
 }
 
-/// Numbers at the limits of doubles, and none where some are expected.
+/// Plots with numbers at the limits of `f64`, and with missing numbers.
 pub fn extremes() -> Vec<Plot> {
     let points = vec![[1e-300, -1e300], [1.0, f64::NAN], [1e300, f64::INFINITY], [2.0, 1e300], [-3.0, 0.0]];
     let scales = [Scale::Linear, Scale::Log, Scale::Logit, Scale::Names(Vec::new())];

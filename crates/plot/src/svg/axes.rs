@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
-use super::layout::{Layout, TEXT};
+use super::layout::{LINE, Layout, TEXT};
 use super::legend::{Key, SPACE};
 use super::path::{Path, px};
 use super::{Drawing, escaped};
 use crate::ink::{MODEL_DASH, OUTLINES, shape};
 use crate::scene::Scene;
+use crate::stairs::Step;
 use crate::{Layer, Which};
 
 impl Drawing {
@@ -20,12 +21,12 @@ impl Drawing {
         *svg += "<g class=\"muted y\">";
         for tick in layout.y_ticks.iter().filter(|tick| !tick.label.is_empty()) {
             let (x, y) = (px(frame.left - 7.0), px(frame.y(tick.share) + TEXT * 0.35));
-            let text = titled(&tick.label, tick.name.as_deref());
+            let text = titled(&tick.label, &tick.name);
             let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\">{text}</text>");
         }
         let _ = write!(svg, "</g><g class=\"muted {}\">", if layout.is_slanted { "slanted" } else { "x" });
         for tick in layout.x_ticks.iter().filter(|tick| !tick.label.is_empty()) {
-            let text = titled(&tick.label, tick.name.as_deref());
+            let text = titled(&tick.label, &tick.name);
             let at = frame.x(tick.share);
             if layout.is_slanted {
                 let (x, y) = (px(at + 4.0), px(frame.bottom + 13.0));
@@ -42,37 +43,30 @@ impl Drawing {
         self.write_axis_labels(layout, svg);
     }
 
-    /// Lines behind the marks at written ticks, the axis below, and its short ticks.
+    /// Draws the grid behind the marks, both axes, and their ticks.
     fn write_grid(&self, layout: &Layout, svg: &mut String) {
         let frame = &layout.frame;
         let has_rows = Scene::names(&self.scene.y).is_some();
         let mut grid = Path::new(10);
         for tick in layout.y_ticks.iter().filter(|tick| !tick.label.is_empty()) {
-            grid.jump(frame.left, frame.y(tick.share));
-            grid.line(frame.right, frame.y(tick.share));
+            grid.polyline(&[[frame.left, frame.y(tick.share)], [frame.right, frame.y(tick.share)]]);
         }
         let written = layout.x_ticks.iter().filter(|tick| !tick.label.is_empty());
         for tick in written.clone() {
-            grid.jump(frame.x(tick.share), frame.top);
-            grid.line(frame.x(tick.share), frame.bottom);
+            grid.polyline(&[[frame.x(tick.share), frame.top], [frame.x(tick.share), frame.bottom]]);
         }
         let class = if has_rows { "grid rows" } else { "grid" };
         let _ = write!(svg, "<path class=\"{class}\" d=\"{}\"/>", grid.data());
         let mut axis = Path::new(10);
-        if has_rows {
-            axis.jump(frame.left, frame.bottom);
-        } else {
-            axis.jump(frame.left, frame.top);
-            axis.line(frame.left, frame.bottom);
-        }
-        axis.line(frame.right, frame.bottom);
+        let ends = [[frame.left, frame.top], [frame.left, frame.bottom], [frame.right, frame.bottom]];
+        axis.polyline(if has_rows { &ends[1..] } else { &ends });
         for tick in &layout.x_ticks {
-            axis.jump(frame.x(tick.share), frame.bottom);
-            axis.line(frame.x(tick.share), frame.bottom + if tick.label.is_empty() { 3.0 } else { 5.0 });
+            let (x, length) = (frame.x(tick.share), if tick.label.is_empty() { 3.0 } else { 5.0 });
+            axis.polyline(&[[x, frame.bottom], [x, frame.bottom + length]]);
         }
         for tick in layout.y_ticks.iter().filter(|_| !has_rows) {
-            axis.jump(frame.left, frame.y(tick.share));
-            axis.line(frame.left - if tick.label.is_empty() { 2.5 } else { 4.0 }, frame.y(tick.share));
+            let (y, length) = (frame.y(tick.share), if tick.label.is_empty() { 2.5 } else { 4.0 });
+            axis.polyline(&[[frame.left, y], [frame.left - length, y]]);
         }
         let _ = write!(svg, "<path class=\"muted\" d=\"{}\"/>", axis.data());
     }
@@ -80,10 +74,7 @@ impl Drawing {
     fn write_axis_labels(&self, layout: &Layout, svg: &mut String) {
         let frame = &layout.frame;
         if !layout.y_label.is_empty() {
-            let text = titled(
-                &layout.y_label,
-                (layout.y_label != self.scene.y.axis.label).then_some(&self.scene.y.axis.label),
-            );
+            let text = titled(&layout.y_label, &self.scene.y.axis.label);
             let _ = write!(svg, "<text x=\"2\" y=\"{}\">{text}</text>", px(frame.top - 11.0));
         }
         let whole = &self.scene.x.axis.label;
@@ -91,12 +82,12 @@ impl Drawing {
             let label = super::layout::fitting(whole, layout.width - 8.0);
             let x = Layout::centered(&label, f64::midpoint(frame.left, frame.right), layout.width);
             let (x, y) = (px(x), px(layout.height - 6.0));
-            let text = titled(&label, (label != *whole).then_some(whole));
+            let text = titled(&label, whole);
             let _ = write!(svg, "<text class=\"x\" x=\"{x}\" y=\"{y}\">{text}</text>");
         }
     }
 
-    /// Each series with a sample of all that it is drawn with.
+    /// Draws the legend: each series with a sample of its marks.
     pub(super) fn write_legend(&self, layout: &Layout, svg: &mut String) {
         for key in &layout.legend {
             let (from, y) = (px(key.x), px(key.y));
@@ -107,13 +98,13 @@ impl Drawing {
                         write!(svg, "<g class=\"muted\"><path class=\"rule\" d=\"M{from} {y}h{}\"/>", px(key.sample));
                 }
             }
-            let text = titled(&key.text, (key.text != key.name).then_some(&key.name));
+            let text = titled(&key.text, &key.name);
             let (x, y) = (px(key.x + key.sample + SPACE), px(key.y + TEXT * 0.35));
             let _ = write!(svg, "<text class=\"ink\" x=\"{x}\" y=\"{y}\">{text}</text></g>");
         }
     }
 
-    /// How the marks of a series look, in a group in its colour that is left open.
+    /// Opens a group in the colour of a series, and draws a sample of its marks. The caller closes the group.
     fn write_sample(&self, series: usize, key: &Key, svg: &mut String) {
         let (from, y) = (px(key.x), px(key.y));
         let _ = write!(svg, "<g class=\"{}\">", self.series_color(Some(series)));
@@ -149,40 +140,35 @@ impl Drawing {
         }
     }
 
-    /// The labels of vertical rules, with the rule drawn up to them.
+    /// Writes the labels of vertical rules above the plot, and extends each rule up to its label.
     pub(super) fn write_rule_labels(&self, layout: &Layout, svg: &mut String) {
         let frame = &layout.frame;
         let mut leaders = Path::new(10);
-        for (x, label) in layout.rules.iter().filter_map(|label| Some((label.rule_x?, label))) {
-            leaders.jump(x, frame.top);
-            leaders.line(x, label.y - TEXT + 2.0);
+        let label_y = |label: &Step| frame.top - 10.0 - label.row as f64 * LINE;
+        for (x, label) in layout.rules.iter().filter_map(|label| Some((label.rule?, label))) {
+            leaders.polyline(&[[x, frame.top], [x, label_y(label) - TEXT + 2.0]]);
         }
         if !leaders.is_empty() {
             let _ = write!(svg, "<path class=\"muted\" d=\"{}\"/>", leaders.data());
         }
         for label in &layout.rules {
-            let (x, y) = (px(label.x), px(label.y));
+            let (x, y) = (px(label.from), px(label_y(label)));
             let text = escaped(&label.text);
             let _ = write!(svg, "<text class=\"muted\" x=\"{x}\" y=\"{y}\">{text}</text>");
         }
     }
 
-    /// The line of a rule, where it is in sight; its label is written elsewhere.
+    /// Draws a rule: a straight line across the plot at the number `at`, if the axis shows this number. Other functions
+    /// write its label.
     pub(super) fn write_rule(&self, on: Which, at: f64, label: &str, layout: &Layout, svg: &mut String) {
         let ruler = if on == Which::X { &self.scene.x } else { &self.scene.y };
         let (Some(std::cmp::Ordering::Equal), Some(share)) = (ruler.side(at), ruler.share(at)) else { return };
         let frame = &layout.frame;
         let mut path = Path::new(10);
-        match on {
-            Which::X => {
-                path.jump(frame.x(share), frame.bottom);
-                path.line(frame.x(share), frame.top);
-            }
-            Which::Y => {
-                path.jump(frame.left, frame.y(share));
-                path.line(frame.right, frame.y(share));
-            }
-        }
+        path.polyline(&match on {
+            Which::X => [[frame.x(share), frame.bottom], [frame.x(share), frame.top]],
+            Which::Y => [[frame.left, frame.y(share)], [frame.right, frame.y(share)]],
+        });
         let data = path.data();
         let is_written = layout.rules.iter().any(|written| written.text == label)
             || layout.legend.iter().any(|key| key.series.is_none() && key.text == label);
@@ -196,10 +182,8 @@ impl Drawing {
     }
 }
 
-/// Text, with the whole of it as a title where it is shortened.
-fn titled(text: &str, whole: Option<&str>) -> String {
-    match whole {
-        Some(whole) => format!("{}<title>{}</title>", escaped(text), escaped(whole)),
-        None => escaped(text),
-    }
+/// Returns the escaped text; if it is a shortened name, with a `<title>` element that has the whole name.
+fn titled(text: &str, whole: &str) -> String {
+    let title = if text == whole { String::new() } else { format!("<title>{}</title>", escaped(whole)) };
+    escaped(text) + &title
 }

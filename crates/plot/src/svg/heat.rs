@@ -1,4 +1,4 @@
-//! Heat maps: cells in the colours of their values, and the scale of these colours.
+//! Heat maps: cells whose colours show their values, and the colour scale.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,13 +9,13 @@ use super::{Drawing, colored_cells, escaped, prefixes};
 use crate::Cell;
 use crate::ink::{RAMP, hex, is_light, ramp};
 use crate::scene::Scene;
-use crate::ticks::{Tick, TickSpace, ticks};
+use crate::ticks::{Tick, TickSpace, are_apart, ticks};
 
-/// How many colours are told apart, so that cells of one colour are one path.
+/// The index of the last of the 64 different colours. All cells of the same colour are in one path, to save space.
 const SHADES: f64 = 63.0;
 
 impl Drawing {
-    /// The colours of the scale, for its legend.
+    /// Defines the gradient for the legend.
     pub(super) fn write_gradient(&self, svg: &mut String) {
         if colored_cells(&self.scene).is_none() {
             return;
@@ -40,10 +40,7 @@ impl Drawing {
             written[cell.y * columns + cell.x] = format!("{:.4e}", cell.value);
             let path = shades.entry((share * SHADES).round() as i64).or_insert_with(|| Path::new(10));
             let (x, y) = (frame.left + cell.x as f64 * width, frame.top + cell.y as f64 * height);
-            path.jump(x, y);
-            path.line(x + width, y);
-            path.line(x + width, y + height);
-            path.line(x, y + height);
+            path.polyline(&[[x, y], [x + width, y], [x + width, y + height], [x, y + height]]);
             path.close();
         }
         let _ = write!(
@@ -55,7 +52,8 @@ impl Drawing {
         );
         for (shade, path) in shades {
             let fill = hex(ramp(shade as f64 / SHADES));
-            // A stroke of the same colour leaves no seams, and one of the ground's keeps large cells apart.
+            // Small cells get a stroke of their own colour, so that there are no gaps between cells. Large cells get a
+            // stroke of the background colour, which separates them.
             let edge = if width.min(height) >= 24.0 { "" } else { &format!(";stroke:{fill};stroke-width:.4") };
             let _ = write!(svg, "<path class=\"paper\" style=\"fill:{fill}{edge}\" d=\"{}\"/>", path.data());
         }
@@ -65,14 +63,14 @@ impl Drawing {
             let Some(share) = values.share(cell.value) else { continue };
             let x = px(frame.left + (cell.x as f64 + 0.5) * width);
             let y = px(frame.top + (cell.y as f64 + 0.5) * height + TEXT * 0.35);
-            // As it is drawn.
+            // The text must be readable on the colour of the cell, which is also rounded to one of the 64 colours.
             let fill = if is_light((share * SHADES).round() / SHADES) { "#000" } else { "#fff" };
             let _ = write!(svg, "<text class=\"x\" style=\"fill:{fill}\" x=\"{x}\" y=\"{y}\">{text}</text>");
         }
         *svg += "</g>";
     }
 
-    /// The legend of a heat map: what the colours mean, with ticks.
+    /// Draws the legend of a heat map: a bar with all colours, with ticks.
     pub(super) fn write_color_scale(&self, layout: &Layout, svg: &mut String) {
         let Some((_, label, values)) = colored_cells(&self.scene) else { return };
         let (top, left, length) = (layout.colors_top, 2.0, 300.0_f64.min(layout.width - 60.0));
@@ -86,17 +84,10 @@ impl Drawing {
              <g class=\"muted x\">",
             self.id("ramp")
         );
-        let apart = |ticks: &[Tick]| {
-            let written: Vec<&Tick> = ticks.iter().filter(|tick| !tick.label.is_empty()).collect();
-            written.windows(2).all(|pair| {
-                let between = (pair[1].share - pair[0].share) * length;
-                between >= (text_width(&pair[0].label) + text_width(&pair[1].label)) / 2.0 + 12.0
-            })
-        };
-        for tick in ticks(&values.ruler, &TickSpace { fits: &apart, most: f64::INFINITY, width: text_width }) {
-            if tick.label.is_empty() {
-                continue;
-            }
+        let ends = |tick: &Tick| [-0.5, 0.5].map(|side| tick.share * length + side * text_width(&tick.label));
+        let apart = |ticks: &[Tick]| are_apart(ticks, 12.0, ends);
+        let ticks = ticks(&values.ruler, &TickSpace { fits: &apart, most: f64::INFINITY, width: text_width });
+        for tick in ticks.iter().filter(|tick| !tick.label.is_empty()) {
             let at = start + tick.share * length;
             let x = px(Layout::centered(&tick.label, at, layout.width));
             let (mark, from, y) = (px(at), px(top + LINE + 10.0), px(top + LINE + 26.0));

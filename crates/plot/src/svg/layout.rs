@@ -1,28 +1,28 @@
-//! Where everything of a picture goes, so that nothing overlaps or leaves it.
+//! The positions of all elements of a picture, chosen so that none overlaps another or leaves the picture.
 
-use super::rules::{RuleLabel, above};
 use super::{Size, legend};
 use crate::names::{em_width, shortened};
 use crate::scale::Ruler;
 use crate::scene::Scene;
-use crate::ticks::{Tick, TickSpace, ticks};
+use crate::stairs::{LabelSpace, Step, arranged};
+use crate::ticks::{Tick, TickSpace, are_apart, ticks};
 
-/// The size of text.
+/// The font size in pixels.
 pub(super) const TEXT: f64 = 12.0;
-/// From one line of text to the next.
+/// The distance between lines of text in pixels.
 pub(super) const LINE: f64 = 17.0;
 
-/// The width of a text in pixels.
+/// Returns the width of a text in pixels.
 pub(super) fn text_width(text: &str) -> f64 {
     em_width(text) * TEXT
 }
 
-/// The text in no more than so many pixels.
+/// Shortens a text to at most `most` pixels.
 pub(super) fn fitting(text: &str, most: f64) -> String {
     shortened(text, most, text_width)
 }
 
-/// The box that marks are in.
+/// The rectangle that contains the marks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub(super) left: f64,
@@ -41,23 +41,24 @@ impl Frame {
     }
 }
 
-/// Where everything goes.
+/// The sizes and positions of all elements, in pixels.
 pub(super) struct Layout {
     pub(super) width: f64,
     pub(super) height: f64,
     pub(super) frame: Frame,
     pub(super) title: Vec<String>,
     pub(super) legend: Vec<legend::Key>,
-    /// Where the scale of a heat map's colours begins.
+    /// The y coordinate of the top of the colour scale, which only heat maps have.
     pub(super) colors_top: f64,
     pub(super) x_ticks: Vec<Tick>,
-    /// The baseline of the same labels above a plot so tall that the axis below is out of sight.
+    /// The baseline of the labels of the x axis that a tall plot repeats above the frame, because its x axis may be out
+    /// of sight.
     pub(super) x_ticks_above: Option<f64>,
     pub(super) y_ticks: Vec<Tick>,
-    /// Whether the labels below are slanted.
+    /// `true` if the labels of the x axis are slanted.
     pub(super) is_slanted: bool,
     pub(super) y_label: String,
-    pub(super) rules: Vec<RuleLabel>,
+    pub(super) rules: Vec<Step>,
 }
 
 impl Layout {
@@ -93,14 +94,14 @@ impl Layout {
         let is_seen = |tick: &Tick| size == Size::Wide || !tick.label.is_empty();
         let [x_ticks, y_ticks] = [x_ticks, y_ticks].map(|ticks| ticks.into_iter().filter(is_seen).collect::<Vec<_>>());
         let taken = if y_label.is_empty() { 0.0 } else { text_width(&y_label) + 8.0 };
-        let (mut rules, rows) = above(scene, &frame, width, taken);
+        let room = LabelSpace { width, taken, gap: 4.0, measure: &text_width };
+        let (rules, rows) = arranged(scene, |share| frame.x(share), &room);
         let is_tall = cells.is_none() && Scene::names(&scene.y).is_some_and(|rows| rows > TALL);
         let head = colors_top + if has_colors { 3.0 * LINE } else { 0.0 } + if is_tall { LINE } else { 0.0 };
         let top = (head + rows as f64 * LINE + 10.0).round();
         let x_ticks_above = is_tall.then_some(head - 2.0);
         frame.top += top;
         frame.bottom += top;
-        rules.iter_mut().for_each(|label| label.y += top);
 
         let below = if is_slanted {
             let longest = x_ticks.iter().map(|tick| text_width(&tick.label)).fold(0.0, f64::max);
@@ -126,26 +127,29 @@ impl Layout {
         }
     }
 
-    /// Whether the legend has the whole name of a series where a script finds it: first among those of its colour.
+    /// Returns whether the script can read the name of the series from the legend. The legend must have the name
+    /// unshortened, and the series must be the first one of its colour.
     pub(super) fn names_series(&self, series: Option<usize>, name: &str) -> bool {
         let is_first = series.is_some_and(|series| series < super::LIGHT.len());
         is_first && self.legend.iter().any(|key| key.series == series && key.text == name)
     }
 
-    /// Where a tick label below the frame stands, so that it stays in the picture: its centre.
+    /// Returns the horizontal centre of a tick label below the frame, moved so that the whole label is inside the
+    /// picture.
     pub(super) fn centered(label: &str, x: f64, width: f64) -> f64 {
         let half = text_width(label) / 2.0 + 1.0;
         x.min(width - half).max(half)
     }
 }
 
-/// With more rows than so many the labels of the axis below are repeated above.
+/// A plot with more rows than this repeats the labels of the x axis above the frame.
 const TALL: usize = 30;
 
-/// The angle of slanted labels.
+/// The angle of slanted labels, in radians.
 const SLANT: f64 = std::f64::consts::FRAC_PI_4;
 
-/// The height of the frame: for names as many rows as there are.
+/// Returns the height of the frame. If the y axis has names, the height depends on their number. For a heat map,
+/// returns 0, because its height is computed later.
 fn plot_height(scene: &Scene, size: Size, is_cells: bool) -> f64 {
     match Scene::names(&scene.y) {
         Some(_) if is_cells => 0.0,
@@ -159,7 +163,7 @@ fn plot_height(scene: &Scene, size: Size, is_cells: bool) -> f64 {
 fn y_ticks_of(ruler: &Ruler, height: f64, names_most: f64) -> Vec<Tick> {
     let is_named = Scene::names(ruler).is_some();
     let (length, apart) = match Scene::names(ruler) {
-        // How high the cells of a heat map are depends on how wide the longest name is.
+        // The height of a heat map is not known yet, because it depends on the width of the longest name.
         Some(_) if height == 0.0 => (f64::INFINITY, 0.0),
         Some(_) => (height, 13.0),
         None => (height, 30.0),
@@ -171,17 +175,15 @@ fn y_ticks_of(ruler: &Ruler, height: f64, names_most: f64) -> Vec<Tick> {
     ticks(ruler, &TickSpace { fits: &fits, most: names_most, width: text_width })
 }
 
-/// The ticks below, and whether their labels are slanted: names that don't fit side by side.
+/// Returns the ticks of the x axis. Also returns `true` if their labels must be slanted because they don't fit side by
+/// side.
 fn x_ticks_of(ruler: &Ruler, frame: &Frame, width: f64) -> (Vec<Tick>, bool) {
     let length = frame.right - frame.left;
-    let beside = |ticks: &[Tick], gap: f64| {
-        let written: Vec<&Tick> = ticks.iter().filter(|tick| !tick.label.is_empty()).collect();
-        written.windows(2).all(|pair| {
-            let [a, b] = [pair[0], pair[1]]
-                .map(|tick| (Layout::centered(&tick.label, frame.x(tick.share), width), text_width(&tick.label) / 2.0));
-            b.0 - b.1 - (a.0 + a.1) >= gap
-        })
+    let ends = |tick: &Tick| {
+        let (middle, half) = (Layout::centered(&tick.label, frame.x(tick.share), width), text_width(&tick.label) / 2.0);
+        [middle - half, middle + half]
     };
+    let beside = |ticks: &[Tick], gap: f64| are_apart(ticks, gap, ends);
     let Some(columns) = Scene::names(ruler) else {
         let fits = |ticks: &[Tick]| beside(ticks, 22.0);
         return (ticks(ruler, &TickSpace { fits: &fits, most: f64::INFINITY, width: text_width }), false);
@@ -192,14 +194,14 @@ fn x_ticks_of(ruler: &Ruler, frame: &Frame, width: f64) -> (Vec<Tick>, bool) {
         let fits = |ticks: &[Tick]| beside(ticks, 6.0);
         return (ticks(ruler, &TickSpace { fits: &fits, most: length / 2.0, width: text_width }), false);
     }
-    // A slanted label ends at its tick, and the first must not leave the picture on the left.
+    // A slanted label ends at its tick and begins below, to the left. The first label must not leave the picture.
     let column = length / columns as f64;
     let most = ((frame.left + column / 2.0 - 4.0) / SLANT.cos()).clamp(24.0, 130.0);
     let fits = |ticks: &[Tick]| ticks.windows(2).all(|pair| (pair[1].share - pair[0].share) * length >= TEXT * 1.4);
     (ticks(ruler, &TickSpace { fits: &fits, most, width: text_width }), true)
 }
 
-/// The text in lines of a bold face.
+/// Wraps a bold text into lines of at most `most` pixels.
 fn wrapped(text: &str, most: f64) -> Vec<String> {
     let bold_width = |text: &str| em_width(text) * 14.0 * 1.12;
     let mut lines: Vec<String> = Vec::new();

@@ -1,37 +1,39 @@
-//! What the colours, dashes and shapes stand for, above the plot.
-
-use std::cmp::Ordering;
+//! The legend above the plot: colours, dashes and shapes.
 
 use super::layout::{LINE, fitting, text_width};
 use crate::scene::Scene;
 use crate::values::Values;
-use crate::{Cell, Layer, Which};
+use crate::{Cell, Layer};
 
-/// A series in the legend, or a level rule.
+/// An entry of the legend: a series or a horizontal rule.
 pub(super) struct Key {
-    /// Which; `None` for a rule.
+    /// The index of the series; `None` for a horizontal rule.
     pub(super) series: Option<usize>,
-    /// What it is called.
+    /// The complete name of the series or of the rule.
     pub(super) name: String,
-    /// What is written, possibly shortened.
+    /// The name as it is written in the legend, possibly shortened.
     pub(super) text: String,
-    /// Where its sample begins, how wide that is, and the middle of its line.
+    /// The left end of the sample (a line or a mark that is drawn before the name), in pixels.
     pub(super) x: f64,
+    /// The length of the sample in pixels.
     pub(super) sample: f64,
+    /// The vertical middle of the entry's line of text, in pixels.
     pub(super) y: f64,
 }
 
-/// The space after a sample, and after a key.
+/// The space between a sample and its name, in pixels.
 pub(super) const SPACE: f64 = 8.0;
 const GAP: f64 = 18.0;
 
-/// The keys of all series that are drawn and of the level rules, in lines as wide as the picture, and their height.
+/// Arranges the legend, which has an entry for each drawn series and for each horizontal rule that has a label. The
+/// entries are side by side, in lines that are not wider than the picture; `top` is the upper edge of the first line.
+/// Returns the entries and their total height.
 pub(super) fn arranged(scene: &Scene, width: f64, top: f64) -> (Vec<Key>, f64) {
     let (mut x, mut y) = (2.0, top + LINE / 2.0);
     let mut keys = Vec::new();
     let shown = (0..scene.plot.series.len()).filter(|series| scene.plot.shows(*series));
     let of_series = shown.map(|series| (Some(series), scene.plot.series[series].clone()));
-    let of_rules = scene.plot.layers.iter().filter_map(|layer| Some((None, level_rule(scene, layer)?)));
+    let of_rules = scene.plot.layers.iter().filter_map(|layer| Some((None, scene.level_rule(layer)?.1)));
     for (series, name) in of_series.chain(of_rules) {
         let is_dots = |layer: &Layer| layer.series() != series || matches!(layer, Layer::Dots { .. });
         let sample = if series.is_some() && scene.plot.layers.iter().all(is_dots) { 10.0 } else { 26.0 };
@@ -47,18 +49,8 @@ pub(super) fn arranged(scene: &Scene, width: f64, top: f64) -> (Vec<Key>, f64) {
     (keys, height)
 }
 
-/// What a level rule is, and in which direction it is out of sight.
-fn level_rule(scene: &Scene, layer: &Layer) -> Option<String> {
-    let Layer::Rule { on: Which::Y, at, label } = layer else { return None };
-    let named = match scene.y.side(*at)? {
-        Ordering::Less => format!("↓ {label}"),
-        Ordering::Equal => label.clone(),
-        Ordering::Greater => format!("↑ {label}"),
-    };
-    (!label.is_empty()).then_some(named)
-}
-
-/// The cells of a heat map with what they show and what their colours mean, if the plot is one.
+/// Returns the cells of a heat map, the label of their values, and their colour scale; `None` if the plot is not a
+/// heat map.
 pub(crate) fn colored_cells(scene: &Scene) -> Option<(&[Cell], &str, Values)> {
     scene.plot.layers.iter().find_map(|layer| match layer {
         Layer::Cells { cells, domain, label, unit } => {

@@ -6,16 +6,17 @@ use super::layout::{Layout, TEXT, fitting};
 use super::path::{Path, px};
 use super::{Drawing, Size, escaped};
 use crate::ink::{MODEL_DASH, OUTLINES, dash, shape};
-use crate::scene::Scene;
+use crate::scene::{Scene, stepped};
 use crate::{Interval, Layer, Range};
 
-/// Lines of at most so many points have markers at them instead of dashes.
+/// The largest number of points of a line with markers. If a line has more points, dashes distinguish the lines
+/// instead.
 const MOST_MARKERS: usize = 24;
-/// At most so many dots have shapes; more are round.
+/// If there are at most this many dots, each dot has the shape of its series; otherwise all dots are round.
 const MOST_SHAPES: usize = 400;
-/// Plots of more marks than this have coarser coordinates and smaller dots.
+/// Plots with more marks than this have smaller dots, and coordinates with fewer digits.
 const MOST_FINE: usize = 2_000;
-/// At most so many rows have their figures written beside them.
+/// A forest plot with more rows than this has no numbers beside its rows.
 const MOST_FIGURES: usize = 100;
 
 impl Drawing {
@@ -53,7 +54,8 @@ impl Drawing {
             Layer::Intervals { series, rows } => {
                 rows.iter().for_each(|row| self.write_interval(row, layout, svg));
                 let points: Vec<[f64; 2]> = rows.iter().map(|row| [row.value, row.y]).collect();
-                // What they are, the intervals say.
+                // The script must not read these marks, because it reads the rows from the intervals. So their class is
+                // `estimates`, not `marks`.
                 self.write_marks(index, &points, series.unwrap_or(1), ["estimates", "mark"], layout, svg);
             }
             Layer::Cells { .. } | Layer::Rule { .. } => {}
@@ -61,7 +63,7 @@ impl Drawing {
         *svg += "</g>";
     }
 
-    /// Whether lines have markers: all are short.
+    /// Returns whether lines have markers. They do if all lines have few points and there is no area.
     pub(super) fn has_markers(&self) -> bool {
         self.scene.plot.layers.iter().all(|layer| match layer {
             Layer::Line { series: Some(_), points, steps, dashed: false } => points.len() <= MOST_MARKERS && !steps,
@@ -70,12 +72,12 @@ impl Drawing {
         })
     }
 
-    /// The dash of a series' lines: none where markers tell them apart.
+    /// Returns the dash of the lines of a series; empty if markers distinguish the lines.
     pub(super) fn line_dash(&self, series: usize) -> &'static str {
         if self.has_markers() { "" } else { dash(series) }
     }
 
-    /// Whether dots have the shapes of their series.
+    /// Returns whether the dots of each series have its shape.
     pub(super) fn draws_shapes(&self) -> bool {
         self.dots() <= MOST_SHAPES
     }
@@ -93,24 +95,26 @@ impl Drawing {
         };
         let are_many = self.scene.plot.layers.iter().map(marks).sum::<usize>() > MOST_FINE;
         match self.size {
-            // Of a hundred pictures on a page, digits are most.
+            // In a page with a hundred pictures, digits of coordinates are most of the size.
             Size::Narrow => 2,
             Size::Wide if are_many => 10,
             Size::Wide => 100,
         }
     }
 
-    /// The shape of a series, in the colour of the group that it is in, and the attribute that draws it at each vertex
-    /// of a path.
+    /// Defines a marker with the shape of a series, for marks on a line (`on_line`) or for single marks. `index` makes
+    /// its id unique in the plot, and `class` is its CSS class. Returns the attribute that draws the marker at each
+    /// vertex of a path.
     fn write_marker(&self, index: usize, series: usize, class: &str, on_line: bool, svg: &mut String) -> String {
         let (id, outline) = (self.id(&index.to_string()), OUTLINES[shape(series)]);
-        // Else it would be as many times as large as the line is wide.
+        // Without this attribute, the marker would scale with the width of the line.
         let units = if on_line { " markerUnits=\"userSpaceOnUse\"" } else { "" };
         let _ = write!(svg, "<marker id=\"{id}\"{units}><path class=\"{class}\" d=\"{outline}\"/></marker>");
         format!(" style=\"marker:url(#{id})\"")
     }
 
-    /// The shape of a series at each point; the classes are the path's and the shape's.
+    /// Draws the shape of a series at each point. `class` is the CSS class of the path, `of_shape` that of the shape.
+    /// `index` makes the id of the shape unique in the plot.
     fn write_marks(
         &self,
         index: usize,
@@ -132,18 +136,7 @@ impl Drawing {
     fn write_line(&self, points: &[[f64; 2]], steps: bool, attributes: &str, layout: &Layout, svg: &mut String) {
         let mut path = Path::new(self.grain());
         for run in self.pixel_runs(points, layout) {
-            if !steps {
-                path.polyline(&run);
-                continue;
-            }
-            path.jump(run[0][0], run[0][1]);
-            for pair in run.windows(2) {
-                path.line(pair[1][0], pair[0][1]);
-                path.line(pair[1][0], pair[1][1]);
-            }
-            if run.len() == 1 {
-                path.line(run[0][0], run[0][1]);
-            }
+            path.polyline(&if steps { stepped(&run) } else { run });
         }
         let class = if steps { "step" } else { "line" };
         let _ = write!(svg, "<path class=\"{class}\"{attributes} d=\"{}\"/>", path.data());
@@ -161,7 +154,7 @@ impl Drawing {
         for (is_open, mut run) in self.scene.range_runs(ranges) {
             let path = if is_open { &mut open } else { &mut bounded };
             if let [only] = run[..] {
-                // An interval at one place is a bar.
+                // A band with a single x is drawn as a bar.
                 let half = 1.5 / (frame.right - frame.left);
                 run =
                     vec![[(only[0] - half).max(0.0), only[1], only[2]], [(only[0] + half).min(1.0), only[1], only[2]]];
@@ -191,7 +184,7 @@ impl Drawing {
         self.write_line(points, false, &dashes(series.map_or("", dash)), layout, svg);
     }
 
-    /// Round dots, of which there are many.
+    /// Draws round dots, as one path.
     fn write_dots(&self, points: &[[f64; 2]], hollow: bool, layout: &Layout, svg: &mut String) {
         let mut path = Path::new(self.grain());
         for [x, y] in self.pixel_runs(points, layout).into_iter().flatten() {
@@ -224,16 +217,12 @@ impl Drawing {
         let y = frame.y(y);
         let (low, high) = (frame.x(low.min(high)), frame.x(low.max(high)));
         let mut path = Path::new(10);
-        path.jump(low, y);
-        path.line(high, y);
+        path.polyline(&[[low, y], [high, y]]);
         for (end, x, inward) in [(row.low, low, 5.0), (row.high, high, -5.0)] {
             if self.scene.x.share(end).is_some() {
-                path.jump(x, y - 3.5);
-                path.line(x, y + 3.5);
+                path.polyline(&[[x, y - 3.5], [x, y + 3.5]]);
             } else {
-                path.jump(x + inward, y - 4.0);
-                path.line(x, y);
-                path.line(x + inward, y + 4.0);
+                path.polyline(&[[x + inward, y - 4.0], [x, y], [x + inward, y + 4.0]]);
             }
         }
         let value = self.scene.x.share(row.value).map(|share| frame.x(share));
@@ -242,19 +231,12 @@ impl Drawing {
         let _ = write!(svg, "<path class=\"interval\" data-at=\"{at} {y}\" data-text=\"{text}\" d=\"{data}\"/>");
     }
 
-    /// What is written beside the rows of a wide forest plot.
+    /// Returns the texts beside the rows of a wide forest plot; empty if the plot is narrow or has too many rows.
     pub(super) fn figures(&self) -> Vec<String> {
-        let rows: Vec<&Interval> = self.rows().collect();
+        let rows: Vec<&Interval> = self.scene.plot.intervals().collect();
         let fits = self.size == Size::Wide && Scene::names(&self.scene.y).is_some() && rows.len() <= MOST_FIGURES;
         let label = |row: &Interval| fitting(&row.label, self.size.width() / 3.0);
         if fits && are_apart(&rows) { rows.into_iter().map(label).collect() } else { Vec::new() }
-    }
-
-    fn rows(&self) -> impl Iterator<Item = &Interval> {
-        self.scene.plot.layers.iter().flat_map(|layer| match layer {
-            Layer::Intervals { rows, .. } => &rows[..],
-            _ => &[],
-        })
     }
 
     pub(super) fn write_figures(&self, figures: &[String], layout: &Layout, svg: &mut String) {
@@ -263,7 +245,7 @@ impl Drawing {
         }
         let x = px(layout.width - 2.0);
         *svg += "<g class=\"at-rows\">";
-        for (row, figure) in self.rows().zip(figures) {
+        for (row, figure) in self.scene.plot.intervals().zip(figures) {
             let Some(share) = self.scene.y.share(row.y) else { continue };
             let y = px(layout.frame.y(share) + TEXT * 0.35);
             let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\">{}</text>", escaped(figure));
@@ -272,12 +254,12 @@ impl Drawing {
     }
 }
 
-/// The attribute of a dash; a whole line needs none.
+/// Returns the attribute for a dash pattern; empty for a solid line.
 pub(super) fn dashes(dash: &str) -> String {
     if dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{dash}\"") }
 }
 
-/// Whether no two intervals are in the same row.
+/// Returns whether no two intervals are in the same row, so that each row has space for one text.
 fn are_apart(rows: &[&Interval]) -> bool {
     let mut at: Vec<f64> = rows.iter().map(|row| row.y).collect();
     at.sort_by(f64::total_cmp);

@@ -1,34 +1,16 @@
-//! Path data in few characters, and text for XML.
+//! Compact path data, and text for XML.
 
 use std::fmt::Write;
 
-/// The text as it may stand in XML, between tags and in attributes. Control characters are escaped before.
-pub(super) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '&' => escaped.push_str("&amp;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            // XML has no way to write these.
-            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
-            c => escaped.push(c),
-        }
-    }
-    escaped
-}
-
-/// A coordinate with at most one decimal.
+/// Writes a coordinate with at most one decimal.
 pub(super) fn px(at: f64) -> String {
     let mut text = String::new();
     push_number(&mut text, (at * 10.0).round() as i64, 10);
     text
 }
 
-/// The data of a path. Coordinates are rounded to `1 / grain` pixels and written as differences, which sum up to
-/// the rounded coordinates exactly.
+/// The data of an SVG path. Coordinates are rounded to `1 / grain` pixels. Each is written relative to the rounded
+/// position before it, so that rounding errors don't add up.
 pub(super) struct Path {
     data: String,
     grain: i64,
@@ -41,7 +23,7 @@ impl Path {
         Path { data: String::new(), grain, at: [0; 2], start: [0; 2] }
     }
 
-    /// Goes there without drawing.
+    /// Starts a new subpath at this position.
     pub(super) fn jump(&mut self, x: f64, y: f64) {
         let to = self.rounded(x, y);
         let from = if self.data.is_empty() { [0; 2] } else { self.at };
@@ -50,7 +32,7 @@ impl Path {
         (self.at, self.start) = (to, to);
     }
 
-    /// Draws a straight line there.
+    /// Draws a straight line to this position.
     pub(super) fn line(&mut self, x: f64, y: f64) {
         let to = self.rounded(x, y);
         match [to[0] - self.at[0], to[1] - self.at[1]] {
@@ -61,19 +43,19 @@ impl Path {
         self.at = to;
     }
 
-    /// A dot, as large as the stroke is wide, where its caps are round.
+    /// Draws a dot, a line of length 0. With round caps, its diameter is the width of the stroke.
     pub(super) fn dot(&mut self, x: f64, y: f64) {
         self.jump(x, y);
         self.command('h', &[0]);
     }
 
-    /// Back to where the last jump went.
+    /// Closes the subpath with a line to its start.
     pub(super) fn close(&mut self) {
         self.data.push('z');
         self.at = self.start;
     }
 
-    /// The polyline through these, or a dot where there is one alone.
+    /// Draws the polyline through these points, or a dot if there is only one.
     pub(super) fn polyline(&mut self, points: &[[f64; 2]]) {
         match points {
             [] => {}
@@ -112,7 +94,7 @@ impl Path {
     }
 }
 
-/// `12.5`, `-.25`, `3`: a number of `1 / grain`, of which a hundred is a multiple, without zeros that say nothing.
+/// Appends `number / grain` without needless zeros: `12.5`, `-.25`, `3`. `grain` must be a divisor of 100.
 fn push_number(text: &mut String, number: i64, grain: i64) {
     if number < 0 {
         text.push('-');
@@ -137,10 +119,5 @@ mod tests {
         path.polyline(&[[0.04, 10.0], [1.26, 9.5], [1.26, 4.0], [3.0, 4.0]]);
         path.dot(2.0, 4.5);
         assert_eq!(path.data(), "M0 10l1.3-.5v-5.5h1.7m-1 .5h0");
-    }
-
-    #[test]
-    fn text_is_escaped() {
-        assert_eq!(escaped("<a href=\"x\">&'\u{ffff}"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;\u{fffd}");
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{DARK, GROUND, LIGHT};
 
-/// How marks look but for their colours.
+/// The CSS rules of marks, except their colours.
 const LOOK: &str = "\
 .plot{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif;max-width:100%;height:auto}\
 .plot text{fill:currentColor}.plot path{fill:none;stroke:currentColor}\
@@ -15,12 +15,14 @@ const LOOK: &str = "\
 .plot .rule{stroke-width:1.25;stroke-dasharray:5 3}.plot .rows{stroke-dasharray:1 3}\
 .plot .y,.plot .slanted,.plot .at-rows{text-anchor:end}.plot .x{text-anchor:middle}.plot .at-rows{font-variant-numeric:tabular-nums}";
 
-/// The style sheet that a page with plots must have, beside the declarations of [`properties`](super::properties).
+/// Returns the style sheet for plots in a page. The page also needs the declarations of
+/// [`properties`](super::properties).
 pub fn sheet() -> String {
     colors(|name| format!("var(--{name})")) + LOOK
 }
 
-/// The style sheet of a document: without properties, which not every program that draws SVG knows.
+/// Returns the style sheet for an SVG document. It has no custom properties, because not every SVG renderer supports
+/// them.
 pub(super) fn of_document() -> String {
     let [light, dark] = [false, true].map(|is_dark| {
         let known = palette(is_dark);
@@ -31,7 +33,7 @@ pub(super) fn of_document() -> String {
     format!("{light}{LOOK}@media screen and (prefers-color-scheme:dark){{{dark}}}")
 }
 
-/// All colours with their names.
+/// Returns the names of all colours, each with its hexadecimal notation.
 pub(super) fn palette(is_dark: bool) -> Vec<(String, &'static str)> {
     let series = if is_dark { DARK } else { LIGHT };
     let of_series = series.into_iter().enumerate().map(|(index, hex)| (format!("s{index}"), hex));
@@ -39,7 +41,8 @@ pub(super) fn palette(is_dark: bool) -> Vec<(String, &'static str)> {
     of_series.chain(ground).collect()
 }
 
-/// The rules that make a class's colour current.
+/// Returns a CSS rule for each colour. Elements whose class is the name of the colour get it as their current colour.
+/// `color` returns the CSS value for the name of a colour.
 fn colors(color: impl Fn(&str) -> String) -> String {
     let mut rules = format!(".plot{{color:{}}}.plot .ring{{fill:{}}}", color("ink"), color("paper"));
     for (name, _) in palette(false) {

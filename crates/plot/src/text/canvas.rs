@@ -1,20 +1,20 @@
-//! A sheet of characters that can be drawn on in Braille.
+//! A grid of characters that can also have Braille dots.
 
 use unicode_width::UnicodeWidthChar;
 
 use crate::ink::terminal_color;
 
-/// How a character looks.
+/// The colours and the weight of a character.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Paint {
-    /// As the terminal's text.
+    /// The default colour of the terminal.
     #[default]
     Plain,
     Bold,
     Muted,
-    /// In the colour of a series.
+    /// The colour of the series with this index.
     Series(usize),
-    /// On a ground of one of the 256 colours, in another of them.
+    /// Text in one of the 256 colours on a background in another one.
     Ground {
         color: u8,
         text: u8,
@@ -33,21 +33,21 @@ impl Paint {
     }
 }
 
-/// A place for a character.
+/// One character of the canvas.
 #[derive(Clone, Default)]
 struct Square {
-    /// What is written there; empty where nothing is.
+    /// The character, with its accents; empty if the square has no character.
     text: String,
-    /// Whether the character on the left is two columns wide and reaches here.
+    /// `true` if the right half of a wide character is here.
     is_covered: bool,
-    /// The dots of Braille, a bit each.
+    /// The Braille dots, one bit per dot.
     dots: u8,
-    /// Whether it is lightly shaded where nothing else is.
+    /// `true` to draw a light shade here if there is no character and no dot.
     is_shaded: bool,
     paint: Paint,
 }
 
-/// The part of a canvas that marks are in.
+/// The rectangle of the canvas that contains the marks, in columns and lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub(super) left: usize,
@@ -57,24 +57,24 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// The column at a share of the width.
+    /// Returns the column at a horizontal position, from 0 (left) to 1 (right).
     pub(super) fn column(&self, share: f64) -> usize {
         self.left + ((share * self.width as f64) as usize).min(self.width - 1)
     }
 
-    /// The line at a share of the height.
+    /// Returns the line at a vertical position, from 0 (bottom) to 1 (top).
     pub(super) fn row(&self, share: f64) -> usize {
         self.top + (((1.0 - share) * self.height as f64) as usize).min(self.height - 1)
     }
 
-    /// The dot at shares of both, from the canvas's left and top.
+    /// Returns the Braille dot at a position in the frame. Dots are counted from the left and the top of the canvas.
     pub(super) fn dot(&self, [x, y]: [f64; 2]) -> [usize; 2] {
         let along = |share: f64, length: usize| ((share * length as f64) as usize).min(length - 1);
         [self.left * 2 + along(x, self.width * 2), self.top * 4 + along(1.0 - y, self.height * 4)]
     }
 }
 
-/// Characters in lines.
+/// A picture that consists of lines of characters.
 pub(super) struct Canvas {
     width: usize,
     squares: Vec<Square>,
@@ -90,23 +90,23 @@ impl Canvas {
         self.squares.get_mut(index)
     }
 
-    /// Writes a text; what would be beyond the right edge is cut.
+    /// Writes a text; characters beyond the right edge are left out.
     pub(super) fn write(&mut self, column: usize, row: usize, text: &str, paint: Paint) {
         let mut at = column;
-        // A selector that would make the character before it wider than it was measured.
+        // This selector would make the character before it wider than was computed.
         for c in text.chars().filter(|c| *c != '\u{fe0f}') {
             let wide = c.width().unwrap_or(0);
             if at + wide > self.width {
                 return;
             }
             if wide == 0 {
-                // An accent goes with the letter before it.
+                // A character without width, such as an accent, is added to the character before it.
                 if let Some(before) = at.checked_sub(1).and_then(|before| self.square(before, row)) {
                     before.text.push(c);
                 }
                 continue;
             }
-            // Of a wide character half of which is written over, nothing is left.
+            // If half of a wide character is overwritten, the other half is removed.
             if self.square(at, row).is_some_and(|square| square.is_covered)
                 && let Some(before) = at.checked_sub(1).and_then(|before| self.square(before, row))
             {
@@ -126,7 +126,7 @@ impl Canvas {
         }
     }
 
-    /// Whether there are no marks in so many columns: rules and shades may be written over.
+    /// Returns whether these columns of a line have no characters or dots. Rules and shades may be overwritten.
     pub(super) fn is_clear(&mut self, column: usize, row: usize, columns: usize) -> bool {
         (column..column + columns).all(|at| {
             let is_clear = |square: &Square| square.text.is_empty() || is_rule(&square.text);
@@ -134,14 +134,14 @@ impl Canvas {
         })
     }
 
-    /// Shades a place where nothing is drawn later.
+    /// Shades one character of the canvas. Later characters and dots replace the shade.
     pub(super) fn shade(&mut self, column: usize, row: usize, paint: Paint) {
         if let Some(square) = self.square(column, row).filter(|square| square.dots == 0) {
             (square.is_shaded, square.paint) = (true, paint);
         }
     }
 
-    /// Sets a dot of Braille.
+    /// Sets a Braille dot.
     pub(super) fn dot(&mut self, [x, y]: [usize; 2], paint: Paint) {
         const BITS: [[u8; 2]; 4] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
         if let Some(square) = self.square(x / 2, y / 4) {
@@ -153,7 +153,7 @@ impl Canvas {
         }
     }
 
-    /// Draws a straight line in Braille.
+    /// Draws a straight line of Braille dots.
     pub(super) fn line(&mut self, from: [usize; 2], to: [usize; 2], paint: Paint) {
         let steps = from[0].abs_diff(to[0]).max(from[1].abs_diff(to[1])).max(1);
         for step in 0..=steps {
@@ -163,14 +163,12 @@ impl Canvas {
         }
     }
 
-    /// All lines, each ended, without spaces at their ends.
+    /// Returns all lines, each with a newline, without trailing spaces.
     pub(super) fn text(&self, color: bool) -> String {
         let mut text = String::new();
         for row in self.squares.chunks(self.width) {
             let is_blank = |square: &Square| {
-                square.text.trim().is_empty()
-                    && square.dots == 0
-                    && !square.is_shaded
+                shown(square).trim().is_empty()
                     && !square.is_covered
                     && !matches!(square.paint, Paint::Ground { .. } if color)
             };
@@ -203,7 +201,7 @@ impl Canvas {
     }
 }
 
-/// Whether it is part of a rule, which marks are drawn over.
+/// Returns whether a character belongs to a rule, which marks may overwrite.
 fn is_rule(text: &str) -> bool {
     matches!(text, "┊" | "╌")
 }

@@ -1,4 +1,5 @@
-//! Heat maps in characters: shades with numbers, on the colours of the scale where there are colours.
+//! Heat maps in characters: a shade for each cell. If the columns are wide enough, each cell also shows its value. If
+//! the terminal has colours, the cells have the colours of the scale.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -9,28 +10,28 @@ use crate::scene::Scene;
 use crate::svg::colored_cells;
 use crate::values::Values;
 
-/// From low to high.
+/// Shades of cells, from low to high.
 const SHADES: [&str; 5] = ["·", "░", "▒", "▓", "█"];
 
 fn shade(share: f64) -> &'static str {
     SHADES[((share * SHADES.len() as f64) as usize).min(SHADES.len() - 1)]
 }
 
-/// A shade on its colour: with colours there is no need to see it.
+/// Returns the paint of a shade: the character in the colour of its background, so that only the colour is visible.
 fn shade_paint(share: f64) -> Paint {
     let (color, _) = terminal_ramp(share);
     Paint::Ground { color, text: color }
 }
 
-/// A number on its colour.
+/// Returns the paint of a number that is written on the colour of its cell.
 fn number_paint(share: f64) -> Paint {
     let (color, text) = terminal_ramp(share);
     Paint::Ground { color, text }
 }
 
 impl Drawing<'_> {
-    /// A heat map: title, the scale of its shades, and a line for each row of cells. Where a terminal has fewer
-    /// columns than the map, cells share one, and the greatest is shown.
+    /// Draws a heat map: title, scale of shades, and a line for each row of cells. If the terminal has fewer columns
+    /// than the map, several cells share a column, which shows the greatest of their values.
     pub(super) fn heat_map(&self) -> Canvas {
         let (scene, width) = (self.scene, self.width);
         let Some((cells, label, values)) = colored_cells(scene) else { return Canvas::new(width, 0) };
@@ -39,7 +40,7 @@ impl Drawing<'_> {
         let left = y_ticks.iter().map(|tick| tick.label.width()).max().unwrap_or(0) + 1;
         let number = cells.iter().map(|cell| values.short(cell.value).width()).max().unwrap_or(0);
         let room = width - left;
-        // A shade and a number with a space on each side, or shades alone.
+        // A cell has a shade and a number with a space on each side if there is enough width, otherwise only a shade.
         let cell_width = if room / columns >= number + 3 { number + 3 } else { (room / columns).clamp(1, 2) };
         let frame = Frame { left, top: 5, width: (cell_width * columns).min(room), height: rows };
         let mut canvas = Canvas::new(width, frame.top + rows + 2);
@@ -78,24 +79,19 @@ impl Drawing<'_> {
         canvas
     }
 
-    /// What the shades mean.
+    /// Writes the legend: the label, and the shades between the lowest and the highest value.
     fn write_shades(&self, values: &Values, label: &str, canvas: &mut Canvas) {
         let unit = if values.symbol.is_empty() { String::new() } else { format!(", {}", values.symbol) };
         canvas.write(0, 1, &fitting(&format!("{label}{unit}"), self.width), Paint::Plain);
         let (low, high) = values.ruler.ends();
-        let mut column = 0;
-        for (index, end) in [Some(low), None, None, None, Some(high)].into_iter().enumerate() {
+        let low = values.short(low);
+        canvas.write(0, 2, &low, Paint::Plain);
+        let mut column = low.width() + 1;
+        for index in 0..SHADES.len() {
             let share = (index as f64 + 0.5) / SHADES.len() as f64;
-            let text = end.map(|end| values.short(end)).unwrap_or_default();
-            if index == 0 {
-                canvas.write(column, 2, &text, Paint::Plain);
-                column += text.width() + 1;
-            }
             canvas.write(column, 2, &shade(share).repeat(3), shade_paint(share));
             column += 3;
-            if index == SHADES.len() - 1 {
-                canvas.write(column + 1, 2, &text, Paint::Plain);
-            }
         }
+        canvas.write(column + 1, 2, &values.short(high), Paint::Plain);
     }
 }

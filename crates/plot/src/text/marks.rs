@@ -7,14 +7,15 @@ use unicode_width::UnicodeWidthStr;
 use super::canvas::{Canvas, Frame, Paint};
 use super::{Drawing, fitting};
 use crate::ink::glyph;
-use crate::scene::Scene;
+use crate::scene::{Scene, stepped};
 use crate::{Interval, Layer, Range, Which};
 
-/// More dots than this are drawn in Braille where one series has most of them.
+/// The largest number of dots that are drawn as characters. If there are more, the series with the most dots is drawn
+/// in Braille.
 const MOST_GLYPHS: usize = 200;
-/// Bands of more series than this would hide each other.
+/// The largest number of series whose bands are drawn; more bands would hide each other.
 const MOST_BANDS: usize = 2;
-/// From this width on, figures stand beside the rows of a forest plot.
+/// A forest plot with fewer columns than this has no numbers beside its rows.
 const FIGURES_WIDTH: usize = 70;
 
 fn paint(series: Option<usize>) -> Paint {
@@ -22,7 +23,8 @@ fn paint(series: Option<usize>) -> Paint {
 }
 
 impl Drawing<'_> {
-    /// All layers; marks of series last, since they tell apart what they are on.
+    /// Draws all layers. The characters that mark each series are drawn after all lines, on top of them, so that the
+    /// lines can be told apart.
     pub(super) fn write_layers(&self, frame: &Frame, canvas: &mut Canvas) {
         let layers = &self.scene.plot.layers;
         let bands = layers.iter().filter(|layer| matches!(layer, Layer::Band { .. })).count();
@@ -80,8 +82,9 @@ impl Drawing<'_> {
         }
     }
 
-    /// Where the marks of a series go on its line: at its points where these are few, else here and there, each of
-    /// several lines at columns of its own.
+    /// Returns the positions on a line (columns and rows) at which the character of its series is drawn. They are at
+    /// all `points` if there are few points. Otherwise they are at regular distances along the drawn line through
+    /// `corners`. `rank` is the index of the line among all `lines` lines, because each line uses different columns.
     fn places_on(
         &self,
         corners: &[[f64; 2]],
@@ -111,7 +114,10 @@ impl Drawing<'_> {
     }
 
     fn write_band(&self, ranges: &[Range], paint: Paint, frame: &Frame, canvas: &mut Canvas) {
-        for (_, run) in self.scene.range_runs(ranges) {
+        for (_, mut run) in self.scene.range_runs(ranges) {
+            if run.len() == 1 {
+                run.push(run[0]);
+            }
             for pair in run.windows(2) {
                 let (from, to) = (frame.column(pair[0][0]), frame.column(pair[1][0]));
                 for column in from..=to {
@@ -120,13 +126,11 @@ impl Drawing<'_> {
                     (frame.row(high)..=frame.row(low)).for_each(|row| canvas.shade(column, row, paint));
                 }
             }
-            if let [[x, low, high]] = run[..] {
-                (frame.row(high)..=frame.row(low)).for_each(|row| canvas.shade(frame.column(x), row, paint));
-            }
         }
     }
 
-    /// What is under a line, in Braille; the line alone where several would hide each other.
+    /// Draws a line, and fills the area below it with Braille dots if `is_filled`. It is `false` if several areas would
+    /// hide each other.
     fn write_area(&self, points: &[[f64; 2]], paint: Paint, is_filled: bool, frame: &Frame, canvas: &mut Canvas) {
         self.write_line(points, paint, false, frame, canvas);
         let bottom = (frame.top + frame.height) * 4 - 1;
@@ -142,7 +146,8 @@ impl Drawing<'_> {
         }
     }
 
-    /// The series whose dots are too many for marks.
+    /// Returns the index of the series with the most dots, which is then drawn in Braille. `None` if there are so few
+    /// dots that all can be drawn as characters.
     pub(super) fn braille_dots(&self) -> Option<usize> {
         let mut counts = vec![0; self.scene.plot.series.len()];
         for layer in &self.scene.plot.layers {
@@ -190,17 +195,14 @@ impl Drawing<'_> {
         }
     }
 
-    /// The figures of a forest plot's rows with the rows' places, where there is room for them.
+    /// Returns the texts beside the rows of a forest plot, each with its vertical position; empty if the picture is too
+    /// narrow.
     pub(super) fn figures(&self) -> Vec<(f64, String)> {
         if self.width < FIGURES_WIDTH || Scene::names(&self.scene.y).is_none() {
             return Vec::new();
         }
         let figure = |row: &Interval| Some((self.scene.y.share(row.y)?, fitting(&row.label, self.width / 3)));
-        let rows = self.scene.plot.layers.iter().flat_map(|layer| match layer {
-            Layer::Intervals { rows, .. } => &rows[..],
-            _ => &[],
-        });
-        rows.filter_map(figure).collect()
+        self.scene.plot.intervals().filter_map(figure).collect()
     }
 
     fn write_rule(&self, on: Which, at: f64, frame: &Frame, canvas: &mut Canvas) {
@@ -214,23 +216,14 @@ impl Drawing<'_> {
         }
     }
 
-    /// The labels of level rules, in their lines, where nothing else is.
+    /// Writes the label of each horizontal rule over its line, in a place without marks.
     fn write_rule_labels(&self, frame: &Frame, canvas: &mut Canvas) {
         for layer in &self.scene.plot.layers {
-            let Layer::Rule { on: Which::Y, at, label } = layer else { continue };
-            let (Some(side), Some(share)) = (self.scene.y.side(*at), self.scene.y.share(*at)) else { continue };
-            if label.is_empty() {
-                continue;
-            }
-            let sign = match side {
-                Ordering::Less => "↓ ",
-                Ordering::Equal => "",
-                Ordering::Greater => "↑ ",
-            };
-            let text = format!(" {} ", fitting(&format!("{sign}{label}"), frame.width.saturating_sub(4)));
+            let Some((share, label)) = self.scene.level_rule(layer) else { continue };
+            let text = format!(" {} ", fitting(&label, frame.width.saturating_sub(4)));
             let (line, length) = (frame.row(share), text.width());
             let last = (frame.left + frame.width).saturating_sub(length + 1);
-            // In the rule's own line, else next to it.
+            // If the line of the rule has no space, the lines next to it are tried.
             let lines = [line, line.saturating_sub(1).max(frame.top), (line + 1).min(frame.top + frame.height - 1)];
             let mut places =
                 lines.into_iter().flat_map(|row| (frame.left + 1..=last).rev().step_by(3).map(move |x| (x, row)));
@@ -239,10 +232,4 @@ impl Drawing<'_> {
             }
         }
     }
-}
-
-/// The corners of a line that goes level until the next point, and then up or down.
-fn stepped(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
-    let corners = points.windows(2).flat_map(|pair| [pair[0], [pair[1][0], pair[0][1]]]);
-    corners.chain(points.last().copied()).collect()
 }

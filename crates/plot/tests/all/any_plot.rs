@@ -1,4 +1,4 @@
-//! Whatever a plot holds, it is drawn inside of its picture and fits its terminal.
+//! Whatever is plotted, no mark is outside the picture, and text fits the terminal.
 
 use ascertain_plot::{Cell, Interval, Range, thin, thin_ranges};
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use super::plots::{RATE, SIZE};
 use super::*;
 
 const PER_SECOND: Prefixes = &[(1e9, "G/s"), (1e6, "M/s"), (1e3, "k/s"), (1.0, "/s")];
-/// As nobody should write one.
+/// Prefixes that are not in descending order, and have markup in their symbols.
 const UNSORTED: Prefixes = &[(7.0, "<&\""), (0.0, ""), (1e3, "k")];
 
 fn number() -> impl Strategy<Value = f64> {
@@ -88,11 +88,11 @@ prop_compose! {
     }
 }
 
-/// The text without the escapes for colours.
+/// Returns the text without the escapes for colours.
 fn colorless(text: &str) -> String {
     let mut parts = text.split("\x1b[");
     let first = parts.next().unwrap_or_default().to_string();
-    first + &parts.map(|part| part.split_once('m').expect("a colour ends").1).collect::<String>()
+    first + &parts.map(|part| part.split_once('m').expect("the colour must be reset").1).collect::<String>()
 }
 
 proptest! {
@@ -113,7 +113,7 @@ proptest! {
             prop_assert!(line.width() <= width, "{} columns of {width}: {line}", line.width());
         }
         prop_assert!(!plain.contains(|c: char| c.is_control() && c != '\n'));
-        // Cells have their ground to their ends.
+        // With colours, the background of cells also covers trailing spaces. These are trimmed here.
         let colored = colorless(&text::render(&plot, width, height, true));
         prop_assert!(colored.lines().map(str::trim_end).eq(plain.lines()));
     }
@@ -138,7 +138,7 @@ proptest! {
         if most >= 2 {
             prop_assert_eq!(ends(&kept), ends(&points));
         }
-        // Where there is a stretch for each, a line keeps its ends, and a break stays one.
+        // If there are enough sections, a line keeps its first and last point and its breaks.
         if most >= 8 && points.len() > most && ys.iter().all(|y| y.is_finite()) {
             prop_assert_eq!((kept[0], kept[few - 1]), (points[0], points[points.len() - 1]));
         }

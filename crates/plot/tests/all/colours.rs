@@ -1,10 +1,11 @@
-//! Colours and strokes that everybody tells apart.
+//! Colours and line widths can be distinguished by colour-blind readers.
 
 use ascertain_plot::svg::{DARK, GROUND, LIGHT};
 
 use super::*;
 
-/// Relative luminance and OKLab (Ottosson 2020) of a colour as a vision sees it.
+/// Returns the relative luminance and the OKLab coordinates (Ottosson 2020) of a colour, as seen with this colour
+/// vision.
 fn seen(hex: &str, vision: [[f64; 3]; 3]) -> (f64, [f64; 3]) {
     let apply = |matrix: [[f64; 3]; 3], v: [f64; 3]| matrix.map(|row| row[0] * v[0] + row[1] * v[1] + row[2] * v[2]);
     let linear = [1, 3, 5].map(|at| {
@@ -31,8 +32,8 @@ fn seen(hex: &str, vision: [[f64; 3]; 3]) -> (f64, [f64; 3]) {
     (0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2], lab)
 }
 
-/// What each kind of colour vision makes of linear red, green and blue: normal, and Machado, Oliveira and Fernandes
-/// 2009 for protanopia, deuteranopia and tritanopia (severity 1).
+/// For each kind of colour vision, the matrix that is applied to linear red, green and blue. The kinds are normal,
+/// protanopia, deuteranopia and tritanopia (Machado, Oliveira and Fernandes 2009, severity 1).
 const VISIONS: [[[f64; 3]; 3]; 4] = [
     [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
     [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],

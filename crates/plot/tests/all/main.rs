@@ -1,4 +1,4 @@
-//! Plots as pages, papers and terminals show them.
+//! Tests of plots as SVG, for pages and papers, and as text for terminals.
 
 mod any_plot;
 mod colours;
@@ -13,7 +13,7 @@ use ascertain_plot::{Axis, Layer, MOST_MARKS, Plot, Prefixes, Scale, Which, text
 use plots::{NONE, TIME};
 use roxmltree::{Document, Node, ParsingOptions};
 
-/// Compares a text with a file in `golden/`; `BLESS=1` writes the file anew.
+/// Compares a text with a file in `golden/`. With `BLESS=1`, writes the text to the file instead.
 fn compare_with_golden(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("BLESS").is_some() {
@@ -23,7 +23,7 @@ fn compare_with_golden(name: &str, text: &str) {
     assert!(golden == text, "{name} differs; look, then bless it\n--- is\n{text}\n--- was\n{golden}");
 }
 
-/// A picture in every form that is XML.
+/// Returns a plot as SVG in all three forms: wide, narrow, and as a document.
 fn pictures(plot: &Plot) -> [String; 3] {
     [svg::render(plot, Size::Wide), svg::render(plot, Size::Narrow), svg::standalone(plot)]
 }
@@ -33,7 +33,7 @@ fn parsed(svg: &str) -> Document<'_> {
     Document::parse_with_options(svg, options).unwrap_or_else(|error| panic!("{error} in\n{svg}"))
 }
 
-/// The texts of the axes, the legend and the rules.
+/// Returns the texts in a picture: of axes, legend and rules.
 fn texts(svg: &str) -> Vec<String> {
     let document = parsed(svg);
     let texts = document.descendants().filter(|node| node.has_tag_name("text"));
@@ -61,7 +61,7 @@ fn every_kind_of_plot() {
     compare_with_golden("plot-forest-60.txt", &text::render(&plots::forest(3), 60, 20, true));
 }
 
-/// The vertices of a path as [`svg`] writes them: `M`, then `m l h v z` with differences.
+/// Returns the vertices of a path in the form that [`svg`] writes: `M`, then `m l h v z` with relative coordinates.
 fn vertices(data: &str) -> Vec<[f64; 2]> {
     let (mut at, mut start, mut all) = ([0.0, 0.0], [0.0, 0.0], Vec::new());
     let commands: Vec<usize> = data.match_indices(|c: char| c.is_ascii_alphabetic()).map(|(at, _)| at).collect();
@@ -90,7 +90,7 @@ fn vertices(data: &str) -> Vec<[f64; 2]> {
     all
 }
 
-/// Everything that may be wrong with a picture without looking at it.
+/// Checks the properties that all pictures must have.
 fn check(svg: &str, ids: &mut BTreeSet<String>) {
     let document = parsed(svg);
     let root = document.root_element();
@@ -115,7 +115,7 @@ fn check(svg: &str, ids: &mut BTreeSet<String>) {
             assert!(is_inside([x, y]) && is_inside([x + size("width"), y + size("height")]), "{node:?} in {view:?}");
         }
         let is_shape = node.attribute("transform").is_some() || node.ancestors().any(|a| a.has_tag_name("marker"));
-        // Of a shape at a place, the place.
+        // Of a shape, only the position is checked.
         let is_placed = node.attribute("class").is_some_and(|class| ["mark", "ring"].contains(&class));
         let data = node.attribute("d").map(|data| if is_placed { data.split('m').next().unwrap() } else { data });
         if let Some(data) = data.filter(|_| !is_shape) {
@@ -226,7 +226,7 @@ fn a_hundred_thousand_dots_stay_small() {
     assert!(svg.contains("Of 105000 marks"));
 }
 
-/// Fifty values around 1 ms, and what else there is.
+/// Returns a plot of fifty values around 1 ms, and some other values.
 fn strip_with(others: &[f64]) -> Plot {
     let value = |place: usize| 1e6 + 1e4 * (place * 7 % 11) as f64;
     let values = (0..50).map(value).chain(others.iter().copied());
@@ -252,10 +252,10 @@ fn outliers_do_not_hide_the_others_and_are_counted() {
     assert_eq!(said(&[]), "");
     assert_eq!(said(&[5e6, 9e6]), "↑ 2 higher, to 9 ms");
     assert_eq!(said(&[1e3]), "↓ 1 lower, to 1 µs");
-    assert_eq!(said(&[1.2e6]), "", "what leaves room for the others is drawn where it is");
+    assert_eq!(said(&[1.2e6]), "", "a value that leaves room for the others is not clipped");
     let twice: Vec<f64> = (0..50).map(|place| 9e6 + 1e4 * f64::from(place)).collect();
-    assert_eq!(said(&twice), "", "half of the values are no outliers");
-    // Those that remain are told apart as well as without the outlier, and it is at the edge.
+    assert_eq!(said(&twice), "", "half of the values can't be outliers");
+    // An outlier, which is drawn at the edge, does not change the number of ticks for the other values.
     let ticks = |others: &[f64]| texts(&svg::render(&strip_with(others), Size::Wide)).len();
     assert!(ticks(&[9e6]) >= ticks(&[]));
 }

@@ -1,7 +1,7 @@
-//! The Bencher Metric Format: a JSON object by benchmark and measure. Benchmarks are experiment, variant
-//! and point; a value is the median with the ends of its interval at 95 %. The time that an arm is about is
-//! Bencher's own measure `latency`, in nanoseconds, and operations a second are its `throughput`; any other
-//! metric is a measure of its own.
+//! The Bencher Metric Format: a JSON object with an entry for each benchmark. An entry has a value for each measure of
+//! its benchmark. A benchmark is an experiment, a variant and a point. A value is the median with its 95 % interval.
+//! The main time of an arm becomes Bencher's measure `latency`, in nanoseconds. Operations per second become its
+//! measure `throughput`. Any other metric is a measure of its own.
 
 use ascertain_engine::outcome::PointSummary;
 use ascertain_engine::unit::Unit;
@@ -9,19 +9,20 @@ use serde_json::{Map, Value, json};
 
 use super::results::{Results, UniqueNames};
 
-/// The longest names that Bencher takes, in characters.
+/// The length of the longest benchmark name that Bencher accepts, in characters.
 const LONGEST_BENCHMARK: usize = 1024;
 const LONGEST_MEASURE: usize = 64;
-/// What is left of it for a number, should another name be cut to the same.
+/// Number of characters of a name that are kept free for a suffix. It is needed if two long names are equal after they
+/// are shortened.
 const ROOM: usize = 8;
 
-/// `--export-bencher`.
+/// Returns the content of the file for `--export-bencher`.
 pub(super) fn write(results: &Results) -> String {
     let mut names = UniqueNames::default();
     let mut benchmarks = Map::new();
     for arm in results.arms() {
         let time = arm.time().map(|(point, _)| point.metric.as_str());
-        // Two metrics that Bencher spells alike are two measures all the same.
+        // If two metrics have the same name in Bencher's spelling, the second one gets a suffix.
         let mut measures = UniqueNames::default();
         let known = arm.metrics.iter().filter_map(|(point, _)| {
             let name = if time == Some(&point.metric) { "latency".into() } else { measure(point) };
@@ -30,14 +31,15 @@ pub(super) fn write(results: &Results) -> String {
         });
         let measures: Map<String, Value> = known.collect();
         if !measures.is_empty() {
-            let name = cut(&format!("{}/{}", arm.experiment, arm.label()), LONGEST_BENCHMARK - ROOM);
+            let name = cut(&format!("{}/{}", arm.experiment, arm.arm), LONGEST_BENCHMARK - ROOM);
             benchmarks.insert(names.distinct(name), Value::Object(measures));
         }
     }
     crate::json::object(&benchmarks)
 }
 
-/// `None` where the median is not known, which Bencher can't be told.
+/// Returns the value of a metric with its interval. `None` if the median is unknown, because the format requires a
+/// value.
 fn metric(point: &PointSummary) -> Option<Value> {
     let mut metric = json!({ "value": point.median? });
     for (name, end) in [("lower_value", point.median_low), ("upper_value", point.median_high)] {
@@ -48,11 +50,12 @@ fn metric(point: &PointSummary) -> Option<Value> {
     Some(metric)
 }
 
-/// A metric's name as Bencher spells measures: `memory-peak`.
+/// Returns the name of a metric as Bencher spells measures: in lower case, with hyphens (`memory-peak`).
 fn measure(point: &PointSummary) -> String {
     let name = cut(&point.metric.to_lowercase().replace([' ', '_'], "-"), LONGEST_MEASURE - ROOM);
     match (name.as_str(), point.unit) {
-        // Bencher's own measures are in nanoseconds and in operations a second.
+        // The measures that Bencher itself defines are `latency` in nanoseconds and `throughput` in operations per
+        // second.
         ("throughput", Unit::PerSecond) => name,
         ("throughput", _) => "bandwidth".into(),
         ("latency", _) => "other-latency".into(),

@@ -1,94 +1,99 @@
-//! The kinds of file that other tools read, and the files that a run writes.
+//! The list of export formats, and the files that a run writes in these formats.
 
 use std::path::Path;
 
 use ascertain_engine::observations::Observations;
 use ascertain_engine::outcome::Outcome;
+use ascertain_engine::plan::Plan;
 use ascertain_engine::run::{Observer, Progress};
 use ascertain_engine::values::Values;
 use ascertain_sys::clock;
 
-use super::results::{Purpose, Results};
+use super::results::Results;
 #[cfg(feature = "exports")]
 use super::{bencher, github, go, google_benchmark, junit};
 use crate::export::{Error, Export};
 #[cfg(feature = "exports")]
 use crate::hyperfine::{self, CommandTimes};
+use crate::options::TableLayout;
 
-/// A kind of file that other tools read.
+/// A file format for other tools.
 #[derive(Debug)]
 pub struct ExportFormat {
-    /// The option that asks for it, without its dashes.
+    /// The name of the command-line option for this format, without its dashes.
     pub option: &'static str,
-    /// What is in it and who reads it, as a line of help.
+    /// A line for `--help`: the content of the file, and which tools read it.
     pub about: &'static str,
-    /// Whether what stands in the file is kept, and this added to it.
+    /// `true` if the text is appended to an existing file; otherwise the file is replaced.
     pub is_added: bool,
-    /// The file's text.
+    /// Returns the text of the file for these results.
     pub write: fn(&Results) -> String,
 }
 
-/// None without the feature `exports`.
+/// Without the feature `exports` there are no formats.
 #[cfg(not(feature = "exports"))]
 pub const FORMATS: &[ExportFormat] = &[];
 
-/// Every kind.
+/// All export formats, in the order of `--help`.
 #[cfg(feature = "exports")]
 pub const FORMATS: &[ExportFormat] = &[
-    kind("export-json", "Write what was measured as hyperfine's JSON, in the form of its version 2", |r| {
-        hyperfine::json(&CommandTimes::of(r), &r.outcome.machine)
+    kind("export-json", "File for the results in hyperfine 2's JSON format", |r| {
+        hyperfine::json(&CommandTimes::all(r), &r.outcome.machine)
     }),
-    kind("export-json-1", "The same in the form of its versions 1", |r| hyperfine::json_1(&CommandTimes::of(r))),
-    kind("export-csv", "Write the times as hyperfine's CSV", |r| hyperfine::csv(&CommandTimes::of(r))),
-    kind("export-markdown", "Write the times as hyperfine's Markdown table", |r| {
-        hyperfine::markdown(&CommandTimes::of(r), r.purpose.layout)
+    kind("export-json-1", "File for the results in hyperfine 1's JSON format", |r| {
+        hyperfine::json_1(&CommandTimes::all(r))
     }),
-    kind("export-asciidoc", "Write the times as hyperfine's AsciiDoc table", |r| {
-        hyperfine::asciidoc(&CommandTimes::of(r), r.purpose.layout)
+    kind("export-csv", "File for the times in hyperfine's CSV format", |r| hyperfine::csv(&CommandTimes::all(r))),
+    kind("export-markdown", "File for the times in hyperfine's Markdown format", |r| {
+        hyperfine::markdown(&CommandTimes::all(r), r.layout)
     }),
-    kind("export-orgmode", "Write the times as hyperfine's org-mode table", |r| {
-        hyperfine::orgmode(&CommandTimes::of(r), r.purpose.layout)
+    kind("export-asciidoc", "File for the times in hyperfine's AsciiDoc format", |r| {
+        hyperfine::asciidoc(&CommandTimes::all(r), r.layout)
     }),
-    kind("export-junit", "Write JUnit XML for CI servers: a test case for each claim", junit::write),
+    kind("export-orgmode", "File for the times in hyperfine's org-mode format", |r| {
+        hyperfine::orgmode(&CommandTimes::all(r), r.layout)
+    }),
+    kind("export-junit", "File for JUnit XML, for CI servers: a test case for each claim", junit::write),
     ExportFormat {
         is_added: true,
         ..kind(
             "export-github",
-            "Add a job summary for GitHub to FILE, \"$GITHUB_STEP_SUMMARY\" there; what stands in it is kept",
+            "File to which a job summary for GitHub is appended, such as \"$GITHUB_STEP_SUMMARY\"",
             github::summary,
         )
     },
-    kind("export-bencher", "Write Bencher Metric Format: medians with intervals", bencher::write),
-    kind("export-go", "Write the Go benchmark format, for benchstat: a line for each trial", go::write),
+    kind("export-bencher", "File for Bencher Metric Format: medians with intervals", bencher::write),
+    kind("export-go", "File for the Go benchmark format, for benchstat: a line for each trial", go::write),
     kind(
         "export-google-benchmark",
-        "Write Google Benchmark's JSON, for its compare.py: a repetition for each trial",
+        "File for Google Benchmark's JSON, for its compare.py: a repetition for each trial",
         google_benchmark::write,
     ),
 ];
 
-/// A kind that takes the place of what stands in the file.
+/// Creates a format whose files replace the previous file.
 #[cfg(feature = "exports")]
 const fn kind(option: &'static str, about: &'static str, write: fn(&Results) -> String) -> ExportFormat {
     ExportFormat { option, about, is_added: false, write }
 }
 
-/// Files are written anew at most this often.
+/// The shortest time between two updates of the files, in nanoseconds.
 const EVERY_NS: u64 = 2_000_000_000;
-/// And so seldom that it takes at most one part in so many of the time.
+/// Updating the files may take at most 1 / `SHARE` of the run's time.
 const SHARE: u64 = 20;
 
-/// The files that a run writes for other tools. They are opened before anything is measured, so that a
-/// wrong path is found then, and written anew as results arrive: a run that is killed leaves what was known
-/// at most some seconds before.
+/// The files that a run writes for other tools. They are opened before the measurement, so that a wrong path is found
+/// early. They are updated during the run, so that a killed run leaves the results up to a few seconds before.
 ///
-/// It is an [`Observer`]: hand it to the run, [`keep`](Self::keep) what came of it, and [`finish`](Self::finish).
+/// `Files` is an [`Observer`]: pass it to the run, then the result to [`keep`](Self::keep), and call
+/// [`finish`](Self::finish).
 #[derive(Debug)]
 pub struct Files {
     files: Vec<ExportFile>,
-    purpose: Purpose,
-    /// What came of the runs so far, and the values behind each of its points.
-    kept: Option<(Outcome, Vec<Values>)>,
+    layout: TableLayout,
+    /// The runs that ended, combined into one: plan, outcome, and the values of each point of the outcome. `None`
+    /// before a run has ended.
+    kept: Option<(Plan, Outcome, Vec<Values>)>,
     next_ns: u64,
     asked_ns: u64,
 }
@@ -97,18 +102,18 @@ pub struct Files {
 struct ExportFile {
     kind: &'static ExportFormat,
     export: Export,
-    /// What stood there, where that is to be kept.
+    /// The content that the file had before the run, if the format appends to it; otherwise empty.
     before: String,
 }
 
 impl Files {
-    /// Opens the files. What stands in one of a kind that is added to is kept.
+    /// Opens the files. The text of a format that appends is written after the existing content.
     ///
     /// # Errors
-    /// As [`Export::open`]; also when two are to be the same file.
+    /// The errors of [`Export::open`]. Also if two exports have the same path.
     pub fn open<'p>(
         wanted: impl IntoIterator<Item = (&'static ExportFormat, &'p Path)>,
-        purpose: Purpose,
+        layout: TableLayout,
     ) -> Result<Files, Error> {
         let mut files: Vec<ExportFile> = Vec::new();
         for (kind, path) in wanted {
@@ -123,30 +128,31 @@ impl Files {
             files.push(ExportFile { kind, export, before });
         }
         let next_ns = clock::now_ns() + EVERY_NS;
-        Ok(Files { files, purpose, kept: None, next_ns, asked_ns: 0 })
+        Ok(Files { files, layout, kept: None, next_ns, asked_ns: 0 })
     }
 
-    /// Takes over what came of a run. Where several runs go into the same files, each is kept, one after the
-    /// other.
-    pub fn keep(&mut self, outcome: &Outcome, observations: &Observations) {
+    /// Keeps the result of a run that ended. Several runs can be written to the same files, one after the other.
+    pub fn keep(&mut self, plan: &Plan, outcome: &Outcome, observations: &Observations) {
         if self.files.is_empty() {
             return;
         }
         let values = observations.arms().iter().flat_map(|arm| arm.of_points().cloned());
         self.kept = Some(match self.kept.take() {
-            None => (outcome.clone(), values.collect()),
-            Some((earlier, known)) => (joined(&earlier, outcome), known.into_iter().chain(values).collect()),
+            None => (plan.clone(), outcome.clone(), values.collect()),
+            Some((before, earlier, known)) => {
+                (joined_plan(&before, plan), joined(&earlier, outcome), known.into_iter().chain(values).collect())
+            }
         });
     }
 
-    /// Writes what was kept, for the last time.
+    /// Writes the results of all kept runs; this is the last time that the files are written.
     ///
     /// # Errors
-    /// When a file can't be written; the others are all the same.
+    /// If a file can't be written; the other files are still written.
     pub fn finish(&self) -> Result<(), Error> {
-        let Some((outcome, values)) = &self.kept else { return Ok(()) };
+        let Some((plan, outcome, values)) = &self.kept else { return Ok(()) };
         let values = values.iter().map(|values| &**values).collect();
-        self.write(&Results { outcome, values, purpose: &self.purpose, is_final: true })
+        self.write(&Results { plan, outcome, values, layout: self.layout, is_final: true })
     }
 
     fn write(&self, results: &Results) -> Result<(), Error> {
@@ -154,12 +160,22 @@ impl Files {
             let text = file.before.clone() + &(file.kind.write)(results);
             if results.is_final { file.export.finish(&text) } else { file.export.update(&text) }
         });
-        // Each is tried before the first that failed is said.
+        // An error must not prevent the other files from being written, so it is returned after all of them.
         written.collect::<Vec<_>>().into_iter().collect()
     }
 }
 
-/// The outcomes of two runs as one.
+/// Combines the plans of two runs into one.
+fn joined_plan(earlier: &Plan, plan: &Plan) -> Plan {
+    Plan {
+        claims: [&*earlier.claims, &plan.claims].concat(),
+        tables: [&*earlier.tables, &plan.tables].concat(),
+        commands: [&*earlier.commands, &plan.commands].concat(),
+        ..plan.clone()
+    }
+}
+
+/// Combines the outcomes of two runs into one.
 fn joined(earlier: &Outcome, outcome: &Outcome) -> Outcome {
     Outcome {
         points: [&*earlier.points, &outcome.points].concat(),
@@ -180,15 +196,15 @@ impl Observer for Files {
         !self.files.is_empty() && now_ns >= self.next_ns
     }
 
-    fn outcome(&mut self, outcome: &Outcome, observations: &Observations) {
-        let mut results = Results::new(outcome, observations, &self.purpose, false);
+    fn outcome(&mut self, plan: &Plan, outcome: &Outcome, observations: &Observations) {
+        let mut results = Results::new(plan, outcome, observations, self.layout, false);
         let all;
-        if let Some((earlier, values)) = &self.kept {
-            all = joined(earlier, outcome);
-            results.outcome = &all;
+        if let Some((before, earlier, values)) = &self.kept {
+            all = (joined_plan(before, plan), joined(earlier, outcome));
+            (results.plan, results.outcome) = (&all.0, &all.1);
             results.values = values.iter().map(|values| &**values).chain(results.values).collect();
         }
-        // A run is not ended for it: if one still can't be written at the end, that is said then.
+        // An error does not end the run. If the file still can't be written at the end, that error is reported.
         let _ = self.write(&results);
         let now_ns = clock::now_ns();
         self.next_ns = now_ns + EVERY_NS.max(now_ns.saturating_sub(self.asked_ns).saturating_mul(SHARE));

@@ -1,5 +1,6 @@
-//! What GitHub shows of a job: its summary page, in Markdown, and annotations, which are lines of output
-//! that its runner reads. Both are cut on purpose, saying so, before GitHub drops what is too long.
+//! Output for GitHub: the summary page of a job, in Markdown, and annotations. Annotations are lines of output that
+//! GitHub's runner interprets. Both are shortened before they reach GitHub's limits, because GitHub drops what is
+//! longer. A note mentions what is missing.
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::outcome::{ClaimResult, Verdict};
@@ -9,21 +10,22 @@ use crate::markdown;
 use crate::sentence::marked;
 use crate::text::{ended, escape_controls, plain, quoted, with_names};
 
-/// The longest summary. GitHub takes 1 MiB of a step, and nothing of one that is longer: a quarter leaves
-/// room for other commands of the step.
+/// The length of the longest summary, in bytes. GitHub accepts 1 MiB per step and drops longer summaries. A quarter of
+/// that leaves space for other commands of the step.
 const SUMMARY_BYTES: usize = 256 << 10;
-/// Failed claims that have a line above the tables.
+/// The largest number of failed claims that are listed, one per line, above the tables.
 const SUMMARY_FAILURES: usize = 50;
-/// The annotations of a kind that GitHub makes of a step.
+/// The number of annotations of each kind that GitHub shows for a step.
 const ANNOTATIONS: usize = 10;
-/// The longest message of an annotation, in characters: GitHub cuts at 4,096, and nobody reads so far.
+/// The length of the longest message of an annotation, in characters. GitHub's limit is 4,096, which is too long to
+/// read.
 const MESSAGE: usize = 1000;
-/// The longest claim in front of its sentence, in characters.
+/// The length of the longest statement of a claim, in characters; a longer one is shortened.
 const SAYS: usize = 200;
-/// The longest title of an annotation, in characters; GitHub takes 255.
+/// The length of the longest title of an annotation, in characters; GitHub's limit is 255.
 const TITLE: usize = 200;
 
-/// `--export-github`: the failed claims, a line each, and everything that `--format markdown` says.
+/// Returns the text for `--export-github`: a line for each failed claim, then the output of `--format markdown`.
 pub(super) fn summary(results: &Results) -> String {
     let outcome = results.outcome;
     let failed = failed(results);
@@ -38,24 +40,25 @@ pub(super) fn summary(results: &Results) -> String {
     };
     let mut text = format!("## {}\n", markdown::paragraph(&format!("Ascertain{result}")));
     if !results.is_final {
-        text += "Not final: the run was still going on when this was written.\n\n";
+        text += "Not final: the run had not ended when this was written.\n\n";
     }
     if !failed.is_empty() && !markdown::has_sentences(outcome) {
-        let item = |claim: &&ClaimResult| format!("- {}", markdown::paragraph(&named(claim)));
+        let item = |claim: &&ClaimResult| format!("- {}", markdown::paragraph(&with_name(claim)));
         text.extend(failed.iter().take(SUMMARY_FAILURES).map(item));
         if failed.len() > SUMMARY_FAILURES {
             text += &format!("- … and {} more\n", failed.len() - SUMMARY_FAILURES);
         }
         text += "\n";
     }
-    text += &markdown::outcome(&outcome.asked_for(&results.purpose.tables), &results.purpose.layout);
+    text += &markdown::outcome(&outcome.asked_for(&results.plan.tables), &results.layout);
     let machine = &outcome.machine;
     let said = format!("Run {}, seed {}, on {}, {}.", outcome.run_id, outcome.seed, machine.cpu_model, machine.kernel);
     cut_lines(&text, SUMMARY_BYTES) + "\n" + &markdown::paragraph(&escape_controls(&said))
 }
 
-/// The claim's sentence after its name and what it says, names marked; a comparison's names its commands itself.
-fn named(claim: &ClaimResult) -> String {
+/// Returns the name and the statement of a claim, then its sentence, with marked names. A comparison has only the
+/// sentence, because it names the commands.
+fn with_name(claim: &ClaimResult) -> String {
     let sentence = marked::claim(claim);
     match claim.says.as_str() {
         _ if claim.asked.judging == Judging::Order => sentence,
@@ -64,7 +67,7 @@ fn named(claim: &ClaimResult) -> String {
     }
 }
 
-/// The claims that count as failures, in their order.
+/// Returns the claims that count as failures, in the order of the outcome.
 fn failed<'a>(results: &Results<'a>) -> Vec<&'a ClaimResult> {
     let is_failed = |claim: &&ClaimResult| matches!(results.mark(claim), Mark::Failed | Mark::Broken);
     results.outcome.claims.iter().filter(is_failed).collect()
@@ -74,24 +77,26 @@ fn has_no_verdict(claim: &ClaimResult) -> bool {
     matches!(claim.verdict, Verdict::Undecided | Verdict::Deferred)
 }
 
-/// The lines that fit, and how many do not.
+/// Returns the first lines of a text, at most `most_bytes` long, then a note with the number of lines that were left
+/// out.
 fn cut_lines(text: &str, most_bytes: usize) -> String {
     if text.len() <= most_bytes {
         return text.to_string();
     }
     let end = text[..text.floor_char_boundary(most_bytes)].rfind('\n').map_or(0, |newline| newline + 1);
     let (kept, rest) = text.split_at(end);
-    format!("{kept}\n… and {} more lines, which GitHub would not show.\n", rest.lines().count())
+    format!("{kept}\n… and {} more lines, which are over GitHub's limit.\n", rest.lines().count())
 }
 
-/// `--annotate github`: a workflow command for each claim that failed, and for each that came to no verdict in its
-/// time, with its place where it has one; of a comparison without `--fail-if` that is a notice. GitHub makes
-/// annotations of the first ten of each kind: the tenth says how many more there are.
+/// Returns the output of `--annotate github`. It has a workflow command (a line that GitHub's runner interprets) for
+/// each claim that failed, is undecided or was deferred. If the claim is from a file, the command names the file and
+/// the line. An undecided comparison without `--fail-if` is only a notice.
 ///
-/// GitHub's runner reads them from standard output and standard error alike.
+/// GitHub shows only ten annotations of each kind. If there are more, the tenth one says how many. The runner reads
+/// annotations from standard output and from standard error.
 pub fn annotations(results: &Results) -> String {
-    // A comparison that nothing depends on is no warning.
-    let is_gated = |claim: &&ClaimResult| claim.asked.judging != Judging::Order || results.purpose.failing.is_some();
+    // A comparison without `--fail-if` can't fail, so it gets no warning.
+    let is_gated = |claim: &&ClaimResult| claim.asked.judging != Judging::Order || results.plan.config.gate.is_some();
     let (gated, free): (Vec<&ClaimResult>, Vec<&ClaimResult>) =
         results.outcome.claims.iter().filter(|claim| has_no_verdict(claim)).partition(is_gated);
     of_kind("error", &failed(results), results)
@@ -103,13 +108,13 @@ fn of_kind(kind: &str, claims: &[&ClaimResult], results: &Results) -> String {
     let shown = if claims.len() > ANNOTATIONS { ANNOTATIONS - 1 } else { claims.len() };
     let mut lines: String = claims[..shown].iter().map(|claim| annotation(kind, claim, results)).collect();
     if shown < claims.len() {
-        lines += &format!("::{kind} title=Ascertain::… and {} more, which the output names\n", claims.len() - shown);
+        lines += &format!("::{kind} title=Ascertain::… and {} more; see the output\n", claims.len() - shown);
     }
     lines
 }
 
 fn annotation(kind: &str, claim: &ClaimResult, results: &Results) -> String {
-    let place = results.purpose.places.get(&claim.id).map_or_else(String::new, |place| {
+    let place = results.place(claim).map_or_else(String::new, |place| {
         format!(
             "file={},line={},col={},",
             property(&escape_controls(&place.file.to_string_lossy())),
@@ -118,15 +123,15 @@ fn annotation(kind: &str, claim: &ClaimResult, results: &Results) -> String {
         )
     });
     let title = cut(&escape_controls(&format!("{}: {}", claim.id, crate::grid::answer(claim))), TITLE);
-    format!("::{kind} {place}title={}::{}\n", property(&title), data(&cut(&plain(&named(claim)), MESSAGE)))
+    format!("::{kind} {place}title={}::{}\n", property(&title), data(&cut(&plain(&with_name(claim)), MESSAGE)))
 }
 
-/// The message of a workflow command.
+/// Escapes a text for the message of a workflow command.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// The value of a property of a workflow command.
+/// Escapes a text for the value of a property of a workflow command.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

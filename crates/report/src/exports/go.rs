@@ -1,11 +1,11 @@
-//! The Go benchmark format (golang.org/design/14313-benchmark-format), for benchstat: configuration lines,
-//! what is better of each unit, and a line for each trial of each arm, so that benchstat has samples to
-//! do its own statistics on. Of more than 1,000 trials every so many stands. A time that met its limit has no
-//! number and is left out, as a comment says.
+//! The Go benchmark format (golang.org/design/14313-benchmark-format), for benchstat. It has configuration lines, the
+//! better direction of each unit, and a line for each trial of each arm, as samples for benchstat's own statistics. Of
+//! more than 1,000 trials, 1,000 evenly spaced ones are written. A time that was cut off at its limit is left out, and
+//! a comment gives the number of such times.
 //!
-//! A name is experiment, variant and levels, `BenchmarkSum/kahan/elements=64-2`, ending as Go's do in the
-//! number of processors. benchstat makes a table of each configuration that differs, so that only what the
-//! machine and the experiment are is configuration; the run is a comment.
+//! A name consists of the experiment, the variant, the levels and, as in Go, the number of processors:
+//! `BenchmarkSum/kahan/elements=64-2`. benchstat makes a table for each configuration. So the configuration has only
+//! the machine and the experiment, and the run is in a comment.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use ascertain_engine::unit::Unit;
 use super::results::{ArmResults, Results, UniqueNames, thinned};
 use crate::text::escape_controls;
 
-/// `--export-go`.
+/// Returns the content of the file for `--export-go`.
 pub(super) fn write(results: &Results) -> String {
     let Results { outcome, .. } = results;
     let is_final = if results.is_final { "" } else { ", not final" };
@@ -52,14 +52,14 @@ fn configuration(outcome: &Outcome) -> String {
         "aarch64" => "arm64",
         other => other,
     };
-    // "Linux 6.18.0", "Darwin 25.1.0".
+    // The kernel's description begins with its name, as in "Linux 6.18.0" or "Darwin 25.1.0".
     let goos = machine.kernel.split(' ').next().unwrap_or_default().to_lowercase();
     let (goos, cpu) = (word(&goos), escape_controls(&machine.cpu_model));
     format!("goos: {goos}\ngoarch: {goarch}\ncpu: {cpu}\n")
 }
 
-/// A line for each trial. A metric that was observed less often than others is missing from the last lines, and what
-/// was cut off from its own.
+/// Returns a line of the file for each trial of an arm. If a metric has fewer observations than others, the last lines
+/// lack it. A value that was cut off is left out of its line.
 fn lines(name: &str, arm: &ArmResults, units: &[GoUnit]) -> String {
     let trials = arm.metrics.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
     let line = |trial: usize| {
@@ -72,26 +72,28 @@ fn lines(name: &str, arm: &ArmResults, units: &[GoUnit]) -> String {
     };
     let stopped = arm.time().filter(|(point, _)| point.censored > 0).map(|(point, _)| {
         let (stopped, all) = (point.censored, point.n);
-        format!("# {name}: {stopped} of {all} trials met their time limit, and their times are left out\n")
+        format!("# {name}: {stopped} of {all} trials met their time limit and are left out\n")
     });
     stopped.into_iter().chain(thinned(trials).map(line)).collect()
 }
 
-/// The times that are zero in some trial of some arm. benchstat turns `ns` into `sec`, but leaves a zero alone, which
-/// is the same in both and would have a table of its own: these are written in seconds, of every arm.
+/// Returns the names of the metrics that are 0 in a trial of any arm. If such a metric is a time, it is written in
+/// seconds for all arms. The tool benchstat converts `ns` to `sec`, but not for zeros, which it would put in a separate
+/// table.
 fn with_zeros<'a>(arms: &[ArmResults<'a>]) -> BTreeSet<&'a str> {
     let metrics = arms.iter().flat_map(|arm| &arm.metrics);
     metrics.filter(|(_, values)| values.contains(&0.0)).map(|(point, _)| point.metric.as_str()).collect()
 }
 
-/// A unit as Go names them: what is measured, and in what.
+/// A metric and its unit in Go's notation.
 struct GoUnit {
     name: String,
-    /// How much one of it is in the metric's own unit.
+    /// Go's unit divided by the unit of the metric: 10⁹ for seconds, if the metric is in nanoseconds.
     factor: f64,
 }
 
-/// The unit of each metric.
+/// Returns each metric of an arm with its unit in Go's notation. Times among the metrics `with_zeros` are in seconds,
+/// because benchstat does not convert zeros.
 fn units(arm: &ArmResults, with_zeros: &BTreeSet<&str>) -> Vec<GoUnit> {
     let time = arm.time().map(|(point, _)| &point.metric);
     let unit = |point: &PointSummary| {
@@ -116,11 +118,11 @@ fn name(arm: &ArmResults) -> String {
     if let Some(first) = experiment.get_mut(..1) {
         first.make_ascii_uppercase();
     }
-    let levels: String = arm.at.0.iter().map(|(factor, level)| format!("/{factor}={level}")).collect();
-    format!("Benchmark{experiment}/{}{}", word(arm.variant), word(&levels))
+    let levels: String = arm.arm.point.0.iter().map(|(factor, level)| format!("/{factor}={level}")).collect();
+    format!("Benchmark{experiment}/{}{}", word(&arm.arm.variant), word(&levels))
 }
 
-/// Text as one word: spaces become underlines, as `go test` has it, and what does not show an escape.
+/// Returns the text as a single word. Spaces become underscores, as in `go test`, and invisible characters are escaped.
 fn word(text: &str) -> String {
     escape_controls(text).replace(char::is_whitespace, "_")
 }

@@ -1,57 +1,30 @@
-//! Google Benchmark's JSON, as its `compare.py` and others read it: each trial of an arm is a repetition,
-//! followed by the aggregates. Of more than 1,000 trials every so many stands; the aggregates are of all.
-//! Arms without a time have no place there.
+//! Google Benchmark's JSON, for its `compare.py` and other tools. Each trial of an arm is a repetition; statistics of
+//! all trials (aggregates) follow. Of more than 1,000 trials, 1,000 evenly spaced ones are written as repetitions. Arms
+//! without a time are left out.
 //!
-//! Its readers want a `cpu_time` of everything: of commands it is user and system time; where processor
-//! time was not measured it repeats `real_time`, and the context says so. A time that met its limit has an error
-//! and no number: `compare.py` passes over such an entry.
+//! The format requires a `cpu_time` in every entry. For commands it is the sum of user and system time. For functions,
+//! whose processor time is not measured, it is a copy of `real_time`, which a note in the context explains. A time that
+//! was cut off at its limit becomes an error without a number, because `compare.py` skips such entries.
 
 use ascertain_engine::outcome::PointSummary;
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Cache;
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::results::{ArmResults, Results, UniqueNames, thinned};
-use crate::hyperfine::{deviation, mean, median};
+use crate::hyperfine::Stats;
 
-/// One entry of `benchmarks`: a repetition or an aggregate.
-#[derive(Clone, Default, Serialize)]
-struct Entry<'a> {
-    name: String,
-    family_index: usize,
-    per_family_instance_index: usize,
-    run_name: &'a str,
-    run_type: &'static str,
-    repetitions: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    repetition_index: Option<usize>,
-    threads: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    aggregate_name: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    aggregate_unit: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error_occurred: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error_message: Option<&'static str>,
-    iterations: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    real_time: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cpu_time: Option<f64>,
-    time_unit: &'static str,
-}
-
-/// `--export-google-benchmark`.
+/// Returns the content of the file for `--export-google-benchmark`.
 pub(super) fn write(results: &Results) -> String {
     let mut names = UniqueNames::default();
-    let named =
-        results.arms().into_iter().map(|arm| (names.distinct(format!("{}/{}", arm.experiment, arm.label())), arm));
+    let named = results.arms().into_iter().map(|arm| (names.distinct(format!("{}/{}", arm.experiment, arm.arm)), arm));
     let benchmarks: Vec<Value> =
         named.enumerate().flat_map(|(family, (name, arm))| entries(&arm, &name, family)).collect();
     crate::json::object(&json!({ "context": context(results), "benchmarks": benchmarks }))
 }
+
+/// A function that computes a statistic of all repetitions, for example the median; `None` if it is unknown.
+type Aggregate = fn(Stats) -> Option<f64>;
 
 fn context(results: &Results) -> Value {
     let machine = &results.outcome.machine;
@@ -69,64 +42,56 @@ fn context(results: &Results) -> Value {
         "run_id": results.outcome.run_id,
         "seed": results.outcome.seed,
         "final": results.is_final,
-        "cpu_time": "of commands user and system time; of functions not measured, a copy of real_time",
+        "cpu_time": "user and system time of commands; for functions, which have none, a copy of real_time",
     })
 }
 
-/// What a number of all repetitions is called, and how it is had.
-type Aggregate = (&'static str, fn(&[f64]) -> Option<f64>);
-
-/// The repetitions of an arm, and its aggregates.
-fn entries(arm: &ArmResults, name: &str, family_index: usize) -> Vec<Value> {
+/// Returns the entries of an arm: its repetitions, then its aggregates.
+fn entries(arm: &ArmResults, name: &str, family: usize) -> Vec<Value> {
     let Some((time, real_ns)) = arm.time() else { return Vec::new() };
     let cpu_ns = cpu_times(arm).unwrap_or_else(|| real_ns.to_vec());
     let repetitions = thinned(real_ns.len()).count();
-    let blank = Entry { family_index, run_name: name, repetitions, threads: 1, time_unit: "ns", ..Entry::default() };
     let repetition = |(index, trial): (usize, usize)| {
-        let is_cut_off = real_ns[trial].is_infinite();
-        let entry = Entry {
-            name: name.to_string(),
-            run_type: "iteration",
-            repetition_index: Some(index),
-            error_occurred: is_cut_off.then_some(true),
-            error_message: is_cut_off.then_some("met its time limit"),
-            iterations: usize::from(!is_cut_off),
-            real_time: (!is_cut_off).then_some(real_ns[trial]),
-            cpu_time: (!is_cut_off).then_some(cpu_ns[trial]),
-            ..blank.clone()
+        let entry = match real_ns[trial].is_infinite() {
+            true => json!({
+                "name": name, "family_index": family, "per_family_instance_index": 0, "run_name": name,
+                "run_type": "iteration", "repetitions": repetitions, "repetition_index": index, "threads": 1,
+                "error_occurred": true, "error_message": "met its time limit", "iterations": 0, "time_unit": "ns",
+            }),
+            false => json!({
+                "name": name, "family_index": family, "per_family_instance_index": 0, "run_name": name,
+                "run_type": "iteration", "repetitions": repetitions, "repetition_index": index, "threads": 1,
+                "iterations": 1, "real_time": real_ns[trial], "cpu_time": cpu_ns[trial], "time_unit": "ns",
+            }),
         };
-        with_counters(&entry, arm, time, trial)
+        with_counters(entry, arm, time, trial)
     };
-    let aggregate = |(aggregate, of): Aggregate| {
-        let (real_time, cpu_time) = (of(real_ns)?, of(&cpu_ns)?);
-        let entry = Entry {
-            name: format!("{name}_{aggregate}"),
-            run_type: "aggregate",
-            aggregate_name: Some(aggregate),
-            aggregate_unit: Some("time"),
-            iterations: real_ns.len(),
-            real_time: Some(real_time),
-            cpu_time: Some(cpu_time),
-            ..blank.clone()
-        };
-        (real_time.is_finite() && cpu_time.is_finite()).then(|| json!(entry))
+    let (real, cpu) = (Stats::new(real_ns), Stats::new(&cpu_ns));
+    let aggregates: [(&str, Aggregate); 3] =
+        [("mean", |stats| Some(stats.mean)), ("median", |stats| Some(stats.median)), ("stddev", |stats| stats.stddev)];
+    let aggregate = |(aggregate, number): (&str, Aggregate)| {
+        let [real_time, cpu_time] = [real, cpu].map(|stats| number(stats).filter(|time| time.is_finite()));
+        Some(json!({
+            "name": format!("{name}_{aggregate}"), "family_index": family, "per_family_instance_index": 0,
+            "run_name": name, "run_type": "aggregate", "repetitions": repetitions, "threads": 1,
+            "aggregate_name": aggregate, "aggregate_unit": "time", "iterations": real_ns.len(),
+            "real_time": real_time?, "cpu_time": cpu_time?, "time_unit": "ns",
+        }))
     };
-    let aggregates: [Aggregate; 3] =
-        [("mean", |values| Some(mean(values))), ("median", |values| Some(median(values))), ("stddev", deviation)];
     let repeated = thinned(real_ns.len()).enumerate().map(repetition);
     repeated.chain(aggregates.into_iter().filter_map(aggregate)).collect()
 }
 
-/// User and system time together, where both were measured of every trial.
+/// Returns the sum of user and system time for each trial; `None` if one of the two was not measured in all trials.
 fn cpu_times(arm: &ArmResults) -> Option<Vec<f64>> {
     let [(_, real), (_, user), (_, system)] = [arm.time()?, arm.metric("user")?, arm.metric("system")?];
     let is_whole = user.len() == real.len() && system.len() == real.len();
     is_whole.then(|| user.iter().zip(system).map(|(user, system)| user + system).collect())
 }
 
-/// The entry with the other metrics of the trial as user counters. No counter takes a field's place.
-fn with_counters(entry: &Entry, arm: &ArmResults, time: &PointSummary, trial: usize) -> Value {
-    let mut value = json!(entry);
+/// Adds the other metrics of the trial to an entry, as user counters; `time` is already in it. A counter never replaces
+/// an existing field.
+fn with_counters(mut entry: Value, arm: &ArmResults, time: &PointSummary, trial: usize) -> Value {
     for (point, values) in arm.metrics.iter().filter(|(point, _)| point.metric != time.metric) {
         let key = match (point.metric.as_str(), point.unit) {
             ("throughput", Unit::BytePerSecond) => "bytes_per_second",
@@ -134,9 +99,9 @@ fn with_counters(entry: &Entry, arm: &ArmResults, time: &PointSummary, trial: us
             (metric, _) => metric,
         };
         let observed = values.get(trial).filter(|value| value.is_finite());
-        if let (Some(observed), true) = (observed, value.get(key).is_none()) {
-            value[key] = (*observed).into();
+        if let (Some(observed), true) = (observed, entry.get(key).is_none()) {
+            entry[key] = (*observed).into();
         }
     }
-    value
+    entry
 }

@@ -1,30 +1,24 @@
-//! JUnit XML as Jenkins, GitLab and others read it: a suite for each experiment, a test case for each
-//! claim. A refuted claim is a failure, one whose target failed an error, and one that came to no verdict
-//! is skipped, with the reason.
+//! JUnit XML for Jenkins, GitLab and others: a test suite for each experiment, and a test case for each claim. A
+//! refuted claim is a failure. A claim whose target failed is an error. A claim without a verdict is skipped, with the
+//! reason.
 //!
-//! Only elements and attributes that the xUnit plugin of Jenkins knows (its `junit-10.xsd`): it turns a file with any
-//! other away. So a claim's place in its file is the first line of its output.
+//! The file only has elements and attributes that Jenkins's xUnit plugin knows (its `junit-10.xsd`), because the plugin
+//! rejects others. So the file and the line of a claim are the first line of the test case's output.
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::outcome::{ClaimResult, Outcome};
 
 use super::results::{Mark, Results};
 use crate::sentence;
-use crate::text::escape_controls;
+use crate::text::{distinct, escape_controls};
 
-/// `--export-junit`.
+/// Returns the content of the file for `--export-junit`.
 pub(super) fn write(results: &Results) -> String {
     let Results { outcome, .. } = results;
     let all: Vec<&ClaimResult> = outcome.claims.iter().collect();
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     text += &format!("<testsuites name=\"ascertain\"{}>\n", counts(results, &all));
-    let mut experiments: Vec<&str> = Vec::new();
-    for claim in &outcome.claims {
-        if !experiments.contains(&claim.experiment.as_str()) {
-            experiments.push(&claim.experiment);
-        }
-    }
-    for experiment in experiments {
+    for experiment in distinct(outcome.claims.iter().map(|claim| claim.experiment.as_str())) {
         let claims: Vec<&ClaimResult> = all.iter().copied().filter(|claim| claim.experiment == experiment).collect();
         let skipped = claims.iter().filter(|claim| results.mark(claim) == Mark::Skipped).count();
         let counts = counts(results, &claims);
@@ -43,7 +37,8 @@ fn counts(results: &Results, claims: &[&ClaimResult]) -> String {
     format!(" tests=\"{}\" failures=\"{failed}\" errors=\"{broken}\"{}", claims.len(), time(elapsed_ns))
 }
 
-/// In seconds. Claims that shared a trial each have the whole of it.
+/// Returns a duration in seconds, as text. If claims share trials, each claim has the whole duration of the shared
+/// trials.
 fn time(elapsed_ns: u64) -> String {
     format!(" time=\"{:.3}\"", elapsed_ns as f64 / 1e9)
 }
@@ -63,9 +58,9 @@ fn properties(outcome: &Outcome, is_final: bool) -> String {
 }
 
 fn test_case(results: &Results, claim: &ClaimResult) -> String {
-    let place = results.purpose.places.get(&claim.id);
+    let place = results.place(claim);
     let place = place.map(|place| format!("{}:{}", place.file.to_string_lossy(), place.line));
-    // What a comparison asks reads like an answer, and its sentence names the commands itself.
+    // The statement of a comparison is left out: it looks like an answer, and the sentence names the commands anyway.
     let says = Some(claim.says.clone()).filter(|_| claim.asked.judging != Judging::Order);
     let said = [place, says, Some(sentence::claim(claim)), sentence::warning(claim)];
     let said: Vec<String> = said.into_iter().flatten().filter(|said| !said.is_empty()).collect();
@@ -90,8 +85,8 @@ fn test_case(results: &Results, claim: &ClaimResult) -> String {
     )
 }
 
-/// Text for an element or an attribute that reads back as it is. Characters that XML 1.0 can't hold in any
-/// way, and those that would steer whatever shows it, are written as Rust's escapes: `\u{1b}`.
+/// Escapes text for an element or an attribute, so that programs read the original text. Characters that are not
+/// allowed in XML 1.0 or that control a terminal become escapes in Rust's notation: `\u{1b}`.
 fn escaped(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     for c in text.chars() {
@@ -100,7 +95,7 @@ fn escaped(text: &str) -> String {
             '<' => written.push_str("&lt;"),
             '>' => written.push_str("&gt;"),
             '"' => written.push_str("&quot;"),
-            // In an attribute they would read back as spaces, and a carriage return nowhere as itself.
+            // XML parsers replace these characters in attributes by spaces, and remove a carriage return everywhere.
             '\t' | '\n' | '\r' => written.push_str(&format!("&#{};", u32::from(c))),
             '\u{fffe}' | '\u{ffff}' => written.extend(c.escape_unicode()),
             _ => written += &escape_controls(c.encode_utf8(&mut [0; 4])),

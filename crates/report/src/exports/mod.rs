@@ -1,17 +1,17 @@
-//! Results for the tools of others: each kind of file that they read, written while a run goes on.
+//! Exports: files in the formats of other tools, written during and after a run.
 //!
-//! | kind | read by |
+//! | option `--export-…` | read by |
 //! |---|---|
-//! | `json`, `json-1` | whatever reads the JSON of hyperfine 2 and of hyperfine 1 |
-//! | `csv`, `markdown`, `asciidoc`, `orgmode` | whatever reads hyperfine 1's other files |
+//! | `json`, `json-1` | tools for the JSON of hyperfine 2 and of hyperfine 1 |
+//! | `csv`, `markdown`, `asciidoc`, `orgmode` | tools for hyperfine 1's other files |
 //! | `junit` | CI servers: a test case for each claim |
-//! | `github` | a job's summary page on GitHub |
+//! | `github` | the summary page of a job on GitHub |
 //! | `bencher` | Bencher: the Bencher Metric Format |
 //! | `go` | benchstat: the Go benchmark format |
 //! | `google-benchmark` | Google Benchmark's `compare.py` |
 //!
-//! [`FORMATS`] is the one list of them: options, help and man page come from it. A new kind is one file and
-//! one line there. [`Files`] writes the files that a run was asked for.
+//! [`FORMATS`] is the only list of formats: options, help and man page are generated from it. A new format needs one
+//! file and one line there. [`Files`] writes the files of a run.
 
 #[cfg(feature = "exports")]
 mod bencher;
@@ -29,4 +29,4 @@ mod results;
 pub use files::{ExportFormat, FORMATS, Files};
 #[cfg(feature = "exports")]
 pub use github::annotations;
-pub use results::{ArmResults, Mark, Purpose, Results};
+pub use results::{ArmResults, Mark, Results};

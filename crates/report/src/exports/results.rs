@@ -1,102 +1,99 @@
-//! A run as exports see it.
+//! The data of a run that export formats use.
 
-// Without them it is still what a run is for.
+// Without the feature `exports`, nothing uses these types, but the interface of a run still has them.
 #![cfg_attr(not(feature = "exports"), allow(dead_code))]
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use ascertain_engine::claim::Place;
-use ascertain_engine::command::CommandSet;
-use ascertain_engine::experiment::{Arm, Point};
+use ascertain_engine::experiment::Arm;
 use ascertain_engine::observations::Observations;
-use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, PointSummary, Verdict};
-use ascertain_engine::plan::Table;
+use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary, Verdict};
+use ascertain_engine::plan::Plan;
 use ascertain_engine::unit::Unit;
 
-use crate::layout::TableLayout;
+use crate::options::TableLayout;
 
-/// What a run is for, which its outcome does not say.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Purpose {
-    /// `compare --fail-if`: the decision that counts as a failure.
-    pub failing: Option<Decision>,
-    /// By claim: where it stands in its file.
-    pub places: BTreeMap<String, Place>,
-    /// The arms that were asked for, of which tables for people are; none where only claims were.
-    pub tables: Vec<Table>,
-    /// The commands among what was measured.
-    pub commands: Vec<CommandSet>,
-    /// How tables are laid out.
-    pub layout: TableLayout,
-}
-
-/// A run as exports see it.
+/// The data of a run that export formats use.
 #[derive(Clone, Debug)]
 pub struct Results<'a> {
-    /// What came of it.
+    /// The plan: the experiments, commands and claims of the run.
+    pub plan: &'a Plan,
+    /// The outcome: summaries of the measured values, verdicts and findings.
     pub outcome: &'a Outcome,
-    /// The values behind each of the outcome's points, in the order measured. One that was cut
-    /// off is infinite.
+    /// For each point of the outcome, its values in the order of their measurement. A value that was cut off is
+    /// infinite.
     pub values: Vec<&'a [f64]>,
-    /// What it is for.
-    pub purpose: &'a Purpose,
-    /// Whether it has come to its end: results that are written meanwhile say that they are not final.
+    /// The layout of tables, for formats that have tables.
+    pub layout: TableLayout,
+    /// `true` if the run has ended. Results that are written before are marked as not final.
     pub is_final: bool,
 }
 
-/// How a claim counts where tests pass or fail.
+/// The result of a claim, in the terms of test tools such as those for JUnit files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// It holds; of a comparison: it was decided, and not to what counts as a failure.
+    /// The claim holds. A comparison passes if it was decided, unless the answer counts as a failure.
     Passed,
-    /// It is refuted; of a comparison: it was decided to what counts as a failure.
+    /// The claim is refuted. A comparison fails if its answer counts as a failure (`--fail-if`).
     Failed,
-    /// The target failed or gave a wrong answer.
+    /// The measured target failed or computed a wrong answer.
     Broken,
-    /// It is undecided, unavailable or deferred.
+    /// The claim is undecided, unavailable or deferred.
     Skipped,
 }
 
-/// Everything that was measured of one arm.
+/// All measurements of one arm.
 #[derive(Clone, Debug)]
 pub struct ArmResults<'a> {
-    /// The experiment.
+    /// The id of the arm's experiment.
     pub experiment: &'a str,
-    /// The arm's variant.
-    pub variant: &'a str,
-    /// The arm's point.
-    pub at: &'a Point,
-    /// Each metric with its values, in the experiment's order.
+    /// The arm: a variant at a point.
+    pub arm: &'a Arm,
+    /// Each metric with its values. The order is that of the metrics in the experiment.
     pub metrics: Vec<(&'a PointSummary, &'a [f64])>,
 }
 
 impl<'a> Results<'a> {
-    /// The results of an outcome and the observations that it is of.
-    pub fn new(outcome: &'a Outcome, observations: &'a Observations, purpose: &'a Purpose, is_final: bool) -> Self {
-        // The outcome has a point for each metric of each arm, in this order.
+    /// Creates the results from an outcome and the observations of the same run.
+    pub fn new(
+        plan: &'a Plan,
+        outcome: &'a Outcome,
+        observations: &'a Observations,
+        layout: TableLayout,
+        is_final: bool,
+    ) -> Self {
+        // The points of the outcome are in the same order: arm by arm, and for each arm metric by metric.
         let values = observations.arms().iter().flat_map(|arm| arm.of_points().map(|values| &**values));
-        Results { outcome, values: values.collect(), purpose, is_final }
+        Results { plan, outcome, values: values.collect(), layout, is_final }
     }
 
-    /// How a claim counts.
+    /// Returns how a claim counts in a test tool: as passed, failed, broken by its target, or skipped.
     pub fn mark(&self, claim: &ClaimResult) -> Mark {
         match (claim.verdict, claim.decision) {
             (Verdict::Failed, _) => Mark::Broken,
             (Verdict::Undecided | Verdict::Unavailable | Verdict::Deferred, _) => Mark::Skipped,
-            (_, Some(decision)) if self.purpose.failing == Some(decision) => Mark::Failed,
+            (_, Some(decision)) if self.plan.config.gate.is_some_and(|gate| gate.decision() == decision) => {
+                Mark::Failed
+            }
             (_, Some(_)) | (Verdict::Holds, None) => Mark::Passed,
             (Verdict::Refuted, None) => Mark::Failed,
         }
     }
 
-    /// The arms that were measured, in the order of the outcome's points.
+    /// Returns the file and the line of a claim; `None` if the claim is not from a file.
+    pub fn place(&self, claim: &ClaimResult) -> Option<&'a Place> {
+        self.plan.claims.iter().find(|of_plan| of_plan.id == claim.id)?.place.as_ref()
+    }
+
+    /// Returns the measured arms, in the order in which the outcome has them.
     pub fn arms(&self) -> Vec<ArmResults<'a>> {
         let mut arms: Vec<ArmResults> = Vec::new();
-        let mut known: HashMap<(&str, &str, &Point), usize> = HashMap::new();
+        let mut known: HashMap<(&str, &Arm), usize> = HashMap::new();
         for (point, values) in self.outcome.points.iter().zip(&self.values).filter(|(_, values)| !values.is_empty()) {
-            let PointSummary { experiment, variant, at, .. } = point;
-            let index = *known.entry((experiment, variant, at)).or_insert_with(|| {
-                arms.push(ArmResults { experiment, variant, at, metrics: Vec::new() });
+            let PointSummary { experiment, arm, .. } = point;
+            let index = *known.entry((experiment, arm)).or_insert_with(|| {
+                arms.push(ArmResults { experiment, arm, metrics: Vec::new() });
                 arms.len() - 1
             });
             arms[index].metrics.push((point, values));
@@ -106,32 +103,28 @@ impl<'a> Results<'a> {
 }
 
 impl<'a> ArmResults<'a> {
-    /// `kahan (accumulators=4 elements=187500)`.
-    pub fn label(&self) -> String {
-        Arm { variant: self.variant.to_string(), point: self.at.clone() }.to_string()
-    }
-
-    /// A metric and its values.
+    /// Returns the metric of this name with its values.
     pub fn metric(&self, name: &str) -> Option<(&'a PointSummary, &'a [f64])> {
         self.metrics.iter().copied().find(|(point, _)| point.metric == name)
     }
 
-    /// The time that the arm is about: the first metric that is one.
+    /// Returns the main time of the arm with its values. It is the first metric whose unit is nanoseconds; `None` if
+    /// there is none.
     pub fn time(&self) -> Option<(&'a PointSummary, &'a [f64])> {
         self.metrics.iter().copied().find(|(point, _)| point.unit == Unit::Nanosecond)
     }
 }
 
-/// A file of every value of a long run serves nobody: at most this many of each metric are written.
+/// The largest number of values that are written for each metric. It keeps the files of long runs small.
 const MOST_VALUES: usize = 1000;
 
-/// Which of so many values are written: all, or enough of them, evenly spaced in the order measured.
+/// Returns the indices of the values that are written: all, or [`MOST_VALUES`] evenly spaced ones.
 pub(super) fn thinned(count: usize) -> impl Iterator<Item = usize> {
     let kept = count.min(MOST_VALUES);
     (0..kept).map(move |index| index * count / kept)
 }
 
-/// Names that nobody has taken: one that comes again gets a number, as `go test` does it.
+/// Makes names unique: a repeated name gets a suffix, such as `#01`, as in `go test`.
 #[derive(Default)]
 pub(super) struct UniqueNames(HashMap<String, u32>);
 

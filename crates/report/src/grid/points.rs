@@ -1,18 +1,21 @@
-//! A table for each experiment: what was measured of its arms, and of the keys by which it tells something.
+//! The tables of an experiment: the measurements of its arms, and the measurements of metrics that have keys.
 
+use ascertain_engine::claim::Test;
 use ascertain_engine::experiment::Point;
-use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary, TestSpec};
+use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary};
 
 use super::{Cell, ColumnKind, Grid, censored, over};
 use crate::figure::Figure;
-use crate::text::{gathered, sorted};
+use crate::text::{distinct, gathered, sorted};
 
 const INTERVAL: &str = "95 % interval";
 
-/// A table for each experiment: a heading with the levels that all arms share, and a row for each arm. A row has the
-/// first metric's median with its interval and, of more than 100 trials, its 0.99-quantile; of the other metrics the
-/// median, or of shares the mean. Where the first metric is a quantile (see [`Metric::name`]), the other quantiles of
-/// the same thing come next, with their intervals.
+/// Returns a heading and a table for each experiment. The heading has the levels that all arms share; the table has a
+/// row for each arm.
+///
+/// A row has the median of the first metric with its interval and, for more than 100 trials, its 0.99-quantile. For
+/// each other metric it has the median, or the mean if the metric is a share. If the first metric is a quantile (see
+/// [`Metric::name`]), the other quantiles of the same quantity come next, with their intervals.
 ///
 /// [`Metric::name`]: ascertain_engine::experiment::Metric::name
 pub(crate) fn points(outcome: &Outcome) -> Vec<(String, Grid)> {
@@ -20,24 +23,22 @@ pub(crate) fn points(outcome: &Outcome) -> Vec<(String, Grid)> {
     tables.iter().map(|(experiment, points)| experiment_table(experiment, points, &outcome.claims)).collect()
 }
 
-/// A table for each experiment of what it tells by key, a row for each key of an arm, with the median of each such
-/// metric and its interval.
+/// Returns a heading and a table for each experiment that has metrics by key. The table has a row for each key of each
+/// arm, with the median of each metric and its interval.
 pub(crate) fn by_key(outcome: &Outcome) -> Vec<(String, Grid)> {
     let by_experiment = gathered(outcome.by_key.iter().map(|point| (point.experiment.as_str(), point)));
     let table = |(experiment, points): (&str, Vec<&PointSummary>)| {
-        let shared = shared_levels(points.iter().map(|point| &point.at));
+        let shared = shared_levels(points.iter().map(|point| &point.arm.point));
         let metrics = gathered(points.iter().map(|point| (point.metric.as_str(), *point)));
         let first = [("Variant", ColumnKind::Prose), ("At", ColumnKind::Prose), ("Key", ColumnKind::Prose)];
         let figures = metrics.iter().flat_map(|(metric, _)| [*metric, INTERVAL]);
         let figures = ["Trials"].into_iter().chain(figures).map(|heading| (heading, ColumnKind::Number));
-        let columns: Vec<_> = first.into_iter().chain(figures).collect();
-        let mut grid = Grid::new(&columns).stacking(&["At", INTERVAL]);
-        // Those of the first metric come first.
+        let mut grid = Grid::with_kinds(first.into_iter().chain(figures)).stacking(&["At", INTERVAL]);
+        // The points of the first metric come first, so that its rows do.
         let in_order = metrics.iter().flat_map(|(_, points)| points);
-        for ((variant, at, key), of_key) in
-            gathered(in_order.map(|point| ((&point.variant, &point.at, &point.key), point)))
-        {
-            let mut row = vec![Cell::Code(variant.clone()), own_levels(at, &shared).to_string().into()];
+        for ((arm, key), of_key) in gathered(in_order.map(|point| ((&point.arm, &point.key), point))) {
+            let own = own_levels(&arm.point, &shared);
+            let mut row = vec![Cell::Code(arm.variant.clone()), own.to_string().into()];
             row.extend([Cell::Code(key.clone()), of_key[0].n.to_string().into()]);
             for (metric, _) in &metrics {
                 let figure = of_key.iter().find(|point| point.metric == *metric).map(|point| median_figure(point));
@@ -54,30 +55,23 @@ fn headed(heading: &str, shared: &Point) -> String {
     if shared.0.is_empty() { heading.to_string() } else { format!("{heading}, {shared}") }
 }
 
-/// What has a place in a table: what was measured, and arms that were to be and have no trials, since somebody ended
-/// the run before their turn came. What was left out for a reason has that said beside the table.
+/// Returns the points (summaries of a metric for an arm) that are shown in a table. They are those with measurements,
+/// and those of arms that have no trials because the run ended early. Arms that were left out for a reason are named
+/// next to the table instead.
 pub(crate) fn in_tables(outcome: &Outcome) -> impl Iterator<Item = &PointSummary> {
-    fn key(point: &PointSummary) -> (&str, &str, &Point) {
-        (&point.experiment, &point.variant, &point.at)
-    }
-    let measured = outcome.points.iter().filter(|point| point.n > 0).map(key);
-    let left_out = outcome.left_out.iter().map(|left_out| (&*left_out.experiment, &*left_out.variant, &left_out.at));
-    let said: Vec<_> = measured.chain(left_out).collect();
-    outcome.points.iter().filter(move |point| point.n > 0 || !said.contains(&key(point)))
+    let measured = outcome.points.iter().filter(|point| point.n > 0).map(|point| (&point.experiment, &point.arm));
+    let left_out = outcome.left_out.iter().map(|left_out| (&left_out.experiment, &left_out.arm));
+    let known: Vec<_> = measured.chain(left_out).collect();
+    outcome.points.iter().filter(move |point| point.n > 0 || !known.contains(&(&point.experiment, &point.arm)))
 }
 
-/// A table of one experiment, as in [`points`]. Metrics of claims come before the others. A metric with the same value in
-/// every row is printed in the heading instead, unless a claim uses it.
+/// Returns the heading and the table of one experiment, see [`points`]. Metrics that a claim uses come first. Other
+/// metrics that have the same value in every row are in the heading instead.
 pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary], claims: &[ClaimResult]) -> (String, Grid) {
-    let shared = shared_levels(points.iter().map(|point| &point.at));
+    let shared = shared_levels(points.iter().map(|point| &point.arm.point));
     let heading = headed(experiment, &shared);
-    let mut metrics: Vec<&str> = Vec::new();
     let (measured, others): (Vec<&PointSummary>, Vec<_>) = points.iter().partition(|point| point.n > 0);
-    for point in measured.into_iter().chain(others).filter(|point| point.experiment == experiment) {
-        if !metrics.contains(&point.metric.as_str()) {
-            metrics.push(&point.metric);
-        }
-    }
+    let mut metrics = distinct(measured.into_iter().chain(others).map(|point| point.metric.as_str()));
     let banded = quantiles_first(&mut metrics);
     let claims = claims.iter().filter(|claim| claim.experiment == experiment);
     let claimed: Vec<&str> = claims.flat_map(|claim| &claim.asked.tests).flat_map(metrics_of).collect();
@@ -90,12 +84,10 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary], claim
         _ => vec![*metric],
     });
     columns.extend(of_metrics.map(|heading| (heading, ColumnKind::Number)));
-    let mut grid = Grid::new(&columns).stacking(&["At", INTERVAL]).with_extras_from(5);
-    for ((variant, at), _) in gathered(points.iter().map(|&point| ((point.variant.as_str(), &point.at), point))) {
-        let of_arm = |metric: &str| {
-            points.iter().find(|point| point.metric == metric && point.variant == variant && point.at == *at)
-        };
-        let own = own_levels(at, &shared);
+    let mut grid = Grid::with_kinds(columns).stacking(&["At", INTERVAL]).with_extras_from(5);
+    for arm in distinct(points.iter().map(|point| &point.arm)) {
+        let of_arm = |metric: &str| points.iter().find(|point| point.metric == metric && point.arm == *arm);
+        let own = own_levels(&arm.point, &shared);
         let first = of_arm(metrics[0]);
         let band = |point: &&&PointSummary| [median_figure(point).value, median_figure(point).range];
         let [value, range] = match first {
@@ -103,7 +95,7 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary], claim
             first => first.as_ref().map(band).unwrap_or_default(),
         };
         let mut row = vec![
-            Cell::Code(variant.to_string()),
+            Cell::Code(arm.variant.clone()),
             own.to_string().into(),
             first.map_or_else(String::new, |point| point.n.to_string()).into(),
             value.into(),
@@ -131,16 +123,16 @@ pub(crate) fn experiment_table(experiment: &str, points: &[&PointSummary], claim
     (heading, grid.without_empty_columns())
 }
 
-/// The names of the metrics that a test speaks of.
-fn metrics_of(test: &TestSpec) -> Vec<&str> {
+/// Returns the names of the metrics that a test uses.
+fn metrics_of(test: &Test) -> Vec<&str> {
     match test {
-        TestSpec::Versus { measure, .. } => vec![&measure.metric],
-        TestSpec::Predicate { conditions, .. } => conditions.iter().map(|one| one.measure.metric.as_str()).collect(),
+        Test::Versus { measure, .. } => vec![&measure.metric],
+        Test::Predicate { conditions, .. } => conditions.iter().map(|one| one.measure.metric.as_str()).collect(),
     }
 }
 
-/// Where the first metric is a quantile by its name, puts the other quantiles of the same thing behind it, the lowest
-/// first. Returns how many all of these are; 1 where the first is no quantile.
+/// If the first metric is a quantile, moves the other quantiles of the same quantity right after it, in ascending
+/// order. Returns the number of quantiles that are then in front; 1 if the first metric is not a quantile.
 fn quantiles_first(metrics: &mut [&str]) -> usize {
     fn quantile(metric: &str) -> Option<(&str, f64)> {
         let (of, percent) = metric.rsplit_once("_p")?;
@@ -153,8 +145,8 @@ fn quantiles_first(metrics: &mut [&str]) -> usize {
     metrics.iter().filter(|metric| beside(metric).is_finite()).count()
 }
 
-/// The median of the point's values; of shares the mean, where all are known; of exit codes all of them: half of the
-/// trials may fail beside a median of 0.
+/// Writes the typical value of a point: the median, or the mean for a share whose values are all known. Exit codes are
+/// written as a range, because up to half of the trials may fail although the median is 0.
 fn typical(point: &PointSummary) -> String {
     match (point.min, point.max) {
         (Some(min), Some(max)) if point.metric == "exit" && min < max => format!("{min} to {max}"),
@@ -162,14 +154,15 @@ fn typical(point: &PointSummary) -> String {
     }
 }
 
-/// The levels that are the same at all points that have the factor: some mean nothing to some arms.
+/// Returns the levels that the points share. Not every point has every factor; a level is shared if all points that
+/// have its factor have this level.
 pub(crate) fn shared_levels<'a>(points: impl Iterator<Item = &'a Point>) -> Point {
     let mut factors = gathered(points.flat_map(|point| &point.0));
     factors.retain(|(_, levels)| levels.iter().all(|level| *level == levels[0]));
     factors.into_iter().fold(Point::default(), |shared, (factor, levels)| shared.with(factor, levels[0].clone()))
 }
 
-/// The levels that are not among those that all points have in common.
+/// Returns the levels of a point that not all points share.
 pub(crate) fn own_levels(point: &Point, shared: &Point) -> Point {
     point.only(|factor, _| shared.get(factor).is_none())
 }
@@ -179,7 +172,8 @@ fn median_figure(point: &PointSummary) -> Figure {
     censored(point, figure, point.unit.prefix(point.median.unwrap_or(0.0)).1)
 }
 
-/// A quantile of the point's values.
+/// Writes a value in the unit of the point. `None`, a value that is unknown because it was cut off, is written as above
+/// the time limit; if there is no limit, as `-`.
 pub(crate) fn plain(point: &PointSummary, value: Option<f64>) -> String {
     match value {
         Some(value) => point.unit.human(value),
@@ -192,7 +186,8 @@ pub(crate) fn plain(point: &PointSummary, value: Option<f64>) -> String {
 mod tests {
     use super::*;
 
-    /// One stream has no blocks: its row has nothing of them, and what all blocks have stands above.
+    /// A single stream has no blocks, so its row lacks their factors. The level that all other rows share is in the
+    /// heading.
     #[test]
     fn a_factor_that_some_arms_do_not_have_is_said_of_the_others() {
         let size = |bytes: u64| Point::default().with("size", bytes).with("url", "own");

@@ -1,32 +1,31 @@
-//! Parameters that a comparison of commands goes over: which there are, and which level of them is the best.
+//! The parameters of compared commands, and the levels with the best medians.
 
 use std::collections::BTreeMap;
 
-use ascertain_engine::experiment::{Better, Level, Point};
-use ascertain_engine::outcome::{Measure, Outcome, PointSummary};
+use ascertain_engine::claim::Measure;
+use ascertain_engine::experiment::{Arm, Better, Level};
+use ascertain_engine::outcome::{Outcome, PointSummary};
 
 use super::median_cells;
 use crate::amount::Amount;
-use crate::clause::ordered;
-use crate::layout::TableLayout;
-use crate::text::{counted, gathered, quoted};
+use crate::clause::ArmComparison;
+use crate::options::TableLayout;
+use crate::text::{counted, distinct, gathered, quoted};
 
-/// The most levels that are named after the best one.
+/// The largest number of levels that are named after the best one.
 const MOST_NEXT: usize = 4;
 
-/// The parameters of the commands that have several levels, each with all of these; none of functions.
+/// Returns the parameters of commands that have several levels, each with its levels. Empty for functions.
 pub(crate) fn parameters(points: &[PointSummary]) -> Vec<(&str, Vec<&Level>)> {
     let mut levels: BTreeMap<&str, Vec<&Level>> = BTreeMap::new();
-    for (factor, level) in points.iter().filter(|point| point.metric == "wall").flat_map(|point| &point.at.0) {
-        let known = levels.entry(factor).or_default();
-        if !known.contains(&level) {
-            known.push(level);
-        }
+    for (factor, level) in points.iter().filter(|point| point.metric == "wall").flat_map(|point| &point.arm.point.0) {
+        levels.entry(factor).or_default().push(level);
     }
-    levels.into_iter().filter(|(_, levels)| levels.len() > 1).collect()
+    let levels = levels.into_iter().map(|(factor, levels)| (factor, distinct(levels)));
+    levels.filter(|(_, levels)| levels.len() > 1).collect()
 }
 
-/// The level as a number: those of a scan are texts such as `0.5`.
+/// Returns the level as a number; `None` if it is not one. The levels of a scan are stored as texts such as `0.5`.
 pub(crate) fn number(level: &Level) -> Option<f64> {
     match level {
         Level::Integer(value) => Some(*value as f64),
@@ -34,10 +33,11 @@ pub(crate) fn number(level: &Level) -> Option<f64> {
     }
 }
 
-/// The level with the best median for each command, and the next ones, with names marked: "`sort --parallel={threads}`:
-/// `threads=4` has the best median time of 4 levels: 12.1 ms (11.9 to 12.3). Next are `threads=8` (12.4 ms) and …"
+/// Returns a sentence for each command with the level that has the best median, and the next ones. Names are marked:
+/// "`sort --parallel={threads}`: `threads=4` has the best median time of 4 levels: 12.1 ms (11.9 to 12.3). Next are
+/// `threads=8` (12.4 ms) and …"
 pub(crate) fn best_levels(outcome: &Outcome, layout: &TableLayout) -> Vec<String> {
-    best_of_points(&outcome.points, outcome.claims.iter().find_map(ordered).map(|(measure, ..)| measure), layout)
+    best_of_points(&outcome.points, outcome.claims.iter().find_map(ArmComparison::new).map(|one| one.measure), layout)
 }
 
 fn best_of_points(points: &[PointSummary], judged: Option<&Measure>, layout: &TableLayout) -> Vec<String> {
@@ -48,7 +48,7 @@ fn best_of_points(points: &[PointSummary], judged: Option<&Measure>, layout: &Ta
     let metric = judged.map_or("wall", |measure| measure.metric.as_str());
     let noun = judged.map_or_else(|| "time".into(), noun);
     let measured = points.iter().filter(|point| point.metric == metric && point.median.is_some());
-    let of_commands = gathered(measured.map(|point| (point.variant.as_str(), point)));
+    let of_commands = gathered(measured.map(|point| (point.arm.variant.as_str(), point)));
     let best = of_commands.into_iter().filter_map(|(command, mut points)| {
         points.sort_by(|one, other| one.median.unwrap_or(f64::NAN).total_cmp(&other.median.unwrap_or(f64::NAN)));
         if points.first()?.better == Better::Higher {
@@ -60,7 +60,8 @@ fn best_of_points(points: &[PointSummary], judged: Option<&Measure>, layout: &Ta
     best.collect()
 }
 
-/// The same of one command, whose points are sorted.
+/// Returns the sentence about the best levels of one command; `None` if it has fewer than two points. The points must
+/// be sorted, the best median first.
 fn best_of(
     points: &[&PointSummary],
     parameters: &[(&str, Vec<&Level>)],
@@ -69,7 +70,7 @@ fn best_of(
 ) -> Option<String> {
     let [best, second, ..] = points else { return None };
     let name = |point: &PointSummary| {
-        let at = point.at.only(|factor, _| parameters.iter().any(|(known, _)| known == factor));
+        let at = point.arm.point.only(|factor, _| parameters.iter().any(|(known, _)| known == factor));
         quoted(&at.to_string())
     };
     let next: Vec<String> = points[1..]
@@ -85,7 +86,7 @@ fn best_of(
         [] => format!("Next is {last}"),
         before => format!("Next are {} and {last}", before.join(", ")),
     };
-    let order = match (worst_end(best), best_end(second)) {
+    let order = match (ends(best).0, ends(second).1) {
         (Some(worst), Some(best)) if worst < best => "",
         (Some(_), Some(_)) => " The intervals of the first two overlap, so more trials may change their order.",
         _ => " There are too few trials for intervals, so more trials may change this order.",
@@ -97,53 +98,46 @@ fn best_of(
     Some(format!("{name} has the best median {noun} of {count} {of}: {median}. {next}.{order}"))
 }
 
-/// The end of a median's interval on the worse side, with the sign that makes less of it better.
-fn worst_end(point: &PointSummary) -> Option<f64> {
+/// Returns the two ends of the interval of a median, the worse one first. They are negated if more is better, so that
+/// less is always better.
+fn ends(point: &PointSummary) -> (Option<f64>, Option<f64>) {
     match point.better {
-        Better::Lower => point.median_high,
-        Better::Higher => point.median_low.map(|low| -low),
+        Better::Lower => (point.median_high, point.median_low),
+        Better::Higher => (point.median_low.map(|low| -low), point.median_high.map(|high| -high)),
     }
 }
 
-/// The end of a median's interval on the better side, with the sign that makes less of it better.
-fn best_end(point: &PointSummary) -> Option<f64> {
-    match point.better {
-        Better::Lower => point.median_low,
-        Better::Higher => point.median_high.map(|high| -high),
-    }
-}
-
-/// The name of the metric in a sentence.
+/// Returns the name of the metric for a sentence.
 fn noun(measure: &Measure) -> String {
-    match Amount::of(measure) {
+    match Amount::new(measure) {
         Some(amount) => amount.noun().to_string(),
         None if measure.metric == "wall" => "time".to_string(),
         None => quoted(&measure.metric),
     }
 }
 
-/// A command's name in a table that has columns for its parameters: with their levels filled in, and beside it only the
-/// levels that have no column and stand nowhere in it.
-pub(super) fn label_beside(variant: &str, at: &Point, parameters: &[(&str, Vec<&Level>)]) -> (String, Point) {
-    let is_beside = |factor: &String, _: &Level| {
-        !variant.contains(&format!("{{{factor}}}")) && parameters.iter().all(|(known, _)| known != factor)
-    };
-    (at.fill(variant), at.only(is_beside))
+/// Returns the arm as it is named in a table with a column for each parameter: its command line has the levels filled
+/// in. Levels stay in the name only if they have no column and are not in the command line.
+pub(super) fn without_columns(arm: &Arm, parameters: &[(&str, Vec<&Level>)]) -> Arm {
+    let is_beside =
+        |factor: &String, _: &Level| !arm.shows(factor) && parameters.iter().all(|(known, _)| known != factor);
+    Arm { variant: arm.point.fill(&arm.variant), point: arm.point.only(is_beside) }
 }
 
 #[cfg(test)]
 mod tests {
+    use ascertain_engine::experiment::Point;
     use ascertain_engine::unit::Unit;
 
     use super::*;
     use crate::text::plain;
 
-    /// Points of a metric of commands, each with its level of `n`, its median and the interval of that.
+    /// Returns points of one metric of a command, each with its level of `n`, its median and the interval of the
+    /// median.
     fn points(better: Better, command: &str, medians: &[(&str, f64, Option<[f64; 2]>)]) -> Vec<PointSummary> {
         let point = |&(level, median, interval): &(&str, f64, Option<[f64; 2]>)| PointSummary {
             experiment: "compare".into(),
-            variant: command.into(),
-            at: Point::default().with("n", level).with("mode", "x"),
+            arm: Arm { variant: command.into(), point: Point::default().with("n", level).with("mode", "x") },
             metric: "wall".into(),
             key: String::new(),
             unit: Unit::Nanosecond,
@@ -166,7 +160,7 @@ mod tests {
         medians.iter().map(point).collect()
     }
 
-    fn said(points: Vec<PointSummary>) -> Vec<String> {
+    fn sentences(points: Vec<PointSummary>) -> Vec<String> {
         best_of_points(&points, None, &TableLayout::default()).iter().map(|sentences| plain(sentences)).collect()
     }
 
@@ -186,16 +180,16 @@ mod tests {
         let medians: Vec<_> =
             [("1", 90.0), ("2", 50.0), ("4", 30.0)].map(|(level, median)| (level, median, apart(median))).into();
         assert_eq!(
-            said(points(Better::Lower, "sort -{n}", &medians)),
+            sentences(points(Better::Lower, "sort -{n}", &medians)),
             [
                 "`sort -{n}`: `n=4` has the best median time of 3 levels: 30 ns (29 to 31). Next are `n=2` (50 ns) and `n=1` \
               (90 ns)."
             ]
         );
-        let higher = said(points(Better::Higher, "sort -{n}", &medians)).concat();
+        let higher = sentences(points(Better::Higher, "sort -{n}", &medians)).concat();
         assert!(higher.starts_with("`sort -{n}`: `n=1` has the best median time of 3 levels: 90 ns"), "{higher}");
         let both = [points(Better::Lower, "a {n}", &medians), points(Better::Lower, "b {n}", &medians[..2])].concat();
-        let both = said(both);
+        let both = sentences(both);
         assert!(both[0].starts_with("`a {n}`: `n=4` has the best"), "{both:?}");
         assert!(both[1].starts_with("`b {n}`: `n=2` has the best median time of 2 levels: 50 ns"), "{both:?}");
         assert!(both[1].contains("Next is `n=1` (90 ns)."), "{both:?}");
@@ -204,7 +198,7 @@ mod tests {
     #[test]
     fn an_order_that_may_change_is_reported() {
         let near = [("1", 50.0, Some([49.0, 52.0])), ("2", 51.0, Some([50.0, 53.0]))];
-        let said_of = |medians: &[_]| said(points(Better::Lower, "sort -{n}", medians)).concat();
+        let said_of = |medians: &[_]| sentences(points(Better::Lower, "sort -{n}", medians)).concat();
         assert!(
             said_of(&near).ends_with("The intervals of the first two overlap, so more trials may change their order.")
         );
@@ -216,7 +210,7 @@ mod tests {
         let many: Vec<_> =
             ["1", "2", "3", "4", "5", "6", "7"].map(|level| (level, level.parse().unwrap(), None)).into();
         assert!(said_of(&many).contains(", `n=5` (5.000 ns) and 2 others."), "{}", said_of(&many));
-        assert_eq!(said_of(&near[..1]), "", "one level is no scan");
+        assert_eq!(said_of(&near[..1]), "", "a scan needs two levels");
     }
 
     #[test]

@@ -1,116 +1,88 @@
-//! Two runs side by side.
+//! Two runs side by side: the output of `ascertain history` for two runs.
 
 use ascertain_engine::evidence::Revision;
-use ascertain_engine::experiment::{Better, Point};
 use ascertain_engine::outcome::{ClaimResult, PointSummary};
 use ascertain_engine::unit::{Unit, significant};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
-use super::list::RunState;
-use super::words::{minute, of_place, revision};
-use crate::clause::{ClaimFigure, arm_label, joined};
+use super::words::{minute, place_in_words, revision};
+use crate::clause::{ClaimFigure, arm_label, joined, share_figure};
 use crate::csv::{Field, record};
 use crate::figure::Figure;
+use crate::formats::{Element, Report};
 use crate::grid::{self, Cell, ColumnKind, Grid};
-use crate::terminal::Style;
-use crate::text::{command_line, parted, plain, quoted};
-use crate::{json, markdown};
+use crate::text::{command_line, listed, quoted};
 
-/// The name and version of the schema of [`RunComparison`] in JSON.
-pub const SCHEMA: &str = "ascertain.comparison/1";
-
-/// Two runs side by side. Nothing is concluded of how they differ: trials are paired within a run, not between runs.
-/// What is not known is `None`, in JSON `null`.
+/// Two runs side by side. There is no conclusion about their difference, because trials are paired within a run, not
+/// between runs. Unknown values are `None`, in JSON `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunComparison {
-    /// [`SCHEMA`].
-    pub schema: String,
-    /// The first run and the second.
+    /// The two compared runs, in the order of the command line.
     pub runs: [ComparedRun; 2],
-    /// What differs in machine, version, options and commands.
+    /// The facts about machine, version, options and commands that differ between the runs.
     pub differences: Vec<Difference>,
-    /// What both measured.
-    pub points: Vec<ComparedPoint>,
-    /// What only one of them measured: `experiment, variant (point), metric`, by run.
+    /// For each metric of each arm that both runs measured, the summary of the first run and that of the second.
+    #[serde(serialize_with = "serialize_points")]
+    pub points: Vec<[PointSummary; 2]>,
+    /// For each run, the metrics that the other run did not measure, as `experiment, variant (point), metric`.
     pub unmatched_points: [Vec<String>; 2],
-    /// What both judged.
-    pub claims: Vec<ComparedClaim>,
-    /// The claims that only one of them judged, or judged otherwise, by run.
+    /// For each claim that both runs judged, the result in the first run and that in the second.
+    #[serde(serialize_with = "serialize_claims")]
+    pub claims: Vec<[ClaimResult; 2]>,
+    /// For each run, the ids of claims that the other run did not judge, or judged by other terms.
     pub unmatched_claims: [Vec<String>; 2],
 }
 
-/// A run that is compared.
+/// One of the compared runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedRun {
-    /// The name of its folder.
+    /// The id of the run, which is the name of its folder.
     pub id: String,
-    /// When it started: RFC 3339, UTC.
+    /// When the run started, in RFC 3339, UTC.
     pub started: String,
-    /// How it ended, if it did.
-    pub state: RunState,
-    /// What asked for it.
+    /// The state of the run: `finished`, `interrupted`, `running` or `killed`.
+    pub state: &'static str,
+    /// The command line that started the run.
     pub command_line: Vec<String>,
-    /// The label that the user gave it.
+    /// The label that the user gave to the run.
     pub label: Option<String>,
-    /// The git revision of the folder in which it was started.
+    /// The git revision of the folder that the run was started in.
     pub revision: Option<Revision>,
 }
 
-/// A fact that differs.
+/// A fact that differs between the runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// Which: `machine.kernel`, `config.error`, `commands.0.time_limit`. Tables say it in words.
+    /// The key path of the fact in `run.json`: `machine.kernel`, `config.error`, `commands.0.time_limit`. Tables have a
+    /// description instead.
     pub what: String,
-    /// What the first run and the second have there; text as it is, a time as `30 s`, anything else as JSON, nothing as
-    /// nothing.
+    /// The values of the fact in the first run and in the second. Text is unchanged, a time is written as `30 s`,
+    /// anything else as JSON; empty if the run lacks the fact.
     pub values: [String; 2],
 }
 
-/// A metric of an arm in both runs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ComparedPoint {
-    /// The experiment.
-    pub experiment: String,
-    /// The arm's variant.
-    pub variant: String,
-    /// The arm's point.
-    pub at: Point,
-    /// The metric.
-    pub metric: String,
-    /// Its unit.
-    pub unit: Unit,
-    /// Which way is better.
-    pub better: Better,
-    /// Its median in the first run and in the second.
-    pub estimates: [Estimate; 2],
-    /// The second median divided by the first: a description, with no interval, as nothing pairs the runs.
-    pub ratio: Option<f64>,
-}
-
-/// A median and its interval.
+/// The median of some values, with its interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Estimate {
-    /// How many values.
+pub struct MedianEstimate {
+    /// The number of values.
     pub n: u64,
-    /// Their median.
+    /// The median of the values.
     pub median: Option<f64>,
-    /// The lower end of its interval, at 95 %.
+    /// The lower end of the 95 % interval of the median.
     pub low: Option<f64>,
-    /// The upper end of its interval, at 95 %.
+    /// The upper end of the 95 % interval of the median.
     pub high: Option<f64>,
 }
 
-impl Estimate {
-    /// What a run says of an arm.
-    pub fn of(point: &PointSummary) -> Estimate {
-        Estimate { n: point.n, median: point.median, low: point.median_low, high: point.median_high }
+impl From<&PointSummary> for MedianEstimate {
+    fn from(point: &PointSummary) -> MedianEstimate {
+        MedianEstimate { n: point.n, median: point.median, low: point.median_low, high: point.median_high }
     }
+}
 
-    fn fields(&self) -> [&dyn Field; 4] {
-        [&self.n, &self.median, &self.low, &self.high]
-    }
-
-    /// As people read it, in a unit.
+impl MedianEstimate {
+    /// Writes the estimate for people, in a unit.
     pub(super) fn figure(&self, unit: Unit) -> Figure {
         match unit {
             Unit::One => Figure::new(self.median, self.low, self.high, &[1.0]),
@@ -119,201 +91,156 @@ impl Estimate {
     }
 }
 
-/// A claim in both runs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ComparedClaim {
-    /// Its experiment.
-    pub experiment: String,
-    /// Its name.
-    pub id: String,
-    /// The claim as a sentence.
-    pub says: String,
-    /// What became of it in the first run and in the second.
-    pub sides: [ClaimSide; 2],
+fn serialize_points<S: Serializer>(points: &[[PointSummary; 2]], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(points.iter().map(|both| {
+        let PointSummary { experiment, arm, metric, unit, better, .. } = &both[0];
+        json!({
+            "experiment": experiment, "variant": arm.variant, "at": arm.point, "metric": metric, "unit": unit, "better": better,
+            "estimates": both.each_ref().map(MedianEstimate::from), "ratio": ratio(both),
+        })
+    }))
 }
 
-/// What became of a claim in a run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ClaimSide {
-    /// `holds`, `refuted`, `undecided`, …; of `compare`: `faster`, `slower`, `same`.
-    pub answer: &'static str,
-    /// The trials that were judged.
-    pub trials: u64,
-    /// The ratio, or the difference in the metric's unit.
-    pub ratio: Option<f64>,
-    /// The lower end of its interval: wrong with a chance of at most the claim's error, for an order half of it.
-    pub ratio_low: Option<f64>,
-    /// The upper end of its interval: wrong with a chance of at most the claim's error, for an order half of it.
-    pub ratio_high: Option<f64>,
-    /// The share of trials in which it was true.
-    pub rate: Option<f64>,
-    /// The lower end of its interval: wrong with a chance of at most the claim's error, for an order half of it.
-    pub rate_low: Option<f64>,
-    /// The upper end of its interval: wrong with a chance of at most the claim's error, for an order half of it.
-    pub rate_high: Option<f64>,
-    /// The figure as people read it: `6.1x (5.9 to 6.3)`.
-    pub figure: String,
+fn serialize_claims<S: Serializer>(claims: &[[ClaimResult; 2]], serializer: S) -> Result<S::Ok, S::Error> {
+    let side = |claim: &ClaimResult| {
+        let ClaimResult { trials, ratio, ratio_low, ratio_high, rate, rate_low, rate_high, .. } = claim;
+        json!({
+            "answer": grid::answer(claim), "trials": trials,
+            "ratio": ratio, "ratio_low": ratio_low, "ratio_high": ratio_high,
+            "rate": rate, "rate_low": rate_low, "rate_high": rate_high,
+            "figure": figure(claim),
+        })
+    };
+    serializer.collect_seq(claims.iter().map(|both| {
+        let ClaimResult { experiment, id, says, .. } = &both[0];
+        json!({ "experiment": experiment, "id": id, "says": says, "sides": both.each_ref().map(side) })
+    }))
 }
 
-impl ClaimSide {
-    /// What became of the claim.
-    pub fn of(claim: &ClaimResult) -> ClaimSide {
-        let rate = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed);
-        let figure =
-            ClaimFigure::of(claim).filter(|_| claim.asked.is_comparison()).map(|figure| joined(&figure.figure));
-        ClaimSide {
-            answer: grid::answer(claim),
-            trials: claim.trials,
-            ratio: claim.ratio,
-            ratio_low: claim.ratio_low,
-            ratio_high: claim.ratio_high,
-            rate: claim.rate,
-            rate_low: claim.rate_low,
-            rate_high: claim.rate_high,
-            figure: figure.unwrap_or_else(|| if claim.rate.is_some() { rate.to_string() } else { String::new() }),
-        }
+/// Returns the second median divided by the first. It has no interval, because the trials of two runs are not paired.
+fn ratio([first, second]: &[PointSummary; 2]) -> Option<f64> {
+    let ratio = second.median.zip(first.median).map(|(second, first)| second / first);
+    ratio.filter(|ratio| ratio.is_finite())
+}
+
+/// Returns the measured value of a claim with its interval: `8.7 % longer (5.5 to 11 %)`.
+fn figure(claim: &ClaimResult) -> String {
+    match ClaimFigure::new(claim).filter(|_| claim.asked.is_comparison()) {
+        Some(figure) => joined(&figure.figure),
+        None if claim.rate.is_none() => String::new(),
+        None => share_figure(claim).to_string(),
     }
 }
 
-/// So many names of what only one run has are said; JSON has all.
+/// The largest number of names in a sentence about metrics or claims that only one run has. JSON has all of them.
 const MOST_ALONE: usize = 2;
 
-/// What every reader of such a table must know.
-const NO_VERDICT: &str = "Trials are paired within a run, not between runs: what differs between the medians may be \
-                          the machine's doing, so the last column describes and nothing is concluded of it. To know, \
-                          measure both in one run: commands by ascertain compare, functions side by side in one bench.";
+/// The warning that is printed below each comparison.
+const NO_VERDICT: &str = "Trials are paired within a run, not between runs, so a difference between the medians may \
+                          come from the machine. The last column is a description, not a verdict. For a verdict, \
+                          measure both in one run: commands with ascertain compare, functions in one bench.";
 
 impl RunComparison {
     fn opening(&self) -> Vec<String> {
-        let run = |(index, run): (usize, &ComparedRun)| {
+        let run = |(run, number): (&ComparedRun, usize)| {
+            let ComparedRun { id, started, state, .. } = run;
             let label = run.label.as_ref().map(|label| format!(", label {}", quoted(label)));
             let at = run.revision.as_ref().map(|at| format!(", revision {}", revision(Some(at))));
             format!(
-                "Run {}: {}{}{}, {} UTC, {}: {}.",
-                index + 1,
-                quoted(&run.id),
+                "Run {number}: {}{}{}, {} UTC, {state}: {}.",
+                quoted(id),
                 label.unwrap_or_default(),
                 at.unwrap_or_default(),
-                minute(&run.started),
-                run.state.word(),
+                minute(started),
                 quoted(&command_line(&run.command_line))
             )
         };
-        self.runs.iter().enumerate().map(run).collect()
+        self.runs.iter().zip(1..).map(run).collect()
     }
 
     fn differences(&self) -> Grid {
-        let mut grid =
-            Grid::new(&[("Differs", ColumnKind::Prose), ("Run 1", ColumnKind::Prose), ("Run 2", ColumnKind::Prose)]);
+        let mut grid = Grid::new(&["Differs", "Run 1", "Run 2"]);
         for Difference { what, values: [first, second] } in &self.differences {
             let value = |value: &String| if value.is_empty() { "-".into() } else { Cell::Code(value.clone()) };
-            grid.rows.push(vec![of_place(what).into(), value(first), value(second)]);
+            grid.rows.push(vec![place_in_words(what).into(), value(first), value(second)]);
         }
         grid
     }
 
     fn points(&self) -> Grid {
-        let mut grid = Grid::new(&[
-            ("Variant", ColumnKind::Prose),
-            ("Metric", ColumnKind::Prose),
-            ("Run 1", ColumnKind::Number),
-            ("Interval 1", ColumnKind::Number),
-            ("Run 2", ColumnKind::Number),
-            ("Interval 2", ColumnKind::Number),
-            ("2 / 1", ColumnKind::Number),
-        ])
-        .stacking(&["Metric", "Interval 1", "Interval 2"]);
-        let several = self.points.iter().any(|point| point.experiment != self.points[0].experiment);
-        for point in &self.points {
-            let label = arm_label(&point.variant, &point.at);
-            let [first, second] = point.estimates.map(|estimate| estimate.figure(point.unit));
-            grid.rows.push(vec![
-                Cell::Code(if several { format!("{}: {label}", point.experiment) } else { label }),
-                point.metric.as_str().into(),
-                first.value.into(),
-                first.range.into(),
-                second.value.into(),
-                second.range.into(),
-                point.ratio.map_or_else(|| "-".into(), significant).into(),
-            ]);
+        let numbers = ["Run 1", "Interval 1", "Run 2", "Interval 2", "2 / 1"];
+        let mut grid = Grid::new(&[&["Variant", "Metric"][..], &numbers].concat())
+            .kind(ColumnKind::Number, &numbers)
+            .stacking(&["Metric", "Interval 1", "Interval 2"]);
+        let several = self.points.iter().any(|both| both[0].experiment != self.points[0][0].experiment);
+        for both in &self.points {
+            let PointSummary { experiment, arm, metric, unit, .. } = &both[0];
+            let label = arm_label(arm);
+            let label = if several { format!("{experiment}: {label}") } else { label };
+            let [first, second] = both.each_ref().map(|point| MedianEstimate::from(point).figure(*unit));
+            let ratio = ratio(both).map_or_else(|| "-".into(), significant);
+            let mut row = vec![Cell::Code(label), metric.as_str().into()];
+            row.extend([first.value, first.range, second.value, second.range, ratio].map(Cell::from));
+            grid.rows.push(row);
         }
         grid
     }
 
     fn claims(&self) -> Grid {
-        let mut grid = Grid::new(&[
-            ("Claim", ColumnKind::Prose),
-            ("Run 1", ColumnKind::Prose),
-            ("Verdict 1", ColumnKind::Word),
-            ("Run 2", ColumnKind::Prose),
-            ("Verdict 2", ColumnKind::Word),
-        ]);
-        for claim in &self.claims {
-            let [first, second] = &claim.sides;
-            grid.rows.push(vec![
-                if claim.says.is_empty() { claim.id.as_str() } else { claim.says.as_str() }.into(),
-                first.figure.as_str().into(),
-                first.answer.into(),
-                second.figure.as_str().into(),
-                second.answer.into(),
-            ]);
+        let mut grid = Grid::new(&["Claim", "Run 1", "Verdict 1", "Run 2", "Verdict 2"])
+            .kind(ColumnKind::Word, &["Verdict 1", "Verdict 2"]);
+        for [first, second] in &self.claims {
+            let says = if first.says.is_empty() { &first.id } else { &first.says };
+            let mut row = vec![says.as_str().into()];
+            row.extend([first, second].iter().flat_map(|claim| [figure(claim).into(), grid::answer(claim).into()]));
+            grid.rows.push(row);
         }
         grid
     }
 
-    /// What has no counterpart, a sentence a run, which names some of it.
+    /// Returns a sentence for each run about the metrics and claims that only this run has.
     fn unmatched(&self) -> Vec<String> {
-        let said = |kind: &str, names: &[String], run: usize| {
-            let named: Vec<String> = names.iter().take(MOST_ALONE).map(|name| quoted(name)).collect();
-            let more = match names.len().saturating_sub(MOST_ALONE) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            (!names.is_empty()).then(|| format!("{kind} in run {run} alone: {}{more}.", named.join(", ")))
+        let sentence = |kind: &str, (names, run): (&Vec<String>, usize)| {
+            let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+            (!names.is_empty()).then(|| format!("{kind} only in run {run}: {}.", listed(&names, MOST_ALONE)))
         };
-        let points = self.unmatched_points.iter().zip(1..).filter_map(|(names, run)| said("Measured", names, run));
-        let claims = self.unmatched_claims.iter().zip(1..).filter_map(|(names, run)| said("Judged", names, run));
-        points.chain(claims).collect()
-    }
-
-    /// All of it, with what stands between sentences of one kind.
-    fn drawn(&self, gap: &str, said: &dyn Fn(&str) -> String, table: &dyn Fn(&Grid) -> String) -> String {
-        let all =
-            |sentences: Vec<String>| sentences.iter().map(|sentence| said(sentence)).collect::<Vec<_>>().join(gap);
-        let note = if self.points.is_empty() { "Nothing was measured in both." } else { NO_VERDICT };
-        let (differences, points, claims) = (table(&self.differences()), table(&self.points()), table(&self.claims()));
-        parted([all(self.opening()), differences, points, said(note), claims, all(self.unmatched())])
+        let points = self.unmatched_points.iter().zip(1..).filter_map(|names| sentence("Measured", names));
+        points.chain(self.unmatched_claims.iter().zip(1..).filter_map(|names| sentence("Judged", names))).collect()
     }
 }
 
-/// Both runs, what differs, what both measured and judged, and what only one did.
-pub fn table(comparison: &RunComparison, style: &Style) -> String {
-    comparison.drawn("", &|sentence| style.paragraph(&plain(sentence)), &|grid| style.table(grid))
-}
+impl Report for RunComparison {
+    const SCHEMA: &'static str = "ascertain.comparison/1";
 
-/// The same.
-pub fn markdown(comparison: &RunComparison) -> String {
-    comparison.drawn("\n", &markdown::paragraph, &markdown::table)
-}
+    fn elements(&self) -> Vec<Element> {
+        let note = if self.points.is_empty() { "No metric was measured in both runs." } else { NO_VERDICT };
+        vec![
+            Element::Sentences(self.opening()),
+            Element::Table(self.differences()),
+            Element::Table(self.points()),
+            Element::Sentences(vec![note.into()]),
+            Element::Table(self.claims()),
+            Element::Sentences(self.unmatched()),
+        ]
+    }
 
-/// The comparison as one object.
-pub fn json(comparison: &RunComparison) -> String {
-    json::object(comparison)
-}
-
-/// What both measured, a line each.
-pub fn csv(comparison: &RunComparison) -> String {
-    let mut lines = String::from("experiment,variant,at,metric,unit");
-    for run in ["1", "2"] {
-        for field in ["n", "median", "median_low", "median_high"] {
-            lines += &format!(",{field}_{run}");
+    /// Returns a line for each metric that both runs measured.
+    fn csv(&self) -> String {
+        let mut lines = String::from(
+            "experiment,variant,at,metric,unit,n_1,median_1,median_low_1,median_high_1,n_2,median_2,median_low_2,\
+             median_high_2,ratio\n",
+        );
+        for both in &self.points {
+            let PointSummary { experiment, arm, metric, unit, .. } = &both[0];
+            let (unit, ratio) = (unit.symbol(), ratio(both));
+            let names: [&dyn Field; 5] = [experiment, &arm.variant, &arm.point, metric, &unit];
+            let [first, second] = both.each_ref().map(fields);
+            lines += &record(&[&names[..], &first, &second, &[&ratio]].concat());
         }
+        lines
     }
-    lines += ",ratio\n";
-    for point in &comparison.points {
-        let ComparedPoint { experiment, variant, at, metric, unit, estimates: [first, second], ratio, .. } = point;
-        let arm: [&dyn Field; 5] = [experiment, variant, at, metric, &unit.symbol()];
-        lines += &record(&[&arm[..], &first.fields(), &second.fields(), &[ratio]].concat());
-    }
-    lines
+}
+
+fn fields(point: &PointSummary) -> [&dyn Field; 4] {
+    [&point.n, &point.median, &point.median_low, &point.median_high]
 }

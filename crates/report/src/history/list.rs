@@ -1,122 +1,64 @@
-//! The runs there are.
+//! The list of runs in a folder: the output of `ascertain history`.
 
 use std::collections::BTreeMap;
 
 use ascertain_engine::evidence::Revision;
-use ascertain_engine::recorded::State;
 use ascertain_engine::unit::Unit;
 use serde::Serialize;
 
 use super::words::{minute, revision};
 use crate::csv::record;
+use crate::formats::{Element, Report};
 use crate::grid::{Cell, ColumnKind, Grid};
 use crate::standing::of_so_many;
-use crate::terminal::Style;
 use crate::text::{command_line, counted, cut_behind_word, escape_controls};
-use crate::{json, markdown};
 
-/// The name and version of the schema of [`RunList`] in JSON.
-pub const SCHEMA: &str = "ascertain.history/1";
-
-/// Runs, the newest first. What is not known is `None`, in JSON `null`.
+/// The runs in a folder, the newest first. Unknown values are `None`, in JSON `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunList {
-    /// [`SCHEMA`].
-    pub schema: String,
-    /// The folder that they are in.
+    /// The path of the folder that has the runs.
     pub folder: String,
-    /// How many runs there are in it; the list may have fewer.
+    /// Number of runs in the folder. The list may be limited to fewer.
     pub count: u64,
-    /// The runs.
+    /// The listed runs, the newest first.
     pub runs: Vec<ListedRun>,
 }
 
-/// A run in a few words.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// A summary of one run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ListedRun {
-    /// The name of its folder.
+    /// The id of the run, which is the name of its folder.
     pub id: String,
-    /// When it started: RFC 3339, UTC.
+    /// When the run started, in RFC 3339, UTC.
     pub started: Option<String>,
-    /// What asked for it.
+    /// The command line that started the run.
     pub command_line: Vec<String>,
-    /// The label that the user gave it.
+    /// The label that the user gave to the run.
     pub label: Option<String>,
-    /// The git revision of the folder in which it was started.
+    /// The git revision of the folder that the run was started in.
     pub revision: Option<Revision>,
-    /// How it ended, if it did.
-    pub state: RunState,
-    /// Why it can't be read.
+    /// The state of the run: `finished`, `interrupted`, `running`, `killed`, or `unreadable` if `run.json` is damaged
+    /// or from an unknown version.
+    pub state: &'static str,
+    /// The reason why the run can't be read.
     pub reason: Option<String>,
-    /// How many of its claims came to which answer: `holds`, `refuted`, `undecided`, …; of `compare`: `faster`,
-    /// `slower`, `same`.
+    /// For each answer, the number of the run's claims with it. Answers are `holds`, `refuted`, `undecided` and so on;
+    /// for `compare` they are `faster`, `slower`, `same`.
     pub claims: BTreeMap<String, u64>,
-    /// The bytes of its files.
+    /// The total size of the run's files, in bytes.
     pub bytes: u64,
 }
 
-/// How a run ended, if it did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RunState {
-    /// It came to its end.
-    Finished,
-    /// Ctrl-C or SIGTERM ended it.
-    Interrupted,
-    /// It is going on.
-    Running,
-    /// It was killed and wrote no outcome, or none of its last trials.
-    Killed,
-    /// Its `run.json` is damaged, or of another version.
-    Unreadable,
-}
-
-impl From<State> for RunState {
-    fn from(state: State) -> RunState {
-        match state {
-            State::Finished => RunState::Finished,
-            State::Interrupted => RunState::Interrupted,
-            State::Running => RunState::Running,
-            State::Killed => RunState::Killed,
-        }
-    }
-}
-
-impl RunState {
-    /// The word in tables and JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            RunState::Finished => "finished",
-            RunState::Interrupted => "interrupted",
-            RunState::Running => "running",
-            RunState::Killed => "killed",
-            RunState::Unreadable => "unreadable",
-        }
-    }
-}
-
-/// The columns of a command line that are shown, in as many lines as they need.
+/// The width of the longest command line that is shown in full, in columns. It may have several lines.
 const COMMAND_COLUMNS: usize = 240;
 
-/// The answers in the order in which they are told.
-const ANSWERS: [&str; 11] = [
-    "holds",
-    "refuted",
-    "faster",
-    "slower",
-    "same",
-    "not slower",
-    "not faster",
-    "undecided",
-    "unavailable",
-    "failed",
-    "deferred",
-];
+/// The answers, in the order of a summary such as "7 hold, 3 refuted".
+const ANSWERS: &str = "holds,refuted,faster,slower,same,not slower,not faster,undecided,unavailable,failed,deferred";
 
 impl ListedRun {
-    /// "7 hold, 3 refuted".
+    /// Returns the number of claims by answer: "7 hold, 3 refuted".
     fn claims(&self) -> String {
-        let counted = ANSWERS.into_iter().filter_map(|word| {
+        let counted = ANSWERS.split(',').filter_map(|word| {
             let count = *self.claims.get(word).filter(|count| **count > 0)?;
             Some(format!("{count} {}", of_so_many(count as usize, word)))
         });
@@ -124,80 +66,44 @@ impl ListedRun {
     }
 }
 
-impl RunList {
-    fn grid(&self) -> Grid {
-        let mut grid = Grid::new(&[
-            ("Run", ColumnKind::Word),
-            ("Started (UTC)", ColumnKind::Word),
-            ("Label", ColumnKind::Prose),
-            ("Revision", ColumnKind::Word),
-            ("Command", ColumnKind::Prose),
-            ("State", ColumnKind::Prose),
-            ("Claims", ColumnKind::Prose),
-            ("Size", ColumnKind::Number),
-        ])
-        .stacking(&["Started (UTC)", "Label", "Revision", "Claims"]);
+impl Report for RunList {
+    const SCHEMA: &'static str = "ascertain.history/1";
+
+    fn elements(&self) -> Vec<Element> {
+        let headings = ["Run", "Started (UTC)", "Label", "Revision", "Command", "State", "Claims", "Size"];
+        let mut grid = Grid::new(&headings)
+            .kind(ColumnKind::Word, &["Run", "Started (UTC)", "Revision"])
+            .kind(ColumnKind::Number, &["Size"])
+            .stacking(&["Started (UTC)", "Label", "Revision", "Claims"]);
         for run in &self.runs {
-            let said = match &run.reason {
-                Some(reason) => Cell::Text(reason.clone()),
-                None => {
-                    Cell::Code(cut_behind_word(&escape_controls(&command_line(&run.command_line)), COMMAND_COLUMNS))
-                }
-            };
+            let command = cut_behind_word(&escape_controls(&command_line(&run.command_line)), COMMAND_COLUMNS);
             grid.rows.push(vec![
                 Cell::Code(run.id.clone()),
                 run.started.as_deref().map(minute).unwrap_or_default().into(),
                 Cell::Code(escape_controls(run.label.as_deref().unwrap_or_default())),
                 revision(run.revision.as_ref()).into(),
-                said,
-                run.state.word().into(),
+                run.reason.clone().map_or(Cell::Code(command), Cell::Text),
+                run.state.into(),
                 run.claims().into(),
                 Unit::Byte.human(run.bytes as f64).into(),
             ]);
         }
-        grid.without_empty_columns()
-    }
-
-    /// How many there are, and how many of them are shown.
-    fn sentence(&self) -> String {
         let runs = counted(self.count, "run");
-        match self.runs.len() as u64 {
+        let count = match self.runs.len() as u64 {
             shown if shown == self.count => format!("{runs} in {}.", self.folder),
             shown => format!("The latest {shown} of {runs} in {}.", self.folder),
+        };
+        vec![Element::Table(grid.without_empty_columns()), Element::Note(count)]
+    }
+
+    /// Returns the list as CSV with a line for each run. The words of a command line are separated by spaces.
+    fn csv(&self) -> String {
+        let mut lines = String::from("id,started,command_line,state,reason,claims,bytes,label,revision\n");
+        for run in &self.runs {
+            let ListedRun { id, started, state, reason, bytes, label, .. } = run;
+            let (command, revision) = (command_line(&run.command_line), revision(run.revision.as_ref()));
+            lines += &record(&[id, started, &command, state, reason, &run.claims(), bytes, label, &revision]);
         }
+        lines
     }
-}
-
-/// The table and how many there are.
-pub fn table(list: &RunList, style: &Style) -> String {
-    format!("{}\n{}", style.table(&list.grid()), style.paragraph(&list.sentence()))
-}
-
-/// The table.
-pub fn markdown(list: &RunList) -> String {
-    markdown::table(&list.grid())
-}
-
-/// The list as one object.
-pub fn json(list: &RunList) -> String {
-    json::object(list)
-}
-
-/// A line a run; the command line's words between spaces.
-pub fn csv(list: &RunList) -> String {
-    let mut lines = String::from("id,started,command_line,state,reason,claims,bytes,label,revision\n");
-    for run in &list.runs {
-        lines += &record(&[
-            &run.id,
-            &run.started,
-            &command_line(&run.command_line),
-            &run.state.word(),
-            &run.reason,
-            &run.claims(),
-            &run.bytes,
-            &run.label,
-            &revision(run.revision.as_ref()),
-        ]);
-    }
-    lines
 }

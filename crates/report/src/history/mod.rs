@@ -1,7 +1,7 @@
-//! What `ascertain history` says: the runs there are, how a figure went from run to run, two runs side by side,
-//! and which were deleted.
+//! The output of `ascertain history`: the list of runs, a metric over several runs, two runs side by side, and deleted
+//! runs.
 //!
-//! Each is plain data with a schema of its own in JSON, and functions that print it.
+//! Each of these is plain data with its own JSON schema, and can be written in all formats.
 
 pub mod comparison;
 pub mod list;

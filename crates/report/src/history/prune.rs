@@ -1,103 +1,77 @@
-//! Which runs were deleted, or would be.
+//! The runs that were deleted, or that a dry run would delete.
 
 use ascertain_engine::unit::Unit;
 use serde::Serialize;
 
 use crate::csv::record;
+use crate::formats::{Element, Report};
 use crate::grid::{Cell, ColumnKind, Grid};
-use crate::terminal::Style;
-use crate::text::{counted, parted};
-use crate::{json, markdown};
+use crate::text::counted;
 
-/// The name and version of the schema of [`Pruning`] in JSON.
-pub const SCHEMA: &str = "ascertain.prune/1";
-
-/// What became of the runs in a folder.
+/// The result of deleting runs from a folder.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pruning {
-    /// [`SCHEMA`].
-    pub schema: String,
-    /// The folder that they are in.
+    /// The path of the folder that has the runs.
     pub folder: String,
-    /// Whether nothing was deleted, but only asked what would be.
+    /// `true` if this was a dry run, which deletes nothing.
     pub dry_run: bool,
-    /// The runs that go, the oldest first.
+    /// The deleted runs, the oldest first; in a dry run, those that would be deleted.
     pub removed: Vec<PrunedRun>,
-    /// The bytes of their files.
+    /// The total size of the deleted runs, in bytes.
     pub removed_bytes: u64,
-    /// How many runs stay.
+    /// Number of runs that are still in the folder.
     pub kept: u64,
-    /// Those of them that would go if they could.
+    /// The runs that should have been deleted, but could not be.
     pub spared: Vec<SparedRun>,
 }
 
-/// A run that goes.
+/// A run that was deleted, or that a dry run would delete.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PrunedRun {
-    /// The name of its folder.
+    /// The id of the run, which is the name of its folder.
     pub id: String,
-    /// The bytes of its files.
+    /// The total size of the run's files, in bytes.
     pub bytes: u64,
 }
 
-/// A run that stays although it was asked to go.
+/// A run that should have been deleted, but was not.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SparedRun {
-    /// The name of its folder.
+    /// The id of the run, which is the name of its folder.
     pub id: String,
-    /// Why it stays.
+    /// The reason why the run was not deleted.
     pub reason: String,
 }
 
-impl Pruning {
-    fn grid(&self) -> Grid {
-        let mut grid = Grid::new(&[
-            ("Run", ColumnKind::Word),
-            ("Size", ColumnKind::Number),
-            ("Stays, because", ColumnKind::Prose),
-        ]);
-        for PrunedRun { id, bytes } in &self.removed {
-            let size = Unit::Byte.human(*bytes as f64);
-            grid.rows.push(vec![Cell::Code(id.clone()), size.into(), "".into()]);
-        }
-        for SparedRun { id, reason } in &self.spared {
-            grid.rows.push(vec![Cell::Code(id.clone()), "".into(), reason.as_str().into()]);
-        }
-        grid.without_empty_columns()
-    }
+impl Report for Pruning {
+    const SCHEMA: &'static str = "ascertain.prune/1";
 
-    fn sentence(&self) -> String {
-        let (removed, bytes) = (counted(self.removed.len(), "run"), Unit::Byte.human(self.removed_bytes as f64));
-        let said = match (self.removed.len(), self.dry_run) {
-            (0, _) => "Nothing to delete".to_string(),
-            (1, true) => format!("{removed} of {bytes} would be deleted"),
-            (_, true) => format!("{removed} of {bytes} together would be deleted"),
-            (1, false) => format!("Deleted {removed} of {bytes}"),
-            (_, false) => format!("Deleted {removed} of {bytes} together"),
+    fn elements(&self) -> Vec<Element> {
+        let mut grid = Grid::new(&["Run", "Size", "Stays, because"])
+            .kind(ColumnKind::Word, &["Run"])
+            .kind(ColumnKind::Number, &["Size"]);
+        let bytes = |bytes: u64| Unit::Byte.human(bytes as f64);
+        let removed = self.removed.iter().map(|run| (&run.id, bytes(run.bytes), ""));
+        let spared = self.spared.iter().map(|run| (&run.id, String::new(), run.reason.as_str()));
+        let row =
+            |(id, size, reason): (&String, String, &str)| vec![Cell::Code(id.clone()), size.into(), reason.into()];
+        grid.rows.extend(removed.chain(spared).map(row));
+        let (removed, bytes) = (counted(self.removed.len(), "run"), bytes(self.removed_bytes));
+        let together = if self.removed.len() > 1 { " together" } else { "" };
+        let found = match self.dry_run {
+            _ if self.removed.is_empty() => "Nothing to delete".to_string(),
+            true => format!("{removed} of {bytes}{together} would be deleted"),
+            false => format!("Deleted {removed} of {bytes}{together}"),
         };
         let verb = if self.kept == 1 { "stays" } else { "stay" };
-        format!("{said}; {} {verb} in {}.", counted(self.kept, "run"), self.folder)
+        let sentence = format!("{found}; {} {verb} in {}.", counted(self.kept, "run"), self.folder);
+        vec![Element::Table(grid.without_empty_columns()), Element::Sentences(vec![sentence])]
     }
-}
 
-/// The runs that go, and what that makes.
-pub fn table(pruning: &Pruning, style: &Style) -> String {
-    parted([style.table(&pruning.grid()), style.paragraph(&pruning.sentence())])
-}
-
-/// The same.
-pub fn markdown(pruning: &Pruning) -> String {
-    parted([markdown::table(&pruning.grid()), markdown::paragraph(&pruning.sentence())])
-}
-
-/// All as one object.
-pub fn json(pruning: &Pruning) -> String {
-    json::object(pruning)
-}
-
-/// A line for each run that goes or is spared; the reason of one that goes is empty.
-pub fn csv(pruning: &Pruning) -> String {
-    let gone = pruning.removed.iter().map(|PrunedRun { id, bytes }| record(&[id, bytes, &""]));
-    let spared = pruning.spared.iter().map(|SparedRun { id, reason }| record(&[id, &"", reason]));
-    "id,bytes,spared_because\n".to_string() + &gone.chain(spared).collect::<String>()
+    /// Returns a line for each run that was or should have been deleted. The reason is empty if it was deleted.
+    fn csv(&self) -> String {
+        let removed = self.removed.iter().map(|PrunedRun { id, bytes }| record(&[id, bytes, &""]));
+        let spared = self.spared.iter().map(|SparedRun { id, reason }| record(&[id, &"", reason]));
+        "id,bytes,spared_because\n".to_string() + &removed.chain(spared).collect::<String>()
+    }
 }

@@ -1,127 +1,129 @@
-//! How a figure went from run to run.
+//! The median of a metric over several runs.
 
 use std::collections::BTreeSet;
 
-use ascertain_engine::experiment::{Better, Point};
+use ascertain_engine::experiment::{Arm, Better, Point};
+use ascertain_engine::outcome::RowArm;
 use ascertain_engine::unit::Unit;
 use serde::Serialize;
 
-use super::comparison::Estimate;
+use super::comparison::MedianEstimate;
 use super::words::minute;
 use crate::clause::arm_label;
 use crate::csv::{Field, record};
 use crate::figure::Figure;
+use crate::formats::{Element, Report};
 use crate::grid::points::{own_levels, shared_levels};
 use crate::grid::{Cell, ColumnKind, Grid};
-use crate::plot::{Axis, Layer, Plot, Range, Scale, Which, text};
-use crate::terminal::Style;
+use crate::plot::{Axis, Layer, Plot, Range, Scale, Which};
 use crate::text::{ended, escape_controls, plain, quoted};
-use crate::{json, markdown};
 
-/// The name and version of the schema of [`Trend`] in JSON.
-pub const SCHEMA: &str = "ascertain.trend/1";
-
-/// A metric's median, or a ratio's, over runs. What is not known is `None`, in JSON `null`.
+/// The median of a metric, or of a ratio of two variants, in several runs. Unknown values are `None`, in JSON `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trend {
-    /// [`SCHEMA`].
-    pub schema: String,
-    /// The experiment.
+    /// The id of the experiment.
     pub experiment: String,
-    /// The metric.
+    /// The name of the metric.
     pub metric: String,
-    /// The figures' unit: the metric's, or `1` for a ratio.
+    /// The unit of the medians: that of the metric, or `1` for a ratio.
     pub unit: Unit,
-    /// Which way is better; a ratio is better when it is higher.
+    /// The direction in which the metric improves; for a ratio, higher is always better.
     pub better: Better,
-    /// What is compared with what within each run; `None` for the metric itself.
+    /// The two variants whose ratio is shown; `None` to show the metric itself.
     pub ratio: Option<VariantPair>,
-    /// A line for each arm, or for a ratio each point.
+    /// The lines of the plot: one for each arm; for a ratio, one for each point (the levels of both variants).
     pub lines: Vec<TrendLine>,
-    /// What was left out, and why, in plain sentences.
+    /// Sentences about runs that were left out, with the reasons.
     pub notes: Vec<String>,
 }
 
-/// A ratio: how many times better the candidate is than the baseline in the same trial.
+/// The two variants of a ratio. In each trial, the ratio is how many times better the candidate is than the baseline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VariantPair {
-    /// The variant that the ratio speaks for.
+    /// The variant that is better if the ratio is above 1.
     pub candidate: String,
-    /// The variant that it is held against.
+    /// The variant that the candidate is compared with.
     pub baseline: String,
 }
 
-/// One arm over the runs.
+/// The medians of one arm in several runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TrendLine {
-    /// The variant; for a ratio the candidate.
-    pub variant: String,
-    /// Where.
-    pub at: Point,
-    /// The oldest run first; runs that did not measure it are left out.
+    /// The arm; for a ratio, the candidate's arm.
+    #[serde(flatten, with = "RowArm")]
+    pub arm: Arm,
+    /// The medians in the runs that measured the arm, the oldest first.
     pub runs: Vec<TrendPoint>,
 }
 
-/// A run's figure.
+/// The median of one arm in one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TrendPoint {
-    /// The run.
+    /// The id of the run.
     pub run_id: String,
-    /// When it started: RFC 3339, UTC.
+    /// When the run started, in RFC 3339, UTC.
     pub started: String,
-    /// The machine's CPU and kernel, to tell machines apart.
+    /// The names of the CPU and of the kernel; runs with the same text are taken to be from the same machine.
     pub machine: String,
-    /// The median, in the trend's unit.
-    pub estimate: Estimate,
+    /// The median with its interval, in the unit of the trend.
+    pub estimate: MedianEstimate,
 }
 
-/// More lines than this can't be told apart in a plot.
+/// The largest number of lines in a plot; more could not be distinguished.
 const MOST_LINES: usize = 8;
 
 impl Trend {
-    /// What is shown, and where.
+    /// Returns the title: the metric or ratio, the experiment, and the levels that all arms share.
     fn title(&self) -> String {
         let (experiment, metric) = (quoted(&self.experiment), quoted(&self.metric));
         let shared = self.shared_levels();
         let at =
             if shared.0.is_empty() { String::new() } else { format!(" at {}", escape_controls(&shared.to_string())) };
         match self.ratio {
-            Some(_) => format!("{experiment}: {metric}{at}, median of the paired ratios, by run (above 1 is better)"),
+            Some(_) => {
+                let (what, better) = match self.metric.as_str() {
+                    "wall" | "time" => ("speed".to_string(), "faster"),
+                    _ => (metric, "better"),
+                };
+                format!(
+                    "{experiment}: {what} relative to the baseline{at}, median of the pairs, by run (above 1: {better})"
+                )
+            }
             None => format!("{experiment}: median of {metric}{at}"),
         }
     }
 
     fn shared_levels(&self) -> Point {
-        shared_levels(self.lines.iter().map(|line| &line.at))
+        shared_levels(self.lines.iter().map(|line| &line.arm.point))
     }
 
-    /// What was left out, and what a reader must bear in mind.
+    /// Returns the notes about runs that were left out, and warnings about the comparison of runs.
     fn cautions(&self) -> Vec<String> {
         let mut cautions: Vec<String> = self.notes.iter().map(|note| ended(note)).collect();
         let machines: BTreeSet<&str> =
             self.lines.iter().flat_map(|line| &line.runs).map(|run| run.machine.as_str()).collect();
         if machines.len() > 1 {
-            cautions.push(format!("Careful: the runs are of {} machines or kernels.", machines.len()));
+            cautions.push(format!("Careful: the runs are from {} machines or kernels.", machines.len()));
         }
-        if self.ratio.is_some() {
-            cautions.push(
-                "A ratio here is of all trials of a run; a verdict's, in the run's report, is of those until it was \
-                 decided."
-                    .into(),
-            );
-        } else {
-            cautions.push(
-                "Careful: runs are not paired with one another; a change may be the machine's. A ratio within each run \
-                 (--ratio A/B) cancels what slows both alike."
-                    .into(),
-            );
-        }
+        let caution = match self.ratio {
+            Some(_) => {
+                "These ratios are of all trials of a run. The ratio of a verdict, in the report of the run, is of the trials \
+                 until the verdict."
+            }
+            None => {
+                "Careful: runs are not paired with each other, so a change may come from the machine. A ratio within each run \
+                 (--ratio A/B) cancels effects on both variants."
+            }
+        };
+        cautions.push(caution.into());
         cautions
     }
 
-    /// What a line is of: an arm with what others do not share, or for a ratio what against what.
+    /// Returns the label of a line of the plot: the arm with the levels that not all lines share. For a ratio, it has
+    /// both variants.
     fn label(&self, line: &TrendLine) -> String {
-        let arm = arm_label(&line.variant, &own_levels(&line.at, &self.shared_levels()));
+        let point = own_levels(&line.arm.point, &self.shared_levels());
+        let arm = arm_label(&Arm { variant: line.arm.variant.clone(), point });
         match &self.ratio {
             Some(VariantPair { baseline, .. }) => format!("{arm} against {}", escape_controls(baseline)),
             None => arm,
@@ -130,40 +132,32 @@ impl Trend {
 
     fn grid(&self) -> Grid {
         let figure = if self.ratio.is_some() { "Ratio" } else { "Median" };
-        let mut grid = Grid::new(&[
-            ("Variant", ColumnKind::Prose),
-            ("Run", ColumnKind::Word),
-            ("Started (UTC)", ColumnKind::Word),
-            ("Trials", ColumnKind::Number),
-            (figure, ColumnKind::Number),
-            ("95 % interval", ColumnKind::Number),
-        ])
-        .stacking(&["Started (UTC)", "95 % interval"]);
+        let numbers = ["Trials", figure, "95 % interval"];
+        let mut grid = Grid::new(&[&["Variant", "Run", "Started (UTC)"][..], &numbers].concat())
+            .kind(ColumnKind::Word, &["Run", "Started (UTC)"])
+            .kind(ColumnKind::Number, &numbers)
+            .stacking(&["Started (UTC)", "95 % interval"]);
         for line in &self.lines {
-            for (index, run) in line.runs.iter().enumerate() {
+            let mut label = self.label(line);
+            for run in &line.runs {
                 let Figure { value, range, .. } = run.estimate.figure(self.unit);
-                let label = if index == 0 { self.label(line) } else { String::new() };
-                grid.rows.push(vec![
-                    Cell::Code(label),
-                    Cell::Code(run.run_id.clone()),
-                    minute(&run.started).into(),
-                    run.estimate.n.to_string().into(),
-                    value.into(),
-                    range.into(),
-                ]);
+                let mut row = vec![Cell::Code(std::mem::take(&mut label)), Cell::Code(run.run_id.clone())];
+                row.extend([minute(&run.started), run.estimate.n.to_string(), value, range].map(Cell::from));
+                grid.rows.push(row);
             }
         }
         grid
     }
 
-    /// Where the lines are far apart, each is flat on a linear scale.
+    /// Returns the scale of the y axis: logarithmic if the lines are so far apart that each would look flat on a linear
+    /// one.
     fn scale(&self) -> Scale {
         let medians = || self.lines.iter().flat_map(|line| &line.runs).filter_map(|run| run.estimate.median);
         let (least, greatest) = (medians().fold(f64::INFINITY, f64::min), medians().fold(0.0, f64::max));
         if least > 0.0 && greatest > 3.0 * least { Scale::Log } else { Scale::Linear }
     }
 
-    /// The figure over the runs, a line an arm, with bands.
+    /// Returns a plot of the medians by run, with a line and a band for each arm.
     pub fn plot(&self) -> Plot {
         let lines = &self.lines[..self.lines.len().min(MOST_LINES)];
         let runs: BTreeSet<(&str, &str)> =
@@ -187,9 +181,10 @@ impl Trend {
             layers.push(Layer::Line { series, points: points.clone(), steps: false, dashed: false });
             layers.push(Layer::Dots { series, points, hollow: false });
         }
-        let mut names = told_apart(&runs.iter().map(|(started, _)| minute(started)).collect::<Vec<_>>());
+        let mut names = short_times(&runs.iter().map(|(started, _)| minute(started)).collect::<Vec<_>>());
         if names.iter().collect::<BTreeSet<_>>().len() < names.len() {
-            // Of runs in one minute, the end of each one's name, by which it may be called.
+            // Runs that started in the same minute are labelled with the end of their ids, which also identifies them
+            // on the command line.
             names = runs.iter().map(|(_, id)| id.rsplit('-').next().unwrap_or(id).to_string()).collect();
         }
         Plot {
@@ -204,52 +199,39 @@ impl Trend {
     }
 }
 
-/// Lines that the plot takes in a terminal.
-const PLOT_LINES: usize = 18;
+impl Report for Trend {
+    const SCHEMA: &'static str = "ascertain.trend/1";
 
-/// The plot, the table, and what to bear in mind.
-pub fn table(trend: &Trend, style: &Style) -> String {
-    let cautions: String = trend.cautions().iter().map(|caution| style.paragraph(&plain(caution))).collect();
-    let plot = text::render(&trend.plot(), style.width, PLOT_LINES, style.color);
-    let more = match trend.lines.len().checked_sub(MOST_LINES) {
-        Some(more) if more > 0 => {
-            style.paragraph(&format!("The plot leaves out {more} more lines; choose with --variant and --at."))
+    fn elements(&self) -> Vec<Element> {
+        let mut parts = vec![Element::Plot(Box::new(self.plot()), Some(self.title()))];
+        if let Some(more @ 1..) = self.lines.len().checked_sub(MOST_LINES) {
+            parts.push(Element::Note(format!(
+                "The plot leaves out {more} more lines; choose lines with --variant and --at."
+            )));
         }
-        _ => String::new(),
-    };
-    let gap = if cautions.is_empty() { "" } else { "\n" };
-    format!("{plot}{more}\n{}{gap}{cautions}", style.table(&trend.grid()))
-}
-
-/// What is shown, the table, and what to bear in mind.
-pub fn markdown(trend: &Trend) -> String {
-    let cautions = trend.cautions().join(" ");
-    let title = markdown::paragraph(&trend.title());
-    format!("{title}\n{}\n{}", markdown::table(&trend.grid()), markdown::paragraph(&cautions))
-}
-
-/// The trend as one object.
-pub fn json(trend: &Trend) -> String {
-    json::object(trend)
-}
-
-/// A line a run of each arm.
-pub fn csv(trend: &Trend) -> String {
-    let mut lines =
-        String::from("experiment,metric,unit,variant,at,run_id,started,machine,n,median,median_low,median_high\n");
-    for line in &trend.lines {
-        for run in &line.runs {
-            let Trend { experiment, metric, unit, .. } = trend;
-            let TrendPoint { run_id, started, machine, estimate: Estimate { n, median, low, high } } = run;
-            let arm: [&dyn Field; 5] = [experiment, metric, &unit.symbol(), &line.variant, &line.at];
-            lines += &record(&[&arm[..], &[run_id, started, machine, n, median, low, high]].concat());
-        }
+        parts.extend([Element::Table(self.grid()), Element::Paragraph(self.cautions())]);
+        parts
     }
-    lines
+
+    /// Returns the trend as CSV, with a line for each run of each arm.
+    fn csv(&self) -> String {
+        let mut lines =
+            String::from("experiment,metric,unit,variant,at,run_id,started,machine,n,median,median_low,median_high\n");
+        let Trend { experiment, metric, unit, .. } = self;
+        let symbol = unit.symbol();
+        for TrendLine { arm, runs } in &self.lines {
+            for TrendPoint { run_id, started, machine, estimate: MedianEstimate { n, median, low, high } } in runs {
+                let names: [&dyn Field; 5] = [experiment, metric, &symbol, &arm.variant, &arm.point];
+                lines += &record(&[&names[..], &[run_id, started, machine, n, median, low, high]].concat());
+            }
+        }
+        lines
+    }
 }
 
-/// Times to the minute, told apart by no more than it takes: the time of one day, one run's date, or both.
-fn told_apart(minutes: &[String]) -> Vec<String> {
+/// Shortens times, which must be exact to the minute, to the part that differs between them: the time of day, the date,
+/// or both.
+fn short_times(minutes: &[String]) -> Vec<String> {
     let common = |length: usize| minutes.iter().all(|minute| minute.get(..length) == minutes[0].get(..length));
     let dates: BTreeSet<Option<&str>> = minutes.iter().map(|minute| minute.get(..10)).collect();
     let shown = match () {
@@ -284,7 +266,7 @@ mod tests {
             (&[], &[]),
         ] {
             let times: Vec<String> = times.iter().map(|time| time.to_string()).collect();
-            assert_eq!(told_apart(&times), told);
+            assert_eq!(short_times(&times), told);
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Pieces of text that several tables of the history have.
+//! Functions for text that several tables of `ascertain history` share.
 
 use ascertain_engine::evidence::Revision;
 
 use crate::text::escape_controls;
 
-/// `2026-11-21T09:30:12.000Z` to the minute: `2026-11-21 09:30`.
+/// Writes a time to the minute: `2026-11-21T09:30:12.000Z` becomes `2026-11-21 09:30`.
 pub(super) fn minute(rfc3339: &str) -> String {
     match (rfc3339.get(..10), rfc3339.get(11..16)) {
         (Some(date), Some(time)) => format!("{date} {time}"),
@@ -12,13 +12,13 @@ pub(super) fn minute(rfc3339: &str) -> String {
     }
 }
 
-/// `a0e851a7c4-dirty`; nothing for a run without a revision.
+/// Writes a git revision as `a0e851a7c4-dirty`; empty if it is unknown.
 pub(super) fn revision(revision: Option<&Revision>) -> String {
     revision.map(|revision| escape_controls(&revision.to_string())).unwrap_or_default()
 }
 
-/// A fact's place in a run's header in words: `commands.0.commands.1.line` as "command 2: line".
-pub(super) fn of_place(place: &str) -> String {
+/// Returns a description of a key path in `run.json`: `commands.0.commands.1.line` becomes "command 2: line".
+pub(super) fn place_in_words(place: &str) -> String {
     let parts = place.split('.').map(|part| match part.parse::<usize>() {
         Ok(index) => (index + 1).to_string(),
         Err(_) => part.replace('_', " "),
@@ -28,7 +28,7 @@ pub(super) fn of_place(place: &str) -> String {
     match parts.as_slice() {
         ["ascertain version"] => "version of Ascertain".into(),
         ["config", rest @ ..] => format!("option: {}", rest.join(" ")),
-        // Nearly all runs have one set of commands, if any.
+        // Nearly all runs have at most one set of commands, so its index is left out.
         ["commands", "1", "commands", number, rest @ ..] => format!("command {number}: {}", rest.join(" ")),
         ["commands", "1", rest @ ..] => format!("commands: {}", rest.join(" ")),
         [first, rest @ ..] if !rest.is_empty() => format!("{first}: {}", rest.join(" ")),
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_said_in_words() {
+    fn places_have_words() {
         for (place, words) in [
             ("commands.0.time_limit", "commands: time limit"),
             ("commands.0.commands.1.line", "command 2: line"),
@@ -51,7 +51,7 @@ mod tests {
             ("ascertain_version", "version of Ascertain"),
             ("commands", "commands"),
         ] {
-            assert_eq!(of_place(place), words);
+            assert_eq!(place_in_words(place), words);
         }
     }
 

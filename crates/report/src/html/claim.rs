@@ -1,18 +1,16 @@
-//! A claim on the page: what was claimed and came of it, and on what that rests.
+//! A claim on the HTML page: the claimed value, the result, and the details that open below.
 
-use ascertain_engine::claim::{Effect, Judging};
-use ascertain_engine::experiment::Better;
-use ascertain_engine::outcome::{Basis, ClaimResult, Measure, TestSpec, Verdict};
+use ascertain_engine::claim::{Claim, Effect, Judging, Measure, Test};
+use ascertain_engine::outcome::{Basis, ClaimResult, Verdict};
 use ascertain_engine::recorded::{ClaimPath, RecordedRun, State};
-use ascertain_engine::unit::Unit;
+use ascertain_engine::unit::{Unit, raised};
 
 use super::lead::missing_of_claim;
-use super::mark::{SharedAxis, squares};
 use super::markup::Html;
 use super::pack::Pack;
 use super::picture::figures;
 use crate::clause::{
-    ClaimFigure, Clause, NOT_ALIKE, adjective, claimed, compared_names, joined, landmarks, ordered, rate_figure, times,
+    ArmComparison, ClaimFigure, Clause, NOT_ALIKE, claimed, compared_names, joined, landmarks, rate_figure, times,
 };
 use crate::figure::{Figure, brief_odds, exact_percent};
 use crate::grid;
@@ -21,52 +19,27 @@ use crate::sentence::{marked, undiagnosed, undiagnosed_claims};
 use crate::standing::furthest_first;
 use crate::text::{capitalised, escape_controls, grouped, quoted};
 
-/// A claim as the template draws it.
-pub(super) struct ClaimView {
-    /// Its place in the page's addresses.
+/// The data of a claim that the HTML template uses.
+pub(super) struct ClaimView<'a> {
+    pub result: &'a ClaimResult,
+    /// The claim in the plan of the run; `None` if the plan lacks it.
+    pub asked: Option<&'a Claim>,
+    path: Option<&'a ClaimPath>,
+    state: State,
+    /// The anchor of the claim, for links to it.
     pub anchor: String,
-    /// The verdict's word, which the style sheet and the shapes go by.
-    pub verdict: &'static str,
-    /// The word that is shown: `compare` has its own.
-    pub answer: &'static str,
-    /// The claim itself, as a sentence.
-    pub heading: Html,
-    /// Whether what was measured stands in for the real thing.
-    pub is_emulated: bool,
-    /// What the source says.
-    pub said: String,
-    /// The figure here and its range, as far as there are such.
-    /// What it asks for, as [`claimed`] has it.
-    pub claimed: String,
-    pub here: String,
-    pub range: String,
-    /// Where it stands on the page's axis.
-    pub mark: Html,
-    /// Its place among the claims when the one that is furthest from what was said is first.
+    /// The index of the claim if claims are sorted by their distance from the claimed value, see [`furthest_first`].
     pub rank: usize,
-    /// What was seen and what follows, as a sentence.
-    pub sentence: Html,
-    /// A square a trial, and what they mean.
-    pub squares: Option<(Html, Html)>,
     pub pictures: Html,
-    /// The figures that a statistician asks for, in a row.
-    pub figures: Vec<Html>,
-    /// What speaks against it: trials that are not alike, or not recorded any more.
-    pub warnings: Vec<Html>,
-    pub source: String,
-    pub id: String,
-    pub analysis: Html,
-    pub restated: Html,
-    pub reach: String,
-    /// Whether its evidence is in sight from the start.
+    /// `true` if the details of the claim are open when the page loads.
     pub is_open: bool,
 }
 
-/// With at most that many claims, the evidence for each is in sight from the start.
+/// The largest number of claims whose details are open when the page loads.
 const FEW: usize = 3;
 
-/// The claims of a run, in the order asked.
-pub(super) fn claims(run: &RecordedRun, prefix: &str, axis: SharedAxis, pack: &mut Pack) -> Vec<ClaimView> {
+/// Returns the data of all claims of a run, in the order of the plan.
+pub(super) fn claims<'a>(run: &'a RecordedRun, prefix: &str, pack: &mut Pack) -> Vec<ClaimView<'a>> {
     let anchors = anchors(&run.outcome.claims, prefix);
     let is_open = run.outcome.claims.len() <= FEW;
     let mut ranks = vec![0; run.outcome.claims.len()];
@@ -74,49 +47,22 @@ pub(super) fn claims(run: &RecordedRun, prefix: &str, axis: SharedAxis, pack: &m
     let view = |(index, anchor): (usize, String)| {
         let claim = &run.outcome.claims[index];
         let pictures = figures(pictures::of_claim(run, index), prefix, &format!("c{index}p"), is_open, pack);
-        let asked = run.header.plan.claims.iter().find(|asked| asked.id == claim.id);
-        let prose = |text: Option<&String>| text.map_or_else(Html::default, |text| Html::prose(text));
-        let missing = run.paths.get(index).and_then(|path| missing_of_claim(claim, path));
-        let (here, range) = here(claim);
         ClaimView {
+            result: claim,
+            asked: run.header.plan.claims.iter().find(|asked| asked.id == claim.id),
+            path: run.paths.get(index),
+            state: run.state,
             anchor,
-            verdict: grid::class(claim),
-            answer: grid::answer(claim),
-            heading: heading(claim),
-            is_emulated: claim.emulated.is_some(),
-            said: claim.source_value.clone(),
-            claimed: match difference(claim) {
-                Some(_) => format!("by {}", claimed(claim)),
-                None => claimed(claim),
-            },
-            here,
-            range,
-            mark: axis.mark(claim),
             rank: ranks[index],
-            sentence: Html::sentence(&sentence(claim)),
-            squares: squares(claim),
             pictures,
-            figures: statistics(claim, run.paths.get(index)).iter().map(|part| Html::sentence(part)).collect(),
-            warnings: marked::warning(claim)
-                .into_iter()
-                .chain(undiagnosed(std::slice::from_ref(claim)))
-                .chain(undiagnosed_claims(std::slice::from_ref(claim)))
-                .chain(missing)
-                .map(|warning| Html::sentence(&warning))
-                .collect(),
-            source: claim.source.strip_suffix(".txt").unwrap_or(&claim.source).to_string(),
-            id: claim.id.clone(),
-            analysis: prose(asked.map(|asked| &asked.analysis)),
-            restated: prose(asked.map(|asked| &asked.restated)),
-            reach: reach(claim, run.state),
             is_open,
         }
     };
     anchors.into_iter().enumerate().map(view).collect()
 }
 
-/// Where claims are found on the page: under their own ids, where those can be addresses that nothing else has. All of
-/// the page's own are without a point.
+/// Returns an anchor for each claim. It is the claim's id if the id is unique, allowed in a URL, and has a full stop.
+/// No other anchor of the page has a full stop, so none can be equal to such an id.
 pub(super) fn anchors(claims: &[ClaimResult], prefix: &str) -> Vec<String> {
     let is_address = |id: &str| {
         let is_plain = id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.[]=,+:".contains(c));
@@ -129,55 +75,56 @@ pub(super) fn anchors(claims: &[ClaimResult], prefix: &str) -> Vec<String> {
     claims.iter().enumerate().map(anchor).collect()
 }
 
-/// The figure of a claim here and its range, without what it is a figure of, which is in the sentence.
+/// Returns the claimed value as text.
+pub(super) fn figure_claimed(claim: &ClaimResult) -> String {
+    let claimed = claimed(claim);
+    match difference(claim) {
+        Some(_) if claimed.starts_with('±') => format!("within {claimed}"),
+        Some(_) => format!("by {claimed}"),
+        None => claimed,
+    }
+}
+
+/// Returns two texts: the measured value of a claim, and its interval. They don't name the measured quantity, because
+/// the sentence of the claim does.
 pub(super) fn here(claim: &ClaimResult) -> (String, String) {
     let figure = grid::judged_with(claim, median_named(claim)).filter(|_| grid::is_judged(claim));
     let Some(Figure { value, range, .. }) = figure else { return Default::default() };
     let is_said = claim.unlike.is_empty() || range == NOT_ALIKE;
     let (value, more) = match difference(claim) {
         Some(measure) => (format!("by {value}"), format!("in {}", measure.metric.replace('_', " "))),
-        None => (value, times_as_high(claim).unwrap_or_default()),
+        None => (value, String::new()),
     };
     let unlike = if is_said { "" } else { NOT_ALIKE };
     let parts = [range, more, unlike.to_string()].into_iter().filter(|part| !part.is_empty());
     (value, parts.collect::<Vec<_>>().join("; "))
 }
 
-/// The median of what a claim's predicate speaks of, with the name of what is no amount of anything: "network_won
-/// 0.41 %".
+/// Returns the median of the predicate's metric. If the metric has no unit, its name comes first: "network_won 0.41 %".
 fn median_named(claim: &ClaimResult) -> Option<String> {
     let (measure, _) = grid::spoken_of(claim)?;
     let name = if measure.unit == Unit::One { format!("{} ", escape_controls(&measure.metric)) } else { String::new() };
     grid::median(claim).map(|median| name + &median)
 }
 
-/// What a claim compares by how far apart two are.
+/// Returns the metric of a claim about a difference of two arms (not a ratio); `None` for other claims.
 fn difference(claim: &ClaimResult) -> Option<&Measure> {
     match claim.asked.tests.as_slice() {
-        [TestSpec::Versus { measure, scale: Effect::Difference, .. }] => Some(measure),
+        [Test::Versus { measure, scale: Effect::Difference, .. }] => Some(measure),
         _ => None,
     }
 }
 
-/// "error 15x as high", where a ratio says only that one is 0.066 times as good.
-fn times_as_high(claim: &ClaimResult) -> Option<String> {
-    let [TestSpec::Versus { measure, scale: Effect::Ratio, .. }] = claim.asked.tests.as_slice() else { return None };
-    let is_less = measure.better == Better::Lower && adjective(measure).0 == "good";
-    let is_told = is_less && claim.asked.judging != Judging::Order;
-    let ratio = claim.ratio.filter(|ratio| is_told && *ratio > 0.0 && *ratio < 1.0)?;
-    Some(format!("{} {}x as high", measure.metric.replace('_', " "), Figure::unbounded(Some(1.0 / ratio)).value))
-}
-
-/// The claim as its author put it, or else what it asks.
+/// Returns the statement that the author of the claim wrote, or else the claim in words.
 pub(super) fn heading(claim: &ClaimResult) -> Html {
-    match ordered(claim) {
-        Some((_, candidate, baseline)) => {
-            let (candidate, baseline) = compared_names(candidate, baseline);
+    match ArmComparison::new(claim) {
+        Some(ArmComparison { candidate, reference, .. }) => {
+            let (candidate, baseline) = compared_names(candidate, reference);
             Html::sentence(&format!("{} against {}", quoted(&candidate), quoted(&baseline)))
         }
         _ if !claim.says.is_empty() => Html::prose(&claim.says),
         _ => {
-            let Clause { subject, complement } = Clause::of(&claim.asked);
+            let Clause { subject, complement } = Clause::new(&claim.asked);
             let often = match claim.rate_claimed {
                 rate if rate == 0.5 || claim.asked.judging == Judging::Exact => String::new(),
                 rate => format!(", at least {} of the time", exact_percent(rate)),
@@ -187,16 +134,23 @@ pub(super) fn heading(claim: &ClaimResult) -> Html {
     }
 }
 
-/// The sentence, where there is more to say than the verdict that stands beside it.
+/// Returns the sentence of a claim without its verdict, which is shown next to it.
 pub(super) fn sentence(claim: &ClaimResult) -> String {
     let said = marked::beside_verdict(claim);
     if said.is_empty() { marked::claim(claim) } else { capitalised(&said) }
 }
 
-/// The figures that a statistician asks for, in a row, with names marked: counts, the estimate with its
-/// interval, the evidence with its threshold, the error, and what makes the verdict valid. Empty where
-/// nothing was measured.
-fn statistics(claim: &ClaimResult, path: Option<&ClaimPath>) -> Vec<String> {
+/// Returns warnings about a claim: that its trials are not alike, or that trials are missing from the evidence.
+pub(super) fn warnings(ClaimView { result, path, .. }: &ClaimView) -> Vec<String> {
+    let few = [undiagnosed(std::slice::from_ref(result)), undiagnosed_claims(std::slice::from_ref(result))];
+    let missing = path.and_then(|path| missing_of_claim(result, path));
+    [marked::warning(result)].into_iter().chain(few).chain([missing]).flatten().collect()
+}
+
+/// Returns the statistics of a claim, with marked names: the counts, the estimate with its interval, and the e-values
+/// with their thresholds. The error probability and the reason why the verdict is valid follow. Empty if nothing was
+/// measured.
+pub(super) fn statistics(ClaimView { result: claim, path, .. }: &ClaimView) -> Vec<String> {
     if claim.trials == 0 || claim.asked.judging == Judging::Exact {
         return Vec::new();
     }
@@ -208,7 +162,7 @@ fn statistics(claim: &ClaimResult, path: Option<&ClaimPath>) -> Vec<String> {
     parts
 }
 
-/// "won 16 of 16 pairs, 2 ties", "true in 17 of 18 trials".
+/// Returns the counts of trials: "won 16 of 16 pairs, 2 ties", "true in 17 of 18 trials".
 fn counts(claim: &ClaimResult) -> String {
     let noun = if claim.asked.is_comparison() { "pairs" } else { "trials" };
     let ties = match claim.ties {
@@ -222,14 +176,14 @@ fn counts(claim: &ClaimResult) -> String {
     format!("{done} {} of {} {noun}{ties}{open}", grouped(claim.successes), grouped(counted))
 }
 
-/// "median ratio 1.09 (1.06 to 1.12)", "rate 99.07 % (97.3 to 99.96)".
+/// Returns the estimate with its interval: "median ratio 1.09 (1.06 to 1.12)", "rate 99.07 % (97.3 to 99.96)".
 fn estimate(claim: &ClaimResult) -> Option<String> {
     let at_median = claim.rate_claimed == 0.5 || claim.asked.judging == Judging::Order;
     match claim.asked.tests.as_slice() {
-        [TestSpec::Versus { scale, bound, .. }] if claim.ratio.is_some() => {
+        [Test::Versus { scale, bound, .. }] if claim.ratio.is_some() => {
             let (what, figure) = match scale {
                 Effect::Ratio => ("ratio", times(claim, "", &landmarks(*bound))?),
-                Effect::Difference => ("difference", joined(&ClaimFigure::of(claim)?.figure)),
+                Effect::Difference => ("difference", joined(&ClaimFigure::new(claim)?.figure)),
             };
             Some(match at_median {
                 true => format!("median {what} {figure}"),
@@ -243,7 +197,7 @@ fn estimate(claim: &ClaimResult) -> Option<String> {
     }
 }
 
-/// "e-value 65,536 that it holds, threshold 2,000".
+/// Returns the e-values with their thresholds: "e-value 65,536 that it holds, threshold 2,000".
 fn evidence(claim: &ClaimResult, path: &ClaimPath) -> Option<String> {
     let (holds, refuted) = (claim.log_e_holds?, claim.log_e_refuted?);
     let (for_it, against) = (e_value(holds), e_value(refuted));
@@ -260,51 +214,54 @@ fn evidence(claim: &ClaimResult, path: &ClaimPath) -> Option<String> {
     })
 }
 
-/// What makes the verdict valid; of a rate the page says that once.
+/// Returns the reason why the verdict of a comparison is valid. `None` for claims about a rate, because the page gives
+/// their common reason only once.
 fn validity(claim: &ClaimResult) -> Option<&'static str> {
     let is_order = claim.asked.judging == Judging::Order;
     is_order.then_some(match claim.asked.margin {
-        Some(_) => "read from the interval, if trials are alike",
-        None if claim.interferes => "as if a coin decided each trial, which these do not look like",
-        None if claim.basis == Some(Basis::Magnitudes) => "exact by randomisation that the two differ, and which way",
+        Some(_) => "read from the interval, assuming that trials are alike",
+        None if claim.interferes => "assumes that trials do not affect each other, but they seem to",
+        None if claim.basis == Some(Basis::Magnitudes) => {
+            "the difference and its direction (exact, because the order in each trial is random)"
+        }
         None => "exact by randomisation",
     })
 }
 
-/// What the verdict says, and what it does not, where that is not what the page says once of all rates.
-fn reach(claim: &ClaimResult, state: State) -> String {
+/// Returns what the verdict is about and what it assumes. Empty for claims about a rate, because the page explains
+/// these only once.
+pub(super) fn reach(ClaimView { result: claim, state, .. }: &ClaimView) -> String {
     let text = match (claim.verdict, claim.asked.judging) {
         (Verdict::Unavailable | Verdict::Failed | Verdict::Deferred, _) => {
-            "No verdict: this says nothing about whether the claim is true."
+            "No verdict: the claim may be true or false."
         }
-        (Verdict::Undecided, _) => return undecided(state),
+        (Verdict::Undecided, _) => return undecided(*state),
         (_, Judging::Exact) => {
-            "This figure is the same in every trial, so it was checked once. It is that of this program on this input; \
-             another input may give another."
+            "This figure is the same in every trial, so it was checked once. It applies to this program and this input; \
+             another input may give another figure."
         }
         (_, Judging::Order) if claim.asked.margin.is_some() => {
-            "The answer was read from the ratio’s interval, which takes the trials to be alike: unlike “wins more \
-             often than it loses”, this is not exact by randomisation. It is about this machine while it was measured."
+            "The answer was read from the interval of the ratio, which assumes that trials are alike. Unlike “wins more \
+             often than it loses”, it is not exact by randomisation. It is about this machine during the run."
         }
         (_, Judging::Order) if claim.interferes => {
-            "The verdict takes it that nothing which lasts belongs to one of the two, so that the coin that drew each \
-             trial's order decides its outcome where they do not differ. Here what a trial ended with shows in the \
-             next one: let --prepare bring the machine into one state before each observation."
+            "The verdict assumes that no trial affects the next one, so that only the random order decides a trial if the \
+             two do not differ. Here the command that ended a trial affects the next trial: use --prepare to bring the \
+             machine into the same state before each observation."
         }
         (_, Judging::Order) if claim.basis == Some(Basis::Magnitudes) => {
-            "The two differ, and the one that the answer prefers wins more of these pairs, or wins by more. A coin \
-             drew the order in each trial, so that they differ, and which way, is exact, whatever else the machine \
-             did; that it wins more often, the count of the pairs that gave the verdict does not show. How big the \
-             difference is, the ratio’s interval says, for trials that are alike. That it will be so on another day \
-             or another machine is your inference."
+            "The two differ, and the better one wins more of these pairs, or wins by more. The order within each pair was \
+             drawn at random, so the difference and its direction are exact, whatever else the machine did. The count of \
+             pairs alone does not show that it wins more often. The interval of the ratio shows the size of the \
+             difference, assuming that trials are alike. Another day or another machine may give another answer."
         }
         (_, Judging::Order) => {
-            "The answer says which of the two wins more often than it loses. A coin drew the order in each trial, so \
-             for the trials measured this is exact, whatever else the machine did. How big the difference is, the \
-             ratio’s interval says, for trials that are alike. That it will be so on another day or another machine \
-             is your inference."
+            "The answer names the one that wins more often than it loses. The order within each pair was drawn at random, \
+             so the answer is exact for the measured trials, whatever else the machine did. The interval of the ratio \
+             shows the size of the difference, assuming that trials are alike. Another day or another machine may give \
+             another answer."
         }
-        // Of most claims of a `check` it would be the same: the page says it once.
+        // Most claims of a `check` are about a rate, so the page has their explanation only once.
         (_, Judging::Rate) => "",
     };
     marked::emulated(claim).map_or_else(|| text.to_string(), |emulated| format!("{text} {emulated}").trim().to_string())
@@ -312,17 +269,17 @@ fn reach(claim: &ClaimResult, state: State) -> String {
 
 fn undecided(state: State) -> String {
     let (why, then) = match state {
-        State::Running => ("the run is still going on, and the evidence has not reached a threshold yet", ""),
-        State::Finished => ("the budget ended before the evidence reached a threshold", CONTINUE),
+        State::Running => ("the run has not ended, and the evidence has not reached a threshold yet", ""),
+        State::Finished => ("the time or the trials ran out before the evidence reached a threshold", CONTINUE),
         State::Interrupted => ("the run was interrupted before the evidence reached a threshold", CONTINUE),
         State::Killed => ("the run was killed before the evidence reached a threshold", CONTINUE),
     };
-    format!("Undecided is not “no difference”: {why}. The interval says what is still possible.{then}")
+    format!("Undecided is not “no difference”: {why}. The interval shows the values that are still possible.{then}")
 }
 
-const CONTINUE: &str = " The run may be continued, which costs nothing of its error budget.";
+const CONTINUE: &str = " You can continue the run without raising its error.";
 
-/// A number given by its natural logarithm: `0.031`, `412`, `65,536`, `1.2 × 10⁹`.
+/// Writes an e-value, which is given by its natural logarithm: `0.031`, `412`, `65,536`, `1.2 × 10⁹`.
 fn e_value(log: f64) -> String {
     let log10 = log / std::f64::consts::LN_10;
     let exponent = log10.floor();
@@ -332,9 +289,9 @@ fn e_value(log: f64) -> String {
         l if l == f64::INFINITY => "∞".into(),
         l if !(-3.0..7.0).contains(&l) => {
             let digits = format!("{:.1}", 10_f64.powf(log10 - exponent));
-            // Rounding may carry.
+            // Rounding may increase the power of ten.
             let (digits, exponent) = if digits == "10.0" { ("1.0".into(), exponent + 1.0) } else { (digits, exponent) };
-            format!("{digits} × 10{}", superscript(exponent as i64))
+            format!("{digits} × 10{}", exponent.to_string().chars().map(raised).collect::<String>())
         }
         l if l >= 2.0 => grouped(log.exp().round() as u64),
         _ => {
@@ -342,12 +299,6 @@ fn e_value(log: f64) -> String {
             format!("{:.decimals$}", log.exp())
         }
     }
-}
-
-fn superscript(exponent: i64) -> String {
-    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
-    let shown = exponent.to_string();
-    shown.chars().map(|c| c.to_digit(10).map_or('⁻', |digit| DIGITS[digit as usize])).collect()
 }
 
 #[cfg(test)]

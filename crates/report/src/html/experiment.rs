@@ -1,8 +1,8 @@
-//! An experiment on the page, with what it says of itself, by section.
+//! An experiment on the HTML page, with the sections of its README.
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::command::CommandSet;
-use ascertain_engine::experiment::{Arm, Emulates, Metric, Spec};
+use ascertain_engine::experiment::{Emulates, Metric, Spec};
 use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary};
 use ascertain_engine::recorded::RecordedRun;
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
@@ -14,35 +14,38 @@ use super::table::TableView;
 use crate::counters;
 use crate::figure::{chance, exact_percent};
 use crate::grid;
-use crate::layout::TableLayout;
+use crate::options::TableLayout;
 use crate::pictures;
 use crate::sentence::left_out;
 use crate::text::{escape_controls, quoted};
 
-/// An experiment as the template draws it.
+/// The data of an experiment that the HTML template uses.
 pub(super) struct ExperimentView {
-    /// What it asks, in its own words.
+    /// The section `Question` of the README.
     pub question: Vec<Section>,
     pub pictures: Html,
-    /// A sentence for the best level, one for what did not vary, and one for each finding.
+    /// Sentences about the best levels, about metrics whose values are all equal, and about facts that the experiment
+    /// found.
     pub constants: Vec<Html>,
-    /// What the table's rows share, and the table.
+    /// The table of the arms. Its label has the levels that all rows share.
     pub table: Option<TableView>,
-    /// What is told by key, and what was counted beside it, and what is to be said of that.
+    /// The tables of counters and of metrics by key, which have a value for each key such as a server. `counter_notes`
+    /// has notes about the counters.
     pub others: Vec<TableView>,
     pub counter_notes: Vec<Html>,
-    /// The metrics of the tables, and what each is.
+    /// The name and the description of each metric in the tables.
     pub metrics: Vec<(String, String)>,
     pub left_out: Vec<Html>,
-    /// What threatens its results, in its own words.
+    /// The section `Threats` of the README, about threats to the results.
     pub threats: Vec<Section>,
-    /// The rest of what it says of itself: source, design, units.
+    /// The other sections of the README, such as source, design and units.
     pub design: Vec<Section>,
-    /// Whether it is what the run was for, and in sight from the start.
+    /// `true` if the run is about this experiment; its section is then open when the page loads.
     pub is_open: bool,
 }
 
-/// The experiment of a run that its header has at this place.
+/// Returns the data of the experiment with this index in the header of the run. All anchors begin with `prefix`.
+/// Pictures that are drawn later are added to `pack`.
 pub(super) fn experiment(run: &RecordedRun, index: usize, prefix: &str, pack: &mut Pack) -> ExperimentView {
     let spec = &run.header.experiments[index];
     let about = |section: &Section, word: &str| section.title.to_lowercase().starts_with(word);
@@ -65,7 +68,7 @@ pub(super) fn experiment(run: &RecordedRun, index: usize, prefix: &str, pack: &m
         pictures: figures(pictures, prefix, &format!("e{index}p"), is_open, pack),
         constants: constants.iter().map(|sentence| Html::sentence(sentence)).collect(),
         table: table(run, spec),
-        others: others.iter().filter_map(|(heading, grid)| TableView::of(heading, grid)).collect(),
+        others: others.iter().filter_map(|(heading, grid)| TableView::new(heading, grid)).collect(),
         counter_notes: counters::notes(&asked).iter().map(|note| Html::sentence(note)).collect(),
         metrics: metrics(run, spec),
         left_out: left_out.iter().map(|sentence| Html::sentence(sentence)).collect(),
@@ -75,7 +78,7 @@ pub(super) fn experiment(run: &RecordedRun, index: usize, prefix: &str, pack: &m
     }
 }
 
-/// The part of the outcome that was asked for and belongs to one experiment.
+/// Returns the requested results of one experiment from the outcome of the run.
 fn of_experiment(run: &RecordedRun, id: &str) -> Outcome {
     let mut asked = run.outcome.asked_for(&run.header.plan.tables);
     asked.claims.retain(|claim| claim.experiment == id);
@@ -84,14 +87,14 @@ fn of_experiment(run: &RecordedRun, id: &str) -> Outcome {
     asked
 }
 
-/// Whether something stood in for the real thing in any of its arms.
+/// Returns whether any arm measured an emulation instead of the real thing.
 fn is_emulated(run: &RecordedRun, spec: &Spec) -> bool {
-    let of_it = run.outcome.points.iter().filter(|point| point.experiment == spec.id);
-    let mut arms = of_it.map(|point| Arm { variant: point.variant.clone(), point: point.at.clone() });
-    arms.any(|arm| spec.emulated(&arm).is_some())
+    let mut of_it = run.outcome.points.iter().filter(|point| point.experiment == spec.id);
+    of_it.any(|point| spec.emulated(&point.arm).is_some())
 }
 
-/// "Emulated: a link and both servers, in this process; a real one is given by `url`."
+/// Returns a sentence that says what is emulated, and how to measure the real thing. For example: "Emulated: a link and
+/// both servers, in this process; a real one is given by `url`."
 fn emulated(Emulates { what, unless, .. }: &Emulates) -> String {
     let factors: Vec<String> = unless.iter().map(|factor| quoted(factor)).collect();
     let given =
@@ -99,13 +102,13 @@ fn emulated(Emulates { what, unless, .. }: &Emulates) -> String {
     format!("Emulated: {}{given}.", escape_controls(what))
 }
 
-/// Whether the run was for what this measures, rather than for claims on it.
+/// Returns whether the run was started to measure this experiment, and not to judge claims about it.
 fn is_what_was_asked(run: &RecordedRun, spec: &Spec) -> bool {
     let plan = &run.header.plan;
     plan.tables.iter().any(|table| table.experiment == spec.id) || plan.commands.iter().any(|set| set.id == spec.id)
 }
 
-/// What it is about, in a few words.
+/// Returns a few words about what the experiment measures.
 pub(super) fn title(run: &RecordedRun, spec: &Spec) -> String {
     let is_one = |set: &CommandSet| set.id == spec.id && set.commands.len() == 1;
     if run.header.plan.commands.iter().any(is_one) {
@@ -114,7 +117,7 @@ pub(super) fn title(run: &RecordedRun, spec: &Spec) -> String {
     spec.title.clone()
 }
 
-/// What each metric that was observed is, in its experiment's words.
+/// Returns the name and description of each metric that was observed.
 fn metrics(run: &RecordedRun, spec: &Spec) -> Vec<(String, String)> {
     let is_observed = |metric: &&Metric| {
         let of_metric =
@@ -130,37 +133,37 @@ fn table(run: &RecordedRun, spec: &Spec) -> Option<TableView> {
     if outcome.claims.iter().any(is_comparison) {
         let level = interval_level(&outcome.claims);
         let interval = level.map_or_else(|| "Interval".into(), |level| format!("{level} interval"));
-        return TableView::of(&spec.title, &grid::compared(outcome, &TableLayout::default(), &interval));
+        return TableView::new(&spec.title, &grid::compared(outcome, &TableLayout::default(), &interval));
     }
     let points: Vec<&PointSummary> = grid::in_tables(outcome).filter(|point| point.experiment == spec.id).collect();
     if points.is_empty() {
         return None;
     }
     let (shared, grid) = grid::experiment_table(&spec.id, &points, &outcome.claims);
-    TableView::of(&shared, &grid)
+    TableView::new(&shared, &grid)
 }
 
-/// The level of the claims' intervals, if all have the same.
+/// Returns the confidence level of the claims' intervals; `None` if the levels differ.
 fn interval_level(claims: &[ClaimResult]) -> Option<String> {
     let (first, rest) = claims.split_first()?;
-    // No more digits than the sentences have, and never a higher level than there is.
+    // The error is rounded up as in the sentences, so that the level is never rounded up.
     let error: f64 = chance(first.error).parse().ok()?;
     rest.iter().all(|claim| claim.error == first.error).then(|| exact_percent(1.0 - error))
 }
 
-/// A part of a README under its heading, or after the bold words that a paragraph opens with.
+/// A section of a README. It begins with a heading, or with bold words at the beginning of a paragraph.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Section {
-    /// `Question`; empty for what stands before the first.
+    /// The title, for example `Question`; empty for the text before the first heading.
     pub title: String,
-    /// What it says.
+    /// The text of the section.
     pub body: Html,
-    /// The same with its title in bold before it.
+    /// The text, with the title in bold before it.
     pub titled: Html,
 }
 
-/// What a README says under each of its headings, or after the bold words that a paragraph opens with; without the
-/// title of the whole, and under no title what stands before the first.
+/// Divides a README into sections, each with its title. A section begins with a heading, or with bold words at the
+/// beginning of a paragraph. The title of the README is left out. The text before the first heading has an empty title.
 pub fn sections(readme: &str) -> Vec<(String, String)> {
     let mut sections: Vec<(String, String)> = vec![Default::default()];
     let mut in_code = false;
@@ -171,20 +174,20 @@ pub fn sections(readme: &str) -> Vec<(String, String)> {
         let heading = if in_code { None } else { heading(line) };
         match heading.or(opening) {
             Some((title, rest)) => sections.push((title.to_string(), rest.to_string())),
-            None => sections.last_mut().expect("there is one from the start").1 += line,
+            None => sections.last_mut().expect("the list begins with a section").1 += line,
         }
-        sections.last_mut().expect("there is one from the start").1.push('\n');
+        sections.last_mut().expect("the list begins with a section").1.push('\n');
         after_blank = line.trim().is_empty() || heading.is_some();
     }
     sections.retain(|(_, body)| !body.trim().is_empty());
     sections
 }
 
-/// The sections in their order, as the page shows them.
+/// Returns the sections of a README as HTML, in the order of the README.
 fn shown_sections(readme: &str) -> Vec<Section> {
     let section = |(title, body): (String, String)| {
         let body = body.trim_matches('\n');
-        // A paragraph goes on behind its title; a list or a table can't.
+        // A paragraph continues in the line of its title; a list or a table begins on a new line.
         let flows = body.starts_with(|c: char| c.is_alphanumeric() || c == '`');
         let between = if flows { " " } else { "\n\n" };
         let titled = if title.is_empty() { body.to_string() } else { format!("**{title}.**{between}{body}") };
@@ -193,21 +196,21 @@ fn shown_sections(readme: &str) -> Vec<Section> {
     sections(readme).into_iter().map(section).collect()
 }
 
-/// `## Threats`; the first level is the title of the whole, and starts nothing that has a name.
+/// Parses a heading such as `## Threats`. The heading of the whole README (`#`) begins a section without a title.
 fn heading(line: &str) -> Option<(&str, &str)> {
     let title = line.strip_prefix('#')?;
     let words = title.trim_start_matches('#').strip_prefix(' ')?;
     Some(if title.starts_with('#') { (words.trim(), "") } else { ("", "") })
 }
 
-/// `**Threats.** None but …`.
+/// Parses the bold words at the beginning of a paragraph, as in `**Threats.** None but …`.
 fn opening(line: &str) -> Option<(&str, &str)> {
     let (title, rest) = line.strip_prefix("**")?.split_once("**")?;
     Some((title.strip_suffix('.')?, rest.trim_start()))
 }
 
-/// Markdown as HTML in which nothing is markup that was not made here, and nothing is fetched: raw HTML shows
-/// as text, pictures as their descriptions, links lead to the web or nowhere, headings are bold.
+/// Converts Markdown to HTML that fetches nothing and contains no HTML of the author. HTML in the Markdown is shown as
+/// text, a picture as its description, and a heading in bold. Only links to web pages stay links.
 fn to_html(markdown: &str) -> Html {
     let events = Parser::new_ext(markdown, Options::ENABLE_TABLES).map(|event| match event {
         Event::Html(raw) | Event::InlineHtml(raw) => Event::Text(shown(&raw)),
@@ -226,7 +229,7 @@ fn to_html(markdown: &str) -> Html {
 }
 
 fn shown(text: &str) -> CowStr<'static> {
-    // Line breaks are the author's own.
+    // The line breaks of the author stay.
     text.split('\n').map(escape_controls).collect::<Vec<_>>().join("\n").into()
 }
 
@@ -234,7 +237,8 @@ fn leads_to_the_web(url: &str) -> bool {
     url.starts_with("https://") || url.starts_with("http://")
 }
 
-/// Lets each end be that of what it ends: a link that became something else ends as that.
+/// Replaces each end tag by the one that belongs to its start tag. The two differ if only the start tag was replaced,
+/// as for a link that became emphasised text.
 fn balanced<'a>(events: impl Iterator<Item = Event<'a>>) -> impl Iterator<Item = Event<'a>> {
     let mut open: Vec<TagEnd> = Vec::new();
     events.map(move |event| match event {

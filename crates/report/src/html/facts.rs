@@ -1,4 +1,4 @@
-//! When, where and with what: the head of a run.
+//! The facts about a run: when, on which machine, and with which software.
 
 use ascertain_engine::outcome::Outcome;
 use ascertain_engine::recorded::{RecordedRun, State};
@@ -9,14 +9,8 @@ use super::markup::Html;
 use crate::figure::odds;
 use crate::text::{counted, grouped};
 
-/// A name and what is known under it.
-pub(super) struct Fact {
-    pub name: &'static str,
-    pub value: Html,
-}
-
-/// All of them, in the order of the page.
-pub(super) fn facts(run: &RecordedRun) -> Vec<Fact> {
+/// Returns the name and the text of each fact about a run, in display order.
+pub(super) fn facts(run: &RecordedRun) -> Vec<(&'static str, Html)> {
     let header = &run.header;
     let machine = &run.outcome.machine;
     let text = |words: String| Html::text(&words);
@@ -34,22 +28,18 @@ pub(super) fn facts(run: &RecordedRun) -> Vec<Fact> {
         ("Observations", text(grouped(run.rows))),
         ("Run", Html(format!("<code>{}</code>", Html::text(&header.run_id)))),
     ];
-    let known = rows.into_iter().filter(|(_, value)| !value.0.is_empty());
-    known.map(|(name, value)| Fact { name, value }).collect()
+    rows.into_iter().filter(|(_, value)| !value.0.is_empty()).collect()
 }
 
-/// `2026-11-21T09:30:12.000Z` for people.
+/// Writes a time for people: `2026-11-21T09:30:12.000Z` as "2026-11-21 09:30:12 UTC".
 pub(super) fn moment(rfc3339: &str) -> String {
-    match rfc3339.split_once('T') {
-        Some((date, time)) => {
-            let time = time.trim_end_matches('Z');
-            format!("{date} {} UTC", time.split_once('.').map_or(time, |(seconds, _)| seconds))
-        }
-        None => rfc3339.to_string(),
+    match (rfc3339.get(..10), rfc3339.get(11..19)) {
+        (Some(date), Some(time)) => format!("{date} {time} UTC"),
+        _ => rfc3339.to_string(),
     }
 }
 
-/// The machine in a few words: what a figure can't do without.
+/// Returns the facts about the machine that are most important for the results, in one line.
 pub(super) fn in_short(machine: &Machine) -> String {
     let virtualisation = machine.virtualisation.as_ref().map(|hypervisor| format!("virtual machine ({hypervisor})"));
     let parts = [machine.cpu_model.clone(), counted(machine.cpus_allowed, "CPU"), machine.kernel.clone()];
@@ -61,25 +51,25 @@ fn state(state: State) -> &'static str {
         State::Finished => "finished",
         State::Interrupted => "interrupted",
         State::Running => "still running",
-        State::Killed => "killed before its end",
+        State::Killed => "killed before the end",
     }
 }
 
-/// What must be said first of a run that did not come to its end.
+/// Returns a notice if a run was interrupted, killed, or has not ended; `None` for a finished run.
 pub(super) fn notice(state: State) -> Option<&'static str> {
     match state {
         State::Finished => None,
         State::Interrupted => Some(
-            "This run was interrupted before its end. What it had measured until then is judged here in full; claims \
-             that are undecided might have been decided later.",
+            "This run was interrupted before its end. All of its trials are judged here; undecided claims might have \
+             been decided later.",
         ),
         State::Running => Some(
-            "This run is still going on. The page shows what it had recorded when the page was made; make it again \
-             for what has come since. Verdicts that have fallen stay as they are.",
+            "This run has not ended. The page shows the trials that were recorded when it was made; make it again to \
+             see later ones. Verdicts that were reached do not change.",
         ),
         State::Killed => Some(
-            "This run was killed before its end. The trials that it had recorded were judged again for this page; at \
-             most its last second is lost.",
+            "This run was killed before its end. The recorded trials were judged again for this page; at most the last \
+             second is lost.",
         ),
     }
 }
@@ -89,7 +79,7 @@ fn cpu(machine: &Machine) -> String {
         (allowed, online) if allowed == online => counted(online, "CPU"),
         (allowed, online) => format!("{allowed} of {}", counted(online, "CPU")),
     };
-    let quota = machine.cpu_quota.map(|quota| format!("a quota of {quota} CPUs’ time"));
+    let quota = machine.cpu_quota.map(|quota| format!("a CPU quota of {quota} CPUs"));
     let governor = machine.governor.as_ref().map(|governor| format!("governor {governor}"));
     let boost = machine.boost.map(|on| if on { "boost on" } else { "boost off" }.to_string());
     let parts = [Some(machine.cpu_model.clone()), Some(machine.architecture.clone()), Some(allowed)];
@@ -109,7 +99,7 @@ fn caches(caches: &[Cache]) -> String {
     caches.iter().filter_map(cache).collect::<Vec<_>>().join("; ")
 }
 
-/// Sizes of caches are powers of two.
+/// Writes the size of a cache with a binary prefix, because most sizes are powers of two.
 fn binary(bytes: u64) -> String {
     match bytes {
         b if b >= 1 << 20 && b % (1 << 20) == 0 => format!("{} MiB", b >> 20),
@@ -127,7 +117,7 @@ fn memory(machine: &Machine) -> String {
 fn system(machine: &Machine) -> String {
     let virtualisation = match &machine.virtualisation {
         Some(hypervisor) => format!("virtual machine ({hypervisor})"),
-        None => "no virtual machine seen".into(),
+        None => "no virtual machine detected".into(),
     };
     let container = machine.container.as_ref().map(|manager| format!("container ({manager})"));
     joined([Some(machine.os.clone()), Some(machine.kernel.clone()), Some(virtualisation), container])
@@ -145,7 +135,7 @@ fn budget(error: f64, outcome: &Outcome) -> String {
         1 => "its one verdict".to_string(),
         n => format!("any of the {n} verdicts"),
     };
-    format!("{}: the chance that {claims} is wrong, at most", odds(error))
+    format!("{}: the highest chance that {claims} is wrong", odds(error))
 }
 
 fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {

@@ -1,4 +1,4 @@
-//! Small drawings in a claim's row: where it stands beside what was claimed, and a square a trial.
+//! Small drawings for a claim: its interval relative to the claimed value, and a square for each trial.
 
 use std::fmt::Write;
 
@@ -6,35 +6,35 @@ use ascertain_engine::claim::Judging;
 use ascertain_engine::outcome::{ClaimResult, Verdict};
 
 use super::markup::Html;
-use crate::amount::Amount;
-use crate::clause::failures;
-use crate::figure::{Figure, exact_percent};
-use crate::standing::{Standing, range_claimed};
+use crate::amount::size_cells;
+use crate::clause::{ArmComparison, failures, joined};
+use crate::figure::{Estimate, exact_percent};
+use crate::standing::{range_claimed, standing};
 use crate::text::grouped;
 
-/// The axis that all claims of a page share: logarithmic, with what was claimed in the middle.
+/// The axis that all claims of a page share. It is logarithmic and shows measured values divided by claimed ones, so
+/// the claimed value is in the middle.
 #[derive(Clone, Copy)]
 pub(super) struct SharedAxis {
-    /// The factor at its ends.
+    /// The factor from the middle of the axis to its right end, and from its left end to the middle.
     span: f64,
-    /// Whether all claims are `compare`'s, in which nothing was claimed.
+    /// `true` if all claims are comparisons. The middle of the axis then means that both sides are equal.
     is_order: bool,
 }
 
 const WIDTH: f64 = 220.0;
 const MIDDLE: f64 = WIDTH / 2.0;
-/// From the middle to either end.
+/// The distance from the middle of the axis to each of its ends, in units of the SVG.
 const REACH: f64 = 104.0;
 
 impl SharedAxis {
-    /// As long as the claims ask for, so that small differences are seen where all are small.
-    pub fn of<'a>(claims: impl IntoIterator<Item = &'a ClaimResult>) -> SharedAxis {
+    /// Creates an axis that is wide enough for these claims and not wider, so that small differences stay visible.
+    pub fn new<'a>(claims: impl IntoIterator<Item = &'a ClaimResult>) -> SharedAxis {
         const SPANS: [f64; 5] = [1.1, 1.25, 2.0, 5.0, 10.0];
         let (mut most, mut is_order) = (0.0_f64, true);
         for claim in claims {
             is_order &= claim.asked.judging == Judging::Order;
-            let places =
-                Standing::of(claim).into_iter().flat_map(|standing| [standing.value, standing.low, standing.high]);
+            let places = standing(claim).into_iter().flat_map(|standing| [standing.value, standing.low, standing.high]);
             most = places.map(|place| place.ln().abs()).filter(|far| far.is_finite()).fold(most, f64::max);
         }
         let span = SPANS.into_iter().find(|span| most <= span.ln()).unwrap_or(10.0);
@@ -45,7 +45,7 @@ impl SharedAxis {
         MIDDLE + REACH * (value.ln() / self.span.ln())
     }
 
-    /// The axis itself, above the rows.
+    /// Draws the axis, to be shown above the rows of claims.
     pub fn drawn(self) -> Html {
         let [low, high] = [1.0 / self.span, self.span].map(|end| format!("{}×", (end * 100.0).round() / 100.0));
         let middle = self.middle();
@@ -58,22 +58,22 @@ impl SharedAxis {
         ))
     }
 
-    /// What stands in the middle.
+    /// Returns the label of the middle of the axis.
     fn middle(self) -> &'static str {
         if self.is_order { "equal" } else { "as claimed" }
     }
 
-    /// A claim's place on it: a mark in its verdict's shape and its interval; what is beyond the axis points there.
-    /// Words where there is no such place.
+    /// Draws a claim on the axis: a shape for its verdict, and a line for its interval, with arrows if the line is cut.
+    /// Returns words instead if the claim has no ratio and no rate.
     pub fn mark(self, claim: &ClaimResult) -> Html {
-        let standing = match (claim.verdict, Standing::of(claim)) {
+        let standing = match (claim.verdict, standing(claim)) {
             (Verdict::Unavailable | Verdict::Failed | Verdict::Deferred, _) => return words("not measured"),
             (_, None) if claim.asked.judging == Judging::Exact => return words("exact: checked once"),
             (_, None) => return words("no ratio and no rate"),
             (_, Some(standing)) => standing,
         };
-        let Standing { value, low, high } = standing;
-        // Zero and what is unbounded are beyond the ends; no number at all is nowhere.
+        let Estimate { value, low, high } = standing;
+        // Zero and infinite ends are beyond the axis; NaN has no position.
         let place = |number: f64| Some(number).filter(|number| !number.is_nan()).map(|number| self.x(number.max(0.0)));
         let (Some(at), Some(from), Some(to)) = (place(value), place(low), place(high)) else {
             return words("no ratio");
@@ -97,15 +97,12 @@ impl SharedAxis {
             Verdict::Refuted => write!(drawing, "<rect x=\"{:.1}\" y=\"6\" width=\"8\" height=\"8\"/>", x - 4.0),
             _ => write!(drawing, "<circle class=\"open\" cx=\"{x:.1}\" cy=\"10\" r=\"4\"/>"),
         };
-        let figure = Figure::new(Some(value), Some(low), Some(high), &[1.0]);
-        let label = match Amount::of_order(claim).filter(|_| self.is_order) {
-            Some(amount) => amount.ratio(),
-            None if self.is_order => "times as fast as the reference".into(),
-            None => "times what was claimed".into(),
+        let label = match ArmComparison::new(claim).filter(|_| self.is_order) {
+            Some(comparison) => format!("{} (vs. reference)", joined(&size_cells(claim, comparison.measure))),
+            None => format!("{} times what was claimed", standing.ratio()),
         };
         Html(format!(
-            "<svg class=\"mini\" viewBox=\"0 0 {WIDTH} 20\" role=\"img\" aria-label=\"{figure} \
-             {label}\">{drawing}</svg>"
+            "<svg class=\"mini\" viewBox=\"0 0 {WIDTH} 20\" role=\"img\" aria-label=\"{label}\">{drawing}</svg>"
         ))
     }
 }
@@ -114,8 +111,8 @@ fn words(text: &str) -> Html {
     Html(format!("<span class=\"na\">{text}</span>"))
 }
 
-/// A square for each trial with what they mean; nothing where no trial was judged, or all would be alike in any other
-/// run.
+/// Draws a square for each trial, and a legend. `None` if no trial was judged, or if the claim is exact, because its
+/// value is then the same in all trials.
 pub(super) fn squares(claim: &ClaimResult) -> Option<(Html, Html)> {
     const A_ROW: u64 = 40;
     const MOST_SQUARES: u64 = 400;
@@ -127,7 +124,7 @@ pub(super) fn squares(claim: &ClaimResult) -> Option<(Html, Html)> {
     let mut drawing = String::new();
     let mut begin = 0;
     for (class, count) in [("holds", claim.successes), ("refuted", missed), ("undecided", claim.ties + claim.unknown)] {
-        // Whoever was seen at all has a square.
+        // Each kind of outcome that occurred gets at least one square.
         let squares = if each == 1 {
             count
         } else {
@@ -138,7 +135,7 @@ pub(super) fn squares(claim: &ClaimResult) -> Option<(Html, Html)> {
         while begin < end {
             let (row, column) = (begin / A_ROW, begin % A_ROW);
             let here = (A_ROW - column).min(end - begin);
-            // The dashes of a line as long as the squares of a row are the squares.
+            // The squares of a row are one line, whose dashes are the squares.
             let _ = write!(data, "M{} {}h{}", column * 13, row * 13 + 6, here * 13);
             begin += here;
         }
@@ -156,14 +153,14 @@ pub(super) fn squares(claim: &ClaimResult) -> Option<(Html, Html)> {
     let a_square =
         if each == 1 { "Each square is a trial".to_string() } else { format!("Each square is {each} trials") };
     let is_order = claim.asked.judging == Judging::Order;
-    let [yes, no] = if is_order { ["won", "lost"] } else { ["as claimed", "not"] };
+    let [yes, no] = if is_order { ["won", "lost"] } else { ["as claimed", "not as claimed"] };
     let mut parts = vec![said("holds", claim.successes, yes), said("refuted", missed, no)];
     let neither = [(claim.ties, if claim.ties == 1 { "tie" } else { "ties" }), (claim.unknown, "left open")];
     let neither = neither.into_iter().filter(|(count, _)| *count > 0);
     parts.extend(neither.map(|(count, words)| said("undecided", count, words)));
     let least = match is_order {
         true => String::new(),
-        false => format!(" At least {} have to be.", Html::sentence(&exact_percent(claim.rate_claimed))),
+        false => format!(" The claim needs at least {}.", Html::sentence(&exact_percent(claim.rate_claimed))),
     };
     Some((Html(svg), Html(format!("{a_square}: {}.{least}", parts.join(", ")))))
 }

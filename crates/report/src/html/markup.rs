@@ -1,32 +1,23 @@
-//! From texts to HTML.
+//! Converting texts to HTML.
 
 use std::fmt;
 
 use askama::filters::Escaper;
 
-use crate::text::{NAME_END, NAME_START, escape_controls, unbroken_quantities};
+use crate::plot::escape_xml;
+use crate::text::{escape_controls, marked_up, unbroken_quantities, with_names};
 
-/// What templates show goes through this: nothing in it is markup, steers the page or hides.
+/// The escaper for texts in HTML templates: it escapes markup, and characters that hide or reorder text.
 #[derive(Clone, Copy)]
-pub(crate) struct Shown;
+pub(crate) struct HtmlEscaper;
 
-impl Escaper for Shown {
+impl Escaper for HtmlEscaper {
     fn write_escaped_str<W: fmt::Write>(&self, mut to: W, text: &str) -> fmt::Result {
-        for c in escape_controls(text).chars() {
-            match c {
-                '&' => to.write_str("&amp;")?,
-                '<' => to.write_str("&lt;")?,
-                '>' => to.write_str("&gt;")?,
-                '"' => to.write_str("&quot;")?,
-                '\'' => to.write_str("&#39;")?,
-                _ => to.write_char(c)?,
-            }
-        }
-        Ok(())
+        to.write_str(&Html::text(text).0)
     }
 }
 
-/// HTML: what may stand in a template as it is.
+/// HTML that templates insert unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Html(pub String);
 
@@ -37,14 +28,12 @@ impl fmt::Display for Html {
 }
 
 impl Html {
-    /// Words as they are.
+    /// Escapes a text for HTML.
     pub fn text(words: &str) -> Html {
-        let mut html = String::with_capacity(words.len());
-        Shown.write_escaped_str(&mut html, words).expect("a String takes every text");
-        Html(html)
+        Html(escape_xml(&escape_controls(words)))
     }
 
-    /// Words as they are, with names that may be broken after what joins their parts: `fill-rate.975`.
+    /// Escapes a text, and allows line breaks after separators within names: `fill-rate.975`.
     pub fn breakable(words: &str) -> Html {
         let chars: Vec<char> = words.chars().collect();
         let mut html = String::with_capacity(words.len());
@@ -52,7 +41,7 @@ impl Html {
         for (index, around) in chars.windows(3).enumerate() {
             let joins = match around[1] {
                 '-' | '_' | '=' | '/' => around[0].is_alphanumeric() && around[2].is_alphanumeric(),
-                // Not in a number.
+                // A decimal point does not separate words of a name.
                 '.' => around[0].is_alphabetic() && around[2].is_alphanumeric(),
                 _ => false,
             };
@@ -65,29 +54,21 @@ impl Html {
         Html(html + &Html::text(&chars[rest..].iter().collect::<String>()).0)
     }
 
-    /// A sentence whose names are marked, the names as code, and numbers with their units.
+    /// Converts a sentence with marked names to HTML: names become code. No line is broken between a number and its
+    /// unit.
     pub fn sentence(marked: &str) -> Html {
-        let words = |words: &str| Html::text(&unbroken_quantities(words));
-        let pieces = marked.split(NAME_START).enumerate().map(|(index, piece)| match piece.split_once(NAME_END) {
-            Some((name, rest)) if index > 0 => format!("<code>{}</code>{}", Html::text(name), words(rest)),
-            _ => words(piece).0,
-        });
-        Html(pieces.collect())
+        Html(marked_up(marked, code, |rest| Html::text(&unbroken_quantities(rest)).0))
     }
 
-    /// Somebody's prose: its line breaks are where its file had room, and what it has between backticks is code.
+    /// Converts a text that a user wrote to HTML: line breaks become spaces, and text between backticks becomes code.
     pub fn prose(words: &str) -> Html {
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-        let mut pieces = words.split('`').map(Html::text).collect::<Vec<_>>();
-        if pieces.len() % 2 == 0 {
-            pieces = vec![Html::text(&words)];
-        }
-        let pieces = pieces.into_iter().enumerate().map(|(index, piece)| match index % 2 {
-            1 => format!("<code>{piece}</code>"),
-            _ => piece.0,
-        });
-        Html(pieces.collect())
+        Html(marked_up(&with_names(&words), code, |rest| Html::text(rest).0))
     }
+}
+
+fn code(name: &str) -> String {
+    format!("<code>{}</code>", Html::text(name))
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
-//! A run, or several, as one HTML page that opens anywhere, offline, without any experiment's code.
+//! The HTML page of a run, or of several. It works everywhere, offline, and without the code of any experiment.
 //!
-//! The answer comes first; then a line a claim, by experiment, that opens in place; below the claims of an experiment
-//! what was measured, with its question, pictures, table and threats. Pictures are drawn here, as SVG. Those of what is
-//! closed are packed (`pack`) until it is opened; everything else is there without JavaScript. A content security
-//! policy lets nothing else run, and nothing be fetched.
+//! The answer comes first. Then there is a line for each claim, grouped by experiment; a click opens its details. Below
+//! the claims of an experiment are its question, pictures, table and threats. Pictures are SVG; those in closed
+//! sections are compressed (see `pack`) and need JavaScript to open. Everything else works without JavaScript. A
+//! content security policy blocks all other scripts and all requests.
 //!
-//! Templates, style and scripts are in this crate's `web` folder: `report.js` finds, opens and copies, `plot.js` shows
-//! the numbers of pictures.
+//! Templates, style and scripts are in the folder `web` of this crate. `report.js` searches, opens and copies claims,
+//! `plot.js` shows the numbers in pictures.
 
 mod claim;
 mod experiment;

@@ -1,7 +1,8 @@
-//! What a page shows only when something is opened: packed once for all of it.
+//! Compression of pictures that are drawn only when their section of the page is opened.
 //!
-//! Pictures are ten times as large as what they say. Those that are not in sight from the start are compressed together
-//! into one block, which `web/report.js` unpacks when the first is wanted; browsers have the other half of it built in.
+//! The SVG of a picture is ten times as large as its data. The pictures of all closed sections are compressed together
+//! into one block. `web/report.js` decompresses the block when the first picture is needed, with the browser's own
+//! function.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +10,25 @@ use miniz_oxide::deflate::compress_to_vec_zlib;
 
 use super::markup::Html;
 
-/// The parts of a page that are drawn when they are opened.
+/// The pieces of a page that are compressed until they are needed.
 #[derive(Default)]
 pub(super) struct Pack(Vec<String>);
 
-/// As small as this format gets: a page is written once.
+/// The compression level, the highest: a page is written only once, so the time does not matter.
 const LEVEL: u8 = 9;
 
 impl Pack {
-    /// The element that the part goes into when it is opened.
+    /// Adds a piece of HTML. Returns an empty element for its place in the page. A script fills it when the section is
+    /// opened.
     pub fn put(&mut self, part: Html) -> Html {
         self.0.push(part.0);
         Html(format!("<div data-packed=\"{}\"></div>", self.0.len() - 1))
     }
 
-    /// All parts, compressed as zlib does, in base 85: a JSON object of the parts, in which what stands between tags
-    /// and in attributes is missing, and of each of these, by the attribute's name, what is missing, in its order. What
-    /// is alike, together, takes two thirds of what it takes mixed. Empty where there are no parts.
+    /// Returns all pieces, compressed as zlib and encoded in base 85; empty if there are no pieces. The content is a
+    /// JSON array with two items. The first is the list of the pieces without their texts and attribute values. The
+    /// second is an object with these texts and values, grouped by the name of the attribute. Grouping reduces the
+    /// compressed size to two thirds.
     pub fn packed(&self) -> String {
         if self.0.is_empty() {
             return String::new();
@@ -34,17 +37,18 @@ impl Pack {
         let frames: Vec<String> = self.0.iter().map(|part| frame(part, &mut missing)).collect();
         let missing: BTreeMap<&str, String> =
             missing.into_iter().map(|(name, values)| (name, values.join("\n"))).collect();
-        let text = serde_json::to_string(&(frames, missing)).expect("texts are JSON");
+        let text = serde_json::to_string(&(frames, missing)).expect("strings can be written as JSON");
         in_base_85(compress_to_vec_zlib(text.as_bytes(), LEVEL))
     }
 }
 
-/// The name under which that is kept which stands between tags.
+/// The key of the texts between tags. All other keys of the object are names of attributes.
 const TEXT: &str = "";
 
-/// A part without what stands between its tags and in their attributes, which goes with the rest of its kind.
-/// Templates and pictures write each attribute as `name="value"`, and escape what would be markup; of a line break,
-/// which ends a value here, there is none in an attribute, and between tags it stays.
+/// Returns a piece of HTML in which placeholders replace the texts and attribute values, and adds these to `missing`,
+/// by the name of the attribute. The templates and pictures guarantee that all attributes have the form `name="value"`,
+/// and that markup in values is escaped. The values are later joined with line breaks, so none may contain one.
+/// Attributes never do, and a text with a line break stays in the piece.
 fn frame<'a>(part: &'a str, missing: &mut BTreeMap<&'a str, Vec<&'a str>>) -> String {
     let mut frame = String::new();
     let mut rest = part;
@@ -75,11 +79,12 @@ fn frame<'a>(part: &'a str, missing: &mut BTreeMap<&'a str, Vec<&'a str>>) -> St
     frame + rest
 }
 
-/// Stands where something is missing: a control character, of which no page has one.
+/// The placeholder for a text or an attribute value: a control character that no page contains.
 const BLANK: char = '\u{7f}';
 
-/// Five characters for four bytes, where base 64 takes six: the 85 from `(` on, but `!` and `#` for `<` and `>`, which
-/// would be markup. The first character says how many of the last bytes only fill up the last four.
+/// Encodes each four bytes as five characters (base 64 needs more: 5.3). The 85 characters are those from `(` on, with
+/// `!` and `#` instead of `<` and `>`, which would be markup. The first character of the result is the number of
+/// padding bytes.
 fn in_base_85(mut bytes: Vec<u8>) -> String {
     let filled = (4 - bytes.len() % 4) % 4;
     bytes.resize(bytes.len() + filled, 0);

@@ -1,4 +1,4 @@
-//! The page as a whole.
+//! The HTML page as a whole.
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::outcome::Verdict;
@@ -7,95 +7,89 @@ use askama::Template;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use sha2::{Digest as _, Sha256};
 
-use super::claim::{ClaimView, claims};
+use super::claim::{ClaimView, claims, figure_claimed, heading, here, reach, sentence, statistics, warnings};
 use super::experiment::{self, ExperimentView};
-use super::facts::{Fact, facts, in_short, moment, notice};
-use super::lead::{Answer, Furthest, furthest, missing_trials};
-use super::mark::SharedAxis;
+use super::facts::{facts, in_short, moment, notice};
+use super::lead::{Answer, claimed_and_measured, furthest, missing_trials};
+use super::mark::{SharedAxis, squares};
 use super::markup::Html;
 use super::pack::Pack;
 use super::picture::{figures, in_addresses, prefix};
-use super::table::{Aligned, aligned};
+use super::table::{RunsTable, runs_table};
 use crate::plot::svg;
 use crate::sentence::{left_out, overshoot};
 use crate::standing::{Count, of_so_many, tally};
 use crate::text::{command_line, ended};
-use crate::{finding, pictures};
+use crate::{finding, grid, pictures};
 
 const STYLE: &str = include_str!("../../web/report.css");
 const SCRIPT: &str = concat!(include_str!("../../web/plot.js"), include_str!("../../web/report.js"));
 
 #[derive(Template)]
 #[template(path = "report.html")]
-struct Page {
+struct Page<'a> {
     title: String,
     style: String,
     script: &'static str,
     policy: String,
-    /// Where there are several runs: their claims side by side.
-    aligned: Option<Aligned>,
-    runs: Vec<RunView>,
-    /// What a ratio does whose trials ended with its verdict, where there is one.
+    /// A table of the claims with a column for each run; `None` for a single run.
+    aligned: Option<RunsTable<'a>>,
+    runs: Vec<RunView<'a>>,
+    /// A note that a ratio is biased if the run stops at the verdict about it; `None` if the run has no such ratio.
     overshoot: Option<&'static str>,
-    /// What is drawn when it is opened.
+    /// The compressed pictures of the sections that are closed when the page loads.
     packed: String,
 }
 
-/// A run as the template draws it.
-struct RunView {
-    /// What its addresses begin with.
+/// The data of a run that the HTML template uses.
+struct RunView<'a> {
+    /// The prefix of all anchors and ids of the run.
     prefix: String,
-    /// Of the experiments' headings.
-    level: u8,
+    recorded: &'a RecordedRun,
     answer: Answer,
-    /// When and where, in a few words.
-    subtitle: String,
-    /// What must be said first of it.
+    /// Notices at the top of the page.
     notices: Vec<Html>,
     tally: Vec<Count>,
-    claims: usize,
-    furthest: Vec<Furthest>,
-    facts: Vec<Fact>,
-    threats: Vec<Html>,
-    /// All claims in pictures, before the rows where these are `compare`'s and else behind them.
+    /// Pictures that show all claims. Pictures of comparisons are above the claims, other pictures are below.
     overview: Html,
     is_order: bool,
-    axis: Html,
-    groups: Vec<GroupView>,
-    /// Left out of experiments that the header does not describe.
-    left_out: Vec<Html>,
-    command_line: String,
-    seed: u64,
-    run_id: String,
+    axis: SharedAxis,
+    groups: Vec<GroupView<'a>>,
+    /// Sentences about left-out arms of experiments that have no section on the page, because the header of the run
+    /// does not list them.
+    left_out: Vec<String>,
 }
 
-/// An experiment with the claims on it.
-struct GroupView {
+/// An experiment with the claims about it.
+struct GroupView<'a> {
     anchor: String,
     id: String,
     title: String,
-    tally: Vec<Count>,
-    claims: Vec<ClaimView>,
-    /// `None` where the header does not describe it.
+    claims: Vec<ClaimView<'a>>,
+    /// The data of the experiment; `None` if it is not in the header of the run.
     experiment: Option<ExperimentView>,
 }
 
-impl GroupView {
-    /// "12 of 21 hold".
+impl GroupView<'_> {
+    fn tally(&self) -> Vec<Count> {
+        tally(self.claims.iter().map(|claim| claim.result))
+    }
+
+    /// Returns how many claims hold, in words: "12 of 21 hold".
     fn hold(&self) -> String {
-        let hold = self.claims.iter().filter(|claim| claim.verdict == Verdict::Holds.word()).count();
+        let hold = self.claims.iter().filter(|claim| grid::class(claim.result) == Verdict::Holds.word()).count();
         let word = of_so_many(hold, Verdict::Holds.word());
         format!("{hold} of {} {word}", self.claims.len())
     }
 }
 
-/// The page of a run, or of several side by side, as HTML that is also well-formed XML.
+/// Returns a page with one run, or with several side by side. It is HTML and also well-formed XML.
 ///
-/// It holds everything that it shows, and fetches nothing. Texts that others chose (commands, names, reasons)
-/// show as they are and do nothing.
+/// The page fetches nothing, because it contains all that it shows. Texts from users (commands, names, reasons) are
+/// escaped.
 ///
 /// # Panics
-/// Never: the templates are checked when the program is compiled, and nothing in them can fail.
+/// Never, because the compiler checks the templates, and writing them to a string can't fail.
 pub fn page(runs: &[RecordedRun]) -> String {
     let mut pack = Pack::default();
     let views: Vec<RunView> =
@@ -110,32 +104,30 @@ pub fn page(runs: &[RecordedRun]) -> String {
         policy: policy(&style, SCRIPT),
         style,
         script: SCRIPT,
-        aligned: (runs.len() > 1).then(|| aligned(runs)),
+        aligned: (runs.len() > 1).then(|| runs_table(runs)),
         runs: views,
         overshoot: runs.iter().find_map(|run| overshoot(&run.outcome.claims)),
         packed: pack.packed(),
     };
-    page.render().expect("texts go into a String")
+    page.render().expect("writing to a String can't fail")
 }
 
-/// The style sheet, with the colours of pictures before it: those for a dark ground not on paper.
+/// Returns the style sheet of the page, with the colours of pictures. Colours for dark backgrounds are not used for
+/// printing.
 fn style() -> String {
     let [light, dark] = [false, true].map(svg::properties);
     let plots = svg::sheet();
     format!(":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{plots}\n{STYLE}")
 }
 
-fn view(run: &RecordedRun, index: usize, runs: usize, pack: &mut Pack) -> RunView {
+fn view<'a>(run: &'a RecordedRun, index: usize, runs: usize, pack: &mut Pack) -> RunView<'a> {
     let prefix = prefix(index, runs);
     let claims = &run.outcome.claims;
     let described = |id: &str| run.header.experiments.iter().any(|spec| spec.id == id);
-    let left_out = left_out::of_outcome_where(&run.outcome, |experiment| !described(experiment));
     let is_order = !claims.is_empty() && claims.iter().all(|claim| claim.asked.judging == Judging::Order);
-    let axis = SharedAxis::of(claims);
     RunView {
-        level: if runs > 1 { 3 } else { 2 },
-        answer: Answer::of(run, &purpose(run)),
-        subtitle: format!("{}, on {}", moment(&run.header.started), in_short(&run.outcome.machine)),
+        recorded: run,
+        answer: Answer::new(run, &purpose(run)),
         notices: notice(run.state)
             .map(str::to_string)
             .into_iter()
@@ -144,24 +136,18 @@ fn view(run: &RecordedRun, index: usize, runs: usize, pack: &mut Pack) -> RunVie
             .map(|notice| Html::prose(&notice))
             .collect(),
         tally: tally(claims.iter()),
-        claims: claims.len(),
-        furthest: furthest(claims, &prefix),
-        facts: facts(run),
-        threats: run.outcome.threats.iter().map(|threat| Html::prose(&finding::threat_sentence(threat))).collect(),
         overview: figures(pictures::overview(run), &prefix, "o", is_order, pack),
         is_order,
-        axis: axis.drawn(),
-        groups: groups(run, &prefix, axis, pack),
-        left_out: left_out.iter().map(|sentence| Html::sentence(sentence)).collect(),
-        command_line: command_line(&run.header.command_line),
-        seed: run.outcome.seed,
-        run_id: run.header.run_id.clone(),
+        axis: SharedAxis::new(claims),
+        groups: groups(run, &prefix, pack),
+        left_out: left_out::of_outcome_where(&run.outcome, |experiment| !described(experiment)),
         prefix,
     }
 }
 
-/// The experiments in the order of the header, each with the claims on it; then the claims on others.
-fn groups(run: &RecordedRun, prefix: &str, axis: SharedAxis, pack: &mut Pack) -> Vec<GroupView> {
+/// Returns the claims grouped by experiment: first the experiments in the header of the run, in that order, then
+/// others. All anchors begin with `prefix`. Pictures that are drawn later are added to `pack`.
+fn groups<'a>(run: &'a RecordedRun, prefix: &str, pack: &mut Pack) -> Vec<GroupView<'a>> {
     let experiments = &run.header.experiments;
     let mut groups: Vec<GroupView> = Vec::new();
     for (index, spec) in experiments.iter().enumerate() {
@@ -169,46 +155,42 @@ fn groups(run: &RecordedRun, prefix: &str, axis: SharedAxis, pack: &mut Pack) ->
             anchor: format!("{prefix}experiment-{}", in_addresses(&spec.id)),
             id: spec.id.clone(),
             title: experiment::title(run, spec),
-            tally: Vec::new(),
             claims: Vec::new(),
             experiment: Some(experiment::experiment(run, index, prefix, pack)),
         });
     }
-    for (claim, view) in run.outcome.claims.iter().zip(claims(run, prefix, axis, pack)) {
+    for (claim, view) in run.outcome.claims.iter().zip(claims(run, prefix, pack)) {
         match groups.iter_mut().find(|group| group.id == claim.experiment) {
             Some(group) => group.claims.push(view),
             None => groups.push(GroupView {
                 anchor: format!("{prefix}experiment-{}-{}", groups.len() + 1, in_addresses(&claim.experiment)),
                 id: claim.experiment.clone(),
                 title: String::new(),
-                tally: Vec::new(),
                 claims: vec![view],
                 experiment: None,
             }),
         }
     }
-    for group in &mut groups {
-        group.tally = tally(run.outcome.claims.iter().filter(|claim| claim.experiment == group.id));
-    }
     groups
 }
 
-/// What the run was for, in a few words.
+/// Returns a few words about what the run was for.
 fn purpose(run: &RecordedRun) -> String {
     let claims = run.outcome.claims.len();
     let commands = run.header.plan.commands.first();
     let ids: Vec<&str> = run.header.experiments.iter().map(|spec| spec.id.as_str()).collect();
     match commands.map(|set| (set.id.as_str(), set.commands.len())) {
-        Some(("compare", 1)) => "A command measured".into(),
+        Some(("compare", 1)) => "1 command measured".into(),
         Some(("compare", commands)) => format!("{commands} commands compared"),
-        Some(("slo", _)) => "A service level on trial".into(),
+        Some(("slo", _)) => "A service level tested".into(),
         _ if !run.header.plan.tables.is_empty() => format!("Measured: {}", ids.join(", ")),
-        _ if claims == 1 => "1 claim on trial".into(),
-        _ => format!("{claims} claims on trial"),
+        _ if claims == 1 => "1 claim tested".into(),
+        _ => format!("{claims} claims tested"),
     }
 }
 
-/// The content security policy of a page: its one style and script, by their digests, and nothing else.
+/// Returns the content security policy of a page. It allows only the page's own style and script, identified by their
+/// SHA-256 digests.
 fn policy(style: &str, script: &str) -> String {
     let [style, script] = [style, script].map(|text| BASE64_STANDARD.encode(Sha256::digest(text)));
     format!(
@@ -221,7 +203,7 @@ fn policy(style: &str, script: &str) -> String {
 mod tests {
     use super::*;
 
-    /// As `printf abc | openssl dgst -sha256 -binary | base64` has it.
+    /// The expected digest was computed with `printf abc | openssl dgst -sha256 -binary | base64`.
     #[test]
     fn digests_are_those_that_browsers_compute() {
         let policy = policy("", "abc");

@@ -1,4 +1,4 @@
-//! Pictures, in the sizes that a page shows them in, with their tables.
+//! Pictures on the HTML page, each with a table of its numbers.
 
 use ascertain_engine::outcome::ClaimResult;
 use ascertain_engine::recorded::RecordedRun;
@@ -11,31 +11,30 @@ use crate::pictures::{self, Picture, PictureKind};
 use crate::plot::Plot;
 use crate::plot::svg::{self, Size};
 
-/// Pictures as a template draws them.
+/// The pictures of a section, for the HTML template.
 #[derive(Template)]
 #[template(path = "pictures.html")]
 struct Pictures {
     pictures: Vec<PictureView>,
 }
 
-/// A picture as the template draws it.
+/// The data of a picture that the HTML template uses.
 struct PictureView {
     id: String,
     title: String,
-    /// `judged`, where its colours are those of verdicts.
+    /// The CSS class. It includes `judged` if the picture has the colours of verdicts.
     class: &'static str,
-    /// For wide windows, where it may be as wide.
+    /// The drawing for wide windows; `None` if the narrow drawing is used at all widths.
     wide: Option<Html>,
     narrow: Html,
     table: Option<TableView>,
 }
 
-/// All pictures of the page of these runs, in its order, under the ids that they have there: what
-/// [`svg::standalone`] draws on its own.
+/// Returns all pictures of a page of these runs, for [`svg::standalone`]. Order and ids are those of the page.
 pub fn pictures(runs: &[RecordedRun]) -> Vec<Picture> {
     let of_run = |(index, run): (usize, &RecordedRun)| {
         let prefix = prefix(index, runs.len());
-        // Alone, a picture of a claim must say of which.
+        // Outside of the page, the title of a claim's picture needs the name of the claim.
         let of_claim = |(index, claim): (usize, &ClaimResult)| {
             let mut pictures = pictures::of_claim(run, index);
             pictures.iter_mut().for_each(|Picture { plot, .. }| plot.title = format!("{}: {}", claim.id, plot.title));
@@ -53,15 +52,15 @@ pub fn pictures(runs: &[RecordedRun]) -> Vec<Picture> {
     runs.iter().enumerate().flat_map(of_run).collect()
 }
 
-/// What the addresses of a run begin with: nothing, where it is the only one.
+/// Returns the prefix of the anchors and ids of a run; empty if the page has only one run.
 pub(super) fn prefix(index: usize, runs: usize) -> String {
     if runs > 1 { format!("r{}-", index + 1) } else { String::new() }
 }
 
-/// Pictures in a part of the page that is open from the start are drawn in it, in two sizes; those of a part that is
-/// closed are packed, in the narrow one, two beside each other; those of all claims in both. Their addresses begin with
-/// the run's prefix, and what is inside of them has names that begin with `short`, since a mark that is drawn by
-/// reference says its name each time.
+/// Draws the pictures of a section. In an open section, each picture is drawn in both sizes. In a closed section,
+/// pictures are added to `pack`, which compresses them; they have only the narrow size, except overviews. All anchors
+/// begin with `prefix`. Ids inside the drawings begin with the short prefix `short`, because each reference to a marker
+/// repeats its id.
 pub(super) fn figures(pictures: Vec<Picture>, prefix: &str, short: &str, is_open: bool, pack: &mut Pack) -> Html {
     if pictures.is_empty() {
         return Html::default();
@@ -73,19 +72,19 @@ pub(super) fn figures(pictures: Vec<Picture>, prefix: &str, short: &str, is_open
         PictureView {
             id,
             class: if is_of_verdicts { "picture judged" } else { "picture" },
-            // A claim's whole name has room only in a wide one.
+            // Only the wide size has space for the whole name of a claim.
             wide: (is_open || kind == PictureKind::Overview).then(|| Html(svg::render(&plot, Size::Wide))),
             narrow: Html(svg::render(&plot, Size::Narrow)),
-            table: TableView::of(&format!("{}, as a table", plot.title), &table.grid()),
+            table: TableView::new(&format!("{}, as a table", plot.title), &table.grid()),
             title: plot.title,
         }
     };
     let pictures = Pictures { pictures: pictures.into_iter().enumerate().map(figure).collect() };
-    let html = Html(pictures.render().expect("texts go into a String"));
+    let html = Html(pictures.render().expect("writing to a String can't fail"));
     if is_open { html } else { pack.put(html) }
 }
 
-/// A name with only what an address may hold.
+/// Replaces all characters of a name that are not allowed in anchors by hyphens.
 pub(super) fn in_addresses(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' }).collect()
 }

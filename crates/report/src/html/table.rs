@@ -1,57 +1,51 @@
-//! Tables: of figures, and of the same claims in several runs.
+//! Tables on the HTML page: of numbers, and of the same claims in several runs.
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::outcome::ClaimResult;
 use ascertain_engine::recorded::RecordedRun;
 
-use super::claim::{anchors, heading, here};
+use super::claim::{anchors, heading};
 use super::mark::SharedAxis;
 use super::markup::Html;
 use super::picture::prefix;
 use crate::clause::Clause;
-use crate::figure::exact_percent;
+use crate::figure::{Estimate, exact_percent};
 use crate::grid::{self, Cell, ColumnKind, Grid};
-use crate::standing::Standing;
+use crate::standing::standing;
 use crate::text::{NO_BREAK, counted};
 
-/// A table as the template draws it.
+/// The data of a table that the HTML template uses.
 pub(super) struct TableView {
-    /// What it shows, for those who can't see where it stands.
+    /// The title of the table, which only screen readers use.
     pub label: String,
-    pub columns: Vec<ColumnView>,
+    /// For each column, the heading and the `class` attribute of its cells. The class is `word` or `prose`; it is empty
+    /// for numbers, which most columns have.
+    pub columns: Vec<(Html, &'static str)>,
     pub rows: Vec<Vec<Html>>,
 }
 
-pub(super) struct ColumnView {
-    pub heading: Html,
-    /// The attribute with the class of its cells, `word` or `prose`; numbers, of which most are, have none.
-    pub class: &'static str,
-}
-
 impl TableView {
-    /// `None` where there is nothing to show.
-    pub fn of(label: &str, grid: &Grid) -> Option<TableView> {
-        let columns = grid.columns.iter().map(|column| ColumnView {
-            heading: Html::breakable(&column.heading),
-            class: match column.kind {
-                ColumnKind::Number => "",
-                ColumnKind::Word => " class=\"word\"",
-                ColumnKind::Prose | ColumnKind::Id => " class=\"prose\"",
-            },
-        });
+    /// Returns the data of a table; `None` if the table has no rows.
+    pub fn new(label: &str, grid: &Grid) -> Option<TableView> {
+        let class = |kind: ColumnKind| match kind {
+            ColumnKind::Number => "",
+            ColumnKind::Word => " class=\"word\"",
+            ColumnKind::Prose | ColumnKind::Id => " class=\"prose\"",
+        };
+        let columns = grid.columns.iter().map(|column| (Html::breakable(&column.heading), class(column.kind)));
         let rows = grid.rows.iter().map(|row| row.iter().zip(&grid.columns).map(cell).collect());
         let table = TableView { label: label.into(), columns: columns.collect(), rows: rows.collect() };
         (!grid.is_empty()).then_some(table)
     }
 
-    /// Whether its columns have names.
+    /// Returns whether the columns have headings.
     pub fn has_head(&self) -> bool {
-        self.columns.iter().any(|column| !column.heading.0.is_empty())
+        self.columns.iter().any(|(heading, _)| !heading.0.is_empty())
     }
 
-    /// A row's cells, each with its column's attribute.
+    /// Returns the cells of a row, each with the `class` attribute of its column.
     pub fn cells<'a>(&'a self, row: &'a [Html]) -> impl Iterator<Item = (&'a Html, &'static str)> {
-        row.iter().zip(self.columns.iter().map(|column| column.class))
+        row.iter().zip(self.columns.iter().map(|(_, class)| *class))
     }
 }
 
@@ -64,48 +58,50 @@ fn cell((cell, column): (&Cell, &grid::Column)) -> Html {
     }
 }
 
-/// A number or an interval, which may be broken in two lines, before its "to": no number from its unit, nor within.
+/// Converts a number or an interval to HTML. Lines may be broken only before "to", not within a number or before its
+/// unit.
 fn numbers(words: &str) -> Html {
     let ends = words.replace(' ', NO_BREAK).replace(&format!("{NO_BREAK}to{NO_BREAK}"), &format!(" to{NO_BREAK}"));
     let has_exponent =
         |end: &str| end.match_indices("e-").any(|(at, _)| end[..at].ends_with(|c: char| c.is_ascii_digit()));
     let end = |end: &str| match has_exponent(end) {
-        // Browsers break lines behind the hyphen.
+        // The `span` keeps browsers from breaking the line after the hyphen.
         true => format!("<span class=\"number\">{}</span>", Html::text(end)),
         false => Html::text(end).0,
     };
     Html(ends.split(' ').map(end).collect::<Vec<_>>().join(" "))
 }
 
-/// A row for each claim, a column for each run.
-pub(super) struct Aligned {
-    /// How many of them came to another verdict.
+/// A table of claims for several runs, with a row for each claim and a column for each run.
+pub(super) struct RunsTable<'a> {
+    /// A sentence about the number of claims whose answers differ between the runs.
     pub summary: String,
-    /// The runs' names.
-    pub runs: Vec<String>,
-    pub rows: Vec<AlignedRow>,
+    pub rows: Vec<RunsRow<'a>>,
+    /// The axis that the marks of all runs are drawn on.
+    pub axis: SharedAxis,
 }
 
-impl Aligned {
+impl RunsTable<'_> {
     pub fn differs(&self) -> bool {
-        self.rows.iter().any(AlignedRow::differs)
+        self.rows.iter().any(RunsRow::differs)
     }
 }
 
-pub(super) struct AlignedRow {
+pub(super) struct RunsRow<'a> {
     pub heading: Html,
-    /// What came of it in each run; `None` where the run did not ask.
-    pub cells: Vec<Option<AlignedCell>>,
+    /// The result of the claim in each run; `None` for a run without the claim.
+    pub cells: Vec<Option<RunsCell<'a>>>,
 }
 
-impl AlignedRow {
-    /// Whether the runs did not come to the same: another answer in one, none asked, or intervals that don't meet.
+impl RunsRow<'_> {
+    /// Returns whether the runs differ in this claim. They do if one of them lacks the claim, if the answers differ, or
+    /// if the intervals don't overlap.
     pub fn differs(&self) -> bool {
         !self.is_answered_alike() || self.is_apart()
     }
 
     fn is_answered_alike(&self) -> bool {
-        let answer = |cell: &Option<AlignedCell>| cell.as_ref().map(|cell| cell.answer);
+        let answer = |cell: &Option<RunsCell>| cell.as_ref().map(|cell| grid::answer(cell.claim));
         self.cells.windows(2).all(|pair| answer(&pair[0]) == answer(&pair[1]))
     }
 
@@ -117,19 +113,16 @@ impl AlignedRow {
     }
 }
 
-pub(super) struct AlignedCell {
-    /// Where the claim is in its run's part of the page.
+pub(super) struct RunsCell<'a> {
+    /// The anchor of the claim in the section of its run.
     pub anchor: String,
-    pub verdict: &'static str,
-    pub answer: &'static str,
-    pub figure: String,
-    /// Where it stands on the axis that all runs share.
-    pub mark: Html,
-    standing: Option<Standing>,
+    pub claim: &'a ClaimResult,
+    standing: Option<Estimate>,
 }
 
-/// Claims are the same when they have the same name and ask the same.
-pub(super) fn aligned(runs: &[RecordedRun]) -> Aligned {
+/// Returns the table of the claims of all runs. Claims of different runs share a row if they have the same name and the
+/// same question.
+pub(super) fn runs_table<'a>(runs: &'a [RecordedRun]) -> RunsTable<'a> {
     let mut claims: Vec<&ClaimResult> = Vec::new();
     for claim in runs.iter().flat_map(|run| &run.outcome.claims) {
         if !claims.iter().any(|known| is_same(known, claim)) {
@@ -138,40 +131,36 @@ pub(super) fn aligned(runs: &[RecordedRun]) -> Aligned {
     }
     let of_its_claims = |(index, run): (usize, &RecordedRun)| anchors(&run.outcome.claims, &prefix(index, runs.len()));
     let anchors: Vec<Vec<String>> = runs.iter().enumerate().map(of_its_claims).collect();
-    let axis = SharedAxis::of(runs.iter().flat_map(|run| &run.outcome.claims));
-    let of_run = |(run, anchors): (&RecordedRun, &Vec<String>), claim: &ClaimResult| {
+    let axis = SharedAxis::new(runs.iter().flat_map(|run| &run.outcome.claims));
+    let of_run = |(run, anchors): (&'a RecordedRun, &Vec<String>), claim: &ClaimResult| {
         let place = run.outcome.claims.iter().position(|other| is_same(other, claim))?;
         let found = &run.outcome.claims[place];
-        let (figure, range) = here(found);
-        let figure = if range.is_empty() { figure } else { format!("{figure} ({range})") };
-        let (verdict, answer) = (grid::class(found), grid::answer(found));
-        // What was checked once has no interval; lost intervals bound nothing.
+        // An exact value has no interval. The interval of trials that are not alike is invalid.
         let has_interval = found.asked.judging != Judging::Exact && found.unlike.is_empty();
-        let standing = Standing::of(found).filter(|_| has_interval && found.trials > 0);
-        let anchor = anchors[place].clone();
-        Some(AlignedCell { anchor, verdict, answer, figure, mark: axis.mark(found), standing })
+        let standing = standing(found).filter(|_| has_interval && found.trials > 0);
+        Some(RunsCell { anchor: anchors[place].clone(), claim: found, standing })
     };
     let has_namesake = |claim: &ClaimResult| {
         let is_namesake = |other: &&&ClaimResult| has_same_name(other, claim) && heading(other) == heading(claim);
         claims.iter().filter(is_namesake).count() > 1
     };
-    let row = |claim: &ClaimResult| AlignedRow {
-        heading: if has_namesake(claim) { told_apart(claim) } else { heading(claim) },
+    let row = |claim: &ClaimResult| RunsRow {
+        heading: if has_namesake(claim) { heading_with_terms(claim) } else { heading(claim) },
         cells: runs.iter().zip(&anchors).map(|run| of_run(run, claim)).collect(),
     };
-    let rows: Vec<AlignedRow> = claims.iter().map(|claim| row(claim)).collect();
-    let count = |is: &dyn Fn(&AlignedRow) -> bool| rows.iter().filter(|row| is(row)).count();
+    let rows: Vec<RunsRow> = claims.iter().map(|claim| row(claim)).collect();
+    let count = |is: &dyn Fn(&RunsRow) -> bool| rows.iter().filter(|row| is(row)).count();
     let (other, apart) =
         (count(&|row| !row.is_answered_alike()), count(&|row| row.is_answered_alike() && row.is_apart()));
     let claims = counted(rows.len(), "claim");
     let summary = match (other, apart) {
-        (0, 0) => format!("{claims}: the runs came to the same on each."),
-        (other, 0) => format!("{claims}: the answers are not the same on {other}."),
+        (0, 0) => format!("{claims}: all runs have the same answers."),
+        (other, 0) => format!("{claims}: the answers differ on {other}."),
         (other, apart) => {
-            format!("{claims}: the answers are not the same on {other}; on {apart} more the intervals don’t meet.")
+            format!("{claims}: the answers differ on {other}; on {apart} more the intervals do not overlap.")
         }
     };
-    Aligned { summary, runs: runs.iter().map(|run| run.header.run_id.clone()).collect(), rows }
+    RunsTable { summary, rows, axis }
 }
 
 fn is_same(one: &ClaimResult, other: &ClaimResult) -> bool {
@@ -182,14 +171,15 @@ fn has_same_name(one: &ClaimResult, other: &ClaimResult) -> bool {
     one.id == other.id && one.experiment == other.experiment
 }
 
-/// The claim with all that it asks, where another that is called and put the same asks something else.
-fn told_apart(claim: &ClaimResult) -> Html {
+/// Returns a heading with all terms of a claim. It distinguishes the claim from another one with the same name and
+/// statement.
+fn heading_with_terms(claim: &ClaimResult) -> Html {
     let margin = claim.asked.margin.map(exact_percent);
     let asks = match (claim.asked.judging, margin) {
         (Judging::Order, Some(margin)) => format!("the same within {margin}"),
         (Judging::Order, None) => "no margin".to_string(),
         (judging, margin) => {
-            let Clause { subject, complement } = Clause::of(&claim.asked);
+            let Clause { subject, complement } = Clause::new(&claim.asked);
             let often = match judging {
                 Judging::Exact => String::new(),
                 _ => format!(", at least {} of the time", exact_percent(claim.rate_claimed)),

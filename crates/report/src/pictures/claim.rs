@@ -1,5 +1,5 @@
-//! The pictures of a claim: where its rate lies beside the one that was claimed, and the path of the evidence to its
-//! threshold; the others are in `paired`.
+//! Two pictures of a claim: its rate with the claimed rate, and its e-values with their thresholds. The other pictures
+//! are in `paired`.
 
 use ascertain_engine::claim::Judging;
 use ascertain_engine::outcome::ClaimResult;
@@ -11,16 +11,15 @@ use super::labelled::labelled;
 use super::paired::{paired, values};
 use super::{Picture, PictureKind, Table, names};
 use crate::amount::Amount;
-use crate::clause::failures;
+use crate::clause::{failures, share_figure};
 use crate::figure::{Figure, exact_percent, odds, percent};
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
 use crate::text::counted;
 
-/// The pictures of a claim, by its index, what its sentence speaks of first: the paired ratios or differences in the
-/// order measured, with their bound; for a rate the values that the predicate speaks of, and where it lies beside the
-/// one that is claimed; then the path of the evidence to its threshold.
-///
-/// None for a claim without chance in it, or of which nothing was measured.
+/// Returns the pictures of the claim with this index. A comparison has its paired ratios or differences in the order
+/// measured, with the claimed bound. A claim about a predicate has the values of the predicate's metric instead. If the
+/// claim is about a rate, the density of the rate follows, with the claimed rate. The last picture has the e-values
+/// with their thresholds.
 pub fn of_claim(run: &RecordedRun, claim: usize) -> Vec<Picture> {
     let claims = &run.outcome.claims;
     let (Some(result), Some(path)) = (claims.get(claim), run.paths.get(claim)) else { return Vec::new() };
@@ -39,19 +38,20 @@ pub fn of_claim(run: &RecordedRun, claim: usize) -> Vec<Picture> {
     pictures.into_iter().flatten().collect()
 }
 
-/// Whether the rate says more than the median ratio does.
+/// Returns whether the sentence of the claim states its rate of success. The sentence of other claims states the median
+/// ratio.
 fn is_about_a_rate(claim: &ClaimResult) -> bool {
     claim.asked.judging == Judging::Rate && !(claim.asked.is_comparison() && claim.rate_claimed == 0.5)
 }
 
-/// The claim in a few words, for a picture's description.
-pub(super) fn said(claim: &ClaimResult) -> &str {
-    // What an order says is what it asks.
+/// Returns the claim in a few words, for the alternative text of a picture.
+pub(super) fn claim_in_words(claim: &ClaimResult) -> &str {
+    // The statement of a comparison is only a question.
     let is_statement = claim.asked.judging != Judging::Order && !claim.says.is_empty();
     if is_statement { &claim.says } else { &claim.id }
 }
 
-/// What a verdict for and one against the claim are called.
+/// Returns two words for what the two e-values can show: that the claim holds, and that it does not.
 pub(super) fn directions(claim: &ClaimResult) -> [&'static str; 2] {
     match Amount::of_order(claim) {
         Some(amount) => [amount.word(true), amount.word(false)],
@@ -60,8 +60,8 @@ pub(super) fn directions(claim: &ClaimResult) -> [&'static str; 2] {
     }
 }
 
-/// The evidence in both directions after each trial, in powers of ten, from the even odds that it starts with.
-/// Nothing where none grows.
+/// Draws the two e-values of a claim, for and against it, after each trial, as powers of ten. Both are 1 before the
+/// first trial. `None` if they are not recorded.
 pub(super) fn evidence(claim: &ClaimResult, path: &ClaimPath, id: String) -> Option<Picture> {
     let last = path.evidence.last()?;
     let (words, statements) = (directions(claim), statements(claim));
@@ -69,8 +69,8 @@ pub(super) fn evidence(claim: &ClaimResult, path: &ClaimPath, id: String) -> Opt
     let refuted = evidence_line(path, |point| point.log_e_refuted);
     let thresholds = [path.log_threshold_holds, path.log_threshold_refuted].map(powers_of_ten);
     let mut layers: Vec<Layer> = match thresholds {
-        [one, other] if one == other => vec![rule(one, "enough to decide".into())],
-        both => both.iter().zip(words).map(|(at, word)| rule(*at, format!("enough for {word}"))).collect(),
+        [one, other] if one == other => vec![rule(one, "threshold".into())],
+        both => both.iter().zip(words).map(|(at, word)| rule(*at, format!("threshold for {word}"))).collect(),
     };
     let decided = decided(path);
     for (index, points) in [&refuted, &holds].into_iter().enumerate() {
@@ -86,15 +86,17 @@ pub(super) fn evidence(claim: &ClaimResult, path: &ClaimPath, id: String) -> Opt
     }
     let ends = [last.log_e_holds, last.log_e_refuted].map(powers_of_ten);
     let verdict = match decided {
-        Some((point, direction)) => format!("It was enough for {} after {}.", words[direction], point.counted),
-        None => "That is not enough to decide.".into(),
+        Some((point, direction)) => {
+            format!("It reached the threshold for {} after {}.", words[direction], point.counted)
+        }
+        None => "It did not reach a threshold.".into(),
     };
     let plot = Plot {
         id,
-        title: "The path of the evidence to its threshold".into(),
+        title: "E-values by trial, and the threshold for a verdict".into(),
         alt: format!(
-            "{}: after {} the evidence {} is 10^{:.2}, and {} 10^{:.2}. {verdict}",
-            said(claim),
+            "{}: after {} the e-value {} is 10^{:.2}, and {} 10^{:.2}. {verdict}",
+            claim_in_words(claim),
             counted(last.counted, "trial"),
             statements[0],
             ends[0],
@@ -102,12 +104,12 @@ pub(super) fn evidence(claim: &ClaimResult, path: &ClaimPath, id: String) -> Opt
             ends[1]
         ),
         x: Axis::new("trials judged", Scale::Linear, Unit::One),
-        y: Axis::new("evidence in powers of ten", Scale::Linear, Unit::One)
+        y: Axis::new("e-value, as a power of ten", Scale::Linear, Unit::One)
             .showing(0.0, thresholds[0].max(thresholds[1])),
         series: statements.map(String::from).into(),
         layers,
     };
-    let mut table = Table::new(&["Evidence", "After the last trial", "At most", "Enough"]);
+    let mut table = Table::new(&["E-value", "After the last trial", "Highest", "Threshold"]);
     for (((statement, end), line), enough) in statements.iter().zip(ends).zip([&holds, &refuted]).zip(thresholds) {
         let most = line.iter().fold(0.0, |most: f64, point| most.max(point[1]));
         let power = |exponent: f64| format!("10^{exponent:.2}");
@@ -116,7 +118,7 @@ pub(super) fn evidence(claim: &ClaimResult, path: &ClaimPath, id: String) -> Opt
     Some(Picture { kind: PictureKind::Evidence, plot, table })
 }
 
-/// What either line is evidence of.
+/// Returns two statements: the one that each of the two e-values supports.
 pub(crate) fn statements(claim: &ClaimResult) -> [&'static str; 2] {
     match Amount::of_order(claim).map(|amount| amount.word(true)) {
         Some("fewer") => ["that it has fewer", "that it has more"],
@@ -126,7 +128,8 @@ pub(crate) fn statements(claim: &ClaimResult) -> [&'static str; 2] {
     }
 }
 
-/// What decided: the evidence after the trial at which the verdict fell, and the direction's index.
+/// Returns the two e-values at the trial of the verdict. Also returns which of them reached its threshold: 0 for
+/// *holds*, 1 for *refuted*. `None` if there is no verdict.
 fn decided(path: &ClaimPath) -> Option<(EvidencePoint, usize)> {
     let decided_after = path.decided_after?;
     let point = *path.evidence.iter().find(|point| point.counted >= decided_after)?;
@@ -147,15 +150,16 @@ fn rule(at: f64, label: String) -> Layer {
     Layer::Rule { on: Which::Y, at, label }
 }
 
-/// Of how many stretches the density's line is made.
+/// Number of straight segments in the curve of the density.
 const STRETCHES: u32 = 160;
-/// The density is drawn where it is: so much of it is left out at each end.
+/// The probability that is beyond the drawn curve of the density, on each side.
 const LEFT_OUT: f64 = 1e-6;
-/// How far above the density's peak the interval lies.
+/// The height of the interval in the picture of the density, relative to the peak of the density.
 const ABOVE: f64 = 1.12;
 
-/// The density of a claim's rate, Beta(s+1, f+1): what a uniform prior makes of the successes and failures seen. With
-/// the claimed rate, and with the claim's interval above it. Nothing without trials that came out one way or the other.
+/// Draws the density of a claim's rate: Beta(s+1, f+1), which is the posterior for a uniform prior after s successes
+/// and f failures. The claimed rate is a rule, and the interval of the claim is above the density. `None` if no trial
+/// succeeded or failed.
 pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
     let rate = claim.rate?;
     let failures = failures(claim.judged());
@@ -176,14 +180,14 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
         layers.push(Layer::Intervals { series: Some(1), rows });
         series.push(format!("interval, error {} at each end", odds(claim.error)));
     }
-    let figure = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed);
+    let figure = share_figure(claim);
     let open = if claim.unknown > 0 { format!(", {} were left open", claim.unknown) } else { String::new() };
     let plot = Plot {
         id,
-        title: "Where the rate lies".into(),
+        title: "Likely values of the rate".into(),
         alt: format!(
-            "{}: {} of {} trials succeeded and {failures} failed{open}, a rate of {figure}; claimed are {claimed}.",
-            said(claim),
+            "{}: {} of {} trials succeeded and {failures} failed{open}, a rate of {figure}; claimed: {claimed}.",
+            claim_in_words(claim),
             tally.successes,
             claim.trials - claim.ties
         ),
@@ -195,27 +199,26 @@ pub(super) fn density(claim: &ClaimResult, id: String) -> Option<Picture> {
     let mut table = Table::new(&["", ""]);
     let credible = credible_interval(tally, claim.error).ok()?;
     let likely = Figure::of_share(Some(rate), Some(credible.low), Some(credible.high), claim.rate_claimed).range;
-    let range = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed).range;
     for (name, cell) in [
         ("Trials", (claim.trials - claim.ties).to_string()),
         ("Successes", tally.successes.to_string()),
         ("Failures", failures.to_string()),
         ("Rate", percent(rate)),
-        ("Its interval, in percent", range),
+        ("Interval of the rate, in percent", figure.range),
         ("Claimed", claimed),
-        ("Error, and of each end of the interval", odds(claim.error)),
-        ("Credible interval, both ends at that error, in percent", likely),
+        ("Error of the verdict, and of each end of the interval", odds(claim.error)),
+        ("Credible interval (both ends together have that error), in percent", likely),
     ] {
         table.rows.push(vec![name.into(), cell]);
     }
     Some(Picture { kind: PictureKind::Rate, plot: labelled(plot, Unit::One), table })
 }
 
-/// The density at evenly spaced rates, and at its peak.
+/// Returns the points of the density's curve: at evenly spaced rates and at the peak.
 fn density_line(tally: Tally) -> Option<Vec<[f64; 2]>> {
     let seen = credible_interval(tally, 2.0 * LEFT_OUT).ok()?;
     let failures = tally.trials - tally.successes;
-    // Where nothing failed the density is greatest at 1, and where nothing succeeded at 0.
+    // The peak is at rate 1 without failures, and at rate 0 without successes, so the curve must reach that end.
     let low = if tally.successes == 0 { 0.0 } else { seen.low };
     let high = if failures == 0 { 1.0 } else { seen.high };
     let peak = tally.successes as f64 / tally.trials as f64;
@@ -226,7 +229,8 @@ fn density_line(tally: Tally) -> Option<Vec<[f64; 2]>> {
     Some(rates.into_iter().map(|rate| [rate, density_at(tally, rate)]).collect())
 }
 
-/// The density of Beta(s+1, f+1), (n+1)·C(n,s)·p^s·(1−p)^f, by way of its logarithm: the powers alone underflow.
+/// Returns the density of Beta(s+1, f+1) at a rate p: (n+1)·C(n,s)·p^s·(1−p)^f. It is computed from logarithms, because
+/// the powers alone would underflow.
 fn density_at(tally: Tally, rate: f64) -> f64 {
     let (trials, successes) = (tally.trials as f64, tally.successes as f64);
     let at_end = |count: f64| if count == 0.0 { trials + 1.0 } else { 0.0 };

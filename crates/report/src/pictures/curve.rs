@@ -1,4 +1,4 @@
-//! Curves: values over the time since a measurement began.
+//! Curves: a metric over the time since a measurement began.
 
 use std::collections::BTreeMap;
 use std::ops::Range as Span;
@@ -9,33 +9,33 @@ use ascertain_engine::unit::Unit;
 use ascertain_engine::values::Values;
 use ascertain_stats::median_sorted;
 
-use super::measured::{MedianInterval, Medians, from_zero, is_taken_back, scale_for};
+use super::measured::{Medians, ascending, from_zero, is_taken_back, numbered, scale_for};
 use super::quantiles::MOST_LINES;
 use super::{Picture, PictureKind, Table, names};
+use crate::figure::Estimate;
 use crate::plot::{Axis, Layer, Plot, Range, Scale};
 use crate::text::capitalised;
 
-/// The most places in time where trials do not look at the same times.
+/// The largest number of times at which a curve has points, if the trials were observed at different times.
 const MOST_PLACES: usize = 100;
 
-/// The trials of one key, pointwise.
+/// The medians of one key over time; a key names a part of the metric, such as a server.
 struct Curve<'a> {
     key: &'a str,
-    /// The median over the trials and its interval, by offset in nanoseconds.
-    at: Vec<(f64, MedianInterval)>,
+    /// For each time in nanoseconds, the median over all trials with its interval.
+    at: Vec<(f64, Estimate)>,
     trials: usize,
 }
 
-/// A metric over the time since its measurement began: a plot an arm, a line a key, the median over the trials at
-/// each time. Nothing of arms whose values were all seen at once.
+/// Draws a metric over the time since the measurement began. There is a plot for each arm, and a line for each key. The
+/// line shows the median of the trials at each time. Empty if the values have no times.
 pub(super) fn curves(run: &RecordedRun, spec: &Spec, metric: &Metric, id: &str) -> Vec<Picture> {
     let by_arm = by_arm(run, spec, metric);
     let mut pictures = Vec::new();
     for (name, of_arm) in &by_arm {
         let curves: Vec<Curve> = of_arm.iter().filter_map(|series| curve(series, metric)).collect();
         for (part, curves) in curves.chunks(MOST_LINES).enumerate() {
-            let number = pictures.len();
-            let id = if number == 0 { format!("{id}-curve") } else { format!("{id}-curve-{}", number + 1) };
+            let id = numbered(format!("{id}-curve"), pictures.len());
             let mut of_which = if by_arm.len() > 1 { format!(", {name}") } else { String::new() };
             if part > 0 || of_arm.len() > MOST_LINES {
                 of_which += &format!(" (part {})", part + 1);
@@ -46,8 +46,9 @@ pub(super) fn curves(run: &RecordedRun, spec: &Spec, metric: &Metric, id: &str) 
     pictures
 }
 
-/// Whether a metric is a curve that goes somewhere, though all of its trials may end with one value.
-pub(super) fn moves(run: &RecordedRun, spec: &Spec, metric: &Metric) -> bool {
+/// Returns whether the experiment requests a curve of the metric, and the values of the metric differ. Values may
+/// differ within trials although the last values of all trials are equal.
+pub(super) fn is_moving(run: &RecordedRun, spec: &Spec, metric: &Metric) -> bool {
     let is_drawn =
         |plot: &experiment::Plot| matches!(plot, experiment::Plot::Curve { metric: of } if *of == metric.name);
     let by_arm = by_arm(run, spec, metric);
@@ -56,7 +57,7 @@ pub(super) fn moves(run: &RecordedRun, spec: &Spec, metric: &Metric) -> bool {
     spec.plots.iter().any(is_drawn) && values.any(|value| Some(value) != first)
 }
 
-/// A metric's series by arm, with the arm's name.
+/// Returns the name of each arm with its recorded series of the metric, one for each key.
 pub(super) fn by_arm<'a>(run: &'a RecordedRun, spec: &Spec, metric: &Metric) -> Vec<(String, Vec<&'a Series>)> {
     let is_of = |series: &&Series| series.experiment == spec.id && series.metric == metric.name;
     let series: Vec<&Series> =
@@ -66,8 +67,8 @@ pub(super) fn by_arm<'a>(run: &'a RecordedRun, spec: &Spec, metric: &Metric) -> 
     names::of_rows(&arms).into_iter().zip(by_arm.into_iter().map(<[_]>::to_vec)).collect()
 }
 
-/// A share stays what it was until its trial looks again, and when it has ended: else the median would be that of those
-/// which look more often, or took longest.
+/// Returns the curve of a recorded series. If the metric is a share, a trial keeps its last value until its next
+/// observation, and after its end. Without this, trials with more or longer observations would dominate the median.
 fn curve<'s>(series: &'s Series, metric: &Metric) -> Option<Curve<'s>> {
     let mut places: BTreeMap<u64, BTreeMap<u64, Vec<f64>>> = BTreeMap::new();
     let mut trials = series.trials.clone();
@@ -78,26 +79,23 @@ fn curve<'s>(series: &'s Series, metric: &Metric) -> Option<Curve<'s>> {
             places.entry(place(*offset_ns)).or_default().entry(*trial).or_default().push(*value);
         }
     }
-    let in_order = |mut values: Vec<f64>| {
-        values.sort_unstable_by(f64::total_cmp);
-        values
-    };
     let mut medians = Medians::default();
     let mut last: BTreeMap<u64, f64> = BTreeMap::new();
     let at = places.into_iter().map(|(offset_ns, by_trial)| {
         if !metric.is_share {
             last.clear();
         }
-        let known = |(trial, values)| Some((trial, median_sorted(&in_order(values))?));
+        let known = |(trial, values)| Some((trial, median_sorted(&ascending(values))?));
         last.extend(by_trial.into_iter().filter_map(known));
-        (offset_ns as f64, medians.of(&last.values().copied().collect::<Values>().sorted()))
+        (offset_ns as f64, medians.median(&last.values().copied().collect::<Values>().sorted()))
     });
-    let at: Vec<(f64, MedianInterval)> = at.collect();
+    let at: Vec<(f64, Estimate)> = at.collect();
     (at.len() > 1).then_some(Curve { key: &series.key, at, trials: trials.len() })
 }
 
-/// Where an offset is drawn: where it is, if trials look at the same times, else in the middle of the stretch that it
-/// falls in.
+/// Returns a function that maps the time of an observation to the time at which it is drawn. The two times are equal if
+/// all trials are observed at the same times. Otherwise, time is divided into equal sections, and an observation is
+/// drawn in the middle of its section.
 fn place(series: &Series, trials: usize) -> impl Fn(u64) -> u64 + use<> {
     let mut distinct = series.offsets_ns.clone();
     distinct.sort_unstable();
@@ -116,7 +114,7 @@ fn picture(curves: &[Curve], metric: &Metric, id: String, of_which: &str, experi
     let values = || curves.iter().flat_map(|curve| curve.at.iter().map(|(_, estimate)| estimate.value));
     values().find(|value| value.is_finite())?;
     let bands = curves.iter().enumerate().map(|(index, curve)| {
-        let ranges = curve.at.iter().map(|&(x, MedianInterval { low, high, .. })| Range { x, low, high }).collect();
+        let ranges = curve.at.iter().map(|&(x, Estimate { low, high, .. })| Range { x, low, high }).collect();
         Layer::Band { series: Some(index), ranges }
     });
     let lines = curves.iter().enumerate().map(|(index, curve)| {
@@ -138,7 +136,7 @@ fn picture(curves: &[Curve], metric: &Metric, id: String, of_which: &str, experi
     Some(Picture { kind: PictureKind::Curve, plot, table: table(curves, metric.unit) })
 }
 
-/// A curve's medians at its start, halfway and at its end.
+/// Returns three medians of a curve: at its beginning, halfway and at its end.
 fn places(curve: &Curve) -> [f64; 3] {
     let last = curve.at.len() - 1;
     [0, last / 2, last].map(|index| curve.at[index].1.value)

@@ -1,28 +1,28 @@
-//! The pictures of an experiment; what does not vary is said, not drawn.
+//! The pictures of an experiment. A metric whose values are all equal gets a sentence instead.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ascertain_engine::experiment::{Metric, Plot, Point, Spec};
 use ascertain_engine::recorded::RecordedRun;
 
-use super::curve::{curves, moves};
+use super::curve::{curves, is_moving};
 use super::forest::{MANY, medians};
 use super::matrix::matrices;
-use super::measured::Measured;
+use super::measured::{MetricRows, numbered};
 use super::quantiles::{LEAST_VALUES, MOST_LINES, about, quantiles};
 use super::sweep::Sweep;
 use super::trials::trials;
 use super::waterfall::waterfalls;
 use super::{Picture, PictureKind, names};
-use crate::clause::ordered;
+use crate::clause::ArmComparison;
 use crate::text::{counted, quoted};
 
-/// The pictures of an experiment: of each metric those that the experiment asks for, its quantiles, and its medians
-/// where arms are many or values few; of the first metric its values in the order measured. Sweeps come first. None of
-/// a metric that is the same in every trial of every arm.
+/// Returns the pictures of an experiment. Each metric has the plots that the experiment requests, and its quantiles.
+/// Its medians are drawn if there are many arms or few values. The first metric also has its values in the order
+/// measured. Sweeps come first. A metric with the same value in every trial of every arm has no pictures.
 ///
-/// Where there are more arms than colours, a plot of lines shows a selection, and its title says so. None for an
-/// experiment that the run does not have.
+/// If there are more arms than colours, a plot of lines shows only some of them, and its title mentions this. Empty if
+/// the experiment is not part of the run.
 pub fn of_experiment(run: &RecordedRun, experiment: &str) -> Vec<Picture> {
     let specs = &run.header.experiments;
     let Some(index) = specs.iter().position(|spec| spec.id == experiment) else { return Vec::new() };
@@ -31,14 +31,14 @@ pub fn of_experiment(run: &RecordedRun, experiment: &str) -> Vec<Picture> {
     let metric_slugs = names::slugs(spec.metrics.iter().map(|metric| metric.name.as_str()));
     let metrics = spec.metrics.iter().zip(metric_slugs).enumerate();
     let claims = run.outcome.claims.iter().filter(|claim| claim.experiment == spec.id);
-    let compared = claims.filter_map(ordered).map(|(measure, ..)| measure.metric.as_str()).next();
+    let compared = claims.filter_map(ArmComparison::new).map(|comparison| comparison.measure.metric.as_str()).next();
     let pictures = metrics.flat_map(|(place, (metric, slug))| {
         let is_compared = compared.is_none_or(|compared| compared == metric.name);
         let pictures = of_metric(run, spec, metric, place == 0, &format!("{experiment_slug}-{slug}"));
         pictures.into_iter().map(move |picture| (is_compared, picture))
     });
     let mut pictures: Vec<(bool, Picture)> = pictures.collect();
-    // An experiment is about the effect of its factors, and above all on the compared metric.
+    // The sweeps of the compared metric come first, because an experiment is about the effects of its factors.
     pictures.sort_by_key(|(is_compared, picture)| match picture.kind {
         PictureKind::Sweep => u8::from(!is_compared),
         _ => 2,
@@ -47,9 +47,10 @@ pub fn of_experiment(run: &RecordedRun, experiment: &str) -> Vec<Picture> {
 }
 
 fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id: &str) -> Vec<Picture> {
-    let measured = Measured::recorded(run, spec, metric, None);
-    // An exit code that is always 0 needs no picture: a sentence says it.
-    let is_constant = || measured.everywhere().or(measured.but_for_stopped()).is_some() && !moves(run, spec, metric);
+    let measured = MetricRows::recorded(run, spec, metric, None);
+    // If an exit code is always 0, a sentence replaces the picture.
+    let is_constant =
+        || measured.everywhere().or(measured.but_for_stopped()).is_some() && !is_moving(run, spec, metric);
     if measured.rows.is_empty() || is_constant() {
         return Vec::new();
     }
@@ -69,9 +70,9 @@ fn of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric, is_first: bool, id
     parts.flat_map(|part| of_part(run, spec, &part, is_first, &with_levels(id, &part))).collect()
 }
 
-/// The rows that belong on an axis of their own. Factors by which the experiment tells how much memory a number takes
-/// tell apart what is not of a kind: sums of floats, and of doubles.
-pub(super) fn apart<'a>(spec: &Spec, measured: &Measured<'a>) -> Vec<Measured<'a>> {
+/// Divides the rows into groups that have axes of their own. Rows are not comparable if they differ in a factor that
+/// determines the size of a number in memory. For example, sums of floats and sums of doubles are not comparable.
+pub(super) fn apart<'a>(spec: &Spec, measured: &MetricRows<'a>) -> Vec<MetricRows<'a>> {
     let footprints = spec.plots.iter().flat_map(|plot| match plot {
         Plot::Sweep { footprints, .. } => footprints.as_slice(),
         _ => &[],
@@ -80,8 +81,8 @@ pub(super) fn apart<'a>(spec: &Spec, measured: &Measured<'a>) -> Vec<Measured<'a
     measured.by_levels(&factors.into_iter().collect::<Vec<_>>())
 }
 
-/// The address with the levels at which these rows are.
-fn with_levels(id: &str, measured: &Measured) -> String {
+/// Returns the id of a picture, to which the levels are added that distinguish its rows from those of other pictures.
+fn with_levels(id: &str, measured: &MetricRows) -> String {
     if measured.at.is_empty() {
         id.to_string()
     } else {
@@ -89,12 +90,12 @@ fn with_levels(id: &str, measured: &Measured) -> String {
     }
 }
 
-fn of_part(run: &RecordedRun, spec: &Spec, measured: &Measured, is_first: bool, id: &str) -> Vec<Picture> {
+fn of_part(run: &RecordedRun, spec: &Spec, measured: &MetricRows, is_first: bool, id: &str) -> Vec<Picture> {
     let mut pictures = Vec::new();
     for plot in spec.plots.iter().filter(|plot| metric_of(plot) == measured.metric) {
         let Plot::Sweep { factor, footprints, .. } = plot else { continue };
         let caches = &run.outcome.machine.caches;
-        let chosen = chosen(spec, measured.metric, factor).map(|metric| Measured::recorded(run, spec, metric, None));
+        let chosen = chosen(spec, measured.metric, factor).map(|metric| MetricRows::recorded(run, spec, metric, None));
         let sweep = Sweep { measured, factor, footprints, caches, chosen: chosen.as_ref() };
         pictures.extend(sweep.pictures(id, &about("by level", &spec.id, measured)));
     }
@@ -102,7 +103,7 @@ fn of_part(run: &RecordedRun, spec: &Spec, measured: &Measured, is_first: bool, 
     let is_swept = is_swept(spec, measured);
     if !(is_swept && measured.rows.len() > MOST_LINES) {
         for (index, part) in by_level(spec, measured).iter().enumerate() {
-            let id = if index == 0 { format!("{id}-quantiles") } else { format!("{id}-quantiles-{}", index + 1) };
+            let id = numbered(format!("{id}-quantiles"), index);
             pictures.extend(quantiles(part, id, &about("by quantile", &spec.id, part)));
         }
     }
@@ -116,9 +117,9 @@ fn of_part(run: &RecordedRun, spec: &Spec, measured: &Measured, is_first: bool, 
     pictures
 }
 
-/// The rows in parts of which each fits a plot with lines, by the levels of a factor; all of them where they fit, or no
-/// factor parts them so.
-fn by_level<'a>(spec: &Spec, measured: &Measured<'a>) -> Vec<Measured<'a>> {
+/// Divides the rows by the levels of a factor, so that each group has few enough rows for a plot of lines. Returns a
+/// single group if all rows fit in one plot, or if no factor divides them that way.
+fn by_level<'a>(spec: &Spec, measured: &MetricRows<'a>) -> Vec<MetricRows<'a>> {
     const MOST_PARTS: usize = 4;
     if measured.rows.len() <= MOST_LINES {
         return vec![measured.clone()];
@@ -131,9 +132,9 @@ fn by_level<'a>(spec: &Spec, measured: &Measured<'a>) -> Vec<Measured<'a>> {
     parted.unwrap_or_else(|| vec![measured.clone()])
 }
 
-/// Whether most arms have others from which only a factor sets them apart that the experiment sweeps: its plots show
-/// them better than rows side by side.
-fn is_swept(spec: &Spec, measured: &Measured) -> bool {
+/// Returns whether most arms differ from others only in a factor that the experiment sweeps. A plot of the sweep shows
+/// them better than a list of medians.
+fn is_swept(spec: &Spec, measured: &MetricRows) -> bool {
     let on_a_line = |factor: &str| {
         let mut lines: BTreeMap<(&str, Point, &str), usize> = BTreeMap::new();
         for row in &measured.rows {
@@ -147,7 +148,8 @@ fn is_swept(spec: &Spec, measured: &Measured) -> bool {
     spec.plots.iter().any(|plot| matches!(plot, Plot::Sweep { factor, .. } if are_most(factor)))
 }
 
-/// The metric that says at which of the factor's levels an arm was that chose it by itself.
+/// Returns the metric that reports which level of factor `by` an arm chose by itself. It is drawn in plots of the
+/// metric `swept`. `None` if the experiment has no such metric.
 fn chosen<'a>(spec: &'a Spec, swept: &str, by: &str) -> Option<&'a Metric> {
     let name = spec.plots.iter().find_map(|plot| match plot {
         Plot::Choice { metric, factor, chosen } if metric == swept && factor == by => Some(chosen),
@@ -163,38 +165,34 @@ fn metric_of(plot: &Plot) -> &str {
     }
 }
 
-/// The metrics of an experiment that are the same in every trial of every arm, or of the arms that would have a plot of
-/// their own, a sentence each, with names marked.
+/// Returns sentences about metrics without a picture, because their values are equal in every trial of every arm. If
+/// values are equal only within one plot, a sentence is about the arms of that plot. Names are marked.
 pub(crate) fn constants(run: &RecordedRun, experiment: &str) -> Vec<String> {
     let Some(spec) = run.header.experiments.iter().find(|spec| spec.id == experiment) else { return Vec::new() };
     spec.metrics.iter().flat_map(|metric| constants_of_metric(run, spec, metric)).collect()
 }
 
 fn constants_of_metric(run: &RecordedRun, spec: &Spec, metric: &Metric) -> Vec<String> {
-    if moves(run, spec, metric) {
+    if is_moving(run, spec, metric) {
         return Vec::new();
     }
-    let all = Measured::recorded(run, spec, metric, None);
+    let all = MetricRows::recorded(run, spec, metric, None);
     if let Some(sentence) = in_words(&all) {
         return vec![sentence];
     }
-    let of_part = |part: Measured| match in_words(&part) {
+    let of_part = |part: MetricRows| match in_words(&part) {
         Some(sentence) => vec![sentence],
         None => of_sweeps(run, spec, &part),
     };
     apart(spec, &all).into_iter().flat_map(of_part).collect()
 }
 
-fn in_words(measured: &Measured) -> Option<String> {
+fn in_words(measured: &MetricRows) -> Option<String> {
     let trials: u64 = measured.rows.iter().map(|row| row.n()).sum();
     if let Some(value) = measured.but_for_stopped() {
-        let stopped = measured.censored();
-        let trials = counted(trials, "trial");
-        return Some(format!(
-            "{} was {} in all but {stopped} of {trials}, which met the time limit.",
-            subject(measured),
-            said(measured, value)
-        ));
+        let (stopped, trials) = (measured.censored(), counted(trials, "trial"));
+        let seen = format!("in all but {stopped} of {trials}, which met the time limit");
+        return Some(constant_in_words(measured, value, &seen));
     }
     let value = measured.everywhere()?;
     let seen = match (trials, measured.rows.len()) {
@@ -203,38 +201,30 @@ fn in_words(measured: &Measured) -> Option<String> {
         (_, 2) => "in every trial of both arms".to_string(),
         (_, rows) => format!("in every trial of all {}", counted(rows, "arm")),
     };
-    Some(format!("{} was {} {seen}.", subject(measured), said(measured, value)))
+    Some(constant_in_words(measured, value, &seen))
 }
 
-/// The plots over a factor's levels that are not drawn, since their lines would lie level upon each other.
-fn of_sweeps(run: &RecordedRun, spec: &Spec, measured: &Measured) -> Vec<String> {
-    let caches = &run.outcome.machine.caches;
-    let sweeps = spec.plots.iter().filter_map(|plot| match plot {
-        Plot::Sweep { metric, factor, footprints } if metric == measured.metric => {
-            Some(Sweep { measured, factor, footprints, caches, chosen: None })
-        }
-        _ => None,
-    });
-    let sentences = sweeps.flat_map(|sweep| {
-        let in_words = |(value, lines): (f64, Vec<String>)| {
-            let of = match lines.as_slice() {
-                [_] | [_, _] | [_, _, _] => lines.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "),
-                lines => counted(lines.len(), "arm"),
+/// Returns sentences for sweeps that are not drawn, because all their lines would be horizontal and at the same height.
+fn of_sweeps(run: &RecordedRun, spec: &Spec, measured: &MetricRows) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for plot in spec.plots.iter().filter(|plot| metric_of(plot) == measured.metric) {
+        let Plot::Sweep { factor, footprints, .. } = plot else { continue };
+        let sweep = Sweep { measured, factor, footprints, caches: &run.outcome.machine.caches, chosen: None };
+        sentences.extend(sweep.constants().into_iter().map(|(value, lines)| {
+            let lines = match lines.len() {
+                ..=3 => lines.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", "),
+                lines => counted(lines, "arm"),
             };
-            let (value, factor) = (said(measured, value), quoted(sweep.factor));
-            format!("{} was {value} for {of} at every level of {factor}.", subject(measured))
-        };
-        sweep.constants().into_iter().map(in_words).collect::<Vec<_>>()
-    });
-    sentences.collect()
+            constant_in_words(measured, value, &format!("for {lines} at every level of {}", quoted(factor)))
+        }));
+    }
+    sentences
 }
 
-/// The metric, and where it was.
-fn subject(measured: &Measured) -> String {
-    let metric = quoted(measured.metric);
-    if measured.at.is_empty() { metric } else { format!("{metric} at {}", quoted(&measured.at)) }
-}
-
-fn said(measured: &Measured, value: f64) -> String {
-    if value.is_infinite() { "cut off".into() } else { measured.unit.human(value) }
+/// Returns a sentence for a metric whose values are all equal to `value`: "`time` at `type=f32` was 3 ns in every trial
+/// of both arms." The text `seen` follows the value.
+fn constant_in_words(measured: &MetricRows, value: f64, seen: &str) -> String {
+    let at = if measured.at.is_empty() { String::new() } else { format!(" at {}", quoted(&measured.at)) };
+    let value = if value.is_infinite() { "cut off".into() } else { measured.unit.human(value) };
+    format!("{}{at} was {value} {seen}.", quoted(measured.metric))
 }

@@ -1,18 +1,19 @@
-//! What was found of an experiment's arms that nobody chose.
+//! Sentences about facts of the arms that the experiment found and that are not part of the plan, such as the cipher in
+//! use.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ascertain_engine::experiment::{Arm, Level};
+use ascertain_engine::experiment::Level;
 use ascertain_engine::outcome::ArmFacts;
 
 use super::names;
 use crate::text::quoted;
 
-/// A sentence of what all arms have, and one for each fact that not all have alike, with names marked.
+/// Returns a sentence about the facts that all arms share, and a sentence for each fact that differs between arms.
+/// Names are marked.
 pub(crate) fn facts(facts: &[ArmFacts], experiment: &str) -> Vec<String> {
     let facts: Vec<&ArmFacts> = facts.iter().filter(|facts| facts.experiment == experiment).collect();
-    let arms: Vec<Arm> = facts.iter().map(|of| Arm { variant: of.variant.clone(), point: of.at.clone() }).collect();
-    let arms = names::of_rows(&arms.iter().map(|arm| (arm, "")).collect::<Vec<_>>());
+    let arms = names::of_rows(&facts.iter().map(|of| (&of.arm, "")).collect::<Vec<_>>());
     let (mut everywhere, mut sentences) = (Vec::new(), Vec::new());
     for fact in facts.iter().flat_map(|of| of.facts.0.keys()).collect::<BTreeSet<_>>() {
         let are_alike = |of: &ArmFacts, other: &ArmFacts| of.facts.get(fact) == other.facts.get(fact);
@@ -22,8 +23,8 @@ pub(crate) fn facts(facts: &[ArmFacts], experiment: &str) -> Vec<String> {
         }
         let mut who: BTreeMap<&Level, BTreeSet<&str>> = BTreeMap::new();
         for (of, arm) in facts.iter().zip(&arms) {
-            let mut of_variant = facts.iter().filter(|other| other.variant == of.variant);
-            let name = if of_variant.all(|other| are_alike(of, other)) { &of.variant } else { arm };
+            let mut of_variant = facts.iter().filter(|other| other.arm.variant == of.arm.variant);
+            let name = if of_variant.all(|other| are_alike(of, other)) { &of.arm.variant } else { arm };
             of.facts.get(fact).into_iter().for_each(|level| _ = who.entry(level).or_default().insert(name));
         }
         let of_level = |(level, names): (&Level, BTreeSet<&str>)| {
@@ -41,7 +42,7 @@ pub(crate) fn facts(facts: &[ArmFacts], experiment: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use ascertain_engine::experiment::Point;
+    use ascertain_engine::experiment::{Arm, Point};
 
     use super::*;
     use crate::text::plain;
@@ -49,8 +50,8 @@ mod tests {
     #[test]
     fn what_all_have_is_said_once() {
         let of = |variant: &str, facts: Point| {
-            let (experiment, variant) = ("first-flight".to_string(), variant.to_string());
-            ArmFacts { experiment, variant, at: Point::default().with("bytes", 1), facts }
+            let arm = Arm { variant: variant.into(), point: Point::default().with("bytes", 1) };
+            ArmFacts { experiment: "first-flight".into(), arm, facts }
         };
         let plain_http = Point::default().with("mss_bytes", 1448).with("congestion", "cubic");
         let with = |cipher: &str| plain_http.clone().with("cipher", cipher);
@@ -65,15 +66,18 @@ mod tests {
             ]
         );
         assert_eq!(facts(&facts_of, "sum"), Vec::<String>::new());
-        // Another cipher at one point alone.
-        let at_two = |cipher: &str| ArmFacts { at: Point::default().with("bytes", 2), ..of("h2", with(cipher)) };
+        // One of the arms reports another cipher.
+        let at_two = |cipher: &str| {
+            let arm = Arm { variant: "h2".into(), point: Point::default().with("bytes", 2) };
+            ArmFacts { arm, ..of("h2", with(cipher)) }
+        };
         let last = |other: &str| {
             let facts_of = [of("tls1.2", with("B")), of("h2", with("A")), at_two(other)];
             facts(&facts_of, "first-flight").last().map(|sentence| plain(sentence)).unwrap()
         };
         assert_eq!(last("A"), "Found as `cipher`: `A` for `h2`; `B` for `tls1.2`.");
         assert_eq!(last("B"), "Found as `cipher`: `A` for `h2 (bytes=1)`; `B` for `h2 (bytes=2)`, `tls1.2`.");
-        // A run that went on with another kernel.
+        // The run was continued on another kernel, which uses another congestion control.
         let twice = [of("http", plain_http.clone()), of("http", plain_http.with("congestion", "bbr"))];
         let said: Vec<String> = facts(&twice, "first-flight").iter().map(|sentence| plain(sentence)).collect();
         assert_eq!(said, ["Found: `mss_bytes=1448`.", "Found as `congestion`: `bbr` for `http`; `cubic` for `http`."]);

@@ -1,44 +1,45 @@
-//! Forest plots: a median with its interval for each arm, on the page and for a terminal.
+//! Forest plots: the median of each arm with its interval, for the page and for a terminal.
 
-use std::collections::BTreeMap;
-
-use ascertain_engine::claim::Judging;
+use ascertain_engine::claim::{Judging, Test};
 use ascertain_engine::experiment::Arm;
 use ascertain_engine::observations::Observations;
-use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary, TestSpec};
+use ascertain_engine::outcome::{ClaimResult, Outcome, PointSummary};
 use ascertain_engine::unit::Unit;
 
 use super::claim::density;
 use super::labelled::labelled;
-use super::measured::{ArmRow, Measured, MedianInterval};
+use super::measured::{ArmRow, MetricRows};
 use super::names::{self, Lines};
-use super::paired::of_predicate;
+use super::paired::rules_of_predicate;
 use super::quantiles::{MOST_LINES, about, cut_off, quantiles};
 use super::sweep::{Sweep, zeros};
 use super::{Picture, PictureKind, Table};
-use crate::clause::ordered;
+use crate::clause::ArmComparison;
+use crate::figure::Estimate;
 use crate::grid::scan::{number, parameters};
-use crate::plot::{Axis, Interval, Layer, Plot, Scale};
+use crate::plot::{Axis, Layer, Plot, Scale};
+use crate::text::distinct;
 
-/// The most rows in a plot.
+/// The largest number of rows in a plot.
 const MOST_ROWS: usize = 64;
 
-/// What a title says of values that do not vary.
+/// The words in the title that replace the interval if all values are equal.
 const SAME: &str = "the same in every trial";
 
-/// The medians of a metric, a row an arm; of very many a selection. Nothing where no median is finite.
-pub(super) fn medians(measured: &Measured, id: String, about: &str) -> Option<Picture> {
+/// Draws the medians of a metric with a row for each arm, or for some arms if there are too many. `None` if no median
+/// is finite.
+pub(super) fn medians(measured: &MetricRows, id: String, about: &str) -> Option<Picture> {
     let (shown, selected) = measured.selection(MOST_ROWS);
-    // What does not vary has no interval: it is known.
+    // If all values are equal, the median is known exactly and needs no interval.
     let is_constant = shown.is_constant() && shown.rows.iter().any(|row| row.n() > 1);
     let estimate = |row: &ArmRow| match row.median {
-        MedianInterval { value, .. } if is_constant => MedianInterval { value, low: value, high: value },
+        Estimate { value, .. } if is_constant => Estimate { value, low: value, high: value },
         estimate => estimate,
     };
-    let estimates: Vec<MedianInterval> = shown.rows.iter().map(estimate).collect();
+    let estimates: Vec<Estimate> = shown.rows.iter().map(estimate).collect();
     let numbers = || estimates.iter().flat_map(|e| [e.low, e.value, e.high]).filter(|number| number.is_finite());
     let first = numbers().next()?;
-    // Medians that are all alike, of which nothing more is known, are no picture.
+    // If all medians are equal, a picture of the medians would show nothing.
     if !is_constant && shown.rows.len() > 1 && numbers().all(|number| number == first) {
         return None;
     }
@@ -48,10 +49,7 @@ pub(super) fn medians(measured: &Measured, id: String, about: &str) -> Option<Pi
         if series.is_empty() { vec![None] } else { (0..series.len()).map(Some).collect() };
     let layers = colours.into_iter().map(|colour| {
         let of_colour = estimates.iter().enumerate().filter(|(index, _)| of_row[*index] == colour);
-        let rows = of_colour.map(|(index, e)| {
-            let (y, label) = (lines.places[index], String::new());
-            Interval { y, value: e.value, low: e.low, high: e.high, label }
-        });
+        let rows = of_colour.map(|(index, estimate)| estimate.at(lines.places[index]));
         Layer::Intervals { series: colour, rows: rows.collect() }
     });
     let what = match () {
@@ -73,9 +71,9 @@ pub(super) fn medians(measured: &Measured, id: String, about: &str) -> Option<Pi
     Some(Picture { kind: PictureKind::Medians, plot: labelled(plot, measured.unit), table: table(measured) })
 }
 
-/// The lines of the rows. Where variants and levels differ, only these are written, which the axis's label names; of
-/// many rows those of a variant stand below its name: `4` below `kahan:`.
-fn lines(measured: &Measured) -> Lines {
+/// Returns the labels of the rows. If both variants and levels differ, labels have only the variant and these levels,
+/// and the label of the axis has the factors. Many rows are grouped by variant: `4` below `kahan:`.
+fn lines(measured: &MetricRows) -> Lines {
     const MANY_ROWS: usize = 8;
     let rows: Vec<(&Arm, &str)> = measured.rows.iter().map(|row| (row.arm, row.key)).collect();
     let Some((factors, levels)) = names::levels(&rows) else {
@@ -101,43 +99,40 @@ fn lines(measured: &Measured) -> Lines {
     lines
 }
 
-/// The variants as series and the series of each row, where that tells more than the rows' names.
-fn variants(measured: &Measured) -> (Vec<String>, Vec<Option<usize>>) {
-    let mut known: Vec<&str> = Vec::new();
-    for row in &measured.rows {
-        if !known.contains(&row.arm.variant.as_str()) {
-            known.push(&row.arm.variant);
-        }
-    }
+/// Returns the names of the series, and for each row the index of its series. Each variant is a series if several rows
+/// have the same variant; otherwise there are no series.
+fn variants(measured: &MetricRows) -> (Vec<String>, Vec<Option<usize>>) {
+    let known = distinct(measured.rows.iter().map(|row| row.arm.variant.as_str()));
     if !(2..=MOST_LINES).contains(&known.len()) || known.len() == measured.rows.len() {
         return (Vec::new(), vec![None; measured.rows.len()]);
     }
-    let place: BTreeMap<&str, usize> = known.iter().enumerate().map(|(index, variant)| (*variant, index)).collect();
-    let of_row = measured.rows.iter().map(|row| place.get(row.arm.variant.as_str()).copied());
+    let of_row = measured.rows.iter().map(|row| known.iter().position(|variant| *variant == row.arm.variant));
     (known.iter().map(ToString::to_string).collect(), of_row.collect())
 }
 
-fn table(measured: &Measured) -> Table {
+fn table(measured: &MetricRows) -> Table {
     let mut table = Table::new(&["", "Trials", "Median", "95 % interval", "Least", "Greatest"]);
     for row in &measured.rows {
-        let figure = row.median.figure(measured.unit);
+        let figure = row.median.in_unit(measured.unit);
         let [least, greatest] = [0.0, 1.0].map(|q| measured.human(row.quantile(q)));
         table.rows.push(vec![row.name.clone(), row.n().to_string(), figure.value, figure.range, least, greatest]);
     }
     table
 }
 
-/// The number of arms from which on lines lie on top of each other, and rows side by side say more.
+/// The smallest number of arms for which the medians are drawn in addition to the quantiles, because so many lines
+/// overlap.
 pub(super) const MANY: usize = 4;
 
-/// Whether the point is about what the claim compares.
+/// Returns whether the point is from the experiment of the claim. If the claim is a comparison, the point must also
+/// have the compared metric.
 fn is_compared(claim: &ClaimResult, point: &PointSummary) -> bool {
-    let metric = ordered(claim).map(|(measure, ..)| measure.metric.as_str());
+    let metric = ArmComparison::new(claim).map(|comparison| comparison.measure.metric.as_str());
     point.experiment == claim.experiment && metric.is_none_or(|metric| point.metric == metric)
 }
 
-/// The metric over each parameter of commands that has numbers for levels.
-fn sweeps(outcome: &Outcome, measured: &Measured, experiment: &str) -> Vec<Plot> {
+/// Draws the metric by the levels of each command parameter whose levels are numbers.
+fn sweeps(outcome: &Outcome, measured: &MetricRows, experiment: &str) -> Vec<Plot> {
     let about = about("by level", experiment, measured);
     let parameters = parameters(&outcome.points).into_iter();
     let numeric = parameters.filter(|(_, levels)| levels.iter().all(|level| number(level).is_some()));
@@ -148,14 +143,14 @@ fn sweeps(outcome: &Outcome, measured: &Measured, experiment: &str) -> Vec<Plot>
     pictures.map(|picture| picture.plot).collect()
 }
 
-/// The plots of a terminal after a run that has just ended. For commands or functions that were compared: their medians
-/// over each parameter that has numbers for levels, or else side by side. For a rate: its interval, and the quantiles of
-/// the metric that it is about with their bound.
+/// Returns the plots for a terminal after a run. For compared commands or functions, there is a plot of the medians for
+/// each factor with numeric levels. If there is no such factor, one plot has a row for each median. For a claim about a
+/// rate, one plot shows the rate with its interval. Another shows the quantiles of the metric with the claimed bound.
 pub fn for_terminal(outcome: &Outcome, observations: &Observations) -> Vec<Plot> {
     let mut plots = Vec::new();
     let order = outcome.claims.iter().find(|claim| claim.asked.judging == Judging::Order);
     if let Some(point) = order.and_then(|claim| outcome.points.iter().find(|point| is_compared(claim, point))) {
-        let measured = Measured::observed(point, outcome, observations);
+        let measured = MetricRows::observed(point, outcome, observations);
         plots.extend(sweeps(outcome, &measured, &point.experiment));
         if plots.is_empty() {
             let about = about("medians", &point.experiment, &measured);
@@ -163,16 +158,16 @@ pub fn for_terminal(outcome: &Outcome, observations: &Observations) -> Vec<Plot>
         }
     }
     for (index, claim) in outcome.claims.iter().filter(|claim| claim.asked.judging == Judging::Rate).enumerate() {
-        let [TestSpec::Predicate { arm, measure, conditions, .. }] = claim.asked.tests.as_slice() else { continue };
+        let [Test::Predicate { arm, measure, conditions, .. }] = claim.asked.tests.as_slice() else { continue };
         plots.extend(density(claim, format!("rate-{}", index + 1)).map(|picture| picture.plot));
         let Some(measure) = measure else { continue };
         let is_it = |point: &&PointSummary| point.is_of(&claim.experiment, arm) && point.metric == measure.metric;
         let Some(point) = outcome.points.iter().find(is_it) else { continue };
-        let mut measured = Measured::observed(point, outcome, observations);
+        let mut measured = MetricRows::observed(point, outcome, observations);
         measured.rows.retain(|row| row.arm == arm);
         let about = about("by quantile", &point.experiment, &measured);
         let Some(mut picture) = quantiles(&measured, format!("quantiles-{}", index + 1), &about) else { continue };
-        picture.plot.layers.extend(of_predicate(conditions, measure));
+        picture.plot.layers.extend(rules_of_predicate(conditions, measure));
         plots.push(picture.plot);
     }
     plots

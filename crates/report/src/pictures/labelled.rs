@@ -1,11 +1,12 @@
-//! What stands beside the rows of a forest plot.
+//! The texts beside the rows of a forest plot.
 
 use ascertain_engine::unit::Unit;
 
 use crate::figure::Figure;
 use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
 
-/// The plot with its intervals in figures, in digits that tell their ends from the rules.
+/// Adds a text with its numbers to each interval of a forest plot. The text has enough digits to show on which side of
+/// each rule, such as a claimed bound, an end of the interval is.
 pub(super) fn labelled(mut plot: Plot, unit: Unit) -> Plot {
     let rules = plot.layers.iter().filter_map(|layer| match layer {
         Layer::Rule { on: Which::X, at, .. } => Some(*at),
@@ -20,8 +21,8 @@ pub(super) fn labelled(mut plot: Plot, unit: Unit) -> Plot {
     plot
 }
 
-/// An end that has no place on the axis bounds nothing, and where both are at the estimate, that is all there is to
-/// say.
+/// Returns the text for a row. Its `landmarks` are the rules, to which no end is rounded. An end that the scale of the
+/// axis can't show is unknown and left out. If both ends are equal to the estimate, the text has only the estimate.
 fn label(row: &Interval, axis: &Axis, unit: Unit, landmarks: &[f64]) -> String {
     if row.low == row.high && row.value == row.low && !axis.in_percent {
         return unit.human(row.value);
@@ -31,8 +32,9 @@ fn label(row: &Interval, axis: &Axis, unit: Unit, landmarks: &[f64]) -> String {
     let value = Some(row.value).filter(|value| !value.is_nan());
     let is_size = |number: &f64| number.is_finite() && *number != 0.0;
     let size = [value, high, low].into_iter().flatten().find(is_size).unwrap_or(0.0);
-    let figure = Figure::with_landmarks(axis.prefix(size), value, low, high, landmarks);
-    // A median ratio of zero, as of time-outs, has no place on the axis: the bound is what there is.
+    let figure = Figure::with_landmarks(axis.prefix(size), [value, low, high], landmarks);
+    // A logarithmic axis can't show a median ratio of zero, for example after time-outs. The text then has only the
+    // bound.
     let is_bound = [low, high].into_iter().flatten().any(f64::is_finite) && !has_place(&row.value);
     if is_bound { figure.range } else { figure.to_string() }
 }

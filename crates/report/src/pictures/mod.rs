@@ -1,10 +1,9 @@
-//! Pictures of runs: what was recorded, turned into [`Plot`](ascertain_plot::Plot)s, each with a small table that says
-//! the same in numbers.
+//! Pictures of runs: recorded values as [`Plot`](ascertain_plot::Plot)s, each with a small table of its numbers.
 //!
-//! A picture is there only if it has something to show. Values that were cut off are known to be above what was seen:
-//! they take part in every rank, are drawn there as rings, and quantiles and ends that only they bound are unbounded
-//! above. Intervals and bands are those of a quantile at 95 % each ([`ascertain_stats::quantile_ranks`]), but for those
-//! of claims, which are at the claim's own error.
+//! There is no picture if all values are equal. A value that was cut off is only known to be above the observed one. It
+//! counts in ranks as larger than all others, and is drawn as a hollow dot at the observed value. A quantile or an end
+//! whose rank is among such values is unbounded above. Intervals and bands are 95 % intervals of a quantile
+//! ([`ascertain_stats::quantile_ranks`]), except those of claims, which have the error of the claim.
 
 mod claim;
 mod curve;

@@ -1,4 +1,4 @@
-//! What things are called in pictures.
+//! The names of rows and series in pictures.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -6,16 +6,19 @@ use std::collections::BTreeSet;
 use ascertain_engine::experiment::{Arm, Level, Variant};
 use ascertain_plot::{COLORS, SHAPES};
 
-/// The lines of a picture of rows, some of which may be headings.
+use crate::text::distinct;
+
+/// The labels beside the rows of a picture, from the top. A label names a row, or is a heading above the names of
+/// several rows.
 pub(super) struct Lines {
     pub names: Vec<String>,
-    /// What they are, on their axis.
+    /// The label of the axis with the names.
     pub label: String,
-    /// In which line each row is.
+    /// For each row, the index of its name in `names`, which is also its position on the y axis.
     pub places: Vec<f64>,
 }
 
-/// A metric's name in a sentence: `peak memory`.
+/// Returns the name of a metric as in a sentence: `memory_peak` becomes `peak memory`.
 pub(super) fn spoken(metric: &str) -> String {
     match metric {
         "wall" | "user" | "system" => format!("{metric} time"),
@@ -24,13 +27,14 @@ pub(super) fn spoken(metric: &str) -> String {
     }
 }
 
-/// Short names that tell rows of arms and keys apart: the variant, the levels that are not the same for all, the key.
+/// Returns short names that distinguish the rows. A name has the variant, the levels that differ, and the key.
 pub(super) fn of_rows(rows: &[(&Arm, &str)]) -> Vec<String> {
     let Some(((first, _), _)) = rows.split_first() else { return Vec::new() };
     let factors: BTreeSet<&str> = rows.iter().flat_map(|(arm, _)| arm.point.0.keys().map(String::as_str)).collect();
     let differs = |factor: &&str| rows.iter().any(|(arm, _)| arm.point.get(factor) != first.point.get(factor));
     let differing: Vec<&str> = factors.into_iter().filter(differs).collect();
-    // Of a level that most rows have, only the others are told.
+    // For each factor, the level that most rows have. If there are several variants, this level is left out of the
+    // names.
     let usual: Vec<(&str, &Level)> =
         differing.iter().filter_map(|factor| Some((*factor, usual(rows, factor)?))).collect();
     let is_told = |factor: &str, level: &Level| usual.iter().all(|(other, most)| *other != factor || *most != level);
@@ -57,8 +61,8 @@ pub(super) fn of_rows(rows: &[(&Arm, &str)]) -> Vec<String> {
     rows.iter().map(name).collect()
 }
 
-/// The factors whose levels are not the same for all rows, and each row's levels of them: `4, skewed`. None where
-/// variants do not differ or levels do not, keys do, or a row has no level of such a factor.
+/// Returns the names of the factors whose levels differ, and for each row its levels of them: `4, skewed`. `None` if
+/// rows have keys or different factors, or if they have the same variant or the same levels.
 pub(super) fn levels(rows: &[(&Arm, &str)]) -> Option<(String, Vec<String>)> {
     let ((first, _), _) = rows.split_first()?;
     let is_one = rows.iter().all(|(arm, _)| arm.variant == first.variant);
@@ -79,7 +83,7 @@ pub(super) fn levels(rows: &[(&Arm, &str)]) -> Option<(String, Vec<String>)> {
     ))
 }
 
-/// The level of a factor that nearly all of many rows have.
+/// Returns the level of a factor that at least three quarters of the rows have; `None` if there are few rows.
 fn usual<'a>(rows: &[(&'a Arm, &str)], factor: &str) -> Option<&'a Level> {
     const MANY: usize = 8;
     let levels = || rows.iter().filter_map(|(arm, _)| arm.point.get(factor));
@@ -88,19 +92,19 @@ fn usual<'a>(rows: &[(&'a Arm, &str)], factor: &str) -> Option<&'a Level> {
     (rows.len() >= MANY && 4 * have(most) >= 3 * rows.len()).then_some(most)
 }
 
-/// A factor's level in a name.
+/// Returns a level with its factor, as in names: `elements=4`.
 pub(super) fn setting(factor: &str, level: &Level) -> String {
     format!("{factor}={level}")
 }
 
-/// A name in letters that an address may hold, and that are not too many.
+/// Returns a short form of the name with only characters that are allowed in URLs.
 fn slug(name: &str) -> String {
     let words = name.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty());
     let slug: String = words.collect::<Vec<_>>().join("-").to_lowercase().chars().take(100).collect();
     if slug.is_empty() { "x".into() } else { slug }
 }
 
-/// A slug for each name, no two alike.
+/// Returns a short form of each name, unique and with only characters that are allowed in URLs.
 pub(super) fn slugs<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut taken = BTreeSet::new();
     let mut free = |name: &str| {
@@ -116,33 +120,34 @@ pub(super) fn slugs<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<String>
     names.into_iter().map(&mut free).collect()
 }
 
-/// What all names begin with, up to where parts are joined, if that is long enough to be said once instead.
+/// Returns the common beginning of all names up to a separator. Empty if it is too short to be worth leaving out.
 fn shared_beginning<'a>(names: &[&'a str]) -> &'a str {
     const LEAST: usize = 6;
     let Some((first, rest)) = names.split_first().filter(|(_, rest)| !rest.is_empty()) else { return "" };
     let alike = |other: &&str| first.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
-    // What a claim is at, `name[factor=level]`, is not taken apart.
+    // The text between brackets in `name[factor=level]` is not divided.
     let parts = first.find('[').unwrap_or(first.len());
     let shared = rest.iter().map(alike).min().unwrap_or(0).min(parts);
     let is_joint = |c: char| "-._/=( ".contains(c);
-    // The point in `0.01` joins nothing.
+    // The decimal point in `0.01` is not a separator.
     let is_in_number = |at: usize| first[at..].starts_with('.') && first[..at].ends_with(|c: char| c.is_ascii_digit());
     let ends = first.char_indices().filter(|(at, c)| is_joint(*c) && !is_in_number(*at));
     let end = ends.map(|(at, c)| (at + c.len_utf8(), c)).filter(|(end, _)| *end <= shared);
-    // Something of each is left.
+    // No name may become empty.
     let end = end.map(|(end, _)| end).rfind(|end| names.iter().all(|name| name.len() > *end));
     end.filter(|end| *end >= LEAST).map_or("", |end| &first[..end])
 }
 
-/// The names without what all begin with, and the label of their axis, which says that.
+/// Returns the names without their common beginning, and a label for their axis that has this beginning.
 pub(super) fn on_axis(names: &[&str]) -> (Vec<String>, String) {
     let shared = shared_beginning(names);
     let label = if shared.is_empty() { String::new() } else { format!("each begins with: {shared}") };
     (names.iter().map(|name| name[shared.len()..].to_string()).collect(), label)
 }
 
-/// Which series each row is, and the names of all series. A variant has the series, and with it the colour and the
-/// shape, that its experiment gives it, in all pictures; where rows are of one variant they are told apart in order.
+/// Returns the index of each row's series, and the names of all series. A variant has the same series in all pictures
+/// of its experiment, and so the same colour and shape. If rows have the same variant, their series are numbered in
+/// order.
 pub(super) fn series(variants: &[Variant], rows: &[(&Arm, String)]) -> (Vec<usize>, Vec<String>) {
     let known = series_of(variants);
     let place = |arm: &Arm| known.iter().find(|(name, _)| **name == arm.variant).map(|(_, series)| *series);
@@ -151,8 +156,9 @@ pub(super) fn series(variants: &[Variant], rows: &[(&Arm, String)]) -> (Vec<usiz
     let Some(mut places) = places.filter(|_| are_apart()) else {
         return ((0..rows.len()).collect(), rows.iter().map(|(_, name)| name.clone()).collect());
     };
-    // Of many variants two that look alike may meet: then another shape tells them apart, and where all shapes of the
-    // colour are taken, another colour. Only where there are more rows than pairs some look alike.
+    // If there are many variants, two may have the same series. Then one gets another shape or, if all shapes of its
+    // colour are used, another colour. Rows look the same only if there are more rows than combinations of colour and
+    // shape.
     for row in 1..places.len() {
         let (before, rest) = places.split_at_mut(row);
         let first = rest[0];
@@ -166,12 +172,12 @@ pub(super) fn series(variants: &[Variant], rows: &[(&Arm, String)]) -> (Vec<usiz
     (places, names)
 }
 
-/// So many pairs of a colour and a shape series have before the first comes again.
+/// Number of series that look different, because each has its own combination of a colour and a shape.
 const PAIRS: usize = COLORS * SHAPES;
 
-/// The series of each variant. Those whose names begin with another's are of its family, as `kahan-avx2` is of
-/// `kahan`'s: a family has a colour, and what follows its name has a shape, the same in all families. Where there are
-/// no families, each has what its place gives it.
+/// Returns the index of the series for each variant. Variants whose names begin with the name of another variant form a
+/// family with it, such as `kahan-avx2` and `kahan`. A family has one colour, and the same ending has the same shape in
+/// all families. Without families, the series are numbered in the order of the variants.
 fn series_of(variants: &[Variant]) -> Vec<(&str, usize)> {
     let names: Vec<&str> = variants.iter().map(|variant| variant.name.as_str()).collect();
     let is_of = |name: &str, family: &str| name.strip_prefix(family).is_some_and(|rest| rest.starts_with('-'));
@@ -186,23 +192,12 @@ fn series_of(variants: &[Variant]) -> Vec<(&str, usize)> {
     let families = distinct(parted.iter().map(|(family, _)| *family));
     let endings = distinct(parted.iter().map(|(_, ending)| *ending));
     let place = |known: &[&str], wanted: &str| known.iter().position(|one| *one == wanted).unwrap_or(0);
-    // Seven further is the next colour in the same shape, and eight further the next shape in the same colour.
+    // Adding 7 to a series changes the colour but not the shape; adding 8 changes the shape but not the colour.
     let series = |(family, ending): &(&str, &str)| SHAPES * place(&families, family) + COLORS * place(&endings, ending);
     names.iter().copied().zip(parted.iter().map(series)).collect()
 }
 
-/// Each once, in their order.
-fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut known = Vec::new();
-    for name in names {
-        if !known.contains(&name) {
-            known.push(name);
-        }
-    }
-    known
-}
-
-/// The order in which people expect names: `2` before `10`, `core2` before `core10`.
+/// Compares names so that numbers within them are in numerical order: `2` before `10`, `core2` before `core10`.
 pub(super) fn natural(a: &str, b: &str) -> Ordering {
     let (parts_a, parts_b) = (parts(a), parts(b));
     let by_parts = parts_a.iter().zip(&parts_b).map(|(a, b)| match (number(a), number(b)) {
@@ -212,7 +207,7 @@ pub(super) fn natural(a: &str, b: &str) -> Ordering {
     by_parts.fold(Ordering::Equal, Ordering::then).then(parts_a.len().cmp(&parts_b.len())).then(a.cmp(b))
 }
 
-/// The text cut where digits begin or end.
+/// Splits a text into pieces that are all digits or have no digits.
 fn parts(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = text;
@@ -263,9 +258,9 @@ mod tests {
         let of =
             |arms: &[Arm]| series(&variants, &arms.iter().map(|arm| (arm, arm.variant.clone())).collect::<Vec<_>>()).0;
         assert_eq!(of(&[arm("a", 1), arm("b", 1), arm("c", 1)]), [0, 1, 2]);
-        assert_eq!(of(&[arm("c", 1), arm("b", 1)]), [2, 1], "whoever else is there");
-        assert_eq!(of(&[arm("c", 1), arm("c", 2)]), [0, 1], "of one variant they are told apart");
-        assert_eq!(of(&[arm("c", 1), arm("other", 1)]), [0, 1], "a variant that is not known");
+        assert_eq!(of(&[arm("c", 1), arm("b", 1)]), [2, 1], "independent of other rows");
+        assert_eq!(of(&[arm("c", 1), arm("c", 2)]), [0, 1], "rows of one variant have different series");
+        assert_eq!(of(&[arm("c", 1), arm("other", 1)]), [0, 1], "unknown variant");
         let families = ["sum", "kahan", "kahan-avx2", "sum-avx2"];
         let families = families.map(|name| Variant { name: name.into(), about: String::new() });
         let places: Vec<usize> = series_of(&families).into_iter().map(|(_, series)| series).collect();
@@ -288,7 +283,7 @@ mod tests {
             assert!(rows.iter().zip(&places).all(|((_, name), place)| names[*place] == *name), "{names:?}");
         }
         let (_, names) = series(&variants, &[(&arm("b", 1), "b".into())]);
-        assert_eq!(names, ["", "b"], "what is not drawn has no name");
+        assert_eq!(names, ["", "b"], "a series that is not drawn has no name");
     }
 
     #[test]

@@ -1,20 +1,24 @@
-use ascertain_engine::claim::{Bound, Effect, Judging};
-use ascertain_engine::outcome::{ClaimResult, Outcome, TestSpec};
+use ascertain_engine::claim::{Bound, Effect, Judging, Test};
+use ascertain_engine::outcome::{ClaimResult, Outcome};
 use ascertain_engine::recorded::RecordedRun;
 use ascertain_engine::unit::Unit;
 
-use super::claim::{directions, said};
+use super::claim::{claim_in_words, directions};
 use super::labelled::labelled;
+use super::measured::{extremes, numbered};
 use super::names::{self, Lines};
 use super::{Picture, PictureKind, Table};
 use crate::amount::Amount;
-use crate::figure::{Figure, exact_percent};
+use crate::clause::share_figure;
+use crate::figure::{Estimate, Figure, exact_percent};
 use crate::grid::answer;
-use crate::plot::{Axis, Interval, Layer, Plot, Scale, Which};
-use crate::standing::Standing;
+use crate::plot::{Axis, Layer, Plot, Scale, Which};
+use crate::standing::{rate, standing};
+use crate::text::distinct;
 
-/// All claims side by side: of claims on ratios how far each measured ratio is from the claimed one, and of claims
-/// on rates each rate beside the claimed one. A picture of its own for either kind, where there are two claims to see.
+/// Draws all claims of a run, with a row for each. Claims about ratios have one picture, with the measured ratio
+/// divided by the claimed one. Claims about rates have another, with the measured and the claimed rate. A picture needs
+/// at least two claims.
 pub fn overview(run: &RecordedRun) -> Vec<Picture> {
     let [of_ratios, of_rates] = rows(&run.outcome);
     if of_ratios.len() + of_rates.len() < 2 {
@@ -23,16 +27,16 @@ pub fn overview(run: &RecordedRun) -> Vec<Picture> {
     let in_parts = |rows: &[Row], picture: fn(&[Row]) -> Option<Picture>| -> Vec<Picture> {
         let count = rows.len().div_ceil(MOST_ROWS).max(1);
         let parts = rows.chunks(rows.len().div_ceil(count).max(1)).enumerate();
-        let span = span(rows);
+        // If a picture is split, all resulting pictures have the same axis.
+        let numbers = rows.iter().flat_map(|row| [row.estimate.low, row.estimate.value, row.estimate.high]);
+        let span = extremes(numbers.filter(|number| *number > 0.0));
         let part = |(index, rows): (usize, &[Row])| {
             let mut picture = picture(rows)?;
             if count > 1 {
                 picture.plot.title += &format!(" ({} of {count})", index + 1);
                 picture.plot.x.domain = span;
             }
-            if index > 0 {
-                picture.plot.id += &format!("-{}", index + 1);
-            }
+            picture.plot.id = numbered(picture.plot.id, index);
             Some(picture)
         };
         parts.filter_map(part).collect()
@@ -40,63 +44,59 @@ pub fn overview(run: &RecordedRun) -> Vec<Picture> {
     [in_parts(&of_ratios, ratios), in_parts(&of_rates, rates)].concat()
 }
 
-/// More rows than so many are parted, so that an axis is in sight of each, and each part fits on paper.
+/// The largest number of rows in a picture. A picture with more rows is split. Each resulting picture fits on a sheet
+/// of paper and on a screen, together with its axis.
 const MOST_ROWS: usize = 24;
 
-/// The least and the greatest number of all rows that can be drawn, for parts to have the same axis.
-fn span(rows: &[Row]) -> Option<(f64, f64)> {
-    let numbers = rows.iter().flat_map(|row| [row.low, row.value, row.high]);
-    let drawn: Vec<f64> = numbers.filter(|number| number.is_finite() && *number > 0.0).collect();
-    Some((drawn.iter().copied().reduce(f64::min)?, drawn.iter().copied().reduce(f64::max)?))
-}
-
-/// The claims on ratios and those on rates, if any of a kind can be drawn.
+/// Returns two lists: the rows of claims about ratios and those of claims about rates. A list is empty if no claim of
+/// its kind has a finite value.
 fn rows(outcome: &Outcome) -> [Vec<Row<'_>>; 2] {
     let is_rate = |claim: &&ClaimResult| {
-        let is_ratio = matches!(claim.asked.tests.as_slice(), [TestSpec::Versus { scale: Effect::Ratio, .. }]);
+        let is_ratio = matches!(claim.asked.tests.as_slice(), [Test::Versus { scale: Effect::Ratio, .. }]);
         claim.asked.judging == Judging::Rate && !(is_ratio && claim.rate_claimed == 0.5)
     };
     let ratios = outcome.claims.iter().filter_map(relative).collect();
-    let rates = outcome.claims.iter().filter(is_rate).filter_map(rate).collect();
-    [ratios, rates].map(|rows: Vec<Row>| if rows.iter().any(|row| row.value.is_finite()) { rows } else { Vec::new() })
+    let rates =
+        outcome.claims.iter().filter(is_rate).filter_map(|claim| Some(Row { claim, estimate: rate(claim)? })).collect();
+    [ratios, rates]
+        .map(|rows: Vec<Row>| if rows.iter().any(|row| row.estimate.value.is_finite()) { rows } else { Vec::new() })
 }
 
-/// A claim's figure, whose ends are infinite where nothing bounds them.
+/// A claim with its measured value.
 struct Row<'a> {
     claim: &'a ClaimResult,
-    value: f64,
-    low: f64,
-    high: f64,
+    estimate: Estimate,
 }
 
 fn ratios(rows: &[Row]) -> Option<Picture> {
     let is_order = rows.iter().all(|row| row.claim.asked.judging == Judging::Order);
     let (title, label) = match (is_order, rows.first().and_then(|row| Amount::of_order(row.claim))) {
-        (true, Some(amount)) => ("What the reference takes by what each takes itself", amount.ratio()),
-        (true, None) => ("How many times as fast as the reference", "times as fast".into()),
-        (false, _) => {
-            ("Each ratio by the one that was claimed: as claimed at 1, better beyond", "measured by claimed".into())
-        }
+        (true, Some(amount)) => ("Ratio of the reference to each command", amount.ratio()),
+        (true, None) => ("Speed relative to the reference", "times as fast (above 1: faster)".into()),
+        (false, _) => (
+            "Measured ratio of each claim, divided by the claimed ratio",
+            "measured / claimed (above 1: better than claimed)".into(),
+        ),
     };
     let rule = Layer::Rule { on: Which::X, at: 1.0, label: if is_order { "equal" } else { "as claimed" }.into() };
     let x = Axis::new(&label, Scale::Log, Unit::One);
     let (series, mut layers) = by_answer(rows)?;
     layers.push(rule);
-    let mut table = Table::new(&["Claim", "Answer", "Ratio", "By the claimed one"]);
-    for Row { claim, value, low, high } in rows {
+    let mut table = Table::new(&["Claim", "Answer", "Ratio", "Divided by claimed"]);
+    for Row { claim, estimate } in rows {
         let ratio = Figure::new(claim.ratio, claim.ratio_low, claim.ratio_high, &[]).to_string();
-        let relative = Figure::new(Some(*value), Some(*low), Some(*high), &[1.0]).to_string();
-        table.rows.push(vec![claim.id.clone(), answer(claim).into(), ratio, relative]);
+        table.rows.push(vec![claim.id.clone(), answer(claim).into(), ratio, estimate.ratio().to_string()]);
     }
     let plot = plot("claims-ratios", title, x, rows, (series, layers));
     Some(Picture { kind: PictureKind::Overview, plot, table })
 }
 
-/// A claim's ratio by the one that it claims, more than 1 on the side that keeps to it.
+/// Returns the measured ratio of a claim divided by the claimed one. It is inverted if the claim is an upper bound, so
+/// that above 1 is better than claimed. `None` for a claim that a ratio is within a range.
 fn relative(claim: &ClaimResult) -> Option<Row<'_>> {
-    let [TestSpec::Versus { scale: Effect::Ratio, bound, .. }] = claim.asked.tests.as_slice() else { return None };
-    let Standing { value, low, high } = Standing::of(claim)?;
-    (!matches!(bound, Bound::Within(..))).then_some(Row { claim, value, low, high })
+    let [Test::Versus { scale: Effect::Ratio, bound, .. }] = claim.asked.tests.as_slice() else { return None };
+    let estimate = standing(claim)?;
+    (!matches!(bound, Bound::Within(..))).then_some(Row { claim, estimate })
 }
 
 fn rates(rows: &[Row]) -> Option<Picture> {
@@ -106,51 +106,33 @@ fn rates(rows: &[Row]) -> Option<Picture> {
     series.push("judged against".into());
     let mut table = Table::new(&["Claim", "Answer", "Rate", "Judged against"]);
     for Row { claim, .. } in rows {
-        let rate = Figure::of_share(claim.rate, claim.rate_low, claim.rate_high, claim.rate_claimed).to_string();
-        table.rows.push(vec![claim.id.clone(), answer(claim).into(), rate, exact_percent(claim.rate_claimed)]);
+        let (rate, claimed) = (share_figure(claim).to_string(), exact_percent(claim.rate_claimed));
+        table.rows.push(vec![claim.id.clone(), answer(claim).into(), rate, claimed]);
     }
     let x = Axis::new("rate of success", Scale::Linear, Unit::One).percent();
-    let plot = plot("claims-rates", "Each rate beside the one that it was judged against", x, rows, (series, layers));
+    let plot = plot("claims-rates", "Measured rates and the rates they were judged against", x, rows, (series, layers));
     Some(Picture { kind: PictureKind::Overview, plot, table })
 }
 
-fn rate(claim: &ClaimResult) -> Option<Row<'_>> {
-    let value = claim.rate?;
-    let (low, high) = match claim.has_lost_interval(true) {
-        true => (value, value),
-        false => (claim.rate_low.unwrap_or(0.0), claim.rate_high.unwrap_or(1.0)),
-    };
-    Some(Row { claim, value, low, high })
-}
-
-/// The rows coloured by what was concluded; nothing where there are none.
+/// Returns the names of the series, one for each answer, and the layers with the rows in its colour. `None` if there
+/// are no rows.
 fn by_answer(rows: &[Row]) -> Option<(Vec<String>, Vec<Layer>)> {
-    // The colours of verdicts are the same in all runs.
+    // Verdicts have the same colours in all runs, even if a verdict does not occur.
     let first = rows.first()?.claim;
     let [better, worse] = directions(first);
-    let mut answers = vec![better, worse, "undecided"];
-    if first.asked.judging == Judging::Order {
-        answers.push("same");
-    }
-    for row in rows {
-        if !answers.contains(&answer(row.claim)) {
-            answers.push(answer(row.claim));
-        }
-    }
+    let same = (first.asked.judging == Judging::Order).then_some("same");
+    let answers = [better, worse, "undecided"].into_iter().chain(same);
+    let answers = distinct(answers.chain(rows.iter().map(|row| answer(row.claim))));
     let places = lines(rows).places;
     let layers = answers.iter().enumerate().map(|(series, word)| {
         let of_word = places.iter().zip(rows).filter(|(_, row)| answer(row.claim) == *word);
-        let interval = |(y, row): (&f64, &Row)| {
-            let Row { value, low, high, .. } = *row;
-            Interval { y: *y, value, low, high, label: String::new() }
-        };
-        Layer::Intervals { series: Some(series), rows: of_word.map(interval).collect() }
+        Layer::Intervals { series: Some(series), rows: of_word.map(|(y, row)| row.estimate.at(*y)).collect() }
     });
     Some((answers.iter().map(ToString::to_string).collect(), layers.collect()))
 }
 
-/// Claims whose names begin alike have a line for that, and one for the rest of each: `decimal.` above
-/// `packed-4x-libc:` above `skewed`.
+/// Returns the labels of the rows. Claims whose names begin with the same words are grouped: `decimal.` is above
+/// `packed-4x-libc:`, which is above `skewed`.
 fn lines(rows: &[Row]) -> Lines {
     let ids: Vec<&str> = rows.iter().map(|row| row.claim.id.as_str()).collect();
     let (ids, label) = names::on_axis(&ids);
@@ -173,12 +155,14 @@ fn lines(rows: &[Row]) -> Lines {
     lines
 }
 
-/// The level alone, where there is one factor: `skewed`.
+/// Returns `at`, the levels in the id of a claim. If it has only one factor, returns the level without the factor:
+/// `skewed`.
 fn level(at: &str) -> &str {
     at.split_once('=').map(|(_, level)| level).filter(|level| !level.contains('=')).unwrap_or(at)
 }
 
-/// `decimal.packed-4x-libc[distribution=skewed]` as `decimal.`, `packed-4x-libc` and `distribution=skewed`.
+/// Splits the id of a claim into family, name and levels. For example, `decimal.packed-4x-libc[distribution=skewed]`
+/// becomes `decimal.`, `packed-4x-libc` and `distribution=skewed`.
 fn parts(id: &str) -> [&str; 3] {
     let (name, at) = id.strip_suffix(']').and_then(|id| id.split_once('[')).unwrap_or((id, ""));
     let (family, name) = name.split_at(name.find('.').map_or(0, |dot| dot + 1));
@@ -186,10 +170,10 @@ fn parts(id: &str) -> [&str; 3] {
 }
 
 fn plot(id: &str, title: &str, x: Axis, rows: &[Row], (series, layers): (Vec<String>, Vec<Layer>)) -> Plot {
-    let said = rows.iter().take(3).map(|row| {
-        let figure = Figure::new(Some(row.value), Some(row.low), Some(row.high), &[1.0]);
-        format!("{}: {figure}, {}", said(row.claim), answer(row.claim))
-    });
+    let said = rows
+        .iter()
+        .take(3)
+        .map(|row| format!("{}: {}, {}", claim_in_words(row.claim), row.estimate.ratio(), answer(row.claim)));
     let said = said.collect::<Vec<_>>().join("; ");
     let more = if rows.len() > 3 { format!("; and {} more", rows.len() - 3) } else { String::new() };
     let Lines { names, label, .. } = lines(rows);

@@ -1,15 +1,16 @@
-//! A claim's paired ratios and differences, or the values that its predicate speaks of, in the order measured, with the
-//! numbers that they are held against as rules.
+//! Pictures of a claim's trials in the order measured: the ratio or difference of each pair, or the value of the
+//! predicate's metric. The claimed bounds are rules.
 
-use ascertain_engine::claim::{Bound, Effect, Judging};
-use ascertain_engine::outcome::{ClaimResult, Condition, Measure, TestSpec};
+use ascertain_engine::claim::{Bound, Effect, Judging, Measure, Test};
+use ascertain_engine::outcome::ClaimResult;
+use ascertain_engine::predicate::Condition;
 use ascertain_engine::recorded::{ClaimPath, RecordedRun};
 use ascertain_engine::unit::Unit;
 use ascertain_engine::values::{Bounds, Values};
 use ascertain_stats::quantile_ranks;
 
-use super::claim::{directions, said};
-use super::measured::{Measured, scale_for};
+use super::claim::{claim_in_words, directions};
+use super::measured::{MetricRows, ascending, scale_for};
 use super::trials::not_drawn;
 use super::{Picture, PictureKind, Table, names};
 use crate::amount::Amount;
@@ -17,33 +18,32 @@ use crate::clause::{ClaimFigure, adjective, failures, joined};
 use crate::plot::{Axis, Layer, Plot, Range, Scale, Which};
 use crate::text::{capitalised, counted, plain};
 
-/// After how many trials the running estimate is brought up to date: whenever so much has been added.
+/// The estimate so far is computed again when the number of trials has grown by the share 1 / `LOOK_EVERY_SHARE`.
 const LOOK_EVERY_SHARE: usize = 8;
 
-/// The ratio or difference of each trial with its bound, ties hollow, and the running estimate with its interval.
-/// Nothing where a claim compares nothing, or nothing that can be drawn.
+/// Draws the ratio or difference of each trial, ties as hollow dots, and the claimed bound. A line and a band show the
+/// estimate so far and its interval. `None` if the claim is not a comparison, or if nothing can be drawn.
 pub(super) fn paired(claim: &ClaimResult, path: &ClaimPath, id: String) -> Option<Picture> {
-    let effect = PairedEffect::of(claim)?;
+    let effect = PairedEffect::new(claim)?;
     let is_ratio = effect.scale == Effect::Ratio;
-    // One that was cut off has its place where it is known to lie beyond.
+    // If a value was cut off, only a bound of the ratio or difference is known. The dot is drawn at this bound.
     let place = |index: usize| {
         let Bounds { low, high } = path.statistics.bounds(index);
         let ends = if low < high && high.is_infinite() { [low, high] } else { [high, low] };
-        ends.into_iter().find(|value| value.is_finite() && (!is_ratio || *value > 0.0))
+        let value = ends.into_iter().find(|value| value.is_finite() && (!is_ratio || *value > 0.0))?;
+        Some(([index as f64 + 1.0, value], path.successes[index]))
     };
-    let drawn = (0..path.statistics.len()).filter_map(place).count();
-    if drawn == 0 {
+    let drawn: Vec<([f64; 2], Option<bool>)> = (0..path.statistics.len()).filter_map(place).collect();
+    if drawn.is_empty() {
         return None;
     }
-    let of_outcome = |outcome: Option<bool>| -> Vec<[f64; 2]> {
-        let wanted = (0..path.statistics.len()).filter(|&index| path.successes[index] == outcome);
-        wanted.filter_map(|index| Some([index as f64 + 1.0, place(index)?])).collect()
-    };
     let mut series: Vec<String> = effect.sides(claim).into();
-    let dots = |series, outcome| Layer::Dots { series, points: of_outcome(outcome), hollow: outcome.is_none() };
+    let dots = |series, outcome| {
+        let points = drawn.iter().filter(|(_, success)| *success == outcome).map(|(point, _)| *point).collect();
+        Layer::Dots { series, points, hollow: outcome.is_none() }
+    };
     let mut layers = vec![dots(Some(0), Some(true)), dots(Some(1), Some(false))];
-    let ties = path.successes.iter().filter(|success| success.is_none()).count();
-    if ties > 0 {
+    if count(path, None) > 0 {
         layers.push(dots(Some(series.len()), None));
         series.push(open_ones(claim).into());
     }
@@ -55,13 +55,13 @@ pub(super) fn paired(claim: &ClaimResult, path: &ClaimPath, id: String) -> Optio
     let (good, better) = adjective(effect.measure);
     let (what, label) = match Amount::of_order(claim) {
         Some(amount) => ("ratio", amount.ratio()),
-        None if is_ratio => ("ratio", format!("times as {good}")),
+        None if is_ratio => ("ratio", format!("times as {good} (above 1: {better})")),
         None => ("difference", format!("{better} by")),
     };
     let plot = Plot {
         id,
-        title: format!("Paired {what}s in the order measured{}", not_drawn(path.statistics.len() - drawn)),
-        alt: format!("{}: {}", said(claim), in_words(claim, path, effect)),
+        title: format!("Paired {what}s in the order measured{}", not_drawn(path.statistics.len() - drawn.len())),
+        alt: format!("{}: {}", claim_in_words(claim), in_words(claim, path, effect)),
         x: Axis::new("trials judged", Scale::Linear, Unit::One),
         y: Axis::new(&label, if is_ratio { Scale::Log } else { Scale::Linear }, effect.unit()),
         series,
@@ -70,12 +70,13 @@ pub(super) fn paired(claim: &ClaimResult, path: &ClaimPath, id: String) -> Optio
     Some(Picture { kind: PictureKind::Ratios, plot, table: table(claim, path, effect) })
 }
 
-/// `median`, `p10`.
+/// Returns the name of a quantile: `median`, `p10`.
 fn quantile_name(quantile: f64) -> String {
     if quantile == 0.5 { "median".into() } else { format!("p{}", Unit::One.exact(quantile * 100.0)) }
 }
 
-/// The quantile of the trials so far with its confidence sequence, which ends where the claim's own does.
+/// Draws the quantile of the trials so far, as a line, and a confidence sequence, as a band. The last interval of the
+/// band is the interval of the claim.
 fn running(claim: &ClaimResult, path: &ClaimPath, quantile: f64, series: usize) -> [Layer; 2] {
     let error = if claim.asked.judging == Judging::Order { claim.error / 2.0 } else { claim.error };
     let all = path.statistics.len();
@@ -96,7 +97,7 @@ fn running(claim: &ClaimResult, path: &ClaimPath, quantile: f64, series: usize) 
         }
         let estimate = sorted.quantile(quantile).and_then(Bounds::estimate);
         points.push([n as f64, estimate.unwrap_or(f64::NAN)]);
-        // There is none before it has two ends, and none from where the trials are not alike.
+        // The interval is unknown if there are too few trials, or if the trials changed during the run.
         if low <= high && low.is_finite() && high.is_finite() {
             ranges.push(Range { x: n as f64, low, high });
         }
@@ -109,28 +110,27 @@ fn running(claim: &ClaimResult, path: &ClaimPath, quantile: f64, series: usize) 
     [Layer::Band { series, ranges }, Layer::Line { series, points, steps: false, dashed: true }]
 }
 
-/// How many trials came out so.
+/// Returns the number of trials with this outcome: success (`true`) or failure. `None` counts ties and trials that were
+/// cut off.
 fn count(path: &ClaimPath, outcome: Option<bool>) -> usize {
     path.successes.iter().filter(|success| **success == outcome).count()
 }
 
-/// What trials without an outcome are.
+/// Returns the word in this picture for trials without an outcome, which are ties or were cut off.
 fn open_ones(claim: &ClaimResult) -> &'static str {
-    if claim.unknown > 0 { "cut off or a tie" } else { "tie, not counted" }
+    if claim.unknown > 0 { "cut off or tied" } else { "tie, not counted" }
 }
 
 fn in_words(claim: &ClaimResult, path: &ClaimPath, effect: PairedEffect) -> String {
     let [kept, missed] = effect.sides(claim);
-    let mut text = format!("{} {kept}, {} {missed}", count(path, Some(true)), count(path, Some(false)));
-    let ties = count(path, None);
-    if ties > 0 {
-        text += &match claim.unknown {
-            0 => format!(", {}", counted(ties, "tie")),
-            _ => format!(", {ties} {}", open_ones(claim)),
-        };
-    }
-    let figure = ClaimFigure::of(claim).map(|figure| format!("; {}", plain(&figure.clause)));
-    format!("of {}, {text}{}.", counted(path.successes.len(), "trial"), figure.unwrap_or_default())
+    let text = format!("{} {kept}, {} {missed}", count(path, Some(true)), count(path, Some(false)));
+    let open = match (count(path, None), claim.unknown) {
+        (0, _) => String::new(),
+        (ties, 0) => format!(", {}", counted(ties, "tie")),
+        (open, _) => format!(", {open} {}", open_ones(claim)),
+    };
+    let figure = ClaimFigure::new(claim).map(|figure| format!("; {}", plain(&figure.clause)));
+    format!("of {}, {text}{open}{}.", counted(path.successes.len(), "trial"), figure.unwrap_or_default())
 }
 
 fn table(claim: &ClaimResult, path: &ClaimPath, effect: PairedEffect) -> Table {
@@ -148,36 +148,33 @@ fn table(claim: &ClaimResult, path: &ClaimPath, effect: PairedEffect) -> Table {
         let value = sorted.quantile(q).and_then(Bounds::estimate);
         row(name, value.map_or_else(|| "-".into(), |value| effect.unit().human(value)));
     }
-    if let Some(figure) = ClaimFigure::of(claim) {
+    if let Some(figure) = ClaimFigure::new(claim) {
         row("the claim's figure", joined(&figure.figure));
     }
     table
 }
 
-/// The metric of a claim's predicate in the trials that were judged, with its bound. Nothing where the predicate speaks
-/// of several metrics, or nothing can be drawn or differs.
+/// Draws the predicate's metric in each judged trial, with the claimed bound. `None` if the predicate has several
+/// metrics, if nothing can be drawn, or if all values are equal.
 pub(super) fn values(run: &RecordedRun, claim: &ClaimResult, path: &ClaimPath, id: String) -> Option<Picture> {
-    let [TestSpec::Predicate { arm, predicate, measure: Some(measure), conditions }] = claim.asked.tests.as_slice()
-    else {
+    let [Test::Predicate { arm, predicate, measure: Some(measure), conditions }] = claim.asked.tests.as_slice() else {
         return None;
     };
     let spec = run.header.experiments.iter().find(|spec| spec.id == claim.experiment)?;
     let metric = &spec.metrics[spec.metric(&measure.metric)?];
-    let measured = Measured::recorded(run, spec, metric, Some(arm));
+    let measured = MetricRows::recorded(run, spec, metric, Some(arm));
     let row = measured.rows.iter().find(|row| row.key.is_empty())?;
-    let judged = path.trials.iter().zip(&path.successes).enumerate();
-    let seen =
-        judged.filter_map(|(index, (trial, success))| Some((index as f64 + 1.0, row.of_trial(*trial)?, *success)));
+    let judged = path.trials.iter().zip(&path.successes).zip(1..);
+    let seen = judged.filter_map(|((trial, success), place)| Some((f64::from(place), row.of_trial(*trial)?, *success)));
     let seen: Vec<(f64, f64, Option<bool>)> = seen.collect();
-    let drawn = seen.iter().filter(|(_, value, _)| value.is_finite());
-    let rules = of_predicate(conditions, measure);
-    let scale = scale_for(drawn.clone().map(|(_, value, _)| *value).chain(places(&rules)));
-    let not_drawn = not_drawn(seen.len() - drawn.clone().count());
-    // Where all are alike, the sentence says it.
-    let (_, first, _) = drawn.clone().next()?;
-    drawn.clone().find(|(_, value, _)| value != first)?;
+    let drawn: Vec<_> = seen.iter().filter(|(_, value, _)| value.is_finite()).collect();
+    let rules = rules_of_predicate(conditions, measure);
+    let scale = scale_for(drawn.iter().map(|(_, value, _)| *value).chain(places(&rules)));
+    let not_drawn = not_drawn(seen.len() - drawn.len());
+    // If all values are equal, there is no picture, because the sentence has the value.
+    drawn.iter().find(|(_, value, _)| *value != drawn[0].1)?;
     let dots = [true, false].into_iter().enumerate().map(|(series, outcome)| {
-        let points = drawn.clone().filter(|(.., success)| *success == Some(outcome)).map(|&(x, y, _)| [x, y]).collect();
+        let points = drawn.iter().filter(|(.., success)| *success == Some(outcome)).map(|(x, y, _)| [*x, *y]).collect();
         Layer::Dots { series: Some(series), points, hollow: false }
     });
     let failures = failures(claim.judged());
@@ -187,9 +184,9 @@ pub(super) fn values(run: &RecordedRun, claim: &ClaimResult, path: &ClaimPath, i
         title: format!("{} in the order measured{not_drawn}", capitalised(&name)),
         alt: format!(
             "{}: {predicate} was met in {} and missed in {failures}; the median {name} is {}.",
-            said(claim),
+            claim_in_words(claim),
             counted(claim.successes, "trial"),
-            row.median.figure(measure.unit)
+            row.median.in_unit(measure.unit)
         ),
         x: Axis::new("trials judged", Scale::Linear, Unit::One),
         y: Axis::new(&name, scale, measure.unit),
@@ -199,15 +196,14 @@ pub(super) fn values(run: &RecordedRun, claim: &ClaimResult, path: &ClaimPath, i
     let mut table = Table::new(&["", "Trials", "Least", "Median", "Greatest"]);
     for (name, outcome) in [("Condition met", true), ("Condition missed", false)] {
         let of_outcome = seen.iter().filter(|(.., success)| *success == Some(outcome)).map(|(_, value, _)| *value);
-        let mut sorted: Vec<f64> = of_outcome.collect();
-        sorted.sort_unstable_by(f64::total_cmp);
+        let sorted = ascending(of_outcome);
         let at = |q| ascertain_stats::quantile_sorted(&sorted, q).map_or_else(|| "-".into(), |v| measure.unit.human(v));
         table.rows.push(vec![name.into(), sorted.len().to_string(), at(0.0), at(0.5), at(1.0)]);
     }
     Some(Picture { kind: PictureKind::Values, plot, table })
 }
 
-/// The ratio or difference of two arms that a claim asks about.
+/// The ratio or difference of two arms that a claim is about.
 #[derive(Clone, Copy)]
 pub(super) struct PairedEffect<'a> {
     pub measure: &'a Measure,
@@ -216,17 +212,16 @@ pub(super) struct PairedEffect<'a> {
 }
 
 impl<'a> PairedEffect<'a> {
-    /// The first comparison of a claim: the one whose ratios or differences are recorded.
-    pub fn of(claim: &'a ClaimResult) -> Option<PairedEffect<'a>> {
+    /// Returns the first comparison of a claim, because only its ratios or differences are recorded; `None` for other
+    /// claims.
+    pub fn new(claim: &'a ClaimResult) -> Option<PairedEffect<'a>> {
         claim.asked.tests.iter().find_map(|test| match test {
-            TestSpec::Versus { measure, scale, bound, .. } => {
-                Some(PairedEffect { measure, scale: *scale, bound: *bound })
-            }
-            TestSpec::Predicate { .. } => None,
+            Test::Versus { measure, scale, bound, .. } => Some(PairedEffect { measure, scale: *scale, bound: *bound }),
+            Test::Predicate { .. } => None,
         })
     }
 
-    /// What its numbers are in.
+    /// Returns the unit of the ratio or difference.
     pub fn unit(self) -> Unit {
         match self.scale {
             Effect::Ratio => Unit::One,
@@ -234,7 +229,8 @@ impl<'a> PairedEffect<'a> {
         }
     }
 
-    /// The rules of its bound: for an order the one where both do equally well, or those of its margin.
+    /// Returns rules (lines across the plot) at the claimed bounds. For a comparison, they are at equality, or at the
+    /// ends of the margin.
     pub fn rules(self, claim: &ClaimResult, on: Which) -> Vec<Layer> {
         let rule = |at: f64, label: String| Layer::Rule { on, at, label };
         let write = |number: f64| self.unit().exact(number);
@@ -242,23 +238,19 @@ impl<'a> PairedEffect<'a> {
             (Judging::Order, None, _) => vec![rule(1.0, "equal".into())],
             (Judging::Order, Some(margin), _) => {
                 let [better, worse] = directions(claim);
-                vec![
-                    rule(1.0 / (1.0 + margin), format!("{worse} below")),
-                    rule(1.0 + margin, format!("{better} above")),
-                ]
+                let beyond = 1.0 + margin;
+                vec![rule(1.0 / beyond, format!("{worse} below")), rule(beyond, format!("{better} above"))]
             }
             (_, _, Bound::AtLeast(low)) => vec![rule(low, format!("claimed: at least {}", write(low)))],
             (_, _, Bound::AtMost(high)) => vec![rule(high, format!("claimed: at most {}", write(high)))],
             (_, _, Bound::Within(low, high)) => {
-                vec![
-                    rule(low, format!("claimed: from {}", write(low))),
-                    rule(high, format!("claimed: to {}", write(high))),
-                ]
+                let labels = [(low, "from"), (high, "to")];
+                labels.map(|(at, word)| rule(at, format!("claimed: {word} {}", write(at)))).into()
             }
         }
     }
 
-    /// What trials that keep to the bound are called, and what others are.
+    /// Returns two names for the legend: one for trials within the claimed bound, and one for the other trials.
     pub fn sides(self, claim: &ClaimResult) -> [String; 2] {
         let write = |number: f64| self.unit().exact(number);
         match (claim.asked.judging, self.bound) {
@@ -271,8 +263,8 @@ impl<'a> PairedEffect<'a> {
     }
 }
 
-/// The rules of what a predicate asks of a metric.
-pub(super) fn of_predicate(conditions: &[Condition], measure: &Measure) -> Vec<Layer> {
+/// Returns rules at the bounds in the conditions of a predicate.
+pub(super) fn rules_of_predicate(conditions: &[Condition], measure: &Measure) -> Vec<Layer> {
     let rules = conditions.iter().filter(|condition| condition.measure == *measure).map(|condition| {
         let label = format!("claimed: {} {}", condition.relation, measure.unit.exact(condition.bound));
         Layer::Rule { on: Which::Y, at: condition.bound, label }
@@ -280,7 +272,7 @@ pub(super) fn of_predicate(conditions: &[Condition], measure: &Measure) -> Vec<L
     rules.collect()
 }
 
-/// Where the rules are.
+/// Returns the numbers at which the rules are drawn.
 pub(super) fn places(rules: &[Layer]) -> impl Iterator<Item = f64> {
     rules.iter().filter_map(|rule| match rule {
         Layer::Rule { at, .. } => Some(*at),

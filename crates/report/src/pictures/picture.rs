@@ -1,72 +1,71 @@
-//! A picture: a plot with what it says as a table.
+//! The type of all pictures: a plot with a table of its numbers.
 
 use serde::Serialize;
 
 use crate::grid::{ColumnKind, Grid};
 use crate::plot::Plot;
 
-/// A plot with what it says as a table.
+/// A plot with a table of its numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Picture {
-    /// What it is a picture of.
+    /// The kind of picture, which determines its order and style in the page.
     pub kind: PictureKind,
-    /// The plot.
+    /// The plot, which has its own title and alternative text.
     pub plot: Plot,
-    /// Its key numbers.
+    /// The most important numbers of the plot.
     pub table: Table,
 }
 
-/// What a picture shows.
+/// The kinds of pictures, by what they show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PictureKind {
-    /// All claims of a run.
+    /// An overview of all claims of a run.
     Overview,
-    /// A claim's evidence, trial by trial.
+    /// The e-values of a claim, by trial.
     Evidence,
-    /// A claim's paired ratios or differences, in the order measured.
+    /// The paired ratios or differences of a claim, by trial.
     Ratios,
-    /// Where a claim's rate lies.
+    /// The rate of a claim, with its interval and the claimed rate.
     Rate,
-    /// The values that a claim's predicate speaks of.
+    /// The values of a metric in a claim's condition, by trial.
     Values,
-    /// A metric by quantile.
+    /// The quantiles of a metric.
     Quantiles,
-    /// A metric trial by trial.
+    /// The values of a metric, by trial.
     Trials,
-    /// Medians side by side.
+    /// The median of a metric for each arm.
     Medians,
-    /// A metric over a factor's levels.
+    /// A metric by the levels of a numeric factor.
     Sweep,
-    /// A value for each pair.
+    /// A heat map: a median for each two names, such as two CPUs.
     Matrix,
-    /// A metric over time.
+    /// A metric over the time since its measurement began.
     Curve,
-    /// A time in parts.
+    /// The durations of the consecutive stages of a measurement.
     Waterfall,
 }
 
-/// The key numbers of a plot, for those who can't see it or want them exactly.
+/// The most important numbers of a plot, for readers who can't see it or need exact numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Table {
-    /// The columns' headings; the first column names the row.
+    /// The headings of the columns; the first column has the names of the rows.
     pub headings: Vec<String>,
-    /// The rows, each with a cell a column.
+    /// The rows, with a cell for each column.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// An empty table.
+    /// Creates a table with these headings and without rows.
     pub(super) fn new(headings: &[&str]) -> Table {
         Table { headings: headings.iter().map(ToString::to_string).collect(), rows: Vec::new() }
     }
 
-    /// The table as the page and the terminal draw tables.
+    /// Returns the table as cells, as the page and the terminal draw it.
     pub(crate) fn grid(&self) -> Grid {
         let kind = |column: usize| if column == 0 { ColumnKind::Prose } else { ColumnKind::Number };
-        let columns: Vec<(&str, ColumnKind)> =
-            self.headings.iter().enumerate().map(|(column, heading)| (heading.as_str(), kind(column))).collect();
-        let mut grid = Grid::new(&columns);
+        let columns = self.headings.iter().enumerate().map(|(column, heading)| (heading.as_str(), kind(column)));
+        let mut grid = Grid::with_kinds(columns);
         grid.rows.extend(self.rows.iter().map(|row| row.iter().map(|cell| cell.as_str().into()).collect()));
         grid
     }

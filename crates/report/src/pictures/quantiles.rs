@@ -1,35 +1,35 @@
-//! Quantile plots: what share of the trials stayed below which value.
+//! Quantile plots: for each share of the trials, the value that this share does not exceed.
 
 use std::collections::BTreeMap;
 
 use ascertain_engine::unit::Unit;
 use ascertain_stats::QuantileRanks;
 
-use super::measured::{ArmRow, Measured, ranks};
+use super::measured::{ArmRow, MetricRows, ranks};
 use super::{Picture, PictureKind, Table};
 use crate::plot::{Axis, Layer, Plot, Range, Scale};
 use crate::text::counted;
 
-/// The most lines in a plot: as many as there are colours to tell them apart.
+/// The largest number of lines in a plot, because there are only so many distinguishable colours.
 pub(super) const MOST_LINES: usize = 8;
-/// Fewer values than that say more one by one.
+/// The smallest number of values for a quantile plot. Fewer values are clearer as single dots.
 pub(super) const LEAST_VALUES: u64 = 10;
-/// Steps from the median to either end.
+/// The number of computed quantiles on each side of the median.
 const STEPS: i32 = 24;
-/// Quantiles that people ask for, and those that mirror them.
+/// Quantiles that are always drawn if there are enough values, as well as their counterparts below the median.
 const LANDMARKS: [f64; 7] = [0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
 /// The quantiles in the table.
 const IN_TABLE: [(f64, &str); 5] = [(0.01, "p1"), (0.25, "p25"), (0.5, "p50"), (0.9, "p90"), (0.99, "p99")];
 
-/// The quantiles of a metric, a line a row, with their bands; of many rows a selection. Nothing where all rows are
-/// constant or have too few values.
-pub(super) fn quantiles(measured: &Measured, id: String, about: &str) -> Option<Picture> {
+/// Draws the quantiles of a metric, with a line and a band for each row, or for some rows if there are many. `None` if
+/// the values within each row are equal, or if no row has enough values.
+pub(super) fn quantiles(measured: &MetricRows, id: String, about: &str) -> Option<Picture> {
     let enough = measured.with_values(LEAST_VALUES);
     if enough.is_constant() {
         return None;
     }
     let (shown, selected) = enough.selection(MOST_LINES);
-    // All alike: it is the metric that has few values.
+    // If a value is frequent in one row, all lines are drawn as steps, so that they look the same.
     let steps = shown.rows.iter().any(|row| recur(row.sorted.as_slice()));
     let mut by_n = BTreeMap::new();
     let mut bands = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn quantiles(measured: &Measured, id: String, about: &str) -> Option<
     let (places, series) = shown.series();
     for (index, row) in places.into_iter().zip(&shown.rows) {
         let supported = by_n.entry(row.n()).or_insert_with_key(|n| supported(*n));
-        // A band that reaches to the edge on one side would hide the others and say little.
+        // An interval with an unknown end is left out, because its band would hide the other bands.
         let ranges = supported.iter().filter_map(|&(q, ranks)| {
             let (low, high) = row.sorted.between(ranks);
             (low.is_finite() && high.is_finite()).then_some(Range { x: q, low, high })
@@ -45,7 +45,8 @@ pub(super) fn quantiles(measured: &Measured, id: String, about: &str) -> Option<
         let ranges: Vec<Range> = ranges.collect();
         let ranges = if steps { in_steps(&ranges) } else { ranges };
         bands.push(Layer::Band { series: Some(index), ranges });
-        // Between two of a few values there is none.
+        // If the metric has few different values, no value between two of them is possible, so there is no
+        // interpolation.
         let at = |q: f64| if steps { row.reached(q) } else { row.quantile(q) };
         let points = supported.iter().map(|(q, _)| [*q, at(*q)]).collect();
         lines.push(Layer::Line { series: Some(index), points, steps, dashed: false });
@@ -73,7 +74,7 @@ pub(super) fn quantiles(measured: &Measured, id: String, about: &str) -> Option<
     Some(Picture { kind: PictureKind::Quantiles, plot, table: table(&enough) })
 }
 
-/// Whether one of the sorted values is there again and again, as ticks of a coarse clock, counts and answers are.
+/// Returns whether some value is frequent among these sorted values, as it is with a coarse clock or with counts.
 fn recur(sorted: &[f64]) -> bool {
     const LEAST: usize = 3;
     const SHARE: usize = 20;
@@ -81,38 +82,40 @@ fn recur(sorted: &[f64]) -> bool {
     most >= LEAST.max(sorted.len().div_ceil(SHARE))
 }
 
-/// Ranges that go on level until the next one, as lines with steps do.
+/// Returns the intervals of a band with an additional one before each change, so that each interval stays the same
+/// until the next one begins.
 fn in_steps(ranges: &[Range]) -> Vec<Range> {
     let turns = ranges.windows(2).filter(|pair| (pair[0].low, pair[0].high) != (pair[1].low, pair[1].high));
     let turns: Vec<Range> = turns.map(|pair| Range { x: pair[1].x, ..pair[0] }).collect();
     let mut all = [turns.as_slice(), ranges].concat();
-    // What ends at a place comes before what begins there.
+    // An interval that ends at a position must come before the one that begins there.
     all.sort_by(|a, b| a.x.total_cmp(&b.x));
     all
 }
 
-/// How many values were cut off, as a sentence; empty where none was.
-pub(super) fn cut_off(measured: &Measured) -> String {
+/// Returns a sentence about the number of values that were cut off; empty if there are none.
+pub(super) fn cut_off(measured: &MetricRows) -> String {
     match measured.censored() {
         0 => String::new(),
-        1 => " One value was cut off: it is above where it is drawn.".into(),
-        count => format!(" {count} values were cut off: they are above where they are drawn."),
+        1 => " One value was cut off: the true value is higher than drawn.".into(),
+        count => format!(" {count} values were cut off: the true values are higher than drawn."),
     }
 }
 
-/// The quantiles that so many values support, with their ranks: at least one value is expected beyond each.
+/// Returns the quantiles that `n` values are enough for, each with the ranks of the values at which its interval ends.
+/// Enough means that, on average, at least one value is beyond the quantile.
 fn supported(n: u64) -> Vec<(f64, QuantileRanks)> {
     let furthest = ((n as f64) - 1.0).ln();
     let steps = (-STEPS..=STEPS).map(|step| 1.0 / (1.0 + (-furthest * f64::from(step) / f64::from(STEPS)).exp()));
     let landmarks = LANDMARKS.iter().flat_map(|&q| [q, mirrored(q)]).filter(|&q| is_supported(q, n));
     let mut quantiles: Vec<f64> = steps.chain(landmarks).collect();
     quantiles.sort_by(f64::total_cmp);
-    // A step may fall on a landmark, but for the last digit.
+    // Two quantiles may be equal except for rounding.
     quantiles.dedup_by(|a, b| (*a - *b).abs() < 1e-9);
     quantiles.into_iter().filter_map(|q| Some((q, ranks(n, q)?))).collect()
 }
 
-/// `1 − q` as the double that people mean: 0.1, not 0.09999999999999998.
+/// Returns the counterpart of a quantile, `1 − q`, without a rounding error: 0.1, not 0.09999999999999998.
 fn mirrored(q: f64) -> f64 {
     ((1.0 - q) * 1e9).round() / 1e9
 }
@@ -121,7 +124,7 @@ fn is_supported(q: f64, n: u64) -> bool {
     q.min(1.0 - q) * n as f64 >= 1.0 - 1e-9
 }
 
-fn table(measured: &Measured) -> Table {
+fn table(measured: &MetricRows) -> Table {
     let mut headings = vec!["", "Trials", "Least"];
     headings.extend(IN_TABLE.iter().map(|(_, name)| *name));
     headings.extend(["Greatest", "95 % interval of p50"]);
@@ -130,16 +133,17 @@ fn table(measured: &Measured) -> Table {
     table
 }
 
-fn cells(row: &ArmRow, measured: &Measured) -> Vec<String> {
+fn cells(row: &ArmRow, measured: &MetricRows) -> Vec<String> {
     let at = |q: f64| if is_supported(q, row.n()) { measured.human(row.quantile(q)) } else { "-".into() };
     let mut cells = vec![row.name.clone(), row.n().to_string(), measured.human(row.quantile(0.0))];
     cells.extend(IN_TABLE.iter().map(|(q, _)| at(*q)));
-    cells.extend([measured.human(row.quantile(1.0)), row.median.figure(measured.unit).range]);
+    cells.extend([measured.human(row.quantile(1.0)), row.median.in_unit(measured.unit).range]);
     cells
 }
 
-/// What a picture is about, for its description: the experiment, the metric and the arms.
-pub(super) fn about(what: &str, experiment: &str, measured: &Measured) -> String {
+/// Returns a text that says what a picture shows, for its alternative text: `what` of the metric, the arms and the
+/// experiment.
+pub(super) fn about(what: &str, experiment: &str, measured: &MetricRows) -> String {
     let arms = match measured.rows.as_slice() {
         [row] => row.name.clone(),
         rows => counted(rows.len(), "arm"),

@@ -1,4 +1,4 @@
-//! A metric over a factor's levels.
+//! Sweeps: a metric by the levels of a numeric factor.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -7,40 +7,44 @@ use ascertain_engine::experiment::{Arm, Footprint, Point};
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Cache;
 
-use super::measured::{ArmRow, Measured, MedianInterval};
+use super::measured::{ArmRow, MetricRows, extremes, numbered};
 use super::quantiles::{MOST_LINES, cut_off};
 use super::{Picture, PictureKind, Table, measured, names};
+use crate::figure::Estimate;
 use crate::grid::scan::number;
 use crate::plot::{Axis, Layer, Plot, Range, Scale, Which};
-use crate::text::counted;
+use crate::text::{counted, gathered};
 
-/// So many times as far as the marks goes an axis that several pictures share.
+/// If several pictures share an axis, its upper end is this many times the highest number. The lower end of a
+/// logarithmic one is the lowest number divided by it.
 const AIR: f64 = 1.05;
 
-/// What is swept, and where.
+/// The factor that is swept, with the measurements of a metric.
 pub(super) struct Sweep<'a> {
-    pub measured: &'a Measured<'a>,
+    pub measured: &'a MetricRows<'a>,
     pub factor: &'a str,
-    /// The memory that a level touches; the first that fits counts.
+    /// For arms with certain levels, the bytes of memory that they use per unit of the swept factor. If several entries
+    /// apply to an arm, the first one is used.
     pub footprints: &'a [Footprint],
     pub caches: &'a [Cache],
-    /// The levels that arms chose by themselves.
-    pub chosen: Option<&'a Measured<'a>>,
+    /// The levels that arms chose by themselves; `None` if the experiment has none.
+    pub chosen: Option<&'a MetricRows<'a>>,
 }
 
-/// A variant with its other levels, over the swept ones.
+/// A line of the plot: an arm without its level of the swept factor, and its medians by level.
 struct Line<'a> {
-    /// Without the swept factor.
+    /// The arm without its level of the swept factor.
     arm: Arm,
     bytes_each: Option<f64>,
-    /// By level, in ascending order.
-    at: Vec<(f64, &'a ArmRow<'a>, MedianInterval)>,
+    /// For each measured level, in ascending order: the level as a number, its row, and its median.
+    at: Vec<(f64, &'a ArmRow<'a>, Estimate)>,
 }
 
 impl<'a> Sweep<'a> {
-    /// The metric over the factor's levels that are numbers, a line a variant with its median and band, with the ends
-    /// of the caches marked. Where there are more lines than colours, or where they touch different amounts of memory,
-    /// several plots; none of lines that are all at one value everywhere. A line has two levels at least.
+    /// Draws the metric by the numeric levels of the swept factor. Each arm, without that level, has a line of medians
+    /// with a band; rules show the sizes of the caches. There are several plots if there are more lines than colours,
+    /// or if the lines touch different amounts of memory. A plot is left out if all its values are equal. A line needs
+    /// at least two levels.
     pub fn pictures(&self, id: &str, about: &str) -> Vec<Picture> {
         let lines = self.lines();
         let mut groups = groups(&lines);
@@ -48,31 +52,26 @@ impl<'a> Sweep<'a> {
         groups.retain(|group| everywhere(group).is_none());
         let id = format!("{id}-{}-sweep", names::slugs([self.factor]).concat());
         let drawn: Vec<&Line> = groups.iter().flatten().copied().collect();
-        let Some(axes) = self.axes(&drawn) else { return Vec::new() };
+        let axes = self.axes(&drawn);
         let pictures = groups.iter().enumerate().filter_map(|(index, group)| {
-            let id = if index == 0 { id.clone() } else { format!("{id}-{}", index + 1) };
+            let id = numbered(id.clone(), index);
             let which = if are_apart { which(group, &lines, index, groups.len()) } else { String::new() };
             self.picture(group, id, &which, about, axes.clone())
         });
         pictures.collect()
     }
 
-    /// The values at which plots that are not drawn would be everywhere, and the names of their lines.
+    /// Returns the plots that were left out because all their values are equal: the value, and the names of the lines
+    /// that have it.
     pub fn constants(&self) -> Vec<(f64, Vec<String>)> {
         let lines = self.lines();
         let names = names::of_rows(&lines.iter().map(|line| (&line.arm, "")).collect::<Vec<_>>());
-        let name =
-            |line: &&Line| lines.iter().zip(&names).find(|(other, _)| other.arm == line.arm).map(|(_, name)| name);
-        let mut constants: Vec<(f64, Vec<String>)> = Vec::new();
-        for group in groups(&lines) {
-            let Some(value) = everywhere(&group) else { continue };
-            let names = group.iter().filter_map(name).cloned();
-            match constants.iter_mut().find(|(known, _)| *known == value) {
-                Some((_, known)) => known.extend(names),
-                None => constants.push((value, names.collect())),
-            }
-        }
-        constants
+        let names = |group: &[&Line]| {
+            let named = lines.iter().zip(&names).filter(|(line, _)| group.iter().any(|other| other.arm == line.arm));
+            named.map(|(_, name)| name.clone()).collect::<Vec<_>>()
+        };
+        let constants = groups(&lines).into_iter().filter_map(|group| Some((everywhere(&group)?, names(&group))));
+        gathered(constants).into_iter().map(|(value, names)| (value, names.concat())).collect()
     }
 
     fn lines(&self) -> Vec<Line<'a>> {
@@ -90,7 +89,7 @@ impl<'a> Sweep<'a> {
         for line in &mut lines {
             line.at.sort_by(|(one, ..), (other, ..)| one.total_cmp(other));
         }
-        // What was measured at one level only, for a claim, is no line.
+        // An arm that was measured at only one level, for a claim, has no line.
         lines.retain(|line| line.at.len() > 1);
         lines
     }
@@ -101,39 +100,30 @@ impl<'a> Sweep<'a> {
         footprint.map(|footprint| footprint.bytes_each).filter(|bytes| *bytes > 0.0)
     }
 
-    /// The axes of all pictures of these lines: the levels that were measured, and one scale with one pair of ends, so
-    /// that what stands higher in one is more than what stands lower in another.
-    fn axes(&self, lines: &[&Line]) -> Option<[Axis; 2]> {
+    /// Returns the two axes for all pictures of these lines. The x axis has the measured levels. All pictures have the
+    /// same y axis, so that heights can be compared between them.
+    fn axes(&self, lines: &[&Line]) -> [Axis; 2] {
         let levels = || lines.iter().flat_map(|line| line.at.iter().map(|(level, ..)| *level));
-        let ends = |numbers: &dyn Fn() -> Vec<f64>| {
-            let numbers = numbers();
-            Some((numbers.iter().copied().reduce(f64::min)?, numbers.iter().copied().reduce(f64::max)?))
-        };
         let is_log = levels().all(|level| level > 0.0) && !are_even(levels().collect());
         let scale = if is_log { Scale::Log } else { Scale::Linear };
         let x = Axis::new(&names::spoken(self.factor), scale, Unit::One).at(levels());
         let medians = || lines.iter().flat_map(|line| line.at.iter().map(|(.., estimate)| *estimate));
         let y = self.measured.axis(medians().map(|median| median.value).filter(|median| *median != 0.0));
-        let y = match y.scale {
-            Scale::Log => {
-                let placed = |number: &f64| number.is_finite() && *number > 0.0;
-                let bands =
-                    || medians().filter(|median| median.is_bounded()).flat_map(|median| [median.low, median.high]);
-                let all = || medians().map(|median| median.value).chain(bands()).filter(placed).collect();
-                ends(&all).map_or(y.clone(), |(least, most)| y.clone().showing(least / AIR, most * AIR))
-            }
-            _ => {
-                let all = || medians().flat_map(|median| [median.value, median.high]).filter(|end| end.is_finite());
-                let most = all().fold(0.0, f64::max);
-                y.showing(all().fold(0.0, f64::min), AIR * most)
-            }
-        };
-        Some([x, y])
+        if y.scale == Scale::Log {
+            let bands = medians().filter(|median| median.is_bounded()).flat_map(|median| [median.low, median.high]);
+            let placed = medians().map(|median| median.value).chain(bands).filter(|number| *number > 0.0);
+            return match extremes(placed) {
+                Some((least, most)) => [x, y.showing(least / AIR, most * AIR)],
+                None => [x, y],
+            };
+        }
+        let ends = extremes(medians().flat_map(|median| [median.value, median.high]));
+        let (least, most) = ends.unwrap_or_default();
+        [x, y.showing(least.min(0.0), AIR * most.max(0.0))]
     }
 
     fn picture(&self, lines: &[&Line], id: String, which: &str, about: &str, [x, y]: [Axis; 2]) -> Option<Picture> {
-        let levels = || lines.iter().flat_map(|line| line.at.iter().map(|(level, ..)| *level));
-        let (least, most) = (levels().reduce(f64::min)?, levels().reduce(f64::max)?);
+        let (least, most) = extremes(lines.iter().flat_map(|line| line.at.iter().map(|(level, ..)| *level)))?;
         let medians = || lines.iter().flat_map(|line| line.at.iter().map(|(.., estimate)| estimate.value));
         if !medians().any(f64::is_finite) {
             return None;
@@ -166,7 +156,7 @@ impl<'a> Sweep<'a> {
         Some(Picture { kind: PictureKind::Sweep, plot, table: self.table(lines, &names, &chosen) })
     }
 
-    /// The arms that chose a level by themselves, and which.
+    /// Returns each arm that chose a level of the factor by itself, with this level.
     fn choices(&self) -> Vec<(&'a ArmRow<'a>, f64)> {
         let chose = |row: &'a ArmRow<'a>| {
             let level = self.chosen?.rows.iter().find(|chosen| chosen.arm == row.arm)?.median.value;
@@ -175,7 +165,8 @@ impl<'a> Sweep<'a> {
         self.measured.rows.iter().filter_map(chose).collect()
     }
 
-    /// The ends of the caches that data is kept in, where all lines touch as much memory.
+    /// Returns rules at the levels whose memory just fills a data cache, if they are in the range `shown`. Empty if the
+    /// memory that the lines touch is unknown.
     fn cache_ends(&self, lines: &[&Line], shown: RangeInclusive<f64>) -> Vec<Layer> {
         let Some(bytes_each) = lines[0].bytes_each else { return Vec::new() };
         let kept = self.caches.iter().filter(|cache| cache.kind != "Instruction");
@@ -202,13 +193,13 @@ impl<'a> Sweep<'a> {
         let mut table = Table::new(&["", &names::spoken(self.factor), "Trials", "Median", "95 % interval"]);
         for (line, name) in lines.iter().zip(names) {
             for (level, row, estimate) in &line.at {
-                let figure = estimate.figure(self.measured.unit);
+                let figure = estimate.in_unit(self.measured.unit);
                 let (level, n) = (level.to_string(), row.n().to_string());
                 table.rows.push(vec![name.clone(), level, n, figure.value, figure.range]);
             }
         }
         for (row, level) in chosen {
-            let figure = row.median.figure(self.measured.unit);
+            let figure = row.median.in_unit(self.measured.unit);
             let (level, n) = (Unit::One.exact(level.round()), row.n().to_string());
             table.rows.push(vec![choice_of(row), level, n, figure.value, figure.range]);
         }
@@ -217,14 +208,15 @@ impl<'a> Sweep<'a> {
 }
 
 impl Line<'_> {
-    /// The intervals that have two ends: what reaches to the edge would hide the other lines and say little.
+    /// Draws the intervals of a line as a band. An interval with an unknown end is left out, because it would hide the
+    /// other lines.
     fn band(&self, series: usize) -> Layer {
         let bounded = self.at.iter().filter(|(.., estimate)| estimate.is_bounded());
-        let range = |&(level, _, MedianInterval { low, high, .. }): &_| Range { x: level, low, high };
+        let range = |&(level, _, Estimate { low, high, .. }): &_| Range { x: level, low, high };
         Layer::Band { series: Some(series), ranges: bounded.map(range).collect() }
     }
 
-    /// The line, and the levels that were measured.
+    /// Draws a line, with a dot for each measured level.
     fn line(&self, series: usize) -> [Layer; 2] {
         let points: Vec<[f64; 2]> = self.at.iter().map(|(level, _, estimate)| [*level, estimate.value]).collect();
         let dots = Layer::Dots { series: Some(series), points: points.clone(), hollow: false };
@@ -233,10 +225,10 @@ impl Line<'_> {
 }
 
 fn choice_of(row: &ArmRow) -> String {
-    format!("where {} was by its own choice", row.arm.variant)
+    format!("at the level that {} chose", row.arm.variant)
 }
 
-/// Whether the levels are steps of one size, three or more, such as those of a scan.
+/// Returns whether there are at least three levels in equal distances, as in a scan.
 fn are_even(mut levels: Vec<f64>) -> bool {
     levels.sort_by(f64::total_cmp);
     levels.dedup();
@@ -244,14 +236,15 @@ fn are_even(mut levels: Vec<f64>) -> bool {
     steps.len() > 1 && steps.iter().all(|step| (step / steps[0] - 1.0).abs() < 1e-6)
 }
 
-/// What a title says of medians that have no place on a logarithmic axis.
+/// Returns a note for the title that says how many medians are zero, which a logarithmic axis can't show. Empty if
+/// there are none.
 pub(super) fn zeros(scale: &Scale, medians: impl Iterator<Item = f64>) -> String {
     let count = medians.filter(|median| *median == 0.0 && *scale == Scale::Log).count();
     if count == 0 { String::new() } else { format!(" ({} of zero not drawn)", counted(count, "median")) }
 }
 
-/// The lines of each plot: together if they touch as much memory and are not too many, else by their other levels,
-/// and of these so many as there are colours.
+/// Groups the lines by plot. Lines that touch different amounts of memory are in different plots. If there are more
+/// lines than colours, they are also divided by their other levels.
 fn groups<'a, 'b>(lines: &'b [Line<'a>]) -> Vec<Vec<&'b Line<'a>>> {
     let mut groups: BTreeMap<(u64, Option<&Point>), Vec<&Line>> = BTreeMap::new();
     for line in lines {
@@ -262,12 +255,13 @@ fn groups<'a, 'b>(lines: &'b [Line<'a>]) -> Vec<Vec<&'b Line<'a>>> {
     groups.into_values().flat_map(|group| group.chunks(MOST_LINES).map(<[_]>::to_vec).collect::<Vec<_>>()).collect()
 }
 
-/// The one value of all trials at all levels of these lines, if there is no other.
+/// Returns the value that all trials of these lines have; `None` if their values differ.
 fn everywhere(lines: &[&Line]) -> Option<f64> {
     measured::everywhere(lines.iter().flat_map(|line| line.at.iter().map(|(_, row, _)| *row)))
 }
 
-/// Which of several plots it is: the levels that its lines share and others do not have, and its number.
+/// Returns the part of a title that distinguishes this plot from the others: the levels that only its lines share, and
+/// its number, such as "1 of 2".
 fn which(group: &[&Line], all: &[Line], index: usize, count: usize) -> String {
     let level = |line: &Line, factor: &str| line.arm.point.get(factor).cloned();
     let own = group[0].arm.point.0.keys().filter(|factor| {

@@ -1,24 +1,25 @@
-//! Values in the order measured: whether anything drifts.
+//! Values in the order measured, which show whether a metric drifts.
 
 use ascertain_engine::unit::Unit;
 use ascertain_engine::values::Bounds;
 use ascertain_stats::median_sorted;
 
-use super::measured::Measured;
+use super::measured::{MetricRows, ascending};
 use super::quantiles::{MOST_LINES, cut_off};
 use super::{Picture, PictureKind, Table};
 use crate::plot::{Axis, Layer, Plot, Scale, Which};
 use crate::text::counted;
 
-/// A metric trial by trial, a dot a value; of many rows a selection. Nothing where there is nothing to follow.
-pub(super) fn trials(measured: &Measured, id: String, about: &str) -> Option<Picture> {
+/// Draws a metric by trial with a dot for each value, for some rows if there are many. `None` if no row has two values,
+/// or if no value is finite.
+pub(super) fn trials(measured: &MetricRows, id: String, about: &str) -> Option<Picture> {
     let (shown, selected) = measured.selection(MOST_LINES);
     let finite = || shown.rows.iter().flat_map(|row| row.values.iter().copied()).filter(|value| value.is_finite());
     let greatest = finite().reduce(f64::max)?;
     if shown.rows.iter().all(|row| row.n() < 2) {
         return None;
     }
-    // What was cut off is a ring where it was; where that is not known, above all that is.
+    // A value that was cut off is a hollow dot at the observed value or, if that is unknown, above all other values.
     let top = shown.limit.unwrap_or(greatest * 1.1).max(greatest);
     let stopped = shown.censored();
     let (places, series) = shown.series();
@@ -30,7 +31,7 @@ pub(super) fn trials(measured: &Measured, id: String, about: &str) -> Option<Pic
                 Bounds { low, high } if high.is_infinite() && low > Bounds::CUT_OFF.low => low,
                 Bounds { high, .. } => high.min(top),
             };
-            // As people count.
+            // Trials are numbered from 1 in pictures.
             let points = placed.map(|(trial, value)| [*trial as f64 + 1.0, at(value)]).collect();
             Layer::Dots { series: Some(index), points, hollow }
         };
@@ -54,23 +55,19 @@ pub(super) fn trials(measured: &Measured, id: String, about: &str) -> Option<Pic
     Some(Picture { kind: PictureKind::Trials, plot, table: table(measured) })
 }
 
-/// What a title says of values that are infinite and can't be drawn.
+/// Returns a note for the title that `count` values are infinite and not drawn; empty if there are none.
 pub(super) fn not_drawn(count: usize) -> String {
     if count == 0 { String::new() } else { format!(" ({} cut off, not drawn)", counted(count, "value")) }
 }
 
-/// The median of either half of the trials.
+/// Returns two medians: that of the first half of the values and that of the second half.
 fn of_halves(values: &[f64]) -> [f64; 2] {
     let (first, second) = values.split_at(values.len() / 2);
-    [first, second].map(|half| {
-        let mut sorted = half.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
-        median_sorted(&sorted).unwrap_or(f64::NAN)
-    })
+    [first, second].map(|half| median_sorted(&ascending(half.iter().copied())).unwrap_or(f64::NAN))
 }
 
-/// The row whose median has moved most from the first half of the trials to the second, in words.
-fn halves(measured: &Measured) -> String {
+/// Returns a sentence about the row whose median differs most between the first and the second half of its trials.
+fn halves(measured: &MetricRows) -> String {
     let moved = measured.rows.iter().filter(|row| row.n() > 1).map(|row| (row, of_halves(&row.values)));
     let by_much = |[first, second]: [f64; 2]| {
         let change = (second - first).abs() / first.abs();
@@ -84,7 +81,7 @@ fn halves(measured: &Measured) -> String {
     })
 }
 
-fn table(measured: &Measured) -> Table {
+fn table(measured: &MetricRows) -> Table {
     let mut table = Table::new(&["", "Trials", "Median of the first half", "Median of the second half"]);
     for row in measured.rows.iter().filter(|row| row.n() > 1) {
         let [first, second] = of_halves(&row.values).map(|median| measured.human(median));

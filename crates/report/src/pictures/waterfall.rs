@@ -1,4 +1,4 @@
-//! Waterfalls: times in parts, one after the other.
+//! Waterfalls: the durations of the consecutive stages of a measurement, such as the stages of a request.
 
 use std::collections::BTreeSet;
 
@@ -8,62 +8,58 @@ use ascertain_engine::unit::Unit;
 use ascertain_stats::median_sorted;
 
 use super::curve::by_arm;
-use super::measured::from_zero;
+use super::measured::{ascending, from_zero, numbered};
 use super::{Picture, PictureKind, Table, names};
 use crate::plot::{Axis, Interval, Layer, Plot, Range, Scale};
 use crate::text::capitalised;
 
-/// The most rows of a picture.
+/// The largest number of rows in a picture.
 const MOST_ROWS: usize = 16;
-/// How much of a row's height its parts have, to either side.
+/// Half the height of the bar for a stage, if the distance between two rows is 1.
 const HALF_HEIGHT: f64 = 0.25;
 
-/// An arm: the median of each part.
+/// An arm, with the median start and the median duration of each stage.
 struct Row<'a> {
     name: &'a str,
     trials: usize,
-    parts: Vec<Part<'a>>,
+    parts: Vec<Stretch<'a>>,
 }
 
-struct Part<'a> {
+struct Stretch<'a> {
     key: &'a str,
     begin_ns: f64,
     took_ns: f64,
 }
 
-/// A metric whose keys are parts that begin at their offsets: a row an arm, a stretch of its own colour a part, from
-/// the median of when it began and as long as the median of how long it took.
+/// Draws a metric whose keys are the stages of a measurement and have start times. There is a row for each arm, with a
+/// bar for each stage in a colour of its own. A bar begins at the median start of its stage, and is as long as the
+/// median duration.
 pub(super) fn waterfalls(run: &RecordedRun, spec: &Spec, metric: &Metric, id: &str) -> Vec<Picture> {
     let by_arm = by_arm(run, spec, metric);
     let rows: Vec<Row> = by_arm.iter().filter_map(|(name, series)| row(name, series)).collect();
-    let pictures = rows.chunks(MOST_ROWS);
-    let count = pictures.len();
-    let pictures = pictures.enumerate().map(|(index, rows)| {
-        let (number, id) = (index + 1, format!("{id}-waterfall"));
-        let id = if index == 0 { id } else { format!("{id}-{number}") };
-        let of_all = if count > 1 { format!(" ({number} of {count})") } else { String::new() };
-        picture(rows, metric, id, &of_all, &spec.id)
+    let count = rows.len().div_ceil(MOST_ROWS);
+    let pictures = rows.chunks(MOST_ROWS).enumerate().map(|(index, rows)| {
+        let of_all = if count > 1 { format!(" ({} of {count})", index + 1) } else { String::new() };
+        picture(rows, metric, numbered(format!("{id}-waterfall"), index), &of_all, &spec.id)
     });
     pictures.collect()
 }
 
 fn row<'a>(name: &'a str, series: &[&'a Series]) -> Option<Row<'a>> {
     let part = |series: &&'a Series| {
-        // There are none where all are zero.
+        // Without recorded start times, all stages begin at 0.
         let begin_ns = median(series.offsets_ns.iter().map(|offset_ns| *offset_ns as f64)).unwrap_or(0.0);
-        Some(Part { key: &series.key, begin_ns, took_ns: median(series.values.iter().copied())? })
+        Some(Stretch { key: &series.key, begin_ns, took_ns: median(series.values.iter().copied())? })
     };
-    let mut parts: Vec<Part> = series.iter().filter_map(part).collect();
+    let mut parts: Vec<Stretch> = series.iter().filter_map(part).collect();
     parts.sort_by(|a, b| a.begin_ns.total_cmp(&b.begin_ns));
     let trials = series.iter().flat_map(|series| &series.trials).collect::<BTreeSet<_>>().len();
     (!parts.is_empty()).then_some(Row { name, trials, parts })
 }
 
-/// Of those that came to their end.
+/// Returns the median of the finite values; `None` if there are none.
 fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
-    values.sort_unstable_by(f64::total_cmp);
-    median_sorted(&values)
+    median_sorted(&ascending(values.filter(|value| value.is_finite())))
 }
 
 fn picture(rows: &[Row], metric: &Metric, id: String, of_all: &str, experiment: &str) -> Picture {
@@ -74,7 +70,7 @@ fn picture(rows: &[Row], metric: &Metric, id: String, of_all: &str, experiment: 
             let y = place as f64;
             for part in row.parts.iter().filter(|part| part.key == *key) {
                 let (low, high) = (part.begin_ns, part.begin_ns + part.took_ns);
-                // What has no place on the axis keeps one row's from the next.
+                // A point that can't be drawn interrupts the band between two rows.
                 let ends = [low, high, f64::NAN];
                 ranges.extend(ends.map(|x| Range { x, low: y - HALF_HEIGHT, high: y + HALF_HEIGHT }));
                 let label = format!("{key}: {}", metric.unit.human(part.took_ns));
@@ -105,7 +101,7 @@ fn picture(rows: &[Row], metric: &Metric, id: String, of_all: &str, experiment: 
     Picture { kind: PictureKind::Waterfall, plot, table: table(rows, &keys, metric.unit) }
 }
 
-/// The keys of all rows, each behind those that it follows where it is.
+/// Returns each key of the rows once. A key comes after the keys that are before it in any row.
 fn keys<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
     let mut keys: Vec<&str> = Vec::new();
     for row in rows {
@@ -132,9 +128,8 @@ fn table(rows: &[Row], keys: &[&str], unit: Unit) -> Table {
             let part = row.parts.iter().find(|part| part.key == *key);
             part.map_or_else(String::new, |part| unit.human(part.took_ns))
         };
-        table
-            .rows
-            .push([row.name.to_string(), row.trials.to_string()].into_iter().chain(keys.iter().map(took)).collect());
+        let first = [row.name.to_string(), row.trials.to_string()];
+        table.rows.push(first.into_iter().chain(keys.iter().map(took)).collect());
     }
     table
 }

@@ -1,42 +1,44 @@
-//! The line on the terminal, the thread that keeps it moving, and who hears of a run for the person that waits for it.
+//! The progress line on the terminal, the thread that redraws it, and the observer that updates it during a run.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
+use ascertain_engine::command::Output;
 use ascertain_engine::evidence;
 use ascertain_engine::observations::Observations;
 use ascertain_engine::outcome::Outcome;
+use ascertain_engine::plan::Plan;
 use ascertain_engine::run::{Observer, Outlook, Progress};
 use ascertain_sys::{clock, terminal};
 use unicode_width::UnicodeWidthStr;
 
-use super::words::{bar, expected, of_run, preparing};
+use super::words::{bar, expected, preparing, run_line};
 use crate::alphabet::Alphabet;
 use crate::exports::Files;
 use crate::outlook;
 use crate::terminal::{Style, is_dumb};
-use crate::text::{cut, escape_controls_in_lines};
+use crate::text::{cut, escape_controls, escape_controls_in_lines};
 
-/// The line moves as often at least.
+/// Maximum time between two drawings of a line that is overwritten, in nanoseconds.
 const BEAT_NS: u64 = 1_000_000_000;
-/// Where it can't be drawn over, a line is written as often.
+/// Time between two lines that are not overwritten, in nanoseconds.
 const PLAIN_BEAT_NS: u64 = 5_000_000_000;
-/// Whoever sees no line hears so soon how long a slow answer takes.
+/// The time in nanoseconds after which a log gets a line about the least time of an answer, if the first trial is still
+/// running.
 const EARLY_NS: u64 = 4_000_000_000;
 
-/// A line on standard error, drawn when something is told, and once a second while nothing is: a single observation may
-/// take minutes. A terminal that can't move its cursor (`TERM=dumb`) gets a plain line every five seconds, and what is
-/// no terminal a single one, where the first trial takes long: what an answer takes at the least.
+/// A progress line on standard error. It is drawn at each report and at least once a second, because a single
+/// observation may take minutes. On a terminal that can't move its cursor (`TERM=dumb`), a line is printed every five
+/// seconds. If standard error is not a terminal, at most one line is printed, and only if the first trial takes long.
+/// That line has the least time that an answer needs.
 ///
-/// What draws in between is a thread that sleeps a second, looks at what the measuring thread has noted, and writes
-/// some hundred bytes, where that has drawn nothing for a second itself.
-pub struct Line(Option<Drawn>);
-
-struct Drawn {
+/// A thread redraws the line. Every second it reads the state of the measuring thread and writes some hundred bytes,
+/// unless the measuring thread has drawn the line within that second.
+pub struct Line {
     shared: Arc<Shared>,
-    beat: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 struct Shared {
@@ -47,120 +49,117 @@ struct Shared {
     alphabet: Alphabet,
 }
 
-/// Where the line goes.
+/// The output that the line is written to, which determines how it is drawn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Screen {
-    /// It is drawn over.
-    Moving,
-    /// Each stays.
+    /// There is no output, and the line is not drawn.
+    Off,
+    /// A terminal whose cursor can be moved, so that the line is overwritten.
+    Terminal,
+    /// A terminal whose cursor can't be moved, so that each line stays.
     Dumb,
-    /// Nobody may be looking.
-    None,
+    /// A file or a pipe, in which each line stays.
+    Log,
 }
 
 struct State {
-    told: Option<Told>,
+    status: Option<Status>,
     drawn_ns: u64,
     is_shown: bool,
     has_ended: bool,
 }
 
-enum Told {
-    /// This experiment is made ready, since then.
+/// The last report, from which the line is drawn.
+enum Status {
+    /// The name of the experiment that is being prepared, and when the preparation began, in nanoseconds.
     Preparing(String, u64),
     Run(Box<Progress>),
     Share(f64, String),
 }
 
 impl Line {
-    /// A line, unless nobody would see it.
+    /// Creates a line. Nothing is drawn unless `is_wanted`.
     #[must_use]
     pub fn new(is_wanted: bool) -> Line {
-        if !is_wanted {
-            return Line(None);
-        }
-        // The first line on a terminal comes after a second: what is over by then needs none.
+        // On a terminal, the line appears after a second, because shorter runs need none.
         let (screen, beat_ns, first_ns) = match () {
-            () if !io::stderr().is_terminal() => (Screen::None, EARLY_NS, EARLY_NS),
+            () if !is_wanted => (Screen::Off, BEAT_NS, BEAT_NS),
+            () if !io::stderr().is_terminal() => (Screen::Log, EARLY_NS, EARLY_NS),
             () if is_dumb() => (Screen::Dumb, PLAIN_BEAT_NS, BEAT_NS),
-            () => (Screen::Moving, BEAT_NS, BEAT_NS),
+            () => (Screen::Terminal, BEAT_NS, BEAT_NS),
         };
         let drawn_ns = (clock::now_ns() + first_ns).saturating_sub(beat_ns);
         let shared = Arc::new(Shared {
-            state: Mutex::new(State { told: None, drawn_ns, is_shown: false, has_ended: false }),
+            state: Mutex::new(State { status: None, drawn_ns, is_shown: false, has_ended: false }),
             ends: Condvar::new(),
             screen,
             beat_ns,
-            alphabet: Alphabet::of_environment(),
+            alphabet: Alphabet::from_environment(),
         });
         let theirs = Arc::clone(&shared);
-        let beat = Builder::new().name("progress".into()).stack_size(1 << 18).spawn(move || theirs.beat());
-        // Without a thread it moves when something is told.
-        Line(Some(Drawn { shared, beat: beat.ok() }))
+        let redraw = || Builder::new().name("progress".into()).stack_size(1 << 18).spawn(move || theirs.redraw()).ok();
+        // If no thread can be started, the line is redrawn only at reports.
+        Line { thread: is_wanted.then(redraw).flatten(), shared }
     }
 
-    /// Notes that an experiment is made ready, which is drawn with the next beat: mostly it is over by then.
+    /// Stores that an experiment is being prepared. This is drawn up to a second later, because most preparations are
+    /// shorter.
     pub fn preparing(&self, experiment: &str) {
-        let Some(Drawn { shared, .. }) = &self.0 else { return };
-        let mut state = shared.lock();
-        if !matches!(&state.told, Some(Told::Preparing(same, _)) if same == experiment) {
-            state.told = Some(Told::Preparing(experiment.into(), clock::now_ns()));
+        let mut state = self.shared.lock();
+        if !matches!(&state.status, Some(Status::Preparing(same, _)) if same == experiment) {
+            state.status = Some(Status::Preparing(experiment.into(), clock::now_ns()));
         }
     }
 
-    /// Draws how far a run is.
+    /// Stores the progress of a run, and draws the line.
     pub fn run(&self, progress: &Progress) {
-        self.tell(|| Told::Run(Box::new(progress.clone())));
+        if self.shared.screen != Screen::Off {
+            self.show(Status::Run(Box::new(progress.clone())));
+        }
     }
 
-    /// Draws how much is done, and what there is to say of it.
+    /// Draws a bar for the share of the work that is done, from 0 to 1, followed by a message.
     pub fn draw(&self, share: f64, message: impl FnOnce() -> String) {
-        if self.0.as_ref().is_some_and(|drawn| drawn.shared.screen != Screen::None) {
-            self.tell(|| Told::Share(share, message()));
+        if matches!(self.shared.screen, Screen::Terminal | Screen::Dumb) {
+            self.show(Status::Share(share, message()));
         }
     }
 
-    /// Writes something else to standard error, above the line.
+    /// Calls `write`, which writes other text to standard error. The progress line is removed before, so that the text
+    /// is above it.
     pub fn above(&self, write: impl FnOnce()) {
-        match &self.0 {
-            None => write(),
-            Some(Drawn { shared, .. }) => {
-                let mut state = shared.lock();
-                shared.clear(&mut state);
-                write();
-                shared.draw(&mut state);
-            }
-        }
+        let mut state = self.shared.lock();
+        self.shared.clear(&mut state);
+        write();
+        self.shared.draw(&mut state);
     }
 
-    fn tell(&self, told: impl FnOnce() -> Told) {
-        let Some(Drawn { shared, .. }) = &self.0 else { return };
-        let mut state = shared.lock();
-        state.told = Some(told());
-        shared.draw(&mut state);
+    fn show(&self, status: Status) {
+        let mut state = self.shared.lock();
+        state.status = Some(status);
+        self.shared.draw(&mut state);
     }
 }
 
 impl Drop for Line {
     fn drop(&mut self) {
-        let Some(Drawn { shared, beat }) = &mut self.0 else { return };
-        let mut state = shared.lock();
+        let mut state = self.shared.lock();
         state.has_ended = true;
-        shared.clear(&mut state);
+        self.shared.clear(&mut state);
         drop(state);
-        shared.ends.notify_all();
-        // It draws nothing any more; that it panicked is no reason to.
-        let _ = beat.take().map(JoinHandle::join);
+        self.shared.ends.notify_all();
+        // If the thread that redraws panicked, this thread must not panic too.
+        let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
 impl Shared {
-    /// Whoever panicked while it drew left a line, and nothing worse.
+    /// Locks the state. If another thread panicked while drawing, the state is still valid.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn beat(&self) {
+    fn redraw(&self) {
         let mut state = self.lock();
         while !state.has_ended {
             let gone_ns = clock::now_ns().saturating_sub(state.drawn_ns);
@@ -174,64 +173,62 @@ impl Shared {
         }
     }
 
-    /// Draws what was told, as it stands now.
+    /// Draws the line from the last report.
     fn draw(&self, state: &mut State) {
         let now_ns = clock::now_ns();
-        if self.screen != Screen::Moving && now_ns.saturating_sub(state.drawn_ns) < self.beat_ns {
+        let is_early = self.screen != Screen::Terminal && now_ns.saturating_sub(state.drawn_ns) < self.beat_ns;
+        if self.screen == Screen::Off || is_early {
             return;
         }
-        let width = width().saturating_sub(1);
-        let line = match &state.told {
-            None => String::new(),
-            Some(Told::Preparing(..)) if self.screen == Screen::None => String::new(),
-            Some(Told::Preparing(experiment, began_ns)) => {
-                let elapsed = Duration::from_nanos(now_ns.saturating_sub(*began_ns));
-                cut(&preparing(experiment, elapsed, self.alphabet), width, self.alphabet.ellipsis())
-            }
-            Some(Told::Run(progress)) if self.screen == Screen::None => {
-                let said = if state.is_shown { None } else { expected(progress, progress.now.doing()) };
-                said.unwrap_or_default()
-            }
-            Some(Told::Run(progress)) => {
-                let later = Duration::from_nanos(now_ns.saturating_sub(progress.at_ns));
-                of_run(progress, (progress.now.doing(), progress.now.remarked(), later), width, self.alphabet)
-            }
-            Some(Told::Share(share, message)) => {
-                let line = format!("{} {}", bar(*share, self.alphabet), self.alphabet.of(message));
-                cut(&line, width, self.alphabet.ellipsis())
-            }
-        };
-        // What can't be said yet can be soon.
-        let has_begun = matches!(&state.told, Some(Told::Run(progress)) if progress.trials > 0);
-        let is_early = self.screen == Screen::None && line.is_empty() && !state.is_shown && !has_begun;
-        state.drawn_ns = if is_early { now_ns.saturating_sub(self.beat_ns - BEAT_NS) } else { now_ns };
+        let line = self.text(state, now_ns);
+        // Until the first trial has ended, a log gets its line as soon as the least time of an answer is known.
+        let has_begun = matches!(&state.status, Some(Status::Run(progress)) if progress.trials > 0);
+        let is_due_soon = self.screen == Screen::Log && line.is_empty() && !state.is_shown && !has_begun;
+        state.drawn_ns = if is_due_soon { now_ns.saturating_sub(self.beat_ns - BEAT_NS) } else { now_ns };
         if !line.is_empty() {
             state.is_shown = true;
-            write(&if self.screen == Screen::Moving { format!("\r{line}\x1b[K") } else { format!("{line}\n") });
+            write(&if self.screen == Screen::Terminal { format!("\r{line}\x1b[K") } else { format!("{line}\n") });
         }
     }
 
-    /// Leaves the line empty, with the cursor at its beginning.
+    fn text(&self, state: &State, now_ns: u64) -> String {
+        let width = width().saturating_sub(1);
+        let since = |then_ns: u64| Duration::from_nanos(now_ns.saturating_sub(then_ns));
+        let line = match (&state.status, self.screen) {
+            (Some(Status::Run(progress)), Screen::Log) if !state.is_shown => {
+                expected(progress, progress.now.activity()).unwrap_or_default()
+            }
+            (None, _) | (_, Screen::Log) => String::new(),
+            (Some(Status::Run(progress)), _) => run_line(
+                progress,
+                (progress.now.activity(), progress.now.latest_remark(), since(progress.at_ns)),
+                width,
+            ),
+            (Some(Status::Preparing(experiment, began_ns)), _) => cut(&preparing(experiment, since(*began_ns)), width),
+            (Some(Status::Share(share, message)), _) => {
+                cut(&format!("{} {}", bar(*share), escape_controls(message)), width)
+            }
+        };
+        self.alphabet.in_line(&line)
+    }
+
+    /// Removes the line, and leaves the cursor at its beginning.
     fn clear(&self, state: &mut State) {
-        if state.is_shown && self.screen == Screen::Moving {
+        if state.is_shown && self.screen == Screen::Terminal {
             state.is_shown = false;
             write("\r\x1b[K");
         }
     }
 }
 
-/// In one go, so that nothing comes in between. Nothing can be done when standard error is closed.
+/// Writes a text with a single call, so that other output can't interrupt it. Errors are ignored, because standard
+/// error may be closed.
 fn write(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// The text in lines that fit on the terminal, where standard error is one.
-fn fitted(text: &str) -> String {
-    if io::stderr().is_terminal() { fitted_to(text, width()) } else { text.into() }
-}
-
-/// A line that fits stays as it is, with what it begins with.
-fn fitted_to(text: &str, width: usize) -> String {
+/// Wraps a text to `width` columns. If it fits in one line, its indentation stays.
+fn fitted(text: &str, width: usize) -> String {
     let style = Style { width, ..Style::default() };
     let lines = text.lines().map(|line| match line.width() <= width {
         true => line.to_string(),
@@ -240,26 +237,36 @@ fn fitted_to(text: &str, width: usize) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The columns of the terminal, as it is now.
+/// Returns the current width of the terminal on standard error, in columns.
 fn width() -> usize {
     let columns = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     terminal::columns(io::stderr()).map(usize::from).or_else(columns).unwrap_or(80)
 }
 
-/// Draws the line of progress, says above it what can't wait, and has the files written that other tools read. Drop it
-/// before anything is printed.
-pub struct Watching<'f> {
-    /// Where it is drawn.
+/// The observer of a run that draws the progress line, prints urgent messages above it, and updates the export files.
+/// Drop it before you print anything, so that the line is removed.
+pub struct ProgressObserver<'f> {
+    /// The progress line.
     pub line: Line,
-    /// What is written meanwhile.
+    /// The export files, which are updated during the run.
     pub files: &'f mut Files,
-    /// Whether nobody wants to hear what the run takes.
+    /// `true` to leave out the sentence about the time that the run needs.
     pub is_quiet: bool,
+    /// The options that set the folder of the evidence. A warning recommends them if the evidence can't be written.
+    pub evidence_options: &'static str,
 }
 
-impl Observer for Watching<'_> {
+impl Observer for ProgressObserver<'_> {
+    fn started(&mut self, plan: &Plan) {
+        // If commands write to the terminal themselves, a progress line would be mixed with their output.
+        if plan.commands.iter().any(|set| set.output == Output::Inherit) {
+            self.line = Line::new(false);
+        }
+    }
+
     fn unkept(&mut self, error: &evidence::Error) {
-        self.line.above(|| note(&format!("warning: {error}. The run goes on without.")));
+        self.line
+            .above(|| note(&format!("warning: {error}{}. The run continues without evidence.", self.evidence_options)));
     }
 
     fn outlook(&mut self, outlook: &Outlook) {
@@ -280,29 +287,29 @@ impl Observer for Watching<'_> {
         self.files.outcome_due(now_ns)
     }
 
-    fn outcome(&mut self, outcome: &Outcome, observations: &Observations) {
-        self.files.outcome(outcome, observations);
+    fn outcome(&mut self, plan: &Plan, outcome: &Outcome, observations: &Observations) {
+        self.files.outcome(plan, outcome, observations);
     }
 }
 
-/// Writes a line to standard error, with what could steer a terminal as escapes, in the characters that the locale has,
-/// and broken between words where that is a terminal; nothing can be done when it is closed.
+/// Writes a line to standard error. Control characters are escaped, and characters that the locale lacks are replaced.
+/// On a terminal the line is wrapped. Errors are ignored, because standard error may be closed.
 pub fn note(text: &str) {
-    let text = fitted(&escape_controls_in_lines(text));
-    let _ = writeln!(io::stderr(), "{}", Alphabet::of_environment().shown(&text));
+    let text = escape_controls_in_lines(text);
+    let text = if io::stderr().is_terminal() { fitted(&text, width()) } else { text };
+    let _ = writeln!(io::stderr(), "{}", Alphabet::from_environment().shown(&text));
 }
 
 #[cfg(test)]
 mod tests {
-    use super::fitted_to;
+    use super::fitted;
 
     #[test]
     fn notes_are_broken_between_words() {
-        let note = "interrupted: `ascertain continue 5eed` goes on with it, and takes a few pairs more: the one that \
-                    was cut off counts against either answer\n  as it is";
-        let lines = "interrupted: `ascertain continue 5eed` goes on\nwith it, and takes a few pairs more: the one\n\
-                     that was cut off counts against either answer\n  as it is";
-        assert_eq!(fitted_to(note, 46), lines);
-        assert_eq!(fitted_to("  as it is", 46), "  as it is");
+        let note = "interrupted: `ascertain continue 5eed` continues. The interrupted pair counts against either answer, so a \
+                    few more pairs are needed\n  as it is";
+        let lines = "interrupted: `ascertain continue 5eed`\ncontinues. The interrupted pair counts against\neither answer, so a few more pairs are needed\n  as it is";
+        assert_eq!(fitted(note, 46), lines);
+        assert_eq!(fitted("  as it is", 46), "  as it is");
     }
 }

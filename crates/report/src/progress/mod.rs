@@ -1,7 +1,7 @@
-//! Progress: one line on standard error that always moves, where that is a terminal.
+//! The progress line on standard error, and its text.
 
 mod line;
 mod words;
 
-pub use line::{Line, Watching, note};
-pub use words::{headline, of_run};
+pub use line::{Line, ProgressObserver, note};
+pub use words::headline;

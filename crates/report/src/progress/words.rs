@@ -1,155 +1,91 @@
-//! What the line says.
+//! The text of the progress line.
 
 use std::time::Duration;
 
-use ascertain_engine::claim::Judging;
+use ascertain_engine::claim::{Judging, Measure};
+use ascertain_engine::experiment::Better;
 use ascertain_engine::finding::Remark;
 use ascertain_engine::outcome::Verdict;
-use ascertain_engine::run::{Doing, Progress, Standing};
+use ascertain_engine::run::{Activity, Progress, Standing};
 use ascertain_engine::unit::{Unit, significant};
 use unicode_width::UnicodeWidthStr;
 
-use crate::alphabet::Alphabet;
+use crate::amount::one_size;
 use crate::finding;
 use crate::outlook::span;
 use crate::standing::of_so_many;
 use crate::text::{counted, cut, cut_middle, escape_controls};
 
-impl Alphabet {
-    fn separator(self) -> &'static str {
-        if self == Alphabet::Unicode { " · " } else { " - " }
-    }
-
-    pub(super) fn ellipsis(self) -> char {
-        if self == Alphabet::Unicode { '…' } else { '~' }
-    }
-
-    /// The text as it can be shown on a line: what the alphabet lacks is a `?` where there is nothing like it.
-    pub(super) fn of(self, text: &str) -> String {
-        let text = escape_controls(text);
-        match self {
-            Alphabet::Unicode => text,
-            Alphabet::Ascii => self.shown(&text).replace(|c: char| !c.is_ascii(), "?"),
-        }
-    }
-}
-
-/// So wide is the bar, where there is room for it.
+/// The width of the progress bar, in columns.
 const BAR: usize = 10;
-/// Where it is: of many claims there is more to say.
-const WIDE: usize = 110;
-const LESS_WIDE: usize = 75;
-/// Names are not cut shorter.
-const LEAST_NAME: usize = 8;
-/// And those of what is waited for, of which the ends tell one from another, not than that.
-const LEAST_WAITED: usize = 16;
-/// And what there is to say of what is measured: how it begins says the most.
-const LEAST_REMARK: usize = 24;
-/// Sooner than that nobody asks what is being waited for.
+/// The smallest width of a line with a progress bar, in columns. The first is for a run of many claims, the second for
+/// any other run.
+const LEAST_WIDTHS: [usize; 2] = [110, 75];
+/// The smallest width of a shortened name or remark, in columns. If there is less space, it is left out.
+const LEAST_ROOM: usize = 16;
+/// The time for which an arm must be running before the line names it, in nanoseconds.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
-/// How far a run is, in a line of at most `width` columns, by what it does now, what there is to say of that, and how
-/// much later it is than when the progress was told: the time left, what there is to say, which claim or experiment,
-/// what is waited for, how that stands, and the verdicts so far. What there is no room for is left out, the least
-/// important first.
-#[must_use]
-pub fn of_run(
+/// The current activity of a run, and for how long it has lasted, in nanoseconds; `None` if the activity is unknown.
+pub(super) type Now<'a> = Option<(Activity<'a>, u64)>;
+
+/// A function that shortens a text to a number of columns.
+type Cut = fn(&str, usize) -> String;
+
+/// Returns the progress of a run as a line of at most `width` columns. `later` is the time that has passed since the
+/// progress was reported. The items of the line have a fixed order. A name or remark that is too long is shortened; any
+/// other item that does not fit is left out.
+pub(super) fn run_line(
     progress: &Progress,
-    (doing, remark, later): (Option<(Doing, u64)>, Option<Remark>, Duration),
+    (now, remark, later): (Now, Option<Remark>, Duration),
     width: usize,
-    alphabet: Alphabet,
 ) -> String {
     let elapsed = progress.elapsed + later;
-    let waiting = waiting(progress, doing, alphabet);
-    // Of two commands, the one that is waited for is named; and what is said of what is measured names it well enough.
-    let is_named = waiting.is_some() && progress.is_comparison && progress.claims == 1;
-    let remark = remark.map_or_else(String::new, |remark| alphabet.of(&finding::remark(&remark)));
-    let name = if is_named || !remark.is_empty() { String::new() } else { alphabet.of(&progress.what) };
-    let ([seen, estimate], is_early) = standing(progress, doing);
-    let [shorter, standing] = [&seen, &(seen.clone() + &estimate)].map(|words| alphabet.of(words));
-    let [verdicts, fewer] = verdicts(progress);
-    let ellipsis = alphabet.ellipsis();
-    let name = match progress.is_comparison {
-        true => Waiting { name, since: String::new() }.part(2, ellipsis),
-        false => {
-            let short = cut(&name, LEAST_NAME, ellipsis);
-            Part { cut: Some(cut), ..Part::new(2, name).or(short) }
-        }
-    };
-    let start = cut(&remark, LEAST_REMARK, ellipsis);
-    let parts = [
-        Part::new(0, time_left(progress, doing, elapsed)),
-        Part { cut: Some(cut), ..Part::new(0, remark).or(start) },
-        name,
-        waiting.map_or_else(Part::default, |waiting| waiting.part(if is_early { 3 } else { 1 }, ellipsis)),
-        Part::new(if is_early { 1 } else { 5 }, standing).or(shorter),
-        Part::new(4, verdicts).or(fewer),
+    let are_many = progress.claims > 1 && !progress.is_comparison;
+    let remark = remark.map_or_else(String::new, |remark| escape_controls(&finding::remark(&remark)));
+    // A remark already makes clear what is measured.
+    let name = if remark.is_empty() { escape_controls(&progress.what) } else { String::new() };
+    let (activity, arm) = activity(progress, now);
+    let is_early = progress.least.is_some_and(|least| progress.trials < least);
+    // With many claims, the name of the current claim is before its counts. Otherwise the name of the command is last.
+    let (claim, command) = if are_many { (name, String::new()) } else { (String::new(), name) };
+    let parts: [(String, Option<Cut>); 8] = [
+        (time_left(progress, now, elapsed), None),
+        (remark, Some(cut)),
+        (verdicts(progress), None),
+        (claim, Some(cut_middle)),
+        (standing(progress, now), None),
+        (if is_early { String::new() } else { estimate(progress) }, None),
+        (activity, None),
+        (arm.map_or(command, escape_controls), Some(cut_middle)),
     ];
-    // By the width alone, lest the line jumps when a count has one digit more.
-    let least = if progress.claims > 1 && !progress.is_comparison { WIDE } else { LESS_WIDE };
-    let bar = if width >= least { bar(share(progress, elapsed), alphabet) + " " } else { String::new() };
-    let line = joined(&parts, width.saturating_sub(bar.width()), alphabet);
-    bar + &line
+    // Only the width decides on the bar, so that the line does not jump when a number gets another
+    // digit.
+    let has_bar = width >= LEAST_WIDTHS[usize::from(!are_many)];
+    let bar = if has_bar { bar(share(progress, elapsed)) + " " } else { String::new() };
+    bar.clone() + &joined(&parts, width.saturating_sub(bar.width()))
 }
 
-/// A part of a line.
-#[derive(Default)]
-struct Part {
-    /// The greater, the sooner it is left out.
-    rank: u8,
-    text: String,
-    /// What stands for it where there is less room.
-    short: String,
-    /// What follows either.
-    tail: String,
-    /// A name may be cut to any width in between, by this.
-    cut: Option<fn(&str, usize, char) -> String>,
-}
-
-impl Part {
-    fn new(rank: u8, text: String) -> Part {
-        Part { rank, short: text.clone(), text, ..Part::default() }
+/// Joins the items that fit in `width` columns, in their order, with dots between them. An item that does not fit is
+/// shortened by its function, or left out if it has none.
+fn joined(parts: &[(String, Option<Cut>)], width: usize) -> String {
+    let mut line = String::new();
+    for (text, shorten) in parts.iter().filter(|(text, _)| !text.is_empty()) {
+        let gap = if line.is_empty() { "" } else { " · " };
+        let room = width.saturating_sub(line.width() + gap.width());
+        match shorten {
+            _ if text.width() <= room => line += &format!("{gap}{text}"),
+            Some(shorten) if room >= LEAST_ROOM => line += &format!("{gap}{}", shorten(text, room)),
+            _ if line.is_empty() => line = cut(text, room),
+            _ => {}
+        }
     }
-
-    /// The same with what stands for it where there is less room, unless that takes more: "1 neither" for "1 failed".
-    fn or(self, short: String) -> Part {
-        if short.width() < self.text.width() { Part { short, ..self } } else { self }
-    }
+    line
 }
 
-/// As much of the parts as there is room for.
-fn joined(parts: &[Part], room: usize, alphabet: Alphabet) -> String {
-    let mut kept: Vec<&Part> = parts.iter().filter(|part| !part.text.is_empty()).collect();
-    let separator = alphabet.separator();
-    let least = |kept: &[&Part]| {
-        let gaps = separator.width() * kept.len().saturating_sub(1);
-        kept.iter().map(|part| part.short.width() + part.tail.width()).sum::<usize>() + gaps
-    };
-    while least(&kept) > room && kept.len() > 1 {
-        let last = kept.iter().map(|part| part.rank).max();
-        kept.retain(|part| Some(part.rank) != last);
-    }
-    let mut spare = room.saturating_sub(least(&kept));
-    let mut give = |part: &Part| {
-        let more = part.text.width() - part.short.width();
-        let text = match part.cut {
-            _ if more <= spare => part.text.clone(),
-            Some(cut) => cut(&part.text, part.short.width() + spare, alphabet.ellipsis()),
-            None => part.short.clone(),
-        };
-        spare -= text.width().saturating_sub(part.short.width());
-        text + &part.tail
-    };
-    // Names take what is left.
-    let others: Vec<Option<String>> = kept.iter().map(|part| part.cut.is_none().then(|| give(part))).collect();
-    let texts = kept.iter().zip(others).map(|(part, text)| text.unwrap_or_else(|| give(part)));
-    let line = texts.collect::<Vec<_>>().join(separator);
-    cut(&line, room, alphabet.ellipsis())
-}
-
-/// "18 s left", "up to 18 s left"; of a run of so many trials, about what they take; and what is waited for before any
-/// of that is known.
-fn time_left(progress: &Progress, doing: Option<(Doing, u64)>, elapsed: Duration) -> String {
+/// Returns the time left: "18 s left", or "up to 18 s left" if an answer may come earlier. If the number of trials is
+/// limited, the time is estimated from it. Before the first trial has ended, returns "first trial" or "first pair".
+fn time_left(progress: &Progress, now: Now, elapsed: Duration) -> String {
     let left_s = progress.max_time.saturating_sub(elapsed).as_secs_f64();
     if is_unknown(progress) {
         return format!("first {}", noun(progress));
@@ -158,24 +94,28 @@ fn time_left(progress: &Progress, doing: Option<(Doing, u64)>, elapsed: Duration
     match (trials_left, progress.trial_ns) {
         _ if left_s == 0.0 => "last trial".into(),
         (Some(trials), Some(trial_ns)) => {
-            let of_trials_s = (trials as f64 * trial_ns - in_trial(doing).unwrap_or(0) as f64).max(0.0) / 1e9;
+            let in_trial_ns = match now {
+                Some((Activity::Measuring { trial_ns, .. }, _)) => trial_ns,
+                _ => 0,
+            };
+            let of_trials_s = (trials as f64 * trial_ns - in_trial_ns as f64).max(0.0) / 1e9;
             format!("{} left", whole(of_trials_s.min(left_s).ceil()))
         }
-        (Some(_), None) if whole(left_s) == "no end" => format!("{} gone", whole(elapsed.as_secs_f64())),
-        // An answer may come at any time.
+        (Some(_), None) if whole(left_s) == "no end" => format!("{} elapsed", whole(elapsed.as_secs_f64())),
+        // The run may end at any time with its answer.
         _ if is_only(progress) => format!("up to {} left", whole(left_s.ceil())),
         _ => format!("{} left", whole(left_s.ceil())),
     }
 }
 
-/// Whether the first trial of an only question has yet to show how long an answer takes: the time that there is as a
-/// rule may be too short, or be made longer.
+/// Returns whether the duration of the run is still unknown. This is so for a run with a single answer until its first
+/// trial has ended. Only then does such a run know whether it must extend the default time.
 fn is_unknown(progress: &Progress) -> bool {
     let is_first = progress.trials == 0 && progress.trial_ns.is_none();
     is_only(progress) && is_first && progress.least.is_some()
 }
 
-/// Whether the run ends as soon as it has one answer, or one for each command, or a table's trials.
+/// Returns whether the run ends as soon as it has its answer: it is a comparison, or has at most one claim.
 fn is_only(progress: &Progress) -> bool {
     progress.is_comparison || progress.claims <= 1
 }
@@ -184,37 +124,22 @@ fn noun(progress: &Progress) -> &'static str {
     if progress.is_comparison { "pair" } else { "trial" }
 }
 
-/// "at least 13 pairs are needed: over 52 s, by the first one so far", as soon as anything is known of what an answer
-/// takes and before the first trial has ended. Of one question: several may be of commands that take turns. Whoever asks
-/// for fewer trials is told nothing.
-pub(super) fn expected(progress: &Progress, doing: Option<(Doing, u64)>) -> Option<String> {
+/// Returns a sentence about the least time that an answer needs, estimated during the first trial. For example: "at
+/// least 13 pairs are needed: over 52 s, judging by the first one so far". `None` if the first trial has ended, or if
+/// the limit of trials is lower than that number. Also `None` for several claims, because their arms may be measured in
+/// turn.
+pub(super) fn expected(progress: &Progress, now: Now) -> Option<String> {
     let least = progress.least.filter(|least| progress.most_trials.is_none_or(|most| most >= *least))?;
-    let is_asked = progress.claims == 1 && is_unknown(progress);
-    let takes = least_s(progress, doing).filter(|seconds| is_asked && *seconds > 0.0)?;
+    let time = least_time(progress, now).filter(|_| progress.claims == 1 && is_unknown(progress))?;
     let are = if least == 1 { "is" } else { "are" };
-    let least = counted(least, noun(progress));
-    Some(format!("at least {least} {are} needed: {} {}, by the first one so far", about(doing), whole(takes)))
+    Some(format!("at least {} {are} needed: {time}, judging by the first one so far", counted(least, noun(progress))))
 }
 
-/// "about" where a part of the trial says how long the whole of it takes, and else "over".
-fn about(doing: Option<(Doing, u64)>) -> &'static str {
-    let is_known = matches!(doing, Some((Doing::Measuring { whole_ns: Some(_), .. }, _)));
-    if is_known { "about" } else { "over" }
-}
-
-/// A time in whole seconds: "0 s", "84 s".
+/// Writes a time, rounded down to whole seconds: "0 s", "84 s".
 fn whole(seconds: f64) -> String {
     match seconds.floor() {
         0.0 => "0 s".into(),
         seconds => span(seconds),
-    }
-}
-
-/// How long the trial has taken that is measured now, in nanoseconds.
-fn in_trial(doing: Option<(Doing, u64)>) -> Option<u64> {
-    match doing {
-        Some((Doing::Measuring { trial_ns, .. }, _)) => Some(trial_ns),
-        _ => None,
     }
 }
 
@@ -227,138 +152,128 @@ fn share(progress: &Progress, elapsed: Duration) -> f64 {
     of_time.max(of_trials).min(1.0)
 }
 
-/// What is waited for, and for how long: "sleep 2" and ", running 4 s".
-struct Waiting {
-    name: String,
-    since: String,
-}
-
-impl Waiting {
-    fn part(self, rank: u8, ellipsis: char) -> Part {
-        let short = cut_middle(&self.name, LEAST_WAITED, ellipsis);
-        Part { cut: Some(cut_middle), tail: self.since, ..Part::new(rank, self.name).or(short) }
+/// Returns the activity, "preparing, 4 s" or "running 4 s", and the name of the running arm. The text is empty or has
+/// no time if the activity began less than a second ago. The name is `None` if no arm is slow.
+fn activity<'a>(progress: &Progress, now: Now<'a>) -> (String, Option<&'a str>) {
+    let is_slow = progress.trial_ns.is_some_and(|trial_ns| trial_ns >= PATIENCE_NS as f64);
+    match now {
+        Some((Activity::Opening, ..PATIENCE_NS)) => ("preparing".into(), None),
+        Some((Activity::Opening, since_ns)) => (format!("preparing, {}", whole(since_ns as f64 / 1e9)), None),
+        Some((Activity::Measuring { arm, .. }, since_ns @ PATIENCE_NS..)) => {
+            (format!("running {}", whole(since_ns as f64 / 1e9)), Some(arm))
+        }
+        Some((Activity::Measuring { arm, .. }, _)) if is_slow => (String::new(), Some(arm)),
+        _ => (String::new(), None),
     }
 }
 
-/// "sleep 2, running 4 s", where that takes long.
-fn waiting(progress: &Progress, doing: Option<(Doing, u64)>, alphabet: Alphabet) -> Option<Waiting> {
-    let (doing, since_ns) = doing?;
-    let said = whole(since_ns as f64 / 1e9);
-    let (name, since) = match doing {
-        Doing::Opening => ("making ready".into(), format!(", {said}")),
-        Doing::Measuring { .. } if since_ns < PATIENCE_NS && !is_slow(progress) => return None,
-        Doing::Measuring { arm, .. } => (alphabet.of(arm), format!(", running {said}")),
-    };
-    Some(Waiting { name, since: if since_ns < PATIENCE_NS { String::new() } else { since } })
+/// Returns the text of the line while an experiment is being prepared, with the time so far.
+pub(super) fn preparing(experiment: &str, elapsed: Duration) -> String {
+    let words = [&escape_controls(experiment), "checking what can be measured here", &whole(elapsed.as_secs_f64())];
+    words.join(" · ")
 }
 
-/// While an experiment is made ready, which has taken so long.
-pub(super) fn preparing(experiment: &str, elapsed: Duration, alphabet: Alphabet) -> String {
-    let words = [&alphabet.of(experiment), "finding out what can be measured here", &whole(elapsed.as_secs_f64())];
-    words.join(alphabet.separator())
+/// Returns the least time that an answer needs, estimated from the duration of the current trial: "over 52 s". The text
+/// is "about 52 s" if the duration of the whole trial can already be estimated. `None` if it is unknown.
+fn least_time(progress: &Progress, now: Now) -> Option<String> {
+    let Some((Activity::Measuring { trial_ns, whole_ns, .. }, _)) = now else { return None };
+    let about = if whole_ns.is_some() { "about" } else { "over" };
+    let trial_ns = whole_ns.unwrap_or(trial_ns / PATIENCE_NS * PATIENCE_NS);
+    let seconds = trial_ns as f64 / 1e9 * progress.least? as f64;
+    (seconds > 0.0).then(|| format!("{about} {}", whole(seconds)))
 }
 
-fn is_slow(progress: &Progress) -> bool {
-    progress.trial_ns.is_some_and(|trial_ns| trial_ns >= PATIENCE_NS as f64)
-}
-
-/// What all trials will take at the least that an answer needs, by what the first one says of that while it is
-/// measured.
-fn least_s(progress: &Progress, doing: Option<(Doing, u64)>) -> Option<f64> {
-    let Some((Doing::Measuring { trial_ns, whole_ns, .. }, _)) = doing else { return None };
-    let trial_s = whole_ns.unwrap_or(trial_ns / PATIENCE_NS * PATIENCE_NS) as f64 / 1e9;
-    Some(trial_s * progress.least? as f64)
-}
-
-/// How what is measured stands, in a few words: "lost 13 of 13 pairs, 0.93 times as fast", "true in 15 of 18 trials,
-/// 8.10 times", "3 trials".
+/// Returns the counts of trials and the estimate so far: "lost 13 of 13 pairs, 7.5 % longer".
 pub fn headline(progress: &Progress) -> String {
-    seen_so_far(progress).concat()
+    let parts = [counts(progress), estimate(progress)].into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(", ")
 }
 
-/// The same as what was seen and the estimate.
-fn seen_so_far(progress: &Progress) -> [String; 2] {
-    let Some(standing) = &progress.standing else { return [format!("{} trials", progress.trials), String::new()] };
-    let Standing { judging, trials, successes, failures, .. } = *standing;
-    let estimate = standing.estimate.map_or_else(String::new, |value| format!(", {}", shown(value, standing)));
-    let seen = match judging {
-        Judging::Order if failures > successes => format!("lost {failures} of {trials} pairs"),
-        Judging::Order => format!("won {successes} of {trials} pairs"),
-        _ => format!("true in {successes} of {trials} trials"),
-    };
-    [seen, estimate]
-}
-
-/// The estimate: "8.10 times", or of a difference or an only metric "5.000 ms".
-fn shown(value: f64, standing: &Standing) -> String {
-    match standing.unit {
-        unit if standing.is_ratio => {
-            let times = if (0.1..10.0).contains(&value) { format!("{value:.2}") } else { significant(value) };
-            let as_fast = if unit == Some(Unit::Nanosecond) { " as fast" } else { "" };
-            format!("{times} times{as_fast}")
+/// Returns the counts of trials: "lost 13 of 13 pairs", "true in 15 of 18 trials", "3 trials".
+fn counts(progress: &Progress) -> String {
+    match progress.standing {
+        None => counted(progress.trials, "trial"),
+        Some(Standing { judging: Judging::Order, trials, successes, failures, .. }) if failures > successes => {
+            format!("lost {failures} of {trials} pairs")
         }
-        Some(unit) => unit.human(value),
-        None => significant(value),
+        Some(Standing { judging: Judging::Order, trials, successes, .. }) => {
+            format!("won {successes} of {trials} pairs")
+        }
+        Some(Standing { trials, successes, .. }) => format!("true in {successes} of {trials} trials"),
     }
 }
 
-/// "pair 4 of 13+", and whether it is as early as that; else the rate and the ratio so far. In the first pair what all
-/// will take is known as well: as many times twice what its first half took, and more than it has taken until then.
-fn standing(progress: &Progress, doing: Option<(Doing, u64)>) -> ([String; 2], bool) {
+/// Returns the estimate so far: "7.5 % longer" for a ratio of times, "ratio 8.10" for another ratio, "5.000 ms" for a
+/// difference or a single metric.
+fn estimate(progress: &Progress) -> String {
+    match &progress.standing {
+        Some(Standing { estimate: Some(value), is_ratio: true, unit: Some(Unit::Nanosecond), .. }) => {
+            let time = Measure { metric: "time".into(), unit: Unit::Nanosecond, better: Better::Lower };
+            if *value > 0.0 { one_size(&time, *value) } else { String::new() }
+        }
+        Some(Standing { estimate: Some(value), is_ratio: true, .. }) => {
+            let ratio = if (0.1..10.0).contains(value) { format!("{value:.2}") } else { significant(*value) };
+            format!("ratio {ratio}")
+        }
+        Some(Standing { estimate: Some(value), unit, .. }) => {
+            unit.map_or_else(|| significant(*value), |unit| unit.human(*value))
+        }
+        _ => String::new(),
+    }
+}
+
+/// Returns the state of the trials. Until an answer is possible, it is the number of the current trial: "pair 4 of
+/// 13+". During the first pair, it is the least time that all 13 pairs need. Once an answer is possible, it is the
+/// counts of trials.
+fn standing(progress: &Progress, now: Now) -> String {
     let (trials, noun) = (progress.trials, noun(progress));
-    let Some(least) = progress.least.filter(|least| trials < *least) else { return (seen_so_far(progress), false) };
-    let said = match (trials, doing) {
-        (0, Some((Doing::Measuring { trial_ns, .. }, _))) => {
-            let takes = least_s(progress, doing).filter(|_| trial_ns >= PATIENCE_NS).map(whole);
-            format!("{least}+ {noun}s{}", takes.map_or_else(String::new, |takes| format!(": {} {takes}", about(doing))))
-        }
-        (0, _) => String::new(),
-        _ => format!("{noun} {} of {least}+", trials + 1),
-    };
-    ([said, String::new()], true)
-}
-
-/// "12 hold, 3 refuted, 1 undecided, 2 unavailable, 5 open", where there are several claims; and with those together
-/// that are neither.
-fn verdicts(progress: &Progress) -> [String; 2] {
-    let closed: usize = progress.closed.iter().sum();
-    let open = progress.claims.saturating_sub(closed);
-    let counts: Vec<(usize, &str)> = progress.closed.iter().copied().zip(Verdict::ALL.map(Verdict::word)).collect();
-    let others = counts[2..].iter().map(|(count, _)| count).sum();
-    let said = |counts: &[(usize, &str)]| {
-        let said = counts
-            .iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, word)| format!("{count} {}", of_so_many(*count, word)));
-        said.collect::<Vec<_>>().join(", ")
-    };
-    match progress.claims {
-        0 | 1 => [String::new(), String::new()],
-        all if progress.is_comparison => [format!("{closed} of {all} decided"), format!("{closed}/{all}")],
-        _ => [
-            said(&[&counts[..], &[(open, "open")]].concat()),
-            said(&[counts[0], counts[1], (others, "neither"), (open, "open")]),
-        ],
+    match progress.least.filter(|least| trials < *least) {
+        None => counts(progress),
+        Some(least) if trials > 0 => format!("{noun} {} of {least}+", trials + 1),
+        Some(_) if !matches!(now, Some((Activity::Measuring { .. }, _))) => String::new(),
+        Some(least) => match least_time(progress, now) {
+            Some(time) => format!("{least}+ {noun}s: {time}"),
+            None => format!("{least}+ {noun}s"),
+        },
     }
 }
 
-/// A bar that is filled to this share.
-pub(super) fn bar(share: f64, alphabet: Alphabet) -> String {
+/// Returns the number of claims by verdict: "12 hold, 3 refuted, 3 no verdict, 5 open". Empty if there is only one
+/// claim.
+fn verdicts(progress: &Progress) -> String {
+    let [hold, refuted, others @ ..] = progress.closed;
+    let closed = hold + refuted + others.iter().sum::<usize>();
+    match progress.claims {
+        0 | 1 => String::new(),
+        all if progress.is_comparison => format!("{closed} of {all} decided"),
+        all => {
+            let open = all.saturating_sub(closed);
+            let counts = [
+                (hold, of_so_many(hold, Verdict::Holds.word())),
+                (refuted, Verdict::Refuted.word()),
+                (others.iter().sum(), "no verdict"),
+                (open, "open"),
+            ];
+            let counts = counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+            counts.collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+/// Returns a progress bar that is filled to this share, from 0 to 1.
+pub(super) fn bar(share: f64) -> String {
     let filled = (share * BAR as f64).round() as usize;
-    let [full, empty] = match alphabet {
-        Alphabet::Unicode => ["━", "╌"],
-        Alphabet::Ascii => ["#", "-"],
-    };
-    full.repeat(filled.min(BAR)) + &empty.repeat(BAR.saturating_sub(filled))
+    "━".repeat(filled.min(BAR)) + &"╌".repeat(BAR.saturating_sub(filled))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::alphabet::Alphabet;
     use ascertain_engine::finding::Dissent;
     use ascertain_engine::run::Now;
 
-    /// A run that was told of after 12 s of 2 min.
+    /// Returns the progress of a run after 12 s of 2 min.
     fn progress() -> Progress {
         Progress {
             at_ns: 0,
@@ -386,26 +301,27 @@ mod tests {
     }
 
     fn at(progress: &Progress, width: usize) -> String {
-        of_run(progress, (None, None, Duration::from_secs(1)), width, Alphabet::Unicode)
+        run_line(progress, (None, None, Duration::from_secs(1)), width)
     }
 
     #[test]
-    fn what_there_is_no_room_for_is_left_out() {
-        let all = "━╌╌╌╌╌╌╌╌╌ 1 min 47 s left · sum.kahan-avx512-8x-naive · true in 15 of 18 trials, 8.10 times · \
-                   112 hold, 13 refuted, 2 undecided, 6 unavailable, 1 failed, 47 open";
+    fn parts_that_do_not_fit_are_left_out() {
+        let all = "━╌╌╌╌╌╌╌╌╌ 1 min 47 s left · 112 hold, 13 refuted, 9 no verdict, 47 open · sum.kahan-avx512-8x-naive · \
+                   true in 15 of 18 trials · ratio 8.10";
         assert_eq!(at(&progress(), 200), all);
         let lines = [
             (
-                100,
-                "1 min 47 s left · sum.kahan-av… · true in 15 of 18 trials · 112 hold, 13 refuted, 9 neither, 47 open",
+                103,
+                "1 min 47 s left · 112 hold, 13 refuted, 9 no verdict, 47 open · sum.kahan-avx512-8x-naive · ratio 8.10",
             ),
-            (79, "1 min 47 s left · sum.kahan-avx512-… · 112 hold, 13 refuted, 9 neither, 47 open"),
-            (39, "1 min 47 s left · sum.kahan-avx512-8x-…"),
+            (88, "1 min 47 s left · 112 hold, 13 refuted, 9 no verdict, 47 open · sum.kahan-a…512-8x-naive"),
+            (82, "1 min 47 s left · 112 hold, 13 refuted, 9 no verdict, 47 open · sum.kaha…-8x-naive"),
+            (45, "1 min 47 s left · sum.kahan-avx512-8x-naive"),
             (20, "1 min 47 s left"),
             (8, "1 min 4…"),
         ];
         for (width, line) in lines {
-            assert_eq!(at(&progress(), width).replace("╌", "").replace("━", "").trim_start(), line);
+            assert_eq!(at(&progress(), width), line);
         }
         for width in 1..200 {
             assert!(at(&progress(), width).width() <= width, "{width}");
@@ -433,25 +349,15 @@ mod tests {
         let remark = Remark::Agreement { agree: 2, all: 4, after_ns: 0, others: others.into() };
         let at = |width| {
             let now = (None, Some(remark.clone()), Duration::from_secs(1));
-            of_run(&progress(), now, width, Alphabet::Unicode)
+            run_line(&progress(), now, width)
         };
-        let all = "2 of 4 servers say so; ns2.example.org answers \"old\", for 12 s; ns3.example.org does not answer, \
+        let all = "2 of 4 servers agree; ns2.example.org has answered \"old\" for 12 s; ns3.example.org has not answered \
                    for 12 s";
-        assert!(at(320).contains(&format!("1 min 47 s left · {all} · true in 15 of 18 trials")), "{}", at(320));
-        assert_eq!(at(79), "1 min 47 s left · 2 of 4 servers say so; ns2.example.org answers \"old\", for 12…");
-        assert_eq!(at(44), "1 min 47 s left · 2 of 4 servers say so; ns…");
+        assert!(at(320).contains(&format!("1 min 47 s left · {all} · 112 hold")), "{}", at(320));
+        assert_eq!(at(79), "1 min 47 s left · 2 of 4 servers agree; ns2.example.org has answered \"old\" for…");
+        assert_eq!(at(44), "1 min 47 s left · 2 of 4 servers agree; ns2…");
         for width in 1..320 {
             assert!(at(width).width() <= width, "{width}");
-        }
-    }
-
-    #[test]
-    fn fewer_words_are_never_longer() {
-        for closed in [[0, 0, 0, 0, 1, 0], [0, 0, 1, 0, 0, 0], [1, 0, 0, 0, 0, 1]] {
-            let few = Progress { closed, claims: 3, ..progress() };
-            for width in 1..120 {
-                assert!(at(&few, width).width() <= width, "{closed:?} at {width}");
-            }
         }
     }
 
@@ -476,25 +382,26 @@ mod tests {
             trial_ns: Some(4e9),
             ..progress()
         };
-        assert_eq!(at(&two, 79), "━╌╌╌╌╌╌╌╌╌ up to 1 min 47 s left · sleep 2 · pair 4 of 13+");
+        assert_eq!(at(&two, 79), "━╌╌╌╌╌╌╌╌╌ up to 1 min 47 s left · pair 4 of 13+ · sleep 2");
         assert_eq!(at(&two, 39), "up to 1 min 47 s left · pair 4 of 13+");
         let several = Progress { closed: [1, 1, 0, 0, 0, 0], claims: 3, trials: 20, ..two.clone() };
-        assert!(at(&several, 79).ends_with("sleep 2 · won 3 of 3 pairs · 2 of 3 decided"), "{}", at(&several, 79));
-        // So many are asked for, whatever is decided: what they take is known once one has ended.
+        assert!(at(&several, 79).ends_with("2 of 3 decided · won 3 of 3 pairs · sleep 2"), "{}", at(&several, 79));
+        // A given number of trials does not depend on the answer. Their time can be estimated as soon as one trial has
+        // ended.
         let endless = Progress { max_time: Duration::MAX, most_trials: Some(5), ..two.clone() };
-        assert_eq!(at(&endless, 79), "━━━━━━╌╌╌╌ 8 s left · sleep 2 · pair 4 of 13+");
+        assert_eq!(at(&endless, 79), "━━━━━━╌╌╌╌ 8 s left · pair 4 of 13+ · sleep 2");
         let first = Progress { trials: 0, trial_ns: None, ..endless };
         assert_eq!(at(&first, 79), "╌╌╌╌╌╌╌╌╌╌ first pair · sleep 2");
         let alone = Progress { claims: 0, least: None, is_comparison: false, standing: None, ..first };
-        assert_eq!(at(&alone, 79), "╌╌╌╌╌╌╌╌╌╌ 13 s gone · sleep 2 · 0 trials");
+        assert_eq!(at(&alone, 79), "╌╌╌╌╌╌╌╌╌╌ 13 s elapsed · 0 trials · sleep 2");
         let table = Progress { max_time: Duration::from_secs(30), most_trials: None, ..alone };
-        assert_eq!(at(&table, 79), "━━━━╌╌╌╌╌╌ up to 17 s left · sleep 2 · 0 trials");
+        assert_eq!(at(&table, 79), "━━━━╌╌╌╌╌╌ up to 17 s left · 0 trials · sleep 2");
         let over = Progress { elapsed: Duration::from_secs(300), ..two };
-        assert_eq!(at(&over, 79), "━━━━━━━━━━ last trial · sleep 2 · pair 4 of 13+");
+        assert_eq!(at(&over, 79), "━━━━━━━━━━ last trial · pair 4 of 13+ · sleep 2");
     }
 
-    /// How long an answer takes is known when the first run has ended, and what is left of the time that there is as a
-    /// rule is said of no run that needs more.
+    /// The time to an answer is unknown until the first trial has ended. Until then, the line does not show the time
+    /// left, because the run may extend the default time.
     #[test]
     fn the_first_pair_says_what_all_take() {
         let first = Progress {
@@ -512,35 +419,30 @@ mod tests {
         let at = |trial_s: f64, whole_s: Option<f64>, since_s: f64, width| {
             let [trial_ns, since_ns] = [trial_s, since_s].map(|seconds| (seconds * 1e9) as u64);
             let doing =
-                Doing::Measuring { arm: long, trial_ns, whole_ns: whole_s.map(|seconds| (seconds * 1e9) as u64) };
-            let said = of_run(
-                &first,
-                (Some((doing, since_ns)), None, Duration::from_secs_f64(trial_s)),
-                width,
-                Alphabet::Unicode,
-            );
+                Activity::Measuring { arm: long, trial_ns, whole_ns: whole_s.map(|seconds| (seconds * 1e9) as u64) };
+            let said = run_line(&first, (Some((doing, since_ns)), None, Duration::from_secs_f64(trial_s)), width);
             said.trim_start_matches(['━', '╌', ' ']).to_string()
         };
-        assert_eq!(at(1.2, None, 1.2, 65), "first pair · python3…ep(3.2)\", running 1 s · 13+ pairs: over 13 s");
-        assert_eq!(at(2.6, None, 2.6, 60), "first pair · 13+ pairs: over 26 s");
-        assert_eq!(at(4.4, Some(6.2), 1.4, 60), "first pair · 13+ pairs: about 80 s");
-        assert_eq!(at(6.4, None, 3.4, 140), format!("first pair · {long}, running 3 s · 13+ pairs: over 78 s"));
-        // Where nothing can be drawn over, it is said once.
+        assert_eq!(at(1.2, None, 1.2, 79), "first pair · 13+ pairs: over 13 s · running 1 s · python3 …eep(3.2)\"");
+        assert_eq!(at(2.6, None, 2.6, 60), "first pair · 13+ pairs: over 26 s · running 2 s");
+        assert_eq!(at(4.4, Some(6.2), 1.4, 44), "first pair · 13+ pairs: about 80 s");
+        assert_eq!(at(6.4, None, 3.4, 140), format!("first pair · 13+ pairs: over 78 s · running 3 s · {long}"));
+        // If lines can't be overwritten, the sentence is printed only once.
         let once = |trial_s: f64, whole_s: Option<f64>| {
             let [trial_ns, whole_ns] = [Some(trial_s), whole_s].map(|time| time.map(|seconds| (seconds * 1e9) as u64));
-            let doing = Doing::Measuring { arm: long, trial_ns: trial_ns.unwrap_or(0), whole_ns };
+            let doing = Activity::Measuring { arm: long, trial_ns: trial_ns.unwrap_or(0), whole_ns };
             expected(&first, Some((doing, 0))).unwrap_or_default()
         };
         assert_eq!(once(0.9, None), "");
-        assert_eq!(once(4.2, None), "at least 13 pairs are needed: over 52 s, by the first one so far");
-        assert_eq!(once(4.2, Some(6.2)), "at least 13 pairs are needed: about 80 s, by the first one so far");
-        let doing = Doing::Measuring { arm: long, trial_ns: 4_000_000_000, whole_ns: None };
+        assert_eq!(once(4.2, None), "at least 13 pairs are needed: over 52 s, judging by the first one so far");
+        assert_eq!(once(4.2, Some(6.2)), "at least 13 pairs are needed: about 80 s, judging by the first one so far");
+        let doing = Activity::Measuring { arm: long, trial_ns: 4_000_000_000, whole_ns: None };
         let of_five = Progress { most_trials: Some(5), ..first.clone() };
-        assert_eq!(expected(&of_five, Some((doing, 0))), None, "five are asked for");
+        assert_eq!(expected(&of_five, Some((doing, 0))), None, "the run is limited to five pairs");
         let of_many = Progress { claims: 211, is_comparison: false, ..first.clone() };
-        assert_eq!(expected(&of_many, Some((doing, 0))), None, "they have a time that is known");
+        assert_eq!(expected(&of_many, Some((doing, 0))), None, "the run has a given time");
         let piloted = Progress { trial_ns: Some(4e9), ..first };
-        assert_eq!(expected(&piloted, Some((doing, 0))), None, "that was said with more known");
+        assert_eq!(expected(&piloted, Some((doing, 0))), None, "a better estimate was printed already");
         assert!(!is_unknown(&piloted));
     }
 
@@ -553,12 +455,9 @@ mod tests {
             ..progress().standing.unwrap()
         };
         let odd = Progress { what: "größe \x1b[31m".into(), standing: Some(in_us), ..progress() };
-        let line = of_run(&odd, (None, None, Duration::ZERO), 79, Alphabet::Ascii);
-        assert_eq!(line, r"1 min 48 s left - gr??e \u{1b}[31m - 112 hold, 13 refuted, 9 neither, 47 open", "{line}");
-        let wide = of_run(&odd, (None, None, Duration::ZERO), 160, Alphabet::Ascii);
-        assert!(
-            wide.is_ascii() && wide.contains(r"gr??e \u{1b}[31m - true in 15 of 18 trials, 2.000 us - 112"),
-            "{wide}"
-        );
+        let line = Alphabet::Ascii.in_line(&run_line(&odd, (None, None, Duration::ZERO), 80));
+        assert_eq!(line, r"1 min 48 s left - 112 hold, 13 refuted, 9 no verdict, 47 open - gr??e \u{1b}[31m", "{line}");
+        let wide = Alphabet::Ascii.in_line(&run_line(&odd, (None, None, Duration::ZERO), 160));
+        assert!(wide.is_ascii() && wide.ends_with(r"gr??e \u{1b}[31m - true in 15 of 18 trials - 2.000 us"), "{wide}");
     }
 }

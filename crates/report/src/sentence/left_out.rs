@@ -1,25 +1,27 @@
-//! What is said of arms beside their figures: why those that were asked for have none, or not all, and what sessions
-//! said of theirs. One sentence each.
+//! Sentences about arms (variants at certain levels): why requested arms were not measured, or not to the end, and
+//! remarks about arms.
 
+use ascertain_engine::claim::Test;
 use ascertain_engine::experiment::{Arm, Level};
 use ascertain_engine::finding::Reason;
-use ascertain_engine::outcome::{Absence, ArmRemark, ClaimResult, LeftOut, Outcome, PointSummary, TestSpec};
+use ascertain_engine::outcome::{Absence, ArmRemark, ClaimResult, LeftOut, Outcome, PointSummary};
 
 use crate::finding;
 use crate::text::{escape_controls, gathered, quoted};
 
-/// The sentences of a run that has ended.
+/// Returns the sentences about the arms of all experiments of a run that has ended.
 pub fn of_outcome(outcome: &Outcome) -> Vec<String> {
     of_outcome_where(outcome, |_| true)
 }
 
-/// Those of a run whose claims are shown with their reasons: a failure that one of these tells is not told again.
+/// Returns the sentences of [`of_outcome`] for a run whose claims are printed with their reasons. A failed arm is left
+/// out if the reason of a claim already names the failure.
 pub fn unsaid(outcome: &Outcome) -> Vec<String> {
     let is_said = |left_out: &LeftOut| {
         let tells = |claim: &ClaimResult, reason: &Reason| match reason {
-            // A claim on one arm need not name it.
+            // If the claim is about a single arm, its reason does not name the arm.
             Reason::Failed { arm: None, .. } => {
-                claim.asked.tests.iter().flat_map(TestSpec::arms).any(|arm| left_out.is_of(&claim.experiment, arm))
+                claim.asked.tests.iter().flat_map(Test::arms).any(|arm| left_out.is_of(&claim.experiment, arm))
             }
             Reason::Failed { arm: Some(arm), .. } => left_out.is_of(&claim.experiment, arm),
             _ => false,
@@ -34,7 +36,8 @@ pub fn unsaid(outcome: &Outcome) -> Vec<String> {
     of_outcome(&Outcome { left_out, ..outcome.clone() })
 }
 
-/// How something failed, whichever arm it was.
+/// Returns `true` if the failure is a wrong answer, and a text that says how the arm failed. `None` if the reason is
+/// not a failure.
 fn failure(reason: &Reason) -> Option<(bool, &str)> {
     match reason {
         Reason::Failed { is_wrong, how, .. } => Some((*is_wrong, how)),
@@ -42,36 +45,37 @@ fn failure(reason: &Reason) -> Option<(bool, &str)> {
     }
 }
 
-/// Those of some experiments.
+/// Returns the sentences about the arms of some experiments: those whose id `is_wanted` accepts.
 pub fn of_outcome_where(outcome: &Outcome, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
-    let arms = outcome.points.iter().map(|point| {
-        let arm = Arm { variant: point.variant.clone(), point: point.at.clone() };
-        Known { experiment: &point.experiment, arm, has_values: point.n > 0 }
+    let arms = outcome.points.iter().map(|point| Known {
+        experiment: &point.experiment,
+        arm: point.arm.clone(),
+        has_values: point.n > 0,
     });
     let left_out: Vec<&LeftOut> = outcome.left_out.iter().filter(|left_out| is_wanted(&left_out.experiment)).collect();
     let remarks = outcome.remarks.iter().filter(|one| is_wanted(&one.experiment)).map(|one| remark(one, outcome));
     remarks.chain(sentences(&left_out, &arms.collect::<Vec<_>>())).collect()
 }
 
-/// "`watch`: all 4 servers say so, the last of them after 12 s." The point stands beside a variant that was
-/// measured at several.
-fn remark(ArmRemark { experiment, variant, at, remark }: &ArmRemark, outcome: &Outcome) -> String {
-    let is_other = |other: &&PointSummary| (&other.experiment, &other.variant) == (experiment, variant);
+/// Returns a remark as a sentence: "`watch`: all 4 servers agree, the last one after 12 s." It names the levels of the
+/// arm only if the variant was measured at several points.
+fn remark(ArmRemark { experiment, arm, remark }: &ArmRemark, outcome: &Outcome) -> String {
+    let is_other = |other: &&PointSummary| (&other.experiment, &other.arm.variant) == (experiment, &arm.variant);
     let differs = |factor: &String, level: &Level| {
-        outcome.points.iter().filter(is_other).any(|other| other.at.get(factor) != Some(level))
+        outcome.points.iter().filter(is_other).any(|other| other.arm.point.get(factor) != Some(level))
     };
-    let name = Arm { variant: variant.clone(), point: at.only(differs) }.to_string();
+    let name = Arm { variant: arm.variant.clone(), point: arm.point.only(differs) }.to_string();
     format!("{}: {}.", quoted(&name), escape_controls(&finding::remark(remark)))
 }
 
-/// An arm that the run is about.
+/// An arm of the outcome; `has_values` is `true` if it has measurements.
 struct Known<'a> {
     experiment: &'a str,
     arm: Arm,
     has_values: bool,
 }
 
-/// Arms that are left out for one reason.
+/// Arms of one experiment that were left out for the same reason.
 struct Group<'a> {
     experiment: &'a str,
     opening: &'static str,
@@ -82,16 +86,15 @@ struct Group<'a> {
 fn sentences(left_out: &[&LeftOut], known: &[Known]) -> Vec<String> {
     let mut groups: Vec<Group> = Vec::new();
     for &left_out in left_out {
-        let LeftOut { experiment, variant, at, absence, reason } = left_out;
-        let arm = Arm { variant: variant.clone(), point: at.clone() };
+        let LeftOut { experiment, arm, absence, reason } = left_out;
         let has_values = known.iter().any(|known| known.has_values && left_out.is_of(known.experiment, &known.arm));
         let opening = opening(*absence, has_values);
         let reason = escape_controls(finding::reason(reason).trim().trim_end_matches('.'));
         let is_alike =
             |group: &Group| group.experiment == experiment && group.opening == opening && group.reason == reason;
         match groups.iter_mut().find(|group| is_alike(group)) {
-            Some(group) => group.arms.push(arm),
-            None => groups.push(Group { experiment, opening, reason, arms: vec![arm] }),
+            Some(group) => group.arms.push(arm.clone()),
+            None => groups.push(Group { experiment, opening, reason, arms: vec![arm.clone()] }),
         }
     }
     let first = known.first().map(|known| known.experiment);
@@ -105,19 +108,20 @@ fn opening(absence: Absence, has_values: bool) -> &'static str {
         (Absence::Failed, true) => "Failed while it was measured",
         (Absence::Failed, false) => "Failed",
         (Absence::Deferred, _) => "Not measured",
-        (Absence::Unsaid, _) => "Not measured to the end",
     }
 }
 
 impl Group<'_> {
-    /// "Unavailable here (needs neon, which this CPU lacks): `naive-neon`, `dot-neon`." What tells the arms apart
-    /// stands beside them; what all of them have, once; and what all arms of the run have, not at all.
+    /// Returns the sentence about a group of arms: "Unavailable here (needs neon, which this CPU lacks): `naive-neon`,
+    /// `dot-neon`." Levels that all arms of the group share are named only once, other levels with their arm. Levels
+    /// that all arms of the run share are not named. `known` has all arms of the run; the experiment is named unless
+    /// the run has only one (`is_one`).
     fn sentence(&self, known: &[Known], is_one: bool) -> String {
         let rivals = known.iter().filter(|known| known.experiment == self.experiment).map(|known| &known.arm);
         let rivals: Vec<&Arm> = rivals.filter(|arm| self.arms.iter().any(|own| own.variant == arm.variant)).collect();
         let all = || self.arms.iter().chain(rivals.iter().copied());
         let first = &self.arms[0];
-        // Not all arms have a level of each.
+        // Arms of one group may have different factors.
         let factors = gathered(self.arms.iter().flat_map(|arm| &arm.point.0)).into_iter().map(|(factor, _)| factor);
         let hidden = factors.filter(|factor| !self.arms.iter().all(|arm| arm.shows(factor)));
         let varying = hidden.filter(|factor| all().any(|arm| arm.point.get(factor) != first.point.get(factor)));
@@ -141,7 +145,7 @@ impl Group<'_> {
     }
 }
 
-/// The arm with some of its factors.
+/// Returns the arm with only those factors for which `is_wanted` returns `true`.
 fn with_factors(arm: &Arm, is_wanted: impl Fn(&String) -> bool) -> Arm {
     Arm { variant: arm.variant.clone(), point: arm.point.only(|factor, _| is_wanted(factor)) }
 }

@@ -1,23 +1,25 @@
-//! The sentences of a claim, with names still marked: see [`crate::text::quoted`].
+//! The sentences about a claim, in which names are marked (see [`crate::text::quoted`]).
 
-use ascertain_engine::claim::{Effect, Judging};
+use ascertain_engine::claim::{Effect, Judging, Measure, Test};
 use ascertain_engine::finding::Reason;
-use ascertain_engine::outcome::{Broken, ClaimResult, Decided, Decision, Measure, TestSpec, Verdict};
+use ascertain_engine::outcome::{Broken, ClaimResult, Decided, Decision, Verdict};
 
 use crate::amount::{self, Amount, Wording};
-use crate::clause::{self, ClaimFigure, Clause, adjective, compared_names, in_metric, joined, named, rate_figure};
-use crate::figure::{below, brief_odds, error_in_words, exact_percent};
+use crate::clause::{
+    self, ArmComparison, ClaimFigure, Clause, compared_names, in_metric, joined, metric_name, rate_figure,
+};
+use crate::figure::{below, error_in_words, exact_percent};
 use crate::finding;
 use crate::grid;
 use crate::text::{capitalised, counted, ended, escape_controls, quoted, with_names};
 
-/// The verdict and the reason, and what was not real.
+/// Returns the sentence with the verdict, the reason for it, and a note if the measurement was emulated.
 pub fn claim(claim: &ClaimResult) -> String {
     written(claim, beside_verdict(claim))
 }
 
-/// The sentences of several claims, and one for the certainty that all their answers share. Without a shared one, each
-/// sentence has its own.
+/// Returns the sentences of several claims. If all claims have the same error probability, the second item of the
+/// result states it for all of them. Otherwise, each sentence states its own.
 pub fn claims(claims: &[ClaimResult]) -> (Vec<String>, Option<String>) {
     let sentences: Vec<Sentence> = claims.iter().map(sentence).collect();
     let mut certainties = sentences.iter().filter_map(|sentence| sentence.certainty.as_deref());
@@ -35,7 +37,7 @@ pub fn claims(claims: &[ClaimResult]) -> (Vec<String>, Option<String>) {
     (texts, shared.map(|shared| format!("Each answer: {shared}.")))
 }
 
-/// The claim's sentence up to its certainty, as a heading has it.
+/// Returns the sentence of a claim without its error probability, for a heading.
 pub fn heading(claim: &ClaimResult) -> String {
     written(claim, sentence(claim).finding.trim_end_matches('.').into())
 }
@@ -49,19 +51,19 @@ fn written(claim: &ClaimResult, said: String) -> String {
     emulated(claim).map_or_else(|| said.clone(), |emulated| format!("{said} {emulated}"))
 }
 
-/// The parts of what is said of a claim.
+/// The sentence of a claim in parts, because some sentences leave out the error probability.
 #[derive(Default)]
 struct Sentence {
-    /// The finding, without a full stop unless nothing else follows.
+    /// The finding in words. It ends with a full stop only if no error probability follows.
     finding: String,
-    /// The bound of its error: "error at most 0.1 %".
+    /// The error probability in words: "error at most 0.1 %". `None` for a finding that has no error probability.
     certainty: Option<String>,
-    /// Sentences behind it, each with a space before it.
+    /// Sentences that follow the error probability, each with a space before it.
     more: String,
 }
 
 impl Sentence {
-    /// A finding that no chance is in.
+    /// Creates a sentence for a finding that has no error probability.
     fn plain(finding: String) -> Sentence {
         Sentence { finding, ..Sentence::default() }
     }
@@ -77,13 +79,14 @@ impl Sentence {
     }
 }
 
-/// That what was measured stands in for the real thing.
+/// Returns a note if a claim was measured with an emulation instead of the real thing; otherwise `None`.
 pub fn emulated(claim: &ClaimResult) -> Option<String> {
     let what = claim.emulated.as_ref().filter(|_| grid::is_judged(claim))?;
-    Some(format!("Emulated here: {}; of a real one this says nothing.", escape_controls(what)))
+    Some(format!("Emulated here: {}. A real one may differ.", escape_controls(what)))
 }
 
-/// The word that the sentence begins with: the verdict, unless what follows is the answer to a comparison.
+/// Returns the first word of a claim's sentence, which is the verdict. `None` if the claim is a comparison, because its
+/// sentence begins with the answer.
 pub fn opening(claim: &ClaimResult) -> Option<&'static str> {
     match claim.verdict {
         Verdict::Unavailable => Some("Unavailable"),
@@ -99,7 +102,7 @@ pub fn opening(claim: &ClaimResult) -> Option<&'static str> {
     }
 }
 
-/// The sentence where the verdict stands beside it.
+/// Returns the sentence of a claim without the verdict, to be shown next to the verdict.
 pub fn beside_verdict(claim: &ClaimResult) -> String {
     sentence(claim).text()
 }
@@ -114,7 +117,7 @@ fn sentence(claim: &ClaimResult) -> Sentence {
         (Verdict::Unavailable, _) => return with_reason("this machine can't measure it"),
         (Verdict::Failed, _) => return Sentence::plain(reasons.map_or_else(String::new, |reason| ended(&reason))),
         (Verdict::Deferred, _) => return Sentence::plain(deferred(claim, reasons)),
-        (Verdict::Undecided, _) if claim.trials == 0 => return with_reason("no trial was finished"),
+        (Verdict::Undecided, _) if claim.trials == 0 => return with_reason("no trial was completed"),
         (Verdict::Undecided, _) if let Some(early) = early => Sentence::plain(too_early(claim, &early)),
         (_, Judging::Order) => order(claim),
         (Verdict::Undecided, _) => undecided(claim),
@@ -127,24 +130,26 @@ fn sentence(claim: &ClaimResult) -> Sentence {
     sentence
 }
 
-/// What speaks against the trials being alike.
+/// Returns a warning if the trials of a claim are not alike, for example because the rate changed during the run.
+/// `None` if they seem to be alike.
 pub fn warning(claim: &ClaimResult) -> Option<String> {
-    let signs: Vec<String> =
-        claim.unlike.iter().map(|sign| escape_controls(finding::unlike(sign).trim().trim_end_matches('.'))).collect();
+    let signs: Vec<String> = claim
+        .unlike
+        .iter()
+        .map(|sign| escape_controls(finding::unlike(sign, claim).trim().trim_end_matches('.')))
+        .collect();
     let so = match claim.verdict {
-        _ if claim.interferes => {
-            "The verdict takes it that a coin decides each trial; intervals need trials that are alike."
-        }
+        _ if claim.interferes => "The verdict and the intervals assume that trials do not affect each other.",
         Verdict::Holds | Verdict::Refuted => {
-            "The verdict stands for the trials that gave it; intervals need trials that are alike."
+            "The verdict is valid for the trials that were measured, but the intervals are less reliable."
         }
-        _ => "Intervals need trials that are alike.",
+        _ => "The intervals are less reliable.",
     };
     (!signs.is_empty()).then(|| format!("Careful: {}. {so}", signs.join("; ")))
 }
 
 fn judged(claim: &ClaimResult) -> Sentence {
-    let Clause { subject, complement } = Clause::of(&claim.asked);
+    let Clause { subject, complement } = Clause::new(&claim.asked);
     let holds = claim.verdict == Verdict::Holds;
     let only = if holds { "" } else { "only " };
     let seen = in_trials(claim, claim.decisive(), only);
@@ -157,40 +162,44 @@ fn judged(claim: &ClaimResult) -> Sentence {
     }
 }
 
-/// " What failed: `exit == 0` in 2 of 9 trials, `wall <= 20 ms` in 5." Where a predicate has one condition alone, that
-/// is said.
+/// Returns a sentence about the conditions of the predicate that were not met: " What failed: `exit == 0` in 2 of 9
+/// trials, `wall <= 20 ms` in 5." Empty if the predicate has only one condition.
 fn broken(claim: &ClaimResult) -> String {
     match (claim.broken.as_slice(), claim.asked.tests.as_slice()) {
         ([], _) => return String::new(),
-        ([one], [TestSpec::Predicate { predicate, .. }]) if one.condition == *predicate => return String::new(),
+        ([one], [Test::Predicate { predicate, .. }]) if one.condition == *predicate => return String::new(),
         _ => {}
     }
     let said = claim.broken.iter().enumerate().map(|(index, Broken { condition, trials, .. })| {
         let of = if index == 0 { format!(" of {} trials", claim.trials) } else { String::new() };
         format!("{} in {trials}{of}", quoted(condition))
     });
-    format!(" What failed: {}.", said.collect::<Vec<_>>().join(", "))
+    let label = if claim.broken.len() == 1 { "Failed condition" } else { "Failed conditions" };
+    format!(" {label}: {}.", said.collect::<Vec<_>>().join(", "))
 }
 
-/// " Its median time was 31.2 ms.": how far a predicate was from being true, or false.
+/// Returns a sentence with the median of the predicate's metric: " Its median time was 31.2 ms."
 fn median(claim: &ClaimResult) -> String {
-    let [TestSpec::Predicate { measure: Some(measure), .. }] = claim.asked.tests.as_slice() else {
+    let [Test::Predicate { measure: Some(measure), .. }] = claim.asked.tests.as_slice() else {
         return String::new();
     };
-    grid::median(claim).map_or_else(String::new, |median| format!(" Its median {} was {median}.", named(measure)))
+    grid::median(claim).map_or_else(String::new, |median| format!(" Its median {} was {median}.", metric_name(measure)))
 }
 
 fn undecided(claim: &ClaimResult) -> Sentence {
-    let Clause { subject, complement } = Clause::of(&claim.asked);
+    let Clause { subject, complement } = Clause::new(&claim.asked);
     let seen = in_trials(claim, claim.judged(), "");
     let question = match at_median(claim) {
         Some(_) => String::new(),
         None => format!(" whether this is true at least {}", of_the_time(claim.rate_claimed)),
     };
     let why = match claim.decided {
-        // The reason that follows says why the answer was withdrawn.
+        // The next sentence gives the reason why the answer was withdrawn.
         Some(_) => String::new(),
-        None => format!(". That is too little to tell{question} with an error of at most {}", brief_odds(claim.error)),
+        None => format!(
+            ". More trials are needed to decide{question} with an error of at most {}",
+            error_in_words(claim.error)
+        ),
     };
     Sentence {
         finding: format!("{subject} was {complement} {seen}{}{why}", figure_clause(claim)),
@@ -199,36 +208,41 @@ fn undecided(claim: &ClaimResult) -> Sentence {
     }
 }
 
-/// What it would take, and what was seen of it meanwhile.
+/// Returns a sentence for a deferred claim, which was not measured to the end: the reason why it was deferred, and the
+/// results so far. `reasons` is `None` if no reason is known.
 fn deferred(claim: &ClaimResult, reasons: Option<String>) -> String {
     let why = reasons.map_or_else(String::new, |reason| with_names(&ended(&reason)));
     if claim.trials > 0 { format!("{why} So far {}", so_far(claim)) } else { why }
 }
 
-/// "`b` was at least twice as fast as `a` in the only trial, at the median 1.3 times as fast".
+/// Returns the results so far as a clause: "`b` was at least twice as fast as `a` in the only trial, at the median 1.3
+/// times as fast".
 fn so_far(claim: &ClaimResult) -> String {
-    let Clause { subject, complement } = Clause::of(&claim.asked);
+    let Clause { subject, complement } = Clause::new(&claim.asked);
     format!("{subject} was {complement} {}{}", in_trials(claim, claim.judged(), ""), figure_clause(claim))
 }
 
-/// What it would take comes before any figure, which says little yet.
+/// Returns a sentence for a claim with too few trials. First it has `early`, a text about the number of trials that are
+/// required. Then it has the results so far, which are not reliable yet.
 fn too_early(claim: &ClaimResult, early: &str) -> String {
     let (question, so_far) = match (claim.asked.judging, sides(claim)) {
-        (Judging::Order, Some(sides)) => (format!(" {}", question(claim, &sides)), order_so_far(claim, &sides)),
+        (Judging::Order, Some(sides)) => (format!(" {}", sides.question()), sides.so_far()),
         _ => (String::new(), so_far(claim)),
     };
     format!("too early to tell{question}: {}. So far {so_far}", with_names(early.trim_end_matches('.')))
 }
 
 fn exact(claim: &ClaimResult) -> String {
-    let Clause { subject, complement } = Clause::of(&claim.asked);
+    let Clause { subject, complement } = Clause::new(&claim.asked);
     let is = if claim.verdict == Verdict::Holds { "is" } else { "is not" };
     let figure =
-        ClaimFigure::of(claim).map_or_else(String::new, |figure| format!(" ({}{})", figure.clause, of_whose(claim)));
+        ClaimFigure::new(claim).map_or_else(String::new, |figure| format!(" ({}{})", figure.clause, of_whose(claim)));
     format!("{subject} {is} {complement}{figure}; it is the same in every trial, so it was checked once")
 }
 
-/// "in 17 of 18 trials", "in all 18 trials", "in none of 18 trials", "in 17 of the first 18 trials".
+/// Returns the number of successful trials in words: "in 17 of 18 trials", "in all 18 trials", "in none of 18 trials",
+/// "in 17 of the first 18 trials". The counts are in `of`. The word `only` is written before a number that is neither 0
+/// nor all.
 fn in_trials(claim: &ClaimResult, of: Decided, only: &str) -> String {
     let first = if of.trials < claim.trials { "the first " } else { "" };
     let seen = match (of.successes, of.trials.saturating_sub(of.ties)) {
@@ -238,11 +252,12 @@ fn in_trials(claim: &ClaimResult, of: Decided, only: &str) -> String {
         (0, n) => format!("in none of {first}{n} trials"),
         (s, n) => format!("in {only}{s} of {first}{n} trials"),
     };
-    // Also those after the verdict.
+    // Unlike the other counts, the number of trials that were cut off includes those after the verdict.
     format!("{seen}{}", grid::left_open(claim))
 }
 
-/// What a decided claim says of the rate: "at least half of the time".
+/// Returns the rate that the verdict is about, in words. It is "at least half of the time" if the claim `holds`,
+/// otherwise "less than half of the time".
 fn time_share(claim: &ClaimResult, holds: bool) -> String {
     let claimed = claim.rate_claimed;
     match (claim.asked.margin, holds) {
@@ -262,13 +277,13 @@ fn of_the_time(rate: f64) -> String {
     if rate == 0.5 { "half of the time".into() } else { format!("{} of the time", exact_percent(rate)) }
 }
 
-/// The figure at the median, where that decides the claim.
+/// Returns the claim's figure if the claim is about a median, otherwise `None`.
 fn at_median(claim: &ClaimResult) -> Option<ClaimFigure> {
-    ClaimFigure::of(claim).filter(|_| claim.rate_claimed == 0.5 && claim.asked.margin.is_none())
+    ClaimFigure::new(claim).filter(|_| claim.rate_claimed == 0.5 && claim.asked.margin.is_none())
 }
 
-/// ", at the median 0.12 times as fast (0.11 to 0.13), so it takes 8.3 times as long as `b`", or ", 99.07 % (97.3 to
-/// 99.96)" where it is about another rate.
+/// Returns the value of a claim as a clause: ", at the median it took 8.3 times as long (7.7 to 9.1)". For a claim
+/// about a rate, the clause has the rate: ", 99.07 % (97.3 to 99.96)".
 fn figure_clause(claim: &ClaimResult) -> String {
     match (at_median(claim), claim.rate) {
         (Some(figure), _) => format!(", {}{}", figure.clause, of_whose(claim)),
@@ -277,197 +292,224 @@ fn figure_clause(claim: &ClaimResult) -> String {
     }
 }
 
-/// A ratio below 1 the other way round, since "0.12 times as fast" alone is hard to grasp: ", so it took 8.3 times as
-/// long".
+/// Returns a ratio below 1 in other words, after a claim about such a ratio: "0.12 times as fast" is followed by ", so
+/// it took 8.3 times as long". Empty for other claims and ratios.
 pub(crate) fn of_whose(claim: &ClaimResult) -> String {
-    let [TestSpec::Versus { measure, scale: Effect::Ratio, .. }] = claim.asked.tests.as_slice() else {
+    let [Test::Versus { measure, scale: Effect::Ratio, .. }] = claim.asked.tests.as_slice() else {
         return String::new();
     };
     let is_less = |ratio: f64| ratio > 0.0 && ratio < 1.0;
-    if !claim.ratio.is_some_and(is_less) {
+    if !claim.ratio.is_some_and(is_less) || clause::is_in_words(claim) {
         return String::new();
     }
     amount::size(claim, measure).map_or_else(String::new, |size| format!(", so {}", size.value))
 }
 
-/// The bound of an answer's error.
+/// Returns the error probability of an answer in words: "error at most 0.1 %".
 fn certainty(claim: &ClaimResult) -> String {
     format!("error at most {}", error_in_words(claim.error))
 }
 
-/// The two sides of a comparison, with their names ready to print.
-struct Sides<'a> {
+/// A comparison of two arms, with the words and names for its sentence.
+pub(crate) struct Sides<'a> {
+    claim: &'a ClaimResult,
     measure: &'a Measure,
-    candidate: String,
-    baseline: String,
+    pub candidate: String,
+    pub baseline: String,
+    pub wording: Wording,
 }
 
-/// Whether `compare`'s command is faster than its reference.
+/// Returns the sentence of a comparison: the answer, its error probability and the size of the difference.
 fn order(claim: &ClaimResult) -> Sentence {
     let Some(sides) = sides(claim) else { return Sentence::plain(counts_of(claim, claim.judged(), "won")) };
-    let decision = claim.decision.unwrap_or(Decision::Undecided);
-    let margin = claim.asked.margin;
-    match decision {
-        Decision::Undecided => undecided_order(claim, &sides),
-        Decision::Same => within(claim, &sides, margin),
-        Decision::NotSlower => not_beyond(claim, &sides, false, margin),
-        Decision::NotFaster => not_beyond(claim, &sides, true, margin),
-        Decision::Faster => different(claim, &sides, true, margin),
-        Decision::Slower => different(claim, &sides, false, margin),
+    match claim.decision.unwrap_or(Decision::Undecided) {
+        Decision::Undecided => sides.undecided(),
+        decision @ (Decision::Faster | Decision::Slower) => sides.different(decision),
+        decision => Sentence {
+            finding: sides.by_interval(decision) + &sides.size(),
+            certainty: Some(if_alike(claim)),
+            more: String::new(),
+        },
     }
 }
 
 fn sides(claim: &ClaimResult) -> Option<Sides<'_>> {
-    let (measure, candidate, baseline) = clause::ordered(claim)?;
-    let (candidate, baseline) = compared_names(candidate, baseline);
-    Some(Sides { measure, candidate: quoted(&candidate), baseline: quoted(&baseline) })
+    ArmComparison::new(claim).map(Sides::new)
 }
 
-fn different(claim: &ClaimResult, sides: &Sides, faster: bool, margin: Option<f64>) -> Sentence {
-    let counts = margin.is_none().then(|| counts_of(claim, claim.decisive(), if faster { "won" } else { "lost" }));
-    // An interval that does not agree is said of behind it.
-    let agrees_wholly = claim.ratio_low.is_none_or(|low| low >= 1.0) || claim.ratio_high.is_none_or(|high| high <= 1.0);
-    let mut known = claim.clone();
-    if !agrees_wholly {
-        (known.ratio_low, known.ratio_high) = (None, None);
-    }
-    let size = amount::size(&known, sides.measure).filter(|_| agrees(claim, faster));
-    let beyond = margin.map_or_else(String::new, |margin| format!(" by more than {}", exact_percent(margin)));
-    let names_metric = size.as_ref().is_some_and(|size| size.value.starts_with("its "));
-    let answer = plainly(sides, faster);
-    let answer = if names_metric { answer } else { answer + &Wording::of(sides.measure).in_metric };
-    let found = match (size.as_ref().map(joined), counts) {
-        (Some(size), Some(counts)) if size.starts_with("it ") => format!("{size} and {counts}"),
-        (Some(size), Some(counts)) => format!("{size}; it {counts}"),
-        (Some(size), None) => size,
-        (None, counts) => format!("it {}", counts.unwrap_or_else(|| counts_of(claim, claim.decisive(), "won"))),
-    };
-    Sentence {
-        finding: format!("{answer}{beyond}: {found}"),
-        certainty: Some(if margin.is_some() { if_alike(claim) } else { certainty(claim) }),
-        more: if margin.is_none() { how_much(claim, sides, faster) } else { String::new() },
-    }
-}
-
-/// The precisions that are recommended.
+/// The values of `--precision` that a sentence may recommend, in descending order.
 const PRECISIONS: [f64; 4] = [0.05, 0.02, 0.01, 0.005];
 
-/// An interval on both sides of 1 beside an answer looks like a contradiction, and is none: " How much slower is not
-/// settled yet (19 % longer to 17 % less time); add `--precision 2%`." The precision is one that leaves 1 out, if the
-/// ratio is far enough from 1 for that.
-fn how_much(claim: &ClaimResult, Sides { measure, .. }: &Sides, faster: bool) -> String {
-    let (Some(ratio), Some(low), Some(high)) = (claim.ratio, claim.ratio_low, claim.ratio_high) else {
-        return String::new();
-    };
-    if low >= 1.0 || high <= 1.0 {
-        return String::new();
+impl<'a> Sides<'a> {
+    pub fn new(comparison: ArmComparison<'a>) -> Sides<'a> {
+        let ArmComparison { claim, measure, candidate, reference } = comparison;
+        let (candidate, baseline) = compared_names(candidate, reference);
+        let [candidate, baseline] = [candidate, baseline].map(|name| quoted(&name));
+        Sides { claim, measure, candidate, baseline, wording: Wording::new(measure) }
     }
-    let end = |ratio: f64| amount::one_size(measure, ratio);
-    let [near, far] = if faster { [low, high] } else { [high, low] };
-    let better = if faster { adjective(measure).1 } else { clause::worse(measure) };
-    let precision = PRECISIONS.into_iter().find(|precision| *precision < ratio.ln().abs());
-    let way_out = precision.map_or_else(String::new, |precision| format!("; add `--precision {}%`", precision * 100.0));
-    format!(" How much {better} is not settled yet ({} to {}){way_out}.", end(near), end(far))
+
+    /// Returns how the candidate compares with the reference: "`b` is faster than `a`", "`b` is as fast as `a`".
+    pub fn relation(&self, decision: Decision) -> String {
+        let Sides { candidate, baseline, wording, .. } = self;
+        let relation = match decision {
+            Decision::Faster => &wording.better,
+            Decision::Slower => &wording.worse,
+            Decision::NotFaster => &wording.not_better,
+            Decision::NotSlower => &wording.not_worse,
+            Decision::Same | Decision::Undecided => &wording.equal,
+        };
+        format!("{candidate} {relation} {baseline}")
+    }
+
+    /// Returns an answer that was read from the interval, with its margin. Examples: "`b` is as fast as `a` within 3
+    /// %", or "`b` is not slower than `a` by more than 3 %".
+    pub fn by_interval(&self, decision: Decision) -> String {
+        let words = if decision == Decision::Same { "within" } else { "by more than" };
+        self.relation(decision) + &self.wording.in_metric + &self.margin(words)
+    }
+
+    /// Returns the margin (the largest difference that counts as equal) after the given words: " by more than 3 %".
+    /// Empty if there is no margin.
+    fn margin(&self, words: &str) -> String {
+        self.claim.asked.margin.map_or_else(String::new, |margin| format!(" {words} {}", exact_percent(margin)))
+    }
+
+    /// Returns the size of the difference as a clause: ": it took 9 % less time (8 to 10 %)".
+    fn size(&self) -> String {
+        amount::size(self.claim, self.measure).map_or_else(String::new, |size| format!(": {}", joined(&size)))
+    }
+
+    fn different(&self, decision: Decision) -> Sentence {
+        let Sides { claim, measure, wording, .. } = self;
+        let (faster, has_margin) = (decision == Decision::Faster, claim.asked.margin.is_some());
+        let counts = (!has_margin).then(|| counts_of(claim, claim.decisive(), if faster { "won" } else { "lost" }));
+        // If the interval includes 1, another sentence describes it.
+        let agrees_wholly =
+            claim.ratio_low.is_none_or(|low| low >= 1.0) || claim.ratio_high.is_none_or(|high| high <= 1.0);
+        let mut known = (*claim).clone();
+        if !agrees_wholly {
+            (known.ratio_low, known.ratio_high) = (None, None);
+        }
+        let size = amount::size(&known, measure).filter(|_| agrees(claim, faster));
+        let names_metric = size.as_ref().is_some_and(|size| size.value.starts_with("its "));
+        let in_metric = if names_metric { "" } else { &wording.in_metric };
+        let found = match (size.as_ref().map(joined), counts) {
+            (Some(size), Some(counts)) if size.starts_with("it ") => format!("{size} and {counts}"),
+            (Some(size), Some(counts)) => format!("{size}; it {counts}"),
+            (Some(size), None) => size,
+            (None, counts) => format!("it {}", counts.unwrap_or_else(|| counts_of(claim, claim.decisive(), "won"))),
+        };
+        Sentence {
+            finding: format!("{}{in_metric}{}: {found}", self.relation(decision), self.margin("by more than")),
+            certainty: Some(if has_margin { if_alike(claim) } else { certainty(claim) }),
+            more: if has_margin { String::new() } else { self.how_much(faster) },
+        }
+    }
+
+    /// Returns sentences about a ratio whose interval includes 1, although the pairs show which side is faster. They
+    /// explain this apparent contradiction: " It certainly loses more pairs than it wins. The size is not certain yet:
+    /// 9.1 % less time to 25 % longer; add `--precision 5%`." An interval with the recommended precision would exclude
+    /// 1. No precision is recommended if the ratio is too close to 1.
+    fn how_much(&self, faster: bool) -> String {
+        let Sides { claim, measure, .. } = self;
+        let (Some(ratio), Some(low), Some(high)) = (claim.ratio, claim.ratio_low, claim.ratio_high) else {
+            return String::new();
+        };
+        if low >= 1.0 || high <= 1.0 {
+            return String::new();
+        }
+        let wins = if faster { "wins more pairs than it loses" } else { "loses more pairs than it wins" };
+        let size = match low > 0.0 && high.is_finite() {
+            true => {
+                let [near, far] = if faster { [low, high] } else { [high, low] };
+                format!("not certain yet: {} to {}", amount::one_size(measure, near), amount::one_size(measure, far))
+            }
+            false => "not known yet".to_string(),
+        };
+        let precision = PRECISIONS.into_iter().find(|precision| *precision < ratio.ln().abs());
+        let way_out =
+            precision.map_or_else(String::new, |precision| format!("; add `--precision {}%`", precision * 100.0));
+        format!(" It certainly {wins}. The size is {size}{way_out}.")
+    }
+
+    /// Returns the question of a comparison: "which is faster", or "whether they differ by more than 3 %".
+    fn question(&self) -> String {
+        match self.claim.asked.margin {
+            Some(_) => format!("whether they differ{}", self.margin("by more than")),
+            None => format!("which {}", self.wording.is_better),
+        }
+    }
+
+    /// Returns the results so far: "`b` won 3 of 3 pairs against `a`: it took 9 % less time (single pairs 8 to 12 %)".
+    fn so_far(&self) -> String {
+        let Sides { claim, measure, candidate, baseline, .. } = self;
+        let counts = counts_of(claim, claim.judged(), "won");
+        format!("{candidate} {counts} against {baseline}{}{}", by_metric(measure), self.size())
+    }
+
+    fn no_difference(&self) -> String {
+        format!("no difference found between {} and {}{}", self.candidate, self.baseline, by_metric(self.measure))
+    }
+
+    /// Returns a clause with the largest difference that is possible: "no difference found between `b` and `a`: if
+    /// there is one, it is below 3 %". `None` if that is unknown.
+    pub fn difference_below(&self) -> Option<String> {
+        let most = self.claim.difference_below?;
+        Some(format!("{}: if there is one, it is below {}", self.no_difference(), below(most)))
+    }
+
+    fn undecided(&self) -> Sentence {
+        let Sides { claim, candidate, .. } = self;
+        let pairs = counted(claim.trials, "pair");
+        if claim.ties == claim.trials && claim.decided.is_none() {
+            return Sentence::plain(format!("{}: {pairs}, and each was a tie", self.no_difference()));
+        }
+        if let Some(finding) = self.difference_below() {
+            let more = format!(" {candidate} {}.", counts_of(claim, claim.judged(), "won"));
+            return Sentence { finding, certainty: Some(if_alike(claim)), more };
+        }
+        // If both commands of a pair were stopped at the time limit, their tie does not show that they are equal.
+        let has_stopped = claim.reasons.iter().any(|reason| matches!(reason, Reason::BothStopped { .. }));
+        let are_nearly_all_ties = claim.ties >= claim.trials - claim.trials / 10;
+        if are_nearly_all_ties && !has_stopped && claim.decided.is_none() && claim.asked.margin.is_none() {
+            return Sentence::plain(format!("{}: {} of {pairs} were ties", self.no_difference(), claim.ties));
+        }
+        Sentence::plain(match claim.decided {
+            // The next sentence gives the reason why the answer was withdrawn.
+            Some(_) => self.so_far(),
+            None => format!("not yet clear {}: {}", self.question(), self.so_far()),
+        })
+    }
 }
 
-/// Whether the ratio says so as well. Ties and skewed ratios can leave the median on the other side of 1: then only who
-/// won is said.
+/// Returns whether the median ratio shows the same direction as the answer, which is `faster` or slower. The two can
+/// disagree if there are ties or if the ratios are skewed. The sentence then states only the counts.
 pub(crate) fn agrees(claim: &ClaimResult, faster: bool) -> bool {
     let known = if faster { claim.ratio.or(claim.ratio_low) } else { claim.ratio };
     known.is_some_and(|ratio| if faster { ratio > 1.0 } else { ratio < 1.0 })
 }
 
-/// An answer from an interval needs more.
+/// Returns the error probability of an answer that was read from the interval. It includes the assumption of such an
+/// answer: that trials are alike.
 fn if_alike(claim: &ClaimResult) -> String {
     format!("{}, if trials are alike", certainty(claim))
 }
 
-fn plainly(Sides { measure, candidate, baseline }: &Sides, faster: bool) -> String {
-    let Wording { better, worse, .. } = Wording::of(measure);
-    format!("{candidate} {} {baseline}", if faster { better } else { worse })
+/// Returns the metric of a comparison for the end of a clause: " in memory". Empty for time.
+fn by_metric(measure: &Measure) -> String {
+    Amount::new(measure).map_or_else(|| in_metric(measure), |amount| format!(" in {}", amount.noun()))
 }
 
-fn within(claim: &ClaimResult, sides: &Sides, margin: Option<f64>) -> Sentence {
-    let Sides { measure, candidate, baseline } = sides;
-    let Wording { equal, in_metric, .. } = Wording::of(measure);
-    let within = margin.map_or_else(String::new, |margin| format!(" within {}", exact_percent(margin)));
-    by_interval(claim, sides, format!("{candidate} {equal} {baseline}{in_metric}{within}"))
-}
-
-/// A gate asked no more than that.
-fn not_beyond(claim: &ClaimResult, sides: &Sides, faster: bool, margin: Option<f64>) -> Sentence {
-    let Sides { measure, candidate, baseline } = sides;
-    let Wording { not_better, not_worse, in_metric, .. } = Wording::of(measure);
-    let is_not = if faster { not_better } else { not_worse };
-    let by_more = margin.map_or_else(String::new, |margin| format!(" by more than {}", exact_percent(margin)));
-    by_interval(claim, sides, format!("{candidate} {is_not} {baseline}{in_metric}{by_more}"))
-}
-
-/// An answer that was read from the interval, with that.
-fn by_interval(claim: &ClaimResult, Sides { measure, .. }: &Sides, answer: String) -> Sentence {
-    let size = amount::size(claim, measure);
-    let size = size.map_or_else(String::new, |size| format!(": {}", joined(&size)));
-    Sentence { finding: format!("{answer}{size}"), certainty: Some(if_alike(claim)), more: String::new() }
-}
-
-/// What a comparison asks.
-fn question(claim: &ClaimResult, Sides { measure, .. }: &Sides) -> String {
-    match claim.asked.margin {
-        Some(margin) => format!("whether they differ by more than {}", exact_percent(margin)),
-        None => format!("which {}", Wording::of(measure).is_better),
-    }
-}
-
-/// "`b` won 3 of 3 pairs against `a`: it took 9 % less time (single pairs 8 to 12 %)".
-fn order_so_far(claim: &ClaimResult, sides: &Sides) -> String {
-    let Sides { measure, candidate, baseline } = sides;
-    let counts = counts_of(claim, claim.judged(), "won");
-    let size = amount::size(claim, measure);
-    let size = size.map_or_else(String::new, |size| format!(": {}", joined(&size)));
-    format!("{candidate} {counts} against {baseline}{}{size}", by_metric(measure))
-}
-
-/// What the pairs were won in, where it is not the time.
-pub(crate) fn by_metric(measure: &Measure) -> String {
-    Amount::of(measure).map_or_else(|| in_metric(measure), |amount| format!(" in {}", amount.noun()))
-}
-
-fn undecided_order(claim: &ClaimResult, sides: &Sides) -> Sentence {
-    let Sides { measure, candidate, baseline } = sides;
-    let counts = counts_of(claim, claim.judged(), "won");
-    let found = format!("no difference found between {candidate} and {baseline}{}", by_metric(measure));
-    let pairs = counted(claim.trials, "pair");
-    if claim.ties == claim.trials && claim.decided.is_none() {
-        return Sentence::plain(format!("{found}: {pairs}, and each was a tie"));
-    }
-    if let Some(most) = claim.difference_below {
-        let finding = format!("{found}: if there is one, it is below {}; {candidate} {counts}", below(most));
-        return Sentence { finding, certainty: Some(if_alike(claim)), more: String::new() };
-    }
-    // Ties of commands that were both stopped say nothing about a difference.
-    let has_stopped = claim.reasons.iter().any(|reason| matches!(reason, Reason::BothStopped { .. }));
-    let are_nearly_all_ties = claim.ties >= claim.trials - claim.trials / 10;
-    if are_nearly_all_ties && !has_stopped && claim.decided.is_none() && claim.asked.margin.is_none() {
-        return Sentence::plain(format!("{found}: {} of {pairs} were ties", claim.ties));
-    }
-    let so_far = order_so_far(claim, sides);
-    let finding = match claim.decided {
-        // The reason that follows says why the answer was withdrawn.
-        Some(_) => so_far,
-        None => format!("not yet clear {}: {so_far}", question(claim, sides)),
-    };
-    Sentence::plain(finding)
-}
-
-/// "won 41 of 43 pairs, 1 tie"; "won 20 of the first 20 pairs", where more were measured after the verdict. A pair that
-/// was interrupted has no winner, and is said of apart.
+/// Returns the counts of pairs in `of`, with the verb `won_or_lost`: "won 41 of 43 pairs, 1 tie". If pairs were
+/// measured after the verdict: "won 20 of the first 20 pairs". A pair that was interrupted has no winner and is not
+/// counted. Another sentence mentions such pairs.
 fn counts_of(claim: &ClaimResult, of: Decided, won_or_lost: &str) -> String {
     let number = if won_or_lost == "lost" { clause::failures(of) } else { of.successes };
     let first = if of.trials < claim.trials { "the first " } else { "" };
     let ties = if of.ties > 0 { format!(", {}", counted(of.ties, "tie")) } else { String::new() };
     let is_cut_off = |found: &&Reason| matches!(found, Reason::LeftOpen { has_met_limit: false, .. });
     let cut_off = if claim.reasons.iter().any(|found| is_cut_off(&found)) { claim.unknown } else { 0 };
-    // Also those after the verdict.
+    // Unlike the other counts, the number of pairs without an outcome includes those after the verdict.
     let unknown = claim.unknown - cut_off;
     let unknown = if unknown > 0 { format!(", {unknown} left open") } else { String::new() };
     let pairs = of.trials.saturating_sub(cut_off);

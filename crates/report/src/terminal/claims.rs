@@ -1,26 +1,29 @@
-//! Many claims on one screen: how many hold, which are refuted and by how much, and why others are open.
+//! The summary of many claims on one screen. It has the number of claims with each verdict, the refuted claims with
+//! their values, and the reasons why others have no verdict.
 
+use ascertain_engine::claim::Test;
 use ascertain_engine::finding::Remark;
-use ascertain_engine::outcome::{ArmRemark, ClaimResult, Outcome, PointSummary, TestSpec, Verdict};
+use ascertain_engine::outcome::{ArmRemark, ClaimResult, Outcome, PointSummary, Verdict};
 use unicode_width::UnicodeWidthStr;
 
 use super::{NARROW, Style, left_out, sentences, threats};
 use crate::clause::claimed;
-use crate::layout::Shown;
+use crate::options::Shown;
 use crate::sentence::undiagnosed_claims;
 use crate::standing::{Count, distance, tally};
-use crate::text::{counted, cut, escape_controls, gathered, parted, sorted};
+use crate::text::{counted, cut, escape_controls, gathered, listed, parted, sorted};
 use crate::{finding, grid};
 
-/// So few claims are said in whole.
+/// The largest number of claims that are printed as whole sentences.
 const FEW: usize = 6;
-/// So many refuted claims have a line.
+/// The largest number of refuted claims that have a line each.
 const MOST_LINES: usize = 20;
-/// So many ids stand behind a reason.
+/// The largest number of claim ids that are listed for a reason.
 const MOST_IDS: usize = 3;
 
-/// What `check` prints: few claims, and those that are asked for by their verdict, each as a sentence; many on one
-/// screen, which ends with the command that prints the sentences of the run, where one has kept it.
+/// Returns the output of `check`. A few claims, and claims that were selected by verdict, are printed as sentences.
+/// Many claims are summarised on a screen. Its last line has the command that prints all sentences, if the evidence was
+/// kept.
 pub fn checked(outcome: &Outcome, shown: &Shown, report: Option<&str>, style: &Style) -> String {
     let is_asked = |claim: &&ClaimResult| shown.only.is_empty() || shown.only.contains(&claim.verdict);
     let asked: Vec<ClaimResult> = outcome.claims.iter().filter(is_asked).cloned().collect();
@@ -38,14 +41,16 @@ pub fn checked(outcome: &Outcome, shown: &Shown, report: Option<&str>, style: &S
     parted([none, sentences(&asked, style), deferred_table(&asked, style), few, figures, threats(outcome, style), end])
 }
 
-/// The outcome with nothing left out, and no remarks but those about figures that commands did not print.
+/// Returns the outcome without its left-out arms and most of its remarks. The remarks that stay are about metrics that
+/// commands did not print.
 fn missing_figures(outcome: &Outcome) -> Outcome {
     let is_missing = |one: &&ArmRemark| matches!(one.remark, Remark::NoFigure { .. });
     let remarks = outcome.remarks.iter().filter(is_missing).cloned().collect();
     Outcome { remarks, left_out: Vec::new(), ..outcome.clone() }
 }
 
-/// What came of a run in a few lines: few claims as sentences, many counted by their verdicts.
+/// Returns the answer of a run in a few lines: a few claims as sentences, many claims as the number of claims by
+/// verdict.
 pub fn answer(outcome: &Outcome, style: &Style) -> String {
     match outcome.claims.len() {
         ..=FEW => sentences(outcome, style),
@@ -53,8 +58,8 @@ pub fn answer(outcome: &Outcome, style: &Style) -> String {
     }
 }
 
-/// The table that `check` ends with: what is claimed, by whom, the source's figure, the figure here with
-/// its interval, the verdict; and under it how many claims came to which verdict.
+/// Returns the table of claims at the end of `check`, then the number of claims by verdict. The columns are statement,
+/// source, the value of the source, the value measured here with its interval, and the verdict.
 pub fn check_table(outcome: &Outcome, style: &Style) -> String {
     let table = style.table(&grid::claims(outcome));
     if table.is_empty() {
@@ -64,7 +69,7 @@ pub fn check_table(outcome: &Outcome, style: &Style) -> String {
     }
 }
 
-/// "3 claims: 2 hold, 1 refuted."
+/// Returns the number of claims by verdict: "3 claims: 2 hold, 1 refuted."
 fn counts(claims: &[ClaimResult]) -> String {
     if claims.is_empty() {
         return "There are no such claims.".into();
@@ -73,21 +78,21 @@ fn counts(claims: &[ClaimResult]) -> String {
     format!("{}: {}.", counted(claims.len(), "claim"), said.join(", "))
 }
 
-/// "No claim has the verdict refuted or undecided."
+/// Returns a sentence that no claim has one of these verdicts: "No claim has the verdict refuted or undecided."
 fn no_such(verdicts: &[Verdict]) -> String {
     let words: Vec<&str> = verdicts.iter().map(|verdict| verdict.word()).collect();
     format!("No claim has the verdict {}.", words.join(" or "))
 }
 
-/// What was measured of claims before they were deferred: few trials tell more than none. Where there are more of an arm,
-/// a table has them, and shows them.
+/// Returns tables of the measurements for deferred claims, because a few trials are better than none. Arms that have
+/// more trials in another table are left out.
 fn deferred_table(outcome: &Outcome, style: &Style) -> String {
     let is_deferred = |claim: &&ClaimResult| claim.verdict == Verdict::Deferred && claim.trials > 0;
     let deferred: Vec<&ClaimResult> = outcome.claims.iter().filter(is_deferred).collect();
     let is_theirs = |point: &&PointSummary| {
         let of_claim = |claim: &&&ClaimResult| claim.experiment == point.experiment && point.n <= claim.trials;
-        let mut arms = deferred.iter().filter(of_claim).flat_map(|claim| &claim.asked.tests).flat_map(TestSpec::arms);
-        arms.any(|arm| (&arm.variant, &arm.point) == (&point.variant, &point.at))
+        let mut arms = deferred.iter().filter(of_claim).flat_map(|claim| &claim.asked.tests).flat_map(Test::arms);
+        arms.any(|arm| *arm == point.arm)
     };
     let points = grid::in_tables(outcome).filter(is_theirs).map(|point| (point.experiment.as_str(), point));
     let tables = gathered(points);
@@ -98,7 +103,7 @@ fn deferred_table(outcome: &Outcome, style: &Style) -> String {
     )
 }
 
-/// The claims of a run on one screen, and what threatens its results.
+/// Returns a summary of many claims on one screen, with the threats to the results.
 fn screen(outcome: &Outcome, report: Option<&str>, style: &Style) -> String {
     let claims = &outcome.claims;
     let of = |verdict| claims.iter().filter(move |claim| claim.verdict == verdict);
@@ -121,7 +126,7 @@ fn screen(outcome: &Outcome, report: Option<&str>, style: &Style) -> String {
     }
     let unlike: Vec<&str> = claims.iter().filter(|claim| !claim.unlike.is_empty()).map(|claim| &*claim.id).collect();
     if !unlike.is_empty() {
-        let reason = "Not all trials were alike, so sizes are less reliable";
+        let reason = "Values changed during the run or trials affected each other, so the intervals are less reliable";
         parts.push(style.paragraph(&format!("{}.", reason_line(reason, &unlike))));
     }
     parts.extend(undiagnosed_claims(claims).map(|sentence| style.paragraph(&sentence)));
@@ -132,11 +137,11 @@ fn screen(outcome: &Outcome, report: Option<&str>, style: &Style) -> String {
     parted(parts)
 }
 
-/// A line each, as far as they fit on a screen: what it came to here, what was claimed, the id, and the sentence where
-/// there is room for some of it. An id is never cut nor broken: where the line has no room for it, it has one of its
-/// own.
+/// Returns a heading and a line for each refuted claim, up to [`MOST_LINES`]. A line has the measured value, the
+/// claimed value, the id, and the beginning of the statement if there is space. An id is never shortened or broken. If
+/// it does not fit, it is on the next line.
 fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
-    // Where the terminal is narrow, ids stand below, and what was claimed has the room beside what it came to.
+    // On a narrow terminal, ids are on separate lines, and the claimed value gets the rest of the line.
     let mut lines: Vec<[String; 4]> = refuted.iter().take(MOST_LINES).map(|claim| cells(claim)).collect();
     let width =
         |lines: &[[String; 4]], column: usize| lines.iter().map(|cells| cells[column].width()).max().unwrap_or(0);
@@ -144,20 +149,31 @@ fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
     let most_claimed = match style.width {
         narrow @ ..NARROW => narrow.saturating_sub(here + GAP.len()),
         width => {
-            // As much as the ids leave that have room beside the least that is shown.
+            // The width that the longest id leaves for the claimed value. Ids that leave too little are ignored,
+            // because they are on a separate line.
             let least = 2 * width / 9;
             let rooms = lines.iter().filter_map(|cells| width.checked_sub(here + cells[2].width() + 2 * GAP.len()));
             rooms.filter(|room| *room >= least).min().unwrap_or(MOST_CLAIMED)
         }
     };
-    lines.iter_mut().for_each(|cells| cells[1] = cut(&cells[1], most_claimed.min(MOST_CLAIMED), '…'));
+    let most_claimed = most_claimed.min(MOST_CLAIMED);
+    let shortened = |claimed: &str| match claimed.split_once(" times as ") {
+        // The adjective after "times" is left out, because the measured value beside it has the same one. A rate after
+        // it stays.
+        Some((number, rest)) if claimed.width() > most_claimed => {
+            let often = rest.split_once(" in ").map_or_else(String::new, |(_, rate)| format!(" in {rate}"));
+            cut(&format!("{number} times{often}"), most_claimed)
+        }
+        _ => cut(claimed, most_claimed),
+    };
+    lines.iter_mut().for_each(|cells| cells[1] = shortened(&cells[1]));
     let [claimed, id] = [width(&lines, 1).max("claimed".len()), width(&lines, 2)];
     let room = style.width.saturating_sub(here + claimed + id + 3 * GAP.len());
     let line = |cells: [&str; 4]| {
         let [here_cell, claimed_cell, id_cell, says] = cells;
         let lead = format!("{}{GAP}{}", padded(here_cell, here), padded(claimed_cell, claimed));
         let line = match () {
-            () if room >= LEAST_ROOM => format!("{lead}{GAP}{}{GAP}{}", padded(id_cell, id), cut(says, room, '…')),
+            () if room >= LEAST_ROOM => format!("{lead}{GAP}{}{GAP}{}", padded(id_cell, id), cut(says, room)),
             () if id_cell.width() + lead.width() + GAP.len() <= style.width => format!("{lead}{GAP}{id_cell}"),
             () => format!(
                 "{}\n{}{id_cell}",
@@ -176,33 +192,34 @@ fn refuted_lines(refuted: &[&ClaimResult], style: &Style) -> String {
     }
     if refuted.iter().take(MOST_LINES).any(|claim| claim.emulated.is_some()) {
         text += &style.paragraph(&format!(
-            "({EMULATED}: a link, a store or a provider of this program's own stood in; of a real one this says \
-             nothing)"
+            "({EMULATED}: measured with this program's own link, store or provider; a real one may differ)"
         ));
     }
     text
 }
 
 const GAP: &str = "  ";
-/// Whoever reads it must not take a stand-in for a provider.
+/// The word after the ids of claims that were measured with an emulation instead of the real thing.
 const EMULATED: &str = "emulated";
-/// Less of a sentence says nothing.
+/// The smallest width for the beginning of a statement, in columns. A narrower text would say too little.
 const LEAST_ROOM: usize = 24;
-/// The longest figures.
-const MOST_HERE: usize = 20;
+/// The width of the longest measured value, in columns; a longer one is shortened.
+const MOST_HERE: usize = 26;
 const MOST_CLAIMED: usize = 32;
 
 fn cells(claim: &ClaimResult) -> [String; 4] {
-    // What it is a figure of, and its interval, are in the sentence.
+    // The interval is left out here, because the sentence of the claim has it.
     let here = grid::judged_briefly(claim).map_or_else(|| "-".into(), |figure| figure.value);
-    // Apart from the id, which is copied.
+    // Spaces separate the word from the id, so that the id can be copied.
     let id = if claim.emulated.is_some() { &format!("{}{GAP}{EMULATED}", claim.id) } else { &claim.id };
-    let texts =
-        [(here.as_str(), MOST_HERE), (&claimed(claim), usize::MAX), (id, usize::MAX), (&claim.says, usize::MAX)];
-    texts.map(|(text, most)| cut(&escape_controls(text), most, '…'))
+    // The heading makes clear that the claimed percentage is a percentage of trials.
+    let claimed = claimed(claim);
+    let claimed = claimed.strip_suffix(" of trials").unwrap_or(&claimed);
+    let texts = [(here.as_str(), MOST_HERE), (claimed, usize::MAX), (id, usize::MAX), (&claim.says, usize::MAX)];
+    texts.map(|(text, most)| cut(&escape_controls(text), most))
 }
 
-/// Why claims have no verdict, and which: those of a reason together, the most first.
+/// Groups claims without a verdict by the reason. The largest group is first.
 fn by_reason<'a>(claims: impl Iterator<Item = &'a ClaimResult>) -> Vec<(String, Vec<&'a ClaimResult>)> {
     let by_reason = claims.map(|claim| {
         let said: Vec<String> = claim.reasons.iter().map(finding::kind).collect();
@@ -212,7 +229,8 @@ fn by_reason<'a>(claims: impl Iterator<Item = &'a ClaimResult>) -> Vec<(String, 
     sorted(gathered(by_reason), |(_, claims)| -(claims.len() as f64))
 }
 
-/// A reason with the claims that have it, and what those take that did not fit.
+/// Returns a line with a reason and the ids of the claims that have no verdict because of it. If claims did not fit in
+/// the time, the line says how much time they need.
 fn open_line(reason: &str, claims: &[&ClaimResult]) -> String {
     let ids: Vec<&str> = claims.iter().map(|claim| claim.id.as_str()).collect();
     let line = reason_line(reason, &ids);
@@ -222,12 +240,7 @@ fn open_line(reason: &str, claims: &[&ClaimResult]) -> String {
 
 fn reason_line(reason: &str, ids: &[&str]) -> String {
     let count = if ids.len() == 1 { String::new() } else { format!("{} claims, ", ids.len()) };
-    let named = ids.iter().take(MOST_IDS).copied().collect::<Vec<_>>().join(", ");
-    let more = match ids.len().saturating_sub(MOST_IDS) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    format!("{}: {count}{named}{more}", reason.trim_end_matches('.'))
+    format!("{}: {count}{}", reason.trim_end_matches('.'), listed(ids, MOST_IDS))
 }
 
 fn padded(text: &str, width: usize) -> String {

@@ -1,32 +1,33 @@
-//! The tables of `run`, in whole and on a screen.
+//! The tables of `run`: in full, or shortened to fit on a screen.
 
-use ascertain_engine::experiment::Better;
-use ascertain_engine::outcome::{Outcome, PointSummary, TestSpec};
+use ascertain_engine::claim::Test;
+use ascertain_engine::experiment::{Arm, Better};
+use ascertain_engine::outcome::{Outcome, PointSummary};
 
 use super::{Style, left_out, sentences};
-use crate::grid::{self, ArmKey};
-use crate::text::{gathered, parted, sorted};
+use crate::grid;
+use crate::text::{distinct, gathered, parted, sorted};
 
-/// So many rows of an experiment have room on a screen.
+/// The largest number of rows in a table for a screen.
 const MOST_ROWS: usize = 16;
-/// Of more, so many of the best stay beside those that claims are about.
+/// Number of arms that a shortened table keeps because their medians are best, in addition to the arms of claims.
 const BEST: usize = 5;
 
-/// The tables of `run`: for each experiment, what all of its arms share, and a row for each arm; then what was
-/// asked for and not measured, by reason.
+/// Returns the tables of `run`, one for each experiment. A heading has the levels that all arms share, and the table
+/// has a row for each arm. The reasons for missing measurements are below the tables.
 pub fn points_table(outcome: &Outcome, style: &Style) -> String {
     let tables = grid::points(outcome).into_iter().chain(grid::by_key(outcome));
     parted(tables.map(|table| drawn(&table, style)).chain([left_out(outcome, style)]))
 }
 
-/// The same where claims are judged on them: of a table of many rows those that the claims are about, and the best, and
-/// how many more there are.
+/// Returns the tables for a run with claims, shortened to fit on a screen. A long table keeps only the rows of the
+/// claims' arms and of the best arms. A note gives the number of other rows.
 pub fn points_screen(outcome: &Outcome, style: &Style) -> String {
     let by_experiment = gathered(grid::in_tables(outcome).map(|point| (point.experiment.as_str(), point)));
     let tables = by_experiment.into_iter().map(|(experiment, points)| {
         let kept = kept(experiment, &points, outcome);
-        let of_kept: Vec<&PointSummary> = points.iter().copied().filter(|point| kept.contains(&key(point))).collect();
-        let more = gathered(points.iter().map(|point| (key(point), ()))).len() - kept.len();
+        let of_kept: Vec<&PointSummary> = points.iter().copied().filter(|point| kept.contains(&&point.arm)).collect();
+        let more = distinct(points.iter().map(|point| &point.arm)).len() - kept.len();
         drawn(&grid::experiment_table(experiment, &of_kept, &outcome.claims), style) + &and_more(more, style)
     });
     let by_key = grid::by_key(outcome).into_iter().map(|(heading, mut grid)| {
@@ -37,8 +38,8 @@ pub fn points_screen(outcome: &Outcome, style: &Style) -> String {
     parted(tables.chain(by_key).chain([left_out(outcome, style)]))
 }
 
-/// What `slo` prints: the verdict as a sentence, and what was measured of the one command that there is, which the
-/// sentence names.
+/// Returns the output of `slo`: the verdict as a sentence, which names the command, and the table of the command's
+/// measurements.
 pub fn slo(outcome: &Outcome, style: &Style) -> String {
     let tables = grid::points(outcome).into_iter().map(|(_, grid)| style.table(&grid.without_first_column()));
     parted([sentences(outcome, style)].into_iter().chain(tables).chain([left_out(outcome, style)]))
@@ -56,31 +57,21 @@ fn drawn((heading, grid): &(String, grid::Grid), style: &Style) -> String {
     style.paragraph(heading) + &style.table(grid)
 }
 
-fn key(point: &PointSummary) -> ArmKey<'_> {
-    (&point.variant, &point.at)
-}
-
-/// The arms of an experiment that have a row.
-fn kept<'a>(experiment: &str, points: &[&'a PointSummary], outcome: &'a Outcome) -> Vec<ArmKey<'a>> {
-    let arms: Vec<ArmKey> =
-        gathered(points.iter().map(|point| (key(point), ()))).into_iter().map(|(key, _)| key).collect();
+/// Returns the arms that have a row in the shortened table of an experiment.
+fn kept<'a>(experiment: &str, points: &[&'a PointSummary], outcome: &'a Outcome) -> Vec<&'a Arm> {
+    let arms = distinct(points.iter().map(|point| &point.arm));
     let claims: Vec<_> = outcome.claims.iter().filter(|claim| claim.experiment == experiment).collect();
     if arms.len() <= MOST_ROWS || claims.is_empty() {
         return arms;
     }
-    let of_claims = claims.iter().flat_map(|claim| &claim.asked.tests).flat_map(TestSpec::arms);
-    let of_claims: Vec<ArmKey> = of_claims.map(|arm| (arm.variant.as_str(), &arm.point)).collect();
+    let of_claims: Vec<&Arm> = claims.iter().flat_map(|claim| &claim.asked.tests).flat_map(Test::arms).collect();
     let is_first = |point: &&&PointSummary| point.n > 0 && point.metric == points[0].metric;
-    let best: Vec<(ArmKey, f64)> = points
-        .iter()
-        .filter(is_first)
-        .filter_map(|point| {
-            let sign = if point.better == Better::Lower { 1.0 } else { -1.0 };
-            Some((key(point), sign * point.median?))
-        })
-        .collect();
-    let mut best = sorted(best, |(_, median)| *median);
+    let medians = points.iter().filter(is_first).filter_map(|point| {
+        let sign = if point.better == Better::Lower { 1.0 } else { -1.0 };
+        Some((&point.arm, sign * point.median?))
+    });
+    let mut best = sorted(medians.collect(), |(_, median)| *median);
     best.truncate(BEST);
-    let is_kept = |key: &ArmKey| of_claims.contains(key) || best.iter().any(|(of_best, _)| of_best == key);
+    let is_kept = |arm: &&Arm| of_claims.contains(arm) || best.iter().any(|(of_best, _)| of_best == arm);
     arms.into_iter().filter(is_kept).collect()
 }

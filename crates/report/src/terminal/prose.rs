@@ -1,17 +1,18 @@
-//! Markdown as text for a terminal: paragraphs and lists wrapped, code as it is, headings bold where there is colour.
+//! Converting Markdown to text for a terminal. Paragraphs and lists are wrapped, code stays unchanged, and headings are
+//! bold if there are colours.
 
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use super::{Style, wrapped};
 use crate::text::{escape_controls, escape_controls_in_lines};
 
-/// Draws Markdown of headings, paragraphs, lists and code. What else there is shows as its text.
+/// Converts Markdown with headings, paragraphs, lists and code. Of other elements only the text stays.
 pub fn prose(markdown: &str, style: &Style) -> String {
     let mut drawn = Vec::new();
     let (mut text, mut depth) = (String::new(), 0_usize);
     for event in Parser::new(markdown) {
         match event {
-            // Either may stand within an item, after words of it.
+            // A list or code may begin within an item of a list, after the text of the item.
             Event::Start(tag @ (Tag::List(_) | Tag::CodeBlock(_))) => {
                 drawn.extend(block(&std::mem::take(&mut text), depth, style));
                 depth += usize::from(matches!(tag, Tag::List(_)));
@@ -37,7 +38,8 @@ pub fn prose(markdown: &str, style: &Style) -> String {
     drawn.join("\n")
 }
 
-/// A paragraph, or an item of a list at that depth.
+/// Draws a paragraph if `depth` is 0, otherwise an item of a list that is nested to this depth. `None` if the text is
+/// empty.
 fn block(text: &str, depth: usize, style: &Style) -> Option<String> {
     let indent = 2 * depth;
     let lines = wrapped(text, style.columns().saturating_sub(indent as u16));

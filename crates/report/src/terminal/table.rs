@@ -1,17 +1,19 @@
-//! Tables: columns side by side where they fit, else stacked, else a paragraph a row.
+//! Drawing tables. Columns are side by side if they fit. Otherwise some cells are stacked, or each row becomes a
+//! paragraph.
 
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 use super::{Style, escape_controls, wrapped};
 use crate::grid::{Column, ColumnKind, Grid};
+use crate::text::within;
 
 impl Style {
-    /// The table, each line ended; below it, the columns that the terminal has no room for.
+    /// Returns the table as lines of text. A note below it lists the columns that were left out.
     pub(crate) fn table(self, grid: &Grid) -> String {
         if grid.is_empty() {
             return String::new();
         }
-        let (sheet, left_out) = self.narrowed(Sheet::of(grid));
+        let (sheet, left_out) = self.narrowed(Sheet::new(grid));
         let left_out = match left_out.as_slice() {
             [] => String::new(),
             columns => self.paragraph(&format!(
@@ -22,8 +24,8 @@ impl Style {
         self.drawn(&sheet) + &left_out
     }
 
-    /// A table of many rows without the last of the columns that it can do without, as many as it takes for the others
-    /// to stand side by side, and the headings of those.
+    /// Leaves out optional columns, from the right, until the others fit side by side. Only does so in a table with
+    /// many rows. Also returns the headings of the left-out columns.
     fn narrowed(self, sheet: Sheet) -> (Sheet, Vec<String>) {
         let fits = |sheet: &Sheet| sheet.least_width(COMFORTABLE_PROSE, 0) <= usize::from(self.columns());
         let can_go = |column: &SheetColumn| column.is_extra;
@@ -35,7 +37,8 @@ impl Style {
         if fits(&narrow) { (narrow, left_out) } else { (sheet, Vec::new()) }
     }
 
-    /// A line below the headings, two spaces between columns, and an empty line between rows of several.
+    /// Draws the table with a line below the headings and two spaces between columns. If a row has several lines, empty
+    /// lines separate the rows.
     fn drawn(self, sheet: &Sheet) -> String {
         let Some(sheet) = self.layout(sheet) else { return self.records(sheet) };
         let widths = self.widths(&sheet);
@@ -46,7 +49,7 @@ impl Style {
         rows[0].clone() + &rows[1..].join(gap)
     }
 
-    /// The lines of a row, of which the first is that of the headings.
+    /// Returns the lines of a row; row 0 has the headings.
     fn row(self, sheet: &Sheet, row: usize, widths: &[usize]) -> Vec<String> {
         let broken = |(column, width): (&SheetColumn, &usize)| broken(&column.lines[row], *width);
         let cells: Vec<Vec<String>> = sheet.columns.iter().zip(widths).map(broken).collect();
@@ -67,9 +70,11 @@ impl Style {
         (0..cells.iter().map(Vec::len).max().unwrap_or(0)).map(line).collect()
     }
 
-    /// The columns' widths. Prose that needs more than its part of what the others leave is wrapped there.
+    /// Returns the widths of the columns. Columns of prose share the width that other columns leave. Cells that are
+    /// wider than their column are wrapped.
     fn widths(self, sheet: &Sheet) -> Vec<usize> {
-        /// So little less than its part leaves nothing to the others.
+        /// If wrapped text is at least this many columns narrower than its share of the width, other columns get the
+        /// rest of the share.
         const LEAST_LEFT: usize = 3;
         let wrapped = |column: &SheetColumn, part: usize| {
             let lines: Vec<String> = column.lines.iter().flat_map(|cell| broken(cell, part)).collect();
@@ -77,14 +82,15 @@ impl Style {
         };
         let is_prose = |column: &SheetColumn| column.kind == ColumnKind::Prose;
         let mut widths: Vec<_> = sheet.columns.iter().map(|c| (!is_prose(c)).then(|| c.width())).collect();
-        // What is left for those that have no width yet, and how many these are.
+        // Returns the width that is left for the columns whose width is not decided, and the number of these columns.
         let left = |widths: &[Option<usize>]| {
             let taken = widths.iter().flatten().sum::<usize>() + GAP * (widths.len() - 1);
             (usize::from(self.columns()).saturating_sub(taken), widths.iter().filter(|width| width.is_none()).count())
         };
-        /// The width that a column needs of what would be its part, if that settles it.
-        type Settled<'a> = &'a dyn Fn(&SheetColumn, usize) -> Option<usize>;
-        let settle: [Settled<'_>; 3] = [
+        /// A rule that decides the width of a column. Its second argument is an equal share of the width that is left
+        /// for all columns without a decided width. `None` if the rule does not apply to the column.
+        type WidthRule<'a> = &'a dyn Fn(&SheetColumn, usize) -> Option<usize>;
+        let settle: [WidthRule<'_>; 3] = [
             &|column, part| (column.whole > 0 && column.whole + GAP > part).then_some(column.whole),
             &|column, part| Some(column.width()).filter(|width| *width <= part),
             &|column, part| Some(wrapped(column, part)).filter(|width| width + LEAST_LEFT <= part),
@@ -104,8 +110,8 @@ impl Style {
         widths.into_iter().map(|width| width.or_else(|| parts.next()).unwrap_or(0)).collect()
     }
 
-    /// The columns side by side where they fit, else stacked: where that helps, so that a long path stays whole. `None`
-    /// where words or numbers would be broken even so.
+    /// Returns the first layout in which the table fits: columns side by side, then some cells stacked, then more cells
+    /// stacked. Layouts that keep long paths whole are preferred. `None` if the table fits in no layout.
     fn layout(self, flat: &Sheet) -> Option<Sheet> {
         let width = usize::from(self.columns());
         let sheets = [flat.clone(), flat.stacked(1), flat.stacked(2)];
@@ -117,8 +123,8 @@ impl Style {
             .or_else(|| first(&sheets[2..], LEAST_PROSE, LONGEST_WORD))
     }
 
-    /// Each row as a paragraph for its first cell, and a line or more for each of the others, after its heading. A number
-    /// names nothing by itself.
+    /// Draws each row as a paragraph with its first cell, then a line with heading and text for each other cell. If the
+    /// first cell is a number, it has its heading, too.
     fn records(self, sheet: &Sheet) -> String {
         let Some((first, others)) = sheet.columns.split_first() else { return String::new() };
         let headings = others.iter().map(|column| column.lines[0].width()).max().unwrap_or(0);
@@ -142,7 +148,8 @@ impl Style {
     }
 }
 
-/// The lines of a cell in so many columns: broken at spaces, and in a word that is longer than all of them.
+/// Breaks a text into lines of at most `columns` columns. It is broken at spaces; only a word that is too long is
+/// broken within.
 fn broken(cell: &str, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for text in cell.split('\n') {
@@ -159,7 +166,9 @@ fn broken(cell: &str, columns: usize) -> Vec<String> {
                 }
                 let room = columns.saturating_sub(taken);
                 if word.width() > columns && (line.is_empty() || room > LEAST_ROOM) {
-                    let (head, tail) = word.split_at(end_of(word, room));
+                    // A line has at least one character, even if the character is too wide.
+                    let first = word.chars().next().map_or(0, char::len_utf8);
+                    let (head, tail) = word.split_at(within(word.chars(), room).len().max(first));
                     line += space;
                     line += head;
                     word = tail;
@@ -172,30 +181,22 @@ fn broken(cell: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// Where the part of the text ends that has room in so many columns: behind one character at the least.
-fn end_of(text: &str, columns: usize) -> usize {
-    let mut width = 0;
-    let mut beyond = text.char_indices().filter(|(_, character)| {
-        width += character.width().unwrap_or(0);
-        width > columns
-    });
-    beyond.find(|(index, _)| *index > 0).map_or(text.len(), |(index, _)| index)
-}
-
-/// Space between columns.
+/// Number of spaces between columns.
 const GAP: usize = 2;
-/// Prose wrapped narrower than this calls for stacking.
+/// The smallest width of prose, in columns, for a layout that is easy to read. If prose would be narrower, cells are
+/// stacked.
 const COMFORTABLE_PROSE: usize = 24;
-/// And narrower than this for rows that are records.
+/// The smallest width of prose, in columns. If prose would be narrower, each row becomes a paragraph.
 const LEAST_PROSE: usize = 12;
-/// Longer words than that are broken sooner.
+/// A column of prose is kept wide enough for words of up to this many columns.
 const LONGEST_WORD: usize = 30;
-/// With less room than that, a word that has to be broken begins a line of its own.
+/// The smallest width in which a word that must be broken may begin, in columns. If the line has less space left, the
+/// word begins on the next line.
 const LEAST_ROOM: usize = 2;
-/// In so few rows nothing is left out: where they don't fit side by side, each has lines of its own.
+/// A table of at most this many rows always keeps all columns. If it is too wide, each row becomes a paragraph.
 const FEW_ROWS: usize = 8;
 
-/// A grid's text by column, ready to be drawn: the heading first, then each row.
+/// A table as text by column. Each column has its heading first, then the cell of each row.
 #[derive(Clone)]
 struct Sheet {
     columns: Vec<SheetColumn>,
@@ -208,7 +209,7 @@ struct SheetColumn {
     kind: ColumnKind,
     stacks: usize,
     is_extra: bool,
-    /// The width of the longest text that must not be broken, among others that may be.
+    /// The width of the longest text in the column that must stay unbroken, in terminal columns.
     whole: usize,
 }
 
@@ -218,13 +219,13 @@ impl SheetColumn {
     }
 }
 
-/// How many columns the widest of these takes.
+/// Returns the width of the widest text.
 fn widest<'a>(texts: impl Iterator<Item = &'a str>) -> usize {
     texts.map(UnicodeWidthStr::width).max().unwrap_or(0)
 }
 
 impl Sheet {
-    fn of(grid: &Grid) -> Sheet {
+    fn new(grid: &Grid) -> Sheet {
         let column = |(index, column): (usize, &Column)| {
             let cells = grid.rows.iter().map(|row| escape_controls(row[index].text()));
             let lines: Vec<String> = std::iter::once(escape_controls(&column.heading)).chain(cells).collect();
@@ -235,7 +236,8 @@ impl Sheet {
         Sheet { columns: grid.columns.iter().enumerate().map(column).collect(), rows: grid.rows.len() }
     }
 
-    /// The columns that stack, up to this level, put below the ones before them.
+    /// Returns a narrower table, in which the cells of some columns are below those of the column before. These are the
+    /// columns whose `stacks` is from 1 to `level`.
     fn stacked(&self, level: usize) -> Sheet {
         let mut columns: Vec<SheetColumn> = Vec::new();
         for column in &self.columns {
@@ -252,7 +254,8 @@ impl Sheet {
         Sheet { columns, rows: self.rows }
     }
 
-    /// The width below which numbers or words up to that length would be broken, or prose be narrower than said.
+    /// Returns the smallest width of the table, in terminal columns, in which words and numbers are not broken. Words
+    /// of more than `word` terminal columns may be broken. Columns of prose have at least `prose` terminal columns.
     fn least_width(&self, prose: usize, word: usize) -> usize {
         let needed = |column: &SheetColumn| {
             let words = widest(column.lines.iter().flat_map(|cell| cell.split_whitespace()));

@@ -1,4 +1,4 @@
-//! Allocations of functions.
+//! Sentences about allocations of functions.
 
 use ascertain_engine::outcome::{Outcome, PointSummary};
 use ascertain_engine::unit::Unit;
@@ -6,7 +6,7 @@ use ascertain_report::allocations::uneven;
 
 use crate::common::functions;
 
-/// Two functions whose calls requested memory that often, and that many bytes.
+/// Returns the outcome of two functions with these numbers of allocations and of bytes per call.
 fn counted(allocations: [[f64; 2]; 2], bytes: [[f64; 2]; 2]) -> Outcome {
     let mut outcome = functions();
     let times: Vec<PointSummary> = outcome.points.iter().filter(|point| point.metric == "time").cloned().collect();

@@ -1,21 +1,19 @@
-//! Runs that are the same each time.
+//! Outcomes of runs for tests. Each function returns the same outcome each time.
 
 use std::fs;
 use std::path::Path;
 
-use ascertain_engine::claim::{Bound, Effect, Judging};
+use ascertain_engine::claim::{Bound, Effect, Hypothesis, Judging, Measure, Test};
 use ascertain_engine::experiment::{Arm, Better, Metric, Point};
 use ascertain_engine::finding::{AtError, Reason, Threat, Unavailable, Unlike};
-use ascertain_engine::outcome::{
-    Absence, ClaimResult, ClaimSpec, Decision, LeftOut, Measure, Outcome, PointSummary, SCHEMA, TestSpec, Verdict,
-};
+use ascertain_engine::outcome::{Absence, ClaimResult, Decision, LeftOut, Outcome, PointSummary, SCHEMA, Verdict};
 use ascertain_engine::predicate::Predicate;
 use ascertain_engine::unit::Unit;
 use ascertain_report::hyperfine::CommandTimes;
 use ascertain_report::judgement::Judgement;
 use ascertain_sys::machine::Machine;
 
-/// Compares a text with a file in `golden/`; `BLESS=1` writes the file anew.
+/// Compares a text with a file in `golden/`. With `BLESS=1`, writes the text to the file instead.
 pub fn compare_with_golden(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("BLESS").is_some() {
@@ -56,6 +54,11 @@ pub fn outcome(points: Vec<PointSummary>, claims: Vec<ClaimResult>) -> Outcome {
     }
 }
 
+/// Creates a reason with this text.
+pub fn reason(words: &str) -> Reason {
+    Reason::Unavailable { arm: None, lack: Unavailable::other(words) }
+}
+
 pub fn arm(variant: &str, point: &Point) -> Arm {
     Arm { variant: variant.into(), point: point.clone() }
 }
@@ -64,8 +67,8 @@ pub fn measure(metric: &str, unit: Unit) -> Measure {
     Measure { metric: metric.into(), unit, better: Better::Lower }
 }
 
-/// A claim of which nothing is known yet.
-pub fn blank(id: &str, says: &str, judging: Judging, test: TestSpec) -> ClaimResult {
+/// Creates a claim without any trials.
+pub fn blank(id: &str, says: &str, judging: Judging, test: Test) -> ClaimResult {
     ClaimResult {
         id: id.into(),
         says: says.into(),
@@ -73,7 +76,7 @@ pub fn blank(id: &str, says: &str, judging: Judging, test: TestSpec) -> ClaimRes
         source_value: String::new(),
         experiment: "sum".into(),
         emulated: None,
-        asked: ClaimSpec { judging, margin: None, tests: vec![test] },
+        asked: Hypothesis { judging, margin: None, tests: vec![test] },
         verdict: Verdict::Undecided,
         reasons: vec![],
         decision: None,
@@ -107,7 +110,7 @@ pub fn blank(id: &str, says: &str, judging: Judging, test: TestSpec) -> ClaimRes
     }
 }
 
-/// The claim after so many successes in so many trials.
+/// Returns the claim as it is after this many successes in this many trials.
 pub fn counted(mut claim: ClaimResult, verdict: Verdict, successes: u64, trials: u64) -> ClaimResult {
     claim.verdict = verdict;
     claim.trials = trials;
@@ -134,7 +137,7 @@ fn sourced(mut claim: ClaimResult, source: &str, value: &str) -> ClaimResult {
 
 pub fn at_least_8(id: &str, says: &str) -> ClaimResult {
     let point = Point::default().with("elements", 187_500).with("type", "f32");
-    let test = TestSpec::Versus {
+    let test = Test::Versus {
         measure: measure("time", Unit::Nanosecond),
         candidate: arm("kahan-avx512", &point.clone().with("accumulators", 4)),
         baseline: arm("naive", &point.with("accumulators", 1)),
@@ -157,11 +160,11 @@ pub fn predicate(id: &str, says: &str, variant: &str, predicate: &str) -> ClaimR
         metric("network_won", Unit::One, Better::Lower),
     ];
     let arm = arm(variant, &Point::default().with("bins", 1000).with("capacity", 30_000));
-    let test = TestSpec::predicate(arm, &Predicate::parse(predicate, &metrics).unwrap(), &metrics);
+    let test = Test::predicate(arm, Predicate::parse(predicate, &metrics).unwrap());
     blank(id, says, Judging::Rate, test)
 }
 
-/// A check of the shipped claims, with each verdict in it.
+/// Returns a check of the shipped claims, with each verdict.
 pub fn check() -> Outcome {
     const SUM: &str = "000_301083b0e46b265c.txt";
     const CSM: &str = "003_2964419153cb9bf0.txt";
@@ -196,16 +199,15 @@ pub fn check() -> Outcome {
     let mut outcome = outcome(points(), claims);
     outcome.left_out = vec![LeftOut {
         experiment: "sum".into(),
-        variant: "kahan-neon".into(),
-        at: Point::default().with("elements", 187_500),
+        arm: Arm { variant: "kahan-neon".into(), point: Point::default().with("elements", 187_500) },
         absence: Absence::Unavailable,
         reason: needs_neon(),
     }];
     outcome
 }
 
-/// So many claims that not all of them have room on a screen: refuted by various distances, and unavailable for two
-/// reasons.
+/// Returns more claims than fit on a screen. Some are refuted, at various distances from the claimed value; others are
+/// unavailable for two reasons.
 pub fn many() -> Outcome {
     let mut check = check();
     for times in 1..=21_u32 {
@@ -227,11 +229,10 @@ pub fn many() -> Outcome {
     check
 }
 
-fn summary(experiment: &str, variant: &str, at: Point, measure: &Measure, median: f64) -> PointSummary {
+pub fn summary(experiment: &str, variant: &str, at: Point, measure: &Measure, median: f64) -> PointSummary {
     PointSummary {
         experiment: experiment.into(),
-        variant: variant.into(),
-        at,
+        arm: Arm { variant: variant.into(), point: at },
         metric: measure.metric.clone(),
         unit: measure.unit,
         better: measure.better,
@@ -268,7 +269,7 @@ fn points() -> Vec<PointSummary> {
     points
 }
 
-/// A comparison of three commands, one of them hostile to terminals and tables.
+/// Returns a comparison of three commands, one with control characters and markup.
 pub fn compare() -> Outcome {
     let names =
         ["sort -n big.txt", "sort -n --parallel=2 --buffer-size=50% big.txt", "awk '{ print | \"sort`\" }' \x1b[31m"];
@@ -287,13 +288,13 @@ pub fn compare() -> Outcome {
     let faster = with_ratio(order(names[1], names[0]), 1.0521, 1.0469, 1.0579);
     let slower = with_ratio(order(names[2], names[0]), 0.9506, 0.9312, 0.9631);
     let claims = vec![decided(faster, Decision::Faster, 41, 43, 1), decided(slower, Decision::Slower, 2, 43, 0)];
-    // Points come in any order; tables have the reference first.
+    // The order of the points must not matter: tables have the reference first.
     points.reverse();
     points.sort_by_key(|point| point.metric != "wall");
     outcome(points, claims)
 }
 
-/// A comparison of two commands by what they take, with what was counted of them and what could not be.
+/// Returns a comparison of two commands by this metric, with some counters and notes about missing ones.
 pub fn counted_commands(metric: &str, unit: Unit) -> Outcome {
     let names = ["app --old", "app --new"];
     let mut points = Vec::new();
@@ -311,7 +312,7 @@ pub fn counted_commands(metric: &str, unit: Unit) -> Outcome {
     }
     let by = |metric: &str, unit| {
         let mut claim = order(names[1], names[0]);
-        if let TestSpec::Versus { measure: by, .. } = &mut claim.asked.tests[0] {
+        if let Test::Versus { measure: by, .. } = &mut claim.asked.tests[0] {
             *by = measure(metric, unit);
         }
         claim
@@ -321,14 +322,14 @@ pub fn counted_commands(metric: &str, unit: Unit) -> Outcome {
         decided(fewer, Decision::Faster, 41, 43, 0)
     };
     let mut missing = counted(by("cycles", Unit::One), Verdict::Unavailable, 0, 0);
-    missing.reasons = vec!["this machine has no such counter".to_string().into()];
+    missing.reasons = vec![reason("this machine has no such counter")];
     let equal = decided(by("context_switches", Unit::One), Decision::Undecided, 0, 43, 43);
     let counters = vec![fewer("instructions"), missing, fewer("page_faults"), equal];
     let less = with_ratio(by(metric, unit), 1.0 / 0.88, 1.0 / 0.89, 1.0 / 0.865);
     outcome(points, vec![ClaimResult { counters, ..decided(less, Decision::Faster, 41, 43, 1) }])
 }
 
-/// Two functions, whose throughput was measured too.
+/// Returns a comparison of two functions that have a throughput.
 pub fn functions() -> Outcome {
     let time = measure("time", Unit::Nanosecond);
     let throughput = Measure { metric: "throughput".into(), unit: Unit::BytePerSecond, better: Better::Higher };
@@ -338,15 +339,15 @@ pub fn functions() -> Outcome {
         points.push(summary("sums", name, Point::default(), &throughput, 80e3 / (time_ns * 1e-9)));
     }
     let mut claim = decided(with_ratio(order("chunks", "loop"), 7.929, 7.81, 8.04), Decision::Faster, 14, 14, 0);
-    if let TestSpec::Versus { measure, .. } = &mut claim.asked.tests[0] {
+    if let Test::Versus { measure, .. } = &mut claim.asked.tests[0] {
         *measure = time;
     }
     outcome(points, vec![claim])
 }
 
-/// The claim that `compare` makes of a command and its reference.
+/// Returns the claim about a command and its reference that `compare` creates.
 pub fn order(candidate: &str, baseline: &str) -> ClaimResult {
-    let test = TestSpec::Versus {
+    let test = Test::Versus {
         measure: measure("wall", Unit::Nanosecond),
         candidate: arm(candidate, &Point::default()),
         baseline: arm(baseline, &Point::default()),
@@ -367,7 +368,7 @@ pub fn decided(mut claim: ClaimResult, decision: Decision, won: u64, pairs: u64,
     counted(claim, verdict, won, pairs)
 }
 
-/// An SLO that holds.
+/// Returns a service-level objective that holds.
 pub fn slo() -> Outcome {
     let command = "curl -fsS http://localhost:8080/health";
     let claim = predicate("slo", "", command, "exit == 0 and wall <= 50 ms");
@@ -379,7 +380,6 @@ pub fn slo() -> Outcome {
 
 pub fn judgement() -> Judgement {
     Judgement {
-        schema: ascertain_report::judgement::SCHEMA,
         verdict: Verdict::Holds,
         trials: 4000,
         successes: 3972,

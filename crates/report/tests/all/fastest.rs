@@ -1,7 +1,8 @@
-//! Which of several is the fastest.
+//! Sentences about the fastest of several arms.
 
-use ascertain_engine::experiment::Point;
-use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, PointSummary, TestSpec};
+use ascertain_engine::claim::Test;
+use ascertain_engine::experiment::{Arm, Point};
+use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, PointSummary};
 use ascertain_engine::unit::Unit;
 use ascertain_report::fastest::sentences;
 
@@ -11,24 +12,23 @@ fn at(n: u64) -> Point {
     Point::default().with("n", n)
 }
 
-/// A comparison at one input, whose candidate is between so many times as fast as the reference.
+/// Creates a comparison at one input, with this interval of the ratio.
 fn pair([candidate, reference]: [&str; 2], at: &Point, decision: Decision, [low, high]: [f64; 2]) -> ClaimResult {
     let ratio = with_ratio(order(candidate, reference), (low + high) / 2.0, low, high);
     let mut claim = decided(ratio, decision, 50, 100, 0);
     claim.asked.margin = Some(0.01);
-    if let TestSpec::Versus { candidate, baseline, .. } = &mut claim.asked.tests[0] {
+    if let Test::Versus { candidate, baseline, .. } = &mut claim.asked.tests[0] {
         (candidate.point, baseline.point) = (at.clone(), at.clone());
     }
     claim
 }
 
-/// An outcome with these comparisons, and a median of 1 ms for the first of these names, 2 ms for the second, and so on.
+/// Creates an outcome with these comparisons. The median of the first name is 1 ms, that of the second 2 ms, and so on.
 fn with_medians(claims: Vec<ClaimResult>, names: &[&str], at: &Point) -> Outcome {
     let blank = functions().points.remove(0);
     let point = |(index, name): (usize, &&str)| PointSummary {
         experiment: "sum".into(),
-        variant: name.to_string(),
-        at: at.clone(),
+        arm: Arm { variant: name.to_string(), point: at.clone() },
         metric: "wall".into(),
         unit: Unit::Nanosecond,
         median: Some((index + 1) as f64 * 1e6),
@@ -62,7 +62,7 @@ fn two_are_told_apart_by_their_ratios_to_a_third() {
     for (ratios, decision, expected) in [
         ([0.3, 0.4], Slower, shown),
         ([1.1, 1.9], Faster, shown),
-        // Nearer than the margin, which is 1 %.
+        // The distance between the intervals is less than the margin, which is 1 %.
         ([1.1, 1.99], Faster, open),
         ([1.1, 2.0], Faster, open),
         ([1.1, f64::INFINITY], Faster, open),
@@ -70,7 +70,7 @@ fn two_are_told_apart_by_their_ratios_to_a_third() {
         let claims = vec![than_list("hash", Faster, [2.0, 2.2]), than_list("tree", decision, ratios)];
         assert_eq!(sentences(&with_medians(claims, &names, &none)), [expected], "{ratios:?}");
     }
-    // The third may be what one of the two was the reference of.
+    // The third arm may be the candidate of one comparison and the reference of the other.
     let claims = vec![pair(["list", "hash"], &none, Slower, [0.4, 0.5]), than_list("tree", Faster, [1.1, 1.9])];
     assert_eq!(sentences(&with_medians(claims.clone(), &names, &none)), [shown]);
     let mut lost = claims;
@@ -115,7 +115,7 @@ fn no_one_is_the_fastest_by_memory() {
     let mut claims: Vec<ClaimResult> =
         ["tree", "list"].map(|name| pair([name, "hash"], &at(10), Decision::Slower, [0.1, 0.2])).to_vec();
     for claim in &mut claims {
-        if let TestSpec::Versus { measure, .. } = &mut claim.asked.tests[0] {
+        if let Test::Versus { measure, .. } = &mut claim.asked.tests[0] {
             (measure.metric, measure.unit) = ("memory_peak".into(), Unit::Byte);
         }
     }

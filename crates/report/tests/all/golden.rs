@@ -1,16 +1,19 @@
-//! Every format against a file in `golden/`; `BLESS=1` writes the files anew.
+//! Every format against a file in `golden/`; `BLESS=1` rewrites the files.
 
+use ascertain_engine::claim::Test;
+use ascertain_engine::experiment::Arm;
 use ascertain_engine::finding::Reason;
-use ascertain_engine::outcome::{Absence, LeftOut, PointSummary, TestSpec, Verdict};
+use ascertain_engine::outcome::{Absence, LeftOut, PointSummary, Verdict};
 use ascertain_engine::unit::Unit;
 use ascertain_report::alphabet::Alphabet;
-use ascertain_report::layout::{Order, TableLayout, TimeUnit};
-use ascertain_report::terminal::{self, Shown, Style};
+use ascertain_report::formats::Report;
+use ascertain_report::options::{Order, Shown, TableLayout, TimeUnit};
+use ascertain_report::terminal::{self, Style};
 use ascertain_report::{csv, hyperfine, json, markdown, sentence};
 
 use crate::common::{self, compare_with_golden};
 
-/// Each line's width in columns, colours aside.
+/// Returns the width of the widest line in columns, not counting escapes for colours.
 fn widest(text: &str) -> usize {
     text.lines().map(unicode_width::UnicodeWidthStr::width).max().unwrap_or(0)
 }
@@ -22,7 +25,7 @@ fn tables_are_drawn_in_ascii_where_that_is_all_there_is() {
     assert_eq!(Alphabet::Ascii.shown(&plain), plain.replace('─', "-").replace('…', "~"));
 }
 
-/// Whichever of several comparisons has them.
+/// In a run with several comparisons, any of them may have counters.
 #[test]
 fn counters_of_a_later_comparison_are_told_of() {
     let mut run = common::counted_commands("wall", Unit::Nanosecond);
@@ -31,7 +34,7 @@ fn counters_of_a_later_comparison_are_told_of() {
     run.claims.insert(0, first);
     let text = markdown::outcome(&run, &TableLayout::default());
     assert_eq!(text.matches("Not counted here: `cycles` (").count(), 1, "{text}");
-    assert!(text.contains("Counters are compared in the same trials"), "{text}");
+    assert!(text.contains("Each counter is compared in the same trials"), "{text}");
 }
 
 #[test]
@@ -54,7 +57,7 @@ fn terminal_tables_fit_their_width() {
             ("points", terminal::points_table(&check, &style)),
             ("sentences", terminal::sentences(&check, &style)),
             ("slo", terminal::slo(&slo, &style)),
-            ("judge", terminal::judgement(&common::judgement(), &style)),
+            ("judge", common::judgement().text(&style)),
             ("threats", terminal::threats(&check, &style)),
         ] {
             compare_with_golden(&format!("{name}-{width}.txt"), &text);
@@ -64,13 +67,13 @@ fn terminal_tables_fit_their_width() {
     }
 }
 
-/// Where columns can stand below others instead, a path is not broken.
+/// A path is not broken if the table fits with stacked columns.
 #[test]
 fn a_long_path_stays_whole_where_there_is_room_for_it() {
     let mut run = common::compare();
     let path = "/opt/a-vendor/a-product/releases/current/bin/app";
-    for point in run.points.iter_mut().filter(|point| point.variant.contains("parallel")) {
-        point.variant = format!("{path} big.txt");
+    for point in run.points.iter_mut().filter(|point| point.arm.variant.contains("parallel")) {
+        point.arm.variant = format!("{path} big.txt");
     }
     for width in [110, 140] {
         let style = Style { color: false, width };
@@ -79,7 +82,7 @@ fn a_long_path_stays_whole_where_there_is_room_for_it() {
     }
 }
 
-/// Where columns would be too narrow for that, each row is a record.
+/// Each row becomes a paragraph if columns would be too narrow even when stacked.
 #[test]
 fn narrow_tables_keep_words_and_numbers_whole() {
     let (check, compare) = (common::check(), common::compare());
@@ -99,7 +102,7 @@ fn narrow_tables_keep_words_and_numbers_whole() {
     assert!(narrow.contains("\n  Verdict  "), "{narrow}");
     let colored = terminal::check_table(&check, &Style { color: true, width: 40 });
     assert!(colored.contains("\n  Verdict  \x1b[1;34mholds\x1b[0m\n"), "{colored}");
-    // A row that begins with a count says of what.
+    // If the first column of a table is a number, its heading must be in the paragraph of a row.
     let mut slo = common::slo();
     for metric in ["user", "system", "memory_peak"] {
         slo.points.push(PointSummary { metric: metric.into(), ..slo.points[0].clone() });
@@ -108,7 +111,7 @@ fn narrow_tables_keep_words_and_numbers_whole() {
     assert!(slo.contains("\nTrials ") && slo.contains("\n  wall  "), "{slo}");
 }
 
-/// What is broken over two lines can't be copied.
+/// An id that is broken over two lines can't be copied.
 #[test]
 fn ids_are_whole_at_every_width() {
     let mut many = common::many();
@@ -122,11 +125,12 @@ fn ids_are_whole_at_every_width() {
         assert!(many.claims.iter().all(is_whole), "{width}: {all}");
         let too_wide = |line: &&str| unicode_width::UnicodeWidthStr::width(*line) > width && !line.contains("digits=1");
         assert_eq!(screen.lines().find(too_wide), None, "{width}");
-        assert!(screen.contains("  at least 8x"), "what was claimed has room: {screen}");
+        assert!(screen.contains("  at least 8 times"), "what was claimed has room: {screen}");
     }
 }
 
-/// The 99th percentile of a hundred is next to the greatest; and metrics have such names too.
+/// The 99th percentile of only a hundred values is nearly the largest one, so it is left out. A metric can itself have
+/// the name of a quantile.
 #[test]
 fn tails_are_those_of_enough_trials_and_say_so() {
     let table = |n| {
@@ -138,7 +142,7 @@ fn tails_are_those_of_enough_trials_and_say_so() {
     assert!(table(101).contains("  p99 of trials\n") && table(101).contains("198.1 µs\n"));
 }
 
-/// Whoever presses Ctrl-C sees what was not measured, unless a sentence says why it was not.
+/// In an interrupted run, an arm without trials has a row in the table, unless a sentence gives the reason.
 #[test]
 fn arms_without_trials_have_their_row() {
     let mut check = common::check();
@@ -155,22 +159,21 @@ fn arms_without_trials_have_their_row() {
     assert_eq!(row(&check).as_deref(), Some("naive accumulators=1 0 no trials"));
     check.left_out = vec![LeftOut {
         experiment: "sum".into(),
-        variant: "naive".into(),
-        at: check.points[0].at.clone(),
+        arm: Arm { variant: "naive".into(), point: check.points[0].arm.point.clone() },
         absence: Absence::Deferred,
         reason: Reason::TimeUp { was_tried: false, all_tried_ns: None },
     }];
     assert_eq!(row(&check), None);
 }
 
-/// Eighty-eight rows of nine lines are no answer.
+/// A table of 88 rows with nine lines each would be too long.
 #[test]
 fn tables_of_many_rows_do_without_what_they_have_no_room_for() {
     let check = common::check();
     let point = check.points[0].clone();
     let of = |number: usize, metric: &str, value: f64| {
         let mut point = point.clone();
-        (point.variant, point.metric) = (format!("neumaier-avx512-{number:02}"), metric.into());
+        (point.arm.variant, point.metric) = (format!("neumaier-avx512-{number:02}"), metric.into());
         (point.median, point.p99) = (Some(value), Some(value));
         point
     };
@@ -186,11 +189,11 @@ fn tables_of_many_rows_do_without_what_they_have_no_room_for() {
     assert!(few.contains("instructions") && !few.contains("Left out"), "{few}");
 }
 
-/// A verdict from few trials says that nobody could see whether they are alike, wherever it is read.
+/// All formats warn if a verdict is from so few trials that nobody can check whether they are alike.
 #[test]
 fn claims_with_too_few_trials_to_see_whether_they_are_alike_say_so() {
     let mut check = common::check();
-    let says = "too few trials to see whether they are alike; this takes 40.";
+    let says = "too few trials to check that trials are alike (40 are needed).";
     let style = Style { color: false, width: 200 };
     let said = |check: &_| {
         [terminal::checked(check, &Shown::default(), None, &style), markdown::outcome(check, &TableLayout::default())]
@@ -199,7 +202,7 @@ fn claims_with_too_few_trials_to_see_whether_they_are_alike_say_so() {
     assert_eq!(said(&check), [false, false]);
     check.claims.iter_mut().for_each(|claim| claim.undiagnosed = true);
     assert_eq!(said(&check), [true, true]);
-    // Where nothing was decided there is nothing to doubt.
+    // A claim without a verdict needs no warning.
     check.claims.iter_mut().for_each(|claim| claim.verdict = Verdict::Undecided);
     assert_eq!(said(&check), [false, false]);
 }
@@ -210,7 +213,8 @@ fn columns_of_claims_come_first_and_constant_ones_go() {
     let mut check = common::check();
     let point = check.points[0].clone();
     let of = |variant: &str, metric: &str, value: f64| {
-        let mut point = PointSummary { variant: variant.into(), metric: metric.into(), ..point.clone() };
+        let mut point = PointSummary { metric: metric.into(), ..point.clone() };
+        point.arm.variant = variant.into();
         (point.median, point.p99) = (Some(value), Some(value));
         point
     };
@@ -220,11 +224,11 @@ fn columns_of_claims_come_first_and_constant_ones_go() {
         metrics.map(|(metric, value)| of(&format!("variant-{number}"), metric, value))
     };
     check.points = [rows(0), rows(1)].concat();
-    // The check's claims speak of the error.
-    let is_about = |test: &TestSpec| matches!(test, TestSpec::Versus { measure, .. } if measure.metric == "error");
+    // The claims of this check are about the metric `error`.
+    let is_about = |test: &Test| matches!(test, Test::Versus { measure, .. } if measure.metric == "error");
     for claim in &mut check.claims {
         for test in &mut claim.asked.tests {
-            if let TestSpec::Versus { measure, .. } = test {
+            if let Test::Versus { measure, .. } = test {
                 measure.metric = "error".into();
             }
         }
@@ -237,7 +241,8 @@ fn columns_of_claims_come_first_and_constant_ones_go() {
     assert!(table.lines().next().unwrap().contains("in each row exit"), "{table}");
 }
 
-/// Quantiles of one thing stand together in their order, each with its interval; shares, by their means, come after.
+/// Quantiles of one quantity are next to each other, in ascending order, each with its interval. Shares follow, with
+/// their means.
 #[test]
 fn quantiles_have_their_intervals_and_shares_their_means() {
     let point = common::check().points[0].clone();
@@ -279,16 +284,16 @@ fn colours_are_all_that_colour_adds() {
 fn a_run_for_programs() {
     let (check, compare) = (common::check(), common::compare());
     compare_with_golden("check.json", &json::outcome(&check));
-    compare_with_golden("judge.json", &json::judgement(&common::judgement()));
+    compare_with_golden("judge.json", &common::judgement().json());
     compare_with_golden("points.csv", &csv::outcome(&compare));
     compare_with_golden("claims.csv", &csv::claims(&check));
-    compare_with_golden("judge.csv", &csv::judgement(&common::judgement()));
+    compare_with_golden("judge.csv", &common::judgement().csv());
     compare_with_golden("check.md", &markdown::outcome(&check, &TableLayout::default()));
     compare_with_golden("compare.md", &markdown::outcome(&compare, &TableLayout::default()));
     let counted = common::counted_commands("user", Unit::Nanosecond);
     compare_with_golden("counters.md", &markdown::outcome(&counted, &TableLayout::default()));
     compare_with_golden("counters.json", &json::outcome(&counted));
-    compare_with_golden("judge.md", &markdown::judgement(&common::judgement()));
+    compare_with_golden("judge.md", &common::judgement().markdown());
 }
 
 #[test]
@@ -302,7 +307,7 @@ fn formats_of_hyperfine() {
     compare_with_golden("hyperfine.adoc", &hyperfine::asciidoc(&times, layout));
 }
 
-/// Of all its tables, as hyperfine 1 has it.
+/// Order and unit are also those of the tables in hyperfine 1's formats.
 #[test]
 fn order_and_unit_are_those_asked_for() {
     let mut times = common::times();
@@ -323,8 +328,7 @@ fn every_claim_has_its_sentence() {
     compare_with_golden("sentences.txt", &text);
 }
 
-/// A function that once took ten thousand times as long has digits and units for each number, and not those of the
-/// greatest.
+/// One trial of a function took ten thousand times as long as the others. Each number then has its own digits and unit.
 #[test]
 fn numbers_far_apart_have_digits_of_their_own() {
     let mut functions = common::functions();

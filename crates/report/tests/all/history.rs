@@ -1,17 +1,17 @@
-//! What `history` prints, in every format.
+//! The output of `history` in every format.
 
 use std::collections::BTreeMap;
 
+use ascertain_engine::claim::Measure;
 use ascertain_engine::evidence::Revision;
-use ascertain_engine::experiment::{Better, Point};
-use ascertain_engine::outcome::{Decision, Verdict};
+use ascertain_engine::experiment::{Arm, Better, Point};
+use ascertain_engine::outcome::{ClaimResult, Decision, PointSummary, Verdict};
 use ascertain_engine::unit::Unit;
-use ascertain_report::history::comparison::{
-    self, ClaimSide, ComparedClaim, ComparedPoint, ComparedRun, Difference, Estimate, RunComparison,
-};
-use ascertain_report::history::list::{self, ListedRun, RunList, RunState};
-use ascertain_report::history::prune::{self, PrunedRun, Pruning, SparedRun};
-use ascertain_report::history::trend::{self, Trend, TrendLine, TrendPoint, VariantPair};
+use ascertain_report::formats::Report;
+use ascertain_report::history::comparison::{ComparedRun, Difference, MedianEstimate, RunComparison};
+use ascertain_report::history::list::{ListedRun, RunList};
+use ascertain_report::history::prune::{PrunedRun, Pruning, SparedRun};
+use ascertain_report::history::trend::{Trend, TrendLine, TrendPoint, VariantPair};
 use ascertain_report::plot::{Layer, Scale};
 use ascertain_report::terminal::Style;
 
@@ -22,7 +22,7 @@ const IDS: [&str; 4] =
 
 const STYLES: [Style; 2] = [Style { color: false, width: 80 }, Style { color: false, width: 120 }];
 
-fn listed(id: &str, state: RunState, command: &[&str], claims: &[(&str, u64)]) -> ListedRun {
+fn listed(id: &str, state: &'static str, command: &[&str], claims: &[(&str, u64)]) -> ListedRun {
     let (date, time) = (&id[..8], &id[9..15]);
     ListedRun {
         id: id.into(),
@@ -56,47 +56,41 @@ fn run_list() -> RunList {
         started: None,
         reason: Some("runs/x/run.json:3:1: cut off (EOF while parsing an object)".into()),
         claims: BTreeMap::new(),
-        ..listed(IDS[3], RunState::Unreadable, &[], &[])
+        ..listed(IDS[3], "unreadable", &[], &[])
     };
     RunList {
-        schema: list::SCHEMA.into(),
         folder: "/home/u/.local/state/ascertain/runs".into(),
         count: 2117,
         runs: vec![
             ListedRun {
                 label: Some("v1.2 \x1b[31m".into()),
                 revision: revision(Some(true)),
-                ..listed(IDS[0], RunState::Finished, &check, &[("holds", 7), ("refuted", 3)])
+                ..listed(IDS[0], "finished", &check, &[("holds", 7), ("refuted", 3)])
             },
-            listed(IDS[1], RunState::Interrupted, &long, &[("faster", 1)]),
-            ListedRun {
-                revision: revision(None),
-                ..listed(IDS[2], RunState::Killed, &["ascertain", "run", "sum"], &[])
-            },
+            listed(IDS[1], "interrupted", &long, &[("faster", 1)]),
+            ListedRun { revision: revision(None), ..listed(IDS[2], "killed", &["ascertain", "run", "sum"], &[]) },
             unreadable,
         ],
     }
 }
 
-fn estimate(median: f64) -> Estimate {
-    Estimate { n: 43, median: Some(median), low: Some(median * 0.99), high: Some(median * 1.02) }
+fn estimate(median: f64) -> MedianEstimate {
+    MedianEstimate { n: 43, median: Some(median), low: Some(median * 0.99), high: Some(median * 1.02) }
 }
 
-fn run_point(index: usize, machine: &str, estimate: Estimate) -> TrendPoint {
-    let listed = listed(IDS[index], RunState::Finished, &[], &[]);
+fn run_point(index: usize, machine: &str, estimate: MedianEstimate) -> TrendPoint {
+    let listed = listed(IDS[index], "finished", &[], &[]);
     TrendPoint { run_id: listed.id, started: listed.started.unwrap(), machine: machine.into(), estimate }
 }
 
 fn medians() -> Trend {
     let machine = "Example 9000, Linux 6.18.0";
     let line = |variant: &str, at: Point, figures: &[(usize, f64)]| TrendLine {
-        variant: variant.into(),
-        at,
+        arm: Arm { variant: variant.into(), point: at },
         runs: figures.iter().map(|&(index, median)| run_point(index, machine, estimate(median))).collect(),
     };
     let at = Point::default().with("elements", 187_500);
     let mut trend = Trend {
-        schema: trend::SCHEMA.into(),
         experiment: "sum".into(),
         metric: "time".into(),
         unit: Unit::Nanosecond,
@@ -122,12 +116,10 @@ fn ratios() -> Trend {
         better: Better::Higher,
         ratio: Some(VariantPair { candidate: "sort | uniq`".into(), baseline: "bin/a".into() }),
         lines: vec![TrendLine {
-            variant: "sort | uniq`".into(),
-            at: Point::default(),
+            arm: Arm { variant: "sort | uniq`".into(), point: Point::default() },
             runs: figures.map(|(index, ratio)| run_point(index, "Example 9000", estimate(ratio))).into(),
         }],
         notes: Vec::new(),
-        ..medians()
     }
 }
 
@@ -141,25 +133,26 @@ fn run_comparison() -> RunComparison {
         };
         ComparedRun { id, started: started.unwrap(), state, command_line, label, revision }
     };
-    let point = |metric: &str, unit, medians: [f64; 2]| ComparedPoint {
-        experiment: "compare".into(),
-        variant: "bin/b x".into(),
-        at: Point::default(),
-        metric: metric.into(),
-        unit,
-        better: Better::Lower,
-        estimates: medians.map(estimate),
-        ratio: Some(medians[1] / medians[0]).filter(|ratio| ratio.is_finite()),
+    let point = |metric: &str, unit, medians: [f64; 2]| {
+        let measure = Measure { metric: metric.into(), unit, better: Better::Lower };
+        medians.map(|median| PointSummary {
+            n: 43,
+            median: Some(median),
+            median_low: Some(median * 0.99),
+            median_high: Some(median * 1.02),
+            ..common::summary("compare", "bin/b x", Point::default(), &measure, median)
+        })
     };
     let side = |decision, won, ratio| {
         let claim = common::with_ratio(common::order("bin/b x", "bin/a"), ratio, ratio * 0.98, ratio * 1.03);
-        ClaimSide::of(&common::decided(claim, decision, won, 43, 0))
+        let (experiment, id) = ("compare".into(), "bin/b x".into());
+        let says = "bin/b x is faster than bin/a".into();
+        ClaimResult { experiment, id, says, ..common::decided(claim, decision, won, 43, 0) }
     };
     let difference =
         |what: &str, first: &str, second: &str| Difference { what: what.into(), values: [first.into(), second.into()] };
     RunComparison {
-        schema: comparison::SCHEMA.into(),
-        runs: [run(1, RunState::Finished), run(0, RunState::Killed)],
+        runs: [run(1, "finished"), run(0, "killed")],
         differences: vec![
             difference("machine.kernel", "Linux 6.17.0", "Linux 6.18.0"),
             difference("machine.governor", "", "powersave"),
@@ -174,19 +167,13 @@ fn run_comparison() -> RunComparison {
             ["wall", "user", "system", "exit"].map(|metric| format!("compare, bin/c, {metric}")).into(),
             Vec::new(),
         ],
-        claims: vec![ComparedClaim {
-            experiment: "compare".into(),
-            id: "bin/b x".into(),
-            says: "bin/b x is faster than bin/a".into(),
-            sides: [side(Decision::Slower, 2, 0.92), side(Decision::Undecided, 20, 1.001)],
-        }],
+        claims: vec![[side(Decision::Slower, 2, 0.92), side(Decision::Undecided, 20, 1.001)]],
         unmatched_claims: [Vec::new(), vec!["bin/d".into()]],
     }
 }
 
 fn pruning(dry_run: bool) -> Pruning {
     Pruning {
-        schema: prune::SCHEMA.into(),
         folder: "/home/u/.local/state/ascertain/runs".into(),
         dry_run,
         removed: [3, 2].map(|index: usize| PrunedRun { id: IDS[index].into(), bytes: 45_678 }).into(),
@@ -200,11 +187,11 @@ fn pruning(dry_run: bool) -> Pruning {
 fn history_in_a_terminal() {
     for style in STYLES {
         for (name, text) in [
-            ("history", list::table(&run_list(), &style)),
-            ("history-trend", trend::table(&medians(), &style)),
-            ("history-ratio", trend::table(&ratios(), &style)),
-            ("history-compare", comparison::table(&run_comparison(), &style)),
-            ("history-prune", prune::table(&pruning(false), &style)),
+            ("history", run_list().text(&style)),
+            ("history-trend", medians().text(&style)),
+            ("history-ratio", ratios().text(&style)),
+            ("history-compare", run_comparison().text(&style)),
+            ("history-prune", pruning(false).text(&style)),
         ] {
             compare_with_golden(&format!("{name}-{}.txt", style.width), &text);
             assert!(!text.contains('\x1b'), "{name} lets an escape through");
@@ -216,28 +203,28 @@ fn history_in_a_terminal() {
 
 #[test]
 fn history_for_programs() {
-    compare_with_golden("history.json", &list::json(&run_list()));
-    compare_with_golden("history.csv", &list::csv(&run_list()));
-    compare_with_golden("history.md", &list::markdown(&run_list()));
-    compare_with_golden("history-trend.json", &trend::json(&medians()));
-    compare_with_golden("history-trend.csv", &trend::csv(&medians()));
-    compare_with_golden("history-trend.md", &trend::markdown(&ratios()));
-    compare_with_golden("history-compare.json", &comparison::json(&run_comparison()));
-    compare_with_golden("history-compare.csv", &comparison::csv(&run_comparison()));
-    compare_with_golden("history-compare.md", &comparison::markdown(&run_comparison()));
-    compare_with_golden("history-prune.json", &prune::json(&pruning(true)));
-    compare_with_golden("history-prune.csv", &prune::csv(&pruning(true)));
-    compare_with_golden("history-prune.md", &prune::markdown(&pruning(true)));
+    compare_with_golden("history.json", &run_list().json());
+    compare_with_golden("history.csv", &run_list().csv());
+    compare_with_golden("history.md", &run_list().markdown());
+    compare_with_golden("history-trend.json", &medians().json());
+    compare_with_golden("history-trend.csv", &medians().csv());
+    compare_with_golden("history-trend.md", &ratios().markdown());
+    compare_with_golden("history-compare.json", &run_comparison().json());
+    compare_with_golden("history-compare.csv", &run_comparison().csv());
+    compare_with_golden("history-compare.md", &run_comparison().markdown());
+    compare_with_golden("history-prune.json", &pruning(true).json());
+    compare_with_golden("history-prune.csv", &pruning(true).csv());
+    compare_with_golden("history-prune.md", &pruning(true).markdown());
 }
 
-/// What the model can answer, the list can tell.
+/// The constant with the answers in the list of runs has all answers that the engine knows.
 #[test]
 fn every_answer_is_told() {
     let decisions = [Decision::Faster, Decision::Slower, Decision::Same, Decision::NotSlower, Decision::NotFaster];
     let words = decisions.map(Decision::word).into_iter().chain(Verdict::ALL.map(Verdict::word));
     for word in words {
-        let runs = vec![listed(IDS[0], RunState::Finished, &["ascertain", "compare"], &[(word, 1)])];
-        let told = list::csv(&RunList { runs, ..run_list() });
+        let runs = vec![listed(IDS[0], "finished", &["ascertain", "compare"], &[(word, 1)])];
+        let told = RunList { runs, ..run_list() }.csv();
         assert!(told.contains(&format!(",1 {word},")), "{told}");
     }
 }
@@ -257,7 +244,7 @@ fn the_plot_has_a_place_for_each_run() {
     let Layer::Band { ranges, .. } = &plot.layers[3] else { panic!("{:?}", plot.layers[3]) };
     let places: Vec<f64> = ranges.iter().map(|range| range.x).collect();
     assert_eq!(places, [0.0, 2.0, 3.0], "the second variant was not in the second run");
-    assert_eq!(ranges[2].high, f64::INFINITY, "an end that is not known is open");
+    assert_eq!(ranges[2].high, f64::INFINITY, "an unknown end is open");
     assert_eq!(ratios().plot().layers.len(), 4, "with a rule where both are equal");
 }
 
@@ -266,14 +253,11 @@ fn one_run_is_one_run() {
     let mut list = run_list();
     (list.count, list.folder) = (1, "runs".into());
     list.runs.truncate(1);
-    assert!(list::table(&list, &Style::default()).ends_with("1 run in runs.\n"));
+    assert!(list.text(&Style::default()).ends_with("1 run in runs.\n"));
     let mut pruning = pruning(true);
     pruning.removed.truncate(1);
     (pruning.removed_bytes, pruning.kept, pruning.folder) = (1000, 1, "runs".into());
-    assert!(
-        prune::table(&pruning, &Style::default())
-            .ends_with("1 run of 1.000 kB would be deleted; 1 run stays in runs.\n")
-    );
+    assert!(pruning.text(&Style::default()).ends_with("1 run of 1.000 kB would be deleted; 1 run stays in runs.\n"));
     pruning.removed.clear();
-    assert!(prune::table(&pruning, &Style::default()).ends_with("Nothing to delete; 1 run stays in runs.\n"));
+    assert!(pruning.text(&Style::default()).ends_with("Nothing to delete; 1 run stays in runs.\n"));
 }

@@ -1,21 +1,22 @@
-//! The HTML page: well-formed, escape_controls, whole.
+//! The HTML page is well-formed and complete, and all texts are escaped.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use ascertain_engine::claim::Bound;
+use ascertain_engine::claim::{Bound, Test};
 use ascertain_engine::evidence::{Header, SCHEMA};
 use ascertain_engine::experiment::{Arm, Spec, Variant};
-use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, PointSummary, TestSpec, Verdict};
-use ascertain_engine::plan::{Config, Plan};
+use ascertain_engine::finding::{Threat, Unlike};
+use ascertain_engine::outcome::{ClaimResult, Decision, Outcome, PointSummary, Verdict};
+use ascertain_engine::plan::Plan;
 use ascertain_engine::recorded::{ClaimPath, EvidencePoint, RecordedRun, Series, State};
 use ascertain_report::{html, pictures};
 use roxmltree::{Document, Node, ParsingOptions};
 
 use crate::common;
 
-/// A run with this outcome, and nothing recorded but how the first claims came to it.
+/// Creates a run with this outcome. Only the trials of the first claims are recorded.
 fn run(outcome: Outcome, experiments: &[&str]) -> RecordedRun {
     let spec = |id: &&str| Spec {
         id: id.to_string(),
@@ -33,12 +34,12 @@ fn run(outcome: Outcome, experiments: &[&str]) -> RecordedRun {
         started: "2026-11-21T09:30:00.000Z".into(),
         ascertain_version: "0.1.0".into(),
         command_line: ["/usr/bin/ascertain", "check", "it's mine.toml"].map(String::from).into(),
-        request: Default::default(),
+        render: Default::default(),
         label: None,
         revision: None,
         machine: outcome.machine.clone(),
         experiments: experiments.iter().map(spec).collect(),
-        plan: Plan { claims: Vec::new(), tables: Vec::new(), commands: Vec::new(), config: Config::default() },
+        plan: Plan::default(),
         unavailable: Vec::new(),
         outcome: Some(outcome.clone()),
         lines_bytes: None,
@@ -59,7 +60,7 @@ fn run(outcome: Outcome, experiments: &[&str]) -> RecordedRun {
     let paths = outcome.claims.iter().map(path).collect();
     let series = |point: &PointSummary| Series {
         experiment: point.experiment.clone(),
-        arm: Arm { variant: point.variant.clone(), point: point.at.clone() },
+        arm: Arm { variant: point.arm.variant.clone(), point: point.arm.point.clone() },
         metric: point.metric.clone(),
         unit: point.unit,
         key: String::new(),
@@ -70,6 +71,7 @@ fn run(outcome: Outcome, experiments: &[&str]) -> RecordedRun {
     let series = outcome.points.iter().map(series).collect();
     let folder = "runs".into();
     RecordedRun {
+        observations: Default::default(),
         folder,
         header,
         state: State::Finished,
@@ -86,9 +88,9 @@ fn check() -> RecordedRun {
     run(common::check(), &["sum", "fill-rate"])
 }
 
-/// What is drawn when it is opened.
+/// Returns the compressed parts of a page, decompressed.
 fn unpacked(page: &str) -> Vec<String> {
-    let (_, after) = page.split_once("id=\"packed\">").expect("something is packed");
+    let (_, after) = page.split_once("id=\"packed\">").expect("the page has packed parts");
     let digit = |byte: u8| match byte {
         b'!' => b'<' - b'(',
         b'#' => b'>' - b'(',
@@ -100,7 +102,7 @@ fn unpacked(page: &str) -> Vec<String> {
     let word = |five: &[u8]| five.iter().fold(0, |word, digit| word * 85 + u32::from(*digit));
     let bytes: Vec<u8> = digits.chunks(5).flat_map(|five| word(five).to_be_bytes()).collect();
     let unpacked = miniz_oxide::inflate::decompress_to_vec_zlib(&bytes[..bytes.len() - filled]);
-    let text = String::from_utf8(unpacked.expect("as a browser reads it")).unwrap();
+    let text = String::from_utf8(unpacked.expect("the packed parts are zlib")).unwrap();
     let (frames, missing): (Vec<String>, BTreeMap<String, String>) = serde_json::from_str(&text).expect("as packed");
     let mut missing: BTreeMap<&str, std::str::Split<char>> =
         missing.iter().map(|(name, values)| (name.as_str(), values.split('\n'))).collect();
@@ -109,16 +111,16 @@ fn unpacked(page: &str) -> Vec<String> {
         let first = pieces.next().unwrap().to_string();
         pieces.fold(first, |part, piece| {
             let name = part.strip_suffix("=\"").map_or("", |before| before.rsplit(' ').next().unwrap());
-            let value = missing.get_mut(name).and_then(Iterator::next).expect("each place has something");
+            let value = missing.get_mut(name).and_then(Iterator::next).expect("each place gets a value");
             part + value + piece
         })
     };
     let parts = frames.into_iter().map(&mut whole).collect();
-    assert!(missing.into_values().all(|mut values| values.next().is_none()), "all have their places");
+    assert!(missing.into_values().all(|mut values| values.next().is_none()), "all values are used");
     parts
 }
 
-/// The page as a tree: whoever closes no tag, or leaves a `<` somewhere, does not get here. The script is code.
+/// Parses the page without its script, and passes it to `look`. Fails if a tag is not closed or a `<` is not escaped.
 fn tree_of<T>(page: &str, look: impl FnOnce(&Document) -> T) -> T {
     let (before, after) = page.split_once("<script>").expect("there is a script");
     let markup = format!("{before}<script>{}", &after[after.find("</script>").expect("and it ends")..]);
@@ -143,7 +145,7 @@ fn words(node: Node) -> String {
 #[test]
 fn a_small_page_is_as_it_was() {
     let page = html::page(&[run(common::slo(), &["slo"])]);
-    // Pictures have tests of their own, and style and script theirs in a browser.
+    // Other tests check the pictures. The style and the script are tested in a browser.
     let (head, rest) = page.split_once("<style>").unwrap();
     let (body, script) = rest[rest.find("</style>").unwrap()..].split_once("<script>").unwrap();
     let policy = head.find("style-src").unwrap()..head.find("; base-uri").unwrap();
@@ -216,20 +218,20 @@ fn hostile_text_in_a_run_does_nothing() {
     run.header.experiments[0].readme =
         format!("**Question.** {hostile}\n\n## {hostile}\n\n![x](http://example.org/x.png)\n");
     run.outcome.machine.cpu_model = hostile.into();
-    run.outcome.threats = vec![hostile.to_string().into()];
+    run.outcome.threats = vec![Threat::Governor { governor: hostile.into() }];
     for claim in &mut run.outcome.claims {
         (claim.says, claim.id, claim.source, claim.source_value) =
             (hostile.into(), hostile.into(), hostile.into(), hostile.into());
-        claim.reasons = vec![hostile.to_string().into()];
-        claim.unlike = vec![hostile.to_string().into()];
+        claim.reasons = vec![common::reason(hostile)];
+        claim.unlike = vec![Unlike::Neighbours { correlation: 0.5 }];
     }
     run.outcome.by_key = vec![PointSummary { key: hostile.into(), ..run.outcome.points[0].clone() }];
     for arm in &mut run.outcome.left_out {
-        (arm.variant, arm.reason) = (hostile.into(), hostile.to_string().into());
+        (arm.arm.variant, arm.reason) = (hostile.into(), common::reason(hostile));
     }
     let page = html::page(&[run.clone(), run]);
     assert_eq!(page.matches("<script>").count(), 1);
-    // What is packed is seen as well, once it is opened.
+    // The compressed parts of the page are checked, too.
     let packed = format!("<div>{}</div>", unpacked(&page).concat());
     let page = page.replacen("</footer>", &format!("{packed}</footer>"), 1);
     let steers = |c: char| {
@@ -252,7 +254,7 @@ fn hostile_text_in_a_run_does_nothing() {
 fn a_run_that_did_not_end_says_so_first() {
     for (state, words_of_it) in [
         (State::Killed, Some("was killed")),
-        (State::Running, Some("still going on")),
+        (State::Running, Some("has not ended")),
         (State::Interrupted, Some("was interrupted")),
         (State::Finished, None),
     ] {
@@ -265,7 +267,7 @@ fn a_run_that_did_not_end_says_so_first() {
     }
 }
 
-/// Somebody emptied or cut the file of rows after the run had ended.
+/// The evidence may have been emptied or truncated after the run.
 #[test]
 fn verdicts_without_their_trials_say_so() {
     let whole = check();
@@ -278,12 +280,12 @@ fn verdicts_without_their_trials_say_so() {
     let said = html::missing_trials(&run).unwrap();
     let ClaimResult { id, trials, .. } = &run.outcome.claims[cut];
     assert!(said.contains(&format!("of the {trials} trials")) && said.contains(&format!("`{id}`")), "{said}");
-    assert!(said.contains("3 are there"), "{said}");
+    assert!(said.contains(", it has 3."), "{said}");
     tree_of(&html::page(&[run]), |page| {
         let notice = page.descendants().find(|node| node.attribute("role") == Some("note")).map(words).unwrap();
-        assert!(notice.contains("is not whole"), "{notice}");
+        assert!(notice.contains("is incomplete"), "{notice}");
         let warned = page.descendants().filter(|node| node.attribute("class") == Some("warning")).map(words);
-        assert_eq!(warned.filter(|warning| warning.contains("3 are in the evidence")).count(), 1);
+        assert_eq!(warned.filter(|warning| warning.contains("has only 3 of the ")).count(), 1);
     });
     let fault = "trials.parquet is damaged; the rows are those of trials.jsonl";
     tree_of(&html::page(&[RecordedRun { faults: vec![fault.into()], ..whole.clone() }]), |page| {
@@ -298,9 +300,14 @@ fn verdicts_without_their_trials_say_so() {
     assert!(html::missing_trials(&run).unwrap().contains("the tables count more trials"));
 }
 
-/// Who gets only the file reads first what came of it, and how sure that is.
+/// A reader may have only this file, so it begins with the answer and its error.
 #[test]
 fn a_page_begins_with_the_answer() {
+    let compare = || {
+        let mut outcome = common::compare();
+        outcome.claims.iter_mut().for_each(|claim| claim.experiment = "compare".into());
+        outcome
+    };
     let hero = |run: &RecordedRun| {
         tree_of(&html::page(std::slice::from_ref(run)), |page| {
             let hero = page.descendants().find(|node| node.attribute("class") == Some("hero")).unwrap();
@@ -313,28 +320,28 @@ fn a_page_begins_with_the_answer() {
     let (headline, lead, title) = hero(&check());
     assert!(headline.contains(" claims hold") && title.starts_with(&headline), "{headline} in {title}");
     assert!(lead.contains("even one of these verdicts is wrong about its trials is at most 1 in 1,000"), "{lead}");
-    // It may have been tried: what a trial takes is known of it.
-    assert!(lead.contains("1 would not have fitted in the time given. ") && !lead.contains("tried"), "{lead}");
+    // The duration of a trial is known, so the claim may have been tried. The page must not say anything else.
+    assert!(lead.contains("1 did not fit in the time. ") && !lead.contains("tried"), "{lead}");
     let (headline, lead, _) = hero(&run(common::slo(), &["slo"]));
     assert!(headline.starts_with("Holds: ") && lead.contains("of the time (error at most "), "{lead}");
-    let (headline, lead, _) = hero(&run(common::compare(), &["compare"]));
+    let (headline, lead, _) = hero(&run(compare(), &["compare"]));
     assert_eq!(headline, "sort -n --parallel=2 --buffer-size=50% big.txt is the fastest");
     assert!(lead.contains("has the best median") && lead.contains("aster than the reference: "), "{lead}");
-    let mut parameters = common::compare();
-    if let TestSpec::Versus { baseline, .. } = &mut parameters.claims[1].asked.tests[0] {
+    let mut parameters = compare();
+    if let Test::Versus { baseline, .. } = &mut parameters.claims[1].asked.tests[0] {
         baseline.variant = "sort -n small.txt".into();
     }
     let (headline, lead, _) = hero(&run(parameters, &["compare"]));
     assert!(headline.ends_with("than their reference"), "{headline}");
     assert!(lead.starts_with("Each is compared with the reference at its own"), "{lead}");
     assert!(lead.contains("aster than its reference: ") && !lead.contains("best"), "{lead}");
-    // At each of two inputs the reference is the fastest.
-    let mut inputs = common::compare();
+    // The reference is the fastest command at both inputs.
+    let mut inputs = compare();
     inputs.claims.retain(|claim| claim.decision.is_some());
     inputs.claims.truncate(2);
     for (claim, n) in inputs.claims.iter_mut().zip([10, 1000]) {
         claim.decision = Some(Decision::Slower);
-        if let TestSpec::Versus { candidate, baseline, .. } = &mut claim.asked.tests[0] {
+        if let Test::Versus { candidate, baseline, .. } = &mut claim.asked.tests[0] {
             for arm in [candidate, baseline] {
                 arm.point = arm.point.clone().with("n", n);
             }
@@ -347,7 +354,7 @@ fn a_page_begins_with_the_answer() {
         headline.starts_with("sort -n big.txt is the fastest at n=10, ") && headline.ends_with(" at n=1000"),
         "{headline}"
     );
-    let mut slower = common::compare();
+    let mut slower = compare();
     slower.claims.retain(|claim| claim.decision.is_some());
     slower.claims.iter_mut().for_each(|claim| claim.decision = Some(Decision::Slower));
     let others = slower.claims.len();
@@ -358,7 +365,7 @@ fn a_page_begins_with_the_answer() {
     slower.claims[0].decision = Some(Decision::Undecided);
     slower.claims.truncate(2);
     assert_eq!(hero(&run(slower, &["compare"])).0, "Neither is faster than sort -n big.txt");
-    let mut two = common::compare();
+    let mut two = compare();
     two.claims.retain(|claim| claim.decision == Some(Decision::Slower));
     two.claims.truncate(1);
     let (headline, lead, title) = hero(&run(two.clone(), &["compare"]));
@@ -370,7 +377,7 @@ fn a_page_begins_with_the_answer() {
     assert!(headline.ends_with(": it took 59 times as long"), "{headline}");
 }
 
-/// What is closed is in the page all the same: each picture of each claim, under its id.
+/// The pictures in closed sections are part of the page: each picture of each claim is in it, with its id.
 #[test]
 fn every_picture_is_in_the_page() {
     let run = check();
@@ -390,11 +397,11 @@ fn every_picture_is_in_the_page() {
         let mut places: Vec<usize> =
             page.descendants().filter_map(|node| node.attribute("data-packed")?.parse().ok()).collect();
         places.sort_unstable();
-        assert!(places.into_iter().eq(0..parts.len()), "each part has its place");
+        assert!(places.into_iter().eq(0..parts.len()), "each packed part has an element");
     });
 }
 
-/// The page of these claims, as often as it takes for it to be one of many.
+/// Returns a page with these claims, repeated until there are many.
 fn many(claims: &[ClaimResult]) -> String {
     let numbered = |round: usize| {
         claims.iter().map(move |claim| ClaimResult { id: format!("{}-{round}", claim.id), ..claim.clone() })
@@ -403,10 +410,10 @@ fn many(claims: &[ClaimResult]) -> String {
     html::page(&[run(Outcome { claims, ..common::check() }, &["sum"])])
 }
 
-/// What a row says to those who can't see its mark, and the band behind that.
+/// Returns the alternative text of the mark for a claim, and the band behind the mark.
 fn standing_of(bound: Bound, [ratio, low, high]: [f64; 3]) -> (String, Option<String>) {
     let mut claim = common::with_ratio(common::at_least_8("sum.x", "it is so"), ratio, low, high);
-    let TestSpec::Versus { bound: asked, .. } = &mut claim.asked.tests[0] else { panic!("a ratio") };
+    let Test::Versus { bound: asked, .. } = &mut claim.asked.tests[0] else { panic!("a ratio") };
     *asked = bound;
     let claim = common::counted(claim, Verdict::Holds, 20, 20);
     tree_of(&html::page(&[run(Outcome { claims: vec![claim], ..common::check() }, &["sum"])]), |page| {
@@ -425,7 +432,7 @@ fn all_claims_share_an_axis_on_which_one_is_as_claimed() {
     let within = Bound::Within(2.0, 8.0);
     assert_eq!(said(within, [4.0, 3.0, 5.0]), "2.0 (1.5 to 2.0) times what was claimed");
     assert_eq!(said(within, [16.0, 10.0, 20.0]), "0.50 (0.40 to 0.80) times what was claimed");
-    // As wide as one can be inside: twice from either end of this range, on an axis that ends at 5.
+    // The band ends at a ratio of 2, the middle of the range relative to its ends. The axis ends at 5.
     assert_eq!(standing_of(within, [16.0, 10.0, 20.0]).1.as_deref(), Some("M110 0h44.8v20H110"));
     assert_eq!(standing_of(Bound::AtLeast(8.0), [4.0, 3.0, 5.0]).1, None);
 }
@@ -451,7 +458,7 @@ fn claims_are_found_under_their_ids_and_the_furthest_are_named_first() {
     });
 }
 
-/// Nobody has to know whose time a ratio divides, or what 0 % is of.
+/// Each number is written with what it measures, so that readers know what a ratio divides, and of what 0 % is a share.
 #[test]
 fn the_furthest_say_what_was_claimed_and_what_came_of_it() {
     let furthest = |claim: ClaimResult| {
@@ -462,12 +469,12 @@ fn the_furthest_say_what_was_claimed_and_what_came_of_it() {
     let slow = common::with_ratio(common::at_least_8("sum.slow", "It is fast"), 0.12, 0.11, 0.13);
     let slow = ClaimResult { emulated: Some("a provider".into()), ..slow };
     let said = "It is fast emulated. Claimed: kahan-avx512 (accumulators=4) at least 8 times as fast as naive (accumulators=1). \
-                Here: 0.12x as fast, so it took 8.3 times as long.";
+                Here: 8.3 times as long.";
     assert_eq!(furthest(slow.clone()), said);
     tree_of(&many(&[common::counted(slow, Verdict::Refuted, 0, 143)]), |page| {
         let row = page.descendants().find(|node| is_of(node, "row")).unwrap();
         assert_eq!(words(row.descendants().find(|node| is_of(node, "says")).unwrap()), "It is fast emulated");
-        assert!(words(row).contains("Emulated here: a provider; of a real one this says nothing."), "{}", words(row));
+        assert!(words(row).contains("Emulated here: a provider. A real one may differ."), "{}", words(row));
     });
     let range = common::predicate("barrier.range", "It takes a while", "naive", "wall >= 25 ms and wall <= 50 ms");
     let mut range = common::with_rate(range, 0.9, 0.0, 0.1);
@@ -484,12 +491,12 @@ fn a_range_that_a_predicate_asks_for_is_said_as_one() {
         let claim = common::with_rate(common::counted(claim, Verdict::Holds, 20, 20), 0.9, 0.8, 1.0);
         tree_of(&many(&[claim]), |page| words(page.descendants().find(|node| is_of(node, "said")).unwrap()))
     };
-    assert_eq!(claimed("time >= 25 ms and time <= 50 ms"), "25 to 50 ms, 90 %");
-    assert_eq!(claimed("time >= 10 ms and time <= 1 s"), "10 ms to 1 s, 90 %");
-    assert_eq!(claimed("size >= 660 B and size <= 1.1 kB"), "size 660 B to 1.1 kB, 90 %");
-    assert_eq!(claimed("rate >= 0.9 and rate <= 1"), "rate 0.9 to 1, 90 %");
+    assert_eq!(claimed("time >= 25 ms and time <= 50 ms"), "25 to 50 ms in 90 % of trials");
+    assert_eq!(claimed("time >= 10 ms and time <= 1 s"), "10 ms to 1 s in 90 % of trials");
+    assert_eq!(claimed("size >= 660 B and size <= 1.1 kB"), "size 660 B to 1.1 kB in 90 % of trials");
+    assert_eq!(claimed("rate >= 0.9 and rate <= 1"), "rate 0.9 to 1 in 90 % of trials");
     let others = ["exit == 0 and time <= 5 ms", "time >= 1 ms and time <= 5 ms and size <= 2 B"];
-    others.iter().for_each(|other| assert_eq!(claimed(other), format!("{other}, 90 %")));
+    others.iter().for_each(|other| assert_eq!(claimed(other), format!("{other} in 90 % of trials")));
 }
 
 #[test]
@@ -507,7 +514,7 @@ fn the_same_claims_of_several_runs_stand_in_one_row() {
             let last = claim.id == first.outcome.claims.last().unwrap().id;
             assert!(if last { cells[1] == "not asked" } else { cells[0] == cells[1] }, "{cells:?}");
         }
-        assert!(words(page.root()).contains("between runs nothing is"));
+        assert!(words(page.root()).contains("within a run, not between runs"));
     });
 }
 
@@ -529,16 +536,16 @@ fn claims_of_one_name_that_ask_something_else_have_rows_of_their_own() {
 fn an_open_claim_says_why_it_is_open() {
     for (state, why) in [
         (State::Killed, "the run was killed before"),
-        (State::Running, "still going on, and"),
+        (State::Running, "the run has not ended, and"),
         (State::Interrupted, "the run was interrupted before"),
-        (State::Finished, "the budget ended before"),
+        (State::Finished, "the time or the trials ran out before"),
     ] {
         let mut undecided = run(common::slo(), &["slo"]);
         undecided.state = state;
         undecided.outcome.claims[0].verdict = Verdict::Undecided;
         let page = html::page(&[undecided]);
         assert!(page.contains(why), "{state:?}");
-        assert!(state == State::Finished || !page.contains("the budget ended before"), "{state:?}");
+        assert!(state == State::Finished || !page.contains("the time or the trials ran out before"), "{state:?}");
     }
 }
 
@@ -549,7 +556,7 @@ fn what_was_cut_off_neither_succeeded_nor_failed() {
     (claim.trials, claim.successes, claim.ties, claim.unknown) = (100, 90, 0, 7);
     claim.rate = Some(0.9);
     let page = html::page(&[run(open, &["slo"])]);
-    let [missed, left] = ["refuted\">3</b> not", "undecided\">7</b> left open"];
+    let [missed, left] = ["refuted\">3</b> not as claimed", "undecided\">7</b> left open"];
     assert!(page.contains(missed) && page.contains(left), "{page}");
     assert!(page.contains("true in 90 of 100 trials, 7 left open"), "{page}");
     assert!(page.contains("90 of 100 trials succeeded and 3 failed, 7 were left open"), "{page}");

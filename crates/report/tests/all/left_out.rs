@@ -1,37 +1,35 @@
-//! What has no figures, or not all: one sentence a reason, alike in every form.
+//! Arms that were not measured, or not to the end: all formats have the same sentence for each reason.
 
-use ascertain_engine::experiment::Point;
+use ascertain_engine::experiment::{Arm, Point};
 use ascertain_engine::finding::Reason;
 use ascertain_engine::outcome::{Absence, LeftOut, Outcome};
 use ascertain_report::terminal::{self, Style};
 use ascertain_report::{markdown, sentence};
 
-use crate::common::check;
+use crate::common::{check, reason};
 
 const NEON: &str = "needs neon, which this CPU lacks";
 
 type Levels = &'static [(&'static str, u64)];
-/// Experiment, variant, levels, trials, and why it is left out.
+/// An arm: experiment, variant, levels, number of trials, and the reason if it was left out.
 type Row = (&'static str, &'static str, Levels, u64, Option<(Absence, &'static str)>);
 
-/// A run of these arms, of which those with a reason are left out.
+/// Creates the outcome of a run with these arms.
 fn outcome(arms: &[Row]) -> Outcome {
     let mut outcome = check();
     let template = outcome.points[0].clone();
     (outcome.points, outcome.left_out, outcome.claims) = (Vec::new(), Vec::new(), Vec::new());
     for (experiment, variant, levels, n, why) in arms {
         let at = levels.iter().fold(Point::default(), |point, (factor, level)| point.with(factor, *level));
-        let (experiment, variant, n) = (experiment.to_string(), variant.to_string(), *n);
-        let point = template.clone();
+        let (experiment, arm) = (experiment.to_string(), Arm { variant: variant.to_string(), point: at });
         outcome.points.push(ascertain_engine::outcome::PointSummary {
             experiment: experiment.clone(),
-            variant: variant.clone(),
-            at: at.clone(),
-            n,
-            ..point
+            arm: arm.clone(),
+            n: *n,
+            ..template.clone()
         });
-        if let Some((absence, reason)) = *why {
-            outcome.left_out.push(LeftOut { experiment, variant, at, absence, reason: reason.to_string().into() });
+        if let Some((absence, words)) = *why {
+            outcome.left_out.push(LeftOut { experiment, arm, absence, reason: reason(words) });
         }
     }
     outcome
@@ -62,7 +60,8 @@ fn arms_that_lack_the_same_share_a_line() {
     }
 }
 
-/// A variant that lacks something at every point has its name alone; what all of them lack at one point says where.
+/// If a variant was left out at every point, it is named without levels. If all variants were left out at one point,
+/// that point is named.
 #[test]
 fn what_tells_arms_apart_is_said_and_no_more() {
     let lacks = |reason| Some((Absence::Unavailable, reason));
@@ -96,14 +95,14 @@ fn a_failure_is_told_from_what_is_unavailable() {
         ("sum", "later", &[], 5, failed),
         ("sum", "at-once", &[], 0, failed),
         ("sum", "late", &[], 0, Some((Absence::Deferred, "the time was up"))),
-        ("decimal", "old", &[], 0, Some((Absence::Unsaid, NEON))),
+        ("decimal", "lacks", &[], 0, Some((Absence::Unavailable, NEON))),
     ]);
     let said = [
         "Unavailable here (exit code 3): `lacks` of `sum`.",
         "Failed while it was measured (exit code 3): `later` of `sum`.",
         "Failed (exit code 3): `at-once` of `sum`.",
         "Not measured (the time was up): `late` of `sum`.",
-        "Not measured to the end (needs neon, which this CPU lacks): `old` of `decimal`.",
+        "Unavailable here (needs neon, which this CPU lacks): `lacks` of `decimal`.",
     ];
     assert_eq!(sentence::left_out(&outcome), said);
 }
@@ -119,16 +118,10 @@ fn commands_have_their_levels_filled_in() {
     assert_eq!(sentence::left_out(&outcome), ["Failed (exit code 3): `sort -n2`, `sort -n3`."]);
 }
 
-/// Runs that were recorded before the kind was noted are read as before.
+/// Two arms failed for the same reason. The reason of a claim about one of them must not hide the sentence about the
+/// other.
 #[test]
-fn older_evidence_says_less() {
-    let old = r#"{"experiment": "sum", "variant": "x", "at": {}, "reason": "needs neon"}"#;
-    assert_eq!(serde_json::from_str::<LeftOut>(old).unwrap().absence, Absence::Unsaid);
-}
-
-/// A claim's reason tells of the arm that it is about, and of no other that failed alike.
-#[test]
-fn a_claims_failure_does_not_hide_anothers() {
+fn a_failure_of_one_claim_does_not_hide_that_of_another() {
     let mut outcome = check();
     let claim = &mut outcome.claims[0];
     let reason = Reason::Failed { arm: None, is_wrong: false, line: None, how: "exit code 3".into() };
@@ -136,8 +129,7 @@ fn a_claims_failure_does_not_hide_anothers() {
     let own = claim.asked.tests[0].arms()[0].clone();
     let of = |variant: &str| LeftOut {
         experiment: claim.experiment.clone(),
-        variant: variant.into(),
-        at: own.point.clone(),
+        arm: Arm { variant: variant.into(), point: own.point.clone() },
         absence: Absence::Failed,
         reason: reason.clone(),
     };

@@ -1,4 +1,4 @@
-//! The output of a run that people and other tools read.
+//! Tests of the output of runs, for people and for other tools.
 #![allow(missing_docs)]
 
 mod allocations;

@@ -1,14 +1,14 @@
-//! What `permute` says: every decision as a true sentence, and names that are harmless.
+//! The output of `permute`: the sentence for each decision is correct, and names are escaped.
 
 use ascertain_engine::unit::Unit;
 use ascertain_permute::{Alternative, Comparison, Decision, End};
-use ascertain_report::permutation::{Permutation, SCHEMA, SampleSummary, csv, json, markdown, terminal};
+use ascertain_report::formats::Report;
+use ascertain_report::permutation::{Permutation, SampleSummary};
 use ascertain_report::terminal::Style;
 
 fn permutation() -> Permutation {
     let sample = |name: &str, value| SampleSummary { name: name.into(), heading: None, n: 10_000, value };
     Permutation {
-        schema: SCHEMA.into(),
         decision: Decision::Different,
         end: End::Decided,
         method: "betting".into(),
@@ -37,7 +37,7 @@ fn permutation() -> Permutation {
 
 #[test]
 fn the_terminal_shows_samples_conclusion_and_p_value() {
-    let shown = terminal(&permutation(), &Style { color: false, width: 100 });
+    let shown = permutation().text(&Style { color: false, width: 100 });
     assert_eq!(
         shown,
         "\
@@ -47,34 +47,34 @@ before.csv   10000  22.20 ms
 after.csv    10000  23.40 ms
 
 Different: the mean of `after.csv` is 1.200 ms above that of `before.csv` (23.40 ms against
-22.20 ms), and 1 of 84 reshuffles differed as much. By chance, that has a probability of at most
+22.20 ms), and 1 of 84 reshuffles differed as much. By chance, this has a probability of at most
 0.05 (1 in 20).
-p-value: at most 0.05, valid at any time of stopping (by betting). Null hypothesis: one
-distribution. Seed: 42.
+p-value: at most 0.05 (by betting; valid whenever the test is stopped). Null hypothesis: all samples
+have the same distribution. Seed: 42.
 "
     );
 }
 
 #[test]
 fn markdown_and_csv_say_the_same() {
-    let shown = markdown(&permutation());
+    let shown = permutation().markdown();
     assert!(
         shown.starts_with("| Sample | Values | Mean |\n| :--- | ---: | ---: |\n| `before.csv` | 10000 | 22.20 ms |\n")
     );
     assert!(shown.contains("\n\nDifferent: the mean of `after.csv` is 1.200 ms above"), "{shown}");
-    let shown = csv(&permutation());
+    let shown = permutation().csv();
     let [heading, line, other] = shown.lines().collect::<Vec<_>>()[..] else { panic!("{shown}") };
     let of = |name: &str| heading.split(',').zip(line.split(',')).find(|(known, _)| *known == name).unwrap().1;
     assert_eq!(heading.split(',').count(), line.split(',').count());
     assert_eq!((of("decision"), of("p_anytime"), of("p"), of("seed")), ("different", "0.0497", "", "42"));
     assert_eq!((of("unit"), of("samples"), of("shuffles")), ("ns", "2", "84"));
     assert_eq!((of("sample"), of("heading"), of("n"), of("value")), ("before.csv", "", "10000", "22200000"));
-    assert!(other.ends_with(",after.csv,,10000,23400000"), "a line a sample: {other}");
+    assert!(other.ends_with(",after.csv,,10000,23400000"), "one line per sample: {other}");
 }
 
 #[test]
 fn json_has_null_for_what_is_not_known() {
-    let shown = json(&permutation());
+    let shown = permutation().json();
     for line in
         ["\"schema\": \"ascertain.permute/1\"", "\"decision\": \"different\"", "\"p\": null", "\"unit\": \"ns\""]
     {
@@ -101,11 +101,17 @@ fn every_decision_has_its_sentence() {
         said.contains("none of 2967 reshuffles differed as much, so the p-value is below 0.01; error at most"),
         "{said}"
     );
-    let shown = terminal(&csm, &Style { color: false, width: 500 });
-    assert!(shown.contains("p-value: at most 0.007600, at error 0.001 (by CSM)."), "{shown}");
+    let shown = csm.text(&Style { color: false, width: 500 });
+    assert!(
+        shown.contains("p-value: at most 0.007600, at error 0.001 (by the confidence sequence method)."),
+        "{shown}"
+    );
     let seen = Permutation { exceedances: 6, p: Some(0.002), p_low: Some(0.0006), ..csm.clone() };
-    let shown = terminal(&seen, &Style { color: false, width: 500 });
-    assert!(shown.contains("p-value: 0.0020 (0.00060 to 0.0076), at error 0.001 (by CSM)."), "{shown}");
+    let shown = seen.text(&Style { color: false, width: 500 });
+    assert!(
+        shown.contains("p-value: 0.0020 (0.00060 to 0.0076), at error 0.001 (by the confidence sequence method)."),
+        "{shown}"
+    );
     let above = Permutation { decision: Decision::NotShown, exceedances: 300, ..csm.clone() }.sentence();
     assert!(above.starts_with("Not shown: ") && above.contains("so the p-value is above 0.01"), "{above}");
     let futile = Permutation { decision: Decision::NotShown, exceedances: 8, shuffles: 9, ..permutation() };
@@ -117,10 +123,14 @@ fn every_decision_has_its_sentence() {
     let shifted = Permutation { shift: 1e6, expected: 1e6, ..equal }.sentence();
     assert!(shifted.contains("but 8 of 9 reshuffles came out as far from the null hypothesis"), "{shifted}");
     let undecided = |end| Permutation { decision: Decision::Undecided, end, ..permutation() }.sentence();
-    assert!(undecided(End::MaxShuffles).contains("1 of 84 reshuffles differed as much when no more were to be made"));
-    assert!(undecided(End::MaxTime).contains("when the time was over"));
     assert!(
-        undecided(End::Interrupted).contains("when it was interrupted. That is too little to tell at the level 0.05")
+        undecided(End::MaxShuffles)
+            .contains("1 of 84 reshuffles differed as much when the limit of reshuffles was reached")
+    );
+    assert!(undecided(End::MaxTime).contains("when the time ran out"));
+    assert!(
+        undecided(End::Interrupted)
+            .contains("when the test was interrupted. More reshuffles are needed to decide at the level 0.05")
     );
 }
 
@@ -137,9 +147,9 @@ fn values_have_the_digits_that_tell_them_apart() {
 
 #[test]
 fn the_null_hypothesis_and_the_side_are_said() {
-    let shown = |permutation: &Permutation| terminal(permutation, &Style { color: false, width: 500 });
+    let shown = |permutation: &Permutation| permutation.text(&Style { color: false, width: 500 });
     let shifted = shown(&Permutation { shift: 1e6, ..permutation() });
-    assert!(shifted.contains("came out as far from the null hypothesis. Under the null hypothesis, that has a"));
+    assert!(shifted.contains("came out as far from the null hypothesis. Under the null hypothesis, this has a"));
     assert!(shifted.contains("Null hypothesis: `after.csv` is `before.csv` plus 1 ms."), "{shifted}");
     let scaled = shown(&Permutation { scale: 1.5, ..permutation() });
     assert!(scaled.contains("`after.csv` is 1.5 times `before.csv`."), "{scaled}");
@@ -165,8 +175,8 @@ fn the_null_hypothesis_and_the_side_are_said() {
 fn names_are_harmless() {
     let mut hostile = permutation();
     hostile.samples[0].name = "\x1b[31m<script>`|".into();
-    let shown = terminal(&hostile, &Style { color: false, width: 100 });
+    let shown = hostile.text(&Style { color: false, width: 100 });
     assert!(!shown.contains('\x1b'), "{shown}");
-    let shown = markdown(&hostile);
+    let shown = hostile.markdown();
     assert!(!shown.contains('\x1b') && shown.contains("``"), "{shown}");
 }

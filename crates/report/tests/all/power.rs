@@ -1,8 +1,9 @@
-//! What `power` prints, in every format.
+//! The output of `power` in every format.
 
 use ascertain_engine::claim::Judging;
+use ascertain_report::formats::Report;
 use ascertain_report::plot::Layer;
-use ascertain_report::power::{self, PowerAnalysis, PowerAt, SCHEMA};
+use ascertain_report::power::{PowerAnalysis, PowerAt};
 use ascertain_report::terminal::Style;
 
 use crate::common::compare_with_golden;
@@ -22,7 +23,6 @@ fn claim() -> PowerAnalysis {
         at(0.9959, [0.999_999, 1e-7, 0.0], 801.9, [Some(1105), Some(1398)]),
     ];
     PowerAnalysis {
-        schema: SCHEMA.into(),
         judging: Judging::Rate,
         rate_claimed: 0.98,
         margin: None,
@@ -55,12 +55,12 @@ fn order() -> PowerAnalysis {
 fn power_in_every_format() {
     for width in [80, 120] {
         let style = Style { color: false, width };
-        compare_with_golden(&format!("power-{width}.txt"), &power::table(&claim(), &style));
-        compare_with_golden(&format!("power-order-{width}.txt"), &power::table(&order(), &style));
+        compare_with_golden(&format!("power-{width}.txt"), &claim().text(&style));
+        compare_with_golden(&format!("power-order-{width}.txt"), &order().text(&style));
     }
-    compare_with_golden("power.json", &power::json(&order()));
-    compare_with_golden("power.csv", &power::csv(&claim()));
-    compare_with_golden("power.md", &power::markdown(&claim()));
+    compare_with_golden("power.json", &order().json());
+    compare_with_golden("power.csv", &claim().csv());
+    compare_with_golden("power.md", &claim().markdown());
 }
 
 #[test]
@@ -69,12 +69,12 @@ fn a_margin_and_two_errors_are_said() {
     (analysis.margin, analysis.error_refuted) = (Some(0.005), 0.01);
     let said = analysis.sentences().join(" ");
     assert!(said.contains(
-        "At least 98 %, give or take 0.5 %, wrong with a chance of at most 0.001 (1 in 1,000) for it and 0.01 (1 in 100) against it"
+        "Claim: at least 98 % with a margin of 0.5 %. The chance of an error is at most 0.1 % if it is reported to hold, and 1 % if"
     ));
-    assert!(said.contains("Between 97.5 % and 98.5 %, within the margin, either verdict is right"), "{said}");
-    assert!(!said.contains("by error alone"), "{said}");
+    assert!(said.contains("Between 97.5 % and 98.5 %, within the margin, either verdict counts as right"), "{said}");
+    assert!(!said.contains("only by chance"), "{said}");
     analysis.rates.retain(|at| at.true_rate == 0.907);
-    assert!(!analysis.sentences().join(" ").contains("within the margin"), "none of the rates is");
+    assert!(!analysis.sentences().join(" ").contains("within the margin"), "no rate is within the margin");
 }
 
 #[test]
@@ -87,12 +87,12 @@ fn how_far_a_verdict_can_be_counted_on() {
         analysis.sentences()[1].clone()
     };
     assert!(
-        reach(&|_| true).ends_with("where the true rate is at most 90.7 % or at least 98.4 %."),
+        reach(&|_| true).ends_with("if the true rate is at most 90.7 % or at least 98.4 %."),
         "{}",
         reach(&|_| true)
     );
-    assert!(reach(&|rate| rate > 0.98).ends_with("where the true rate is at least 98.4 %."));
-    assert!(reach(&|rate| rate < 0.98).ends_with("where the true rate is at most 90.7 %."));
+    assert!(reach(&|rate| rate > 0.98).ends_with("if the true rate is at least 98.4 %."));
+    assert!(reach(&|rate| rate < 0.98).ends_with("if the true rate is at most 90.7 %."));
     assert!(reach(&|_| false).contains("at none of these rates"));
     let mut analysis = claim();
     for at in analysis.curve.iter_mut().chain(&mut analysis.rates) {

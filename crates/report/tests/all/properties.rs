@@ -1,14 +1,13 @@
-//! What holds for any run, whatever its names and numbers are.
+//! Properties of the output that are true for any run, with any names and numbers.
 
-use ascertain_engine::claim::{Bound, Effect, Judging};
-use ascertain_engine::experiment::{Better, Level, Point};
-use ascertain_engine::outcome::{
-    Basis, ClaimResult, ClaimSpec, Decided, Decision, Measure, Outcome, PointSummary, TestSpec, Verdict,
-};
+use ascertain_engine::claim::{Bound, Effect, Hypothesis, Judging, Measure, Test};
+use ascertain_engine::experiment::{Arm, Better, Level, Point};
+use ascertain_engine::finding::{Threat, Unlike};
+use ascertain_engine::outcome::{Basis, ClaimResult, Decided, Decision, Outcome, PointSummary, Verdict};
 use ascertain_engine::predicate::Predicate;
 use ascertain_engine::unit::Unit;
 use ascertain_report::hyperfine::{self, CommandTimes};
-use ascertain_report::layout::TableLayout;
+use ascertain_report::options::TableLayout;
 use ascertain_report::terminal::{self, Style};
 use ascertain_report::{csv, json, markdown, sentence};
 use proptest::prelude::*;
@@ -16,7 +15,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::common;
 
-/// Any text, and often the characters that formats trip over.
+/// Any text, often with characters that are special in a format.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![any::<String>(), "[a|`\"',\\\\\\n\\r\\x1b *_é和🚀-]{0,12}"]
 }
@@ -52,13 +51,13 @@ prop_compose! {
         let [median, median_low, median_high, p90, p99, mean, std, min, max] = numbers;
         let metric = if is_wall { "wall".into() } else { metric };
         PointSummary {
-            experiment, variant, at, metric, key: String::new(), unit, better, is_share: false, n,
+            experiment, arm: Arm { variant, point: at }, metric, key: String::new(), unit, better, is_share: false, n,
             median, median_low, median_high, p90, p99, mean, std, min, max, censored, limit, seen,
         }
     }
 }
 
-fn test() -> impl Strategy<Value = TestSpec> {
+fn test() -> impl Strategy<Value = Test> {
     let measure = || (name(), unit(), better()).prop_map(|(metric, unit, better)| Measure { metric, unit, better });
     let bound = prop_oneof![
         number().prop_map(Bound::AtLeast),
@@ -69,9 +68,9 @@ fn test() -> impl Strategy<Value = TestSpec> {
     let arm = || (name(), at()).prop_map(|(variant, point)| common::arm(&variant, &point));
     prop_oneof![
         (measure(), arm(), arm(), scale, bound).prop_map(|(measure, candidate, baseline, scale, bound)| {
-            TestSpec::Versus { measure, candidate, baseline, scale, bound }
+            Test::Versus { measure, candidate, baseline, scale, bound }
         }),
-        (arm(), name(), prop::option::of(measure())).prop_map(|(arm, predicate, measure)| TestSpec::Predicate {
+        (arm(), name(), prop::option::of(measure())).prop_map(|(arm, predicate, measure)| Test::Predicate {
             arm,
             predicate,
             measure,
@@ -95,7 +94,7 @@ prop_compose! {
     ) -> ClaimResult {
         let [trials, successes, ties, unknown, so_far @ ..] = counts;
         let decided = Decided { trials: so_far[0], successes: so_far[1], ties: so_far[2], unknown: so_far[3] };
-        let test = TestSpec::predicate(common::arm("a", &Point::default()), &Predicate(Vec::new()), &[]);
+        let test = Test::predicate(common::arm("a", &Point::default()), Predicate(Vec::new()));
         ClaimResult {
             trials, successes, ties, unknown, basis, interferes, verdict, decision,
             decided: is_decided.then_some(decided), ..common::blank("", "", Judging::Rate, test)
@@ -105,7 +104,7 @@ prop_compose! {
 
 prop_compose! {
     fn claim()(
-        names in prop::array::uniform5(name()), reason in prop::option::of(name()), unlike in prop::collection::vec(name(), 0..3),
+        names in prop::array::uniform5(name()), reason in prop::option::of(name()), unlike in prop::collection::vec(number(), 0..3),
         judging in prop::sample::select(vec![Judging::Rate, Judging::Exact, Judging::Order]),
         margin in prop::option::of(number()), tests in prop::collection::vec(test(), 0..3),
         judged in judged().boxed(), numbers in numbers(), rate_claimed in number(), error in number(),
@@ -113,10 +112,10 @@ prop_compose! {
         let [id, says, source, source_value, experiment] = names;
         let [rate, rate_low, rate_high, ratio, ratio_low, ratio_high, log_e_holds, log_e_refuted, _] = numbers;
         ClaimResult {
-            id, says, source, source_value, experiment, asked: ClaimSpec { judging, margin, tests },
-            reasons: reason.map(Into::into).into_iter().collect(),
+            id, says, source, source_value, experiment, asked: Hypothesis { judging, margin, tests },
+            reasons: reason.iter().map(|words| common::reason(words)).collect(),
             rate, rate_low, rate_high, rate_claimed, error, ratio, ratio_low, ratio_high,
-            log_e_holds, log_e_refuted, unlike: unlike.into_iter().map(Into::into).collect(), ..judged
+            log_e_holds, log_e_refuted, unlike: unlike.into_iter().map(|correlation| Unlike::Neighbours { correlation }).collect(), ..judged
         }
     }
 }
@@ -126,7 +125,7 @@ prop_compose! {
         points in prop::collection::vec(point().boxed(), 0..5), claims in prop::collection::vec(claim().boxed(), 0..5),
         threats in prop::collection::vec(name(), 0..2),
     ) -> Outcome {
-        Outcome { threats: threats.into_iter().map(Into::into).collect(), ..common::outcome(points, claims) }
+        Outcome { threats: threats.into_iter().map(|governor| Threat::Governor { governor }).collect(), ..common::outcome(points, claims) }
     }
 }
 
@@ -145,7 +144,7 @@ prop_compose! {
     }
 }
 
-/// Reads CSV as RFC 4180 has it.
+/// Parses CSV as in RFC 4180.
 fn parse_csv(text: &str) -> Vec<Vec<String>> {
     let (mut records, mut record, mut field) = (Vec::new(), Vec::new(), String::new());
     let mut chars = text.chars().peekable();
@@ -162,11 +161,12 @@ fn parse_csv(text: &str) -> Vec<Vec<String>> {
             c => field.push(c),
         }
     }
-    assert!(!is_quoted && field.is_empty() && record.is_empty(), "it ends within a record");
+    assert!(!is_quoted && field.is_empty() && record.is_empty(), "the text ends within a record");
     records
 }
 
-/// The cells of each table row as GitHub cuts them: at bars that no backslash stands before.
+/// Returns the number of cells in each table row, split like GitHub does: at vertical bars without a backslash before
+/// them.
 fn table_rows(text: &str) -> Vec<usize> {
     let cells = |line: &str| {
         let mut is_escaped = false;
@@ -180,7 +180,7 @@ fn table_rows(text: &str) -> Vec<usize> {
     text.lines().filter(|line| line.starts_with("| ") || line.starts_with("|:")).map(cells).collect()
 }
 
-/// Whether each run of table lines has as many cells in each.
+/// Checks that all rows of each table have the same number of cells.
 fn assert_tables_are_even(text: &str) {
     let mut expected = None;
     for line in text.lines() {
@@ -201,14 +201,15 @@ fn known(value: Option<f64>) -> Option<f64> {
     value.filter(|value| !value.is_nan())
 }
 
-/// Some take two columns each, and spaces one: a table that has just no room for them is drawn otherwise.
+/// Some characters are two columns wide. A table that does not fit because of these characters gets another layout.
 #[test]
 fn wide_characters_and_spaces_take_their_room() {
     let mut run = common::compare();
     run.claims.clear();
-    let point = PointSummary { n: 10_u64.pow(18), median: None, ..run.points[0].clone() };
-    run.points =
-        vec![PointSummary { metric: "和🚀和🚀和🚀和🚀".into(), variant: "words   ".repeat(9), ..point }];
+    run.points.truncate(1);
+    let point = &mut run.points[0];
+    (point.n, point.median, point.metric) = (10_u64.pow(18), None, "和🚀和🚀和🚀和🚀".into());
+    point.arm.variant = "words   ".repeat(9);
     for width in 60..200 {
         let table = terminal::points_table(&run, &Style { color: false, width });
         assert!(table.lines().all(|line| line.width() <= width), "{table} at {width}");
@@ -225,8 +226,8 @@ proptest! {
         for (record, point) in records[1..].iter().zip(&run.points) {
             prop_assert_eq!(record.len(), records[0].len());
             prop_assert_eq!(&record[0], &point.experiment);
-            prop_assert_eq!(&record[1], &point.variant);
-            prop_assert_eq!(&record[2], &point.at.to_string());
+            prop_assert_eq!(&record[1], &point.arm.variant);
+            prop_assert_eq!(&record[2], &point.arm.point.to_string());
             prop_assert_eq!(read_number(&record[6]), known(point.median));
             prop_assert_eq!(read_number(&record[14]), known(point.max));
         }
@@ -245,7 +246,7 @@ proptest! {
         prop_assert_eq!(text.chars().last(), Some('\n'));
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         for (read, point) in value["points"].as_array().unwrap().iter().zip(&run.points) {
-            prop_assert_eq!(read["variant"].as_str(), Some(point.variant.as_str()));
+            prop_assert_eq!(read["variant"].as_str(), Some(point.arm.variant.as_str()));
             prop_assert_eq!(read["median"].as_f64(), point.median.filter(|median| median.is_finite()));
         }
         for (read, claim) in value["claims"].as_array().unwrap().iter().zip(&run.claims) {
@@ -272,15 +273,14 @@ proptest! {
             terminal::sentences(&run, &style),
             terminal::slo(&run, &style),
             terminal::threats(&run, &style),
-            terminal::checked(&run, &terminal::Shown::default(), None, &style),
+            terminal::checked(&run, &ascertain_report::options::Shown::default(), None, &style),
             markdown::outcome(&run, &TableLayout::default()),
         ];
         for text in &texts {
             prop_assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{:?}", text);
         }
         for line in texts[..6].iter().flat_map(|text| text.lines()).filter(|_| width >= 60) {
-            // A word alone stays whole, however long it is: beside the headings of a record there are 40 columns for
-            // it.
+            // A single word is never broken. Beside the headings of a row there are 40 columns for text.
             let is_long = line.split(' ').any(|word| word.width() > 40);
             prop_assert!(line.width() <= width || is_long, "{:?} at {}", line, width);
         }
@@ -288,7 +288,7 @@ proptest! {
             let text = sentence::claim(claim);
             prop_assert!(text.ends_with(['.', '!', '?', '…']) && !text.contains("NaN") && !text.contains('\u{1}'), "{}", text);
         }
-        // Colours change nothing else, and never panic on text that is cut at a byte.
+        // With colours, no text is cut within a character, which would panic.
         terminal::check_table(&run, &Style { color: true, width });
         terminal::compare_table(&run, &TableLayout::default(), &Style { color: true, width });
     }
@@ -319,20 +319,6 @@ proptest! {
 #[test]
 fn a_run_survives_json() {
     for run in [common::check(), common::compare(), common::slo()] {
-        let text = json::outcome(&run);
-        let read: Outcome = serde_json::from_str(&text).unwrap();
-        // Its findings come back as their sentences.
-        let without_codes = |text: &str| {
-            let mut value: serde_json::Value = serde_json::from_str(text).unwrap();
-            let parts = ["claims", "left_out"].map(|part| value[part].take());
-            let parts = parts.into_iter().flat_map(|part| part.as_array().unwrap().clone());
-            let mut all: Vec<_> = parts.chain([value]).collect();
-            for part in &mut all {
-                part.as_object_mut().unwrap().retain(|key, _| !key.contains("_code"));
-            }
-            all
-        };
-        assert_eq!(without_codes(&json::outcome(&read)), without_codes(&text));
         assert_eq!(serde_json::from_str::<Outcome>(&serde_json::to_string(&run).unwrap()).unwrap(), run);
     }
 }

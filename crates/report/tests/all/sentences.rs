@@ -1,12 +1,13 @@
-//! What the sentences say in each case.
+//! The sentence about a claim, for each kind of claim and result.
 
-use ascertain_engine::claim::{Bound, Effect, Judging};
+use ascertain_engine::claim::{Bound, Effect, Hypothesis, Judging, Test};
 use ascertain_engine::experiment::{Arm, Better, Point};
-use ascertain_engine::finding::{AtError, Least, Reason};
-use ascertain_engine::outcome::{ClaimResult, ClaimSpec, Decision, TestSpec, Verdict};
+use ascertain_engine::finding::{AtError, Least, Reason, Unlike};
+use ascertain_engine::outcome::{ClaimResult, Decision, Verdict};
 use ascertain_engine::unit::Unit;
+use ascertain_report::options::{Shown, TableLayout};
 use ascertain_report::sentence;
-use ascertain_report::terminal::{self, Shown, Style};
+use ascertain_report::terminal::{self, Style};
 
 use crate::common::{self, arm, at_least_8, blank, counted, decided, measure, order, predicate, with_rate, with_ratio};
 
@@ -18,7 +19,7 @@ fn versus(metric: &str, unit: Unit, better: Better, scale: Effect, bound: Bound)
     let mut measure = measure(metric, unit);
     measure.better = better;
     let (candidate, baseline) = (arm("a", &Point::default()), arm("b", &Point::default()));
-    let test = TestSpec::Versus { measure, candidate, baseline, scale, bound };
+    let test = Test::Versus { measure, candidate, baseline, scale, bound };
     counted(blank("x", "", Judging::Rate, test), Verdict::Holds, 20, 20)
 }
 
@@ -72,12 +73,13 @@ fn what_better_means_depends_on_the_metric() {
             "faster than `b` by at least 5 ms in all 20 trials",
         ),
         (text("share", Unit::One, Higher, Difference, Within(0.1, 0.2)), "better than `b` by 0.1 to 0.2 in `share`"),
+        (text("error", Unit::One, Lower, Difference, Within(-1e-6, 1e-6)), "was within ±1e-6 of `b` in `error` in all"),
     ] {
         assert!(text.contains(expected), "{text}\nlacks {expected}");
     }
 }
 
-/// "0.12 times" alone does not.
+/// A sentence with "0.12 times" also has the inverse, because such a ratio alone is hard to interpret.
 #[test]
 fn a_ratio_says_whose_amount_it_is_of() {
     use Better::{Higher, Lower};
@@ -85,7 +87,7 @@ fn a_ratio_says_whose_amount_it_is_of() {
         let unit = if metric == "error" { Unit::One } else { Unit::Nanosecond };
         let claim = versus(metric, unit, better, Effect::Ratio, Bound::AtLeast(1.5));
         let sentence = says(&with_ratio(claim, ratio, low, high));
-        sentence.split_once("), so ").and_then(|(_, so)| Some(so.split_once(" (error")?.0.to_string()))
+        sentence.split_once(", at the median ").and_then(|(_, size)| Some(size.split_once(" (")?.0.to_string()))
     };
     for (metric, better, ratios, expected) in [
         ("time", Lower, [0.12, 0.11, 0.13], "it took 8.3 times as long"),
@@ -95,7 +97,8 @@ fn a_ratio_says_whose_amount_it_is_of() {
     ] {
         assert_eq!(said(metric, better, ratios).as_deref(), Some(expected));
     }
-    assert_eq!(said("time", Lower, [1.25, 1.24, 1.26]), None, "it is clear as it is");
+    let fast = said("time", Lower, [1.25, 1.24, 1.26]);
+    assert_eq!(fast.as_deref(), Some("1.25 times as fast"), "in the unit of the claimed ratio");
 }
 
 #[test]
@@ -119,12 +122,12 @@ fn figures_are_the_quantile_that_matches_the_rate() {
 #[test]
 fn what_was_not_judged_says_why() {
     let mut claim = at_least_8("x", "");
-    assert_eq!(says(&claim), "Undecided: no trial was finished.");
+    assert_eq!(says(&claim), "Undecided: no trial was completed.");
     claim.verdict = Verdict::Unavailable;
-    claim.reasons = vec!["needs AVX-512 (avx512f)".to_string().into()];
+    claim.reasons = vec![common::reason("needs AVX-512 (avx512f)")];
     assert_eq!(says(&claim), "Unavailable: this machine can't measure it: needs AVX-512 (avx512f).");
     claim.verdict = Verdict::Failed;
-    claim.reasons = vec!["wrong answer: 3 is not 4.".to_string().into()];
+    claim.reasons = vec![common::reason("wrong answer: 3 is not 4.")];
     assert_eq!(says(&claim), "Failed: wrong answer: 3 is not 4.");
     claim.verdict = Verdict::Deferred;
     claim.reasons = vec![];
@@ -132,7 +135,7 @@ fn what_was_not_judged_says_why() {
     let undecided = counted(with_rate(at_least_8("x", ""), 0.5, 0.31, 0.79), Verdict::Undecided, 10, 18);
     assert!(
         says(&undecided)
-            .ends_with("56 % (31 to 79 %). That is too little to tell whether this is true at least half of the time with an error of at most 0.001.")
+            .ends_with("56 % (31 to 79 %). More trials are needed to decide whether this is true at least half of the time with an error of at most 0.1 %.")
     );
 }
 
@@ -177,12 +180,13 @@ fn comparisons_name_both_commands() {
     let bounded = ClaimResult { difference_below: Some(0.0127), ..open };
     assert_eq!(
         says(&bounded),
-        "No difference found between `B` and `A`: if there is one, it is below 1.3 %; `B` won 21 of 43 pairs, 2 ties \
-         (error at most 0.1 %, if trials are alike)."
+        "No difference found between `B` and `A`: if there is one, it is below 1.3 % (error at most 0.1 %, if trials are \
+         alike). `B` won 21 of 43 pairs, 2 ties."
     );
 }
 
-/// A ratio below 1 is read the wrong way round by many: "0.92 times as fast" is 9 % longer, not 8.
+/// A ratio below 1 is often misread, so the sentence also has the difference: "0.92 times as fast" is 9 % longer, not 8
+/// %.
 #[test]
 fn what_a_ratio_is_in_time_stands_beside_it() {
     let text =
@@ -191,21 +195,35 @@ fn what_a_ratio_is_in_time_stands_beside_it() {
     assert!(slower.contains(": it took 8.7 % longer (7.5 to 15 %) and lost all 14 pairs"), "{slower}");
     let long = text(0.017, 0.016, 0.018, Decision::Slower);
     assert!(long.contains(": it took 59 times as long (56 to 62) and lost"), "{long}");
-    // A column of a table has one direction.
     let claim = decided(with_ratio(order("B", "A"), 0.017, 0.016, 0.018), Decision::Slower, 0, 14, 0);
     let shown = Shown { all: true, only: Vec::new() };
     let table =
         terminal::checked(&common::outcome(vec![], vec![claim]), &shown, None, &Style { color: false, width: 140 });
-    assert!(table.contains("0.0170x as fast (0.0160 to 0.0180)"), "{table}");
+    assert!(table.contains("59 times as long (56 to 62)"), "{table}");
     let fast = text(2.5, 2.3, 2.8, Decision::Faster);
     assert!(fast.contains(": it was 2.5 times as fast (2.3 to 2.8) and won 0 of 14"), "{fast}");
-    // The answer may rest on sizes before the interval has left 1 behind.
+    // The interval in a table cell has signs if it includes 0 %.
+    let cells = |ratio, low, high, decision| {
+        let mut run = common::compare();
+        run.claims.truncate(1);
+        let claim = with_ratio(run.claims[0].clone(), ratio, low, high);
+        run.claims = vec![decided(claim, decision, 10, 20, 0)];
+        terminal::compare_table(&run, &TableLayout::default(), &Style { color: false, width: 160 })
+    };
+    let wide = cells(0.8, 0.7, 1.1, Decision::Undecided);
+    assert!(wide.contains(" 25 % longer  -9 to +43 %  undecided"), "{wide}");
+    let wide = cells(1.1, 0.95, 1.25, Decision::Undecided);
+    assert!(wide.contains(" 9 % less time  -20 to +5 %  undecided"), "{wide}");
+    let long = cells(0.25, 0.2, 0.3125, Decision::Slower);
+    assert!(long.contains(" 4.0 times as long  3.2 to 5.0  slower"), "{long}");
+    // The sizes of differences may decide an answer before the interval of the ratio excludes 1.
     let early = text(0.92, 0.8, 1.1, Decision::Slower);
     assert!(early.contains(": it took 8.7 % longer and lost all 14 pairs (error"), "{early}");
-    let unsettled = " How much slower is not settled yet (9.1 % less time to 25 % longer); add `--precision 5%`.";
-    assert!(early.ends_with(unsettled) && !slower.contains("settled"), "{early}");
+    let unsettled = " It certainly loses more pairs than it wins. The size is not certain yet: 9.1 % less time to 25 % \
+                     longer; add `--precision 5%`.";
+    assert!(early.ends_with(unsettled) && !slower.contains("certainly"), "{early}");
     let mut wide = decided(with_ratio(order("B", "A"), 0.8, 0.02, 1.2), Decision::Slower, 3, 20, 0);
-    assert!(says(&wide).contains("not settled yet (17 % less time to 50 times as long)"), "{}", says(&wide));
+    assert!(says(&wide).contains("not certain yet: 17 % less time to 50 times as long"), "{}", says(&wide));
     (wide.ratio_low, wide.ratio_high) = (Some(0.7), Some(0.9));
     (wide.ratio_min, wide.ratio_max) = (Some(0.5), Some(0.95));
     let pairs = "25 % longer (11 to 43 %; single pairs 5.3 % longer to 2.0 times as long)";
@@ -218,7 +236,7 @@ fn what_a_ratio_is_in_time_stands_beside_it() {
         says(&few)
     );
     let mut memory = decided(with_ratio(order("B", "A"), 0.92, 0.87, 0.93), Decision::Slower, 0, 14, 0);
-    let TestSpec::Versus { measure, .. } = &mut memory.asked.tests[0] else { unreachable!() };
+    let Test::Versus { measure, .. } = &mut memory.asked.tests[0] else { unreachable!() };
     (measure.metric, measure.unit) = ("memory_peak".into(), Unit::Byte);
     assert!(says(&memory).contains(": 8.7 % more (7.5 to 15 %); it lost all 14 pairs"), "{}", says(&memory));
 }
@@ -229,27 +247,27 @@ fn what_answers_rest_on_is_said_for_those_that_there_are() {
     let faster = decided(with_ratio(order("B", "A"), 1.05, 1.04, 1.06), Decision::Faster, 41, 43, 0);
     let by_signs = explained(vec![faster.clone()]);
     assert!(
-        by_signs.contains("won like a coin") && by_signs.contains("has all of it, 0.001 (1 in 1,000)"),
+        by_signs.contains("a chance of one half") && by_signs.contains("has all of it, 0.001 (1 in 1,000)"),
         "{by_signs}"
     );
-    assert!(!by_signs.contains("a little too far on the verdict's side"), "more were measured: {by_signs}");
+    assert!(!by_signs.contains("slightly too far in the direction of the verdict"), "more were measured: {by_signs}");
     assert!(!by_signs.contains("With a margin") && !by_signs.contains("A rate is"), "{by_signs}");
     let ended = ClaimResult { decided: Some(faster.decisive()), ..faster.clone() };
-    assert!(explained(vec![ended]).contains("a little too far on the verdict's side"));
+    assert!(explained(vec![ended]).contains("slightly too far in the direction of the verdict"));
     let mut within = faster;
     within.asked.margin = Some(0.05);
     let by_interval = explained(vec![within]);
-    assert!(by_interval.contains("takes trials to be alike, and is not exact by randomisation"), "{by_interval}");
-    assert!(!by_interval.contains("won like a coin"), "{by_interval}");
+    assert!(by_interval.contains("assumes that trials are alike, and is not exact by randomisation"), "{by_interval}");
+    assert!(!by_interval.contains("a chance of one half"), "{by_interval}");
     let slo = counted(predicate("slo", "", "curl", "wall <= 50 ms"), Verdict::Holds, 2190, 2196);
-    assert!(explained(vec![slo]).starts_with("A rate is that of the trials that were measured"));
+    assert!(explained(vec![slo]).starts_with("A rate is that of the measured trials"));
     assert_eq!(explained(vec![at_least_8("x", "")]), "", "nothing was judged");
 }
 
 #[test]
 fn a_failure_is_named_once() {
     let mut claim = order("B", "sleep {t}");
-    let TestSpec::Versus { baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
+    let Test::Versus { baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
     baseline.point = Point::default().with("t", 5);
     claim.verdict = Verdict::Failed;
     let failed = |arm: Arm, line: &str, how: &str| {
@@ -266,7 +284,7 @@ fn a_failure_is_named_once() {
 #[test]
 fn levels_of_one_command_are_named_without_it() {
     let mut claim = decided(with_ratio(order("sleep {t}", "sleep {t}"), 0.5, 0.4, 0.6), Decision::Slower, 0, 20, 0);
-    let TestSpec::Versus { candidate, baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
+    let Test::Versus { candidate, baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
     candidate.point = Point::default().with("t", 2).with("beside", 1);
     baseline.point = Point::default().with("t", 1).with("beside", 0);
     let text = says(&claim);
@@ -276,12 +294,12 @@ fn levels_of_one_command_are_named_without_it() {
 #[test]
 fn a_comparison_at_one_of_several_inputs_says_which() {
     let mut claim = decided(with_ratio(order("chunks", "loop"), 2.0, 1.9, 2.1), Decision::Faster, 20, 20, 0);
-    let TestSpec::Versus { candidate, baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
+    let Test::Versus { candidate, baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
     candidate.point = Point::default().with("elements", 100);
     baseline.point = candidate.point.clone();
     let text = says(&claim);
     assert!(text.starts_with("`chunks (elements=100)` is faster than `loop`:"), "{text}");
-    let TestSpec::Versus { baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
+    let Test::Versus { baseline, .. } = &mut claim.asked.tests[0] else { unreachable!() };
     baseline.variant = "loop {elements}".into();
     let text = says(&claim);
     assert!(text.starts_with("`chunks` is faster than `loop 100`:"), "{text}");
@@ -291,7 +309,7 @@ fn a_comparison_at_one_of_several_inputs_says_which() {
 fn a_printed_metric_is_named_once_with_its_size() {
     let compared = |metric: &str, unit, better| {
         let mut claim = decided(with_ratio(order("b", "a"), 1.25, 1.2, 1.3), Decision::Faster, 20, 20, 0);
-        let TestSpec::Versus { measure: by, .. } = &mut claim.asked.tests[0] else { unreachable!() };
+        let Test::Versus { measure: by, .. } = &mut claim.asked.tests[0] else { unreachable!() };
         *by = measure(metric, unit);
         by.better = better;
         claim
@@ -304,12 +322,12 @@ fn a_printed_metric_is_named_once_with_its_size() {
     assert!(text.starts_with("`b` is faster than `a`: its `p99` was 20 % lower (17 to 23 %); "), "{text}");
     let text = says(&compared("score", Unit::One, Better::Higher));
     assert!(text.starts_with("`b` is better than `a`: its `score` was 25 % higher (20 to 30 %); "), "{text}");
-    // A ratio that does not agree with the pairs gives no size.
+    // The size is left out if the median ratio contradicts the answer from the pairs.
     let text = says(&with_ratio(compared("score", Unit::One, Better::Higher), 0.99, 0.98, 1.0));
     assert!(text.starts_with("`b` is better than `a` in `score`: it won all 20 pairs"), "{text}");
 }
 
-/// That it is too early comes before any figure, with what it takes and what would make it do.
+/// "Too early" is first, with the number of required trials and the options that help. The measured values follow.
 #[test]
 fn what_is_too_early_to_tell_says_so_first() {
     let early = |claim: ClaimResult, least: Least, most_trials| {
@@ -324,35 +342,35 @@ fn what_is_too_early_to_tell_says_so_first() {
     let least = Least { verdict: None, trials: 13, takes_ns: Some(84e9), at_error };
     assert_eq!(
         early(pairs.clone(), least, None),
-        "Too early to tell which is faster: at least 13 pairs are needed, about 84 s: `--max-time 2min`, or `--error \
-         0.05` (7 pairs). So far `B` won all 3 pairs against `A`: it took 9.1 % less time."
+        "Too early to tell which is faster: at least 13 pairs are needed, about 84 s; use `--max-time 2min`, or \
+         `--error 0.05` (7 pairs). So far `B` won all 3 pairs against `A`: it took 9.1 % less time."
     );
-    let within = ClaimResult { asked: ClaimSpec { margin: Some(0.05), ..pairs.asked.clone() }, ..pairs.clone() };
+    let within = ClaimResult { asked: Hypothesis { margin: Some(0.05), ..pairs.asked.clone() }, ..pairs.clone() };
     let limited = early(within, least, Some(3));
-    let start = "Too early to tell whether they differ by more than 5 %: at least 13 pairs are needed, about 84 s, and \
-                 no more than 3 were allowed. So far `B` won";
+    let start = "Too early to tell whether they differ by more than 5 %: at least 13 pairs are needed, about 84 s, but \
+                 only 3 were allowed. So far `B` won";
     assert!(limited.starts_with(start), "{limited}");
-    // Who has pressed Ctrl-C did not want to give it more time.
+    // A user who pressed Ctrl-C does not want to wait longer, so the sentence recommends no `--max-time`.
     let interrupted = Reason::TooEarly { least, most_trials: None, is_interrupted: true, is_shared: false };
     let interrupted = says(&ClaimResult { reasons: vec![interrupted], ..pairs.clone() });
-    assert!(interrupted.contains("needed, about 84 s, and it was interrupted. So far"), "{interrupted}");
+    assert!(interrupted.contains("needed, about 84 s, but the run was interrupted. So far"), "{interrupted}");
     let gate = early(pairs.clone(), Least { takes_ns: Some(7.9e9), ..least }, None);
-    assert!(gate.contains("about 7.9 s: `--max-time 10s`, or `--error 0.05` (7 pairs). So far"), "{gate}");
-    // Where it ended for another reason than the time, or nothing is known of that, no time is named.
+    assert!(gate.contains("about 7.9 s; use `--max-time 10s`, or `--error 0.05` (7 pairs). So far"), "{gate}");
+    // The sentence recommends no time if the run ended for another reason, or if the needed time is unknown.
     for takes_ns in [Some(1e9), None] {
         let ended = early(pairs.clone(), Least { takes_ns, ..least }, None);
-        assert!(ended.contains("; give more with --max-time. So far"), "{ended}");
+        assert!(ended.contains("; allow more with --max-time. So far"), "{ended}");
     }
     let rate =
         counted(with_rate(predicate("slo", "", "curl", "wall <= 50 ms"), 1.0, 0.14, 1.0), Verdict::Undecided, 5, 5);
     let least = Least { verdict: Some(Verdict::Holds), trials: 731, takes_ns: Some(731e9), at_error: None };
     let is_shared = Reason::TooEarly { least, most_trials: None, is_interrupted: false, is_shared: true };
     let shared = says(&ClaimResult { reasons: vec![is_shared], ..rate.clone() });
-    let alone = "to say that it holds, about 12 min for this claim alone; others share the time, so give more than \
+    let alone = "to show that it holds, about 12 min for this claim alone; other claims share the time, so use more than \
                  `--max-time 20min`. So far";
     assert!(shared.contains(alone), "{shared}");
     let rate = early(rate, least, None);
-    let start = "Undecided: too early to tell: at least 731 trials are needed to say that it holds, about 12 min; give \
+    let start = "Undecided: too early to tell: at least 731 trials are needed to show that it holds, about 12 min; use \
                  `--max-time 20min` or more. So far `wall <= 50 ms` was true of `curl` in all 5 trials, 100 % (";
     assert!(rate.starts_with(start), "{rate}");
 }
@@ -390,31 +408,35 @@ fn answers_from_an_interval_are_labelled() {
 fn signs_of_unlike_trials_are_a_warning() {
     let mut claim = counted(at_least_8("x", ""), Verdict::Holds, 20, 20);
     assert_eq!(sentence::warning(&claim), None);
-    claim.unlike = vec!["it drifts".to_string().into(), "runs are long.".to_string().into()];
+    claim.unlike = vec![Unlike::Drifts { early: 0.25, late: 0.75 }, Unlike::Neighbours { correlation: 0.5 }];
     let warning = sentence::warning(&claim).unwrap();
     assert!(
-        warning.starts_with("Careful: it drifts; runs are long. The verdict stands for the trials that gave it;"),
+        warning.starts_with(
+            "Careful: it changed during the run: true in 25.0 % of the first half of the trials, and 75.0 % of \
+             the second; neighbouring trials tend to be similar (lag-1 correlation 0.50). The verdict is valid for the \
+             trials that were measured,"
+        ),
         "{warning}"
     );
 }
 
-/// Of what a command takes beside its time there is more or less, and of what is counted there are fewer.
 #[test]
 fn an_answer_from_few_pairs_says_what_they_cannot_show() {
     let mut claim = decided(order("b", "a"), Decision::Slower, 0, 14, 0);
     claim.undiagnosed = true;
     let said = sentence::undiagnosed(std::slice::from_ref(&claim)).unwrap();
-    assert!(said.starts_with("14 pairs are too few to check") && said.contains("--min-runs 40"), "{said}");
+    assert!(said.starts_with("With 14 pairs, lasting disturbances") && said.contains("--min-runs 40"), "{said}");
     let undecided = ClaimResult { verdict: Verdict::Undecided, ..claim.clone() };
     let enough = ClaimResult { undiagnosed: false, ..claim };
     assert_eq!(sentence::undiagnosed(&[undecided, enough]), None);
 }
 
+/// The words are "less" and "more" for resources of commands, and "fewer" and "more" for counters.
 #[test]
 fn what_is_taken_beside_time_is_said_by_its_amount() {
     let by = |metric: &str, decision, ratio: [f64; 3], margin| {
         let mut claim = order("new", "old");
-        if let TestSpec::Versus { measure: by, .. } = &mut claim.asked.tests[0] {
+        if let Test::Versus { measure: by, .. } = &mut claim.asked.tests[0] {
             *by = measure(metric, Unit::One);
         }
         claim.asked.margin = margin;
@@ -434,22 +456,23 @@ fn what_is_taken_beside_time_is_said_by_its_amount() {
     );
     assert!(open.starts_with("Not yet clear which takes fewer cycles: "), "{open}");
     let same = by("instructions", Decision::Same, [1.0, 0.98, 1.01], Some(0.05));
-    assert!(same.starts_with("`new` executes as many instructions as `old` within 5 %: 0 % more ("), "{same}");
+    assert!(same.starts_with("`new` executes as many instructions as `old` within 5 %: the same number ("), "{same}");
     let not_more = by("system", Decision::NotSlower, [1.2, 1.1, 1.3], Some(0.05));
     assert!(
         not_more.starts_with("`new` does not use more system time than `old` by more than 5 %: 17 % less ("),
         "{not_more}"
     );
-    // Zeros have an order, and no ratio.
+    // Zeros can be ordered, but their ratio is unknown.
     let mut zeros = order("new", "old");
-    if let TestSpec::Versus { measure: by, .. } = &mut zeros.asked.tests[0] {
+    if let Test::Versus { measure: by, .. } = &mut zeros.asked.tests[0] {
         *by = measure("cpu_migrations", Unit::One);
     }
     let zeros = says(&decided(zeros, Decision::Faster, 14, 14, 0));
     assert!(zeros.starts_with("`new` has fewer CPU migrations than `old`: it won all 14 pairs ("), "{zeros}");
 }
 
-/// A share of trials says nothing of how few a claim speaks of: "only 1.3 % of the races: 100 %".
+/// The share in the claim is another one than the rate of successful trials: "only 1.3 % of the races: 100 %" would be
+/// confusing.
 #[test]
 fn a_figure_here_is_of_what_the_claim_speaks_of() {
     let claim = |condition: &str, median: f64, successes: u64, verdict| {
@@ -459,14 +482,14 @@ fn a_figure_here_is_of_what_the_claim_speaks_of() {
     };
     let holds = claim("network_won <= 1.3 %", 0.0041, 22, Verdict::Holds);
     assert!(says(&holds).ends_with(" Its median `network_won` was 0.41 %."), "{}", says(&holds));
-    // A count is no share.
+    // A count is not written in percent.
     let counted = claim("network_won >= 10", 12.0, 22, Verdict::Holds);
     assert!(says(&counted).ends_with(" Its median `network_won` was 12."), "{}", says(&counted));
-    // The same where there is room for a figure alone.
+    // The same is true on a screen of many claims, where only the value is shown.
     let mut many = common::many();
     many.claims.push(claim("network_won <= 1.3 %", 0.031, 3, Verdict::Refuted));
     let screen = |width| terminal::checked(&many, &Shown::default(), None, &Style { color: false, width });
-    let line = |width| screen(width).lines().find(|line| line.contains(" %, 3.1 %")).map(str::to_string);
+    let line = |width| screen(width).lines().find(|line| line.contains("3.1 %, 14 % true")).map(str::to_string);
     assert!(line(80).is_some_and(|line| line.contains("  network_won <= 1.3 %  ")), "{}", screen(80));
     assert!(line(40).is_some_and(|line| line.ends_with("network_won <= 1.3 %")), "{}", screen(40));
 }
@@ -478,7 +501,7 @@ fn what_is_deferred_says_what_it_takes_and_what_was_seen() {
     let mut deferred = counted(deferred, Verdict::Deferred, 0, 1);
     deferred.reasons = vec![common::too_long(63e9)];
     let text = says(&deferred);
-    let why = "Deferred: its shortest possible verdict takes 15 trials, 63 s; give `--max-time 90s` or more, or `--error \
+    let why = "Deferred: the shortest possible verdict needs 15 trials, 63 s; use `--max-time 90s` or more, or `--error \
                0.05` (9 trials). So far `kahan-avx512 (accumulators=4)` was at least 8 times as fast as `naive \
                (accumulators=1)` in 0 of 1 trial, at the median 6.1 times as fast";
     assert!(text.starts_with(why), "{text}");
@@ -505,14 +528,14 @@ fn what_did_not_fit_is_said_once_with_what_it_takes() {
     untried.reasons = vec![Reason::TimeUp { was_tried: false, all_tried_ns: Some(61e9) }];
     many.claims.extend([another, untried]);
     let text = terminal::checked(&many, &Shown::default(), None, &Style { color: false, width: 500 });
-    let line = "the shortest possible verdict does not fit in the time: 2 claims, sum.large, sum.huge; alone each takes \
-                12 s to 3 min 12 s; give more than `--max-time 4min`\n";
+    let line = "the shortest possible verdict does not fit in the time: 2 claims, sum.large, sum.huge; alone each needs \
+                12 s to 3 min 12 s; use more than `--max-time 4min`\n";
     assert!(text.contains(line), "{text}");
-    let line = "could be tried; to try all takes about 61 s: give `--max-time 3min` or more: sum.untried\n";
+    let line = "was tried; trying all arms takes about 61 s: use `--max-time 3min` or more: sum.untried\n";
     assert!(text.contains(line), "{text}");
 }
 
-/// Whoever interrupts a pair sees one less that had a winner, and what that costs.
+/// An interrupted pair is not counted as won or lost, and the sentence mentions the consequence.
 #[test]
 fn a_pair_that_was_cut_off_has_no_winner() {
     let mut claim = decided(order("b", "a"), Decision::Undecided, 0, 2, 0);
@@ -522,7 +545,7 @@ fn a_pair_that_was_cut_off_has_no_winner() {
     (claim.unknown, claim.reasons) = (1, vec![early, left_open]);
     let text = says(&claim);
     assert!(text.contains("So far `b` won 0 of 1 pair against `a`."), "{text}");
-    assert!(text.ends_with(" The trial that was cut off counts against either answer."), "{text}");
+    assert!(text.ends_with(" The interrupted trial counts against either answer."), "{text}");
 }
 
 #[test]
@@ -543,13 +566,13 @@ fn a_table_of_many_rows_is_folded_to_those_that_claims_are_about_and_the_best() 
     let point = run.points[0].clone();
     run.points.extend((0..30).map(|number| {
         let mut other = point.clone();
-        (other.variant, other.median) = (format!("other-{number:02}"), Some(1e5 - 1e3 * f64::from(number)));
+        (other.arm.variant, other.median) = (format!("other-{number:02}"), Some(1e5 - 1e3 * f64::from(number)));
         other
     }));
     let style = Style { color: false, width: 100 };
     let text = terminal::points_screen(&run, &style);
     let rows: Vec<&str> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    // In the order that they have in whole; the claims' arms, and the fastest five of all.
+    // The remaining rows keep their order: those of the claims' arms, and of the five fastest arms.
     let kept = ["naive", "kahan-avx512", "kahan-avx512", "other-27", "other-28", "other-29"];
     let is_row = |row: &&&str| kept.contains(row) || row.starts_with("other");
     assert_eq!(rows.iter().filter(is_row).copied().collect::<Vec<_>>(), kept, "{text}");

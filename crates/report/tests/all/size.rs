@@ -1,13 +1,13 @@
-//! How large pages are: a page of many claims can still be sent by mail, and opens at once.
+//! The size of pages. A page of many claims must be small enough to be sent by mail and to open quickly.
 
 use ascertain_engine::recorded;
 use ascertain_report::html;
 
 use crate::shapes::many_claims;
 
-/// As many claims as `check` has with a chance in them, with as many trials as they take on a noisy machine: 3.7 kB for
-/// each, all of its pictures with it, are 548 kB. A fifth of `check`'s have no chance in them and no picture, and its
-/// 21 experiments come to some 250 kB: together less than 1 MB.
+/// The run has as many claims with chance as `check`, with as many trials as these need on a noisy machine. A claim
+/// with all its pictures needs 3.7 kB, all together 548 kB. A fifth of the claims of `check` are exact and have no
+/// picture. The 21 experiments of `check` need about 250 kB. Together this is less than 1 MB.
 #[test]
 fn a_page_of_many_claims_is_small() {
     const CLAIMS: usize = 148;

@@ -1,24 +1,27 @@
-//! What is said of commands that were stopped at their time limit, and of trials that left their interval.
+//! The output for commands that were stopped at their time limit, and for trials that changed so that intervals are
+//! invalid.
 
 use ascertain_engine::experiment::Arm;
 use ascertain_engine::finding::{Estimated, Reason, Unlike};
 use ascertain_engine::outcome::{Absence, Decision, LeftOut, Outcome, PointSummary, Verdict};
-use ascertain_report::layout::TableLayout;
+use ascertain_report::options::TableLayout;
 use ascertain_report::terminal::{self, Style};
 use ascertain_report::{markdown, sentence};
 
 use crate::common::{at_least_8, compare, counted, decided, order, with_rate, with_ratio};
 
-/// A comparison in which so many of the last command's 43 observations were stopped after 30 ms.
+/// Creates a comparison in which some of the last command's 43 observations were stopped after 30 ms. `censored` is
+/// their number.
 fn stopped(censored: u64, change: impl Fn(&mut PointSummary)) -> Outcome {
     let mut run = compare();
-    let point = run.points.iter_mut().find(|point| point.variant.starts_with("awk") && point.metric == "wall").unwrap();
+    let point =
+        run.points.iter_mut().find(|point| point.arm.variant.starts_with("awk") && point.metric == "wall").unwrap();
     (point.censored, point.limit, point.max) = (censored, Some(30e6), None);
     change(point);
     run
 }
 
-/// The row of the command that was stopped.
+/// Returns the table row of the command that was stopped.
 fn row(run: &Outcome) -> String {
     let text = markdown::outcome(run, &Default::default());
     text.lines().find(|line| line.starts_with("| ``awk")).unwrap_or_default().to_string()
@@ -40,7 +43,7 @@ fn what_was_stopped_is_over_its_limit() {
     let half = stopped(20, |point| point.median_high = None);
     let cells = row(&half);
     assert!(cells.contains("24.56 to over 30 ms | 24.14 to over 30 ms"), "{cells}");
-    // Ctrl-C after 25 ms, and after 1.2 ms and 1.3 ms of 24: what had gone by says nothing of how long the others take.
+    // Ctrl-C after 25 ms, and after 1.2 ms and 1.3 ms of 24: the elapsed time does not tell how long the others take.
     let short = stopped(1, |point| {
         (point.median_high, point.limit, point.seen) = (None, Some(25e6), Some(25.5e6));
     });
@@ -49,7 +52,7 @@ fn what_was_stopped_is_over_its_limit() {
         (point.median_high, point.limit, point.seen) = (None, Some(1.2e6), point.min);
     });
     assert!(row(&shorter).contains(" | at least 24.56 ms | at least 24.14 ms | "), "{}", row(&shorter));
-    // Two units in a range: each end has its own.
+    // If the two ends of a range have different units, each end has its unit.
     let long = stopped(3, |point| {
         (point.median_high, point.limit, point.seen) = (None, Some(1.2e9), Some(1.3e9));
     });
@@ -76,6 +79,10 @@ fn ratios_of_time_outs_bound_what_they_bound() {
     assert!(text.contains(": it took 41 % longer (no interval: time-outs) and lost"), "{text}");
     let text = says(0.71, 0.0, Some(0.9), Decision::Slower);
     assert!(text.contains(": it took 41 % longer (at least 11 %) and lost"), "{text}");
+    let text = says(0.71, 0.0, Some(1.1), Decision::Undecided);
+    assert!(text.ends_with(": it took 41 % longer (at best 9.1 % less time)."), "{text}");
+    let text = says(1.25, 0.8, None, Decision::Undecided);
+    assert!(text.ends_with(": it took 20 % less time (at worst 25 % longer)."), "{text}");
     let text = says(0.0, 0.0, Some(0.0), Decision::Slower);
     assert!(text.contains("is slower than `A`: it lost 38 of 43 pairs"), "{text}");
     let text = says(f64::INFINITY, 1.5, None, Decision::Faster);
@@ -95,7 +102,34 @@ fn ratios_of_time_outs_bound_what_they_bound() {
     );
 }
 
-/// It is not for want of trials that they have no interval.
+/// The output says that there is no interval, but does not mention too few trials.
+/// An interval that includes 0 % has signs, and no end is written as 0 %.
+#[test]
+fn the_size_in_a_table_agrees_with_the_answer() {
+    let cells = |ratio: f64, low: Option<f64>, high: Option<f64>, decision| {
+        let mut run = compare();
+        let claim = run.claims.last_mut().unwrap();
+        (claim.ratio, claim.ratio_low, claim.ratio_high) = (Some(ratio), low, high);
+        claim.decision = Some(decision);
+        row(&run).rsplit(" | ").take(3).skip(1).map(str::to_string).collect::<Vec<_>>()
+    };
+    use Decision::{Slower, Undecided};
+    for (ratio, low, high, decision, [value, range]) in [
+        (1.25, Some(1.1), Some(1.4), Undecided, ["20 % less time", "9.1 to 29 %"]),
+        (1.25, Some(0.8), Some(1.4), Undecided, ["20 % less time", "-29 to +25 %"]),
+        (0.8, Some(0.7), Some(1.2), Undecided, ["25 % longer", "-17 to +43 %"]),
+        (0.8, Some(0.7), Some(1.000_01), Undecided, ["25 % longer", "under 0 to +43 %"]),
+        (1.25, Some(0.999_99), Some(1.4), Undecided, ["20 % less time", "-29 to over 0 %"]),
+        (1.25, Some(0.8), None, Undecided, ["20 % less time", "at most +25 %"]),
+        (0.8, None, Some(1.25), Undecided, ["25 % longer", "at least -20 %"]),
+        (0.8, Some(0.7), None, Undecided, ["25 % longer", "at most +43 %"]),
+        (0.9999, Some(0.9), Some(1.1), Undecided, ["the same time", "-9 to +11 %"]),
+        (0.9999, Some(0.9), Some(1.1), Slower, ["0.01 % longer", "-9 to +11 %"]),
+    ] {
+        assert_eq!(cells(ratio, low, high, decision), [range, value], "{ratio} {low:?} {high:?} {decision:?}");
+    }
+}
+
 #[test]
 fn trials_that_left_their_interval_say_so() {
     let claim = counted(at_least_8("x", ""), Verdict::Refuted, 30, 117);
@@ -103,11 +137,18 @@ fn trials_that_left_their_interval_say_so() {
     (claim.ratio_low, claim.ratio_high, claim.rate_low, claim.rate_high) = (None, None, None, None);
     claim.unlike = vec![Unlike::Left { of: Estimated::Ratio }];
     let text = sentence::claim(&claim);
-    assert!(text.contains("7.2 times as fast (trials not alike)") && !text.contains("too few"), "{text}");
+    assert!(
+        text.contains("7.2 times as fast (no interval: it changed during the run)") && !text.contains("too few"),
+        "{text}"
+    );
     claim.rate_claimed = 0.9;
-    assert!(sentence::claim(&claim).contains("26 % (too few trials for an interval)"), "the rate is another matter");
+    assert!(sentence::claim(&claim).contains("26 % (too few trials for an interval)"), "the rate has another reason");
     claim.unlike = vec![Unlike::NoneFits { of: Estimated::Rate }];
-    assert!(sentence::claim(&claim).contains("26 % (trials not alike)"), "{}", sentence::claim(&claim));
+    assert!(
+        sentence::claim(&claim).contains("26 % (no interval: it changed during the run)"),
+        "{}",
+        sentence::claim(&claim)
+    );
 }
 
 #[test]
@@ -125,8 +166,7 @@ fn a_command_that_failed_is_named_as_often_as_it_must() {
     claim.reasons = vec![failed(Some(Arm { variant: "false".into(), point: Default::default() }))];
     run.left_out = vec![LeftOut {
         experiment: claim.experiment.clone(),
-        variant: "false".into(),
-        at: Default::default(),
+        arm: Arm { variant: "false".into(), point: Default::default() },
         absence: Absence::Failed,
         reason: failed(None),
     }];

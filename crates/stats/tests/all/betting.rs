@@ -1,6 +1,6 @@
-//! Testing by betting: false rejections are at most α under continuous looking, exactly, by dynamic programming over
-//! samples and exceedances; true p-values are decided soon; and the confidence sequence method stops where its source
-//! did.
+//! Tests of the sequential tests by betting. However often you look, false rejections are at most α; this is computed
+//! exactly, by dynamic programming over samples and exceedances. True p-values are decided soon. The confidence
+//! sequence method stops after the number of samples that its article gives.
 
 use ascertain_stats::{
     BettingDecision, BettingTest, Error, Tally, Verdict, betting_log_wealth, csm_interval, csm_verdict, log_level,
@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use statrs::distribution::{Binomial, DiscreteCDF};
 
-/// What becomes of a test over a limited number of samples.
+/// The probabilities of the results of a test after a limited number of samples.
 #[derive(Debug, Default)]
 struct Fate {
     rejected: f64,
@@ -18,11 +18,11 @@ struct Fate {
     expected_samples: f64,
 }
 
-/// By dynamic programming over the tallies that are still undecided. `rate` is the chance that the next sample exceeds,
-/// given the tally.
+/// Computes these probabilities by dynamic programming over the tallies that are still undecided. `rate` is the chance
+/// that the next sample exceeds, given the tally.
 fn fate(alpha: f64, samples: u64, rate: impl Fn(Tally) -> f64) -> Fate {
     let mut fate = Fate::default();
-    // Exceedances so far, in ascending order, and the probability of the tally.
+    // The undecided numbers of exceedances, in ascending order, each with its probability.
     let mut open: Vec<(u64, f64)> = vec![(0, 1.0)];
     let mut edges = Edges { alpha, reject_from: Vec::new(), futile_below: Vec::new() };
     for trials in 1..=samples {
@@ -49,7 +49,7 @@ fn fate(alpha: f64, samples: u64, rate: impl Fn(Tally) -> f64) -> Fate {
     fate
 }
 
-/// Where the wealth reaches 1/α and α/1000, found anew from the wealth alone.
+/// The numbers of samples at which the wealth reaches 1/α and α/1000, computed from the wealth alone.
 struct Edges {
     alpha: f64,
     reject_from: Vec<u64>,
@@ -79,13 +79,14 @@ fn log_wealth(trials: u64, successes: u64, alpha: f64) -> f64 {
     betting_log_wealth(Tally { trials, successes }, alpha).unwrap()
 }
 
-/// Under the null hypothesis the rank of the data among the samples is uniform: Pólya's urn.
+/// Under the null hypothesis the rank of the data among the samples is uniform (Pólya's urn).
 #[test]
 fn a_true_null_is_rejected_with_at_most_alpha() {
     for (alpha, samples) in [(0.05, 4000), (0.2, 2000), (0.01, 8000)] {
         let fate = fate(alpha, samples, |tally| (tally.successes as f64 + 1.0) / (tally.trials as f64 + 2.0));
         assert!(fate.rejected <= alpha, "{fate:?} at {alpha}");
-        // The bound is no empty one: what is missing are p-values between 0.9 α and α, and those still open.
+        // The bound is nearly reached. The difference is due to p-values between 0.9 α and α, and to tests that are
+        // still undecided.
         assert!(fate.rejected > 0.9 * alpha, "{fate:?} at {alpha}");
         assert!(fate.undecided < alpha, "{fate:?} at {alpha}");
     }
@@ -100,11 +101,11 @@ fn true_p_values_are_decided_soon() {
     assert!(small.expected_samples < 130.0 && small.rejected > 0.9999, "{small:?}");
     let large = decided(0.5, 1000);
     assert!(large.expected_samples < 12.0 && large.futile > 0.999_999, "{large:?}");
-    // Above α a rejection is wrong in the p-value's sense, and rare.
+    // A rejection of a p-value above α is wrong, and must be rare.
     assert!(decided(0.1, 3000).rejected < 0.01);
 }
 
-/// The running test decides where the wealth alone says so, and its p-value is one over the greatest wealth.
+/// The running test must decide when the wealth alone does, and its p-value must be one over the greatest wealth.
 #[test]
 fn the_running_test_agrees_with_the_wealth() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(11);
@@ -115,10 +116,10 @@ fn the_running_test_agrees_with_the_wealth() {
         let mut decision = None;
         for _ in 0..3000 {
             let exceeds = random.random_bool(p);
-            let said = test.observe(exceeds);
+            let verdict = test.observe(exceeds);
             let Tally { trials, successes } = test.tally();
             decision = decision.or_else(|| edges.decision(trials, successes));
-            assert_eq!(said, decision, "{alpha} {p}: {successes} of {trials}");
+            assert_eq!(verdict, decision, "{alpha} {p}: {successes} of {trials}");
             peak = peak.max(test.log_wealth());
             let p_value = test.p_value();
             assert!(p_value >= (-peak).exp() && p_value <= (-peak).exp() * (1.0 + 1e-14), "{p_value} {peak}");
@@ -127,7 +128,8 @@ fn the_running_test_agrees_with_the_wealth() {
     }
 }
 
-/// The wealth against another implementation of the binomial distribution, and below the exact value.
+/// Compares the wealth with another implementation of the binomial distribution. The wealth must be below the exact
+/// value.
 #[test]
 fn the_wealth_is_the_binomial_tail_over_c() {
     for alpha in [0.05, 0.01, 0.5] {
@@ -140,12 +142,12 @@ fn the_wealth_is_the_binomial_tail_over_c() {
                 let exact = (Binomial::new(c, trials + 1).unwrap().sf(successes) / c).ln();
                 let wealth = log_wealth(trials, successes, alpha);
                 let is_near = (wealth - exact).abs() < 1e-8 * (1.0 + exact.abs());
-                // What `statrs` can't tell from nothing is not compared.
+                // Values so small that `statrs` returns 0 are not compared.
                 assert!(is_near || exact < -25.0, "{successes} of {trials} at {alpha}: {wealth} {exact}");
             }
         }
     }
-    assert!(log_wealth(0, 0, 0.05).abs() < 1e-10, "nothing has been won or lost yet");
+    assert!(log_wealth(0, 0, 0.05).abs() < 1e-10, "the wealth is still 1");
 }
 
 #[test]
@@ -156,8 +158,9 @@ fn arguments_that_say_nothing_are_refused() {
     assert!(betting_log_wealth(Tally { trials: 1, successes: 2 }, 0.05).is_err());
 }
 
-/// The source's comparison of fill rates: thresholds 0.005 and 0.01 with an error of 1e-9, of which its driver spends a
-/// third on each threshold and a third on the interval. No reshuffle succeeded, and it stopped after 2,967 of them.
+/// The article compares fill rates with the thresholds 0.005 and 0.01 and an error of 1e-9. Its program spends a third
+/// of the error on each threshold, and a third on the interval. No reshuffle was an exceedance, and it stopped after
+/// 2,967 reshuffles.
 #[test]
 fn the_confidence_sequence_method_stops_after_the_sources_2967_reshuffles() {
     let share = 1e-9 / 3.0;
@@ -166,11 +169,11 @@ fn the_confidence_sequence_method_stops_after_the_sources_2967_reshuffles() {
             .find(|&trials| csm_verdict(Tally { trials, successes: 0 }, rate, share).unwrap() == Some(Verdict::Refuted))
     };
     assert_eq!(stops(0.01), Some(2967));
-    assert!(stops(0.005) > Some(2967), "the lower threshold is not what stopped it");
+    assert!(stops(0.005) > Some(2967), "the lower threshold did not stop it");
     assert!(log_level(Tally { trials: 2966, successes: 0 }, 0.01) > share.ln());
 }
 
-/// The rates that the method rejects are those outside of its interval.
+/// The verdict must reject exactly the rates outside the interval.
 #[test]
 fn csm_verdict_and_interval_are_one_event() {
     for (trials, successes) in
@@ -184,7 +187,7 @@ fn csm_verdict_and_interval_are_one_event() {
             for (end, outward, verdict) in
                 [(interval.low, -1e-9, Verdict::Holds), (interval.high, 1e-9, Verdict::Refuted)]
             {
-                // Nothing bounds 0 or 1, and near 1 a double is too coarse to look beside the end.
+                // 0 and 1 are not bounds, and near 1 a double is too coarse to test a rate next to the end.
                 if end == 0.0 || end > 0.999_999 {
                     continue;
                 }

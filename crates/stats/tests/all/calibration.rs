@@ -1,20 +1,20 @@
-//! False verdicts under continuous looking are at most what was asked for, and true ones come soon enough: exactly, by
-//! dynamic programming, and by simulation of the judge itself.
+//! False verdicts must not exceed the requested error however often you look, and true verdicts must come soon enough.
+//! This is tested exactly, by dynamic programming, and by simulation of the judge itself.
 
-use ascertain_stats::{Judge, MarginJudge, Power, RateSequence, Tally, Verdict, expected_growth, power};
+use ascertain_stats::{Judge, Power, RateSequence, Tally, Verdict, expected_growth, power};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 #[test]
 fn false_verdicts_are_at_most_the_error() {
     for error in [0.05, 0.001] {
-        // Enough trials for verdicts of both kinds.
+        // The numbers of trials are large enough for both verdicts to occur.
         for (rate, trials) in [(0.5, 4000), (0.9, 4000), (0.99, 8000), (0.999, 20_000)] {
             let judge = Judge::new(rate, error).unwrap();
             let at_the_edge = power(&judge, rate, trials).unwrap();
             for share in [at_the_edge.holds, at_the_edge.refuted] {
                 assert!(share <= error, "{at_the_edge:?} for {rate} and {error}");
-                // The bound is no empty one.
+                // The error is not far below the bound.
                 assert!(share > 0.05 * error, "{at_the_edge:?} for {rate} and {error}");
             }
             let below = power(&judge, rate - 0.2 * (1.0 - rate), trials).unwrap();
@@ -33,7 +33,7 @@ fn each_direction_has_its_own_error() {
     assert!(refuted <= 0.001, "{refuted}");
 }
 
-/// Wald's bound, ln(1/error)/KL, is what a test would need that knew the true rate.
+/// Wald's bound, ln(1/error)/KL, is the number of trials that a test needs if it knows the true rate.
 #[test]
 fn verdicts_come_within_1_4_of_the_fewest_trials_possible() {
     for (rate, true_rate, error) in [
@@ -48,7 +48,7 @@ fn verdicts_come_within_1_4_of_the_fewest_trials_possible() {
         let fewest = (1.0f64 / error).ln() / expected_growth(rate, true_rate);
         let judge = Judge::new(rate, error).unwrap();
         let power = power(&judge, true_rate, (10.0 * fewest) as u64).unwrap();
-        // Those few that take longer than that: at least so often, and not as many times longer.
+        // Few runs take longer than the limit; each counts as 100 times the bound.
         assert!(power.undecided < 1e-6, "{power:?}");
         let ratio = (power.expected_trials + power.undecided * 100.0 * fewest) / fewest;
         assert!(ratio <= 1.4, "{ratio} from {rate} to {true_rate} at {error}");
@@ -66,7 +66,7 @@ fn probabilities_are_complete() {
     assert!(power(&judge, 0.0, 10).is_err() && power(&judge, f64::NAN, 10).is_err());
 }
 
-/// How a judge fares in simulation, as [`power`] computes it.
+/// Simulates a judge and returns the same quantities as [`power`].
 fn simulate(judge: &Judge, true_rate: f64, max_trials: u64, runs: u64) -> Power {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(20_261_121);
     let (mut holds, mut refuted, mut trials) = (0, 0, 0);
@@ -88,7 +88,7 @@ fn simulate(judge: &Judge, true_rate: f64, max_trials: u64, runs: u64) -> Power 
     }
 }
 
-/// Five standard deviations of a share among so many runs.
+/// Returns five standard deviations of a share that was observed in this number of runs.
 fn tolerance(probability: f64, runs: u64) -> f64 {
     5.0 * (probability * (1.0 - probability) / runs as f64).sqrt() + 1.0 / runs as f64
 }
@@ -117,7 +117,7 @@ fn simulated_judges_do_as_computed() {
 #[test]
 fn a_margin_judge_is_wrong_at_most_so_often_and_decides() {
     let (rate, margin, error) = (0.9, 0.04, 0.05);
-    let judge = MarginJudge::new(rate, margin, error).unwrap();
+    let judge = Judge::with_margin(rate, margin, error).unwrap();
     let too_low = power(&judge, rate - margin, 4000).unwrap();
     assert!(too_low.holds <= error && too_low.refuted > 0.9, "{too_low:?}");
     let high_enough = power(&judge, rate + margin, 4000).unwrap();
@@ -126,7 +126,7 @@ fn a_margin_judge_is_wrong_at_most_so_often_and_decides() {
     assert!(between.undecided < 0.01, "{between:?}");
 }
 
-/// The interval ever misses the true rate as seldom as promised, although it is looked at often.
+/// The interval must miss the true rate no more often than promised, although it is checked after each trial.
 #[test]
 fn interval_sequences_cover() {
     let (error, true_rate, runs) = (0.1, 0.85, 150);

@@ -1,4 +1,5 @@
-//! The confidence sequence method keeps its promise: exactly, by dynamic programming, and on the source's examples.
+//! The guarantee of the confidence sequence method, tested exactly by dynamic programming, and on the article's
+//! examples.
 
 use ascertain_stats::{Error, Tally, Verdict, csm_verdict, log_level};
 use proptest::prelude::*;
@@ -7,11 +8,11 @@ fn tally(trials: u64, successes: u64) -> Tally {
     Tally { trials, successes }
 }
 
-/// The exact probability that someone who looks after each of `trials` trials that succeed at `rate` ever gets a
-/// verdict about that same rate: all of them are false.
+/// Returns the exact probability of ever getting a verdict about `rate`, with a look after each of `trials` trials. The
+/// trials succeed at that same rate, so every verdict is false.
 ///
-/// Holds the probability of each number of successes among the runs that have no verdict yet. The level has one peak in
-/// the successes, so verdicts take runs away from both ends.
+/// The function keeps the probability of each number of successes among the runs without a verdict. The level has a
+/// single peak in the number of successes, so verdicts remove runs at both ends.
 fn false_verdicts(rate: f64, error: f64, trials: u64) -> f64 {
     let stops = |n, s| csm_verdict(tally(n, s), rate, error).unwrap().is_some();
     let mut stopped = 0.0;
@@ -42,14 +43,15 @@ fn false_verdicts_under_continuous_looking_stay_below_the_error() {
         for error in [0.05, 0.001] {
             let stopped = false_verdicts(rate, error, 10_000);
             assert!(stopped <= error, "{stopped} false at {rate} with {error}");
-            assert!(stopped >= error / 100.0, "{stopped} false at {rate} with {error}: is anything ever decided?");
+            assert!(stopped >= error / 100.0, "{stopped} false at {rate} with {error}, too few for a useful bound");
         }
     }
 }
 
 #[test]
 fn the_published_comparison_of_fill_rates_stops_when_it_says() {
-    // Two thresholds, 0.005 and 0.01, at 1e-9 in all: a third for each, and a third for the interval.
+    // There are two thresholds, 0.005 and 0.01, and an error of 1e-9 in total: a third for each threshold, and a third
+    // for the interval.
     let error = 1e-9 / 3.0;
     let decided = |n| [0.005, 0.01].map(|rate| csm_verdict(tally(n, 0), rate, error).unwrap());
     let first = (1..10_000).find(|&n| decided(n).iter().any(Option::is_some));
@@ -102,7 +104,7 @@ proptest! {
         prop_assert!((level - mirror).abs() <= 1e-7 + 1e-13 * level.abs(), "{level} {mirror}");
     }
 
-    /// Up to 30 trials at multiples of 1/16 the criterion is a fraction of 120 bits.
+    /// With up to 30 trials, and rates that are multiples of 1/16, the criterion is a fraction of 120 bits.
     #[test]
     fn small_levels_are_not_below_the_exact_fraction(trials in 0..=29_u32, share in 0.0..=1.0_f64, sixteenths in 1..16_u32) {
         let successes = (f64::from(trials) * share) as u32;
@@ -116,7 +118,8 @@ proptest! {
 
     #[test]
     fn levels_have_one_peak_where_the_rate_is(trials in 2..3000_u64, rate in 0.001..0.999_f64) {
-        // Robbins' bounds bend the curve by less than its own steps but right at the peak.
+        // Robbins' bounds change the level by less than the difference between neighbouring tallies, except next to the
+        // peak.
         let level = |successes| log_level(tally(trials, successes), rate);
         let mean = trials as f64 * rate;
         for s in 1..=trials {

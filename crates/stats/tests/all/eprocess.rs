@@ -1,4 +1,4 @@
-//! What is true of the e-process at every tally and rate.
+//! Properties of the e-process at every tally and rate.
 
 use ascertain_stats::{Tally, expected_growth, log_e_holds, log_e_refuted};
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ fn rates() -> impl Strategy<Value = f64> {
     (-14.0..14.0).prop_map(|log_odds: f64| 1.0 / (1.0 + (-log_odds).exp()))
 }
 
-/// Tallies from a handful to a million trials.
+/// Tallies with a few to a million trials.
 fn tallies() -> impl Strategy<Value = Tally> {
     (0.0..6.0, 0.0..=1.0).prop_map(|(magnitude, share): (f64, f64)| {
         let trials = 10f64.powf(magnitude) as u64;
@@ -43,7 +43,7 @@ proptest! {
         prop_assert!(log_e_holds(counts, rate).min(log_e_refuted(counts, rate)) <= 0.0);
     }
 
-    /// At its edge the null's e-process is a martingale: what it is on average after the next trial it is now.
+    /// At the null rate the e-process is a martingale: its mean after the next trial equals its present value.
     #[test]
     fn at_the_claimed_rate_the_next_trial_adds_nothing_on_average(counts in tallies(), rate in rates()) {
         for log_e in [log_e_holds, log_e_refuted] {
@@ -55,8 +55,8 @@ proptest! {
         }
     }
 
-    /// Against a higher rate there is less evidence, as far as that rate is below the observed share: on this rests
-    /// that the rates which are not rejected are an interval.
+    /// The e-value falls as the null rate rises, as long as that rate is below the observed share. The rates that are
+    /// not rejected are therefore an interval.
     #[test]
     fn evidence_falls_towards_the_observed_share(counts in tallies(), places in prop::collection::vec(0.0..1.0f64, 2)) {
         if counts.successes == 0 {

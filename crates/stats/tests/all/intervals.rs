@@ -1,11 +1,11 @@
-//! Intervals and verdicts are one event.
+//! The interval must contain exactly the rates on which there is no verdict.
 
 use ascertain_stats::{
     Error, Interval, RateSequence, Tally, credible_interval, log_e_holds, log_e_refuted, rate_interval,
 };
 use proptest::prelude::*;
 
-/// Rates next to 1 cannot be told apart by less.
+/// The smallest distance at which rates next to 1 can be told apart.
 const FEW_ULPS: f64 = 5e-16;
 
 fn tallies() -> impl Strategy<Value = Tally> {
@@ -81,7 +81,7 @@ proptest! {
         }
     }
 
-    /// Each end is that of a tally in which what is unknown went against it.
+    /// Each end must be that of a tally in which all unknown outcomes count against that end.
     #[test]
     fn what_is_unknown_counts_against_both_ends(tally in tallies(), unknown in 0..1000u64, error in errors()) {
         let mut sequence = RateSequence::new(error, error).unwrap();
@@ -146,7 +146,7 @@ fn a_sequence_only_shrinks_and_shows_when_trials_are_not_alike() {
         last = interval;
     }
     assert!(!last.is_empty());
-    // What cannot be a tally says nothing.
+    // An invalid tally must change nothing.
     assert_eq!(sequence.update(Tally { trials: 3, successes: 4 }), last);
     assert!(sequence.update(Tally::new(20_000, 1500).unwrap()).is_empty());
     assert!(sequence.update(Tally::new(30_000, 22_500).unwrap()).is_empty());

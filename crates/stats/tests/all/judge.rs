@@ -1,13 +1,11 @@
-//! The running judge says what evaluating at every trial would, and says it once.
+//! After every trial, the running judge must return the verdict of an evaluation, and keep a verdict once there is one.
 
-use ascertain_stats::{
-    Error, Judge, MarginJudge, Tally, Verdict, log_e_holds, log_e_refuted, soonest_verdict, verdict,
-};
+use ascertain_stats::{Error, Judge, Tally, Verdict, log_e_holds, log_e_refuted, soonest_verdict, verdict};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// The verdict at one tally, with an error for each direction.
+/// Returns the verdict at one tally, with an error for each direction.
 fn naive(tally: Tally, rate: f64, error_holds: f64, error_refuted: f64) -> Option<Verdict> {
     let holds = verdict(tally, rate, error_holds).unwrap();
     let refuted = verdict(tally, rate, error_refuted).unwrap();
@@ -34,9 +32,9 @@ proptest! {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let mut judge = Judge::with_errors(rate, error_holds, error_refuted).unwrap();
         for _ in 0..400 {
-            let said = judge.observe(rng.random_bool(true_rate));
-            prop_assert_eq!(said, naive(judge.tally(), rate, error_holds, error_refuted), "{:?}", judge.tally());
-            if said.is_some() {
+            let current = judge.observe(rng.random_bool(true_rate));
+            prop_assert_eq!(current, naive(judge.tally(), rate, error_holds, error_refuted), "{:?}", judge.tally());
+            if current.is_some() {
                 break;
             }
         }
@@ -54,7 +52,7 @@ proptest! {
                 next.add(outcome);
                 prop_assert_eq!(verdict(next, rate, error).unwrap().is_some(), decides, "{:?}", next);
             }
-            // Mostly as close to "holds" as can be.
+            // Stays close to "holds" as long as possible: most outcomes are successes unless a success would decide.
             judge.observe(!success_decides && (failure_decides || rng.random_bool(0.95)));
             if judge.verdict().is_some() {
                 break;
@@ -69,15 +67,16 @@ proptest! {
         for _ in 0..20 {
             let trials = rng.random_range(0..50u64);
             let batch = Tally::new(trials, rng.random_range(0..=trials)).unwrap();
-            let said = judge.observe_batch(batch);
-            prop_assert_eq!(said, verdict(judge.tally(), rate, error).unwrap());
-            if said.is_some() {
+            let current = judge.observe_batch(batch);
+            prop_assert_eq!(current, verdict(judge.tally(), rate, error).unwrap());
+            if current.is_some() {
                 break;
             }
         }
     }
 
-    /// Each direction is the plain judge's of a stream in which what is unknown went against it.
+    /// For each verdict, the judge must equal a judge without unknown outcomes, on a stream in which these count
+    /// against that verdict.
     #[test]
     fn what_is_unknown_counts_against_both(rate in rates(), error_holds in errors(), error_refuted in errors(), seed: u64) {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -85,7 +84,7 @@ proptest! {
         let mut judge = Judge::with_errors(rate, error_holds, error_refuted).unwrap();
         let (mut known, mut low, mut high) = (judge.clone(), Tally::default(), Tally::default());
         for _ in 0..150 {
-            let said = if rng.random_bool(0.1) {
+            let current = if rng.random_bool(0.1) {
                 low.add(false);
                 high.add(true);
                 judge.observe_unknown()
@@ -98,34 +97,35 @@ proptest! {
             };
             let holds = verdict(low, rate, error_holds).unwrap().filter(|&v| v == Verdict::Holds);
             let refuted = verdict(high, rate, error_refuted).unwrap().filter(|&v| v == Verdict::Refuted);
-            prop_assert_eq!(said, holds.or(refuted), "{:?}", judge);
-            // Without the trials that were cut off the verdict is the same or was there before.
-            prop_assert!(said.is_none() || said == known.verdict());
+            prop_assert_eq!(current, holds.or(refuted), "{:?}", judge);
+            // Without the trials that were cut off, the verdict must be the same or come earlier.
+            prop_assert!(current.is_none() || current == known.verdict());
             prop_assert_eq!(judge.tally().trials + judge.unknown(), low.trials);
             prop_assert_eq!(judge.log_e_holds(), log_e_holds(low, rate));
             prop_assert_eq!(judge.log_e_refuted(), log_e_refuted(high, rate));
-            if said.is_some() {
+            if current.is_some() {
                 break;
             }
         }
     }
 
-    /// From the first trial on at which a judge of the opposite would say it, however the trials are looked at.
+    /// The contradiction must start at the first trial after which a judge of the opposite claim decides, for single
+    /// trials and for batches.
     #[test]
     fn a_verdict_is_contradicted_by_the_opposite(rate in 0.05..0.95f64, error in errors(), in_batches: bool, seed: u64) {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let mut judge = Judge::new(rate, error).unwrap();
         let first = rng.random_bool(0.5);
         while judge.observe(first).is_none() {}
-        let said = judge.verdict();
+        let current = judge.verdict();
         let mut is_contradicted = false;
         for _ in 0..200 {
             let success = rng.random_bool(if first { 0.02 } else { 0.98 });
             let outcome = Tally { trials: 1, successes: u64::from(success) };
             let still = if in_batches { judge.observe_batch(outcome) } else { judge.observe(success) };
-            prop_assert_eq!(still, said);
+            prop_assert_eq!(still, current);
             if !is_contradicted {
-                is_contradicted = verdict(judge.tally(), rate, error).unwrap().is_some_and(|now| Some(now) != said);
+                is_contradicted = verdict(judge.tally(), rate, error).unwrap().is_some_and(|now| Some(now) != current);
             }
             prop_assert_eq!(judge.contradicted(), is_contradicted);
         }
@@ -143,7 +143,7 @@ proptest! {
     }
 }
 
-/// Along the boundary far out, where it is nearly straight and its distance from the mean large.
+/// Follows the boundary to many trials, where it is nearly straight and far from the mean.
 #[test]
 fn nor_does_it_after_many_trials() {
     for (rate, failures) in [(0.5, 100_000), (0.3, 1_000_000), (0.99, 5000), (0.02, 3_000_000)] {
@@ -196,7 +196,7 @@ fn huge_batches_are_judged() {
     let trials = 1 << 48;
     let mut judge = Judge::new(0.5, 0.001).unwrap();
     assert_eq!(judge.observe_batch(Tally::new(trials, trials / 2).unwrap()), None);
-    // One success in a million more than half of them.
+    // The share of successes is slightly above a half: one success in a million more.
     let batch = Tally::new(trials, trials / 2 + (trials >> 20)).unwrap();
     assert_eq!(judge.observe_batch(batch), Some(Verdict::Holds));
 }
@@ -206,7 +206,7 @@ fn with_a_margin_there_is_always_an_end() {
     for (rate, margin, true_rate) in [(0.5, 0.1, 0.5), (0.9, 0.05, 0.9), (0.99, 0.005, 0.988), (0.2, 0.1, 0.25)] {
         for seed in 0..20 {
             let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-            let mut judge = MarginJudge::new(rate, margin, 0.001).unwrap();
+            let mut judge = Judge::with_margin(rate, margin, 0.001).unwrap();
             while judge.observe(rng.random_bool(true_rate)).is_none() {
                 assert!(judge.tally().trials < 20_000, "{rate} ± {margin}");
             }
@@ -216,35 +216,35 @@ fn with_a_margin_there_is_always_an_end() {
 
 #[test]
 fn a_margin_moves_each_direction_to_its_own_end() {
-    let mut judge = MarginJudge::new(0.8, 0.1, 0.001).unwrap();
+    let mut judge = Judge::with_margin(0.8, 0.1, 0.001).unwrap();
     let (low, high) = (0.8 - 0.1, 0.8 + 0.1);
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
     loop {
-        let said = judge.observe(rng.random_bool(0.8));
+        let current = judge.observe(rng.random_bool(0.8));
         let holds = verdict(judge.tally(), low, 0.001).unwrap() == Some(Verdict::Holds);
         let refuted = verdict(judge.tally(), high, 0.001).unwrap() == Some(Verdict::Refuted);
-        assert_eq!(said.is_some(), holds || refuted);
-        if said.is_some() {
+        assert_eq!(current.is_some(), holds || refuted);
+        if current.is_some() {
             break;
         }
     }
     assert_eq!((judge.rate(), judge.margin()), (0.8, 0.1));
     for (successes, expected) in [(800_000, Verdict::Holds), (799_999, Verdict::Refuted)] {
-        let mut judge = MarginJudge::new(0.8, 0.1, 0.001).unwrap();
+        let mut judge = Judge::with_margin(0.8, 0.1, 0.001).unwrap();
         assert_eq!(judge.observe_batch(Tally::new(1_000_000, successes).unwrap()), Some(expected));
     }
 }
 
-/// With a rate within the margin both ends are rejected in the end, and either verdict is right.
+/// If the true rate is within the margin, both ends are rejected in the end, and either verdict is right.
 #[test]
 fn within_a_margin_no_verdict_is_contradicted() {
-    let mut judge = MarginJudge::new(0.5, 0.1, 0.001).unwrap();
+    let mut judge = Judge::with_margin(0.5, 0.1, 0.001).unwrap();
     judge.observe_batch(Tally::new(10_000, 5000).unwrap());
     let verdict = judge.verdict();
     judge.observe_batch(Tally::new(100_000, 50_000).unwrap());
     assert!(judge.log_e_holds() > 100.0 && judge.log_e_refuted() > 100.0 && !judge.contradicted());
     assert_eq!(verdict, Some(Verdict::Holds));
-    // Below the lower end it is.
+    // The rate is now below the lower end.
     judge.observe_batch(Tally::new(100_000, 0).unwrap());
     assert_eq!((judge.verdict(), judge.contradicted()), (verdict, true));
 }
@@ -254,16 +254,16 @@ fn what_nothing_can_be_said_of_is_refused() {
     for rate in [0.0, 1.0, -0.1, 1.1, f64::NAN, f64::INFINITY] {
         assert!(matches!(Judge::new(rate, 0.1), Err(Error::Rate { .. })), "{rate}");
         assert!(matches!(verdict(Tally::default(), rate, 0.1), Err(Error::Rate { .. })), "{rate}");
-        assert!(MarginJudge::new(rate, 0.1, 0.1).is_err(), "{rate}");
+        assert!(Judge::with_margin(rate, 0.1, 0.1).is_err(), "{rate}");
         assert_eq!(soonest_verdict(rate, 0.1, 0.1), u64::MAX);
     }
     for error in [0.0, 1.0, -0.1, f64::NAN] {
         assert!(matches!(Judge::with_errors(0.5, error, 0.1), Err(Error::ErrorProbability { .. })), "{error}");
         assert!(matches!(Judge::with_errors(0.5, 0.1, error), Err(Error::ErrorProbability { .. })), "{error}");
-        assert!(matches!(MarginJudge::new(0.5, 0.1, error), Err(Error::ErrorProbability { .. })), "{error}");
+        assert!(matches!(Judge::with_margin(0.5, 0.1, error), Err(Error::ErrorProbability { .. })), "{error}");
     }
     for margin in [0.0, -0.1, 0.5, 0.3, 1e-30, f64::NAN] {
-        assert!(matches!(MarginJudge::new(0.7, margin, 0.1), Err(Error::Margin { .. })), "{margin}");
+        assert!(matches!(Judge::with_margin(0.7, margin, 0.1), Err(Error::Margin { .. })), "{margin}");
     }
     assert_eq!(Tally::new(5, 6), Err(Error::SuccessesExceedTrials { trials: 5, successes: 6 }));
     assert_eq!(Tally::new(u64::MAX, 6), Err(Error::TooManyTrials { trials: u64::MAX }));

@@ -1,4 +1,4 @@
-//! The methods, in one program.
+//! The tests of all methods in one program.
 #![allow(missing_docs)]
 
 mod betting;

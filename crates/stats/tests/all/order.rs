@@ -1,4 +1,4 @@
-//! Which of two is faster: the judge that bets on magnitudes does what its documentation says.
+//! The judge that bets on magnitudes must do what its documentation says.
 
 use ascertain_stats::{Error, OrderJudge, Tally, Verdict, log_e_holds, log_e_refuted, soonest_order_verdict};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ fn judge() -> OrderJudge {
     OrderJudge::new(0.0005, 0.0005).unwrap()
 }
 
-/// Of all sizes, ties and infinities among them.
+/// Log-ratios of all sizes, including ties and infinities.
 fn log_ratios() -> impl Strategy<Value = Vec<f64>> {
     let size = prop_oneof![
         4 => (-16.0..3.0).prop_map(f64::exp),
@@ -21,7 +21,7 @@ fn log_ratios() -> impl Strategy<Value = Vec<f64>> {
     prop::collection::vec(log_ratio, 1..60)
 }
 
-/// What a gambler on positive signs makes of log-ratios: by the textbook's densities, and nothing shared between them.
+/// A gambler on positive signs, computed from textbook formulas of the densities, without shared terms.
 struct Naive {
     components: Vec<Component>,
     log_wealth: f64,
@@ -120,7 +120,7 @@ proptest! {
         }
     }
 
-    /// Compared with a run in which the pair was never begun.
+    /// Compares the judge with one that never saw the unknown pairs.
     #[test]
     fn unknown_pairs_help_neither_direction(log_ratios in log_ratios(), places in prop::collection::vec(0..60usize, 1..5)) {
         let (mut without, mut with) = (judge(), judge());
@@ -182,10 +182,10 @@ fn a_verdict_latches_with_its_tally() {
     assert!(!judge.contradicted() && !judge.sign_alone());
     (0..100).for_each(|_| _ = judge.observe(0.05));
     assert_eq!(judge.decided_at(), decided_at);
-    assert!(!judge.sign_alone(), "it is about the pairs that gave the verdict");
+    assert!(!judge.sign_alone(), "only the pairs before the verdict count");
 }
 
-/// As with a command that is fast for some runs and slow from there on.
+/// Simulates a command that is faster in some runs, and slower from then on.
 #[test]
 fn the_opposite_contradicts_a_verdict() {
     let mut judge = judge();
@@ -195,13 +195,13 @@ fn the_opposite_contradicts_a_verdict() {
         assert!(!judge.contradicted());
         assert_eq!(judge.observe(-1e-9), Some(Verdict::Holds));
     }
-    // Most of the pairs disagree from here on, until they do not.
+    // At first most pairs disagree with the verdict, then most agree again.
     judge.observe(-1e-9);
     assert!(judge.contradicted());
     judge.observe(1e-9);
     judge.observe(1e-9);
     assert!(!judge.contradicted());
-    // The other direction's threshold, once reached, remains so.
+    // After the other direction has reached its threshold, the verdict remains contradicted.
     while judge.log_e_refuted() < 2000.0_f64.ln() + 0.1 {
         judge.observe(-0.7);
     }
@@ -212,7 +212,8 @@ fn the_opposite_contradicts_a_verdict() {
     assert_eq!(judge.verdict(), Some(Verdict::Holds));
 }
 
-/// Magnitudes say "faster", but of the pairs so far most were lost, by a hair: that is not what the word means.
+/// Magnitudes favour "faster", but most pairs so far were lost by a tiny amount. "Faster" would be misleading, so no
+/// verdict may be returned.
 #[test]
 fn a_verdict_waits_for_the_majority() {
     let mut judge = judge();
@@ -232,7 +233,7 @@ fn a_verdict_waits_for_the_majority() {
     assert_eq!(judge.observe(0.5), Some(Verdict::Holds));
 }
 
-/// Pairs until a judge that sees these differences decides.
+/// Returns the number of pairs after which a judge decides. `differences` returns the log-ratio of the next pair.
 fn pairs(error: f64, mut differences: impl FnMut(&OrderJudge) -> f64) -> u64 {
     let mut judge = OrderJudge::new(error, error).unwrap();
     let decides = |_: &u64| {
@@ -242,7 +243,8 @@ fn pairs(error: f64, mut differences: impl FnMut(&OrderJudge) -> f64) -> u64 {
     (1..).find(decides).unwrap()
 }
 
-/// Whoever always wins, by whatever, wins no sooner: by as much each time, or by what at each pair helps most.
+/// No sequence of wins may lead to a verdict sooner: neither equal differences, nor at each pair the difference that
+/// helps most.
 #[test]
 fn the_soonest_verdict_is_what_a_judge_gives_who_sees_one_win_all() {
     for error in [0.3, 0.05, 0.025, 0.01, 0.0005, 1e-6, 1e-12] {
@@ -275,7 +277,7 @@ fn long_runs_of_anything_keep_the_bet_alive() {
         judge.observe([1e-12, 3.0, -f64::INFINITY, 5e-324][i / 1000]);
     }
     assert!(judge.log_e_holds().is_finite() && judge.log_e_refuted().is_finite());
-    // What was of no use for long is found again within some pairs.
+    // A component that was useless for long must be effective again after a few pairs.
     let before = judge.log_e_holds();
     for _ in 0..100 {
         judge.observe(0.01);

@@ -1,5 +1,5 @@
-//! Where two do not differ, one is called faster at most as often as said, whatever the machine does: 3,000 runs each
-//! of hostile streams, looked at after every pair.
+//! If neither of two is faster, the judge must not call one of them faster more often than promised, whatever the
+//! machine does. Each test makes 3,000 runs of a hostile stream, with a look after every pair.
 
 use ascertain_stats::OrderJudge;
 use rand::{RngExt, SeedableRng};
@@ -7,11 +7,11 @@ use rand_xoshiro::Xoshiro256PlusPlus as Random;
 
 const RUNS: u64 = 3000;
 
-/// What a machine does in one run: the size of the next pair's log-ratio, given all that went before.
+/// The behaviour of a machine in one run: returns the size of the next pair's log-ratio, given the past.
 type Machine<'a> = Box<dyn FnMut(&OrderJudge, &mut Random) -> f64 + 'a>;
 
-/// Counts runs of so many pairs with a verdict, at total errors of 0.05 and 0.001. A coin deals the sign of each pair
-/// out; what `cut_off` says of it is not told to the judge.
+/// Counts the runs of `pairs` pairs that get a verdict, at total errors of 0.05 and 0.001. A coin draws the sign of
+/// each pair. If `cut_off` returns `true` for a log-ratio, the judge only learns that the pair is unknown.
 fn false_verdicts(machine: impl Fn(&mut Random) -> Machine<'static>, pairs: u64, cut_off: fn(f64) -> bool) -> [u64; 2] {
     let is_decided = |run: u64, error: f64| {
         let mut random = Random::seed_from_u64(run);
@@ -25,12 +25,13 @@ fn false_verdicts(machine: impl Fn(&mut Random) -> Machine<'static>, pairs: u64,
         })
     };
     let at_a_twentieth: Vec<u64> = (0..RUNS).filter(|&run| is_decided(run, 0.05)).collect();
-    // Whoever decides at 0.001 has at 0.05.
+    // A run that decides at 0.001 also decides at 0.05.
     let at_a_thousandth = at_a_twentieth.iter().filter(|&&run| is_decided(run, 0.001)).count();
     [at_a_twentieth.len() as u64, at_a_thousandth as u64]
 }
 
-/// At most what is allowed, but for three standard deviations; and the bound is no empty one.
+/// Checks that the counts are at most the allowed counts plus three standard deviations, and not far below the allowed
+/// counts.
 fn check(machine: impl Fn(&mut Random) -> Machine<'static>, pairs: u64) {
     let counts = false_verdicts(machine, pairs, |_| false);
     assert!((20..=186).contains(&counts[0]) && counts[1] <= 8, "{counts:?}");
@@ -46,7 +47,7 @@ fn noise_that_stays_the_same() {
     check(|_| Box::new(|_, random| 0.05 * normal(random)), 32);
 }
 
-/// Two states of the machine; in one of them noise is 50 times as wide.
+/// The machine has two states, and in one of them the noise is 50 times as wide.
 #[test]
 fn false_verdicts_in_bursts() {
     let machine = |_: &mut Random| -> Machine {
@@ -61,7 +62,7 @@ fn false_verdicts_in_bursts() {
     check(machine, 32);
 }
 
-/// Each pair is slower than the one before, so that sizes shrink, or grow.
+/// Each pair takes longer than the one before, so the sizes of log-ratios shrink or grow.
 #[test]
 fn false_verdicts_under_drift() {
     let machine = |random: &mut Random| -> Machine {
@@ -75,13 +76,13 @@ fn false_verdicts_under_drift() {
     check(machine, 32);
 }
 
-/// Whoever comes second takes longer by nearly the same each time: all sizes are alike, as if there were an effect.
+/// The second of each pair takes longer by almost the same amount, so all sizes are alike, as with a real effect.
 #[test]
 fn position_effects() {
     check(|_| Box::new(|_, random| 0.05 + 0.002 * normal(random)), 32);
 }
 
-/// The size is the one at which the wealth of either direction would grow the most.
+/// The size of each log-ratio is the one at which the wealth of either direction would grow the most.
 #[test]
 fn false_verdicts_by_an_adversary_who_knows_the_bet() {
     let machine = |_: &mut Random| -> Machine {
@@ -99,7 +100,7 @@ fn false_verdicts_by_an_adversary_who_knows_the_bet() {
     check(machine, 16);
 }
 
-/// A clock so coarse that most pairs tie, and that all others differ by one step.
+/// The clock is so coarse that most pairs tie, and all others differ by one step.
 #[test]
 fn false_verdicts_with_ties() {
     check(|_| Box::new(|_, random| if random.random_bool(0.6) { 0.0 } else { 0.01 }), 80);
@@ -111,7 +112,7 @@ fn sizes_at_the_ends_of_what_there_is() {
     check(move |_| Box::new(move |_, random| sizes[random.random_range(0..sizes.len())]), 32);
 }
 
-/// Recorded pairs, in the order in which they came, from a random one on.
+/// Replays recorded pairs in their order, starting from a random pair.
 #[test]
 fn recorded_machines() {
     for recorded in [include_str!("../data/bursts-of-load.txt"), include_str!("../data/steady-load.txt")] {
@@ -132,7 +133,7 @@ fn recorded_machines() {
     }
 }
 
-/// Somebody interrupts whatever goes against the candidate, once it has gone on for long.
+/// Every pair that takes long and goes against the candidate is cut off.
 #[test]
 fn pairs_that_are_cut_off_when_they_go_wrong() {
     let machine = |_: &mut Random| -> Machine { Box::new(|_, random| 0.05 * normal(random).abs()) };

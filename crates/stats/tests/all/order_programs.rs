@@ -1,9 +1,9 @@
-//! Pairs that `OrderJudge` needs for recorded programs, compared with the pairs that signs alone need.
+//! Number of pairs that `OrderJudge` needs for recorded programs, compared with the number that signs alone need.
 //!
-//! `tests/data/programs.txt` has 400 pairs of each program and says how they were recorded. `noisy` burns 6.0 or 6.3 ms
-//! times a random factor. One of the two commands of `gzip`, `sort`, `sha256`, `shell`, `awk`, `wc`, `grep`, `find`,
-//! `zstd`, `perl` and `jq` has 3 to 20 % more to do. `python` starts and sums up 1,000 or 40,000 numbers. The two
-//! commands of `same-true`, `same-gzip` and `same-wc` do the same work.
+//! `tests/data/programs.txt` has 400 pairs of each program and describes how they were recorded. `noisy` burns 6.0 or
+//! 6.3 ms times a random factor. One of the two commands of `gzip`, `sort`, `sha256`, `shell`, `awk`, `wc`, `grep`,
+//! `find`, `zstd`, `perl` and `jq` has 3 to 20 % more to do. `python` starts and sums up 1,000 or 40,000 numbers. The
+//! two commands of `same-true`, `same-gzip` and `same-wc` do the same work.
 //!
 //! METHODOLOGY.md has the table that this prints:
 //! `cargo test -p ascertain-stats real_programs -- --nocapture`.
@@ -14,24 +14,24 @@ use rand_xoshiro::Xoshiro256PlusPlus as Random;
 
 const RECORDED: &str = include_str!("../data/programs.txt");
 
-/// Number of pairs in a row that a stream takes from a recording, at the mean.
+/// Mean number of consecutive pairs that a stream takes from a recording.
 const BLOCK: usize = 40;
 
-/// A stream that is not decided by then counts as decided then.
+/// Number of pairs after which an undecided stream counts as decided.
 const MOST_PAIRS: usize = 3000;
 
-/// Streams are drawn until signs alone have used so many pairs, and at least [`LEAST_STREAMS`].
+/// If signs alone have needed this many pairs in total, no more streams are drawn, once there are [`LEAST_STREAMS`].
 const ENOUGH_PAIRS: usize = 6000;
 
 const LEAST_STREAMS: u64 = 8;
 
-/// The error of each of the two answers.
+/// Error probability of each of the two verdicts.
 const ERROR: f64 = 0.0005;
 
-/// The log-ratio of a pair, and its level.
+/// The log-ratio of a pair, and the size of its times.
 type Pair = (f64, f64);
 
-/// The recorded pairs of each program, by name and machine.
+/// Returns the recorded pairs of each program, by name and machine.
 fn programs() -> Vec<(&'static str, Vec<Pair>)> {
     let mut programs: Vec<(&str, Vec<Pair>)> = Vec::new();
     for line in RECORDED.lines().filter(|line| !line.starts_with('#')) {
@@ -46,7 +46,7 @@ fn programs() -> Vec<(&'static str, Vec<Pair>)> {
     programs
 }
 
-/// Blocks of recorded pairs from random places, each in the order of the recording.
+/// Returns blocks of recorded pairs from random positions. Within a block the pairs are in the order of the recording.
 fn stream(pairs: &[Pair], seed: u64) -> impl Iterator<Item = Pair> {
     let mut random = Random::seed_from_u64(seed);
     let mut place = random.random_range(0..pairs.len());
@@ -60,12 +60,12 @@ fn stream(pairs: &[Pair], seed: u64) -> impl Iterator<Item = Pair> {
     .filter(|(log_ratio, _)| *log_ratio != 0.0)
 }
 
-/// Pairs of a stream until a verdict.
+/// Returns the number of pairs of a stream until a verdict.
 fn pairs_until(pairs: &[Pair], seed: u64, decides: impl FnMut(Pair) -> bool) -> usize {
     stream(pairs, seed).take(MOST_PAIRS).position(decides).map_or(MOST_PAIRS, |place| place + 1)
 }
 
-/// The mean pairs until a verdict of signs alone, and of the judge.
+/// Returns two mean numbers of pairs until a verdict: by signs alone, and by the judge.
 fn mean_pairs(pairs: &[Pair]) -> [f64; 2] {
     let (mut sums, mut streams) = ([0, 0], 0);
     while sums[0] < ENOUGH_PAIRS || streams < LEAST_STREAMS {
@@ -78,17 +78,17 @@ fn mean_pairs(pairs: &[Pair]) -> [f64; 2] {
     sums.map(|sum| sum as f64 / streams as f64)
 }
 
-/// The evidence per pair of a gambler who knows how often pairs are won.
+/// Returns the growth of `ln e` per pair for a gambler who knows how often pairs are won.
 fn oracle_of_signs(pairs: &[Pair]) -> f64 {
     let signs: Vec<bool> = pairs.iter().filter(|pair| pair.0 != 0.0).map(|pair| pair.0 > 0.0).collect();
     let share = signs.iter().filter(|is_won| **is_won).count() as f64 / signs.len() as f64;
     [share, 1.0 - share].into_iter().filter(|share| *share > 0.0).map(|share| share * (2.0 * share).ln()).sum()
 }
 
-/// The evidence per pair of a gambler who knows how often pairs are won that are alike in these features.
+/// Returns the growth of `ln e` per pair for a gambler who knows how often pairs with similar features are won.
 ///
-/// The chance of a pair comes from pairs that are nearest by the ranks of their features, without the pair itself, from
-/// as many of them as gain most.
+/// The chance of a pair comes from the pairs whose features have the nearest ranks, without the pair itself. The number
+/// of such pairs is the one with the greatest gain.
 fn oracle(pairs: &[Pair], features: &[fn(&Pair) -> f64]) -> f64 {
     let pairs: Vec<Pair> = pairs.iter().copied().filter(|pair| pair.0 != 0.0).collect();
     let mut ranks = vec![Vec::new(); pairs.len()];
@@ -114,7 +114,8 @@ fn oracle(pairs: &[Pair], features: &[fn(&Pair) -> f64]) -> f64 {
     growths.into_iter().fold(f64::MIN, f64::max)
 }
 
-/// The pairs that an oracle needs, or a dash if the recording is too short to know an oracle that gains anything.
+/// Returns the number of pairs that an oracle needs, or a dash if the recording is too short for an oracle that gains
+/// anything.
 fn oracle_pairs(growth: f64) -> String {
     if growth > 0.0 { format!("{:.0}", -ERROR.ln() / growth) } else { "–".into() }
 }
@@ -164,12 +165,13 @@ fn false_verdicts_on_recorded_programs() {
             counts[1] += u64::from(is_decided(0.001));
         }
     }
-    // The bound, and three standard deviations; not an empty one.
+    // The counts may exceed their bound by three standard deviations, and must not be far below it.
     assert!((10..=100).contains(&counts[0]) && counts[1] <= 6, "{counts:?}");
 }
 
-/// One command takes 18 to 21 ms, the other 10 or 30 ms, each with the start of a process. Each wins half of the pairs,
-/// so that neither is faster. A judge that bet on how long both took together called one faster in half of the runs.
+/// One command takes 18 to 21 ms, the other 10 or 30 ms, each including the start of a process. Each wins half of the
+/// pairs, so neither is faster. A judge that bet on the sum of both times called one command faster in half of the
+/// runs.
 #[test]
 fn commands_of_unequal_spread_have_no_faster_one() {
     const RUNS: u64 = 400;

@@ -1,10 +1,10 @@
-//! What is computed of a judge's fate is what becomes of it: by trying every course that its trials can take.
+//! Compares the computed probabilities of a judge with those from all sequences that its trials can have.
 
-use ascertain_stats::{Judge, MarginJudge, Power, Verdict, power, power_growth, soonest_verdict};
+use ascertain_stats::{Judge, Power, Verdict, power, power_growth, soonest_verdict};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// The fate of a judge over every sequence of so many outcomes, each with its probability.
+/// Computes the probabilities from every possible sequence of `trials` outcomes, weighted by its probability.
 fn over_all_sequences(judge: &Judge, true_rate: f64, trials: u32) -> Power {
     let mut fate = Power { holds: 0.0, refuted: 0.0, undecided: 0.0, expected_trials: 0.0 };
     for outcomes in 0..1_u32 << trials {
@@ -42,8 +42,8 @@ fn power_counts_every_sequence() {
         Judge::new(0.5, 0.3).unwrap(),
         Judge::with_errors(0.5, 0.1, 0.4).unwrap(),
         Judge::new(0.9, 0.05).unwrap(),
-        (*MarginJudge::new(0.5, 0.2, 0.2).unwrap()).clone(),
-        (*MarginJudge::new(0.6, 0.39, 0.6).unwrap()).clone(),
+        Judge::with_margin(0.5, 0.2, 0.2).unwrap(),
+        Judge::with_margin(0.6, 0.39, 0.6).unwrap(),
     ];
     for judge in &judges {
         for true_rate in [0.05, 0.5, 0.7, 0.98] {
@@ -57,8 +57,8 @@ fn power_counts_every_sequence() {
     }
 }
 
-/// By the trial at which a share of the judges should have decided, that share of simulated judges has: within five
-/// standard deviations of it.
+/// Compares the distribution of the deciding trial with simulated judges: each share must agree within five standard
+/// deviations.
 #[test]
 fn simulated_verdicts_fall_when_computed() {
     let runs = 2000;
@@ -66,7 +66,7 @@ fn simulated_verdicts_fall_when_computed() {
     for (judge, true_rate) in [
         (Judge::with_errors(0.5, 0.0005, 0.0005).unwrap(), 0.8),
         (Judge::new(0.98, 0.01).unwrap(), 0.9),
-        ((*MarginJudge::new(0.7, 0.1, 0.01).unwrap()).clone(), 0.7),
+        (Judge::with_margin(0.7, 0.1, 0.01).unwrap(), 0.7),
     ] {
         for share in [0.5, 0.8, 0.95] {
             let growth = power_growth(&judge, true_rate).unwrap();

@@ -1,4 +1,4 @@
-//! Ranks between which a quantile lies.
+//! Tests of the ranks between which a quantile lies.
 
 use ascertain_stats::{Error, QuantileRanks, Tally, log_e_holds, log_e_refuted, log_level, quantile_ranks};
 use proptest::prelude::*;
@@ -67,8 +67,8 @@ fn p99_of_ten_thousand_values_is_narrower_than_by_robbins() {
     }
 }
 
-/// Under continuous looking, for values with many ties: the median of a die is 3, 4 and all between, the quantile at
-/// 0.9 is 6.
+/// Looks after every value of a stream with many ties. The median of a die is 3, 4 or any number between; its quantile
+/// at 0.9 is 6.
 #[test]
 fn ties_do_no_harm() {
     let error: f64 = 0.05;

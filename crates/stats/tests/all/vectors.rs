@@ -1,10 +1,11 @@
-//! Every function against references of 80 digits, written by `vectors/make.py`: bounds are on their safe side, always,
-//! and as close as their documentation says.
+//! Compares every function with references of 80 digits, written by `vectors/make.py`. Bounds must be on their safe
+//! side, and as close as their documentation promises.
 
 use ascertain_stats::{Tally, bd0, credible_interval, log_e_holds, log_e_refuted, log_level, stirling_remainder};
 use serde_json::Value;
 
-/// Up to here an e-value's logarithm is good to 1e-9, from there on to 1e-6.
+/// Number of trials up to which the logarithm of an e-value is accurate to 1e-9. With more trials it is accurate to
+/// 1e-6.
 const SMALL: u64 = 1_000_000;
 
 struct Row(Vec<String>);
@@ -28,7 +29,7 @@ fn rows(json: &str) -> Vec<Row> {
     rows
 }
 
-/// The error that is documented, and what a double's own resolution adds where the logarithm is in the millions.
+/// Returns the documented error, plus a double's own resolution if the logarithm is in the millions.
 fn tolerance(trials: u64, logarithm: f64) -> f64 {
     let absolute = if trials <= SMALL { 1e-9 } else { 1e-6 };
     absolute + 2e-14 * logarithm.abs()
@@ -59,7 +60,7 @@ fn csm_levels_are_never_below_the_exact_ones() {
     }
 }
 
-/// What Robbins' bounds of the three factorials leave open, and rounding up.
+/// Returns the error of Robbins' bounds of the three factorials, plus the error of rounding up.
 fn robbins_allowance(tally: Tally, rate: f64) -> f64 {
     let counts = [tally.successes as f64, tally.failures() as f64];
     let gap: f64 =
@@ -75,14 +76,15 @@ fn credible_intervals_reach_outward_and_no_further() {
         let (tally, error, low, high) = (row.tally(), row.number(2), row.number(3), row.number(4));
         let interval = credible_interval(tally, error).unwrap();
         assert!(interval.low <= low && interval.high >= high, "{tally:?}: {interval:?} within {low}..{high}");
-        // One step of a double is all there is where an end is next to 1.
+        // Next to 1, an end can only be off by one unit in the last place.
         let slack = |end: f64| 1e-12 * end.min(1.0 - end) + (end.next_up() - end);
         assert!(low - interval.low <= slack(low), "{tally:?}: {interval:?} for {low}");
         assert!(interval.high - high <= slack(high), "{tally:?}: {interval:?} for {high}");
     }
 }
 
-/// Beta(3973, 29) with 0.0005 at each end. The article's own interval, 0.98821 to 0.99638, has 0.001 at each end.
+/// Beta(3973, 29) with a probability of 0.0005 beyond each end. The article's own interval, 0.98821 to 0.99638, has
+/// 0.001 beyond each end.
 #[test]
 fn the_published_counts_have_this_credible_interval() {
     let interval = credible_interval(Tally { trials: 4000, successes: 3972 }, 0.001).unwrap();

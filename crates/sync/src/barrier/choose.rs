@@ -1,4 +1,4 @@
-//! Which barriers there are, why one is not, and the best of this machine.
+//! The available barriers, the reasons why one is not available, and the choice of the best one for this machine.
 
 use std::error::Error;
 use std::fmt;
@@ -7,24 +7,24 @@ use std::io;
 use super::{Barrier, Expedited, Fences, Global, Interrupts, Ticket};
 use crate::barrierd;
 
-/// The ways to a barrier.
+/// The ways to implement a barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// [`Expedited`](super::Expedited): membarrier by interrupts.
+    /// [`Expedited`](super::Expedited) uses membarrier(2) with interrupts.
     Expedited,
-    /// [`Interrupts`](super::Interrupts): waiting for interrupts, with the help of `barrierd`.
+    /// [`Interrupts`](super::Interrupts) waits for interrupts, with the help of `barrierd`.
     Interrupts,
-    /// [`Global`](super::Global): membarrier by waiting for the scheduler.
+    /// [`Global`](super::Global) uses membarrier(2) and waits for the scheduler.
     Global,
-    /// [`Fences`](super::Fences) on both sides.
+    /// [`Fences`](super::Fences) executes fences on both sides.
     Fences,
 }
 
 impl Method {
-    /// Whether this machine has it.
+    /// Checks whether this machine supports the method.
     ///
     /// # Errors
-    /// Why it has not.
+    /// The reason why the machine does not support it.
     pub fn is_available(self) -> Result<(), Unavailable> {
         match self {
             Self::Expedited => Expedited::new().map(drop),
@@ -46,42 +46,35 @@ impl fmt::Display for Method {
     }
 }
 
-/// Why a barrier can't be had on this machine.
+/// The error if a barrier is not available on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailable {
     /// The barrier that was tried.
     pub method: Method,
-    /// The cause.
+    /// The reason why the barrier is not available.
     pub reason: Reason,
 }
 
-/// What a barrier lacks.
+/// The reason why a barrier is not available on a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The kernel does not have it yet, or a filter of system calls says so.
+    /// The kernel is too old for the system call of the barrier, or a filter of system calls reports that.
     OldKernel,
-    /// A filter of system calls (seccomp, as containers use it) forbids it.
+    /// A filter of system calls (seccomp, as in containers) forbids the system call of the barrier.
     Forbidden,
-    /// CPUs run without the kernel's timer (`nohz_full` on its command line), so that it can't wait for them.
+    /// Some CPUs run without the kernel's timer (`nohz_full` on its command line), so the kernel cannot wait for them.
     IsolatedCpus,
-    /// This is not Linux.
+    /// The system is not Linux, and so does not have the system call of the barrier.
     NotLinux,
-    /// There is no `barrierd`, or none to be trusted: what its client says.
+    /// No `barrierd` is running, or the one that runs is not trusted. Contains the error message of the attempt to
+    /// connect to it.
     Daemon(String),
-    /// The kernel said something else: the number of the error.
+    /// The kernel refused the system call of the barrier with this error number.
     Refused(i32),
 }
 
 impl Unavailable {
-    pub(super) fn old_kernel(method: Method) -> Self {
-        Self { method, reason: Reason::OldKernel }
-    }
-
-    pub(super) fn isolated_cpus() -> Self {
-        Self { method: Method::Global, reason: Reason::IsolatedCpus }
-    }
-
     pub(super) fn no_daemon(error: &barrierd::Error) -> Self {
         Self { method: Method::Interrupts, reason: Reason::Daemon(error.to_string()) }
     }
@@ -89,7 +82,8 @@ impl Unavailable {
     pub(super) fn refused(method: Method, error: &io::Error) -> Self {
         let reason = match error.kind() {
             io::ErrorKind::PermissionDenied => Reason::Forbidden,
-            // What a kernel without the call says, and this crate where the system is another.
+            // A kernel without the call returns `Unsupported` with an error number. On other systems, this crate
+            // returns it without one.
             io::ErrorKind::Unsupported if error.raw_os_error().is_none() => Reason::NotLinux,
             io::ErrorKind::Unsupported => Reason::OldKernel,
             _ => Reason::Refused(error.raw_os_error().unwrap_or(0)),
@@ -100,7 +94,7 @@ impl Unavailable {
 
 impl fmt::Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} can't be had: ", self.method)?;
+        write!(f, "cannot use {}: ", self.method)?;
         match &self.reason {
             Reason::OldKernel => {
                 let version = if self.method == Method::Expedited { "4.14" } else { "4.3" };
@@ -109,10 +103,10 @@ impl fmt::Display for Unavailable {
             }
             Reason::Forbidden => f.write_str("a filter of system calls (seccomp) forbids membarrier(2); allow it"),
             Reason::IsolatedCpus => {
-                f.write_str("the kernel was started with nohz_full=, and can't wait for those CPUs")
+                f.write_str("the kernel was started with nohz_full= and cannot wait for the CPUs of that list")
             }
             Reason::NotLinux => f.write_str("only Linux has membarrier(2)"),
-            Reason::Daemon(said) => f.write_str(said),
+            Reason::Daemon(message) => f.write_str(message),
             Reason::Refused(errno) => write!(f, "membarrier(2): {}", io::Error::from_raw_os_error(*errno)),
         }
     }
@@ -120,20 +114,21 @@ impl fmt::Display for Unavailable {
 
 impl Error for Unavailable {}
 
-/// What is to be done with a barrier whose type is known only when the program runs: code that is compiled once for
-/// each, so that the light side stays free.
+/// Code that uses a barrier whose type is known only at run time. The code is compiled once for each barrier type. So
+/// the light side, the one that is used often, needs no branch on the type.
 pub trait Visitor {
-    /// What comes of it.
+    /// The result of [`visit`](Self::visit).
     type Output;
 
-    /// Gets the barrier.
+    /// Runs the code with the barrier that [`choose`] has found.
     fn visit<B: Barrier>(self, barrier: B) -> Self::Output;
 }
 
-/// Cheap to wait for first. [`Method::Fences`] is always there.
+/// All methods, the best one first. The methods with a free light side come first, ordered by the speed of their heavy
+/// side. The last one, [`Method::Fences`], is always available.
 pub const BEST_FIRST: [Method; 4] = [Method::Expedited, Method::Interrupts, Method::Global, Method::Fences];
 
-/// Runs the visitor with the first of the methods that this machine has, or else with [`Fences`].
+/// Runs the visitor with the first of the methods that this machine supports, or else with [`Fences`].
 ///
 /// ```
 /// use ascertain_sync::barrier::{BEST_FIRST, Barrier, Visitor, choose};
@@ -177,29 +172,30 @@ pub fn choose<V: Visitor>(methods: &[Method], visitor: V) -> V::Output {
     visitor.visit(Fences)
 }
 
-/// [`Expedited`] where the machine has it, or else [`Fences`]: for code that can't be compiled for each, as
-/// [`choose`](super::choose) does. The light side is a branch, which always goes the same way, or a fence.
+/// [`Expedited`] if the machine supports it, otherwise [`Fences`]. This is for code that cannot be compiled for each
+/// barrier, as [`choose`](super::choose) does. The light side is a branch that always goes the same way, followed by
+/// nothing or by a fence.
 ///
-/// The slower ways to a light side that is nothing are not tried: `Interrupts` needs a daemon, and `Global` makes what
-/// waits for it wait for milliseconds.
+/// The slower barriers with a free light side are not tried: [`Interrupts`] needs a daemon, and a heavy side of
+/// [`Global`] takes milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct ExpeditedOrFences(Option<Expedited>);
 
 impl ExpeditedOrFences {
-    /// Asks the kernel, which takes system calls.
+    /// Creates the barrier for this machine. This takes system calls.
     #[must_use]
-    pub fn of_this_machine() -> Self {
+    pub fn for_this_machine() -> Self {
         Self(Expedited::new().ok())
     }
 
-    /// Whether its light side is a fence.
+    /// Returns whether the barrier in use is [`Fences`], so that each light side executes a fence.
     #[must_use]
     pub fn is_fences(&self) -> bool {
         self.0.is_none()
     }
 }
 
-// SAFETY: it is one of two barriers, and each clone the same one.
+// SAFETY: this is one of two barriers, and each clone is the same one.
 unsafe impl Barrier for ExpeditedOrFences {
     #[inline(always)]
     fn light(&self) {
@@ -223,19 +219,19 @@ mod tests {
 
     #[test]
     fn what_the_kernel_said_in_words() {
-        let said =
+        let message =
             |errno: i32| Unavailable::refused(Method::Expedited, &io::Error::from_raw_os_error(errno)).to_string();
         assert_eq!(
-            said(1),
-            "expedited membarrier can't be had: a filter of system calls (seccomp) forbids membarrier(2); allow it"
+            message(1),
+            "cannot use expedited membarrier: a filter of system calls (seccomp) forbids membarrier(2); allow it"
         );
         assert_eq!(
-            said(38),
-            "expedited membarrier can't be had: the kernel is older than Linux 4.14, or a filter of system calls \
+            message(38),
+            "cannot use expedited membarrier: the kernel is older than Linux 4.14, or a filter of system calls \
              (seccomp) hides membarrier(2); allow it"
         );
-        assert!(said(12).contains("memory"), "{}", said(12));
+        assert!(message(12).contains("memory"), "{}", message(12));
         let elsewhere = Unavailable::refused(Method::Global, &io::ErrorKind::Unsupported.into());
-        assert_eq!(elsewhere.to_string(), "plain membarrier can't be had: only Linux has membarrier(2)");
+        assert_eq!(elsewhere.to_string(), "cannot use plain membarrier: only Linux has membarrier(2)");
     }
 }

@@ -1,4 +1,4 @@
-//! What a barrier promises, heavy sides that are under way, and the barrier that every machine has.
+//! The guarantee of a barrier, heavy sides that are in progress, and the barrier that every machine supports.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use super::interrupts::Pending;
 use super::membarrier::Round;
 use crate::primitives::{Ordering, fence};
 
-/// A memory barrier in two sides that don't cost the same.
+/// A memory barrier whose two sides have different costs.
 ///
-/// For each call of [`light`](Self::light) and each call of [`heavy`](Self::heavy), whatever threads they are on, one
-/// of two things holds:
+/// For each call of [`light`](Self::light) and each call of [`heavy`](Self::heavy), on any threads, at least one of two
+/// statements holds:
 ///
-/// - what the light side's thread wrote before it is seen by what follows the heavy side, or
-/// - what the heavy side's thread wrote before it is seen by what follows the light side.
+/// - everything that the light side's thread wrote before the light side is visible after the heavy side, or
+/// - everything that the heavy side's thread wrote before the heavy side is visible after the light side.
 ///
-/// It is what `fence(SeqCst)` on both sides gives, and what store buffers take away from a program without any: there
-/// a thread may read before its own write is seen, and both may miss the other's.
+/// `fence(SeqCst)` on both sides gives the same guarantee. Without any fence, store buffers break it: a thread may read
+/// before its own write is visible, so both threads may miss the write of the other.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -41,31 +41,32 @@ use crate::primitives::{Ordering, fence};
 /// ```
 ///
 /// # Safety
-/// The promise must hold for all threads of the process, of which memory's safety depends in [`hazard`](crate::hazard)
-/// and [`epoch`](crate::epoch), and for each clone of the barrier together with each other.
+/// The guarantee must hold for all threads of the process, because memory safety in [`hazard`](crate::hazard) and
+/// [`epoch`](crate::epoch) depends on it. It must also hold between any two clones of the barrier.
 pub unsafe trait Barrier: Clone + Send + Sync + 'static {
-    /// The side that is taken often: it keeps the compiler from moving memory accesses across it, and with
-    /// [`Fences`](super::Fences) only the processor too.
+    /// Executes the side that is used often. It prevents the compiler from moving memory accesses across it. Only the
+    /// light side of [`Fences`](super::Fences) also prevents the processor from doing so.
     fn light(&self);
 
-    /// The side that is taken rarely: blocks until the promise holds for each light side that was taken before.
+    /// Executes the side that is used rarely: blocks until the guarantee holds for each light side that was executed
+    /// before.
     ///
     /// # Panics
-    /// When the kernel refuses what it offered before (a filter of system calls installed since), and the other ways
-    /// too: going on would not be safe.
+    /// If the kernel refuses a call that it supported before (because a filter of system calls was installed since),
+    /// and the other methods fail too. Continuing would not be safe.
     fn heavy(&self) {
         self.ticket().wait();
     }
 
-    /// Begins a heavy side and returns at once: it is over when the ticket has passed. What was written before the
-    /// ticket was taken, and what is read after it passed, are on its two sides.
+    /// Begins a heavy side and returns at once. The heavy side is complete when the ticket has passed. Writes before
+    /// the ticket was taken are before the heavy side, and reads after it passed are after the heavy side.
     #[must_use]
     fn ticket(&self) -> Ticket;
 }
 
-/// A heavy side that has begun and perhaps not ended: see [`Barrier::ticket`](super::Barrier::ticket).
+/// A heavy side that has begun and may be complete: see [`Barrier::ticket`](super::Barrier::ticket).
 ///
-/// Dropping it is allowed at any time. A child process made by fork(2) may go on with tickets of its parent.
+/// A ticket may be dropped at any time. A child process made by fork(2) may continue to use the tickets of its parent.
 ///
 /// ```
 /// use ascertain_sync::barrier::{Barrier, Global};
@@ -78,34 +79,26 @@ pub unsafe trait Barrier: Clone + Send + Sync + 'static {
 /// }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Ticket(State);
+pub struct Ticket(pub(super) State);
 
 #[derive(Clone, Debug)]
-enum State {
+pub(super) enum State {
     Passed,
     Round(Arc<Round>),
     Interrupts(Box<Pending>),
 }
 
 impl Ticket {
-    /// A ticket that has passed, for barriers whose heavy side is over at once.
+    /// Returns a ticket that has passed, for barriers whose heavy side is complete at once.
     #[must_use]
     pub fn passed() -> Self {
         Self(State::Passed)
     }
 
-    pub(super) fn of_round(round: Arc<Round>) -> Self {
-        Self(State::Round(round))
-    }
-
-    pub(super) fn of_interrupts(pending: Pending) -> Self {
-        Self(State::Interrupts(Box::new(pending)))
-    }
-
-    /// Whether the heavy side is over. It does not block.
+    /// Returns whether the heavy side is complete. It does not block.
     ///
     /// # Panics
-    /// As [`Barrier::heavy`](super::Barrier::heavy).
+    /// Panics in the same cases as [`Barrier::heavy`](super::Barrier::heavy).
     #[must_use]
     pub fn is_passed(&self) -> bool {
         match &self.0 {
@@ -115,10 +108,10 @@ impl Ticket {
         }
     }
 
-    /// Blocks until the heavy side is over.
+    /// Blocks until the heavy side is complete.
     ///
     /// # Panics
-    /// As [`Barrier::heavy`](super::Barrier::heavy).
+    /// Panics in the same cases as [`Barrier::heavy`](super::Barrier::heavy).
     pub fn wait(&self) {
         match &self.0 {
             State::Passed => {}
@@ -128,12 +121,13 @@ impl Ticket {
     }
 }
 
-/// A sequentially consistent fence on both sides: no help of the kernel, and a light side that costs as much as the
-/// heavy one. There is no machine without it.
+/// A sequentially consistent fence on both sides. It needs no help from the kernel, and its light side costs as much as
+/// its heavy side. Every machine supports it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fences;
 
-// SAFETY: two sequentially consistent fences have an order. What precedes the first is seen by what follows the second.
+// SAFETY: two sequentially consistent fences have an order. Code after the second fence sees everything before the
+// first fence.
 unsafe impl Barrier for Fences {
     #[inline(always)]
     fn light(&self) {
@@ -156,7 +150,7 @@ mod tests {
     #[test]
     fn a_heavy_side_is_waited_for() {
         let barrier = Scripted::default();
-        // That it was waited for is seen by its panic.
+        // The panic shows that `heavy` waited for the end.
         barrier.end_with(Some(Err(1)));
         assert!(catch_unwind(AssertUnwindSafe(|| barrier.heavy())).is_err());
     }

@@ -1,4 +1,4 @@
-//! Counting interrupts, with the help of `barrierd`.
+//! A barrier that waits for interrupts, with the help of `barrierd`.
 
 use std::fmt;
 use std::path::Path;
@@ -6,32 +6,33 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::contract::State;
 use super::{Barrier, Expedited, Global, Method, Ticket, Unavailable};
 use crate::barrierd::{self, Client, DEFAULT_PATH};
 use crate::primitives::{Ordering, compiler_fence};
 
-/// How long a heavy side is left to a daemon that says nothing. It takes some milliseconds otherwise.
+/// Time for which a heavy side waits for a daemon that does not respond. Normally a heavy side takes some milliseconds.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// Between looks at the CPUs where there is nothing to wait on.
+/// Interval at which a waiting thread checks the CPUs, if the daemon has died and there is no fallback.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Interrupt generations: the heavy side waits until each CPU has been interrupted, or idle, of which the daemon
-/// [`barrierd`] tells. No thread of this process is disturbed, and a ticket that has passed costs no system call to
-/// look at.
+/// The heavy side waits until each CPU has been interrupted or idle, according to the daemon [`barrierd`]. This
+/// disturbs no thread of this process, and checking a ticket that has passed takes no system call.
 ///
-/// Should the daemon die, or not answer for 100 ms, each heavy side falls back to membarrier(2), and without that to
-/// interrupts that come anyway, those of the timer, which a CPU that is then taken offline has no more.
-/// [`method`](Self::method) says which it is.
+/// If the daemon dies, or does not respond for 100 ms, each heavy side falls back to membarrier(2). If membarrier(2) is
+/// not available either, the heavy side waits for the interrupts of the timer, which occur anyway. If a CPU is taken
+/// offline in that state, it gets no more interrupts, and the heavy side may wait for ever. [`method`](Self::method)
+/// returns the method in use.
 #[derive(Clone)]
 pub struct Interrupts {
     client: Arc<Client>,
 }
 
 impl Interrupts {
-    /// Connects to the daemon where it listens unless it was told otherwise.
+    /// Connects to the daemon at its default path.
     ///
     /// # Errors
-    /// Where there is no daemon, or none to be trusted: it says how to start one.
+    /// If there is no daemon, or it is not trusted. The message describes how to start one.
     pub fn new() -> Result<Self, Unavailable> {
         Self::connect(DEFAULT_PATH)
     }
@@ -39,19 +40,18 @@ impl Interrupts {
     /// Connects to the daemon at `path`.
     ///
     /// # Errors
-    /// As of [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn connect(path: impl AsRef<Path>) -> Result<Self, Unavailable> {
         Client::open(path).map(Self::over).map_err(|error| Unavailable::no_daemon(&error))
     }
 
-    /// Over a connection that there is.
+    /// Creates a barrier that uses an existing connection to the daemon.
     #[must_use]
     pub fn over(client: Client) -> Self {
         Self { client: Arc::new(client) }
     }
 
-    /// How heavy sides are done from now on: [`Method::Interrupts`] while the daemon lives, and else what it falls
-    /// back to.
+    /// Returns how heavy sides work from now on: [`Method::Interrupts`] while the daemon lives, otherwise the fallback.
     #[must_use]
     pub fn method(&self) -> Method {
         match self.client.is_alive() {
@@ -64,9 +64,10 @@ impl Interrupts {
     }
 }
 
-// SAFETY: only x86-64 has the daemon. There an interrupt's handler notes it in memory after whatever the thread wrote
-// before, and returns by an instruction that lets nothing that follows be read before. An idle or offline CPU runs no
-// thread, and went through a system call or an interrupt to become so. The compiler fence keeps the light side's place.
+// SAFETY: the daemon exists only on x86-64. There, the handler of an interrupt records the interrupt in memory after
+// everything that the interrupted thread wrote before. The handler returns by an instruction that no later read can
+// pass. An idle or offline CPU runs no thread, and the CPU went through a system call or an interrupt to get into that
+// state. The compiler fence keeps the place of the light side.
 unsafe impl Barrier for Interrupts {
     #[inline(always)]
     fn light(&self) {
@@ -75,9 +76,10 @@ unsafe impl Barrier for Interrupts {
 
     fn ticket(&self) -> Ticket {
         let timestamp = self.client.timestamp();
-        // That nobody hears it is noticed when the ticket is looked at.
-        let _ = self.client.ask();
-        Ticket::of_interrupts(Pending { client: Arc::clone(&self.client), timestamp, fallback: OnceLock::new() })
+        // A daemon that does not receive the request is noticed when the ticket is checked.
+        let _ = self.client.request_heartbeat();
+        let pending = Pending { client: Arc::clone(&self.client), timestamp, fallback: OnceLock::new() };
+        Ticket(State::Interrupts(Box::new(pending)))
     }
 }
 
@@ -87,18 +89,19 @@ impl fmt::Debug for Interrupts {
     }
 }
 
-/// A heavy side that is begun anew: in the way that is found, if any.
+/// Begins a heavy side with another method, because the daemon does not work. Returns `None` if no other method is
+/// available.
 fn fallback() -> Option<Ticket> {
     let expedited = Expedited::new().map(|barrier| barrier.ticket());
     expedited.or_else(|_| Global::new().map(|barrier| barrier.ticket())).ok()
 }
 
-/// A heavy side that waits for interrupts.
+/// A heavy side that has begun, and waits until each CPU has been interrupted or idle.
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     client: Arc<Client>,
     timestamp: barrierd::Timestamp,
-    /// What is waited for too since the daemon died; none if there is nothing.
+    /// The fallback, which is used after the daemon died or did not respond; `None` if there is no fallback.
     fallback: OnceLock<Option<Ticket>>,
 }
 

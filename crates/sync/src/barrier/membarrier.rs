@@ -1,4 +1,4 @@
-//! The two kinds of membarrier(2): by interrupts, and by waiting for the scheduler.
+//! The two barriers that use membarrier(2): by interrupts, and by waiting for the scheduler.
 
 use std::io;
 use std::ptr;
@@ -9,31 +9,32 @@ use std::thread;
 use ascertain_sys::fork::generation;
 use ascertain_sys::membarrier;
 
+use super::choose::Reason;
+use super::contract::State;
 use super::{Barrier, Method, Ticket, Unavailable};
 use crate::primitives::{Ordering, compiler_fence, fence};
 
-/// Expedited membarrier: the heavy side interrupts each CPU that runs a thread of this process. Microseconds, during
-/// which each of those CPUs loses about one.
+/// Expedited membarrier. The heavy side interrupts each CPU that runs a thread of this process. The heavy side takes
+/// microseconds, and each of those CPUs loses about one microsecond.
 #[derive(Clone, Copy, Debug)]
 pub struct Expedited(());
 
 impl Expedited {
-    /// Tells the kernel that this process will use it. Calling it again costs a system call.
+    /// Registers this process with the kernel. Each further call costs a system call.
     ///
     /// # Errors
-    /// Where the kernel is older than Linux 4.14, the system another, or a filter of system calls forbids it.
+    /// If the kernel is older than Linux 4.14, the system is not Linux, or a filter of system calls forbids it.
     pub fn new() -> Result<Self, Unavailable> {
-        match membarrier::is_expedited_supported() {
-            Ok(true) => {}
-            Ok(false) => return Err(Unavailable::old_kernel(Method::Expedited)),
-            Err(error) => return Err(Unavailable::refused(Method::Expedited, &error)),
+        let (method, refused) = (Method::Expedited, |error| Unavailable::refused(Method::Expedited, &error));
+        if !membarrier::is_expedited_supported().map_err(refused)? {
+            return Err(Unavailable { method, reason: Reason::OldKernel });
         }
-        registered_barrier().map_err(|error| Unavailable::refused(Method::Expedited, &error))?;
-        Ok(Self(()))
+        registered_barrier().map_err(refused).map(|()| Self(()))
     }
 }
 
-/// A child process need not have inherited that its parent had registered: it is done anew when the kernel says so.
+/// Calls the expedited membarrier, and registers this process first if the kernel requires that. A child process may
+/// not have inherited the registration of its parent.
 fn registered_barrier() -> io::Result<()> {
     match membarrier::private_expedited() {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -44,10 +45,11 @@ fn registered_barrier() -> io::Result<()> {
     }
 }
 
-// SAFETY: the kernel has each thread that runs pass a full barrier between call and return, and each other thread
-// passes one when it is next scheduled. If a light side comes before that barrier in its thread, what precedes it has
-// been written when the call returns; if after, what it reads is read after the call began. The compiler fence keeps
-// the light side's place in its thread.
+// SAFETY: the kernel makes each running thread pass a full barrier between the call and its return, and each other
+// thread passes one when it is next scheduled. If a light side comes before the full barrier of its thread, everything
+// before the light side has been written when the call returns. If the light side comes after the full barrier, it
+// reads values from after the beginning of the call. The compiler fence keeps the place of the light side in its
+// thread.
 unsafe impl Barrier for Expedited {
     #[inline(always)]
     fn light(&self) {
@@ -55,9 +57,9 @@ unsafe impl Barrier for Expedited {
     }
 
     fn ticket(&self) -> Ticket {
-        // The call is a full barrier on every processor: the fences say so in the language.
+        // The call is a full barrier on every processor. The fences express that in the language.
         fence(Ordering::SeqCst);
-        // The kernel may be out of memory for a moment, which the slower way does not need.
+        // The kernel may temporarily be out of memory. The slower method needs no memory.
         let done = registered_barrier().or_else(|_| membarrier::global());
         check(done.as_ref().err().and_then(io::Error::raw_os_error));
         fence(Ordering::SeqCst);
@@ -65,30 +67,31 @@ unsafe impl Barrier for Expedited {
     }
 }
 
-/// Plain membarrier: the heavy side waits until each CPU has scheduled. Milliseconds, and no CPU is disturbed.
+/// Plain membarrier. The heavy side waits until each CPU has scheduled. That takes milliseconds and disturbs no CPU.
 ///
-/// A ticket is a call on a thread of its own, which all tickets share that are taken before the call begins. There
-/// are at most two such threads at a time, and none without tickets. Where no thread can be made the ticket blocks.
+/// For tickets, a separate thread calls membarrier(2). One call serves all tickets that are taken before it begins.
+/// There are at most two such threads at a time, and none without tickets. If a thread cannot be created, taking the
+/// ticket blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Global(());
 
 impl Global {
-    /// Asks the kernel whether it can.
+    /// Checks whether the kernel supports this command of membarrier(2).
     ///
     /// # Errors
-    /// Where the kernel is older than Linux 4.3, the system another, a filter of system calls forbids it, or CPUs run
-    /// without the kernel's timer (`nohz_full`).
+    /// If the kernel is older than Linux 4.3, the system is not Linux, or a filter of system calls forbids the call.
+    /// Also if some CPUs run without the kernel's timer (`nohz_full`).
     pub fn new() -> Result<Self, Unavailable> {
-        match membarrier::is_global_supported() {
-            Ok(true) => Ok(Self(())),
-            Ok(false) => Err(Unavailable::isolated_cpus()),
-            Err(error) => Err(Unavailable::refused(Method::Global, &error)),
+        let method = Method::Global;
+        match membarrier::is_global_supported().map_err(|error| Unavailable::refused(method, &error))? {
+            true => Ok(Self(())),
+            false => Err(Unavailable { method, reason: Reason::IsolatedCpus }),
         }
     }
 }
 
-// SAFETY: when the call returns, each CPU has gone through the scheduler since it began, which is a full barrier for
-// the thread that it ran: see `Expedited`.
+// SAFETY: when the call returns, each CPU has gone through the scheduler since the call began. Going through the
+// scheduler is a full barrier for the thread that the CPU ran: see `Expedited`.
 unsafe impl Barrier for Global {
     #[inline(always)]
     fn light(&self) {
@@ -96,7 +99,7 @@ unsafe impl Barrier for Global {
     }
 
     fn heavy(&self) {
-        // The fences say in the language what the call does to processors: see `Expedited`.
+        // The fences express in the language what the call does to processors: see `Expedited`.
         fence(Ordering::SeqCst);
         check(barrier().err());
         fence(Ordering::SeqCst);
@@ -104,68 +107,70 @@ unsafe impl Barrier for Global {
 
     fn ticket(&self) -> Ticket {
         fence(Ordering::SeqCst);
-        Ticket::of_round(Round::join())
+        Ticket(State::Round(Round::join()))
     }
 }
 
-/// The number of the error that the kernel gave, should it neither do this nor the expedited way.
+/// Executes plain membarrier, or expedited membarrier if that is not possible. Returns the kernel's error number if
+/// both fail.
 fn barrier() -> Result<(), i32> {
     let done = membarrier::global().or_else(|_| registered_barrier());
     done.map_err(|error| error.raw_os_error().unwrap_or(0))
 }
 
-/// Going on without the barrier would free what is still read.
+/// Panics if `errno` is an error number. Continuing without the barrier would free memory that threads still read.
 fn check(errno: Option<i32>) {
     if let Some(errno) = errno {
         let error = io::Error::from_raw_os_error(errno);
-        panic!("the kernel refuses membarrier(2), which it offered before: {error}");
+        panic!("the kernel refuses membarrier(2), which it allowed before: {error}");
     }
 }
 
 /// A call of membarrier(2) for all tickets that were taken before it began.
 #[derive(Debug)]
 pub(super) struct Round {
-    /// The process of its thread, as [`generation`] tells them apart.
+    /// The process whose thread executes the round, identified by its [`generation`].
     process: u64,
     done: OnceLock<Result<(), i32>>,
 }
 
-/// The rounds of a process.
+/// The rounds of one process. A round is a call of membarrier(2) that serves several tickets.
 struct Rounds {
     process: u64,
-    /// The round that has not begun, which tickets join.
+    /// The round that has not begun yet, which new tickets join.
     next: Mutex<Option<Arc<Round>>>,
-    /// Held while a round is under way: they come one after the other.
+    /// A lock that is held while a round runs, so that rounds run one after the other.
     turn: Mutex<()>,
 }
 
 static ROUNDS: AtomicPtr<Rounds> = AtomicPtr::new(ptr::null_mut());
 
 impl Rounds {
-    /// This process's, which are never freed. A child made by fork(2) has rounds of its own: its parent's threads,
-    /// which may hold the parent's locks, are not in it.
+    /// Returns the rounds of this process, which are never freed. A child made by fork(2) gets its own rounds: the
+    /// threads of its parent may hold the parent's locks, but do not exist in the child.
     fn here() -> &'static Self {
         let process = generation();
         loop {
             let found = ROUNDS.load(Ordering::Acquire);
-            // SAFETY: null, or leaked.
+            // SAFETY: the pointer is null or to leaked memory.
             if let Some(rounds) = unsafe { found.as_ref() }.filter(|rounds| rounds.process == process) {
                 return rounds;
             }
             let new = Box::into_raw(Box::new(Self { process, next: Mutex::default(), turn: Mutex::default() }));
             if ROUNDS.compare_exchange(found, new, Ordering::Release, Ordering::Relaxed).is_err() {
-                // SAFETY: nobody else has seen it.
+                // SAFETY: `new` is from a box, and no other thread has seen it.
                 drop(unsafe { Box::from_raw(new) });
             }
         }
     }
 
-    /// Waits for its turn, so that more tickets may join, then calls for the round that is next.
+    /// Waits until the previous call of membarrier(2) ends, so that more tickets may join. Then makes the call for the
+    /// next round.
     fn run_next(&self) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let next = self.next.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(round) = next {
-            // Nobody else sets it.
+            // Cannot fail, because no other code sets the result of this round.
             let _ = round.done.set(barrier());
         }
     }
@@ -173,7 +178,7 @@ impl Rounds {
 
 impl Round {
     #[cfg(all(test, not(any(model = "loom", model = "tso"))))]
-    pub(super) fn that_ended(done: OnceLock<Result<(), i32>>) -> Arc<Self> {
+    pub(super) fn ended(done: OnceLock<Result<(), i32>>) -> Arc<Self> {
         Arc::new(Self { process: generation(), done })
     }
 
@@ -227,14 +232,14 @@ mod tests {
         assert!(!Arc::ptr_eq(&first, &Round::join()));
     }
 
-    /// However many there are, while a call is under way.
+    /// Tests that any number of tickets share one round while a call is running.
     #[test]
     #[cfg_attr(miri, ignore = "no system calls")]
     fn tickets_share_the_round_that_waits_for_its_turn() {
         let Some(_) = or_left_out(Global::new()) else { return };
         let turn = Rounds::here().turn.lock().unwrap();
         let next = Round::join();
-        // Longer than a call takes.
+        // Joining the round must take longer than a call.
         assert!((0..100).all(|_| {
             thread::sleep(Duration::from_millis(1));
             Arc::ptr_eq(&next, &Round::join())
@@ -244,7 +249,7 @@ mod tests {
         next.wait();
     }
 
-    /// Miri finds it where one reads what the other has made before that is there.
+    /// This test fails under Miri if one thread reads the rounds of the other before they are complete.
     #[test]
     fn all_threads_have_the_same_rounds() {
         let other = thread::spawn(|| ptr::from_ref(Rounds::here()).addr());

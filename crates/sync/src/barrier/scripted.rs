@@ -1,11 +1,13 @@
-//! For tests: heavy sides that are over when the test says so.
+//! A barrier for tests, whose heavy sides end as the test specifies.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use super::contract::State;
 use super::membarrier::Round;
 use super::{Barrier, Fences, Ticket};
 
-/// How the heavy sides end that begin from now on: not at all, well, or with an error's number, which panics.
+/// A barrier for tests. The test specifies how its heavy sides end from now on: never, successfully, or by a panic with
+/// an error number.
 #[derive(Clone, Default)]
 pub(crate) struct Scripted(Arc<Mutex<Script>>);
 
@@ -20,13 +22,13 @@ impl Scripted {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).end = end;
     }
 
-    /// How many heavy sides have begun.
+    /// Returns the number of tickets that were taken, one for each heavy side that has begun.
     pub(crate) fn tickets(&self) -> u64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).tickets
     }
 }
 
-// SAFETY: as of `Fences`.
+// SAFETY: the sides are those of `Fences`, whose fences give the guarantee.
 unsafe impl Barrier for Scripted {
     fn light(&self) {
         Fences.light();
@@ -36,6 +38,6 @@ unsafe impl Barrier for Scripted {
         let mut script = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         script.tickets += 1;
         Fences.heavy();
-        Ticket::of_round(Round::that_ended(script.end.map_or_else(OnceLock::new, OnceLock::from)))
+        Ticket(State::Round(Round::ended(script.end.map_or_else(OnceLock::new, OnceLock::from))))
     }
 }

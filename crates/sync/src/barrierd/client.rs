@@ -1,4 +1,4 @@
-//! For programs that want to know when each CPU has been interrupted. No privilege is needed.
+//! The client, for programs that need to know when each CPU has been interrupted. It needs no privilege.
 
 use std::fs::File;
 use std::io;
@@ -15,27 +15,28 @@ use ascertain_sys::{clock, cpus, privileges, socket};
 use super::file::{CPUS_MAX, MAGIC, VERSION, Words, has_passed, is_absent, is_idle, map, page};
 use super::{CpuStatus, Error, Status};
 
-/// How long a daemon may take to answer.
+/// Maximum time that the daemon may take to reply to a new client.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
-/// Who waits looks again and again for so long before it sleeps: a heartbeat takes some 50 µs, and to get back on a CPU
-/// takes longer than that where all are busy.
+/// The time for which a waiting thread spins before it sleeps, in nanoseconds. A heartbeat takes about 50 µs. If all
+/// CPUs are busy, a thread that sleeps needs longer than that to get a CPU again.
 const SPIN_NS: u64 = 100_000;
-/// A sleeper looks again that often, should it have been forgotten.
+/// Maximum duration of one sleep of a thread that waits for a heartbeat, in case it misses a wake-up.
 const SLEEP_MAX: Duration = Duration::from_millis(10);
 
 /// A connection to the daemon.
 ///
-/// It can be shared by all threads. A child made by fork(2) may go on using it. The programs in the kernel that note
-/// interrupts and idleness run for as long as any client lives, so that what is read here stays true when the daemon
-/// dies; only, nobody is left to make interrupts then.
+/// All threads can share it, and a child made by fork(2) may continue to use it. The programs in the kernel that record
+/// idleness and CPUs coming online run as long as any client lives. So the data that this client reads stays true when
+/// the daemon dies. After that, no process causes interrupts any more.
 #[derive(Debug)]
 pub struct Client {
     shared: SharedWords,
-    /// Which daemon's: no other page has this number while a client maps it.
+    /// The identity of the daemon's page: while a client maps the page, no other page has this number.
     page: u64,
     cpus: u32,
     socket: UnixStream,
-    /// While somebody has them, the programs run that note which CPUs are idle, and which come online.
+    /// Descriptors of events. While they are open, the kernel runs the programs that record which CPUs are idle and
+    /// which come online.
     _events: [OwnedFd; 2],
 }
 
@@ -57,21 +58,21 @@ impl Words for SharedWords {
     }
 }
 
-/// A moment in one daemon's virtual time: see [`Client::timestamp`]. To other daemons it means nothing.
+/// A moment in the virtual time of one daemon: see [`Client::timestamp`]. It has no meaning for other daemons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamp {
     virtual_time: u64,
     page: u64,
-    /// The CPU that the taker was on, so that it need not be waited for.
+    /// The CPU that the caller of `timestamp` was on. The caller need not wait for that CPU.
     cpu: Option<u32>,
 }
 
 impl Client {
-    /// Connects to the daemon at `path`: [`DEFAULT_PATH`](super::DEFAULT_PATH) unless it was told otherwise.
+    /// Connects to the daemon at `path`. The default is [`DEFAULT_PATH`](super::DEFAULT_PATH).
     ///
     /// # Errors
-    /// [`Error::NotRunning`], [`Error::Denied`], [`Error::LongPath`], and if what is found there is not to be trusted
-    /// or understood: [`Error::Stranger`], [`Error::NotADaemon`], [`Error::OtherVersion`].
+    /// [`Error::NotRunning`], [`Error::Denied`], [`Error::LongPath`]. If the process at the path is not trusted or not
+    /// understood: [`Error::Stranger`], [`Error::NotADaemon`], [`Error::OtherVersion`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         Error::unless_short(path)?;
@@ -82,7 +83,7 @@ impl Client {
         Self::over(socket, path)
     }
 
-    /// Over a connection that exists, to `path`.
+    /// Creates a client from an existing connection to the daemon at `path`.
     pub(super) fn over(socket: UnixStream, path: &Path) -> Result<Self, Error> {
         let not_a_daemon = |why: &dyn std::fmt::Display| Error::NotADaemon { path: path.into(), why: why.to_string() };
         let uid = socket::peer(&socket).map_err(|error| not_a_daemon(&error))?.uid;
@@ -93,32 +94,34 @@ impl Client {
         let answer = socket.set_read_timeout(Some(ANSWER_MAX)).and_then(|()| socket::receive(&socket));
         let descriptors = match answer {
             Ok(Some((_, descriptors))) => descriptors,
-            Ok(None) => return Err(not_a_daemon(&"it hung up; too many of your programs may be connected")),
+            Ok(None) => {
+                return Err(not_a_daemon(&"it closed the connection; perhaps too many of your programs are connected"));
+            }
             Err(error) => return Err(not_a_daemon(&error)),
         };
         let [map, page, idleness, coming] = <[OwnedFd; 4]>::try_from(descriptors)
             .map_err(|descriptors| not_a_daemon(&format!("it sent {} descriptors, not 4", descriptors.len())))?;
-        let head = Mapping::of(page.as_fd(), page::bytes(0)).map_err(|error| not_a_daemon(&error))?;
+        let head = Mapping::new(page.as_fd(), page::bytes(0)).map_err(|error| not_a_daemon(&error))?;
         if head.load(page::MAGIC) != MAGIC {
-            return Err(not_a_daemon(&"its page begins otherwise"));
+            return Err(not_a_daemon(&"its page does not begin with the magic number"));
         }
         let (version, cpus) = (head.load_u32(page::VERSION), head.load_u32(page::CPUS));
         if version != VERSION {
             return Err(Error::OtherVersion { path: path.into(), version });
         }
         if cpus == 0 || cpus > CPUS_MAX {
-            return Err(not_a_daemon(&format!("it speaks of {cpus} CPUs")));
+            return Err(not_a_daemon(&format!("it reports {cpus} CPUs")));
         }
         if cpus::possible().is_ok_and(|possible| possible > cpus) {
-            return Err(not_a_daemon(&format!("it knows {cpus} CPUs, and this machine may have more")));
+            return Err(not_a_daemon(&format!("it reports {cpus} CPUs, but this machine may have more")));
         }
-        let mapped = |fd: &OwnedFd, bytes| Mapping::of(fd.as_fd(), bytes).map_err(|error| not_a_daemon(&error));
+        let mapped = |fd: &OwnedFd, bytes| Mapping::new(fd.as_fd(), bytes).map_err(|error| not_a_daemon(&error));
         let shared = SharedWords { map: mapped(&map, map::bytes(cpus))?, page: mapped(&page, page::bytes(cpus))? };
         let page = File::from(page).metadata().map_err(|error| not_a_daemon(&error))?.ino();
         Ok(Self { shared, page, cpus, socket, _events: [idleness, coming] })
     }
 
-    /// The present moment, after everything that the caller wrote before.
+    /// Returns the current virtual time. Everything that the caller wrote before is ordered before the timestamp.
     #[inline]
     #[must_use]
     pub fn timestamp(&self) -> Timestamp {
@@ -127,16 +130,18 @@ impl Client {
         Timestamp { virtual_time, page: self.page, cpu: cpus::current() }
     }
 
-    /// Whether each of the CPUs (all, if none are named) has been interrupted, idle or offline since the timestamp was
-    /// taken, so that what any thread on them did before is seen by the caller from now on, and what any thread on
-    /// them does from now on sees what the taker wrote before. Does not block, and asks for nothing: a CPU that runs a
-    /// program is interrupted by its timer some hundred times a second. [`ask`](Self::ask) for sooner, and after some
-    /// ten milliseconds in vain: a CPU may have been taken offline, or may have no timer.
+    /// Returns whether each of the CPUs (all, if `cpus` is `None`) has been interrupted, idle or offline since the
+    /// timestamp was taken. If so, from now on the caller sees everything that any thread on these CPUs did before the
+    /// timestamp. And each thread on these CPUs sees what the caller of `timestamp` wrote before the timestamp.
     ///
-    /// True once is enough. For the same timestamp it may be false later, when a CPU that was idle runs a program
-    /// again: leaving idleness makes no time pass, for a shared word that each CPU increments whenever it wakes would
-    /// cost all of them. A CPU that this machine does not have never passes, nor does a timestamp of another daemon's
-    /// client.
+    /// This does not block, and requests nothing: a CPU that runs a program is interrupted by its timer some hundred
+    /// times a second. Call [`request_heartbeat`](Self::request_heartbeat) if it should be sooner. Also call it if the
+    /// timestamp has not passed after about ten milliseconds: a CPU may have been taken offline, or may have no timer.
+    ///
+    /// One result of `true` is enough. For the same timestamp the result may be `false` later, when a CPU that was idle
+    /// runs a program again. Leaving idleness does not advance the virtual time, because every CPU would have to
+    /// increment a shared word whenever it wakes. A CPU that this machine does not have never passes, nor does a
+    /// timestamp from the client of another daemon.
     #[inline]
     #[must_use]
     pub fn has_passed(&self, timestamp: Timestamp, cpus: Option<&[u32]>) -> bool {
@@ -155,11 +160,12 @@ impl Client {
         missing
     }
 
-    /// Whether each CPU is idle or absent, or was interrupted after `clock_ns`, which
-    /// [`clock::now_ns`](ascertain_sys::clock::now_ns) gave.
+    /// Returns whether each CPU is idle or absent, or was interrupted after `clock_ns`, a time from
+    /// [`clock::now_ns`](ascertain_sys::clock::now_ns).
     ///
-    /// To measure by, not to free memory by: while the rate of the kernel's clock is being corrected, its programs
-    /// may see it about a microsecond ahead. Virtual time has no such weakness.
+    /// Use this for measurements, not to decide when to free memory. While the rate of the kernel's clock is being
+    /// corrected, the programs in the kernel may read a time that is about a microsecond ahead. Virtual time does not
+    /// have this weakness.
     #[must_use]
     pub fn has_passed_by_clock(&self, clock_ns: u64) -> bool {
         let has_passed = |cpu| {
@@ -169,30 +175,31 @@ impl Client {
         (0..self.cpus).all(has_passed)
     }
 
-    /// Asks for a heartbeat: an interrupt for each CPU that is not idle, soon. Does not block.
+    /// Requests a heartbeat: the daemon soon interrupts each CPU that is not idle. Does not block.
     ///
     /// # Errors
     /// [`Error::Gone`] if the daemon has ended.
-    pub fn ask(&self) -> Result<(), Error> {
+    pub fn request_heartbeat(&self) -> Result<(), Error> {
         match socket::send(&self.socket, 0, &[]) {
-            // So much is asked already.
+            // Enough requests are already pending.
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(Error::Gone),
             _ => Ok(()),
         }
     }
 
-    /// Blocks until the timestamp [has passed](Self::has_passed), asking for heartbeats.
+    /// Blocks until the timestamp [has passed](Self::has_passed), and requests heartbeats.
     ///
     /// # Errors
-    /// [`Error::Late`] after the deadline, [`Error::Gone`] as soon as the daemon has ended: use another barrier then.
-    /// The timestamp may still pass. [`Error::OtherDaemon`] if the timestamp is of another daemon's client, or of the
-    /// same path's before the daemon there was started anew.
+    /// [`Error::Late`] after the deadline. [`Error::Gone`] as soon as the daemon has ended: use another barrier then;
+    /// the timestamp may still pass. [`Error::OtherDaemon`] if the timestamp is from the client of another daemon, or
+    /// from before the daemon at the same path was restarted.
     pub fn wait(&self, timestamp: Timestamp, cpus: Option<&[u32]>, deadline: Instant) -> Result<(), Error> {
         if timestamp.page != self.page {
             return Err(Error::OtherDaemon);
         }
         loop {
-            // Read before the look at the CPUs: a heartbeat in between changes it, and the sleep ends at once.
+            // The number of heartbeats is read before the CPUs are checked. A heartbeat in between changes it, so the
+            // sleep ends at once.
             let beats = self.shared.page.load_u32(page::BEATS);
             fence(Ordering::SeqCst);
             let Some(cpu) = self.missing(timestamp, cpus) else { return Ok(()) };
@@ -201,14 +208,15 @@ impl Client {
                 let last_ns = if cpu < self.cpus { self.shared.map(map::line(cpu) + map::CLOCK_NS) } else { 0 };
                 return Err(Error::Late { cpu, cpus: self.cpus, age_ns: clock::now_ns().saturating_sub(last_ns) });
             }
-            self.ask()?;
+            self.request_heartbeat()?;
             if !self.spin(beats, timestamp, cpus) {
                 self.shared.page.wait(page::BEATS, beats, left.min(SLEEP_MAX));
             }
         }
     }
 
-    /// Looks for a while; false if it was in vain.
+    /// Checks repeatedly, for at most [`SPIN_NS`], without sleeping. Returns `true` as soon as the timestamp has passed
+    /// or the number of heartbeats is no longer `beats`, and otherwise `false`.
     fn spin(&self, beats: u32, timestamp: Timestamp, cpus: Option<&[u32]>) -> bool {
         let start_ns = clock::now_ns();
         while clock::now_ns() - start_ns < SPIN_NS {
@@ -220,19 +228,19 @@ impl Client {
         false
     }
 
-    /// Whether the daemon has not ended.
+    /// Returns whether the daemon is still running.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         !socket::is_hung_up(&self.socket)
     }
 
-    /// How many CPUs this machine may have, offline ones counted.
+    /// Returns the number of CPUs that this machine may have, including offline ones.
     #[must_use]
     pub fn cpus(&self) -> u32 {
         self.cpus
     }
 
-    /// What the daemon says now.
+    /// Returns the current state of the daemon.
     #[must_use]
     pub fn status(&self) -> Status {
         let now_ns = clock::now_ns();

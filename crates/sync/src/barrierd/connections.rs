@@ -1,4 +1,4 @@
-//! Whom the daemon serves.
+//! The connections that the daemon serves.
 
 use std::io::{self, Read};
 use std::iter;
@@ -10,14 +10,14 @@ use ascertain_sys::socket;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-/// Connections that the daemon keeps at most, below the 1,024 files that a process may usually have.
+/// Maximum number of connections that the daemon keeps, below the usual limit of 1,024 open files per process.
 const CONNECTIONS_MAX: usize = 960;
-/// Those of one user but root, so that nobody takes all.
+/// Maximum number of connections of one user other than root. It keeps room for other users.
 const OF_A_USER_MAX: usize = 240;
-/// New ones between two heartbeats.
+/// Maximum number of connections that are accepted between two heartbeats.
 const ACCEPTED_MAX: usize = 16;
 
-/// Clients that are connected. None of them is trusted, or can hold the daemon up.
+/// The connected clients. They are not trusted, and none of them can delay the daemon.
 #[derive(Debug, Default)]
 pub struct Connections {
     listener: Option<UnixListener>,
@@ -30,18 +30,18 @@ struct Connection {
     uid: u32,
 }
 
-/// A client has closed its end, or died.
+/// The error if a client has closed its side of the connection, or died.
 #[derive(Clone, Copy, Debug)]
 struct HungUp;
 
-/// What came of waiting.
+/// The result of waiting for a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It is to stop.
+    /// The daemon must stop.
     Stop,
-    /// Somebody asks for a heartbeat.
-    Asked,
-    /// Nothing that needs one.
+    /// A client has requested a heartbeat.
+    Requested,
+    /// No client has requested a heartbeat, and the daemon need not stop.
     Nothing,
 }
 
@@ -52,7 +52,8 @@ impl Connections {
         Ok(())
     }
 
-    /// Waits until there is something to do, and does it, but for the heartbeat. New clients get the descriptors.
+    /// Waits for an event and handles it, but leaves the heartbeat to the caller. Returns [`Event::Stop`] if `stop` is
+    /// readable. Sends the descriptors in `greeting` to each new client.
     pub fn wait(&mut self, stop: BorrowedFd<'_>, greeting: &[BorrowedFd<'_>]) -> io::Result<Event> {
         let clients = self.clients.iter().map(|client| client.socket.as_fd());
         let listener = self.listener.as_ref().map(AsFd::as_fd);
@@ -61,38 +62,41 @@ impl Connections {
             return Ok(Event::Stop);
         }
         let is_new = ready.get(1 + self.clients.len()) == Some(&true);
-        let is_asked = self.look_at_clients(&ready[1..]);
+        let is_requested = self.look_at_clients(&ready[1..]);
         if is_new {
             self.accept(greeting);
         }
-        Ok(if is_asked { Event::Asked } else { Event::Nothing })
+        Ok(if is_requested { Event::Requested } else { Event::Nothing })
     }
 
-    /// Returns after so long, true, or as soon as it is to stop, false.
+    /// Sleeps for `rest` and returns `true`, or returns `false` as soon as `stop` is readable, because the daemon must
+    /// stop.
     pub fn rest(&mut self, stop: BorrowedFd<'_>, rest: Duration) -> io::Result<bool> {
         Ok(!ready([stop], Some(rest))?[0])
     }
 
-    /// Whether one of those that are ready asks. Those that hung up are forgotten.
+    /// Returns whether a client has requested a heartbeat. `ready` says of each client, in order, whether its socket
+    /// can be read. Removes clients that hung up.
     fn look_at_clients(&mut self, ready: &[bool]) -> bool {
-        let (mut ready, mut is_asked) = (ready.iter(), false);
+        let (mut ready, mut is_requested) = (ready.iter(), false);
         self.clients.retain(|client| {
-            let asks = if ready.next() == Some(&true) { asks(&client.socket) } else { Ok(false) };
-            is_asked |= asks.is_ok_and(|asks| asks);
-            asks.is_ok()
+            let requests = if ready.next() == Some(&true) { has_requests(&client.socket) } else { Ok(false) };
+            is_requested |= requests.is_ok_and(|has_requests| has_requests);
+            requests.is_ok()
         });
-        is_asked
+        is_requested
     }
 
     fn accept(&mut self, greeting: &[BorrowedFd<'_>]) {
         for _ in 0..ACCEPTED_MAX {
             let Some(Ok((socket, _))) = self.listener.as_ref().map(UnixListener::accept) else { return };
-            // One who is refused, or hung up already, sees the end of the connection.
+            // A client that is refused, or has hung up already, sees the end of the connection.
             let _ = self.greet(socket, greeting);
         }
     }
 
-    /// Sends the descriptors to a new client.
+    /// Sends the descriptors in `greeting` to a new client and keeps the connection. Drops the connection if its user,
+    /// or all users, have too many.
     pub fn greet(&mut self, socket: UnixStream, greeting: &[BorrowedFd<'_>]) -> io::Result<()> {
         let uid = socket::peer(&socket)?.uid;
         let of_user = self.clients.iter().filter(|client| client.uid == uid).count();
@@ -105,8 +109,9 @@ impl Connections {
     }
 }
 
-/// Takes the first of what was sent, if anything. The rest asks again, which costs no more than another heartbeat.
-fn asks(mut socket: &UnixStream) -> Result<bool, HungUp> {
+/// Returns whether the client has sent a request. Reads only the first bytes: bytes that are left count as another
+/// request, which costs at most one more heartbeat.
+fn has_requests(mut socket: &UnixStream) -> Result<bool, HungUp> {
     match socket.read(&mut [0; 4096]) {
         Ok(0) => Err(HungUp),
         Ok(_) => Ok(true),
@@ -115,7 +120,8 @@ fn asks(mut socket: &UnixStream) -> Result<bool, HungUp> {
     }
 }
 
-/// Waits until one is readable or its other end closed, for `timeout` at most, or until a signal: which ones are.
+/// Waits until a descriptor is readable or its other side is closed, but not longer than `timeout`. A signal also ends
+/// the wait. Returns for each descriptor whether it is ready.
 fn ready<'a>(
     descriptors: impl IntoIterator<Item = BorrowedFd<'a>>,
     timeout: Option<Duration>,

@@ -1,4 +1,4 @@
-//! The daemon: makes the programs, hands their memory out, and makes interrupts when somebody waits.
+//! The daemon: loads the programs, shares their memory, and causes interrupts when a client waits.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -13,7 +13,7 @@ use ascertain_sys::bpf::{Map, Program};
 use ascertain_sys::clock;
 use ascertain_sys::cpus;
 use ascertain_sys::futex::{self, Scope};
-use ascertain_sys::mapping::{Mapping, Shared};
+use ascertain_sys::mapping::{Mapping, SharedMemory};
 use ascertain_sys::privileges::{self, Capability};
 use ascertain_sys::socket;
 
@@ -21,41 +21,47 @@ use super::connections::{Connections, Event};
 use super::file::{ABSENT, CPUS_MAX, MAGIC, VERSION, Words, has_passed, map, page};
 use super::{Client, Error, PERIOD_MAX, programs};
 
-/// Heartbeats take at most one part of so many of the daemon's time: with very many CPUs they come less often.
+/// After a heartbeat, which interrupts the CPUs, the daemon rests at least this many times as long as the heartbeat
+/// took. With very many CPUs this makes heartbeats less frequent.
 const REST: u32 = 4;
-/// The timer's interrupt, which each CPU that runs a program has some hundred times a second.
+/// The kernel's event for an interrupt by the timer. Each CPU that runs a program has some hundred of them per second.
 const TIMER: &str = "local_timer_entry";
-/// One CPU has a task for another. On machines without it the timer does.
+/// The kernel's event for an interrupt by which one CPU tells another to schedule. On machines without this event, the
+/// event of the timer is sufficient.
 const RESCHEDULE: &str = "reschedule_entry";
-/// Into idleness and out of it.
+/// The kernel's event for a CPU that becomes idle or ceases to be idle.
 const IDLENESS: &str = "cpu_idle";
-/// The steps of coming online, of which a CPU takes the last ones itself before it may run a program.
+/// The kernel's event for each step of a CPU coming online. The CPU itself executes the last steps before it may run a
+/// program.
 const COMING: &str = "cpuhp_enter";
 const UNPRIVILEGED: &str = "/proc/sys/kernel/unprivileged_bpf_disabled";
 
-/// The daemon, which serves while [`serve`](Self::serve) runs.
+/// The daemon, which serves clients while [`serve`](Self::serve) runs.
 ///
-/// It notes nothing that a program does: when each CPU was last interrupted, and whether it is idle, is all.
+/// It records only data about CPUs: when each of them was last interrupted, and whether it is idle.
 #[derive(Debug)]
 pub struct Daemon {
     memory: Memory,
     interrupt: Program,
-    /// The program runs at these for as long as they are held.
+    /// Descriptors of the events at which the kernel runs the program `interrupt`. It does so as long as they are open.
     _events: [Option<OwnedFd>; 2],
     period: Duration,
     connections: Connections,
-    place: Option<Place>,
+    place: Option<ListeningPath>,
 }
 
-/// What clients get.
+/// The data that each client gets: the memory with the numbers about the CPUs, and descriptors of events.
 #[derive(Debug)]
 struct Memory {
     map: Mapping,
     map_handle: Map,
-    page: Shared,
+    page: SharedMemory,
     cpus: u32,
-    /// What must be noted, or a CPU would wrongly be held for idle or absent.
+    /// Descriptor of the event [`IDLENESS`], which is recorded as long as this is open. If it were not recorded, a CPU
+    /// could wrongly count as idle.
     idleness: OwnedFd,
+    /// Descriptor of the event [`COMING`], which is recorded as long as this is open. If it were not recorded, a CPU
+    /// could wrongly count as absent.
     coming: OwnedFd,
 }
 
@@ -65,9 +71,9 @@ impl Memory {
     }
 }
 
-/// Where the daemon can be found, and the lock that it is the only one there.
+/// The path of the daemon's socket, and the lock which ensures that only one daemon uses the path.
 #[derive(Debug)]
-struct Place {
+struct ListeningPath {
     path: PathBuf,
     _lock: File,
 }
@@ -83,11 +89,12 @@ impl Words for Memory {
 }
 
 impl Daemon {
-    /// Loads the programs, which begin to note interrupts. `period` is the time from one heartbeat to the next, at
-    /// least; more than [`PERIOD_MAX`] counts as that.
+    /// Loads the programs, which begin to record interrupts. `period` is the minimum time between two heartbeats; it is
+    /// limited to [`PERIOD_MAX`].
     ///
     /// # Errors
-    /// Where the machine can't, or the user may not: each of [`Error::is_unavailable`].
+    /// If the machine does not support the daemon, or the user lacks the rights: an error with
+    /// [`Error::is_unavailable`].
     pub fn new(period: Duration) -> Result<Self, Error> {
         if !cfg!(target_arch = "x86_64") {
             return Err(Error::OtherMachine);
@@ -96,28 +103,35 @@ impl Daemon {
         let period = period.min(PERIOD_MAX);
         let file = |source| Error::File { path: "/sys/devices/system/cpu/possible".into(), source };
         let cpus = cpus::possible().map_err(file)?.min(CPUS_MAX);
-        let map = Map::new(map::bytes(cpus)).map_err(refused("no map in the kernel"))?;
-        let loaded = |instructions: &[_]| Program::new(instructions).map_err(refused("no program in the kernel"));
+        let map = Map::new(map::bytes(cpus)).map_err(refused("could not create a map in the kernel"))?;
+        let loaded = |instructions: &[_]| {
+            Program::new(instructions).map_err(refused("could not load a BPF program into the kernel"))
+        };
         let interrupt = loaded(&programs::interrupt(map.as_fd(), cpus))?;
         let idle = loaded(&programs::idle(map.as_fd(), cpus))?;
-        let is_online = |cpu| interrupt.run_on(cpu).map_err(refused("no CPU can be interrupted at will"));
-        // Whom the list leaves out would never be waited for.
+        let is_online = |cpu| interrupt.run_on(cpu).map_err(refused("could not run a BPF program on another CPU"));
+        // The daemon would never wait for a CPU that is missing from the kernel's list, so no such CPU may exist.
         for cpu in cpus..CPUS_MAX {
             if is_online(cpu)? {
-                return Err(file(io::Error::other(format!("{cpus} CPUs, it says; and yet there is CPU {cpu}"))));
+                return Err(file(io::Error::other(format!("it lists {cpus} CPUs, but CPU {cpu} exists"))));
             }
         }
-        // Clients get a descriptor of the map; none of them shall write.
-        map.freeze().map_err(refused("a program's memory can't be frozen"))?;
+        // Clients get a descriptor of the map, and must not be able to write to it.
+        map.freeze().map_err(refused("could not make the data of a BPF program read-only"))?;
         let memory = Memory {
-            map: Mapping::of(map.as_fd(), map::bytes(cpus)).map_err(refused("a program's memory can't be read"))?,
+            map: Mapping::new(map.as_fd(), map::bytes(cpus))
+                .map_err(refused("could not map the data of a BPF program"))?,
             map_handle: map,
-            page: Shared::new(c"barrierd", page::bytes(cpus)).map_err(refused("no sealed memory"))?,
+            page: SharedMemory::new(c"barrierd", page::bytes(cpus))
+                .map_err(refused("could not create sealed memory"))?,
             cpus,
-            idleness: idle.attach(IDLENESS).map_err(refused("no event at idleness"))?,
-            coming: interrupt.attach(COMING).map_err(refused("no event at coming online"))?,
+            idleness: idle.attach(IDLENESS).map_err(refused("could not attach to the events of idle CPUs"))?,
+            coming: interrupt
+                .attach(COMING)
+                .map_err(refused("could not attach to the events of CPUs coming online"))?,
         };
-        // After that event is noted.
+        // This check of which CPUs are online comes after the kernel has begun to record CPUs that come online. In the
+        // other order, a CPU that came online in between would count as absent.
         for cpu in 0..cpus {
             if !is_online(cpu)? {
                 memory.page.word(page::offline(cpu)).store(ABSENT, Ordering::Relaxed);
@@ -127,13 +141,13 @@ impl Daemon {
         memory.page.half(page::VERSION).store(VERSION, Ordering::Relaxed);
         memory.page.half(page::CPUS).store(cpus, Ordering::Relaxed);
         memory.page.word(page::PERIOD_NS).store(period.as_nanos() as u64, Ordering::Release);
-        let timer = interrupt.attach(TIMER).map_err(refused("no event at the timer's interrupts"))?;
+        let timer = interrupt.attach(TIMER).map_err(refused("could not attach to the interrupts of the timer"))?;
         let events = [Some(timer), interrupt.attach(RESCHEDULE).ok()];
         let (connections, place) = (Connections::default(), None);
         Ok(Self { memory, interrupt, _events: events, period, connections, place })
     }
 
-    /// Lets clients in at `path`. Folders that are missing are made.
+    /// Accepts clients at `path`. Creates missing folders.
     ///
     /// # Errors
     /// [`Error::IsRunning`] if another daemon has the path, [`Error::LongPath`], [`Error::File`].
@@ -149,7 +163,7 @@ impl Daemon {
         }
         let lock_path = path.with_added_extension("lock");
         if !lock_path.exists() {
-            // A start that is refused leaves no lock beside what is not a daemon's.
+            // If the start is refused, no lock file is left next to a file of another program.
             refuse_others(path)?;
         }
         let lock = socket::lock_file(&lock_path).map_err(failed(&lock_path))?;
@@ -159,21 +173,21 @@ impl Daemon {
             Err(TryLockError::Error(source)) => return Err(Error::File { path: lock_path, source }),
         }
         refuse_others(path)?;
-        // Complete before it can be found.
+        // The socket is complete before clients can find it.
         let new = path.with_added_extension("new");
         let _ = fs::remove_file(&new);
         let listener = UnixListener::bind(&new).map_err(failed(&new))?;
         socket::open_to_all(&new).map_err(failed(&new))?;
         self.connections.listen(listener).map_err(failed(&new))?;
         fs::rename(&new, path).map_err(failed(path))?;
-        self.place = Some(Place { path: path.into(), _lock: lock });
+        self.place = Some(ListeningPath { path: path.into(), _lock: lock });
         Ok(())
     }
 
-    /// A client in this process. It is answered once the daemon serves.
+    /// Creates a client in this process. It gets replies once the daemon serves.
     ///
     /// # Errors
-    /// As [`Client::open`]; [`Error::File`].
+    /// The errors of [`Client::open`], and [`Error::File`].
     pub fn connect(&mut self) -> Result<Client, Error> {
         let failed = |source| Error::File { path: "(here)".into(), source };
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
@@ -181,23 +195,23 @@ impl Daemon {
         Client::over(theirs, Path::new("(here)"))
     }
 
-    /// Puts the calling thread, which is to serve, before all that are not in real time: a heartbeat that waits for a
-    /// busy CPU comes late. The daemon works without.
+    /// Gives the calling thread, which must be the one that serves, priority over threads without real-time scheduling.
+    /// The daemon also works without priority, but a heartbeat that waits for a busy CPU then comes late.
     ///
     /// # Errors
-    /// `EPERM` without `CAP_SYS_NICE`, or in a control group that gives no real time.
+    /// `EPERM` without `CAP_SYS_NICE`, or in a control group that does not allow real-time scheduling.
     pub fn run_in_real_time(&self) -> io::Result<()> {
         privileges::run_in_real_time()
     }
 
-    /// Becomes nobody, if it is root, with nothing but `CAP_BPF` left, which kernels before 5.19 want of who runs a
-    /// program. To be called before the process has other threads.
+    /// If the process is root, changes it to the user nobody with only `CAP_BPF`, which kernels before 5.19 require for
+    /// running a program. Call this before the process has other threads.
     ///
-    /// The socket then stays behind at the end where its folder is root's: clients find that nobody listens, and the
-    /// next daemon replaces it.
+    /// If the folder of the socket belongs to root, the socket then stays behind when the daemon ends. Clients get the
+    /// error that no daemon listens, and the next daemon replaces the socket.
     ///
     /// # Errors
-    /// As the kernel says; the process should end then.
+    /// The kernel's error; the process should then end.
     pub fn drop_privileges(&self) -> io::Result<()> {
         if privileges::effective_user() != 0 {
             return Ok(());
@@ -205,20 +219,20 @@ impl Daemon {
         privileges::drop_all_but(&[Capability::Bpf])
     }
 
-    /// Serves until something can be read from `stop`, or its other end is closed.
+    /// Serves until data can be read from `stop`, or its other end is closed.
     ///
     /// # Errors
-    /// What the kernel says, when it refuses what it did before.
+    /// The kernel's error, if it refuses a call that it accepted before.
     pub fn serve(&mut self, stop: BorrowedFd<'_>) -> io::Result<()> {
         loop {
             let event = self.connections.wait(stop, &self.memory.descriptors())?;
             let start = Instant::now();
             match event {
                 Event::Stop => return Ok(()),
-                Event::Asked => self.beat()?,
+                Event::Requested => self.beat()?,
                 Event::Nothing => {}
             }
-            // Also where there was no heartbeat, so that nobody can keep the daemon busy.
+            // The daemon also rests if there was no heartbeat, so that no client can keep it busy.
             let rest = self.period.max(REST * start.elapsed());
             if !self.connections.rest(stop, rest.saturating_sub(start.elapsed()))? {
                 return Ok(());
@@ -226,16 +240,16 @@ impl Daemon {
         }
     }
 
-    /// When it returns, each timestamp has passed that was taken before: each CPU has been interrupted since, or is or
-    /// was idle or offline.
+    /// Causes a heartbeat: interrupts the CPUs. When this returns, each timestamp that was taken before has passed:
+    /// since then, each CPU has been interrupted, idle or offline.
     fn beat(&mut self) -> io::Result<()> {
         let Memory { map, page, cpus, .. } = &self.memory;
         let before = map.load(map::VIRTUAL_TIME);
-        // This CPU runs the daemon, nobody else. And time goes on.
+        // This CPU runs only the daemon, so it is not interrupted. The call also advances the virtual time.
         self.interrupt.run_here()?;
         let now = map.load(map::VIRTUAL_TIME);
         for cpu in 0..*cpus {
-            // Only the kernel's own answer counts: what files say of CPUs may be a container's.
+            // Only the kernel's reply counts: in a container, files about CPUs may have been replaced.
             if !has_passed(&self.memory, cpu, before) && !self.interrupt.run_on(cpu)? {
                 page.word(page::offline(cpu)).store(now, Ordering::Release);
             }
@@ -248,17 +262,17 @@ impl Daemon {
     }
 }
 
-impl Drop for Place {
+impl Drop for ListeningPath {
     fn drop(&mut self) {
-        // Where it may not, it stays: see `drop_privileges`.
+        // If the process may not remove the socket, it stays: see `drop_privileges`.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// What is at the path and no daemon's stays there.
+/// Returns an error unless a daemon may use the path: nothing is there, or only the socket of a daemon that has ended.
 fn refuse_others(path: &Path) -> Result<(), Error> {
     let why = if path.exists() && !is_socket(path) {
-        io::Error::new(io::ErrorKind::AlreadyExists, "something that is not a socket is there")
+        io::Error::new(io::ErrorKind::AlreadyExists, "a file exists there that is not a socket")
     } else if UnixStream::connect(path).is_ok() {
         io::Error::new(io::ErrorKind::AddrInUse, "another program listens there")
     } else {
@@ -271,8 +285,8 @@ fn is_socket(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
 }
 
-/// Users who may load programs could write to the map by one: its descriptor is theirs, and freezing it does not bind
-/// programs.
+/// Returns an error if users without privilege may load programs. Their programs could write to the map: users get its
+/// descriptor, and freezing the map does not restrict programs.
 fn refuse_unprivileged() -> Result<(), Error> {
     match fs::read_to_string(UNPRIVILEGED) {
         Ok(text) if text.trim() == "0" => Err(Error::UnprivilegedBpf),

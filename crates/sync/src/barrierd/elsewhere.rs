@@ -1,10 +1,19 @@
-//! Where there is no daemon: nothing but Linux has what it is made of.
+//! The replacement on other systems, which lack the features of Linux that the daemon needs.
 #![allow(missing_docs)]
 
 use std::path::Path;
 use std::time::Instant;
 
 use super::{Error, Status};
+
+/// Defines methods that can never be called, because their type has no values.
+macro_rules! never {
+    ($(fn $name:ident(&self $(, $argument:ty)*) -> $result:ty;)*) => {
+        $(pub fn $name(&self $(, _: $argument)*) -> $result {
+            match *self {}
+        })*
+    };
+}
 
 #[derive(Debug)]
 pub enum Client {}
@@ -17,36 +26,15 @@ impl Client {
         Err(Error::OtherMachine)
     }
 
-    pub fn timestamp(&self) -> Timestamp {
-        match *self {}
-    }
-
-    pub fn has_passed(&self, _timestamp: Timestamp, _cpus: Option<&[u32]>) -> bool {
-        match *self {}
-    }
-
-    pub fn has_passed_by_clock(&self, _clock_ns: u64) -> bool {
-        match *self {}
-    }
-
-    pub fn ask(&self) -> Result<(), Error> {
-        match *self {}
-    }
-
-    pub fn wait(&self, _timestamp: Timestamp, _cpus: Option<&[u32]>, _deadline: Instant) -> Result<(), Error> {
-        match *self {}
-    }
-
-    pub fn is_alive(&self) -> bool {
-        match *self {}
-    }
-
-    pub fn cpus(&self) -> u32 {
-        match *self {}
-    }
-
-    pub fn status(&self) -> Status {
-        match *self {}
+    never! {
+        fn timestamp(&self) -> Timestamp;
+        fn has_passed(&self, Timestamp, Option<&[u32]>) -> bool;
+        fn has_passed_by_clock(&self, u64) -> bool;
+        fn request_heartbeat(&self) -> Result<(), Error>;
+        fn wait(&self, Timestamp, Option<&[u32]>, Instant) -> Result<(), Error>;
+        fn is_alive(&self) -> bool;
+        fn cpus(&self) -> u32;
+        fn status(&self) -> Status;
     }
 }
 
@@ -68,15 +56,12 @@ impl Daemon {
         match *self {}
     }
 
-    pub fn run_in_real_time(&self) -> std::io::Result<()> {
-        match *self {}
-    }
-
-    pub fn drop_privileges(&self) -> std::io::Result<()> {
-        match *self {}
-    }
-
     pub fn serve(&mut self, _stop: std::os::fd::BorrowedFd<'_>) -> std::io::Result<()> {
         match *self {}
+    }
+
+    never! {
+        fn run_in_real_time(&self) -> std::io::Result<()>;
+        fn drop_privileges(&self) -> std::io::Result<()>;
     }
 }

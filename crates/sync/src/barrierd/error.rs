@@ -1,108 +1,108 @@
-//! What can go wrong with the daemon, for those who ask and for those who run it.
+//! The errors of the daemon and of its clients.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-use super::DEFAULT_PATH;
-
-/// What the kernel has room for, less the zero at the end, and the `.new` that the daemon's socket has at first.
+/// Maximum length of the path in bytes: the kernel's limit for a socket, minus the zero at the end, minus the `.new` at
+/// the end of the socket's first name.
 const PATH_BYTES_MAX: usize = 108 - 1 - ".new".len();
 
-/// What was tried, and what to do.
+/// An error of the daemon or a client: what failed, and what the user can do.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// This is not Linux on x86-64.
+    /// The machine is something other than Linux on x86-64.
     OtherMachine,
     /// No daemon listens at the path.
     NotRunning {
-        /// The path.
+        /// The path that the client tried.
         path: PathBuf,
-        /// What the kernel said.
+        /// Error that the kernel returned for connecting to the socket.
         source: io::Error,
     },
-    /// The caller may not enter the path's folder, or not connect to what is there.
+    /// The caller lacks the permission to enter the folder of the path, or to connect to the socket.
     Denied {
-        /// The path.
+        /// The path that the client tried.
         path: PathBuf,
-        /// What the kernel said.
+        /// Error that the kernel returned for connecting to the socket.
         source: io::Error,
     },
-    /// No socket can have so long a path, and the name that it has at first.
+    /// The path is too long for a socket. The socket's first name, which ends with `.new`, must fit too.
     LongPath {
-        /// The path.
+        /// The path that is too long.
         path: PathBuf,
     },
-    /// Whoever listens there is neither root nor the caller's own user, or is shown by the number that stands for all
-    /// users whom the caller's user namespace has no number for.
+    /// The process that listens at the path belongs neither to root nor to the caller's user. Or its user is unknown,
+    /// because its ID stands for all users without an ID in the caller's user namespace.
     Stranger {
-        /// The path.
+        /// The path of the socket that the client connected to.
         path: PathBuf,
-        /// Who it is.
+        /// The user ID of the process that listens.
         uid: u32,
-        /// Whether that number stands for all who have none.
+        /// `true` if `uid` stands for all users who have no ID in the caller's user namespace.
         is_anybody: bool,
     },
-    /// Something listens there that does not talk as the daemon does.
+    /// The process that listens at the path does not use the daemon's protocol.
     NotADaemon {
-        /// The path.
+        /// The path of the socket that the client connected to.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error of the connection, or the fault in the reply of the process, as text for the user.
         why: String,
     },
-    /// The daemon is of another version.
+    /// The daemon uses another version of the protocol than this client.
     OtherVersion {
-        /// The path.
+        /// The path of the socket that the client connected to.
         path: PathBuf,
-        /// Its version.
+        /// The protocol version of the daemon.
         version: u32,
     },
-    /// The daemon has ended.
+    /// The daemon of this connection has ended.
     Gone,
-    /// The timestamp was given by another daemon's client.
+    /// The timestamp is from the client of another daemon.
     OtherDaemon,
-    /// The time ran out. The daemon may be stopped, or a CPU not be reached.
+    /// The deadline passed before the timestamp. The daemon may be suspended, or a CPU may be unreachable.
     Late {
-        /// A CPU that is missing.
+        /// The index of a CPU that was not interrupted after the timestamp.
         cpu: u32,
-        /// How many this machine may have: another one never passes.
+        /// The number of CPUs that this machine may have. A CPU whose index is not below this number does not exist, so
+        /// no timestamp passes on it.
         cpus: u32,
-        /// How long ago its last interrupt was.
+        /// The time since the last interrupt of that CPU, in nanoseconds.
         age_ns: u64,
     },
-    /// The privilege is missing that the daemon needs.
+    /// The daemon lacks a privilege that it needs.
     Forbidden {
-        /// For what.
+        /// The action that failed without the privilege.
         what: &'static str,
-        /// What the kernel said.
+        /// Error that the kernel returned for the action.
         source: io::Error,
     },
-    /// The kernel is too old, or made without what the daemon needs.
+    /// The kernel is too old, or was built without features that the daemon needs.
     Kernel {
-        /// What it can't do.
+        /// The action that the kernel refused.
         what: &'static str,
-        /// What it said.
+        /// Error that the kernel returned for the action.
         source: io::Error,
     },
-    /// Everybody may load programs into this kernel, and write to the daemon's memory by one.
+    /// Every user may load programs into this kernel, and a program can write to the daemon's memory.
     UnprivilegedBpf,
-    /// Another daemon has the path.
+    /// Another daemon uses the path.
     IsRunning {
-        /// The path.
+        /// The path at which the other daemon accepts clients.
         path: PathBuf,
     },
-    /// A file could not be made or opened.
+    /// A file could not be created or opened.
     File {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the kernel said.
+        /// Error that the kernel returned for creating or opening the file.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// [`Error::LongPath`] for what no daemon can have.
+    /// Returns [`Error::LongPath`] unless the path is short enough for the socket of a daemon.
     #[cfg(target_os = "linux")]
     pub(super) fn unless_short(path: &std::path::Path) -> Result<(), Self> {
         match path.as_os_str().len() {
@@ -111,7 +111,7 @@ impl Error {
         }
     }
 
-    /// Whether it is the machine, or the user's rights on it, that it fails for: trying again is of no use.
+    /// Returns whether the cause is the machine, or the user's rights on it, so that trying again is useless.
     #[must_use]
     pub fn is_unavailable(&self) -> bool {
         use Error::{Denied, Forbidden, Kernel, OtherMachine, UnprivilegedBpf};
@@ -124,11 +124,7 @@ impl fmt::Display for Error {
         match self {
             Self::OtherMachine => f.write_str("barrierd needs Linux on x86-64"),
             Self::NotRunning { path, source } => {
-                write!(f, "no barrierd listens at {}: {source}; start it: sudo ascertain barrierd", path.display())?;
-                match path.to_str() == Some(DEFAULT_PATH) {
-                    true => Ok(()),
-                    false => write!(f, " --path {}", path.display()),
-                }
+                write!(f, "no barrierd listens at {}: {source}; start it as root", path.display())
             }
             Self::Denied { path, source } => {
                 let path = path.display();
@@ -136,44 +132,54 @@ impl fmt::Display for Error {
             }
             Self::LongPath { path } => {
                 let bytes = path.as_os_str().len();
-                write!(f, "{}: a path of {bytes} bytes, {PATH_BYTES_MAX} are the most for a socket", path.display())
+                write!(
+                    f,
+                    "{}: the path has {bytes} bytes, but a socket allows {PATH_BYTES_MAX}; choose a shorter path",
+                    path.display()
+                )
             }
             Self::Stranger { path, uid, is_anybody } => {
                 let who = match is_anybody {
-                    true => "which stands for all who have no number in your user namespace",
+                    true => "which stands for all users without an ID in your user namespace",
                     false => "neither root nor you",
                 };
-                write!(f, "who listens at {} is user {uid}, {who}, and is not to be trusted", path.display())
+                write!(f, "the process at {} belongs to user {uid}, {who}, and is not trusted", path.display())
             }
-            Self::NotADaemon { path, why } => write!(f, "no barrierd is at {}: {why}", path.display()),
+            Self::NotADaemon { path, why } => {
+                write!(f, "the process at {} is not a usable barrierd: {why}", path.display())
+            }
             Self::OtherVersion { path, version } => {
                 let path = path.display();
                 write!(f, "the barrierd at {path} has version {version} of the shared memory, not ")?;
-                write!(f, "{}; let daemon and program be of one release", super::file::VERSION)
+                write!(f, "{}; use a daemon and a program of the same release", super::file::VERSION)
             }
-            Self::Gone => f.write_str("barrierd has ended"),
+            Self::Gone => f.write_str("the barrierd that this client was connected to has ended"),
             Self::OtherDaemon => {
-                f.write_str("the timestamp is another barrierd's, or of one that was started anew since")
+                f.write_str("the timestamp is from another barrierd, or from before barrierd was restarted")
             }
             Self::Late { cpu, cpus, .. } if cpu >= cpus => {
-                write!(f, "CPU {cpu} never passes: this machine may have {cpus}, of which 0 is the first")
+                write!(f, "CPU {cpu} never passes: this machine has at most {cpus} CPUs, numbered from 0")
             }
             Self::Late { cpu, age_ns, .. } => {
                 let age_ms = *age_ns as f64 / 1e6;
-                write!(f, "CPU {cpu} was not interrupted in time (last {age_ms:.1} ms ago): is barrierd stopped?")
+                write!(
+                    f,
+                    "CPU {cpu} was not interrupted in time (last {age_ms:.1} ms ago): check that barrierd is running and \
+                     not suspended"
+                )
             }
             Self::Forbidden { what, source } => {
-                f.write_str("barrierd needs root (sudo), or CAP_BPF and CAP_PERFMON, and no filter of system calls, ")?;
-                write!(f, "such as a container's, against bpf(2): {what}: {source}")
+                write!(f, "{what}: {source}; start barrierd as root (sudo), or with CAP_BPF and CAP_PERFMON; ")?;
+                f.write_str("a filter of system calls, such as that of a container, must allow bpf(2)")
             }
             Self::Kernel { what, source } => {
                 write!(f, "{what}: {source}; barrierd needs Linux 5.11 with CONFIG_BPF_SYSCALL and CONFIG_BPF_EVENTS")
             }
             Self::UnprivilegedBpf => f.write_str(
-                "every user of this machine may load programs into the kernel, and could write to what barrierd's \
-                 clients trust: set kernel.unprivileged_bpf_disabled to 1 (sysctl -w), which lasts until the next boot",
+                "every user of this machine may load programs into the kernel, which could write to barrierd's \
+                 memory: set kernel.unprivileged_bpf_disabled to 1 (sysctl -w), which lasts until the next boot",
             ),
-            Self::IsRunning { path } => write!(f, "a barrierd is running at {} already", path.display()),
+            Self::IsRunning { path } => write!(f, "a barrierd is already running at {}", path.display()),
             Self::File { path, source } => write!(f, "{}: {source}", path.display()),
         }
     }

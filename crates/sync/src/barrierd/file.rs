@@ -1,108 +1,110 @@
-//! Where everything stands in the memory that the daemon and its clients share, and what it says.
+//! The layout and the meaning of the memory that the daemon and its clients share.
 //!
-//! There are two pieces of it. The *map* is written by the programs in the kernel only, not even by the daemon. The
-//! *page* is written by the daemon only. Numbers are in the machine's own order of bytes. A change of either is a new
-//! [`VERSION`].
+//! There are two pieces of memory. The *map* is written only by the programs in the kernel, not even by the daemon. The
+//! *page* is written only by the daemon. Numbers have the byte order of the machine. A change of either layout needs a
+//! new [`VERSION`].
 //!
 //! | map | bytes | |
 //! |---|---|---|
-//! | 0 | 8 | virtual time: how many interrupts there have been on all CPUs |
+//! | 0 | 8 | virtual time: the number of interrupts on all CPUs |
 //! | 64 × (1 + cpu) | 8 | the virtual time at the CPU's last interrupt |
-//! | + 8 | 8 | `CLOCK_MONOTONIC` then, in nanoseconds |
-//! | + 16 | 8 | generation: how many interrupts the CPU has had |
-//! | + 24 | 8 | 1 while it is idle |
+//! | + 8 | 8 | `CLOCK_MONOTONIC` at that interrupt, in nanoseconds |
+//! | + 16 | 8 | generation: the number of interrupts of the CPU |
+//! | + 24 | 8 | 1 while the CPU is idle |
 //!
 //! | page | bytes | |
 //! |---|---|---|
 //! | 0 | 8 | [`MAGIC`] |
 //! | 8 | 4 | [`VERSION`] |
-//! | 12 | 4 | how many CPUs |
-//! | 16 | 8 | nanoseconds from one heartbeat to the next, at least |
-//! | 64 | 4 | heartbeats, modulo 2³²; waiters sleep on it |
-//! | 128 | 8 | `CLOCK_MONOTONIC` of the last heartbeat |
+//! | 12 | 4 | number of CPUs |
+//! | 16 | 8 | minimum time between two heartbeats, in nanoseconds |
+//! | 64 | 4 | number of heartbeats, modulo 2³²; waiters sleep on this word |
+//! | 128 | 8 | `CLOCK_MONOTONIC` at the last heartbeat, in nanoseconds |
 //! | 136 | 8 | CPU time that the daemon has used, in nanoseconds |
 //! | 192 + 8 × cpu | 8 | the virtual time after which the CPU was last seen offline, or [`ABSENT`] |
 
-/// The page begins with it.
+/// The first eight bytes of the page, which identify its format.
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"barrierd");
-/// What this page says.
+/// The version of the layout that this module describes.
 pub const VERSION: u32 = 1;
-/// Of a CPU that was offline when the daemon began: it is so until it has had an interrupt.
+/// In the place of the virtual time at [`page::offline`], this marks a CPU that was offline when the daemon started. It
+/// counts as offline until it has had an interrupt.
 pub const ABSENT: u64 = u64::MAX;
-/// Linux is compiled for 8,192 CPUs at most.
+/// Maximum number of CPUs: the limit of Linux.
 pub const CPUS_MAX: u32 = 8_192;
 
-/// Of the map.
+/// The offsets, in bytes, of the numbers in the map: the memory to which the programs in the kernel write.
 pub mod map {
-    /// A line of the cache for the clock, and one for each CPU.
+    /// Size of a cache line in bytes. The virtual time has one line, and so does each CPU.
     pub const LINE_BYTES: usize = 64;
-    /// The virtual time.
+    /// Offset of the virtual time in the map.
     pub const VIRTUAL_TIME: usize = 0;
-    /// Of a CPU's line: the virtual time at its last interrupt.
+    /// Offset of the virtual time at a CPU's last interrupt, from the start of the CPU's line.
     pub const SEEN: usize = 0;
-    /// Of a CPU's line: the clock then.
+    /// Offset of `CLOCK_MONOTONIC` at a CPU's last interrupt, in nanoseconds, from the start of the CPU's line.
     pub const CLOCK_NS: usize = 8;
-    /// Of a CPU's line: how many.
+    /// Offset of the number of a CPU's interrupts, from the start of the CPU's line.
     pub const GENERATION: usize = 16;
-    /// Of a CPU's line: whether it is idle.
+    /// Offset of the word that is 1 while a CPU is idle, from the start of the CPU's line.
     pub const IS_IDLE: usize = 24;
 
-    /// Where the CPU's line begins.
+    /// Returns the offset, in the map, of the cache line with the numbers of this CPU.
     #[must_use]
     pub const fn line(cpu: u32) -> usize {
         LINE_BYTES * (1 + cpu as usize)
     }
 
-    /// How long the map is.
+    /// Returns the size of the map in bytes.
     #[must_use]
     pub const fn bytes(cpus: u32) -> usize {
         line(cpus)
     }
 }
 
-/// Of the page.
+/// The offsets, in bytes, of the numbers in the page: the memory to which the daemon writes.
 pub mod page {
-    /// The magic number.
+    /// Offset of the magic number, [`MAGIC`](super::MAGIC).
     pub const MAGIC: usize = 0;
-    /// The version.
+    /// Offset of the version.
     pub const VERSION: usize = 8;
-    /// How many CPUs.
+    /// Offset of the number of CPUs.
     pub const CPUS: usize = 12;
-    /// The period, in nanoseconds.
+    /// Offset of the minimum time between two heartbeats, in nanoseconds.
     pub const PERIOD_NS: usize = 16;
-    /// Heartbeats.
+    /// Offset of the number of heartbeats, modulo 2³².
     pub const BEATS: usize = 64;
-    /// The clock at the last one.
+    /// Offset of `CLOCK_MONOTONIC` at the last heartbeat, in nanoseconds.
     pub const BEAT_NS: usize = 128;
-    /// What the daemon has used.
+    /// Offset of the CPU time that the daemon has used, in nanoseconds.
     pub const CPU_TIME_NS: usize = 136;
     const OFFLINE: usize = 192;
 
-    /// The virtual time after which the CPU was last seen offline.
+    /// Returns the offset, in the page, of the virtual time after which the CPU was last seen offline.
     #[must_use]
     pub const fn offline(cpu: u32) -> usize {
         OFFLINE + 8 * cpu as usize
     }
 
-    /// How long the page is.
+    /// Returns the size of the page in bytes.
     #[must_use]
     pub const fn bytes(cpus: u32) -> usize {
         offline(cpus)
     }
 }
 
-/// What a reader finds in the map and the page, wherever they are.
+/// Read access to the numbers in the map, which the kernel's programs write, and in the page, which the daemon writes.
 pub trait Words {
-    /// The eight bytes at that place of the map.
+    /// Returns the eight bytes at this offset of the map.
     fn map(&self, offset: usize) -> u64;
-    /// The eight bytes at that place of the page.
+    /// Returns the eight bytes at this offset of the page.
     fn page(&self, offset: usize) -> u64;
 }
 
-/// Whether that CPU ran no program, for a moment at least, after the virtual time was `since`.
+/// Returns whether the CPU ran no program of a user at some moment after the virtual time `since`.
 ///
-/// A CPU that is idle now counts: it leaves that state, and enters it, by way of the scheduler, which is a barrier. So
-/// does one that was offline at first and has noted nothing yet: that it comes online is an event that it notes.
+/// A CPU that is idle now counts: it enters and leaves the idle state through the scheduler, which is a barrier. A CPU
+/// that was offline at the start and has recorded nothing yet counts too, because it records the event of coming
+/// online.
 #[must_use]
 pub fn has_passed(words: &impl Words, cpu: u32, since: u64) -> bool {
     let offline = words.page(page::offline(cpu));
@@ -112,44 +114,44 @@ pub fn has_passed(words: &impl Words, cpu: u32, since: u64) -> bool {
         || (offline != ABSENT && offline > since)
 }
 
-/// Whether that CPU was offline when the daemon began, and has not come since.
+/// Returns whether the CPU was offline when the daemon started and has not come online since.
 #[must_use]
 pub fn is_absent(words: &impl Words, cpu: u32) -> bool {
     words.page(page::offline(cpu)) == ABSENT && words.map(map::line(cpu) + map::SEEN) == 0
 }
 
-/// Whether that CPU is idle now.
+/// Returns whether the CPU is idle now.
 #[must_use]
 pub fn is_idle(words: &impl Words, cpu: u32) -> bool {
     words.map(map::line(cpu) + map::IS_IDLE) == 1
 }
 
-/// What the daemon and its programs say, as [`Client::status`](super::Client::status) reads it.
+/// The state of the daemon and its programs, which [`Client::status`](super::Client::status) returns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
-    /// The daemon's process; 0 where that can't be seen from here.
+    /// The daemon's process ID; 0 if this process cannot see it.
     pub pid: u32,
-    /// The virtual time: how many interrupts there have been.
+    /// The virtual time: the number of interrupts on all CPUs until now.
     pub virtual_time: u64,
-    /// Heartbeats, modulo 2³².
+    /// The number of heartbeats that the daemon has caused, modulo 2³².
     pub beats: u32,
-    /// The shortest time between two.
+    /// The minimum time between two heartbeats, in nanoseconds.
     pub period_ns: u64,
-    /// CPU time that the daemon has used up to the last heartbeat.
+    /// The CPU time that the daemon has used up to the last heartbeat, in nanoseconds.
     pub cpu_time_ns: u64,
-    /// Each CPU.
+    /// The state of each CPU.
     pub cpus: Vec<CpuStatus>,
 }
 
-/// What is known of a CPU.
+/// The state of one CPU.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CpuStatus {
-    /// Its number.
+    /// The index of the CPU, from 0.
     pub cpu: u32,
-    /// Whether it is idle.
+    /// `true` if the CPU is idle.
     pub is_idle: bool,
-    /// Interrupts that were noted.
+    /// The number of interrupts of the CPU that were recorded.
     pub interrupts: u64,
-    /// How long ago the last one was; none where there was none.
+    /// The time since the last interrupt in nanoseconds; `None` if there was none.
     pub age_ns: Option<u64>,
 }

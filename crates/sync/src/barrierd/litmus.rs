@@ -1,36 +1,36 @@
-//! Whether a heavy side is a barrier, tried on this machine.
+//! A test that shows on this machine whether a heavy side is a barrier.
 
 use std::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 use std::thread;
 
-/// Stores that the fast side has under way, to lines that the slow side keeps taking, when it takes its turn: each
-/// waits in the store buffer for its line, and what is stored after them waits behind them.
+/// Number of stores that the fast side has pending when the slow side takes its turn. They go to cache lines that the
+/// slow side keeps taking. Each store waits in the store buffer for its line, and later stores wait behind it.
 const QUEUED: usize = 16;
 
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// Ends the fast side, also where `heavy` panics.
-struct Over<'a> {
+/// Makes the thread of the fast side end when this is dropped, even if `heavy` panics.
+struct EndGuard<'a> {
     slow: &'a AtomicU64,
     end: u64,
 }
 
-impl Drop for Over<'_> {
+impl Drop for EndGuard<'_> {
     fn drop(&mut self) {
         self.slow.store(self.end, Ordering::Relaxed);
     }
 }
 
-/// In how many of the rounds both sides missed the other's write, which a barrier rules out (Dekker's protocol).
+/// Returns in how many rounds both sides missed the write of the other. A barrier rules that out (Dekker's protocol).
 ///
-/// Another thread takes the fast side as often as it can: it writes, has a compiler fence, and reads. In each round
-/// the caller writes, calls `heavy`, and reads. None in so many rounds proves nothing; one proves that `heavy` is no
-/// barrier.
+/// Another thread executes the fast side as often as it can: it writes, executes a compiler fence, and reads. In each
+/// round the caller writes, calls `heavy`, and reads. A result of zero proves nothing; one missed round proves that
+/// `heavy` is not a barrier.
 ///
-/// It finds what is fast and wrong: with nothing but a fence on the slow side, tens to thousands of 3,000 rounds are
-/// missed where both threads run at once. A store buffer is empty after a microsecond or so: a `heavy` that takes
-/// longer passes whatever it does, also if it only sleeps.
+/// This detects a `heavy` that is fast and wrong. With only a fence on the slow side, tens to thousands of 3,000 rounds
+/// are missed if both threads run at once. A store buffer is empty after about a microsecond. So a `heavy` that takes
+/// longer passes the test whatever it does, even if it only sleeps.
 ///
 /// ```
 /// use std::sync::atomic::{Ordering, fence};
@@ -47,7 +47,7 @@ pub fn missed_rounds(rounds: usize, mut heavy: impl FnMut()) -> usize {
     let end = rounds as u64 + 1;
     thread::scope(|scope| {
         let fast_side = scope.spawn(|| {
-            // The last turn that read each round's number.
+            // For each round, the last turn of the fast side that read the number of the round.
             let mut latest = vec![0; rounds + 1];
             for turn in 1.. {
                 queued.iter().for_each(|line| line.0.store(turn, Ordering::Relaxed));
@@ -60,10 +60,10 @@ pub fn missed_rounds(rounds: usize, mut heavy: impl FnMut()) -> usize {
             }
             latest
         });
-        let over = Over { slow: &slow.0, end };
+        let over = EndGuard { slow: &slow.0, end };
         let read: Vec<u64> = (1..end)
             .map(|round| {
-                // The other side runs, or it could miss nothing.
+                // Wait until the fast side runs; otherwise it could not miss any write.
                 let turn = fast.0.load(Ordering::Relaxed);
                 while fast.0.load(Ordering::Relaxed) == turn {
                     thread::yield_now();
@@ -78,7 +78,9 @@ pub fn missed_rounds(rounds: usize, mut heavy: impl FnMut()) -> usize {
             .collect();
         drop(over);
         let latest = fast_side.join().unwrap_or_default();
-        // The slow side of this round read less than what a turn wrote that had missed this round's number.
+        // `latest` begins with round 0, and `read` with round 1. So each pair has the last turn that still read the
+        // number of the previous round, and the turn that the slow side read in this round. If the former is later,
+        // each side missed the write of the other.
         latest.iter().zip(&read).filter(|(turn, read)| turn > read).count()
     })
 }

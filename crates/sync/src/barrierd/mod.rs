@@ -26,8 +26,9 @@ pub use error::Error;
 pub use file::{CpuStatus, Status};
 pub use litmus::missed_rounds;
 
-/// The longest time between two heartbeats. New clients are answered between them, and wait for a second.
+/// Maximum time between two heartbeats, the interruptions of all CPUs. The daemon answers a new client only between
+/// heartbeats, and the client waits at most one second for that.
 pub const PERIOD_MAX: std::time::Duration = std::time::Duration::from_millis(500);
 
-/// Where the daemon listens unless it is told otherwise.
+/// The default path of the daemon's socket.
 pub const DEFAULT_PATH: &str = "/run/ascertain/barrierd";

@@ -1,4 +1,4 @@
-//! The programs that the kernel runs, and what they do in plain Rust.
+//! The programs that the kernel runs, with a description in plain Rust.
 
 use std::os::fd::BorrowedFd;
 
@@ -7,7 +7,8 @@ use ascertain_sys::bpf::{Helper, Instruction};
 
 use super::file::map;
 
-/// At an interrupt: virtual time goes on by one, and the CPU notes it, the clock and one more interrupt.
+/// Returns the program for interrupts. It advances the virtual time by one, and records the virtual time, the clock and
+/// one more interrupt for the CPU.
 ///
 /// In plain Rust:
 ///
@@ -20,9 +21,9 @@ use super::file::map;
 /// }
 /// ```
 ///
-/// No program of a user ran on this CPU at a moment when virtual time was `seen`. Whoever read a smaller virtual time
-/// did so before that moment. No clock is needed for that, and no order but that of one word. It looks at no argument,
-/// for it is also run without an event.
+/// At some moment when the virtual time was `seen`, this CPU ran no program of a user. A thread that read a smaller
+/// virtual time did so before that moment. So no clock is needed: the order of the changes of one word is enough. The
+/// program uses no argument of the event, because it is also run without an event.
 pub fn interrupt(map: BorrowedFd<'_>, cpus: u32) -> Vec<Instruction> {
     const NOTE: [Instruction; 10] = [
         Instruction::set(R1, 1),
@@ -39,7 +40,7 @@ pub fn interrupt(map: BorrowedFd<'_>, cpus: u32) -> Vec<Instruction> {
     at_line(map, cpus, &NOTE)
 }
 
-/// When the CPU enters a state of idleness, or leaves it (state -1). In plain Rust:
+/// Returns the program for the events of a CPU entering an idle state or leaving it (state -1). In plain Rust:
 ///
 /// ```text
 /// if cpu < cpus {
@@ -48,8 +49,8 @@ pub fn interrupt(map: BorrowedFd<'_>, cpus: u32) -> Vec<Instruction> {
 /// }
 /// ```
 ///
-/// Between here and a program of a user the CPU goes through the scheduler, which is a full barrier, both ways: a CPU
-/// whose `is_idle` is seen to be 1 has done nothing for a user that is not seen too.
+/// Between this event and a program of a user, the CPU goes through the scheduler, which is a full barrier, in both
+/// directions. So if `is_idle` of a CPU is seen to be 1, everything that the CPU did for users is visible too.
 pub fn idle(map: BorrowedFd<'_>, cpus: u32) -> Vec<Instruction> {
     const NOTE: [Instruction; 7] = [
         Instruction::load(R1, R7, map::VIRTUAL_TIME as i16),
@@ -64,12 +65,15 @@ pub fn idle(map: BorrowedFd<'_>, cpus: u32) -> Vec<Instruction> {
     [&[STATE][..], &at_line(map, cpus, &NOTE)].concat()
 }
 
-/// A field of the CPU's own line, from 64 bytes for each CPU before it.
+/// Returns the offset at which a program finds a field in the line of its CPU: the cache line with the CPU's numbers.
+/// The program adds this offset to an address: that of the map plus 64 bytes times the number of the CPU.
 const fn own(field: usize) -> i16 {
     (map::line(0) + field) as i16
 }
 
-/// With 64 for each CPU before this one in R6, and the map's address in R7.
+/// Returns a program that finds out its CPU and then runs the instructions `note`. When they begin, R6 contains the
+/// number of the CPU times 64, and R7 contains the address of the map. On a CPU with a number of `cpus` or more, `note`
+/// is skipped.
 fn at_line(map: BorrowedFd<'_>, cpus: u32, note: &[Instruction]) -> Vec<Instruction> {
     let address = Instruction::load_address(R7, map);
     let skipped = (1 + address.len() + note.len()) as i16;
@@ -91,7 +95,7 @@ mod tests {
 
     use super::*;
 
-    /// What a program of the kernel's can touch.
+    /// The memory that a program in the kernel can access.
     #[derive(Clone, Debug, PartialEq)]
     struct Machine {
         map: Vec<u64>,
@@ -151,7 +155,7 @@ mod tests {
             }
         }
 
-        /// What the documentation of [`interrupt`] says.
+        /// Does what the documentation of [`interrupt`] describes.
         fn note_interrupt(&mut self, cpus: u32) {
             if self.cpu < cpus.into() {
                 self.map[map::VIRTUAL_TIME / 8] = self.map[map::VIRTUAL_TIME / 8].wrapping_add(1);
@@ -162,7 +166,7 @@ mod tests {
             }
         }
 
-        /// What the documentation of [`idle`] says.
+        /// Does what the documentation of [`idle`] describes.
         fn note_idleness(&mut self, cpus: u32) {
             if self.cpu < cpus.into() {
                 let line = map::line(self.cpu as u32);

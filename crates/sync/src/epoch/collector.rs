@@ -1,4 +1,4 @@
-//! The epoch, who is pinned in it, and what waits for it.
+//! The epoch, the pinned participants, and the objects that wait to be freed.
 
 use std::fmt;
 use std::mem;
@@ -10,17 +10,18 @@ use crate::drop_all::drop_all;
 use crate::primitives::{AtomicU64, Ordering, UnsafeCell};
 use crate::reclaim::{Leavable, Orphans, Reclaimer, Records, Retired, Turn};
 
-/// Epochs are even, so that a participant's one word tells that it is pinned by its last bit. The epoch after the
-/// last is 0.
+/// The difference between the number of an epoch and that of the next one. Epochs have even numbers, so that the last
+/// bit of a participant's word can indicate that the participant is pinned. The epoch after the last one is 0.
 const STEP: u64 = 2;
-/// What a participant's word says that is not pinned. No epoch and `PINNED` together are that.
+/// The word of a participant that is not pinned. No epoch combined with `PINNED` has this value.
 pub(super) const UNPINNED: u64 = 0;
 pub(super) const PINNED: u64 = 1;
 
-/// Epoch-based reclamation: participants and the objects that wait for them.
+/// Epoch-based reclamation: the participants, which read objects, and the retired objects, which are freed when no
+/// participant can read them.
 ///
-/// A clone is the same collector. It ends with the last clone, [`Handle`] and owned guard, and then frees all that was
-/// retired in it.
+/// Clones refer to the same collector. The collector ends with its last clone, [`Handle`] and owned guard, and then
+/// frees everything that was retired in it.
 pub struct Collector<B: Barrier>(Arc<Inner<B>>);
 
 struct Inner<B> {
@@ -31,11 +32,11 @@ struct Inner<B> {
     advance: Advance,
 }
 
-/// [`UNPINNED`], or the epoch that it was pinned in with [`PINNED`].
+/// The word of a participant: [`UNPINNED`], or [`PINNED`] together with the epoch in which it was pinned.
 #[derive(Debug, Default)]
 pub(super) struct Participant(pub(super) AtomicU64);
 
-/// Objects that were retired in an epoch or before it.
+/// Retired objects, labelled with the epoch in which they were retired, or with a later one.
 #[derive(Debug)]
 pub(super) struct Bag {
     pub(super) epoch: u64,
@@ -54,7 +55,7 @@ impl Drop for Bag {
     }
 }
 
-/// The heavy side that the next epoch waits for.
+/// The progress towards the next epoch. Before the epoch advances, a heavy side of the barrier must be complete.
 struct Advance {
     turn: AtomicU64,
     state: UnsafeCell<State>,
@@ -63,20 +64,22 @@ struct Advance {
 enum State {
     NotBegun,
     Begun(Ticket),
-    /// Who is pinned is seen to be: only they are waited for.
+    /// The heavy side is complete: every participant that was pinned before it is visible. The epoch must wait only for
+    /// these participants.
     Over,
 }
 
-// SAFETY: the state is used by whoever has the turn, one at a time.
+// SAFETY: only the thread that has the turn uses the state, and only one thread has it at a time.
 unsafe impl Sync for Advance {}
 
 impl<B: Barrier> Collector<B> {
-    /// A collector without participants, in epoch 0.
+    /// Creates a collector without participants, in epoch 0.
     pub fn new(barrier: B) -> Self {
         Self::starting_at(0, barrier)
     }
 
-    /// As [`new`](Self::new), in another epoch: to see what happens after the last, which is `u64::MAX / 2`.
+    /// Creates a collector as [`new`](Self::new) does, in another epoch. This is for tests of the last epoch, which is
+    /// `u64::MAX / 2`.
     pub fn starting_at(epoch: u64, barrier: B) -> Self {
         Self(Arc::new(Inner {
             barrier,
@@ -87,24 +90,24 @@ impl<B: Barrier> Collector<B> {
         }))
     }
 
-    /// A participant. A thread needs one, however many objects it reads.
+    /// Registers a participant. A thread needs only one participant, however many objects it reads.
     pub fn register(&self) -> Handle<B> {
-        Handle::new(self.clone(), self.0.participants.take())
+        Handle::new(self.clone(), self.0.participants.claim())
     }
 
-    /// The current epoch: the number of times that it has advanced, if it began at 0.
+    /// Returns the current epoch. It is the number of advances, if the first epoch was 0.
     #[must_use]
     pub fn epoch(&self) -> u64 {
         self.0.epoch.load(Ordering::Relaxed) / STEP
     }
 
-    /// How many participants there were at a time, at most.
+    /// Returns the maximum number of participants that existed at the same time.
     #[must_use]
     pub fn participants(&self) -> usize {
         self.0.participants.values().count()
     }
 
-    /// The collector's barrier.
+    /// Returns the collector's barrier.
     #[inline(always)]
     pub fn barrier(&self) -> &B {
         &self.0.barrier
@@ -119,60 +122,72 @@ impl<B: Barrier> Collector<B> {
         &self.0.orphans
     }
 
-    /// Puts a label on objects that were taken out of reach: the epoch, or one that has begun since.
+    /// Puts retired objects into a bag, and labels it with the epoch that is current during this call. The caller has
+    /// already taken the objects out of the data that threads share, so no thread can newly reach them.
     pub(super) fn bag(&self, objects: Vec<Retired>) -> Bag {
-        // Not a load, which may find an epoch that is past: a reader that is pinned in a later epoch than this label
-        // finds them no more, on machines too whose threads don't all see a store at the same time. Release: with the
-        // next epoch comes that they were taken out.
+        // A load is not enough: it may return a past epoch. This read-modify-write returns the latest one, even on
+        // machines whose threads do not all see a store at the same time. Release: a thread that sees a later epoch
+        // than the label also sees that the objects were taken out. So a reader that is pinned in a later epoch does
+        // not find them.
         Bag { epoch: self.0.epoch.fetch_add(0, Ordering::Release), objects }
     }
 
-    /// Whether the epoch has advanced twice since the label was put on. At the first time everybody was pinned in the
-    /// label's epoch or not at all; at the second those had ended.
+    /// Returns whether the objects of the bag can be freed, because the epoch has advanced twice since the bag was
+    /// labelled.
+    ///
+    /// Only participants that were pinned in the label's epoch, or before it, can have found the objects. Before the
+    /// first advance, the pins in earlier epochs had ended. Before the second one, the pins in the label's epoch had
+    /// ended.
     pub(super) fn is_ripe(&self, bag: &Bag) -> bool {
-        // A label would look new again 2^63 epochs later, which takes centuries.
-        // Acquire: what participants did while they were pinned comes before what is freed now.
+        // A label would look new again 2^63 epochs later, which takes centuries. Acquire: the actions of participants
+        // while they were pinned come before the freeing.
         self.0.epoch.load(Ordering::Acquire).wrapping_sub(bag.epoch) >= 2 * STEP
     }
 
-    /// Goes on towards the next epoch: begins the heavy side, and when that is over advances if nobody is pinned in an
-    /// earlier one. Returns whether the epoch advanced here.
+    /// Makes progress towards the next epoch. Begins a heavy side, and when that is complete, advances if no
+    /// participant is pinned in an earlier epoch. Waits for the heavy side only if `is_blocking`. Returns whether this
+    /// call advanced the epoch.
     pub(super) fn advance(&self, is_blocking: bool) -> bool {
         let advance = &self.0.advance;
-        let Some(turn) = Turn::take(&advance.turn) else { return false };
+        let Some(turn) = Turn::acquire(&advance.turn) else { return false };
         let step = |state: *mut State| {
             if turn.is_inherited {
-                // SAFETY: as below. It may have been half written: what is there is not dropped.
+                // SAFETY: as for `&mut *state` below. The state may have been half written, so the old value is not
+                // dropped.
                 unsafe { state.write(State::NotBegun) };
             }
-            // SAFETY: everybody else finds the turn taken until it is given back.
+            // SAFETY: until the turn is released, all other threads find that it is taken.
             let state = unsafe { &mut *state };
             state.step(&self.0.barrier, is_blocking, || self.try_advance())
         };
         advance.state.with_mut(step)
     }
 
-    /// For who has the turn, after a heavy side in the current epoch.
+    /// Advances the epoch if no participant is pinned in an earlier one, and returns whether it did. Only the thread
+    /// that has the turn to advance may call this. It does so after a heavy side in the current epoch is complete.
     fn try_advance(&self) -> bool {
         let current = self.0.epoch.load(Ordering::Relaxed);
-        // Acquire: what a participant did before it was unpinned comes before the new epoch.
+        // Acquire: the actions of a participant before it was unpinned come before the new epoch.
         let mut words = self.0.participants.values().map(|participant| participant.0.load(Ordering::Acquire));
         let is_free = words.all(|word| word == UNPINNED || word == current | PINNED);
         if is_free {
-            // Acquire: what has a label of the epoch before was taken out before this one. It wraps.
+            // Acquire: objects with a label of the epoch that ends here were taken out before the new epoch begins. The
+            // addition wraps around.
             self.0.epoch.fetch_add(STEP, Ordering::AcqRel);
         }
         is_free
     }
 
-    /// For who has left some objects: frees where there are too many by now.
+    /// Frees objects that threads have left behind, if too many are waiting. A caller that has left some objects calls
+    /// this.
     pub(super) fn free_if_many(&self) {
         self.0.orphans.free_if_many(|| self.register().free_ripe());
     }
 }
 
 impl State {
-    /// Goes on towards the next epoch, to which `try_advance` goes if nobody is pinned in an earlier one.
+    /// Makes progress towards the next epoch, and returns whether the epoch has advanced. Waits for the heavy side only
+    /// if `is_blocking`. `try_advance` advances the epoch if no participant is pinned in an earlier one.
     fn step(&mut self, barrier: &impl Barrier, is_blocking: bool, try_advance: impl FnOnce() -> bool) -> bool {
         if matches!(self, Self::NotBegun) {
             *self = Self::Begun(barrier.ticket());
@@ -207,7 +222,7 @@ impl<B: Barrier> fmt::Debug for Collector<B> {
 
 impl<B: Barrier> Reclaimer for Collector<B> {
     #[inline(always)]
-    fn is(&self, other: &Self) -> bool {
+    fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
@@ -232,7 +247,8 @@ mod tests {
         let handle = collector.register();
         handle.collect();
         assert_eq!((collector.epoch(), barrier.tickets()), (0, 1));
-        // A child finds the turn taken so, and the state half written, with a ticket that may be one for nothing.
+        // A child finds the turn taken by the parent's thread, and the state half written, with a ticket that may never
+        // pass.
         collector.0.advance.turn.store(generation() + 1, Ordering::Relaxed);
         barrier.end_with(Some(Ok(())));
         handle.collect();

@@ -1,4 +1,4 @@
-//! What a thread holds of a collector.
+//! The handle and the guards that a thread has of a collector.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -14,21 +14,23 @@ use crate::drop_all::drop_all;
 use crate::primitives::{AtomicPtr, Ordering};
 use crate::reclaim::{Record, Retired};
 
-/// Objects that are given a label together.
+/// Number of retired objects that are collected in one [`Bag`] and labelled with one epoch.
 const BATCH: usize = 64;
-/// A heavy side that is slow is waited for when so many objects are waiting for it.
+/// Number of waiting objects at which a thread blocks until a slow heavy side is complete.
 const WAITING_MAX: usize = 16 * BATCH;
 
-/// A participant: what a thread reads and retires with. It can be sent to another thread while it is not pinned.
+/// A participant, with which a thread reads and retires objects. It can be sent to another thread while it is not
+/// pinned.
 ///
-/// Dropping it gives its place back, and what it has not freed to the collector: the next participant that collects
-/// frees that, or the collector's end.
+/// Dropping the handle releases its record, and leaves the objects that it has not freed to the collector. The next
+/// participant that collects frees these objects, or the end of the collector does.
 pub struct Handle<B: Barrier> {
     participant: NonNull<Record<Participant>>,
     collector: Collector<B>,
-    /// Guards that live, and one more once it is left to them.
+    /// The number of guards that pin this handle now, plus one after the handle was left to its guards.
     depth: Cell<usize>,
-    /// Whether the thread that it was made for has ended, or is about to: the last guard frees it.
+    /// `true` if the thread that the handle was made for has ended, or is about to: the last guard then frees the
+    /// handle.
     is_left: Cell<bool>,
     garbage: RefCell<Garbage>,
 }
@@ -38,7 +40,7 @@ unsafe impl<B: Barrier> Send for Handle<B> {}
 
 #[derive(Default)]
 struct Garbage {
-    /// Retired since the last label was put on.
+    /// Objects that were retired since the last [`Bag`], the batch of objects that get one epoch as their label.
     fresh: Vec<Retired>,
     bags: Vec<Bag>,
 }
@@ -49,25 +51,26 @@ impl<B: Barrier> Handle<B> {
         Self { participant, collector, depth, is_left, garbage: RefCell::default() }
     }
 
-    /// Keeps everything that can be reached from being freed while the guard lives. Guards nest.
+    /// Pins this handle: while the guard lives, no object is freed that this thread can find. Guards nest.
     ///
-    /// A load, a store, and the barrier's light side; a store when the last guard is dropped.
+    /// Pinning takes a load, a store, and the barrier's light side. Dropping the last guard takes a store.
     ///
     /// # Panics
-    /// If there are `usize::MAX` guards, which takes forgotten ones.
+    /// If there are `usize::MAX` guards, which is possible only if guards are forgotten.
     #[inline]
     pub fn pin(&self) -> Guard<'_, B> {
         // SAFETY: the guard borrows the handle.
         unsafe { Self::pin_at(NonNull::from(self)) }
     }
 
-    /// As [`pin`](Self::pin), with a guard that may free the handle.
+    /// Pins as [`pin`](Self::pin) does, with a guard that may free the handle.
     ///
     /// # Safety
-    /// The handle lives as long as the guard. If it is [left](Self::leave) to its guards, it is so by this pointer.
+    /// No other code may free the handle before the guard is dropped. To [leave](Self::leave) the handle to its guards,
+    /// call `leave` with the same pointer.
     #[inline(always)]
     pub(super) unsafe fn pin_at<'h>(handle: NonNull<Self>) -> Guard<'h, B> {
-        // SAFETY: by the contract.
+        // SAFETY: the caller ensures that the handle lives.
         unsafe { handle.as_ref() }.enter();
         Guard { handle, borrow: PhantomData }
     }
@@ -75,13 +78,16 @@ impl<B: Barrier> Handle<B> {
     #[inline(always)]
     fn enter(&self) {
         let depth = self.depth.get();
-        // Constants where they are known: a counter that is read back would make each pin wait for the one before.
+        // `depth` is set to a constant where its value is known. If it were always read and increased, each pin would
+        // wait for the previous one.
         if depth == 0 {
             self.depth.set(1);
-            // Acquire: what was taken out before the epoch began is not found. A light side that is nothing does not
-            // see to that: the heavy side before the epoch may have been over when it was taken out.
+            // Acquire: this thread does not find objects that were taken out before the epoch began. A light side
+            // without instructions does not ensure that, because it only orders this thread with a heavy side. The last
+            // heavy side may have been complete before these objects were taken out.
             let epoch = self.collector.current().load(Ordering::Acquire);
-            // Release: what was read while pinned before comes before the epochs that this one lets begin.
+            // Release: what this thread read during earlier pins comes before the epochs that this store allows to
+            // begin.
             self.word().store(epoch | PINNED, Ordering::Release);
             self.collector.barrier().light();
         } else {
@@ -89,17 +95,18 @@ impl<B: Barrier> Handle<B> {
         }
     }
 
-    /// As [`pin`](Self::pin), with a guard that the handle goes into.
+    /// Pins as [`pin`](Self::pin) does, with a guard that contains the handle.
     ///
     /// # Panics
-    /// As of [`pin`](Self::pin).
+    /// Panics in the same cases as [`pin`](Self::pin).
     #[must_use]
     pub fn into_pinned(self) -> OwnedGuard<B> {
         mem::forget(self.pin());
         OwnedGuard { handle: self }
     }
 
-    /// Returns whether the handle was left to its guards, and this was the last one.
+    /// Ends the pin of one guard. Returns `true` if the handle was left to its guards and this was the last guard, so
+    /// that the caller must free the handle.
     #[inline(always)]
     fn unpin(&self) -> bool {
         let depth = self.depth.get();
@@ -112,20 +119,21 @@ impl<B: Barrier> Handle<B> {
         depth == 2 && self.is_left.get()
     }
 
-    /// Leaves a handle to its guards: the last one frees it, or this if there is none. Its end runs no destructors of
-    /// what others have left, and blocks for nothing.
+    /// Leaves a handle to its guards: the last guard frees the handle. If there is no guard, this function frees it.
+    /// Freeing the handle does not run destructors of objects that other threads have left, and it does not block.
     ///
     /// # Safety
-    /// The handle comes from a box, and from now on only guards lead to it.
+    /// The handle is from a box, and from now on only guards lead to it.
     pub(super) unsafe fn leave(handle: NonNull<Self>) {
-        // SAFETY: by the contract.
+        // SAFETY: the caller ensures that the handle is from a box, which no code has freed.
         let this = unsafe { handle.as_ref() };
         this.is_left.set(true);
         match this.depth.get() {
-            // SAFETY: by the contract, and there is no guard.
+            // SAFETY: the caller ensures that only guards lead to the handle, and there is no guard.
             0 => unsafe { free(handle) },
-            // With one more, no guard is the last one on the path that is nearly always taken. Where guards were
-            // forgotten until they can't be counted, none is the last one anyway.
+            // Because of this additional one, the last guard finds a depth of 2, so the frequent path (depth 1) never
+            // frees the handle. If so many guards were forgotten that the count is at its maximum, the handle is never
+            // freed anyway.
             depth => this.depth.set(depth.saturating_add(1)),
         }
     }
@@ -136,29 +144,31 @@ impl<B: Barrier> Handle<B> {
         &unsafe { self.participant.as_ref() }.value.0
     }
 
-    /// Frees a boxed object, when nobody is pinned any more who may have found it.
+    /// Retires a boxed object. The object is freed when all participants that may have found it have ended their pins.
     ///
     /// # Safety
-    /// The object comes from [`Box::into_raw`], is retired once, and can be found no more by who is pinned from now on.
+    /// The object is from [`Box::into_raw`], is retired only once, and participants that are pinned from now on cannot
+    /// find it.
     pub unsafe fn retire<T: Send + 'static>(&self, object: *mut T) {
-        // SAFETY: by the contract.
+        // SAFETY: the caller ensures the conditions of `boxed`.
         self.add(unsafe { Retired::boxed(object) });
     }
 
-    /// As [`retire`](Self::retire), with a function of one's own that frees the object.
+    /// Retires an object as [`retire`](Self::retire) does, with a function that frees the object.
     ///
     /// # Safety
-    /// As of [`retire`](Self::retire), but that `free` may be called with `object` on any thread, once.
+    /// `free` may be called with `object` on any thread, once. The object is retired only once, and participants that
+    /// are pinned from now on cannot find it.
     pub unsafe fn retire_with(&self, object: *mut (), free: unsafe fn(*mut ())) {
-        // SAFETY: by the contract.
+        // SAFETY: the caller ensures the conditions of `new`.
         self.add(unsafe { Retired::new(object, free) });
     }
 
-    /// Calls `closure`, on whatever thread, when no guard is left of those that live now.
+    /// Calls `closure`, on any thread, when all guards that exist now have ended.
     ///
-    /// It is an object as any that is retired: it counts as one, and is called where that would be freed, at the latest
-    /// at the collector's end. Where it panics the others are called all the same, and the first panic goes on when
-    /// they have.
+    /// The closure counts as a retired object, and is called when such an object would be freed, at the latest at the
+    /// collector's end. If it panics, the other objects are freed nevertheless, and the first panic is resumed after
+    /// that.
     pub fn defer<F: FnOnce() + Send + 'static>(&self, closure: F) {
         self.add(Retired::closure(closure));
     }
@@ -171,45 +181,47 @@ impl<B: Barrier> Handle<B> {
         if fresh >= BATCH {
             self.collect();
         } else if fresh == 1 {
-            // What handles leave that end before their first batch is somebody's to free.
+            // Handles that end before their first batch leave objects, which some thread must free.
             self.collector.free_if_many();
         }
     }
 
-    /// Goes on towards the next epoch and frees what is ripe. It blocks for a heavy side only where 1,024 objects or
-    /// more are waiting for that.
+    /// Makes progress towards the next epoch, and frees the objects that are safe to free. Usually this does not block.
+    /// If 1,024 or more objects are waiting, it blocks until a heavy side is complete.
     pub fn collect(&self) {
         self.step(self.waiting() >= WAITING_MAX);
     }
 
-    /// Frees what was retired so far, blocking for heavy sides. What is still [`waiting`](Self::waiting) then waits
-    /// for somebody who is pinned (this thread, perhaps), or another thread is advancing the epoch at the moment.
+    /// Frees the objects that were retired so far, and blocks until heavy sides are complete. If objects are still
+    /// [`waiting`](Self::waiting) afterwards, a participant is pinned (perhaps by this thread), or another thread is
+    /// advancing the epoch at that moment.
     pub fn flush(&self) {
-        // What was freed may have left others.
+        // Freed objects may have retired others.
         while self.step(true) && (self.own() > 0 || !self.collector.orphans().is_empty()) {}
     }
 
-    /// Frees what was left behind, if nobody is pinned who may have found it, blocking for heavy sides; how many are
-    /// left.
+    /// Frees the objects that other threads left behind, if no participant that may have found them is still pinned.
+    /// Blocks until heavy sides are complete. Returns how many objects are left.
     pub(super) fn free_ripe(&self) -> usize {
         let _ = self.step(true) && self.step(true);
         self.own()
     }
 
-    /// Returns whether the epoch has advanced.
+    /// Makes progress towards the next epoch, and frees objects. Waits for a heavy side only if `is_blocking`. Returns
+    /// whether the epoch has advanced.
     fn step(&self, is_blocking: bool) -> bool {
         self.seal();
         let has_advanced = self.collector.advance(is_blocking);
         let is_ripe = |bag: &mut Bag| self.collector.is_ripe(bag);
         let ripe: Vec<_> = self.garbage.borrow_mut().bags.extract_if(.., is_ripe).collect();
-        // Not while the garbage is borrowed: an object's destructor may retire others.
+        // The garbage must not be borrowed here, because the destructor of an object may retire others.
         drop_all(ripe);
         has_advanced
     }
 
     fn seal(&self) {
         let garbage = &mut *self.garbage.borrow_mut();
-        self.collector.orphans().take(&mut garbage.bags);
+        self.collector.orphans().take_all(&mut garbage.bags);
         if garbage.fresh.is_empty() {
             return;
         }
@@ -220,8 +232,8 @@ impl<B: Barrier> Handle<B> {
         }
     }
 
-    /// How many objects wait that this handle would free: those that were retired with it, and what dropped
-    /// [`Published`] and handles left to the collector.
+    /// Returns the number of waiting objects that this handle would free. These are the objects that were retired with
+    /// it, and those that the collector got from dropped [`Published`] objects and handles.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.own() + self.collector.orphans().objects()
@@ -232,22 +244,23 @@ impl<B: Barrier> Handle<B> {
         garbage.fresh.len() + garbage.bags.iter().map(|bag| bag.objects.len()).sum::<usize>()
     }
 
-    /// The handle's collector.
+    /// Returns the handle's collector.
     #[inline(always)]
     pub fn collector(&self) -> &Collector<B> {
         &self.collector
     }
 }
 
-/// Where guards that are forgotten would make the count wrap, as 2^32 of them do on 32 bits in seconds, the last one
-/// dropped would leave the others without protection.
+/// Returns `depth`, the number of guards, plus one; panics on overflow. If forgotten guards made the count wrap around,
+/// the end of one guard would remove the protection of all guards. On 32 bits, 2^32 forgotten guards take only seconds.
 #[inline(always)]
 fn deeper(depth: usize) -> usize {
     depth.checked_add(1).expect("more guards than can be counted")
 }
 
 impl<B: Barrier> Drop for Handle<B> {
-    /// Guards borrow the handle: one that has not been dropped was forgotten, and protects nobody.
+    /// Releases the participant. Guards borrow the handle, so a guard that has not been dropped was forgotten and
+    /// protects no reads.
     fn drop(&mut self) {
         self.seal();
         self.collector.orphans().add(mem::take(&mut self.garbage.get_mut().bags));
@@ -266,24 +279,25 @@ impl<B: Barrier> fmt::Debug for Handle<B> {
     }
 }
 
-/// While it lives nothing is freed that this thread may have found. It is used as the handle that is pinned.
+/// A guard: while it lives, no object is freed that this thread may have found. It dereferences to the pinned handle.
 #[derive(Debug)]
 pub struct Guard<'h, B: Barrier = ExpeditedOrFences> {
-    /// Not a reference, which would promise that the handle is there until the end of a function that drops the guard.
+    /// A pointer, because dropping the guard may free the handle. A reference would promise that the handle exists
+    /// until the end of the function that drops the guard.
     handle: NonNull<Handle<B>>,
     borrow: PhantomData<&'h Handle<B>>,
 }
 
 impl<B: Barrier> Guard<'_, B> {
-    /// What `source` points to; `None` for null. A bare load.
+    /// Returns the object that `source` points to; `None` for null. This is a bare load.
     ///
     /// # Safety
     /// - `source` is null or points to a valid `T` whenever this reads it.
-    /// - What it points to is freed only by being retired with this collector, after it was taken out of `source` and
-    ///   out of whatever else leads to it.
+    /// - The object is freed only by being retired with this collector, after it was taken out of `source` and out of
+    ///   everything else that leads to it.
     #[inline(always)]
     pub unsafe fn load<'g, T>(&'g self, source: &AtomicPtr<T>) -> Option<&'g T> {
-        // SAFETY: whoever finds it while pinned is waited for.
+        // SAFETY: the object is freed only after the end of each pin during which a participant may have found it.
         unsafe { source.load(Ordering::Acquire).as_ref() }
     }
 }
@@ -293,17 +307,19 @@ impl<B: Barrier> Deref for Guard<'_, B> {
 
     #[inline(always)]
     fn deref(&self) -> &Handle<B> {
-        // SAFETY: by the borrow, or else until the last guard frees it.
+        // SAFETY: the handle is borrowed, or lives until the last guard frees it.
         unsafe { self.handle.as_ref() }
     }
 }
 
+/// Frees a handle that is in a box.
+///
 /// # Safety
-/// The handle comes from a box, and nobody else has it.
+/// The handle is from a box, and no other code uses it.
 #[cold]
 #[inline(never)]
 unsafe fn free<B: Barrier>(handle: NonNull<Handle<B>>) {
-    // SAFETY: by the contract.
+    // SAFETY: the caller ensures that the handle is from a box, and that no other code uses it.
     drop(unsafe { Box::from_raw(handle.as_ptr()) });
 }
 
@@ -311,20 +327,20 @@ impl<B: Barrier> Drop for Guard<'_, B> {
     #[inline(always)]
     fn drop(&mut self) {
         if self.unpin() {
-            // SAFETY: it was left to its guards, by this pointer, and this is the last one.
+            // SAFETY: the handle was left to its guards, by this pointer, and this guard is the last one.
             unsafe { free(self.handle) };
         }
     }
 }
 
-/// A handle that is pinned while this lives: it can be kept, and sent. It is used as the handle that is in it.
+/// A handle that is pinned while this lives. It can be stored and sent. It dereferences to the handle that it contains.
 #[derive(Debug)]
 pub struct OwnedGuard<B: Barrier> {
     handle: Handle<B>,
 }
 
 impl<B: Barrier> OwnedGuard<B> {
-    /// The handle, no more pinned by this.
+    /// Unpins the handle and returns it.
     #[must_use]
     pub fn into_handle(self) -> Handle<B> {
         self.handle.unpin();
@@ -341,43 +357,44 @@ impl<B: Barrier> Deref for OwnedGuard<B> {
 }
 
 impl<T: Send + Sync + 'static, B: Barrier> Published<T, B> {
-    /// The object as it is now, which is not freed while the guard lives.
+    /// Returns the current object, which is not freed while the guard lives.
     ///
     /// # Panics
-    /// If the guard is another collector's.
+    /// If the guard is of another collector.
     #[inline]
     pub fn load<'g>(&self, guard: &'g Guard<'_, B>) -> &'g T {
         self.check(&guard.collector);
-        // SAFETY: what is published is never null, and freed by this collector alone.
+        // SAFETY: a published pointer is never null, and only this collector frees its object.
         unsafe { &*self.object().load(Ordering::Acquire) }
     }
 
-    /// Puts another object in its place. Readers of the old one go on undisturbed.
+    /// Replaces the object. Readers of the old object continue undisturbed.
     ///
     /// # Panics
-    /// If the handle is another collector's.
+    /// If the handle is of another collector.
     pub fn replace(&self, object: T, handle: &Handle<B>) {
         self.check(&handle.collector);
         handle.add(self.swap(object));
     }
 
-    /// As [`replace`](Self::replace), if `current` is still the object, as a guard found it.
+    /// Replaces the object as [`replace`](Self::replace) does, if it is still `current`, which a guard found.
     ///
     /// # Errors
-    /// Gives `object` back where another is there by now, even if it is equal to `current`.
+    /// Returns `object` if there is another object by now, even if that is equal to `current`.
     ///
     /// # Panics
-    /// If the handle is another collector's.
+    /// If the handle is of another collector.
     pub fn compare_exchange(&self, current: &T, object: T, handle: &Handle<B>) -> Result<(), T> {
         self.check(&handle.collector);
         self.swap_if(current, object).map(|old| handle.add(old))
     }
 
-    /// Replaces the object by what `change` makes of it, which is called again where others replace it meanwhile: no
-    /// write is lost. Where it returns `None` the object stays, and this returns false.
+    /// Replaces the object by the result of `change`. If another thread replaces the object meanwhile, `change` is
+    /// called again, so no write is lost. If `change` returns `None`, the object stays, and this function returns
+    /// `false`.
     ///
     /// # Panics
-    /// If the handle is another collector's.
+    /// If the handle is of another collector.
     pub fn update(&self, handle: &Handle<B>, mut change: impl FnMut(&T) -> Option<T>) -> bool {
         loop {
             let guard = handle.pin();
@@ -406,10 +423,10 @@ mod tests {
         let handle = stays.register();
         (0..3).for_each(|_| handle.collect());
         assert_eq!((stays.epoch(), barrier.tickets()), (0, 1));
-        // That it was waited for is seen by its panic.
+        // The panic shows that the heavy side was waited for.
         barrier.end_with(Some(Err(1)));
         let handle = panics.register();
-        // Who comes next panics too, and does not find somebody at it for ever.
+        // The next call panics too, and does not find the turn taken for ever.
         for _ in 0..2 {
             assert!(catch_unwind(AssertUnwindSafe(|| handle.flush())).is_err());
         }
@@ -433,7 +450,7 @@ mod tests {
         let guard = handle.pin();
         handle.depth.set(usize::MAX);
         assert!(catch_unwind(AssertUnwindSafe(|| mem::forget(handle.pin()))).is_err());
-        // The one that was refused has changed nothing, and those that are there protect.
+        // The refused guard has changed nothing, and the existing guards protect.
         assert_eq!(handle.depth.get(), usize::MAX);
         drop(guard);
         assert_ne!(handle.word().load(Ordering::Relaxed), UNPINNED);

@@ -1,4 +1,4 @@
-//! The collector that needs no thinking of, and each thread's handle of it.
+//! The default collector, and each thread's handle of it.
 
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
@@ -9,61 +9,65 @@ use crate::barrier::ExpeditedOrFences;
 
 type Default = ExpeditedOrFences;
 
-/// Null until it is first asked for. Never freed.
+/// The default collector. It is null until it is first used, and never freed.
 static COLLECTOR: AtomicPtr<Collector<Default>> = AtomicPtr::new(ptr::null_mut());
 
 thread_local! {
-    /// This thread's handle, or null. It has no destructor, so that it can be looked at until the thread has ended.
+    /// This thread's handle, or null. The variable has no destructor, so it is accessible until the thread has ended.
     static HANDLE: Cell<*mut Handle<Default>> = const { Cell::new(ptr::null_mut()) };
     static END: End = const { End };
 }
 
-/// What gives the handle up when the thread ends.
+/// A value whose destructor runs when the thread ends. It leaves the thread's handle to the guards that still exist,
+/// and the last guard frees the handle.
 struct End;
 
 impl Drop for End {
     fn drop(&mut self) {
         let handle = HANDLE.try_with(|handle| handle.replace(ptr::null_mut())).ok();
         if let Some(handle) = handle.and_then(NonNull::new) {
-            // SAFETY: it comes from a box, and nothing led to it but `HANDLE` and guards.
+            // SAFETY: the handle is from a box, and only `HANDLE` and guards led to it.
             unsafe { Handle::leave(handle) };
         }
     }
 }
 
-/// The collector of [`pin`], over [`ExpeditedOrFences`]. There is one in a process, which never ends.
+/// Returns the collector that [`pin`] uses, with the barrier [`ExpeditedOrFences`]. There is one per process, which
+/// never ends.
 pub fn default_collector() -> &'static Collector<ExpeditedOrFences> {
-    // SAFETY: null, or never freed.
+    // SAFETY: the pointer is null, or its collector is never freed.
     unsafe { COLLECTOR.load(Ordering::Acquire).as_ref() }.unwrap_or_else(first)
 }
 
-/// Without a lock, which a child process might find closed for ever: who comes second takes the first one's.
+/// Creates the default collector. Takes no lock, because a lock might stay locked for ever in a child process. If
+/// another thread was faster, returns that thread's collector.
 #[cold]
 fn first() -> &'static Collector<Default> {
-    let new = Box::into_raw(Box::new(Collector::new(Default::of_this_machine())));
+    let new = Box::into_raw(Box::new(Collector::new(Default::for_this_machine())));
     if COLLECTOR.compare_exchange(ptr::null_mut(), new, Ordering::Release, Ordering::Relaxed).is_ok() {
-        // SAFETY: it comes from a box, and is never freed from now on.
+        // SAFETY: `new` is from a box, and is never freed from now on.
         unsafe { &*new }
     } else {
-        // SAFETY: nobody else has seen it.
+        // SAFETY: `new` is from a box, and no other thread has seen it.
         drop(unsafe { Box::from_raw(new) });
         default_collector()
     }
 }
 
-/// Pins this thread by a handle of its own of the [`default_collector`], as [`Handle::pin`].
+/// Pins this thread by its own handle of the [`default_collector`], as [`Handle::pin`] does.
 ///
-/// The thread gets its handle the first time. When it ends it leaves what it has not freed to the collector, without
-/// running others' destructors or blocking. It may pin until its very end, in the destructors of its thread-locals too,
-/// and a guard may outlast the handle there.
+/// The thread gets its handle at the first call. When the thread ends, it leaves the objects that it has not freed to
+/// the collector, without running the destructors of other objects or blocking. The thread may pin until its very end,
+/// also in the destructors of its thread-locals. If guards still exist when the thread gives up its handle, the last
+/// guard frees the handle.
 ///
 /// # Panics
-/// As of [`Handle::pin`].
+/// Panics in the same cases as [`Handle::pin`].
 #[inline]
 pub fn pin() -> Guard<'static> {
     let handle = HANDLE.try_with(Cell::get).ok().and_then(NonNull::new);
     match handle {
-        // SAFETY: from a box; it is freed when the thread ends, or by the last guard.
+        // SAFETY: the handle is from a box; it is freed when the thread ends, or by the last guard.
         Some(handle) => unsafe { Handle::pin_at(handle) },
         None => pin_first(),
     }
@@ -71,15 +75,15 @@ pub fn pin() -> Guard<'static> {
 
 #[cold]
 fn pin_first() -> Guard<'static> {
-    // SAFETY: a box is not at null.
+    // SAFETY: a box is not at address null.
     let handle = unsafe { NonNull::new_unchecked(Box::into_raw(Box::new(default_collector().register()))) };
-    // SAFETY: as in `pin`.
+    // SAFETY: the handle is from a box; it is freed when the thread ends, or by the last guard.
     let guard = unsafe { Handle::pin_at(handle) };
-    // Making `END` has it dropped when the thread ends. After that the handle is one for this guard and what is nested
-    // in it.
+    // Initializing `END` makes its destructor run when the thread ends. If the thread has already destroyed `END`, the
+    // handle serves only this guard and the guards nested in it.
     let is_kept = END.try_with(|_| ()).and_then(|()| HANDLE.try_with(|local| local.set(handle.as_ptr()))).is_ok();
     if !is_kept {
-        // SAFETY: it comes from a box, and only the guard leads to it.
+        // SAFETY: the handle is from a box, and only the guard leads to it.
         unsafe { Handle::leave(handle) };
     }
     guard
@@ -92,9 +96,9 @@ mod tests {
 
     use super::*;
 
-    /// Nothing but the collector's own pointer orders the threads: with a weaker ordering there, Miri reports that one
-    /// reads what another has made before that is there. Not of every thread: one that finds the pointer as it was
-    /// before makes a collector of its own, and is ordered by the fences with which that ends.
+    /// Only the collector's pointer orders the threads. With a weaker ordering there, Miri reports that one thread
+    /// reads the collector of another before that collector is complete. This happens only in some threads: a thread
+    /// that still reads null makes its own collector, and the fences at the end of that collector order the threads.
     #[test]
     fn all_threads_have_the_same_collector() {
         const READERS: usize = 16;

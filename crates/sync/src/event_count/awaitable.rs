@@ -1,4 +1,4 @@
-//! Tasks that wait: the wakers of futures, beside the threads that sleep.
+//! Waiting tasks: the wakers of futures, in addition to sleeping threads.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -12,10 +12,11 @@ use super::sleep::Sleepers;
 use crate::drop_all::drop_all;
 use crate::primitives::{Instant, Mutex};
 
-/// As [`MultiProducer`], and tasks can wait, too: [`changed`](Awaitable::changed) is a [`Future`], for any runtime.
+/// An event count like [`MultiProducer`] for which tasks can wait too: [`changed`](Awaitable::changed) is a [`Future`],
+/// for any runtime.
 ///
-/// A publication wakes all tasks and threads that wait, and does so in the call: wakers run on the publisher's thread.
-/// They may publish, and wait. If one panics, the others are woken before the panic goes on.
+/// A publication wakes all waiting tasks and threads before it returns: wakers run on the publisher's thread. Wakers
+/// may publish and wait. If one panics, the others are woken before the panic continues.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -57,30 +58,31 @@ use crate::primitives::{Instant, Mutex};
 #[derive(Debug, Default)]
 pub struct Awaitable {
     count: MultiProducer,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<Waiters>,
 }
 
-/// Who waits. Entered before the flag is set, and looked at after it was cleared: a publisher that clears a flag finds
-/// all who rely on it.
+/// The waiting tasks and threads. A waiter adds its waker before it sets the sleepers' flag of the event count. A
+/// publisher clears the flag before it reads the list. So the publisher finds all waiters that rely on this flag.
 #[derive(Debug, Default)]
-struct Waiting {
-    /// By ticket, so in the order in which they came.
+struct Waiters {
+    /// The wakers of the waiting tasks by ticket, and so in the order in which they were added.
     wakers: BTreeMap<u64, Waker>,
     last_ticket: u64,
-    /// Those that sleep, or are about to. A system call is made for them only.
+    /// The number of threads that sleep or are about to sleep. Only threads need a system call to be woken.
     threads: usize,
 }
 
 impl Awaitable {
     /// Waits for another version than `seen`, as [`wait`](EventCount::wait) does without a deadline.
     ///
-    /// To give up, drop it: nothing is left of it then, and no wake-up is lost.
-    pub fn changed(&self, seen: Version) -> Changed<'_> {
-        Changed { count: self, seen, ticket: None }
+    /// Drop the future to stop waiting: this removes its waker, and no other waiter loses a wake-up.
+    pub fn changed(&self, seen: Version) -> VersionChange<'_> {
+        VersionChange { count: self, seen, ticket: None }
     }
 
-    /// Calls no one else's code while the lock is held: wakers may be anything, and do anything.
-    fn waiting<R>(&self, look: impl FnOnce(&mut Waiting) -> R) -> R {
+    /// Accesses the waiters under the lock. `look` must not call, clone or drop wakers: they run unknown code, which
+    /// may access the waiters too.
+    fn waiting<R>(&self, look: impl FnOnce(&mut Waiters) -> R) -> R {
         look(&mut self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -92,7 +94,7 @@ impl Awaitable {
         if threads > 0 {
             self.count.wake_threads();
         }
-        // A waker that panics is to the iterator what an item that panics is when dropped.
+        // A waker that panics is handled like an item whose destructor panics.
         drop_all(wakers.into_values().map(Waker::wake));
     }
 }
@@ -126,18 +128,18 @@ impl EventCount for Awaitable {
     }
 }
 
-/// A [`Future`] of the next version: what [`Awaitable::changed`] returns.
+/// A [`Future`] of the next version, which [`Awaitable::changed`] returns.
 #[derive(Debug)]
-#[must_use = "it waits when it is polled, or awaited"]
-pub struct Changed<'a> {
+#[must_use = "the wait begins only when this future is polled or awaited"]
+pub struct VersionChange<'a> {
     count: &'a Awaitable,
     seen: Version,
-    /// Under which its waker was entered.
+    /// The ticket by which this future's waker is found among the waiters; `None` if no waker was added.
     ticket: Option<u64>,
 }
 
-impl Changed<'_> {
-    /// Has the task woken by the next publication that finds the flag set.
+impl VersionChange<'_> {
+    /// Adds the waker to the waiters, so that the next publication that finds the sleepers' flag set wakes the task.
     fn enter(&mut self, waker: &Waker) {
         let waker = waker.clone();
         let (ticket, replaced) = self.count.waiting(|waiting| {
@@ -151,7 +153,7 @@ impl Changed<'_> {
         drop(replaced);
     }
 
-    /// What must fail: to be entered after the last look at the version.
+    /// A faulty variant of `poll`, which a test must detect: it adds the waker after the last check of the version.
     #[cfg(any(model = "loom", model = "tso"))]
     pub fn poll_hastily(&mut self, context: &mut Context<'_>) -> Poll<Version> {
         let announcement = self.count.count.announce(self.seen);
@@ -160,7 +162,7 @@ impl Changed<'_> {
     }
 }
 
-impl Future for Changed<'_> {
+impl Future for VersionChange<'_> {
     type Output = Version;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Version> {
@@ -178,7 +180,7 @@ impl Future for Changed<'_> {
     }
 }
 
-impl Drop for Changed<'_> {
+impl Drop for VersionChange<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket {
             let waker = self.count.waiting(|waiting| waiting.wakers.remove(&ticket));
@@ -191,7 +193,8 @@ impl Drop for Changed<'_> {
 mod tests {
     use super::*;
 
-    /// Else each publication that wakes a task would make a system call for nobody.
+    /// Threads that have waited must not be counted: each publication that wakes a task would make an unnecessary
+    /// system call.
     #[test]
     fn threads_that_have_waited_are_not_counted() {
         let count = Awaitable::default();

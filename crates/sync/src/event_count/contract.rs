@@ -1,51 +1,51 @@
-//! What all event counts have in common.
+//! The interface of all event counts.
 
 use crate::primitives::Instant;
 
-/// Bit 31 of a word says that somebody sleeps, the others count.
+/// Bit 31 of a word of an event count, which indicates that a thread sleeps. The other bits count publications.
 pub(super) const SLEEPERS: u32 = 1 << 31;
 
-/// How often has been published, modulo 2^31.
+/// The number of publications, modulo 2^31.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version(u32);
 
 impl Version {
-    /// Of a count, or of a word that holds one.
+    /// Creates a version from a count, or from a word that contains one.
     #[must_use]
     pub const fn new(count: u32) -> Self {
         Self(count & !SLEEPERS)
     }
 
-    /// Below 2^31.
+    /// Returns the number of publications, which is below 2^31.
     #[must_use]
     pub const fn get(self) -> u32 {
         self.0
     }
 
-    /// `count` publications later.
+    /// Returns the version after `count` more publications.
     #[must_use]
     pub const fn after(self, count: u32) -> Self {
         Self::new(self.0.wrapping_add(count))
     }
 
-    /// `count` publications earlier.
+    /// Returns the version before the last `count` publications.
     #[must_use]
     pub const fn before(self, count: u32) -> Self {
         Self::new(self.0.wrapping_sub(count))
     }
 
-    /// The publications since `earlier`, modulo 2^31.
+    /// Returns the number of publications since `earlier`, modulo 2^31.
     #[must_use]
     pub const fn since(self, earlier: Self) -> u32 {
         self.before(earlier.0).0
     }
 }
 
-/// Counts publications, so that who found nothing new can sleep until there is.
+/// A count of publications. A thread that finds nothing new can sleep until the next publication.
 ///
-/// Take a [`snapshot`](EventCount::snapshot), look at the data, and if there is nothing to do
-/// [`wait`](EventCount::wait) for another version than that. What was written before a publication is seen by
-/// whoever has seen its version. No publication is missed, unless 2^31 of them pass between snapshot and wait.
+/// Take a [`snapshot`](EventCount::snapshot) and check the data. If there is nothing to do, [`wait`](EventCount::wait)
+/// for a version other than the snapshot. A thread that has seen a version sees everything that was written before its
+/// publication. No publication is missed, unless 2^31 of them happen between the snapshot and the wait.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -65,44 +65,47 @@ impl Version {
 /// });
 /// ```
 pub trait EventCount: Default + Send + Sync + sealed::Sealed {
-    /// As if `version` had been published already: for tests of what happens when the count wraps.
+    /// Creates an event count as if `version` had been published already. This is for tests in which the count wraps
+    /// around.
     fn starting_at(version: Version) -> Self;
 
-    /// The version now. Acquires what was written before it was published.
+    /// Returns the current version. Everything that was written before its publication is visible afterwards.
     fn snapshot(&self) -> Version;
 
-    /// Makes a new version, and wakes all who wait for one. Releases what was written before.
+    /// Creates a new version, and wakes all threads that wait for one. A thread that sees the version also sees
+    /// everything that was written before.
     ///
-    /// Where the type is for a single producer, no two threads may publish at once: a version, and with it a
+    /// If the type is for a single producer, two threads must not publish at the same time, because a version, and so a
     /// wake-up, could be lost.
     #[inline]
     fn publish(&self) {
         self.publish_many(1);
     }
 
-    /// As [`publish`](EventCount::publish) that many times, which may be none, below 2^31: versions count modulo that.
-    /// It is not looked at, since this is the producer's quick path.
+    /// Publishes `count` times, as [`publish`](EventCount::publish) does. `count` may be zero and must be below 2^31,
+    /// because versions count modulo 2^31. The limit is not checked, because this is the producer's fast path.
     fn publish_many(&self, count: u32);
 
-    /// As [`publish_many`](EventCount::publish_many), by a single producer that knows what the version is: a load less
-    /// for those that need it.
+    /// Publishes as [`publish_many`](EventCount::publish_many) does, by a single producer that knows the current
+    /// version. This saves a load for types that need the version.
     #[inline]
     fn publish_after(&self, version: Version, count: u32) {
         let _ = version;
         self.publish_many(count);
     }
 
-    /// The version, if it is not `seen`.
+    /// Returns the current version, if it is not `seen`.
     fn try_wait(&self, seen: Version) -> Option<Version> {
         let version = self.snapshot();
         (version != seen).then_some(version)
     }
 
-    /// Waits for another version than `seen`; none when the deadline has passed. Any number of threads may wait.
+    /// Waits for a version other than `seen`. Returns `None` when the deadline has passed. Any number of threads may
+    /// wait.
     fn wait(&self, seen: Version, deadline: Option<Instant>) -> Option<Version>;
 }
 
 pub(super) mod sealed {
-    /// The protocols have been checked for the types here.
+    /// Restricts the trait to the types of this crate, for which the protocols have been checked.
     pub trait Sealed {}
 }

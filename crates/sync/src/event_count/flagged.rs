@@ -1,4 +1,4 @@
-//! Version and sleepers' flag in one word.
+//! Event counts with the version and the sleepers' flag in one word.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,46 +8,49 @@ use super::contract::{EventCount, SLEEPERS, Version, sealed};
 use super::sleep::{Announcement, Sleepers, wait};
 use crate::primitives::{AtomicU32, Futex, Instant, Ordering};
 
-/// For a single producer: version and sleepers' flag in one word, to which the producer adds in one instruction
-/// without LOCK.
+/// An event count for a single producer. The version and the sleepers' flag are in one word, to which the producer adds
+/// in one instruction without LOCK.
 ///
-/// The addition may overwrite a flag that is set at the same time. A sleeper therefore sleeps only for short times
-/// until a second has passed: by then the processor was interrupted, and no store from before the flag is on its way.
-/// On a CPU without interrupts for a second (isolated, tickless), use [`MultiProducer`].
+/// The addition may overwrite a flag that a sleeper sets at the same time. So the sleeper first sleeps only for short
+/// times, and checks its flag after each of them. After a second, the producer's CPU has been interrupted. No addition
+/// from before the flag can overwrite the flag any more, so the sleeper relies on it. On a CPU that may have no
+/// interrupts for a second (isolated, tickless), use [`MultiProducer`].
 ///
-/// Elsewhere than on x86-64 the addition is atomic.
-pub type OneWord = Flagged<Unlocked>;
+/// On architectures other than x86-64 the addition is atomic.
+pub type OneWord = Flagged<UnlockedAddition>;
 
-/// For any number of producers: version and sleepers' flag in one word, which is only changed atomically.
-pub type MultiProducer = Flagged<Locked>;
+/// An event count for any number of producers. The version and the sleepers' flag are in one word, which is only
+/// changed atomically.
+pub type MultiProducer = Flagged<LockedAddition>;
 
-/// Version and sleepers' flag in one word: [`OneWord`] or [`MultiProducer`].
+/// The version and the sleepers' flag in one word: [`OneWord`] or [`MultiProducer`].
 pub struct Flagged<A> {
     word: AtomicU32,
-    /// How often sleepers were woken, and what they sleep on. 2^32 times are told from none where one of them falls
-    /// asleep meanwhile: all of them are system calls of producers.
+    /// The number of wake-ups, modulo 2^32. Sleepers sleep on this word. A thread that is falling asleep would miss
+    /// 2^32 wake-ups, because the number would be the same again. That does not happen: each wake-up is a system call
+    /// of a producer.
     wakes: Futex,
     addition: PhantomData<A>,
 }
 
-/// How a producer adds to the word.
+/// The way in which a producer adds to the word.
 pub(crate) trait Addition: Send + Sync + 'static {
-    /// Whether it sees every flag that was set before.
+    /// `true` if the addition certainly sees a sleepers' flag that was set before it, and does not overwrite it.
     const IS_PROMPT: bool;
 
-    /// Whether the word had the flag before.
+    /// Adds `count` to the word. Returns whether the sleepers' flag was set in it before.
     fn add(word: &AtomicU32, count: u32) -> bool;
 }
 
-/// In one instruction, by the only one who adds.
+/// An addition in one instruction, for a single adder.
 #[derive(Debug)]
-pub struct Unlocked;
+pub struct UnlockedAddition;
 
-/// Atomically.
+/// An atomic addition, for any number of adders.
 #[derive(Debug)]
-pub struct Locked;
+pub struct LockedAddition;
 
-impl Addition for Unlocked {
+impl Addition for UnlockedAddition {
     const IS_PROMPT: bool = false;
 
     #[inline(always)]
@@ -59,7 +62,7 @@ impl Addition for Unlocked {
     }
 }
 
-impl Addition for Locked {
+impl Addition for LockedAddition {
     const IS_PROMPT: bool = true;
 
     #[inline(always)]
@@ -81,10 +84,15 @@ impl<A> fmt::Debug for Flagged<A> {
 }
 
 impl<A> Flagged<A> {
-    /// Wakes all, after the flag is cleared: who announces itself from now on is seen by the next publication.
+    /// Clears the flag, then wakes all sleepers.
     ///
-    /// Another may set the flag again between the two steps. Who sleeps because of the flag that was cleared is woken
-    /// all the same, before this producer publishes again, and has patience with the new one.
+    /// In this order, no announcement is lost:
+    ///
+    /// 1. Sleeper A relies on a flag that is already set.
+    /// 2. The producer clears the flag.
+    /// 3. Sleeper B may set the flag again. The next publication of the producer can see this flag.
+    /// 4. The producer wakes all sleepers before it publishes again. If A still waits for another version, it announces
+    ///    itself again, and its second of short sleeps begins anew.
     #[cold]
     #[inline(never)]
     fn wake(&self) {
@@ -102,32 +110,35 @@ impl<A> Flagged<A> {
     }
 }
 
-#[allow(private_bounds)] // as `EventCount` has it
+#[allow(private_bounds)] // as in `EventCount`
 impl<A: Addition> Flagged<A> {
-    /// Publishes. Whether there is somebody to wake.
+    /// Publishes `count` times; does nothing if `count` is 0. Returns whether there are sleepers to wake.
     #[inline(always)]
     pub(super) fn add(&self, count: u32) -> bool {
-        // Adding 0 could overwrite a flag without a new version, and who has waited for that to be over would not know.
+        // Adding 0 could overwrite a sleeper's flag without a new version. A sleeper that has stopped checking its flag
+        // would not notice that.
         count > 0 && A::add(&self.word, count)
     }
 }
 
-/// Parts of what it does, where the whole is too much to explore.
+/// Single steps of the operations, for models in which the complete operation has too many executions.
 #[cfg(model = "tso")]
-#[allow(private_bounds)] // as `EventCount` has it
+#[allow(private_bounds)] // as in `EventCount`
 impl<A: Addition> Flagged<A> {
-    /// As if its producer stood still after the addition that made `version`, with a sleeper's flag to clear.
+    /// Creates a count whose producer has stopped in the middle of a publication. The producer has added to the word,
+    /// which made `version`, and has seen a sleeper's flag. It has not cleared the flag yet.
     #[must_use]
     pub fn stalled_at(version: Version) -> Self {
         Self { word: AtomicU32::new(version.get() | SLEEPERS), wakes: Futex::new(0), addition: PhantomData }
     }
 
-    /// What its producer does next.
+    /// Executes the next step of the stopped producer.
     pub fn go_on(&self) {
         self.wake();
     }
 
-    /// What a sleeper does that gives up at once; and whether what it announced stands.
+    /// Announces a sleeper that gives up at once. Returns a function that takes the event count and checks whether the
+    /// announcement is still valid.
     pub fn announce_in_passing(&self, seen: Version) -> impl Fn(&Self) -> bool + use<A> {
         let announcement = self.announce(seen);
         move |count| announcement.is_some_and(|announcement| count.is_announced(seen, announcement))
@@ -166,12 +177,16 @@ impl<A: Addition> Sleepers for Flagged<A> {
         Version::new(self.word.load(Ordering::Acquire))
     }
 
-    /// Sets the flag, unless it is there already: another's, or one that a publication before `seen` has yet to clear.
+    /// Sets the flag. If the flag is set already, the sleeper relies on that flag. Either another sleeper has set it
+    /// for this version, or it is from an earlier version, and a producer is about to clear it and wake all sleepers.
     fn announce(&self, seen: Version) -> Option<Announcement> {
-        // Before the look at the flag: where it is cleared in between, another's that comes later would be taken for
-        // it, and patience with that one would begin too early. Acquire: whoever sees that sleepers were woken does not
-        // find the flag that was cleared for it. No checker can tell: an exchange that fails finds the last value in
-        // each of them, and on x86.
+        // The number of wake-ups is loaded before the flag is read. The other order would permit this: 1. This sleeper
+        // finds the flag set. 2. A producer clears the flag and wakes. 3. This sleeper loads the number of wake-ups,
+        // and its second of short sleeps begins. 4. Another sleeper sets the flag. This sleeper would mistake that flag
+        // for the first one, and would rely on it too early.
+        //
+        // Acquire: a thread that sees the wake-up does not see the flag that was cleared before the wake-up. No model
+        // checker can show this: in each of them, and on x86, an exchange that fails reads the latest value.
         let announcement = Announcement(self.wakes.load(Ordering::Acquire));
         let announced = seen.get() | SLEEPERS;
         match self.word.compare_exchange(seen.get(), announced, Ordering::Relaxed, Ordering::Relaxed) {
@@ -191,12 +206,12 @@ impl<A: Addition> Sleepers for Flagged<A> {
 
 /// Addition to a word in memory by its only adder, in one instruction without LOCK.
 ///
-/// In plain Rust: load (relaxed), add, store (release), and no interrupt in between. That last part is what plain Rust
-/// cannot say, and what makes it bounded how long an announcement can be overlooked: a thread that is taken off its
-/// CPU between load and store would overwrite whatever is announced meanwhile.
+/// In plain Rust this would be a load (relaxed), an addition and a store (release). But between the load and the store,
+/// the thread might be taken off its CPU, and its store would later overwrite every announcement made meanwhile. Plain
+/// Rust cannot prevent that. With one instruction, an announcement is overlooked only for a limited time.
 ///
-/// Both functions return whether the word had [`SLEEPERS`] before. When the count itself overflows into that bit they
-/// may say so too.
+/// Both functions return whether the word had [`SLEEPERS`] before. They may also return `true` when the count itself
+/// overflows into that bit.
 #[cfg(all(target_arch = "x86_64", not(any(miri, model = "loom", model = "tso", model = "portable"))))]
 mod unlocked {
     use std::arch::asm;
@@ -205,12 +220,13 @@ mod unlocked {
 
     #[inline(always)]
     pub(super) fn add_one(word: &AtomicU32) -> bool {
-        // Bit 31 was set: then the sum is negative, or zero after 2^32 - 1. One branch tells: less or equal. After
-        // 2^31 - 1 it is not taken, as the signed addition overflows: the bit that it sets is found next time.
+        // If bit 31 was set, the sum is negative, or zero after 2^32 - 1. One branch detects both: less or equal. After
+        // 2^31 - 1 the branch is not taken, because the signed addition overflows; the bit that this sets is found next
+        // time.
         //
-        // SAFETY: `word` is valid for reads and writes, and aligned, so that both are single-copy atomic. Stores
-        // before are not moved behind it, since the block may read and write any memory. Nothing else changes but
-        // the flags.
+        // SAFETY: `word` is valid for reads and writes, and aligned, so that both are single-copy atomic. Earlier
+        // stores are not moved behind it, because the block may read and write any memory. It changes nothing else
+        // except the flags.
         unsafe {
             asm!(
                 "inc dword ptr [{word}]",
@@ -225,9 +241,11 @@ mod unlocked {
 
     #[inline(always)]
     pub(super) fn add(word: &AtomicU32, count: u32) -> bool {
-        // Bit 31 was set: then it still is, or the sum wrapped and left a carry.
+        // If bit 31 was set, it still is, or the sum wrapped around and left a carry.
         //
-        // SAFETY: as above.
+        // SAFETY: `word` is valid for reads and writes, and aligned, so that both are single-copy atomic. Earlier
+        // stores are not moved behind the block, because it may read and write any memory. It changes nothing else
+        // except the flags.
         unsafe {
             asm!(
                 "add dword ptr [{word}], {count:e}",
@@ -243,8 +261,8 @@ mod unlocked {
     }
 }
 
-/// Other machines get an atomic addition, and so do Miri, loom and ThreadSanitizer (`--cfg model="portable"`), which
-/// see no assembly; the model of x86 has the instruction.
+/// Other machines use an atomic addition. So do Miri, loom and ThreadSanitizer (`--cfg model="portable"`), which do not
+/// see assembly. The model of x86 has the instruction.
 #[cfg(not(all(target_arch = "x86_64", not(any(miri, model = "loom", model = "tso", model = "portable")))))]
 mod unlocked {
     use super::SLEEPERS;

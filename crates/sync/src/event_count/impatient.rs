@@ -1,4 +1,4 @@
-//! What must fail: sleeping for ever at once.
+//! A control that must fail: an event count whose sleepers sleep without a time limit at once.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use super::sleep::{Announcement, Sleepers, wait};
 use super::{OneWord, TwoWord};
 use crate::primitives::Instant;
 
-/// A single-producer event count whose sleepers trust that they were seen.
+/// A faulty single-producer event count, as a control. Its sleepers assume that the next publication sees their
+/// announcement, although it may overlook it.
 #[derive(Debug, Default)]
 pub struct Impatient<E>(E);
 

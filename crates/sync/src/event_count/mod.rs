@@ -9,7 +9,7 @@ mod polled;
 mod sleep;
 mod two_word;
 
-pub use awaitable::{Awaitable, Changed};
+pub use awaitable::{Awaitable, VersionChange};
 pub use contract::{EventCount, Version};
 pub use flagged::{Flagged, MultiProducer, OneWord};
 #[cfg(model = "tso")]
@@ -17,11 +17,11 @@ pub use impatient::Impatient;
 pub use polled::{Backoff, Polled};
 pub use two_word::TwoWord;
 
-/// The cheapest with one producer that can wake sleepers here: one word where the processor adds to memory in one
-/// instruction and keeps its stores in order, two words elsewhere.
+/// The cheapest single-producer event count that can wake sleepers on this machine. It uses one word if the processor
+/// adds to memory in one instruction and keeps its stores in order, and two words otherwise.
 #[cfg(target_arch = "x86_64")]
 pub type SingleProducer = OneWord;
-/// The cheapest with one producer that can wake sleepers here: one word where the processor adds to memory in one
-/// instruction and keeps its stores in order, two words elsewhere.
+/// The cheapest single-producer event count that can wake sleepers on this machine. It uses one word if the processor
+/// adds to memory in one instruction and keeps its stores in order, and two words otherwise.
 #[cfg(not(target_arch = "x86_64"))]
 pub type SingleProducer = TwoWord;

@@ -1,12 +1,12 @@
-//! One word that nobody sleeps on, and how often to look at it.
+//! An event count without sleepers, and the intervals for polling it.
 
 use std::time::Duration;
 
 use super::contract::{EventCount, Version, sealed};
 use crate::primitives::{AtomicU32, Instant, Ordering, spin_loop, thread};
 
-/// For a single producer, without wake-ups: publishing is a plain store, and who waits looks again and again, after
-/// pauses that grow with the time waited already ([`Backoff`]).
+/// An event count for a single producer, without wake-ups. Publishing is a plain store. A waiter checks repeatedly,
+/// after pauses that grow with the time waited already ([`Backoff`]).
 #[derive(Debug, Default)]
 pub struct Polled {
     version: AtomicU32,
@@ -45,14 +45,14 @@ impl EventCount for Polled {
     }
 }
 
-/// What a sleep lasts beyond the time asked for, as a rule: Linux rounds up by 50 µs, and waking takes time.
+/// Usual excess of a sleep over the requested time: Linux rounds up by 50 µs, and waking takes time.
 const OVERSLEPT: Duration = Duration::from_micros(60);
 
-/// Pauses between looks at something that will change, each a tenth of the time waited so far: whenever it changes,
-/// it is seen at most 10 % late (and as late as a sleep is overslept by more than 60 µs).
+/// Pauses between checks of a condition that will change. Each pause is a tenth of the time waited so far, so a change
+/// is seen at most 10 % late. If a sleep takes more than 60 µs longer than requested, the excess adds to that delay.
 ///
-/// For a request and its response: no one need know that somebody waits, and what has taken long is looked at rarely.
-/// Until 1.2 ms have passed, the pauses are too short to sleep, and it spins.
+/// Use it for a request and its response: the other side need not know that a thread waits, and long waits are checked
+/// rarely. In the first 1.2 ms the pauses are too short to sleep, so [`pause`](Self::pause) spins.
 ///
 /// ```
 /// use ascertain_sync::event_count::Backoff;
@@ -71,13 +71,13 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Waiting begins now.
+    /// Starts timing the wait, which ends at `deadline`.
     #[must_use]
     pub fn new(deadline: Option<Instant>) -> Self {
         Self { begun: Instant::now(), deadline }
     }
 
-    /// Returns when it is time to look again. False if there was no pause, because the deadline has passed.
+    /// Pauses until it is time for the next check. Returns `false` without a pause if the deadline has passed.
     pub fn pause(&mut self) -> bool {
         let now = Instant::now();
         let waited = now.saturating_duration_since(self.begun);
@@ -102,7 +102,8 @@ impl Backoff {
     }
 }
 
-/// How long to pause, and whether to sleep meanwhile.
+/// Returns the duration of the next pause, from the time waited so far and the time `left` until the deadline. The
+/// `bool` is `true` if the thread sleeps in the pause, and `false` if it spins.
 fn pause_after(waited: Duration, left: Option<Duration>) -> (Duration, bool) {
     let tenth = waited / 10;
     let (pause, is_sleep) = match tenth.checked_sub(OVERSLEPT) {
@@ -127,7 +128,8 @@ mod tests {
             waited += late.max(Duration::from_nanos(30));
             looks += 1;
         }
-        // log(1 hour / 30 ns) / log(1.1), and the first few: it does not look more often than it must.
+        // log(1 hour / 30 ns) / log(1.1), plus the first few checks: `Backoff` does not check more often than
+        // necessary.
         assert!((240..300).contains(&looks), "{looks}");
     }
 

@@ -1,38 +1,44 @@
-//! How to wait: spin, announce oneself, spin, and sleep.
+//! The steps of waiting: spin, announce the sleeper, spin, and sleep.
 
 use std::time::Duration;
 
 use super::Version;
 use crate::primitives::{Instant, spin_loop};
 
-/// Pauses between looks: some 5 µs in all. None in a model, where they would add executions but no behaviour.
+/// The pauses between checks while a thread spins, about 5 µs in all. A model leaves them out, because they would only
+/// add executions.
 const SPINS: &[u32] = if cfg!(any(model = "loom", model = "tso")) { &[] } else { &[1, 2, 4, 8, 16, 32, 64] };
-/// How long a sleeper's announcement may be overlooked.
+/// Maximum time for which publications may overlook an announcement, the flag that says that a thread sleeps.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The first sleep while it may be; each is twice as long as the one before. A model has one instead of ten.
+/// Length of the first sleep while an announcement may be overlooked. Each sleep is twice as long as the one before, so
+/// [`PATIENCE`] has ten sleeps. In a model it has only one, to save executions.
 const FIRST_NAP: Duration = Duration::from_millis(if cfg!(model = "tso") { 1000 } else { 1 });
 
-/// An event count on which threads sleep.
+/// The part of an event count by which threads sleep until a publication.
 pub(super) trait Sleepers {
-    /// Whether the next publication sees an announcement for sure. Otherwise, the next one that begins
-    /// [`PATIENCE`] later does, and what is published until then is seen in memory by then.
+    /// `true` if the next publication certainly sees an announcement. If `false`, publications may overlook an
+    /// announcement for [`PATIENCE`]. A publication that begins later sees it, and the publications that overlooked it
+    /// are visible in memory by then.
     const IS_PROMPT: bool;
 
     fn version(&self) -> Version;
 
-    /// Says that somebody will sleep; none if the version is not `seen` any more.
+    /// Announces a sleeper, so that a publication wakes it. Returns `None` if the version is already later than `seen`.
     fn announce(&self, seen: Version) -> Option<Announcement>;
 
-    /// Whether the version is `seen` and the announcement stands. Where it does not, somebody has just published.
+    /// Returns whether the version still equals `seen` and the announcement is still valid. `false` means that a
+    /// producer has published since.
     fn is_announced(&self, seen: Version, announcement: Announcement) -> bool;
 
-    /// Sleeps until somebody takes the announcement back, for `timeout` at most; not at all if that has happened.
+    /// Sleeps until a producer withdraws the announcement, or for at most `timeout`. Does not sleep if the announcement
+    /// has been withdrawn already.
     fn sleep(&self, announcement: Announcement, timeout: Option<Duration>);
 }
 
-/// What the word on which threads sleep held when the announcement was made. Whoever takes the announcement back
-/// changes it before the next publication begins, so that another's announcement is not mistaken for one's own: it may
-/// be overlooked for longer.
+/// The value of the word on which threads sleep, at the time of a sleeper's announcement. A producer that withdraws the
+/// announcement changes this word before the next publication begins. So the sleeper notices the withdrawal, even if
+/// another sleeper has announced itself since. It must not rely on that later announcement, because publications may
+/// overlook it for longer than its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Announcement(pub(super) u32);
 
@@ -52,7 +58,7 @@ pub(super) fn wait<S: Sleepers>(sleepers: &S, seen: Version, deadline: Option<In
     }
 }
 
-/// Spins for a while. False if the version is not `seen` any more.
+/// Spins for about 5 µs. Returns `false` as soon as the version differs from `seen`.
 fn spin(sleepers: &impl Sleepers, seen: Version) -> bool {
     for &pauses in SPINS {
         if sleepers.version() != seen {
@@ -63,7 +69,8 @@ fn spin(sleepers: &impl Sleepers, seen: Version) -> bool {
     true
 }
 
-/// Sleeps as long as the announcement stands. False when the deadline has passed.
+/// Sleeps until the announcement is no longer valid, because a producer has published. Returns `false` if the deadline
+/// passes first.
 fn sleep<S: Sleepers>(sleepers: &S, seen: Version, announced: Announcement, deadline: Option<Instant>) -> bool {
     let mut now = Instant::now();
     let mut patience = (!S::IS_PROMPT).then(|| Naps { end: now + PATIENCE, next: FIRST_NAP });
@@ -72,8 +79,8 @@ fn sleep<S: Sleepers>(sleepers: &S, seen: Version, announced: Announcement, dead
         if nap.is_none() {
             patience = None;
         }
-        // After the look at the clock: when patience has ended, what was published without regard to the announcement
-        // has been seen.
+        // The announcement is checked after the clock was read. So if the clock says that [`PATIENCE`] has passed, this
+        // check sees every publication that overlooked the announcement.
         if !sleepers.is_announced(seen, announced) {
             return true;
         }
@@ -90,7 +97,7 @@ fn sleep<S: Sleepers>(sleepers: &S, seen: Version, announced: Announcement, dead
     }
 }
 
-/// Growing sleeps, until an end.
+/// The durations of sleeps of which each is twice as long as the one before. Together they last until `end`.
 struct Naps {
     end: Instant,
     next: Duration,
@@ -100,7 +107,8 @@ impl Naps {
     fn next(&mut self, now: Instant) -> Option<Duration> {
         let left = self.end.saturating_duration_since(now);
         let nap = self.next.min(left);
-        // Of what is left: signals may end any number of sleeps before patience does.
+        // The next length is twice the limited `nap`, so it cannot overflow. Signals may end sleeps early, so there may
+        // be any number of sleeps before `end`.
         self.next = nap * 2;
         (!nap.is_zero()).then_some(nap)
     }
@@ -110,7 +118,7 @@ impl Naps {
 mod tests {
     use super::*;
 
-    /// A signal ends a sleep, and signals may come a thousand times a second.
+    /// A signal ends a sleep, and there may be a thousand signals per second.
     #[test]
     fn a_sleep_may_end_early_any_number_of_times() {
         let now = Instant::now();
@@ -118,7 +126,7 @@ mod tests {
         assert!((0..1_000).all(|_| naps.next(now).is_some_and(|nap| nap <= PATIENCE)));
     }
 
-    /// Some wake-ups, and not a thousand.
+    /// There must be some wake-ups, but not a thousand.
     #[test]
     fn sleeps_grow_until_patience_ends() {
         let start = Instant::now();

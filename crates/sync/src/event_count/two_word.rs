@@ -1,4 +1,4 @@
-//! Two words, one producer, and no atomic addition.
+//! An event count with two words, for one producer, without an atomic addition.
 
 use std::time::Duration;
 
@@ -6,11 +6,12 @@ use super::contract::{EventCount, Version, sealed};
 use super::sleep::{Announcement, Sleepers, wait};
 use crate::primitives::{AtomicBool, Futex, Instant, Ordering, compiler_fence, fence};
 
-/// For a single producer, on any machine: the version in a word that only the producer writes, the sleepers' flag in
-/// another.
+/// An event count for a single producer, on any machine. The version is in a word that only the producer writes, and
+/// the sleepers' flag is in another word.
 ///
-/// The producer's look at the flag may come before its version is seen by others. A sleeper therefore sleeps only for
-/// short times until a second has passed: by then a version from before the flag has been seen.
+/// The producer may read the flag before other threads see its new version. Then the producer overlooks a sleeper that
+/// has not seen this version. So the sleeper first sleeps only for short times, and checks the version after each of
+/// them. After a second, every version from before the sleeper set the flag is visible.
 #[derive(Debug, Default)]
 pub struct TwoWord {
     version: Futex,
@@ -36,11 +37,12 @@ impl EventCount for TwoWord {
 
     #[inline]
     fn publish_after(&self, version: Version, count: u32) {
-        // Without a new version there is nobody to wake, and the flag must stay.
+        // Without a new version no thread must be woken, and the flag must stay.
         if count == 0 {
             return;
         }
-        // Cleared before the version changes, never after: who announces itself then waits for the next version.
+        // The flag is cleared before the version changes. A sleeper that announces itself after the change waits for
+        // the next version, so its flag must stay.
         let had_sleepers = self.has_sleepers.load(Ordering::Relaxed);
         if had_sleepers {
             self.has_sleepers.swap(false, Ordering::Relaxed);
@@ -57,8 +59,8 @@ impl EventCount for TwoWord {
     }
 }
 
-/// The store before comes before the load after, at most a second late. Loom and Miri, where a load may find what was
-/// there long ago, get a fence.
+/// Keeps the store before the call and the load after it in this order. But other threads may see the store late, by at
+/// most a second. Loom and Miri, where a load may return a value from long ago, get a fence.
 #[inline(always)]
 fn order_in_time() {
     if cfg!(any(model = "loom", miri)) {
@@ -82,7 +84,8 @@ impl Sleepers for TwoWord {
         Version::new(self.version.load(Ordering::Acquire))
     }
 
-    /// Who takes the flag back then changes the version, on which threads sleep.
+    /// Sets the flag. Threads sleep on the version, and a producer that clears the flag changes the version after that.
+    /// So no thread falls asleep when its flag has been cleared and the version has changed.
     fn announce(&self, seen: Version) -> Option<Announcement> {
         self.has_sleepers.swap(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
@@ -102,7 +105,7 @@ impl Sleepers for TwoWord {
 mod tests {
     use super::*;
 
-    /// Else each publication would wake whoever waited once.
+    /// A thread that gave up waiting must not be woken by each later publication.
     #[test]
     fn who_gave_up_is_woken_once() {
         let count = TwoWord::default();

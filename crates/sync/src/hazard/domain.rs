@@ -1,4 +1,4 @@
-//! The slots of all readers, and the writers' side: what was retired, and is freed once it is in no slot.
+//! The slots of all readers, and the side of the writers: retired objects are freed once no slot contains them.
 
 use std::fmt;
 use std::mem;
@@ -10,10 +10,10 @@ use crate::drop_all::drop_all;
 use crate::primitives::{AtomicPtr, Ordering};
 use crate::reclaim::{Orphans, Reclaimer, Records, Retired};
 
-/// Hazard pointers and the objects that they protect.
+/// A domain of hazard pointers, and the objects that they protect from being freed.
 ///
-/// A clone is the same domain. It ends with the last clone, [`Hazard`], [`Retirer`] and owned guard, and then frees all
-/// that was retired in it.
+/// Clones refer to the same domain. The domain ends with its last clone, [`Hazard`], [`Retirer`] and owned guard, and
+/// then frees everything that was retired in it.
 pub struct Domain<B: Barrier>(Arc<Inner<B>>);
 
 struct Inner<B> {
@@ -22,33 +22,33 @@ struct Inner<B> {
     orphans: Orphans<Retired>,
 }
 
-/// The object that its owner may be reading, or null.
+/// The slot of a hazard pointer. It contains the object that the slot's owner may be reading, or null.
 #[derive(Debug, Default)]
 pub(super) struct Slot(pub(super) AtomicPtr<()>);
 
 impl<B: Barrier> Domain<B> {
-    /// A domain without slots.
+    /// Creates a domain without slots.
     pub fn new(barrier: B) -> Self {
         Self(Arc::new(Inner { barrier, slots: Records::new(), orphans: Orphans::new() }))
     }
 
-    /// A hazard pointer, for one object at a time. A thread may have as many as it likes.
+    /// Creates a hazard pointer, which protects one object at a time. A thread may have any number of them.
     pub fn hazard(&self) -> Hazard<B> {
-        Hazard::new(self.clone(), self.0.slots.take())
+        Hazard::new(self.clone(), self.0.slots.claim())
     }
 
-    /// What frees objects, for one thread at a time.
+    /// Creates a retirer, which frees objects. Only one thread may use it at a time.
     pub fn retirer(&self) -> Retirer<B> {
         Retirer::new(self.clone())
     }
 
-    /// How many slots there are: the most hazard pointers that there were at a time.
+    /// Returns the number of slots: the maximum number of hazard pointers that existed at the same time.
     #[must_use]
     pub fn slots(&self) -> usize {
         self.0.slots.values().count()
     }
 
-    /// The domain's barrier.
+    /// Returns the domain's barrier.
     #[inline(always)]
     pub fn barrier(&self) -> &B {
         &self.0.barrier
@@ -58,12 +58,12 @@ impl<B: Barrier> Domain<B> {
         &self.0.orphans
     }
 
-    /// What the slots hold now, ascending; and how many slots there are.
+    /// Returns the objects that the slots contain, by ascending address, and the number of slots.
     pub(super) fn protected(&self) -> (Vec<*mut ()>, usize) {
         let mut slots = 0;
         let held = self.0.slots.values().map(|slot| {
             slots += 1;
-            // Acquire: what a reader did before it let go of an object comes before the object is freed.
+            // Acquire: the actions of a reader before it released an object come before the object is freed.
             slot.0.load(Ordering::Acquire)
         });
         let mut protected: Vec<_> = held.filter(|object| !object.is_null()).collect();
@@ -71,7 +71,8 @@ impl<B: Barrier> Domain<B> {
         (protected, slots)
     }
 
-    /// Leaves objects for whoever frees next, and frees where there are too many by now.
+    /// Gives retired objects to the domain, where the next thread that frees objects finds them. Frees objects if too
+    /// many are waiting by now.
     pub(super) fn leave(&self, retired: Vec<Retired>) {
         self.0.orphans.add(retired);
         self.0.orphans.free_if_many(|| self.retirer().free_unprotected());
@@ -92,7 +93,7 @@ impl<B: Barrier> fmt::Debug for Domain<B> {
 
 impl<B: Barrier> Reclaimer for Domain<B> {
     #[inline(always)]
-    fn is(&self, other: &Self) -> bool {
+    fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
@@ -101,29 +102,36 @@ impl<B: Barrier> Reclaimer for Domain<B> {
     }
 }
 
-/// Objects that wait for a heavy side together, at least.
+/// Minimum number of objects in a batch: the retired objects that wait for the same heavy side.
 const BATCH: usize = 64;
-/// A heavy side that is slow is waited for when so many batches have gathered behind it.
+/// Maximum number of batches that wait behind a slow heavy side before the retirer blocks until the heavy side is
+/// complete.
 const BATCHES_MAX: usize = 16;
 
-/// Frees objects once nobody protects them. For one thread at a time.
+/// Frees objects once no hazard pointer protects them. Only one thread may use it at a time.
 ///
-/// Retired objects gather in batches. A batch waits for one heavy side, by ticket, so that a slow barrier does not
-/// stop the thread; then the domain's slots are looked at once, and what is in none of them is freed. A batch is 64
-/// objects and two for each slot: at most one a slot is kept, so that most of a batch is always freed.
+/// Retired objects are collected in batches, each of 64 objects plus two for each slot:
 ///
-/// Not more than 16 batches gather behind a barrier that is slow, beside as many at most that wait for it: then it is
-/// waited for. When a retirer is dropped what it has not freed goes to the domain, and is freed by the next retirer
-/// that looks, or with the domain.
+/// 1. When a batch is full, the retirer takes a ticket for a heavy side. So a slow barrier does not stop the thread.
+/// 2. Once the ticket has passed, the retirer reads the slots of the domain.
+/// 3. It frees the objects of the batch that are in no slot. Each slot keeps at most one object, so most of a batch is
+///    always freed.
+///
+/// If the barrier is slow, at most 16 batches wait for the current ticket, and at most 16 more for the next one. Then
+/// the retirer blocks until the heavy side is complete.
+///
+/// When a retirer is dropped, the objects that it has not freed go to the domain. The next retirer that scans frees
+/// them, or the end of the domain does.
 pub struct Retirer<B: Barrier> {
     domain: Domain<B>,
-    /// Retired since the ticket was taken.
+    /// Objects that were retired since the retirer took its ticket, the one for the latest heavy side.
     fresh: Vec<Retired>,
-    /// Retired before the ticket was taken, or found to be protected.
+    /// Objects that were retired before the retirer took its ticket, or that were still protected when it last read the
+    /// slots.
     sealed: Vec<Retired>,
     ticket: Option<Ticket>,
     batch: usize,
-    /// As many fresh objects as make it worth looking.
+    /// The number of fresh objects at which the retirer next calls [`collect`](Self::collect) by itself.
     look_at: usize,
 }
 
@@ -133,23 +141,24 @@ impl<B: Barrier> Retirer<B> {
         Self { domain, fresh: Vec::new(), sealed: Vec::new(), ticket: None, batch, look_at: batch }
     }
 
-    /// Frees a boxed object, when nobody protects it any more.
+    /// Retires a boxed object. The object is freed when no hazard pointer protects it any more.
     ///
     /// # Safety
-    /// The object comes from [`Box::into_raw`], is retired once, and no pointer from which a reader might still
-    /// [`protect`](super::Hazard::protect) it leads to it.
+    /// The object is from [`Box::into_raw`] and is retired only once. Every pointer from which a reader could still
+    /// [`protect`](super::Hazard::protect) it has been changed: none of them leads to the object any more.
     pub unsafe fn retire<T: Send + 'static>(&mut self, object: *mut T) {
-        // SAFETY: by the contract.
+        // SAFETY: the caller ensures the conditions of `boxed`.
         self.add(unsafe { Retired::boxed(object) });
     }
 
-    /// As [`retire`](Self::retire), with a function of one's own that frees the object.
+    /// Retires an object as [`retire`](Self::retire) does, with a function that frees the object.
     ///
     /// # Safety
-    /// As of [`retire`](Self::retire), but that `free` may be called with `object` on any thread, once. The address is
-    /// the one that readers protect.
+    /// `free` may be called with `object` on any thread, once. `object` is the address that readers protect. The other
+    /// conditions are those of [`retire`](Self::retire): the object is retired only once, and no pointer that readers
+    /// read leads to it any more.
     pub unsafe fn retire_with(&mut self, object: *mut (), free: unsafe fn(*mut ())) {
-        // SAFETY: by the contract.
+        // SAFETY: the caller ensures the conditions of `new`.
         self.add(unsafe { Retired::new(object, free) });
     }
 
@@ -160,7 +169,8 @@ impl<B: Barrier> Retirer<B> {
         }
     }
 
-    /// Goes on as far as it gets without blocking: frees what is ripe, and begins a heavy side for what is not.
+    /// Makes progress without blocking, if possible: frees the objects that are safe to free, and begins a heavy side
+    /// that the remaining objects wait for.
     pub fn collect(&mut self) {
         if self.ticket.is_none() {
             self.seal();
@@ -176,16 +186,16 @@ impl<B: Barrier> Retirer<B> {
         }
     }
 
-    /// Frees everything retired so far that nobody protects, blocking for a heavy side.
+    /// Frees everything that was retired so far and is not protected, and blocks until a heavy side is complete.
     pub fn flush(&mut self) {
         self.free_unprotected();
-        // What was freed may have left others.
+        // Destructors of freed objects may have left other objects.
         while !self.domain.orphans().is_empty() {
             self.free_unprotected();
         }
     }
 
-    /// As [`flush`](Self::flush), once; how many are left of those that were there.
+    /// Does one round of [`flush`](Self::flush). Returns how many objects of this retirer still wait.
     pub(super) fn free_unprotected(&mut self) -> usize {
         self.seal();
         if let Some(ticket) = &self.ticket {
@@ -195,8 +205,8 @@ impl<B: Barrier> Retirer<B> {
         self.own()
     }
 
-    /// How many objects wait that this retirer would free: those that were retired with it, and what dropped
-    /// [`Published`](super::Published) and retirers left to the domain.
+    /// Returns the number of waiting objects that this retirer would free. These are the objects that were retired with
+    /// it, and those that the domain got from dropped [`Published`](super::Published) objects and retirers.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.own() + self.domain.orphans().objects()
@@ -210,18 +220,21 @@ impl<B: Barrier> Retirer<B> {
         &self.domain
     }
 
-    /// Begins a heavy side for everything there is.
+    /// Takes a ticket for a heavy side. All waiting objects become sealed: they may be freed when the ticket has
+    /// passed.
     fn seal(&mut self) {
-        self.domain.orphans().take(&mut self.fresh);
+        self.domain.orphans().take_all(&mut self.fresh);
         if self.own() > 0 {
-            // Before anything is moved: should this panic, an older ticket is not one for what is fresh.
+            // The ticket is taken before any fresh object becomes a sealed one. If the call panics, the retirer keeps
+            // its older ticket, which does not count for the fresh objects.
             let ticket = self.domain.barrier().ticket();
             self.sealed.append(&mut self.fresh);
             self.ticket = Some(ticket);
         }
     }
 
-    /// Frees what no slot holds. The ticket has passed: who protects one of the sealed objects is seen doing so.
+    /// Frees the sealed objects that no slot contains. The ticket has passed, so a reader that protects one of the
+    /// sealed objects is visible in its slot.
     fn scan(&mut self) {
         self.ticket = None;
         let (protected, slots) = self.domain.protected();
@@ -260,11 +273,11 @@ mod tests {
         static FREED: Cell<u32> = const { Cell::new(0) };
     }
 
-    /// As when a filter of system calls is installed.
+    /// A barrier that panics, as if a filter of system calls had been installed.
     #[derive(Clone)]
     struct Refused;
 
-    // SAFETY: as of `Fences`; none is given where it panics.
+    // SAFETY: the sides are those of `Fences`. A heavy side that panics does not return, so it guarantees nothing.
     unsafe impl Barrier for Refused {
         fn light(&self) {
             Fences.light();
@@ -277,7 +290,7 @@ mod tests {
     }
 
     /// # Safety
-    /// None: freeing it is counting it.
+    /// None: freeing the object only counts it.
     unsafe fn free(_: *mut ()) {
         FREED.set(FREED.get() + 1);
     }
@@ -286,11 +299,11 @@ mod tests {
     fn nothing_is_freed_before_its_heavy_side_is_over() {
         let barrier = Scripted::default();
         let mut retirer = Domain::new(barrier.clone()).retirer();
-        // SAFETY: freeing it is counting it.
+        // SAFETY: freeing the object only counts it.
         unsafe { retirer.retire_with(std::ptr::null_mut(), free) };
         (0..3).for_each(|_| retirer.collect());
         assert_eq!((FREED.get(), barrier.tickets()), (0, 1));
-        // That it was waited for is seen by its panic.
+        // The panic shows that the heavy side was waited for.
         barrier.end_with(Some(Err(1)));
         assert!(catch_unwind(AssertUnwindSafe(|| retirer.flush())).is_err());
         assert_eq!(FREED.get(), 0);
@@ -299,7 +312,7 @@ mod tests {
         assert_eq!(FREED.get(), 1);
     }
 
-    /// Of a batch most is freed, however many slots there are that may each keep one.
+    /// Each slot may keep one object. Even with many slots, most of a batch is freed.
     #[test]
     fn with_more_slots_batches_are_larger() {
         let barrier = Scripted::default();
@@ -307,14 +320,14 @@ mod tests {
         let domain = Domain::new(barrier.clone());
         let mut retirer = domain.retirer();
         let hazards: Vec<_> = (0..BATCH).map(|_| domain.hazard()).collect();
-        // SAFETY: freeing it is counting it.
+        // SAFETY: freeing the object only counts it.
         (0..4 * BATCH).for_each(|_| unsafe { retirer.retire_with(std::ptr::null_mut(), free) });
-        // The first one was as large as it must be without slots.
+        // The first batch had the size for a domain without slots.
         assert_eq!((barrier.tickets(), retirer.waiting()), (2, 0));
         drop(hazards);
     }
 
-    /// Else each that is left would be the reason to look at all of them.
+    /// If an object cannot be freed, leaving other objects must not check all waiting objects each time.
     #[test]
     fn what_can_not_be_freed_is_looked_at_rarely() {
         let barrier = Scripted::default();
@@ -322,20 +335,20 @@ mod tests {
         let domain = Domain::new(barrier.clone());
         let mut hazard = domain.hazard();
         let source = AtomicPtr::new(Box::into_raw(Box::new(7)));
-        // SAFETY: it leads to the box for as long as there is the guard.
+        // SAFETY: `source` leads to the box as long as the guard exists.
         let guard = unsafe { hazard.protect(&source) }.expect("it is not null");
         let object = std::ptr::from_ref(&*guard).cast_mut().cast();
-        // SAFETY: freeing it is counting it.
+        // SAFETY: freeing the object only counts it.
         (0..1_100).for_each(|_| unsafe { domain.retirer().retire_with(object, free) });
         assert_eq!((barrier.tickets(), domain.retirer().waiting()), (1, 1_100));
         drop(guard);
         domain.retirer().flush();
         assert_eq!(domain.retirer().waiting(), 0);
-        // SAFETY: nobody else has it.
+        // SAFETY: no other code uses the box.
         drop(unsafe { Box::from_raw(source.into_inner()) });
     }
 
-    /// What is dropped while a thread panics may not panic, as freeing does where its barrier is refused.
+    /// Freeing panics if the kernel refuses the barrier, and a destructor must not panic while its thread panics.
     #[test]
     fn nothing_is_freed_in_a_panic() {
         let domain = Domain::new(Refused);
@@ -356,14 +369,14 @@ mod tests {
     fn a_ticket_that_is_refused_leaves_the_older_one_what_it_is_for() {
         let domain = Domain::new(Refused);
         let mut retirer = domain.retirer();
-        // SAFETY: freeing it is counting it.
+        // SAFETY: freeing the object only counts it.
         let retire = |retirer: &mut Retirer<_>| unsafe { retirer.retire_with(std::ptr::null_mut(), free) };
         retire(&mut retirer);
         retirer.seal();
         retire(&mut retirer);
         IS_REFUSED.set(true);
         assert!(catch_unwind(AssertUnwindSafe(|| retirer.flush())).is_err());
-        // The first one's ticket has passed; for the second there is none.
+        // The ticket of the first object has passed; there is none for the second.
         retirer.collect();
         assert_eq!((FREED.get(), retirer.waiting()), (1, 1));
         IS_REFUSED.set(false);

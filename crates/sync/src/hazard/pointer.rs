@@ -1,4 +1,4 @@
-//! The readers' side.
+//! The readers' side: hazard pointers and their guards.
 
 use std::fmt;
 use std::ops::Deref;
@@ -10,18 +10,18 @@ use crate::barrier::Barrier;
 use crate::primitives::{AtomicPtr, Ordering};
 use crate::reclaim::Record;
 
-/// A hazard pointer: a slot of its own, in which it tells the domain's retirers which object it reads.
+/// A hazard pointer: a slot in which a thread shows the domain's retirers which object it reads.
 ///
-/// Make one a thread and object that the thread reads at the same time, and keep it: it costs a search through the
-/// domain's slots. Dropping it gives the slot back.
+/// Create one for each object that a thread reads at the same time, and keep it, because creating it searches the
+/// domain's slots. Dropping it releases the slot.
 pub struct Hazard<B: Barrier> {
     slot: NonNull<Record<Slot>>,
     domain: Domain<B>,
 }
 
-// SAFETY: the slot belongs to the hazard pointer, not to the thread, and the domain it lives in comes along.
+// SAFETY: the slot belongs to the hazard pointer, not to the thread, and the domain of the slot is sent with it.
 unsafe impl<B: Barrier> Send for Hazard<B> {}
-// SAFETY: nothing can be done with a shared one but to look at it.
+// SAFETY: a shared hazard pointer can only be formatted.
 unsafe impl<B: Barrier> Sync for Hazard<B> {}
 
 impl<B: Barrier> Hazard<B> {
@@ -29,27 +29,30 @@ impl<B: Barrier> Hazard<B> {
         Self { slot, domain }
     }
 
-    /// Reads `source` and keeps what it points to from being freed while the guard lives; `None` for null.
+    /// Reads `source` and protects the object that it points to: the object is not freed while the guard lives. Returns
+    /// `None` for null.
     ///
-    /// Two loads, a store, and the barrier's light side. It begins anew each time somebody changes `source` meanwhile.
+    /// This takes two loads, a store, and the barrier's light side. If another thread changes `source` meanwhile, this
+    /// starts again.
     ///
     /// # Safety
     /// - `source` is null or points to a valid `T` whenever this reads it.
-    /// - What it points to is freed only by retirers of this domain, to whom it is given after it was taken out of
-    ///   `source` and out of whatever else leads to it.
+    /// - The object is freed only by retirers of this domain. They get it after it was taken out of `source` and out of
+    ///   everything else that leads to it.
     #[inline]
     pub unsafe fn protect<'h, T>(&'h mut self, source: &AtomicPtr<T>) -> Option<Guard<'h, T>> {
         let this: &'h Self = self;
         NonNull::new(this.publish(source)).map(|object| Guard { object, slot: this.slot() })
     }
 
-    /// As [`protect`](Self::protect), with a guard that the hazard pointer goes into: it can be kept and sent.
+    /// Protects an object as [`protect`](Self::protect) does. The returned guard contains the hazard pointer, so it can
+    /// be stored and sent.
     ///
     /// # Errors
-    /// The hazard pointer itself where `source` is null.
+    /// Returns the hazard pointer if `source` is null.
     ///
     /// # Safety
-    /// As [`protect`](Self::protect).
+    /// The conditions of [`protect`](Self::protect).
     pub unsafe fn protect_owned<T>(self, source: &AtomicPtr<T>) -> Result<OwnedGuard<T, B>, Self> {
         match NonNull::new(self.publish(source)) {
             Some(object) => Ok(OwnedGuard { object, hazard: self }),
@@ -63,10 +66,15 @@ impl<B: Barrier> Hazard<B> {
         &unsafe { self.slot.as_ref() }.value.0
     }
 
-    /// Says which object is about to be read, and looks whether it is still there.
+    /// Protects the object that `source` points to, and returns it, or null if there is none:
     ///
-    /// If the retirer's heavy side comes after this light side, its scan finds the object in the slot. If it comes
-    /// before, the second load finds what the writer put in the object's place.
+    /// 1. The reader (this function) loads the object's address from `source` and writes it into the slot.
+    /// 2. The reader executes the light side.
+    /// 3. The reader loads `source` again. If the address has changed, it starts again with the new address.
+    ///
+    /// A writer replaces the object in `source`, and a retirer then executes the heavy side and scans the slots. If the
+    /// heavy side comes after the light side, the scan finds the object in the slot. If it comes before, the reader's
+    /// second load finds the replacement.
     #[inline(always)]
     fn publish<T>(&self, source: &AtomicPtr<T>) -> *mut T {
         let (slot, barrier) = (self.slot(), self.domain.barrier());
@@ -85,14 +93,16 @@ fn try_publish<T>(
     slot: &AtomicPtr<()>,
     barrier: &impl Barrier,
 ) -> Result<*mut T, *mut T> {
-    // Release: what was read of the object before this one comes before its being freed.
+    // Release: reads of the previous object come before that object is freed.
     slot.store(object.cast(), Ordering::Release);
     barrier.light();
     let again = source.load(Ordering::Acquire);
     if again == object { Ok(again) } else { Err(again) }
 }
 
-/// Away from the path that is nearly always taken, and without the hazard pointer, which can then be in registers.
+/// Repeats `try_publish`, first with `object`, until `source` does not change meanwhile. Returns the object that is
+/// then protected. This path is rare, so it is not inlined. It takes the parts of the hazard pointer instead of a
+/// reference to it, so that the caller can keep the hazard pointer in registers.
 #[cold]
 #[inline(never)]
 fn publish_again<T>(source: &AtomicPtr<T>, mut object: *mut T, slot: &AtomicPtr<()>, barrier: &impl Barrier) -> *mut T {
@@ -118,16 +128,17 @@ impl<B: Barrier> fmt::Debug for Hazard<B> {
     }
 }
 
-/// An object that is not freed while this lives. It borrows the hazard pointer, and leaves it free for another object.
+/// A guard: its object is not freed while the guard lives. It borrows the hazard pointer, which can protect another
+/// object afterwards.
 #[derive(Debug)]
 pub struct Guard<'h, T> {
     object: NonNull<T>,
     slot: &'h AtomicPtr<()>,
 }
 
-// SAFETY: it is a shared borrow of the object, and its slot an atomic.
+// SAFETY: this is a shared borrow of the object, and its slot is an atomic.
 unsafe impl<T: Sync> Send for Guard<'_, T> {}
-// SAFETY: as above.
+// SAFETY: this is a shared borrow of the object, and its slot is an atomic.
 unsafe impl<T: Sync> Sync for Guard<'_, T> {}
 
 impl<T> Deref for Guard<'_, T> {
@@ -135,7 +146,7 @@ impl<T> Deref for Guard<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: the slot holds the object, and did so before `source` was found to lead to it.
+        // SAFETY: the slot contains the object, and did so before `source` was found to lead to it.
         unsafe { self.object.as_ref() }
     }
 }
@@ -147,20 +158,20 @@ impl<T> Drop for Guard<'_, T> {
     }
 }
 
-/// An object that is not freed while this lives, with the hazard pointer that says so.
+/// A guard that contains its hazard pointer: its object is not freed while the guard lives.
 #[derive(Debug)]
 pub struct OwnedGuard<T, B: Barrier> {
     object: NonNull<T>,
     hazard: Hazard<B>,
 }
 
-// SAFETY: it is a shared borrow of the object, and the hazard pointer may be sent.
+// SAFETY: this is a shared borrow of the object, and the hazard pointer may be sent.
 unsafe impl<T: Sync, B: Barrier> Send for OwnedGuard<T, B> {}
-// SAFETY: as above.
+// SAFETY: this is a shared borrow of the object, and a shared hazard pointer can only be formatted.
 unsafe impl<T: Sync, B: Barrier> Sync for OwnedGuard<T, B> {}
 
 impl<T, B: Barrier> OwnedGuard<T, B> {
-    /// Lets go of the object, and gives the hazard pointer back.
+    /// Releases the object, and returns the hazard pointer.
     #[must_use]
     pub fn into_hazard(self) -> Hazard<B> {
         self.hazard.slot().store(std::ptr::null_mut(), Ordering::Release);
@@ -172,62 +183,63 @@ impl<T, B: Barrier> Deref for OwnedGuard<T, B> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: as of `Guard`.
+        // SAFETY: the slot contains the object, and did so before `source` was found to lead to it.
         unsafe { self.object.as_ref() }
     }
 }
 
 impl<T: Send + Sync + 'static, B: Barrier> Published<T, B> {
-    /// The object as it is now, which is not freed while the guard lives.
+    /// Returns the current object, which is not freed while the guard lives.
     ///
     /// # Panics
-    /// If the hazard pointer is another domain's.
+    /// If the hazard pointer is of another domain.
     #[inline]
     pub fn load<'h>(&self, hazard: &'h mut Hazard<B>) -> Guard<'h, T> {
         let hazard: &'h Hazard<B> = hazard;
         self.check(&hazard.domain);
-        // SAFETY: what is published is never null, and freed by this domain's retirers alone.
+        // SAFETY: a published pointer is never null, and only this domain's retirers free its object.
         let object = unsafe { NonNull::new_unchecked(hazard.publish(self.object())) };
         Guard { object, slot: hazard.slot() }
     }
 
-    /// As [`load`](Self::load), with a guard that can be kept and sent.
+    /// Loads the object as [`load`](Self::load) does, with a guard that can be stored and sent.
     ///
     /// # Panics
-    /// If the hazard pointer is another domain's.
+    /// If the hazard pointer is of another domain.
     pub fn load_owned(&self, hazard: Hazard<B>) -> OwnedGuard<T, B> {
         self.check(&hazard.domain);
-        // SAFETY: as in `load`.
+        // SAFETY: a published pointer is never null, and only this domain's retirers free its object.
         let object = unsafe { NonNull::new_unchecked(hazard.publish(self.object())) };
         OwnedGuard { object, hazard }
     }
 
-    /// Puts another object in its place. Readers of the old one go on undisturbed.
+    /// Replaces the object. Readers of the old object continue undisturbed.
     ///
     /// # Panics
-    /// If the retirer is another domain's.
+    /// If the retirer is of another domain.
     pub fn replace(&self, object: T, retirer: &mut Retirer<B>) {
         self.check(retirer.domain());
         retirer.add(self.swap(object));
     }
 
-    /// As [`replace`](Self::replace), if `current` is still the object, as a guard found it.
+    /// Replaces the object as [`replace`](Self::replace) does, if it is still `current`, which a guard found.
     ///
     /// # Errors
-    /// Gives `object` back where another is there by now, even if it is equal to `current`.
+    /// Returns `object` if there is another object by now, even if that is equal to `current`.
     ///
     /// # Panics
-    /// If the retirer is another domain's.
+    /// If the retirer is of another domain.
     pub fn compare_exchange(&self, current: &T, object: T, retirer: &mut Retirer<B>) -> Result<(), T> {
         self.check(retirer.domain());
         self.swap_if(current, object).map(|old| retirer.add(old))
     }
 
-    /// Replaces the object by what `change` makes of it, which is called again where others replace it meanwhile: no
-    /// write is lost. Where it returns `None` the object stays, and this returns false.
+    /// Replaces the object by the result of `change`. If another thread replaces the object meanwhile, `change` is
+    /// called again, so no write is lost. If `change` returns `None`, the object stays, and this function returns
+    /// `false`.
     ///
     /// # Panics
-    /// If the hazard pointer or the retirer is another domain's.
+    /// If the hazard pointer or the retirer is of another domain.
     pub fn update(
         &self,
         hazard: &mut Hazard<B>,

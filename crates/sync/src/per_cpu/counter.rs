@@ -1,14 +1,14 @@
-//! A counter that threads on different CPUs don't share.
+//! A counter that keeps a separate count for each CPU.
 
 use ascertain_sys::rseq::{Area, Count, Outcome, Unavailable};
 
 use super::method::{Method, of_cpus, of_threads, own};
 
-/// A number that any thread adds to and that is read rarely: the sum of one for each CPU.
+/// A number that any thread may add to and that is rarely read: the sum of one count for each CPU.
 ///
-/// No addition is lost or counted twice, whoever is stopped where. It wraps around at 2⁶⁴, so that adding
-/// `n.wrapping_neg()` takes `n` away. [`add`](Self::add) never waits, neither for another thread nor for the
-/// kernel to leave it alone, and where sequences are used it may be called in a signal handler.
+/// No addition is lost or counted twice, wherever a thread is stopped. The number wraps around at 2⁶⁴, so adding
+/// `n.wrapping_neg()` subtracts `n`. [`add`](Self::add) never waits for another thread, and never repeats a restartable
+/// sequence that the kernel has stopped. With [`Method::Restartable`], `add` may be called in a signal handler.
 ///
 /// ```
 /// use ascertain_sync::per_cpu::Counter;
@@ -29,40 +29,42 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// Zero, with the best method here.
+    /// Creates a counter with value zero and the best method on this machine.
     #[must_use]
     pub fn new() -> Self {
         Method::first(Self::with_method)
     }
 
-    /// Zero, with a method of the caller's choice.
+    /// Creates a counter with value zero and a given method.
     ///
     /// # Errors
-    /// Why the method can't be had.
+    /// The reason why the method is not available.
     pub fn with_method(method: Method) -> Result<Self, Unavailable> {
         let area = method.area()?;
         Ok(Self { area, of_cpus: of_cpus(area, Count::default), shards: of_threads(area, Count::default) })
     }
 
-    /// Adds to it.
+    /// Adds `delta` to the counter.
     #[inline]
     pub fn add(&self, delta: u64) {
         match self.area {
-            Some(area) if area.add(&self.of_cpus, delta) == Outcome::Done => (),
+            Some(area) if area.add(&self.of_cpus, delta) == Outcome::Done(()) => (),
             Some(_) => self.add_shared(delta),
             None => own(&self.shards).add_shared(delta),
         }
     }
 
-    /// For a thread that was stopped in the middle, which happens once a time slice at most, or has no CPU's number:
-    /// the one that all share, so that nobody tries again and again.
+    /// Adds to a count that all threads share, so that no thread has to try repeatedly. Two kinds of threads use it. A
+    /// thread without a CPU number always does. A thread that the kernel stopped in the middle of its restartable
+    /// sequence does so once, which happens at most once per time slice.
     #[cold]
     fn add_shared(&self, delta: u64) {
         self.shards[0].add_shared(delta);
     }
 
-    /// Its value: what was added before, by this thread or by threads that this one has heard of since (joined,
-    /// received from), is in it; what is added meanwhile may or may not be.
+    /// Returns the sum of the counts of all CPUs. It includes everything that this thread added before, and what other
+    /// threads added before this thread synchronized with them (by a join or a message). Concurrent additions may be
+    /// included or missing.
     #[must_use]
     pub fn sum(&self) -> u64 {
         self.of_cpus.iter().chain(&self.shards).fold(0, |sum, count| sum.wrapping_add(count.get()))

@@ -1,4 +1,4 @@
-//! Boxes to be used again, by the CPU that they were last used on.
+//! Free boxes, for reuse on the CPU that used them last.
 
 use std::cell::Cell;
 use std::mem;
@@ -6,21 +6,23 @@ use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use ascertain_sys::rseq::{Area, Outcome, Stacks, Unavailable, Yielded, possible_cpus};
+use ascertain_sys::rseq::{Area, Outcome, Stacks, Unavailable, possible_cpus};
 
 use super::method::{Method, Shard, of_threads, own};
 use crate::drop_all::drop_all;
 
-/// A CPU's stack holds a multiple of so many: a cache line or two of them.
+/// The capacity of a CPU's stack of free boxes is rounded up to a multiple of this number. The addresses of this many
+/// boxes fill one or two cache lines.
 const LINE: usize = 16;
-/// How often a thread looks for boxes that somebody else is just taking, which takes some microseconds.
+/// Maximum number of searches in one [`FreeList::pop`]. A search is repeated if another thread is taking boxes from a
+/// stack. Such a thread needs some microseconds.
 const LOOKS: usize = 100;
 
-/// Boxes that were given up, for whoever needs one next: a last-in, first-out stack for each CPU, which holds so many
-/// and no more, and behind it a list that all share.
+/// A list of free boxes, for any thread that needs one. It has a last-in, first-out stack of limited size for each CPU,
+/// and a list that all CPUs share.
 ///
-/// [`push`](Self::push) keeps what it gets, and [`pop`](Self::pop) gives each back once. A CPU whose stack and the
-/// shared list are empty takes half of another CPU's stack. What is left is dropped with the list.
+/// [`push`](Self::push) keeps the box, and [`pop`](Self::pop) returns each box once. If the stack of a CPU and the
+/// shared list are empty, the CPU takes half of another CPU's stack. The boxes that are left are dropped with the list.
 ///
 /// ```
 /// use ascertain_sync::per_cpu::FreeList;
@@ -35,18 +37,20 @@ const LOOKS: usize = 100;
 #[derive(Debug)]
 pub struct FreeList<T> {
     area: Option<Area>,
-    /// Of boxes of `T`, each of which goes to one thread.
+    /// The stacks of the CPUs, which contain boxes of `T`. A stack returns each box to only one thread.
     of_cpus: Stacks,
     shards: Box<[Shard<Vec<Box<T>>>]>,
-    /// Of a CPU's stack, and of a shard.
+    /// The maximum number of boxes on a CPU's stack, and in a shard: a list that some threads share where stacks cannot
+    /// be used.
     capacity: usize,
-    /// Elsewhere, so that taking the lock does not touch what each push and pop reads, nor keeps a compiler from having
-    /// that in registers.
+    /// The list that all CPUs share. It has its own allocation, so that taking the lock does not touch the data that
+    /// each push and pop reads. A compiler can then keep that data in registers.
     shared: Box<Mutex<Vec<Box<T>>>>,
 }
 
 impl<T> FreeList<T> {
-    /// An empty list with the best method here. Each CPU's stack holds `capacity`, rounded up to a multiple of 16.
+    /// Creates an empty list with the best method on this machine. Each CPU's stack holds `capacity` boxes, rounded up
+    /// to a multiple of 16.
     ///
     /// # Panics
     /// If a stack, of 8 bytes times `capacity`, would be larger than an allocation may be (`isize::MAX`).
@@ -55,24 +59,24 @@ impl<T> FreeList<T> {
         Method::first(|method| Self::with_method(capacity, method))
     }
 
-    /// An empty list with a method of the caller's choice.
+    /// Creates an empty list with a given method.
     ///
     /// # Errors
-    /// Why the method can't be had.
+    /// The reason why the method is not available.
     ///
     /// # Panics
-    /// As [`new`](Self::new).
+    /// Panics in the same case as [`new`](Self::new).
     pub fn with_method(capacity: usize, method: Method) -> Result<Self, Unavailable> {
         let area = method.area()?;
         let capacity = capacity.div_ceil(LINE).max(1).saturating_mul(LINE);
         let of_cpus = Stacks::new(if area.is_some() { possible_cpus() } else { 0 }, capacity);
-        // Where there are sequences, what those leave goes to the shared list.
+        // If there are sequences, no shards are needed: boxes that the stacks do not take go to the shared list.
         let shards =
             if area.is_some() { Box::default() } else { of_threads(area, || Shard::new(Vec::with_capacity(capacity))) };
         Ok(Self { area, of_cpus, shards, capacity, shared: Box::default() })
     }
 
-    /// Keeps the box for somebody's [`pop`](Self::pop).
+    /// Keeps the box for a later [`pop`](Self::pop).
     #[inline]
     pub fn push(&self, item: Box<T>) {
         let left = match self.area {
@@ -84,9 +88,12 @@ impl<T> FreeList<T> {
         }
     }
 
-    /// A box that was given up, most likely the one that was last on this CPU. None where there is none, neither here
-    /// nor shared nor on another CPU's stack; one that is on its way from there to another thread is that thread's.
-    /// While another thread takes from a stack nobody else can: this looks again some times, and then says none.
+    /// Returns a free box, most likely the one that was last used on this CPU. Returns `None` if there is no box on
+    /// this CPU's stack, in the shared list, or on another CPU's stack.
+    ///
+    /// A box that another thread is moving at that moment is not found. While one thread takes boxes from another CPU's
+    /// stack, no other thread can do so. This function then repeats its search, up to 100 times in all, before it
+    /// returns `None`.
     #[inline]
     #[must_use]
     pub fn pop(&self) -> Option<Box<T>> {
@@ -97,13 +104,14 @@ impl<T> FreeList<T> {
         own.or_else(|| self.pop_elsewhere(thread::yield_now))
     }
 
-    /// The box again where the CPU's stack does not take it.
+    /// Pushes the box on the stack of this thread's CPU. Returns the box if that stack does not take it, for example
+    /// because it is full.
     #[inline]
     fn push_own(&self, area: Area, item: Box<T>) -> Option<Box<T>> {
         let item = NonNull::from(Box::leak(item)).cast();
         loop {
             match area.push(&self.of_cpus, item) {
-                Outcome::Done => return None,
+                Outcome::Done(()) => return None,
                 Outcome::Refused => return Some(Self::boxed(item)),
                 Outcome::Aborted => (),
             }
@@ -114,14 +122,15 @@ impl<T> FreeList<T> {
     fn pop_own(&self, area: Area) -> Option<Box<T>> {
         loop {
             match area.pop(&self.of_cpus) {
-                Yielded::Done(item) => return Some(Self::boxed(item)),
-                Yielded::Refused => return None,
-                Yielded::Aborted => (),
+                Outcome::Done(item) => return Some(Self::boxed(item)),
+                Outcome::Refused => return None,
+                Outcome::Aborted => (),
             }
         }
     }
 
-    /// Not inlined: it would be most of the code where there are sequences.
+    /// Pushes the box into the shard of this thread. Returns the box if the shard is full. Not inlined: it would be
+    /// most of the inlined code, and machines with restartable sequences do not need it.
     #[inline(never)]
     fn push_shard(&self, item: Box<T>) -> Option<Box<T>> {
         let mut shard = own(&self.shards).lock();
@@ -142,7 +151,7 @@ impl<T> FreeList<T> {
         self.shared().push(item);
     }
 
-    /// `rest` comes before each look but the first.
+    /// Searches for a box in the shared list, then on the stacks of all CPUs. Calls `rest` between two searches.
     #[cold]
     fn pop_elsewhere(&self, mut rest: impl FnMut()) -> Option<Box<T>> {
         for _ in 0..LOOKS {
@@ -161,14 +170,16 @@ impl<T> FreeList<T> {
         None
     }
 
-    /// From the shared list, one and half a stack more.
+    /// Takes boxes from the list that all CPUs share. It takes half of what a CPU's stack can hold, and one more for
+    /// the caller of [`pop`](Self::pop). If the list has fewer boxes, it takes them all.
     fn take_shared(&self) -> Vec<Box<T>> {
         let mut shared = self.shared();
         let kept = shared.len().saturating_sub(1 + self.capacity / 2);
         shared.split_off(kept)
     }
 
-    /// Half of the first other stack that has any; and whether somebody else is at one of them.
+    /// Takes half of the boxes from the first stack or shard that has any. Sets `is_busy` if another thread is taking
+    /// boxes from one of the stacks.
     fn steal(&self, is_busy: &Cell<bool>) -> Vec<Box<T>> {
         let with_items = (0..self.of_cpus.cpus()).filter(|&cpu| self.of_cpus.len(cpu) > 0);
         let of_cpus = with_items.map(|cpu| match self.of_cpus.stop(cpu) {
@@ -180,7 +191,7 @@ impl<T> FreeList<T> {
                 is_busy.set(true);
                 Vec::new()
             }
-            // Where the kernel can't stop a CPU's sequences, its stack is its own.
+            // If the kernel cannot stop a CPU's sequences, only that CPU can use its stack.
             Err(_) => Vec::new(),
         });
         let of_shards = self.shards.iter().map(|shard| {
@@ -195,10 +206,10 @@ impl<T> FreeList<T> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What came off a stack, or did not get on one.
+    /// Converts a pointer that a stack has returned or refused back to its box.
     fn boxed(item: NonNull<()>) -> Box<T> {
-        // SAFETY: each item is a box's of this type that `push` leaked, and whoever has it has it alone: a stack gives
-        // each back once.
+        // SAFETY: each item is a box of this type that `push` leaked, and only one thread has it, because a stack
+        // returns each item once.
         unsafe { Box::from_raw(item.cast().as_ptr()) }
     }
 }
@@ -219,15 +230,15 @@ mod tests {
     #[test]
     fn what_somebody_else_is_at_is_looked_for_again() {
         let Some(list) = or_left_out(FreeList::<u32>::with_method(1, Method::Restartable)) else { return };
-        // Kernels before Linux 5.10 can't.
+        // Kernels before Linux 5.10 do not support this.
         let Some(stopped) = or_left_out(list.of_cpus.stop(0)) else { return };
-        let mut stopped = stopped.expect("nobody else has the stack");
+        let mut stopped = stopped.expect("no other thread has the stack");
         assert!(stopped.push(NonNull::from(Box::leak(Box::new(7))).cast()));
         let mut rests = 0;
         assert_eq!(list.pop_elsewhere(|| rests += 1), None);
         assert_eq!(rests, LOOKS);
         let mut stopped = Some(stopped);
         assert_eq!(list.pop_elsewhere(|| drop(stopped.take())), Some(Box::new(7)));
-        assert_eq!(list.pop_elsewhere(|| panic!("nobody is at it")), None);
+        assert_eq!(list.pop_elsewhere(|| panic!("no thread uses a stack")), None);
     }
 }

@@ -1,22 +1,23 @@
-//! A lock that is held until somebody else needs it.
+//! A lock that a thread holds until another thread on its CPU acquires it.
 
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering::Relaxed;
 
-use ascertain_sys::rseq::{self, Area, Outcome, Owned, Unavailable, WORDS, Yielded};
+use ascertain_sys::rseq::{self, Area, Outcome, OwnedWords, Unavailable, WORDS};
 
 use super::method::{Method, Shard, of_cpus, of_threads, own};
 
-/// A revocable lock on some words, which each CPU has of its own: [`WORDS`] of 64 bits, zero at first.
+/// A revocable lock on some words. Each CPU has its own lock and words: [`WORDS`] words of 64 bits, zero at first.
 ///
-/// Nobody waits for it and nobody gives it back. Who acquires it takes it from the thread that held it on this CPU,
-/// which is not running, since the acquirer is. That thread goes on with its work when its turn comes, and finds
-/// its next store refused: a store is committed only while the lock is still held, and the thread still on its CPU.
+/// A thread never waits for the lock and never releases it. A thread that acquires the lock takes it from its last
+/// holder on this CPU. The last holder is not running, because the acquiring thread runs on the CPU. When the last
+/// holder continues, its next store is refused. A store is committed only while the thread still holds the lock and is
+/// still on its CPU.
 ///
-/// Work done under it is a series of stores of which any may be the last one. Let one of them publish what the ones
-/// before it prepared, and start again from what the words say when one is refused.
+/// The work under the lock is a series of stores, and any of them may be the last one. Let one store publish what the
+/// stores before it prepared. If a store is refused, start again from the current values of the words.
 ///
 /// ```
 /// use ascertain_sync::per_cpu::{Lock, Revoked};
@@ -42,54 +43,55 @@ use super::method::{Method, Shard, of_cpus, of_threads, own};
 #[derive(Debug)]
 pub struct Lock {
     area: Option<Area>,
-    of_cpus: Box<[Owned]>,
+    of_cpus: Box<[OwnedWords]>,
     shards: Box<[OwnedShard]>,
 }
 
-/// The lock on one CPU's words, until somebody else takes it.
+/// The lock on one CPU's words, which is held until another thread takes it.
 #[derive(Debug)]
 pub struct Held<'a> {
-    place: Place<'a>,
+    place: HeldWords<'a>,
     owner: u64,
-    /// A thread holds it, and can't hand it over.
+    /// Prevents sending the lock to another thread: only the thread that acquired the lock may use it.
     not_send: PhantomData<*const ()>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Place<'a> {
-    Cpu(Area, usize, &'a Owned),
+enum HeldWords<'a> {
+    Cpu(Area, usize, &'a OwnedWords),
     Shard(&'a OwnedShard),
 }
 
-/// A shard's words, which are read without its lock: that only keeps updates from being lost.
+/// The words of a shard, which some of the threads share. Reading them does not need the shard's lock. Only changing
+/// them does, so that no update is lost.
 #[derive(Debug, Default)]
 struct OwnedShard {
     lock: Shard<()>,
-    owned: Owned,
+    owned: OwnedWords,
 }
 
-/// No acquirer is ever given this number.
+/// The generation of words that nobody owns. A thread that acquires words gets a new generation, but never this one.
 const NOBODY: u64 = u64::MAX;
 
-/// The lock was taken from its holder, or the holder from its CPU: the store had no effect.
+/// The error of a store after another thread took the lock, or the holder left its CPU. The store had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Revoked;
 
 impl Lock {
-    /// Words that are zero, with the best method here.
+    /// Creates a lock with the best method on this machine. All words are zero.
     #[must_use]
     pub fn new() -> Self {
         Method::first(Self::with_method)
     }
 
-    /// Words that are zero, with a method of the caller's choice. Where that is [`Method::Sharded`], a thread is never
-    /// moved from its shard, and holds the lock until another thread of the shard acquires it.
+    /// Creates a lock with a given method. All words are zero. With [`Method::Sharded`], a thread always uses the words
+    /// of the same shard. It holds the lock until another thread of the shard acquires it.
     ///
     /// # Errors
-    /// Why the method can't be had.
+    /// The reason why the method is not available.
     pub fn with_method(method: Method) -> Result<Self, Unavailable> {
         let area = method.area()?;
-        Ok(Self { area, of_cpus: of_cpus(area, Owned::default), shards: of_threads(area, OwnedShard::default) })
+        Ok(Self { area, of_cpus: of_cpus(area, OwnedWords::default), shards: of_threads(area, OwnedShard::default) })
     }
 
     /// Takes the lock of the CPU that this thread is on, at once.
@@ -97,39 +99,40 @@ impl Lock {
     #[must_use]
     pub fn acquire(&self) -> Held<'_> {
         let (place, owner) = self.acquire_of_cpu().unwrap_or_else(|| {
-            // No sequences, or none for this thread.
+            // There are no sequences, or this thread cannot use them.
             let shard = own(&self.shards);
             let _lock = shard.lock.lock();
-            (Place::Shard(shard), shard.owned.acquire())
+            (HeldWords::Shard(shard), shard.owned.acquire())
         });
         Held { place, owner, not_send: PhantomData }
     }
 
     #[inline]
-    fn acquire_of_cpu(&self) -> Option<(Place<'_>, u64)> {
+    fn acquire_of_cpu(&self) -> Option<(HeldWords<'_>, u64)> {
         let area = self.area?;
         loop {
             match area.acquire(&self.of_cpus) {
-                Yielded::Done((cpu, owner)) => return Some((Place::Cpu(area, cpu, &self.of_cpus[cpu]), owner)),
-                Yielded::Refused => return None,
-                Yielded::Aborted => (),
+                Outcome::Done((cpu, owner)) => return Some((HeldWords::Cpu(area, cpu, &self.of_cpus[cpu]), owner)),
+                Outcome::Refused => return None,
+                Outcome::Aborted => (),
             }
         }
     }
 
-    /// Takes the lock from whoever held it, on every CPU. When this returns, each of their stores has been committed
-    /// and is seen by the caller, or will be refused. By an interrupt to each CPU.
+    /// Takes the lock from its holder on every CPU. When this returns, each store of a holder either has been committed
+    /// and is visible to the caller, or will be refused. This interrupts each CPU.
     ///
     /// # Errors
-    /// Where the kernel can't stop sequences on other CPUs (before Linux 5.10, or a filter of system calls); the lock
-    /// is taken from its holders then too, but a store may still be under way.
+    /// If the kernel cannot stop sequences on other CPUs (before Linux 5.10, or because of a filter of system calls).
+    /// The lock is taken from its holders in that case too, but a store may still be in progress.
     pub fn revoke(&self) -> io::Result<()> {
         self.revoke_by(rseq::fence)
     }
 
     fn revoke_by(&self, fence: impl FnOnce(Option<usize>) -> io::Result<()>) -> io::Result<()> {
-        // Before the fence: a store that begins after it, or anew, finds that the words are nobody's.
-        self.of_cpus.iter().for_each(Owned::disown);
+        // All words lose their owner before the fence. So a store that begins after the fence, or is restarted by it,
+        // finds that its words belong to nobody, and is refused.
+        self.of_cpus.iter().for_each(OwnedWords::disown);
         for shard in &self.shards {
             let _lock = shard.lock.lock();
             shard.owned.disown();
@@ -137,7 +140,7 @@ impl Lock {
         if self.of_cpus.is_empty() { Ok(()) } else { fence(None) }
     }
 
-    /// Each CPU's words as they are now, one by one.
+    /// Returns the current words of each CPU. They are read one by one, so they may be from different moments.
     pub fn words(&self) -> impl Iterator<Item = [u64; WORDS]> {
         let all = self.of_cpus.iter().chain(self.shards.iter().map(|shard| &shard.owned));
         all.map(|owned| owned.words.each_ref().map(|word| word.load(Relaxed)))
@@ -151,34 +154,36 @@ impl Default for Lock {
 }
 
 impl Held<'_> {
-    /// A word. Who stores what it learns from it learns whether it was still true.
+    /// Loads the word with this index. If the lock has been lost, its new holder may have changed the word, and a later
+    /// store is refused.
     ///
     /// # Panics
-    /// When there is no such word.
+    /// If there is no such word.
     #[inline]
     #[must_use]
     pub fn load(&self, word: usize) -> u64 {
         self.owned().words[word].load(Relaxed)
     }
 
-    /// Stores a word, if the lock is still held.
+    /// Stores `value` in the word with this index, if this thread still holds the lock.
     ///
     /// # Errors
-    /// [`Revoked`]: it is not, and nothing was stored. Nor will be later, also where the thread comes back to its CPU.
+    /// [`Revoked`] if the lock is not held: nothing was stored. Later stores fail too, even if the thread comes back to
+    /// its CPU.
     ///
     /// # Panics
-    /// When there is no such word.
+    /// If there is no such word.
     #[inline]
     pub fn store(&mut self, word: usize, value: u64) -> Result<(), Revoked> {
         let is_stored = match self.place {
-            Place::Cpu(area, cpu, owned) => loop {
+            HeldWords::Cpu(area, cpu, owned) => loop {
                 match area.store(cpu, owned, self.owner, word, value) {
-                    Outcome::Done => break true,
+                    Outcome::Done(()) => break true,
                     Outcome::Refused => break false,
                     Outcome::Aborted => (),
                 }
             },
-            Place::Shard(shard) => {
+            HeldWords::Shard(shard) => {
                 let _lock = shard.lock.lock();
                 shard.owned.store(self.owner, word, value)
             }
@@ -189,10 +194,10 @@ impl Held<'_> {
         is_stored.then_some(()).ok_or(Revoked)
     }
 
-    fn owned(&self) -> &Owned {
+    fn owned(&self) -> &OwnedWords {
         match self.place {
-            Place::Cpu(_, _, owned) => owned,
-            Place::Shard(shard) => &shard.owned,
+            HeldWords::Cpu(_, _, owned) => owned,
+            HeldWords::Shard(shard) => &shard.owned,
         }
     }
 }
@@ -211,9 +216,9 @@ mod tests {
 
     #[test]
     fn words_are_nobodys_by_the_time_of_the_fence() {
-        let of_cpus: Box<[Owned]> = [(); 2].map(|()| Owned::default()).into();
+        let of_cpus: Box<[OwnedWords]> = [(); 2].map(|()| OwnedWords::default()).into();
         let lock = Lock { area: None, of_cpus, shards: Box::default() };
-        let owners: Vec<u64> = lock.of_cpus.iter().map(Owned::acquire).collect();
+        let owners: Vec<u64> = lock.of_cpus.iter().map(OwnedWords::acquire).collect();
         let is_owned = || lock.of_cpus.iter().zip(&owners).any(|(owned, &owner)| owned.is_owned_by(owner));
         let mut is_fenced = false;
         let revoked = lock.revoke_by(|cpu| {

@@ -1,4 +1,4 @@
-//! The ways to data of a CPU's own, and threads dealt out to shards where there are no CPUs to tell apart.
+//! The methods of separating data by CPU, or by thread in shards where CPUs cannot be used.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -6,40 +6,42 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ascertain_sys::rseq::{Area, Unavailable, possible_cpus};
 
-/// How data is kept apart.
+/// The method by which data is kept apart, so that threads on different CPUs do not slow one another down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// By CPU, with restartable sequences.
+    /// Separates data by CPU. Restartable sequences ensure that a thread uses only the data of the CPU that it is on.
     Restartable,
-    /// By thread: threads are dealt out to shards, whose atomics and locks they rarely have to share.
+    /// Separates data by thread. Each thread uses one of several shards, so that threads rarely share atomics and
+    /// locks.
     Sharded,
 }
 
-/// The methods, the best first. The last is to be had everywhere.
+/// The methods, the best one first. The last one is always available.
 pub const BEST_FIRST: [Method; 2] = [Method::Restartable, Method::Sharded];
 
 impl Method {
-    /// Whether this program has it here.
+    /// Checks whether this program can use the method on this machine.
     ///
     /// # Errors
-    /// Why it has not.
+    /// The reason why it cannot.
     pub fn is_available(self) -> Result<(), Unavailable> {
         self.area().map(drop)
     }
 
-    /// The best that this program has here.
+    /// Returns the best method that this program can use on this machine.
     #[must_use]
     pub fn best() -> Self {
         BEST_FIRST.into_iter().find(|method| method.is_available().is_ok()).unwrap_or(Self::Sharded)
     }
 
-    /// What the best method here makes.
+    /// Calls `with_method` with each method, the best one first. Returns the first success.
     pub(super) fn first<T>(with_method: impl Fn(Self) -> Result<T, Unavailable>) -> T {
         let made = BEST_FIRST.into_iter().find_map(|method| with_method(method).ok());
-        made.expect("the last method is to be had everywhere")
+        made.expect("the last method is always available")
     }
 
-    /// What sequences need; none where they are not used.
+    /// Returns the area that restartable sequences need, memory of each thread that the kernel knows; `None` if this
+    /// method does not use sequences. Fails if there is no area.
     pub(super) fn area(self) -> Result<Option<Area>, Unavailable> {
         match self {
             Self::Restartable => Area::find().map(Some),
@@ -57,7 +59,7 @@ impl fmt::Display for Method {
     }
 }
 
-/// A shard's data, on cache lines of its own, for whoever holds its lock.
+/// The data of a shard, which some of the threads share. It has its own cache lines, behind a lock.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Shard<T>(Mutex<T>);
@@ -68,27 +70,29 @@ impl<T> Shard<T> {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, T> {
-        // Nothing is left half done where a holder panics: nothing in its care can.
+        // A panic of a holder leaves nothing half done, because the code under the lock cannot panic.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One piece of data for each CPU where there are sequences.
+/// Returns one `T` for each CPU. If there is no area, restartable sequences are not used, and the list is empty.
 pub(super) fn of_cpus<T>(area: Option<Area>, new: impl Fn() -> T) -> Box<[T]> {
     let cpus = if area.is_some() { possible_cpus() } else { 0 };
     (0..cpus).map(|_| new()).collect()
 }
 
-/// One shard for each thread that can run at once where there are no sequences; else one, for what those leave.
+/// Returns the shards: a list of `T`, each for some of the threads. If there is no area, and so no restartable
+/// sequences, there is one for each thread that can run at once. Otherwise one is enough, for the operations that
+/// sequences do not complete.
 pub(super) fn of_threads<T>(area: Option<Area>, new: impl Fn() -> T) -> Box<[T]> {
     let shards = if area.is_some() { 1 } else { std::thread::available_parallelism().map_or(1, usize::from) };
     (0..shards).map(|_| new()).collect()
 }
 
-/// The calling thread's shard: threads take turns as they first ask.
+/// Returns the element of `shards` that the calling thread uses. Threads get shards in turn, at their first call.
 #[inline]
 pub(super) fn own<T>(shards: &[T]) -> &T {
-    // May wrap: two threads with one number only share a shard sooner.
+    // The number may wrap around. Then two threads have the same number, and so the same shard, which does no harm.
     static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
         static NUMBER: usize = THREADS.fetch_add(1, Relaxed);

@@ -1,4 +1,5 @@
-//! What hazard pointers and epochs share: records of readers, objects that wait, and what outlives its thread.
+//! The code that hazard pointers and epochs share: records of readers, waiting objects, and objects that outlive their
+//! thread.
 
 mod published;
 mod records;

@@ -1,4 +1,4 @@
-//! One object that readers read while writers replace it: reclamation without `unsafe` at the caller.
+//! An object that readers read while writers replace it: reclamation without `unsafe` in the caller's code.
 
 use std::fmt;
 use std::ptr::from_ref;
@@ -6,41 +6,44 @@ use std::ptr::from_ref;
 use super::Retired;
 use crate::primitives::{AtomicPtr, Ordering};
 
-/// A domain or a collector.
+/// The owner of retired objects: a domain of hazard pointers or a collector of epochs.
 pub trait Reclaimer: Clone {
-    /// Whether it is this one, not one like it.
-    fn is(&self, other: &Self) -> bool;
+    /// Returns whether both values refer to the same domain or collector.
+    fn is_same(&self, other: &Self) -> bool;
 
-    /// Takes an object that nobody can reach any more, to be freed when nobody can read it either.
+    /// Takes an object that no thread can reach any more. The object is freed once all threads that have reached it
+    /// have ended their reads.
     fn adopt(&self, retired: Retired);
 }
 
 /// An object that any number of threads read while others replace it.
 ///
-/// One that may be absent is a `Published<Option<T>, _>`. An absence is an object as others are, in a box of its own:
-/// `compare_exchange` tells it from the one that was there before.
+/// Use a `Published<Option<T>, _>` for an object that may be absent. A `None` is an object like others, in its own box:
+/// `compare_exchange` distinguishes it from an earlier `None`.
 ///
-/// It belongs to one domain or collector, whose guards alone may read it: another's are refused by a panic. It keeps
-/// that domain alive, also from within an object that waits to be freed there: after the last such structure was
-/// dropped, a retirer's or handle's `flush` frees what is in it.
+/// Each `Published` belongs to one domain or collector, and only guards of that one may read it: other guards cause a
+/// panic. A `Published` keeps its domain or collector alive. If the `Published` is part of a retired object there, that
+/// domain or collector would never end, and so never free the object. So call `flush` of a retirer or handle after the
+/// last structure with such objects was dropped.
 pub struct Published<T: Send + Sync + 'static, R: Reclaimer> {
-    /// Never null: a box of the current object.
+    /// A pointer to the box of the current object; never null.
     object: AtomicPtr<T>,
     reclaimer: R,
 }
 
 impl<T: Send + Sync + 'static, R: Reclaimer> Published<T, R> {
-    /// Publishes an object.
+    /// Publishes an object, which belongs to `reclaimer` from now on.
     pub fn new(object: T, reclaimer: &R) -> Self {
         Self { object: AtomicPtr::new(Box::into_raw(Box::new(object))), reclaimer: reclaimer.clone() }
     }
 
-    /// The object, to somebody who has the pointer to it alone, so that nobody replaces it: a bare load.
+    /// Returns the object to a caller with exclusive access, so that no thread replaces it. This is a bare load.
     ///
-    /// Guards may be reading the object, or an earlier one, hence no `&mut T`.
+    /// Guards may be reading the object, or an earlier one, so this cannot return `&mut T`.
     #[inline]
     pub fn get(&mut self) -> &T {
-        // SAFETY: never null, and the object is freed after it was replaced, which the borrow rules out.
+        // SAFETY: the pointer is never null. An object is freed only after another one has replaced it, and nobody can
+        // replace it during this exclusive borrow.
         unsafe { &*self.object.load(Ordering::Relaxed) }
     }
 
@@ -48,34 +51,40 @@ impl<T: Send + Sync + 'static, R: Reclaimer> Published<T, R> {
         &self.object
     }
 
+    /// Checks that the object belongs to this domain or collector.
+    ///
     /// # Panics
-    /// If it belongs to another.
+    /// If the object belongs to another domain or collector.
     #[inline(always)]
     pub(crate) fn check(&self, reclaimer: &R) {
-        if !self.reclaimer.is(reclaimer) {
+        if !self.reclaimer.is_same(reclaimer) {
             belongs_to_another();
         }
     }
 
-    /// Publishes another object, and hands out the one that it replaces: no reader finds that any more.
+    /// Publishes another object, and returns the object that it replaces: no reader can find the replaced object any
+    /// more.
     pub(crate) fn swap(&self, object: T) -> Retired {
         let new = Box::into_raw(Box::new(object));
         let old = self.object.swap(new, Ordering::AcqRel);
-        // SAFETY: the pointer came from a box, only here was the only way to it, and `T: Send`.
+        // SAFETY: the pointer is from a box, this place was the only way to it, and `T: Send`.
         unsafe { Retired::boxed(old) }
     }
 
-    /// As [`swap`](Self::swap), if `current` is what is published; gives the object back otherwise.
+    /// Publishes another object as [`swap`](Self::swap) does, if `current` is published; otherwise returns the new
+    /// object.
     ///
-    /// That the address is the same says that the object is, wherever the reference comes from: while one can be used,
-    /// its object is not freed, and no other is in its place. (Objects of no size are all in one place, and alike.)
+    /// It compares addresses. That is enough, because no other object can have the address of `current`: an object is
+    /// not freed while a reference to it can be used. (Objects of size zero all have the same address, and are equal.)
     pub(crate) fn swap_if(&self, current: &T, object: T) -> Result<Retired, T> {
         let new = Box::into_raw(Box::new(object));
-        // Release: with the new one comes what was written to it. The old one's contents came with the reference.
+        // Release: a thread that sees the new pointer sees what was written to the new object. The contents of the old
+        // object were acquired with the reference.
         match self.object.compare_exchange(from_ref(current).cast_mut(), new, Ordering::Release, Ordering::Relaxed) {
-            // SAFETY: as in `swap`. What was found there, as `current` may only be read through.
+            // SAFETY: `old` is from a box, this place was the only way to it, and `T: Send`. `old` is used instead of
+            // `current`, because a reference permits only reads.
             Ok(old) => Ok(unsafe { Retired::boxed(old) }),
-            // SAFETY: it comes from a box, and nobody else has seen it.
+            // SAFETY: `new` is from a box, and no other thread has seen it.
             Err(_) => Err(*unsafe { Box::from_raw(new) }),
         }
     }
@@ -84,12 +93,13 @@ impl<T: Send + Sync + 'static, R: Reclaimer> Published<T, R> {
 #[cold]
 #[inline(never)]
 fn belongs_to_another() -> ! {
-    panic!("the object is published under another domain or collector than the guard's");
+    panic!("the object belongs to another domain or collector than the guard or handle");
 }
 
 impl<T: Send + Sync + 'static, R: Reclaimer> Drop for Published<T, R> {
     fn drop(&mut self) {
-        // SAFETY: as in `swap`; nobody can read the pointer from now on.
+        // SAFETY: the pointer is from a box, this place was the only way to it, and `T: Send`. No thread can read the
+        // pointer from now on.
         self.reclaimer.adopt(unsafe { Retired::boxed(self.object.load(Ordering::Relaxed)) });
     }
 }

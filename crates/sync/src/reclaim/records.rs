@@ -1,11 +1,11 @@
-//! What readers write for reclaimers to look at.
+//! The records that readers write and reclaimers read.
 
 use std::ptr::{self, NonNull};
 
 use crate::primitives::{AtomicBool, AtomicPtr, Ordering};
 
-/// What one reader writes. On cache lines of its own (two, which some processors fetch together): readers don't slow
-/// one another down.
+/// The record that one reader writes. It has its own cache lines (two, which some processors fetch together), so that
+/// readers do not slow one another down.
 #[repr(align(128))]
 #[derive(Debug)]
 pub(crate) struct Record<T> {
@@ -15,21 +15,21 @@ pub(crate) struct Record<T> {
 }
 
 impl<T> Record<T> {
-    /// Gives it back for somebody else to take.
+    /// Releases the record, so that another reader can take it.
     pub(crate) fn release(&self) {
         self.is_taken.store(false, Ordering::Release);
     }
 }
 
-/// A list of records that only grows: a record that was given back is taken again before another one is made.
+/// A list of records that only grows: released records are taken again before a new one is created.
 #[derive(Debug)]
 pub(crate) struct Records<T> {
     head: AtomicPtr<Record<T>>,
 }
 
-// SAFETY: records are shared by reference only, and freed by whoever drops the list.
+// SAFETY: records are shared only by reference, and the drop of the list frees them.
 unsafe impl<T: Send + Sync> Send for Records<T> {}
-// SAFETY: as above.
+// SAFETY: records are shared only by reference, and the drop of the list frees them.
 unsafe impl<T: Send + Sync> Sync for Records<T> {}
 
 impl<T: Default> Records<T> {
@@ -37,12 +37,13 @@ impl<T: Default> Records<T> {
         Self { head: AtomicPtr::new(ptr::null_mut()) }
     }
 
-    /// A record for the caller alone to write, until it releases it. It lives as long as the list.
-    pub(crate) fn take(&self) -> NonNull<Record<T>> {
+    /// Returns a record that only the caller may write, until it is released. The record lives as long as the list.
+    pub(crate) fn claim(&self) -> NonNull<Record<T>> {
         let is_free = |record: &&Record<T>| {
             let taken = &record.is_taken;
-            // Looking first leaves the cache line of a record that is taken where it is. Acquire: what its last owner
-            // did comes before what is written in it from now on, and before what a reader of that does.
+            // A load comes first: if the record is taken, there is no exchange, which would take the cache line from
+            // the owner. Acquire: the actions of the record's last owner come before everything that its new owner
+            // writes to it. So a thread that reads what the new owner wrote also comes after the last owner's actions.
             !taken.load(Ordering::Relaxed) && !taken.swap(true, Ordering::Acquire)
         };
         self.records().find(is_free).map_or_else(|| self.add(), NonNull::from)
@@ -52,25 +53,26 @@ impl<T: Default> Records<T> {
         let mut head = self.head.load(Ordering::Relaxed);
         let record = Record { value: T::default(), is_taken: AtomicBool::new(true), next: head };
         let record = Box::into_raw(Box::new(record));
-        // Release, which who finds a later record acquires too, since each is put before the last by an exchange.
+        // Release: a thread that finds this record also sees its contents. That holds even if the thread first finds a
+        // later record, because each later record was also added by an exchange of `head`.
         while let Err(newer) = self.head.compare_exchange(head, record, Ordering::Release, Ordering::Relaxed) {
             head = newer;
-            // SAFETY: nobody else has the record yet.
+            // SAFETY: no other thread has the record yet.
             unsafe { (*record).next = head };
         }
-        // SAFETY: a box is not at null.
+        // SAFETY: a box is not at address null.
         unsafe { NonNull::new_unchecked(record) }
     }
 
     fn records(&self) -> impl Iterator<Item = &Record<T>> {
-        // SAFETY: each record lives until the list is dropped, which the borrow of it rules out, and `next` is not
-        // written to after the record is in the list. Acquire: with the pointer comes what it points to.
+        // SAFETY: the list is borrowed, so it is not dropped, and no record is freed. `next` is not written after the
+        // record is in the list. Acquire: a thread that sees the pointer sees the record that it points to.
         let head = unsafe { self.head.load(Ordering::Acquire).as_ref() };
-        // SAFETY: as above; what `next` points to was in the list before.
+        // SAFETY: as above, no record is freed. `next` is null or points to a record that was added earlier.
         std::iter::successors(head, |record| unsafe { record.next.as_ref() })
     }
 
-    /// What was written in each record, taken or not.
+    /// Returns the values of all records, whether a reader has taken the record or not.
     pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
         self.records().map(|record| &record.value)
     }
@@ -80,7 +82,7 @@ impl<T> Drop for Records<T> {
     fn drop(&mut self) {
         let mut next = self.head.load(Ordering::Relaxed);
         while !next.is_null() {
-            // SAFETY: each record comes from a box, is in the list once, and nobody borrows the list.
+            // SAFETY: each record is from a box, is in the list once, and the list is not borrowed.
             next = unsafe { Box::from_raw(next) }.next;
         }
     }

@@ -1,4 +1,5 @@
-//! Objects that nobody can reach any more, but that some may still read; and those whose thread has ended meanwhile.
+//! Objects that no thread can reach any more, but that some threads may still read. Also the retired objects of threads
+//! that have ended.
 
 use std::fmt;
 use std::mem::{self, MaybeUninit};
@@ -10,56 +11,60 @@ use ascertain_sys::fork::generation;
 use crate::drop_all::drop_all;
 use crate::primitives::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-/// An object that was taken out of the shared structure, or a closure. Dropping this frees the object or calls the
-/// closure.
+/// An object that was taken out of the shared structure, or a closure. Dropping this value frees the object or calls
+/// the closure.
 pub struct Retired {
-    /// An address, or a closure that is no larger than one.
+    /// The address of the object or of a boxed closure, or a closure that is not larger than an address.
     word: MaybeUninit<*mut ()>,
     end: unsafe fn(MaybeUninit<*mut ()>),
 }
 
-// SAFETY: who makes one promises that the object may be freed on any thread.
+// SAFETY: the creator promises that the object may be freed on any thread.
 unsafe impl Send for Retired {}
 
 impl Retired {
+    /// Creates the owner of an object, which calls `free` with the object when it is dropped.
+    ///
     /// # Safety
-    /// `free` may be called with the object on any thread, once, when this is dropped; nothing else frees it.
+    /// `free` may be called with `object` on any thread, once, when this is dropped; no other code frees the object.
     pub(crate) unsafe fn new(object: *mut (), free: unsafe fn(*mut ())) -> Self {
-        // SAFETY: a `MaybeUninit` is passed as what may be in it, and is given one that is.
+        // SAFETY: the function gets its argument as a `MaybeUninit`, and is only called with an initialized one.
         let end = unsafe { mem::transmute::<unsafe fn(*mut ()), unsafe fn(MaybeUninit<*mut ()>)>(free) };
         Self { word: MaybeUninit::new(object), end }
     }
 
+    /// Creates the owner of a boxed object, which is freed when the owner is dropped.
+    ///
     /// # Safety
-    /// The object comes from [`Box::into_raw`] and may be freed on any thread; nothing else frees it.
+    /// The object is from [`Box::into_raw`] and may be freed on any thread; no other code frees it.
     pub(crate) unsafe fn boxed<T>(object: *mut T) -> Self {
         /// # Safety
-        /// The object comes from a box of this type.
+        /// The object is from a box of this type.
         unsafe fn free<T>(object: *mut ()) {
-            // SAFETY: by the contract.
+            // SAFETY: the caller ensures that `object` is from a box of this type.
             drop(unsafe { Box::from_raw(object.cast::<T>()) });
         }
-        // SAFETY: by the contract.
+        // SAFETY: the caller ensures the conditions of `new` for an object from a box of type `T`.
         unsafe { Self::new(object.cast(), free::<T>) }
     }
 
-    /// A closure, in a box if it is larger than a word.
+    /// Stores a closure, in a box if it is larger than a word.
     pub(crate) fn closure<F: FnOnce() + Send + 'static>(closure: F) -> Self {
         /// # Safety
-        /// The word was made of a closure of this type, and is used once.
+        /// The word was made from a closure of this type, and is used once.
         unsafe fn call<F: FnOnce()>(word: MaybeUninit<*mut ()>) {
             let closure = if is_word::<F>() {
-                // SAFETY: by the contract, it is in the word.
+                // SAFETY: the caller ensures that the closure is in the word.
                 unsafe { word.as_ptr().cast::<F>().read() }
             } else {
-                // SAFETY: by the contract, it is in a box.
+                // SAFETY: the caller ensures that the closure is in a box.
                 *unsafe { Box::from_raw(word.assume_init().cast::<F>()) }
             };
             closure();
         }
         let mut word = MaybeUninit::<*mut ()>::uninit();
         if is_word::<F>() {
-            // SAFETY: it is neither larger than a pointer nor aligned to more.
+            // SAFETY: the closure is not larger than a pointer and has no stricter alignment.
             unsafe { word.as_mut_ptr().cast::<F>().write(closure) };
         } else {
             word.write(Box::into_raw(Box::new(closure)).cast());
@@ -67,10 +72,12 @@ impl Retired {
         Self { word, end: call::<F> }
     }
 
+    /// Returns the address of the object.
+    ///
     /// # Safety
-    /// It is not a closure.
+    /// `self` was not made from a closure.
     pub(crate) unsafe fn object(&self) -> *mut () {
-        // SAFETY: by the contract, it was made of an address.
+        // SAFETY: the caller ensures that this was made from an address.
         unsafe { self.word.assume_init() }
     }
 }
@@ -87,7 +94,8 @@ impl Leavable for Retired {
 
 impl Drop for Retired {
     fn drop(&mut self) {
-        // SAFETY: by the contract of `new`, or as of `closure`; a value is dropped once.
+        // SAFETY: the contract of `new` or the code of `closure` ensures that `word` fits `end`; a value is dropped
+        // once.
         unsafe { (self.end)(self.word) };
     }
 }
@@ -98,24 +106,24 @@ impl fmt::Debug for Retired {
     }
 }
 
-/// With as many objects as this, who leaves another frees what can be freed.
+/// Number of waiting objects in [`Orphans`] from which on a thread that leaves another object there frees objects.
 const MANY: usize = 1024;
 
-/// A stack to which each thread may add and from which one takes everything: without locks, which a child process
-/// might find closed for ever.
+/// A stack of items that threads leave behind. Each thread may add items, and a thread that takes items takes all of
+/// them. It is lock-free, because a lock might stay locked for ever in a child process.
 #[derive(Debug)]
 pub(crate) struct Orphans<T> {
     head: AtomicPtr<Node<T>>,
-    /// Objects in it, or more while some are being added.
+    /// The number of objects in the stack. While objects are being added, it may be larger than that.
     objects: AtomicUsize,
-    /// As many objects are too many.
+    /// The number of objects from which on a thread that adds objects tries to free some.
     look_at: AtomicUsize,
     freeing: AtomicU64,
 }
 
-/// What can be left behind.
+/// An item of [`Orphans`], which contains retired objects.
 pub(crate) trait Leavable {
-    /// How many objects there are in it.
+    /// Returns the number of objects in the item.
     fn objects(&self) -> usize;
 }
 
@@ -126,9 +134,9 @@ struct Node<T> {
     next: *mut Node<T>,
 }
 
-// SAFETY: items go from the thread that adds them to the one that takes them, each to one.
+// SAFETY: each item goes from the thread that adds it to the thread that takes it, and to no other thread.
 unsafe impl<T: Send> Send for Orphans<T> {}
-// SAFETY: as above.
+// SAFETY: each item goes from the thread that adds it to the thread that takes it, and to no other thread.
 unsafe impl<T: Send> Sync for Orphans<T> {}
 
 impl<T: Leavable> Orphans<T> {
@@ -146,7 +154,7 @@ impl<T: Leavable> Orphans<T> {
             return;
         }
         let objects = items.iter().map(T::objects).sum();
-        // Before they can be taken: the count never falls below 0.
+        // The count is increased before the objects can be taken, so it never falls below 0.
         self.objects.fetch_add(objects, Ordering::Relaxed);
         let mut head = self.head.load(Ordering::Relaxed);
         let node = Box::into_raw(Box::new(Node { items, objects, next: head }));
@@ -157,41 +165,44 @@ impl<T: Leavable> Orphans<T> {
         }
     }
 
-    /// How many objects there are at this moment.
+    /// Returns the current number of objects.
     pub(crate) fn objects(&self) -> usize {
         self.objects.load(Ordering::Relaxed)
     }
 
-    /// For who has just added some: if there are too many by now, calls `free`, which takes and frees what it can and
-    /// says how many it could not. One at a time, so that destructors that leave others don't do it within one another.
+    /// Calls `free` if there are too many objects by now. `free` takes and frees as many as possible, and returns how
+    /// many it could not free. A caller that has just added objects calls this. Only one thread frees at a time, so
+    /// destructors that leave other objects do not nest.
     pub(crate) fn free_if_many(&self, free: impl FnOnce() -> usize) {
         if self.objects() < self.look_at.load(Ordering::Relaxed) || thread::panicking() {
             return;
         }
-        if let Some(_turn) = Turn::take(&self.freeing) {
+        if let Some(_turn) = Turn::acquire(&self.freeing) {
             let left = free();
-            // Half as many again, so that looking at those again and again is not what takes the time. Not twice: who
-            // does it while pinned frees what was there the time before, and what waits would grow each time.
+            // The new limit grows with the number of objects that are left, so that most of the time is not spent on
+            // checking the same objects again. The factor is one and a half. It must be below two because of a thread
+            // that frees while it is pinned: that thread can free only the objects that were already waiting the last
+            // time. With a factor of two, more objects would wait each time.
             self.look_at.store(MANY + left + left / 2, Ordering::Relaxed);
         }
     }
 }
 
 impl<T> Orphans<T> {
-    /// Whether there is nothing at this moment.
+    /// Returns whether the stack is empty at this moment.
     pub(crate) fn is_empty(&self) -> bool {
         self.head.load(Ordering::Relaxed).is_null()
     }
 
-    /// Moves everything there is to `items`.
-    pub(crate) fn take(&self, items: &mut Vec<T>) {
-        // Looking first leaves the cache line where it is when there is nothing, which is nearly always.
+    /// Moves all items to `items`.
+    pub(crate) fn take_all(&self, items: &mut Vec<T>) {
+        // Loading first leaves the cache line where it is if the stack is empty, which is the usual case.
         if self.is_empty() {
             return;
         }
         let mut next = self.head.swap(ptr::null_mut(), Ordering::Acquire);
         while !next.is_null() {
-            // SAFETY: each node comes from a box, and who swapped the head has all nodes for itself.
+            // SAFETY: each node is from a box, and the thread that swapped the head has exclusive access to all nodes.
             let mut node = *unsafe { Box::from_raw(next) };
             self.objects.fetch_sub(node.objects, Ordering::Relaxed);
             items.append(&mut node.items);
@@ -203,25 +214,28 @@ impl<T> Orphans<T> {
 impl<T> Drop for Orphans<T> {
     fn drop(&mut self) {
         let mut items = Vec::new();
-        self.take(&mut items);
+        self.take_all(&mut items);
         drop_all(items);
     }
 }
 
-/// Nobody's turn.
+/// The value of [`Turn::holder`] while no process has the turn.
 const NOBODY: u64 = 0;
 
-/// It is somebody's turn until this is dropped: also when what is done meanwhile panics. Who comes next panics too
-/// then, and does not go on in silence with nothing ever freed.
+/// The turn of a thread to do work that only one thread may do at a time. Other threads can acquire the turn only after
+/// this value is dropped. A panic drops it too, so the next thread that acquires the turn then panics as well. If the
+/// turn stayed taken instead, nothing would be freed any more, and nobody would notice.
 pub(crate) struct Turn<'a> {
     holder: &'a AtomicU64,
-    /// A thread had it that this process, a child made by fork(2), does not have. What it was at is half done.
+    /// `true` in a child made by fork(2) if the turn belonged to a thread that exists only in the parent. The work of
+    /// that thread is half done.
     pub(crate) is_inherited: bool,
 }
 
 impl<'a> Turn<'a> {
-    /// None if somebody else is at it. The word is 0 at first, and then the number of the holder's process.
-    pub(crate) fn take(holder: &'a AtomicU64) -> Option<Self> {
+    /// Acquires the turn; returns `None` if another thread of this process has it. `holder` is [`NOBODY`], or the
+    /// [`generation`] of the holder's process.
+    pub(crate) fn acquire(holder: &'a AtomicU64) -> Option<Self> {
         let process = generation();
         let before = holder.load(Ordering::Relaxed);
         let is_free =

@@ -1,4 +1,4 @@
-//! The side that pops.
+//! The consumer, which pops items.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,17 +8,18 @@ use crate::drop_all::drop_all;
 use crate::event_count::{EventCount, SingleProducer, Version};
 use crate::primitives::Instant;
 
-/// Pops items in the order in which they were pushed. When it is dropped, so are the items that are left.
+/// Pops items in the order in which they were pushed. Dropping the consumer drops the items that are left in the ring.
 pub struct Consumer<T: Send, P: EventCount = SingleProducer, C: EventCount = SingleProducer> {
     shared: Arc<Shared<T, P, C>>,
-    /// Where the next item comes from.
+    /// The index of the next item to pop.
     next: Version,
-    /// How many had been pushed when last looked at.
+    /// The number of items that the producer has pushed, as last read.
     pushed: Version,
-    /// The count that the producer had published then: one more if it was gone.
+    /// The producer's count of pushed items, as last read. If the producer was gone, it is one more than `pushed`.
     count: Version,
-    /// How many of the last items were taken without the producer having been told: none, unless there is a batch, and
-    /// never more than the ring holds, since the producer finds no room for others.
+    /// Number of popped items that were not published yet, so that the producer does not know of their room. It is zero
+    /// unless a batch is in use or was leaked. It is at most the capacity: the producer cannot push more items before
+    /// it knows of the room.
     untold: u32,
 }
 
@@ -27,17 +28,17 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
         Self { shared, next: first, pushed: first, count: first, untold: 0 }
     }
 
-    /// The most items that the ring holds.
+    /// Returns the maximum number of items in the ring.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.shared.capacity() as usize
     }
 
-    /// Pops if there is an item.
+    /// Pops an item, if there is one.
     ///
     /// # Errors
     ///
-    /// [`PopError::Empty`], or [`PopError::Closed`] if there never will be one.
+    /// [`PopError::Empty`], or [`PopError::Closed`] if no further item can come.
     #[inline]
     pub fn try_pop(&mut self) -> Result<T, PopError> {
         if self.known() == 0 {
@@ -46,11 +47,11 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
         Ok(self.take_one())
     }
 
-    /// Pops, and waits for an item if there is none.
+    /// Pops an item, and waits for one if there is none.
     ///
     /// # Errors
     ///
-    /// [`PopError::Empty`] when the deadline has passed, [`PopError::Closed`] if there never will be one.
+    /// [`PopError::Empty`] when the deadline has passed, [`PopError::Closed`] if no further item can come.
     #[inline]
     pub fn pop(&mut self, deadline: Option<Instant>) -> Result<T, PopError> {
         if self.known() == 0 {
@@ -59,11 +60,11 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
         Ok(self.take_one())
     }
 
-    /// Waits for an item, if there is none; how many can be popped at least.
+    /// Waits for an item if there is none. Returns the minimum number of items that can be popped.
     ///
     /// # Errors
     ///
-    /// As [`pop`](Consumer::pop).
+    /// The errors of [`pop`](Consumer::pop).
     pub fn wait_for_items(&mut self, deadline: Option<Instant>) -> Result<usize, PopError> {
         loop {
             match self.find_items() {
@@ -74,9 +75,9 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
         }
     }
 
-    /// At most `max` of the items that are there now. The producer learns once, when the iterator is dropped, that
-    /// what was taken from it is gone; the rest stays in the ring. Of an iterator that was forgotten it learns when the
-    /// consumer next looks for more than it knew of, or drops another.
+    /// Returns an iterator over at most `max` of the current items. Dropping the iterator publishes once how many items
+    /// were taken from it; the others stay in the ring. If the iterator is leaked (`mem::forget`), this is published
+    /// later: when the consumer looks for more items than it knows of, or drops another iterator.
     ///
     /// ```
     /// use ascertain_sync::ring::{Consumer, Producer, ring};
@@ -86,22 +87,22 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
     /// assert_eq!(consumer.pop_batch(3).collect::<Vec<_>>(), [0, 1, 2]);
     /// assert_eq!(consumer.pop_batch(usize::MAX).sum::<u32>(), 3 + 4 + 5 + 6 + 7);
     /// ```
-    pub fn pop_batch(&mut self, max: usize) -> Popped<'_, T, P, C> {
+    pub fn pop_batch(&mut self, max: usize) -> PopBatch<'_, T, P, C> {
         if max > self.known() as usize {
-            self.look();
+            self.refresh();
         }
         let available = self.known();
         let left = u32::try_from(max).map_or(available, |max| max.min(available));
-        Popped { consumer: self, left }
+        PopBatch { consumer: self, left }
     }
 
-    /// Whether the producer is gone. There may be items left.
+    /// Returns whether the producer is gone. Items may be left in the ring.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.shared.pushed.closed_at().is_some()
     }
 
-    /// Items that are there for sure.
+    /// Returns the number of items that can be popped without another look at the producer's count.
     #[inline]
     fn known(&self) -> u32 {
         self.pushed.since(self.next)
@@ -109,7 +110,7 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
 
     #[cold]
     fn find_items(&mut self) -> Result<(), PopError> {
-        let is_closed = self.look();
+        let is_closed = self.refresh();
         match self.known() {
             0 if is_closed => Err(PopError::Closed),
             0 => Err(PopError::Empty),
@@ -117,9 +118,9 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
         }
     }
 
-    /// Learns how many have been pushed, and whether the producer is gone.
-    fn look(&mut self) -> bool {
-        // Of a batch that was forgotten: the producer may be waiting for it.
+    /// Reads how many items have been pushed. Returns whether the producer is gone.
+    fn refresh(&mut self) -> bool {
+        // Publishes that the items of a leaked batch were popped, because the producer may be waiting for their room.
         self.tell();
         self.count = self.shared.pushed.count().snapshot();
         let closed_at = self.shared.pushed.closed_at();
@@ -127,24 +128,24 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
         closed_at.is_some()
     }
 
-    /// Reads the next item. There is one.
+    /// Reads the next item. There must be one.
     #[inline]
-    fn take(&mut self) -> T {
+    fn read_next(&mut self) -> T {
         let slot = self.shared.slot(self.next);
         self.next = self.next.after(1);
-        // SAFETY: `pushed` has passed it, and was read with acquire: it is written. `next` has passed it: it is taken
-        // once. The producer writes there again only after it was told so.
+        // SAFETY: `pushed` has passed the slot, and was read with acquire, so the slot is written. `next` has passed
+        // the slot, so its item is taken once. The producer writes to the slot again only after this was published.
         slot.with(|slot| unsafe { (*slot).assume_init_read() })
     }
 
     #[inline]
     fn take_one(&mut self) -> T {
-        let item = self.take();
+        let item = self.read_next();
         self.publish(1);
         item
     }
 
-    /// Says what was taken in a batch.
+    /// Publishes how many items were popped in a batch, so that the producer knows of their room.
     #[inline]
     fn tell(&mut self) {
         let count = std::mem::take(&mut self.untold);
@@ -153,7 +154,7 @@ impl<T: Send, P: EventCount, C: EventCount> Consumer<T, P, C> {
         }
     }
 
-    /// Says that the last so many were taken.
+    /// Publishes that the last `count` items were taken.
     #[inline]
     fn publish(&self, count: u32) {
         self.shared.popped.count().publish_after(self.next.before(count), count);
@@ -167,7 +168,7 @@ impl<T: Send, P: EventCount, C: EventCount> Drop for Consumer<T, P, C> {
     }
 }
 
-/// Closes also when an item's destructor panics.
+/// Closes the ring when this is dropped, even if the destructor of an item panics.
 struct Closing<'a, T: Send, P: EventCount, C: EventCount>(&'a mut Consumer<T, P, C>);
 
 impl<T: Send, P: EventCount, C: EventCount> Drop for Closing<'_, T, P, C> {
@@ -176,21 +177,21 @@ impl<T: Send, P: EventCount, C: EventCount> Drop for Closing<'_, T, P, C> {
     }
 }
 
-/// Items of [`Consumer::pop_batch`].
+/// The iterator over items that [`Consumer::pop_batch`] returns.
 #[derive(Debug)]
-pub struct Popped<'a, T: Send, P: EventCount, C: EventCount> {
+pub struct PopBatch<'a, T: Send, P: EventCount, C: EventCount> {
     consumer: &'a mut Consumer<T, P, C>,
     left: u32,
 }
 
-impl<T: Send, P: EventCount, C: EventCount> Iterator for Popped<'_, T, P, C> {
+impl<T: Send, P: EventCount, C: EventCount> Iterator for PopBatch<'_, T, P, C> {
     type Item = T;
 
     #[inline]
     fn next(&mut self) -> Option<T> {
         self.left = self.left.checked_sub(1)?;
         self.consumer.untold += 1;
-        Some(self.consumer.take())
+        Some(self.consumer.read_next())
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -198,9 +199,9 @@ impl<T: Send, P: EventCount, C: EventCount> Iterator for Popped<'_, T, P, C> {
     }
 }
 
-impl<T: Send, P: EventCount, C: EventCount> ExactSizeIterator for Popped<'_, T, P, C> {}
+impl<T: Send, P: EventCount, C: EventCount> ExactSizeIterator for PopBatch<'_, T, P, C> {}
 
-impl<T: Send, P: EventCount, C: EventCount> Drop for Popped<'_, T, P, C> {
+impl<T: Send, P: EventCount, C: EventCount> Drop for PopBatch<'_, T, P, C> {
     fn drop(&mut self) {
         self.consumer.tell();
     }
@@ -212,12 +213,12 @@ impl<T: Send, P: EventCount, C: EventCount> fmt::Debug for Consumer<T, P, C> {
     }
 }
 
-/// Why no item was popped.
+/// The reason why no item was popped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PopError {
-    /// There is none yet: wait for longer.
+    /// There is no item yet: wait longer.
     Empty,
-    /// There is none, and the producer is gone.
+    /// There is no item, and the producer is gone.
     Closed,
 }
 

@@ -4,6 +4,6 @@ mod consumer;
 mod producer;
 mod shared;
 
-pub use consumer::{Consumer, PopError, Popped};
+pub use consumer::{Consumer, PopBatch, PopError};
 pub use producer::{Producer, PushError};
 pub use shared::{ring, ring_starting_at};

@@ -1,4 +1,4 @@
-//! The side that pushes.
+//! The producer, which pushes items.
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -8,12 +8,13 @@ use super::shared::Shared;
 use crate::event_count::{EventCount, SingleProducer, Version};
 use crate::primitives::Instant;
 
-/// Pushes items. When it is dropped, the consumer pops what is left and then learns that the ring is closed.
+/// Pushes items. After it is dropped, the consumer pops the items that are left and then gets the error that the ring
+/// is closed.
 pub struct Producer<T: Send, P: EventCount = SingleProducer, C: EventCount = SingleProducer> {
     shared: Arc<Shared<T, P, C>>,
-    /// Where the next item goes.
+    /// The index of the next item to push.
     next: Version,
-    /// How many had been popped when last looked at.
+    /// The number of items that the consumer has popped, as last read.
     popped: Version,
     capacity: u32,
 }
@@ -23,19 +24,19 @@ impl<T: Send, P: EventCount, C: EventCount> Producer<T, P, C> {
         Self { capacity: shared.capacity(), shared, next: first, popped: first }
     }
 
-    /// The most items that the ring holds.
+    /// Returns the maximum number of items in the ring.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity as usize
     }
 
-    /// Pushes if there is room.
+    /// Pushes an item, if there is room.
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`], or [`PushError::Closed`] if the consumer is gone. The producer learns of that when what it
-    /// knew to be free is used up: until then up to [`capacity`](Producer::capacity) items are pushed for nobody, and
-    /// dropped with the ring.
+    /// [`PushError::Full`], or [`PushError::Closed`] if the consumer is gone. The producer detects that only when the
+    /// room that it knows of is used up. Until then, up to [`capacity`](Producer::capacity) items are pushed that no
+    /// consumer will pop; they are dropped with the ring.
     #[inline]
     pub fn try_push(&mut self, item: T) -> Result<(), PushError<T>> {
         if self.room() == 0
@@ -47,11 +48,11 @@ impl<T: Send, P: EventCount, C: EventCount> Producer<T, P, C> {
         Ok(())
     }
 
-    /// Pushes, and waits for room if there is none.
+    /// Pushes an item, and waits for room if there is none.
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] when the deadline has passed, else as [`try_push`](Producer::try_push).
+    /// [`PushError::Full`] when the deadline has passed; otherwise the errors of [`try_push`](Producer::try_push).
     #[inline]
     pub fn push(&mut self, item: T, deadline: Option<Instant>) -> Result<(), PushError<T>> {
         if self.room() == 0
@@ -63,7 +64,7 @@ impl<T: Send, P: EventCount, C: EventCount> Producer<T, P, C> {
         Ok(())
     }
 
-    /// Waits for room, if there is none; how many items can be pushed at least.
+    /// Waits for room if there is none. Returns the minimum number of items that can be pushed.
     ///
     /// # Errors
     ///
@@ -72,16 +73,16 @@ impl<T: Send, P: EventCount, C: EventCount> Producer<T, P, C> {
         loop {
             match self.find_room() {
                 Ok(()) => return Ok(self.room() as usize),
-                // It is not closed, and so `popped` is what the count was.
+                // The ring is not closed, so `popped` is the version that the count had when it was read.
                 Err(PushError::Full(())) if self.shared.popped.count().wait(self.popped, deadline).is_some() => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Pushes as many of `items` as there is room for, and says so to the consumer once; how many. Takes no item from
-    /// the iterator that it does not push, but the iterator ends here, and with it the rest of a `Vec`: pass `&mut` of
-    /// one to keep the rest.
+    /// Pushes as many of `items` as there is room for, publishes them at once, and returns their number. It takes only
+    /// the items that it pushes from the iterator. But the iterator is dropped here, and with it the rest of a `Vec`:
+    /// pass a `&mut` iterator to keep the rest.
     ///
     /// ```
     /// use ascertain_sync::ring::{Consumer, Producer, ring};
@@ -94,7 +95,7 @@ impl<T: Send, P: EventCount, C: EventCount> Producer<T, P, C> {
     pub fn push_batch(&mut self, items: impl IntoIterator<Item = T>) -> usize {
         let mut items = items.into_iter();
         if items.size_hint().0.max(1) > self.room() as usize {
-            self.look();
+            self.refresh();
         }
         let mut batch = Batch { pushed: 0, producer: self };
         while batch.pushed < batch.producer.room() {
@@ -105,7 +106,7 @@ impl<T: Send, P: EventCount, C: EventCount> Producer<T, P, C> {
         batch.pushed as usize
     }
 
-    /// Whether the consumer is gone.
+    /// Returns whether the consumer is gone.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.shared.popped.closed_at().is_some()
@@ -118,7 +119,7 @@ impl<T: Send, P: EventCount, C: EventCount> Producer<T, P, C> {
 
     #[cold]
     fn find_room(&mut self) -> Result<(), PushError<()>> {
-        let is_closed = self.look();
+        let is_closed = self.refresh();
         match self.room() {
             _ if is_closed => Err(PushError::Closed(())),
             0 => Err(PushError::Full(())),
@@ -126,11 +127,11 @@ impl<T: Send, P: EventCount, C: EventCount> Producer<T, P, C> {
         }
     }
 
-    /// Learns how many have been popped, and whether the consumer is gone.
-    fn look(&mut self) -> bool {
+    /// Reads how many items have been popped. Returns whether the consumer is gone.
+    fn refresh(&mut self) -> bool {
         let count = self.shared.popped.count().snapshot();
         let closed_at = self.shared.popped.closed_at();
-        // To a consumer that is gone, there is never room.
+        // If the consumer is gone, `popped` is set so that there is no room. So every later push calls this again.
         self.popped = if closed_at.is_some() { self.next.before(self.capacity) } else { count };
         closed_at.is_some()
     }
@@ -148,16 +149,17 @@ impl<T: Send, P: EventCount, C: EventCount> Producer<T, P, C> {
         self.shared.pushed.count().publish_after(before, count);
     }
 
-    /// Writes an item that far behind the last. There is room, and nobody knows of it yet.
+    /// Writes an item into the slot `offset` places after `next`. There must be room, and the item is not published
+    /// yet.
     #[inline]
     fn put(&mut self, offset: u32, item: T) {
-        // SAFETY: `popped` has passed this slot's last item, and was read with acquire; the consumer does not look at
-        // it before it is published.
+        // SAFETY: `popped` has passed the last item of this slot, and was read with acquire. The consumer does not
+        // access the slot before its new item is published.
         self.shared.slot(self.next.after(offset)).with_mut(|slot| unsafe { slot.write(MaybeUninit::new(item)) });
     }
 }
 
-/// Publishes what was pushed, also when the iterator panics.
+/// Publishes the pushed items when this is dropped, even if the iterator has panicked.
 struct Batch<'a, T: Send, P: EventCount, C: EventCount> {
     producer: &'a mut Producer<T, P, C>,
     pushed: u32,
@@ -183,12 +185,12 @@ impl<T: Send, P: EventCount, C: EventCount> fmt::Debug for Producer<T, P, C> {
     }
 }
 
-/// Why an item was not pushed. It is given back.
+/// The reason why an item was not pushed. It contains the item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PushError<T> {
-    /// There is no room: pop, or wait for longer.
+    /// There is no room: pop, or wait longer.
     Full(T),
-    /// The consumer is gone: nobody will ever pop it.
+    /// The consumer is gone: the item would never be popped.
     Closed(T),
 }
 
@@ -204,7 +206,7 @@ impl PushError<()> {
 impl<T> fmt::Display for PushError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Full(_) => "the ring was full until the deadline: pop faster, or make it larger",
+            Self::Full(_) => "the ring was full until the deadline: pop faster, or make the ring larger",
             Self::Closed(_) => "the ring's consumer is gone",
         })
     }

@@ -1,4 +1,4 @@
-//! What producer and consumer share.
+//! The data that the producer and the consumer share.
 
 use std::iter;
 use std::mem::MaybeUninit;
@@ -9,19 +9,20 @@ use crate::drop_all::drop_all;
 use crate::event_count::{EventCount, Version};
 use crate::primitives::{AtomicU32, Ordering, UnsafeCell};
 
-/// The most that a ring holds: a full one must not look empty, and indices count modulo 2^31.
+/// Maximum number of items in a ring. A full ring must not look empty, and indices count modulo 2^31.
 const CAPACITY_MAX: usize = 1 << 30;
-/// No index.
+/// The value of `Side::closed_at` while the side is open. It is not a valid index.
 const OPEN: u32 = u32::MAX;
 
 pub(super) type Slot<T> = UnsafeCell<MaybeUninit<T>>;
 
-/// One side's index, of which nobody else's writes share the cache line or the one fetched beside it.
+/// The progress of one side of the ring: of the producer or of the consumer. No other thread writes to its cache line
+/// or to the adjacent line, which processors fetch together.
 #[repr(align(128))]
 pub(super) struct Side<E> {
-    /// How many items have been pushed, or popped; and one more when the side is closed, to wake the other.
+    /// Number of items that this side has pushed or popped. Closing the side adds one, to wake the other side.
     count: E,
-    /// How many they were in the end.
+    /// The number of items that this side had pushed or popped when it was closed, or [`OPEN`] until then.
     closed_at: AtomicU32,
 }
 
@@ -40,8 +41,8 @@ impl<E: EventCount> Side<E> {
         self.count.publish();
     }
 
-    /// Where the side was closed. To be asked after its count was read: a count that has the one too many has been
-    /// published after this.
+    /// Returns the index at which the side was closed; `None` if it is open. Call this after reading the count: closing
+    /// first writes this index, and then publishes the count plus one.
     #[inline]
     pub(super) fn closed_at(&self) -> Option<Version> {
         let at = self.closed_at.load(Ordering::Acquire);
@@ -55,10 +56,11 @@ pub(super) struct Shared<T, P: EventCount, C: EventCount> {
     slots: Box<[Slot<T>]>,
 }
 
-// SAFETY: a slot is used by the producer from when its item has been popped until it has pushed the next, else by the
-// consumer; the indices hand it over. So items move from one thread to another and are never used by two.
+// SAFETY: one side at a time uses a slot. The producer uses it after its item has been popped, and until it has pushed
+// the next item into it. At other times the consumer uses it. The published indices pass the slot, and so the item,
+// from one thread to the other.
 unsafe impl<T: Send, P: EventCount, C: EventCount> Sync for Shared<T, P, C> {}
-// SAFETY: as above.
+// SAFETY: the producer and the consumer never use a slot at the same time, as for `Sync`.
 unsafe impl<T: Send, P: EventCount, C: EventCount> Send for Shared<T, P, C> {}
 
 impl<T, P: EventCount, C: EventCount> Shared<T, P, C> {
@@ -69,7 +71,7 @@ impl<T, P: EventCount, C: EventCount> Shared<T, P, C> {
     #[inline]
     pub(super) fn slot(&self, index: Version) -> &Slot<T> {
         let mask = self.slots.len() - 1;
-        // SAFETY: the length is a power of two, so that the masked index is less.
+        // SAFETY: the length is a power of two, so the masked index is less.
         unsafe { self.slots.get_unchecked(index.get() as usize & mask) }
     }
 }
@@ -77,22 +79,22 @@ impl<T, P: EventCount, C: EventCount> Shared<T, P, C> {
 impl<T, P: EventCount, C: EventCount> Drop for Shared<T, P, C> {
     fn drop(&mut self) {
         let (Some(mut first), Some(end)) = (self.popped.closed_at(), self.pushed.closed_at()) else {
-            return; // a side that panicked before it was made
+            return; // a side panicked before the other side was created
         };
         drop_all(iter::from_fn(|| {
             let index = first;
             first = first.after(u32::from(index != end));
-            // SAFETY: it was pushed and not popped, both sides are gone, and each index comes once.
+            // SAFETY: the item was pushed and not popped, both sides are gone, and each index occurs once.
             (index != end).then(|| self.slot(index).with(|slot| unsafe { (*slot).assume_init_read() }))
         }));
     }
 }
 
-/// A ring for at least `capacity` items, rounded up to a power of two: one thread pushes, another pops.
+/// Creates a ring for at least `capacity` items, rounded up to a power of two: one thread pushes, another pops.
 ///
-/// `P` is what the consumer waits on, `C` what the producer waits on when the ring is full; both are
-/// [`SingleProducer`](crate::event_count::SingleProducer) unless there is a reason. The ends' types say so, since a
-/// function has no parameters that can be left out:
+/// The consumer waits on `P`, and the producer waits on `C` when the ring is full. Both are
+/// [`SingleProducer`](crate::event_count::SingleProducer) unless there is a reason for another type. Choose them in
+/// the types of the producer and the consumer, because a function cannot have default type parameters:
 ///
 /// ```
 /// use ascertain_sync::ring::{Consumer, Producer, ring};
@@ -111,7 +113,8 @@ pub fn ring<T: Send, P: EventCount, C: EventCount>(capacity: usize) -> (Producer
     ring_starting_at(capacity, Version::new(0))
 }
 
-/// As [`ring`], as if so many items had been pushed and popped already: for tests of what happens when indices wrap.
+/// Creates a ring as [`ring`] does, as if `first` items had been pushed and popped already. This is for tests in which
+/// indices wrap around.
 ///
 /// # Panics
 ///
@@ -121,7 +124,7 @@ pub fn ring_starting_at<T: Send, P: EventCount, C: EventCount>(
     capacity: usize,
     first: Version,
 ) -> (Producer<T, P, C>, Consumer<T, P, C>) {
-    assert!(capacity <= CAPACITY_MAX, "a ring of {capacity} items: 2^30 is the most");
+    assert!(capacity <= CAPACITY_MAX, "a ring of {capacity} items is too large: at most 2^30 are supported");
     let slots = (0..capacity.next_power_of_two()).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect();
     let shared = Arc::new(Shared { pushed: Side::starting_at(first), popped: Side::starting_at(first), slots });
     (Producer::new(shared.clone(), first), Consumer::new(shared, first))

@@ -1,5 +1,5 @@
-//! Barriers: that they are some, that tickets pass, and what is said of those that are missing. Tests that count
-//! interrupts are alone in their process, whose other threads would cause some.
+//! Tests that barriers are barriers, that tickets pass, and that missing barriers are reported. Tests that count
+//! interrupts are alone in their process, because other threads of the process would cause some.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,7 +31,7 @@ use crate::common::filter::{EXPEDITED, GLOBAL, forbid_command, forbid_membarrier
 use crate::common::machine::{alone_on_the_machine, whole_machine};
 use crate::common::store_buffers::{first_missed, must_show};
 
-/// The ways to a heavy side.
+/// Checks each way to execute a heavy side.
 fn in_each_way(barrier: &impl Barrier, assert: impl Fn(&(dyn Fn() + Sync))) {
     let poll = || {
         let ticket = barrier.ticket();
@@ -43,22 +43,23 @@ fn in_each_way(barrier: &impl Barrier, assert: impl Fn(&(dyn Fn() + Sync))) {
     ways.into_iter().for_each(assert);
 }
 
-/// Whatever the heavy side does, and however long it takes: a CPU that runs a program is interrupted meanwhile.
+/// Checks that a CPU that runs a program is interrupted during the heavy side, however the heavy side works and however
+/// long it takes.
 fn interrupts_who_is_busy(barrier: &impl Barrier) {
     in_each_way(barrier, |heavy| assert_eq!(rounds_without_an_interrupt(20, heavy).unwrap_or(0), 0));
 }
 
-/// The control, which takes a round in which no interrupt comes by itself.
+/// The control, which needs a round in which no interrupt happens by chance.
 #[test]
 #[cfg_attr(miri, ignore = "no interrupts")]
 fn without_a_heavy_side_nobody_is_interrupted() {
     alone_on_the_machine(|| {
         let is_seen = |_| rounds_without_an_interrupt(10, || ()).is_none_or(|early| early > 0);
-        assert!((0..1_000).any(is_seen), "in none of 10,000 rounds: the litmus could not tell");
+        assert!((0..1_000).any(is_seen), "in none of 10,000 rounds: the test would not detect an error");
     });
 }
 
-/// Else the tests of it would be left out.
+/// A barrier that the kernel supports must be available, or the tests of this barrier would be left out.
 #[test]
 #[cfg_attr(miri, ignore = "no system calls")]
 fn what_the_kernel_has_can_be_had() {
@@ -73,7 +74,7 @@ fn expedited_membarrier_is_a_barrier() {
     alone_on_the_machine(|| {
         let Some(barrier) = or_left_out(Expedited::new()) else { return };
         interrupts_who_is_busy(&barrier);
-        // Some microseconds: a store buffer may be full for as long.
+        // The heavy side takes some microseconds, and a store buffer may stay full for that long.
         in_each_way(&barrier, |heavy| assert_eq!(missed_rounds(300, heavy), 0));
     });
 }
@@ -82,7 +83,7 @@ fn expedited_membarrier_is_a_barrier() {
 #[cfg_attr(miri, ignore = "no system calls")]
 fn what_every_machine_has_is_the_better_of_two() {
     alone_on_the_machine(|| {
-        let barrier = ExpeditedOrFences::of_this_machine();
+        let barrier = ExpeditedOrFences::for_this_machine();
         assert_eq!(barrier.is_fences(), Expedited::new().is_err());
         if !barrier.is_fences() {
             interrupts_who_is_busy(&barrier);
@@ -100,7 +101,7 @@ fn plain_membarrier_is_a_barrier() {
     });
 }
 
-/// With a daemon of the test's own, where this machine and user can have one.
+/// Uses its own daemon, if this machine and user can have one.
 #[test]
 #[cfg(all(feature = "daemon", target_os = "linux"))]
 #[cfg_attr(miri, ignore = "no system calls")]
@@ -122,7 +123,7 @@ fn interrupts_are_a_barrier_and_fall_back_when_the_daemon_dies() {
         let ticket = barrier.ticket();
         drop(stop);
         serving.join().unwrap();
-        // One that was taken before, and those that are taken from now on.
+        // This checks a ticket that was taken before, and tickets that are taken from now on.
         ticket.wait();
         interrupts_who_is_busy(&barrier);
         let first = [Method::Expedited, Method::Global].into_iter().find(|method| method.is_available().is_ok());
@@ -130,8 +131,8 @@ fn interrupts_are_a_barrier_and_fall_back_when_the_daemon_dies() {
     });
 }
 
-/// The light side is a fence here, so that the litmus above, whose light side is none, does not apply; and of two
-/// fences each could be either side.
+/// The light side is a fence, so the litmus test above, which has no instructions there, does not apply. Each of two
+/// fences could be either side.
 #[test]
 fn fences_are_a_barrier() {
     alone_on_the_machine(|| {
@@ -143,16 +144,16 @@ fn fences_are_a_barrier() {
             is_never_missed(&|| barrier.light()) && is_never_missed(&|| barrier.heavy())
         }
         assert!(is_one(Fences));
-        let barrier = ExpeditedOrFences::of_this_machine();
+        let barrier = ExpeditedOrFences::for_this_machine();
         assert!(!barrier.is_fences() || is_one(barrier));
-        // In a child, since a filter of system calls is for ever.
+        // In a child, because a filter of system calls is permanent.
         #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]
         in_child(|| {
             if !forbid_membarrier() {
                 left_out("this kernel has no filters of system calls");
                 return true;
             }
-            let barrier = ExpeditedOrFences::of_this_machine();
+            let barrier = ExpeditedOrFences::for_this_machine();
             barrier.is_fences() && is_one(barrier)
         });
     });
@@ -165,9 +166,9 @@ fn tickets_that_are_taken_together_pass_together() {
     let tickets: Vec<_> = (0..100).map(|_| barrier.ticket()).collect();
     let last = barrier.ticket();
     last.wait();
-    // Calls come one after the other: whoever came before the last has passed too.
+    // Calls run one after the other, so tickets that were taken before the last one have passed too.
     assert!(last.is_passed() && tickets.iter().all(|ticket| ticket.is_passed()));
-    // One that nobody looks at is nothing to worry about.
+    // A ticket that is never checked does no harm.
     drop(barrier.ticket());
     barrier.heavy();
 }
@@ -183,7 +184,7 @@ fn a_child_process_goes_on_with_its_barriers_and_tickets() {
             });
         }
         if let Some(barrier) = or_left_out(Global::new()) {
-            // The call that the ticket waits for is on a thread that the child does not have.
+            // The call that the ticket waits for is on a thread that does not exist in the child.
             let ticket = barrier.ticket();
             in_child(|| {
                 ticket.wait();
@@ -223,11 +224,14 @@ fn the_first_that_there_is_gets_chosen() {
 fn no_daemon_is_said() {
     let error = Interrupts::connect("/nowhere/barrierd").unwrap_err();
     assert_eq!(error.method, Method::Interrupts);
-    let said = error.to_string();
-    assert!(said.starts_with("interrupt generations can't be had: ") && said.contains("/nowhere/barrierd"), "{said}");
+    let message = error.to_string();
+    assert!(
+        message.starts_with("cannot use interrupt generations: ") && message.contains("/nowhere/barrierd"),
+        "{message}"
+    );
 }
 
-/// The litmus can fail, where it is to show something.
+/// The control: the litmus test can fail when it should detect an error.
 #[test]
 #[cfg_attr(miri, ignore = "no store buffers")]
 fn a_fence_on_one_side_is_no_barrier() {
@@ -235,7 +239,7 @@ fn a_fence_on_one_side_is_no_barrier() {
     must_show(1_000, || missed_rounds(300, || fence(Ordering::SeqCst)) > 0);
 }
 
-/// In a child, since a filter of system calls is for ever.
+/// In a child, because a filter of system calls is permanent.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[cfg_attr(miri, ignore = "no system calls")]
@@ -253,7 +257,7 @@ fn a_filter_of_system_calls_is_said() {
     });
 }
 
-/// The default collector goes on with fences.
+/// If membarrier(2) is not available, the default collector works with fences.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[cfg_attr(miri, ignore = "no system calls")]
@@ -273,8 +277,8 @@ fn without_membarrier_pinning_has_fences() {
     });
 }
 
-/// What was offered before is refused now: going on would free what is read. So each way to a heavy side makes the
-/// call, which no litmus could show of one that takes milliseconds.
+/// A call that was supported before is refused now, and continuing would free memory that is still read. The test shows
+/// that each way to a heavy side makes the call; no litmus test could show that for a call that takes milliseconds.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[cfg_attr(miri, ignore = "no system calls")]
@@ -305,7 +309,7 @@ fn what_a_filter_forbids_is_missed() {
     });
 }
 
-/// Where one of the two kinds is refused the other one does; and to have registered is no barrier.
+/// If one of the two kinds of membarrier is refused, the other one replaces it. A registration alone is not a barrier.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[cfg_attr(miri, ignore = "no system calls")]
@@ -328,7 +332,8 @@ fn what_a_filter_leaves_is_done_instead() {
     });
 }
 
-/// And whoever relies on it is told each time, not once: nothing is freed from then on.
+/// Each caller that relies on the barrier gets an error each time, not only the first time: from then on nothing is
+/// freed.
 #[test]
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[cfg_attr(miri, ignore = "no system calls")]
@@ -344,7 +349,7 @@ fn what_a_filter_forbids_is_missed_by_each_who_reclaims() {
                 }
                 let is_refused = |call: &dyn Fn()| catch_unwind(AssertUnwindSafe(call)).is_err();
                 let is_flush_refused = is_refused(&|| handle.flush());
-                // Each 64 objects look how far the heavy side is.
+                // The progress of the heavy side is checked every 64 objects.
                 let refusals = (0..64 * 4).filter(|&value| is_refused(&|| published.replace(value, &handle))).count();
                 is_flush_refused && refusals == 4 && is_refused(&|| handle.flush())
             });

@@ -25,20 +25,20 @@ fn a_child_waits_for_no_lock_of_its_parents_threads() {
             is_over.store(true, Ordering::Relaxed);
             statuses
         });
-        assert!(statuses.iter().all(|&status| status == 0), "14 is an alarm that rang in vain: {statuses:?}");
+        assert!(statuses.iter().all(|&status| status == 0), "14 is SIGALRM: a child waited too long: {statuses:?}");
     });
 }
 
-/// The status of a child that has process number 1 in a namespace of its own; 77 where the user may not make one.
+/// Returns the status of a child that has process ID 1 in its own namespace; 77 if the user may not create one.
 fn first_of_a_namespace(child: impl FnOnce() -> i32) -> i32 {
-    // SAFETY: numbers only. In the child as in `status_of_child`.
+    // SAFETY: the arguments are numbers. For the child see `status_of_child`.
     unsafe {
         if libc::unshare(libc::CLONE_NEWPID) != 0 {
             return 77;
         }
         let pid = libc::fork();
         if pid == 0 {
-            // Longer than the descendants wait for their tickets.
+            // The alarm comes later than the end of the descendants' wait for their tickets.
             libc::alarm(600);
             libc::_exit(child());
         }
@@ -48,7 +48,8 @@ fn first_of_a_namespace(child: impl FnOnce() -> i32) -> i32 {
     }
 }
 
-/// The parent is number 1 of a namespace, and so is its child of the next one, whose parent's threads it has not.
+/// The parent has process ID 1 in its namespace, and so has its child in the next one. The threads of the parent do not
+/// exist in the child.
 #[test]
 fn a_child_with_its_parents_number_waits_for_no_thread_of_its_parents() {
     alone(|| {
@@ -62,7 +63,7 @@ fn a_child_with_its_parents_number_waits_for_no_thread_of_its_parents() {
         };
         let grandchild = |ticket: Ticket| i32::from(!passes(&ticket)) + 2 * i32::from(!passes(&barrier.ticket()));
         for _ in 0..10 {
-            // Each thread's children have a namespace of their own; and a process has only one such step for itself.
+            // The children of each thread get their own namespace; a process can do that only once.
             let status = thread::scope(|scope| {
                 let child = scope.spawn(|| {
                     first_of_a_namespace(|| {
@@ -74,17 +75,19 @@ fn a_child_with_its_parents_number_waits_for_no_thread_of_its_parents() {
             });
             match status {
                 0 => {}
-                77 => return left_out("this user may not make namespaces of process numbers"),
-                status => panic!("1: its parent's ticket never passed, 2: its own did not; here {status}"),
+                77 => return left_out("this user may not create PID namespaces"),
+                status => {
+                    panic!("status {status}; 1: the parent's ticket never passed, 2: the child's own ticket did not")
+                }
             }
         }
     });
 }
 
-/// Of a child that waits for a ticket, or for two minutes.
+/// Returns the status of a child that waits for a ticket, for at most two minutes.
 fn status_of_child(barrier: &Global) -> i32 {
-    // SAFETY: the child has one thread, which takes locks and memory that the C library or `Global` keeps usable after
-    // a fork, and ends by `_exit` or a signal.
+    // SAFETY: the child has one thread. It takes locks and memory that the C library or `Global` keeps usable after a
+    // fork, and ends by `_exit` or a signal.
     let child = unsafe {
         match libc::fork() {
             0 => {

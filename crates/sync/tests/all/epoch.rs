@@ -1,4 +1,4 @@
-//! Epochs: what is freed when, and what is not.
+//! Tests of when epochs free objects, and when they do not.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -30,7 +30,8 @@ fn who_is_pinned_is_waited_for<B: Barrier>(barrier: B) {
 }
 with_each_barrier!(who_is_pinned_is_waited_for);
 
-/// A participant is made while an epoch is being left: at each step that the one who leaves it can stop at.
+/// A participant registers while an epoch is ending. The test does this for each step at which the advancing thread can
+/// stop.
 #[test]
 fn who_comes_late_is_waited_for() {
     for steps in 0..4 {
@@ -39,7 +40,8 @@ fn who_comes_late_is_waited_for() {
         let published = Published::new(drops.object(0), &collector);
         let (early, writing) = (collector.register(), collector.register());
         let early = early.pin();
-        // The first goes to the next epoch; the others have the heavy side behind them and wait for the early one.
+        // The first step reaches the next epoch. At the later steps the heavy side is complete, and the writer waits
+        // for the early participant.
         (0..steps).for_each(|_| writing.collect());
         assert_eq!(collector.epoch(), steps.min(1));
         let late = collector.register();
@@ -67,7 +69,7 @@ fn what_was_retired_later_is_not_freed_with_what_was_before() {
     let object = published.load(&guard);
     published.replace(drops.object(2), &writing);
     writing.collect();
-    // The first is two epochs old; the second is being read.
+    // The first object was retired two epochs ago; the second one is being read.
     assert_eq!((object.value, drops.count(), collector.epoch()), (1, 1, 2));
 }
 
@@ -97,7 +99,7 @@ fn a_guard_can_be_kept_and_sent() {
     let pinned = collector.register().into_pinned();
     published.replace(drops.object(8), &writing);
     let pinned = thread::spawn(move || {
-        // Nested; the owned guard outlasts it.
+        // This guard is nested; the owned guard outlives it.
         drop(pinned.pin());
         pinned
     });
@@ -166,7 +168,7 @@ fn a_slow_barrier_is_waited_for(barrier: impl Barrier) {
         writing.waiting()
     };
     let most = (1..=REPLACED).map(replace).max();
-    // Two epochs are waited for, a batch later each.
+    // An object waits for two epochs, each one batch later.
     assert!(most <= Some(1_024 + 2 * 64), "{most:?}");
 }
 with_each_barrier!(a_slow_barrier_is_waited_for);
@@ -184,7 +186,7 @@ fn after_the_last_epoch_comes_0() {
         let object = published.load(&guard);
         published.replace(drops.object(value), &writing);
         writing.collect();
-        // Pinned in this epoch, or the one before: two epochs are not reached while it is read.
+        // The reader is pinned in this epoch or the previous one, so two epochs do not pass while it reads.
         assert_eq!((object.value, drops.count() < value), (value - 1, true));
         seen.push(collector.epoch());
         drop(guard);
@@ -227,12 +229,12 @@ fn pointers_of_ones_own() {
     let handle = collector.register();
     let source = AtomicPtr::new(ptr::null_mut::<Counted>());
     let guard = handle.pin();
-    // SAFETY: null.
+    // SAFETY: the pointer is null.
     assert!(unsafe { guard.load(&source) }.is_none());
     source.store(Box::into_raw(Box::new(drops.object(5))), Ordering::Release);
-    // SAFETY: it points to a box, which only this collector frees.
+    // SAFETY: the pointer leads to a box, which only this collector frees.
     let object = unsafe { guard.load(&source) }.unwrap();
-    // SAFETY: it comes from a box, and only `source` led to it.
+    // SAFETY: the object is from a box, and only `source` led to it.
     unsafe { handle.retire(source.swap(ptr::null_mut(), Ordering::AcqRel)) };
     handle.flush();
     assert_eq!((object.value, drops.count()), (5, 0));
@@ -253,7 +255,7 @@ fn a_destructor_may_retire_and_panic() {
     impl Drop for Node {
         fn drop(&mut self) {
             if let Some(next) = self.next.take() {
-                // SAFETY: it is a box that nobody else has.
+                // SAFETY: `next` is a box that no other code has.
                 HANDLE.with(|handle| unsafe { handle.retire(Box::into_raw(next)) });
             }
         }
@@ -264,7 +266,7 @@ fn a_destructor_may_retire_and_panic() {
         Some(Box::new(Node { next, _counted: counted }))
     });
     HANDLE.with(|handle| {
-        // SAFETY: nobody else has it.
+        // SAFETY: no other code has the list.
         unsafe { handle.retire(Box::into_raw(list.unwrap())) };
         let mut panics = 0;
         while handle.waiting() > 0 {
@@ -314,7 +316,8 @@ fn a_child_process_goes_on<B: Barrier>(barrier: B) {
         writing.flush();
         published.load(&reading.pin()).value == 1 && drops.count() == 1
     });
-    // As if of a thread that the child does not have: what is retired there waits for ever, and is not freed early.
+    // This guard acts as one of a thread that does not exist in the child: objects retired there wait for ever, and are
+    // not freed early.
     let elsewhere = collector.register().into_pinned();
     in_child(|| {
         published.replace(drops.object(1), &writing);
@@ -333,9 +336,9 @@ fn dropped_published_are_counted_and_freed(barrier: impl Barrier) {
     for value in 0..MANY {
         drop(Published::new(drops.object(value), &collector));
         assert_eq!(handle.waiting() + drops.count(), value + 1);
-        assert!(handle.waiting() <= 1_024, "a bound that the handle, which has nothing to do, does not need");
+        assert!(handle.waiting() <= 1_024, "the bound holds although the handle is idle");
     }
-    // Nothing is freed while somebody is pinned, and counted all the same.
+    // Nothing is freed while a participant is pinned, but the objects are counted.
     handle.flush();
     let guard = handle.pin();
     (0..MANY).for_each(|value| drop(Published::new(drops.object(value), &collector)));
@@ -351,7 +354,7 @@ fn closures_wait_for_who_is_pinned(barrier: impl Barrier) {
     let (drops, collector) = (Drops::default(), Collector::new(barrier));
     let (reading, writing) = (collector.register(), collector.register());
     let guard = reading.pin();
-    // Of any size, also of none; and closures of their own deferred by one.
+    // The closures have different sizes, including zero, and one of them defers another closure.
     let large = [drops.object(0), drops.object(1), drops.object(2)];
     writing.defer(move || drop(large));
     writing.pin().defer(|| ());
@@ -361,7 +364,7 @@ fn closures_wait_for_who_is_pinned(barrier: impl Barrier) {
     });
     writing.flush();
     assert_eq!((drops.count(), writing.waiting()), (0, 3));
-    // Who is pinned later is not waited for.
+    // The closures do not wait for participants that are pinned later.
     let later = collector.register().into_pinned();
     drop(guard);
     writing.flush();

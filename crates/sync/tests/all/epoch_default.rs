@@ -1,5 +1,6 @@
-//! The default collector: pinning without a handle, and what is left of it when a thread ends. A process has one such
-//! collector, and these tests count what waits there: no other test may use it outside of a process of its own.
+//! Tests of the default collector: pinning without a handle, and the objects that a thread leaves when it ends. A
+//! process has only one such collector, and these tests count the objects that wait in it. So other tests may use it
+//! only alone in a process.
 
 use std::cell::RefCell;
 use std::sync::mpsc::channel;
@@ -13,25 +14,26 @@ use ascertain_sys::testing::alone;
 use crate::common::child::in_child;
 use crate::common::reclaimed::Drops;
 
-/// Held by each test: they share the collector, and each counts what waits there.
+/// Returns a lock that each test holds, because the tests share the collector and count the objects that wait in it.
 fn one_at_a_time() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Ends once everything has been freed that can be; the number of what is not.
+/// Frees everything that can be freed. Returns the number of objects that are left.
 fn waiting_after_flush() -> usize {
     let handle = default_collector().register();
     handle.flush();
     handle.waiting()
 }
 
-/// Also its destructors have run when it returns, which the end of a scope does not wait for.
+/// Runs `body` on a thread and joins it, so that the destructors of its thread-locals have run too. The end of a scope
+/// would not wait for them.
 fn on_a_thread(body: impl FnOnce() + Send) {
     thread::scope(|scope| scope.spawn(body).join().unwrap());
 }
 
-/// Has an object dropped by a deferred closure.
+/// Defers a closure that drops an object.
 fn defer(drops: &Drops) {
     let object = drops.object(0);
     epoch::pin().defer(move || drop(object));
@@ -46,11 +48,11 @@ fn what_is_found_while_pinned_is_kept() {
     let object = published.load(&guard);
     on_a_thread(|| published.replace(drops.object(1), &epoch::pin()));
     defer(&drops);
-    // The one that the ended thread left, and with it this thread's own.
+    // The count includes the object that the ended thread left, and this thread's own one.
     assert_eq!((waiting_after_flush(), guard.waiting(), drops.count(), object.value), (1, 2, 0, 0));
     drop(guard);
     assert_eq!((waiting_after_flush(), drops.count()), (0, 1));
-    // A guard's own epoch ends when it does.
+    // A guard delays the next epoch until the guard ends.
     epoch::pin().flush();
     epoch::pin().flush();
     assert_eq!(drops.count(), 2);
@@ -68,7 +70,7 @@ fn guards_of_a_thread_are_of_one_handle() {
     assert!(default_collector().participants() <= participants + 1);
 }
 
-/// Uses the collector when its thread ends.
+/// A value that uses the collector when its thread ends.
 struct AtEnd(Drops);
 
 impl Drop for AtEnd {
@@ -83,7 +85,7 @@ impl Drop for AtEnd {
     }
 }
 
-/// One destructor comes before that of the thread's handle, another after it, in whatever order this system calls them.
+/// One destructor runs before that of the thread's handle, and another one after it, in any order of this system.
 #[test]
 fn threads_may_pin_until_their_very_end() {
     thread_local! {
@@ -96,7 +98,7 @@ fn threads_may_pin_until_their_very_end() {
     for round in 0..4 {
         on_a_thread(|| {
             FIRST.set(Some(AtEnd(drops.clone())));
-            // In the second half the handle is made by a destructor.
+            // In the second half of the rounds, a destructor creates the handle.
             if round < 2 {
                 defer(&drops);
             }
@@ -130,7 +132,7 @@ fn a_guard_may_outlast_its_handle() {
     for is_first in [false, true] {
         let drops = Drops::default();
         on_a_thread(|| {
-            // Whose destructor is registered first.
+            // This decides which destructor is registered first.
             if is_first {
                 KEPT.set(None);
             }
@@ -139,7 +141,7 @@ fn a_guard_may_outlast_its_handle() {
             KEPT.set(Some(kept));
             defer(&drops);
         });
-        // A guard that is left would stop this.
+        // A guard that was not dropped would prevent this.
         assert_eq!((waiting_after_flush(), drops.count()), (0, 2), "{is_first}");
     }
 }
@@ -165,7 +167,7 @@ fn the_end_of_a_thread_runs_no_destructors() {
     end.send(()).unwrap();
     thread.join().unwrap();
     assert_eq!((drops.count(), default_collector().register().waiting()), (0, MANY));
-    // The next one who retires does, but it is pinned, which lets one epoch begin.
+    // The next thread that retires frees these objects. But that thread is pinned, so only one epoch can begin.
     defer(&drops);
     let handle = default_collector().register();
     handle.flush();
@@ -175,7 +177,7 @@ fn the_end_of_a_thread_runs_no_destructors() {
     assert_eq!(drops.count(), MANY + 1);
 }
 
-/// As where each request has a thread, and nobody ever flushes.
+/// As in a server with a thread for each request, in which no thread flushes.
 #[test]
 #[cfg_attr(miri, ignore = "thousands of threads")]
 fn threads_that_end_leave_a_bounded_number() {
@@ -202,7 +204,7 @@ fn a_child_process_goes_on() {
             epoch::pin().flush();
             epoch::pin().flush();
             let is_found = published.load(&epoch::pin()).value == 1;
-            // Also on threads of its own.
+            // This also works on threads of the child.
             on_a_thread(|| published.replace(drops.object(2), &epoch::pin()));
             is_found && waiting_after_flush() == 0 && drops.count() == 3
         });

@@ -1,4 +1,4 @@
-//! Event counts on this machine, each of them by the same rules.
+//! Tests of event counts on this machine, with the same rules for each type.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -71,7 +71,7 @@ fn a_deadline_ends_a_wait() {
         let begun = Instant::now();
         assert_eq!(count.wait(version, Some(begun + Duration::from_millis(5))), None);
         assert!(begun.elapsed() >= Duration::from_millis(5));
-        // The flag that it left behind does no harm.
+        // The flag that this wait left behind does no harm.
         count.publish();
         assert_eq!(count.wait(version, None), Some(version.after(1)));
     }
@@ -88,8 +88,8 @@ fn a_version_that_is_not_the_snapshot_ends_a_wait_at_once() {
     for_each!(check);
 }
 
-/// Publishes a while after the others began to wait. They sleep by then, in a way that depends on the time, or are still
-/// about to: they are woken in each case.
+/// Publishes a while after the sleepers began to wait. Depending on the time, they already sleep in one of several
+/// ways, or are about to sleep. They must be woken in each case.
 fn wakes_after<E: EventCount + 'static>(while_: Duration, sleepers: usize, first: u32) {
     let count = Arc::new(E::starting_at(Version::new(first)));
     let begun = Arc::new(Barrier::new(sleepers + 1));
@@ -108,7 +108,7 @@ fn wakes_after<E: EventCount + 'static>(while_: Duration, sleepers: usize, first
     for sleeper in sleepers {
         assert_eq!(sleeper.join().unwrap(), Some(Version::new(first).after(1)));
     }
-    // Once nobody sleeps, nothing is left of it.
+    // When no thread sleeps any more, the flag is not set.
     count.publish();
     assert_eq!(count.snapshot(), Version::new(first).after(2));
 }
@@ -155,7 +155,7 @@ fn many_producers<E: EventCount + 'static>() {
     assert_eq!(count.snapshot(), first.after(4 * EACH));
 }
 
-/// Two threads that each wait for the other's answer, so that both sleep again and again while the count wraps.
+/// Two threads wait for each other's answer in turn, so both sleep repeatedly while the count wraps around.
 #[test]
 fn ping_pong() {
     fn check<E: EventCount + 'static>() {
@@ -180,7 +180,7 @@ fn ping_pong() {
     for_each!(check);
 }
 
-/// Calls a function when woken.
+/// A waker that calls a function.
 struct Call<F>(F);
 
 impl<F: Fn() + Send + Sync> Wake for Call<F> {
@@ -193,7 +193,7 @@ fn calling(function: impl Fn() + Send + Sync + 'static) -> Waker {
     Waker::from(Arc::new(Call(function)))
 }
 
-/// Counts how often it is woken.
+/// Returns a waker that counts how often it is used.
 fn counting() -> (Waker, Arc<AtomicU32>) {
     let wakes = Arc::new(AtomicU32::new(0));
     let counted = wakes.clone();
@@ -221,7 +221,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// For what would otherwise wait for itself for ever.
+/// Runs a program that would wait for itself for ever if it were wrong.
 fn ends(program: impl FnOnce() + Send + 'static) {
     let (sender, end) = mpsc::channel();
     thread::spawn(move || {
@@ -247,7 +247,7 @@ fn a_future_is_woken_once_and_has_the_version() {
         count.publish();
         assert_eq!(wakes.load(Relaxed), 1, "it did not ask again");
         assert_eq!(poll(&mut future, &waker), Poll::Ready(first.after(2)));
-        // What has changed already need not be waited for.
+        // If the version has already changed, there is no wait.
         assert_eq!(poll(&mut count.changed(first), &waker), Poll::Ready(first.after(2)));
     }
 }
@@ -281,10 +281,10 @@ fn a_future_that_is_dropped_leaves_nothing_and_takes_nothing() {
     assert_eq!((dropped_wakes.load(Relaxed), kept_wakes.load(Relaxed)), (0, 1));
 }
 
-/// Wakers are called, copied and dropped while no lock is held.
+/// Wakers are called, cloned and dropped while no lock is held.
 #[test]
 fn a_waker_may_do_anything() {
-    /// Uses the count for whatever it is good for when it is woken, and when it is dropped.
+    /// A waker that uses the count in many ways when it is used and when it is dropped.
     struct Meddle(Arc<Awaitable>);
 
     impl Meddle {
@@ -316,20 +316,28 @@ fn a_waker_may_do_anything() {
 
     ends(|| {
         let count = Arc::new(Awaitable::default());
-        // Each is nowhere else, so that it is dropped by the last who holds it.
+        // Each waker has no other reference, so the last holder drops it.
         let meddling = || Waker::from(Arc::new(Meddle(count.clone())));
         let other = Waker::noop();
 
         let seen = count.snapshot();
         let mut replaced = count.changed(seen);
         assert_eq!(poll(&mut replaced, &meddling()), Poll::Pending);
-        assert_eq!(poll(&mut replaced, other), Poll::Ready(seen.after(1)), "which the other did when it was dropped");
+        assert_eq!(
+            poll(&mut replaced, other),
+            Poll::Ready(seen.after(1)),
+            "the replaced waker published when it was dropped"
+        );
 
         let seen = count.snapshot();
         let mut woken = count.changed(seen);
         assert_eq!(poll(&mut woken, &meddling()), Poll::Pending);
         count.publish();
-        assert_eq!(poll(&mut woken, other), Poll::Ready(seen.after(3)), "it was woken, and dropped");
+        assert_eq!(
+            poll(&mut woken, other),
+            Poll::Ready(seen.after(3)),
+            "the waker published when it was used and when it was dropped"
+        );
 
         let seen = count.snapshot();
         let mut dropped = count.changed(seen);
@@ -353,7 +361,7 @@ fn wakers_that_panic_keep_no_one_asleep() {
     let panic = catch_unwind(AssertUnwindSafe(|| count.publish())).expect_err("the first panic goes on");
     assert_eq!(panic.downcast_ref::<String>().map(String::as_str), Some("number 1"));
     assert_eq!(wakes.load(Relaxed), 3);
-    // It is as good as new.
+    // The count works as before.
     for future in &mut futures {
         assert_eq!(poll(future, &waker), Poll::Ready(seen.after(1)));
     }
@@ -386,7 +394,8 @@ fn ping_pong_of_tasks() {
     other.join().unwrap();
 }
 
-/// Threads, tasks, many futures in one task, and futures that are given up, until all has been published.
+/// Runs threads, tasks, a task with many futures, and futures that are dropped early, until everything has been
+/// published.
 #[test]
 fn tasks_and_threads_wait_together() {
     const EACH: u32 = if cfg!(miri) { 20 } else { 5_000 };

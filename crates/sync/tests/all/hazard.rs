@@ -1,4 +1,4 @@
-//! Hazard pointers: what is freed when, and what is not.
+//! Tests of when hazard pointers free objects, and when they do not.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -8,7 +8,7 @@ use ascertain_sync::barrier::{Barrier, Fences};
 use ascertain_sync::hazard::{Domain, Hazard, Published};
 
 use crate::common::child::in_child;
-use crate::common::panics::{is_refused, said_by};
+use crate::common::panics::{is_refused, panic_message};
 use crate::common::reclaimed::{Counted, Drops};
 
 fn protected_objects_are_kept<B: Barrier>(barrier: B) {
@@ -16,7 +16,7 @@ fn protected_objects_are_kept<B: Barrier>(barrier: B) {
     let domain = Domain::new(barrier);
     let published = Published::new(drops.object(1), &domain);
     let (mut one, mut other, mut retirer) = (domain.hazard(), domain.hazard(), domain.retirer());
-    // Two at the same time on one thread, of different objects.
+    // One thread protects two different objects at the same time.
     let first = published.load(&mut one);
     published.replace(drops.object(2), &mut retirer);
     let second = published.load(&mut other);
@@ -62,7 +62,7 @@ fn a_stalled_reader_holds_one_object_and_no_more() {
     let stalled = published.load(&mut hazard);
     for value in 1..=REPLACED {
         published.replace(drops.object(value), &mut retirer);
-        // A batch is 64 objects and two for the slot; what is protected comes on top.
+        // A batch is 64 objects plus two for the slot. One more object is protected.
         assert!(value - drops.count() <= 64 + 2 + 1);
     }
     assert_eq!(stalled.value, 0);
@@ -102,7 +102,7 @@ fn the_end_of_the_domain_frees_everything() {
     let published = Published::new(drops.object(0), &domain);
     let mut retirer = domain.retirer();
     (1..50).for_each(|value| published.replace(drops.object(value), &mut retirer));
-    // A guard outlives what it was read from, and keeps the domain alive.
+    // A guard outlives the published object it was read from, and keeps the domain alive.
     let guard = published.load_owned(domain.hazard());
     drop((published, retirer, domain));
     assert_eq!((guard.value, drops.count()), (49, 0));
@@ -116,15 +116,15 @@ fn pointers_of_ones_own() {
     let domain = Domain::new(Fences);
     let source = AtomicPtr::new(ptr::null_mut::<Counted>());
     let (mut hazard, mut retirer) = (domain.hazard(), domain.retirer());
-    // SAFETY: null, here and below.
+    // SAFETY: the pointer is null, here and below.
     assert!(unsafe { hazard.protect(&source) }.is_none());
-    // SAFETY: as above.
+    // SAFETY: the pointer is null.
     let hazard = unsafe { hazard.protect_owned(&source) }.unwrap_err();
     source.store(Box::into_raw(Box::new(drops.object(5))), Ordering::Release);
-    // SAFETY: it points to a box, which only this domain frees.
+    // SAFETY: the pointer leads to a box, which only this domain frees.
     let guard = unsafe { hazard.protect_owned(&source) }.unwrap();
     let object = source.swap(ptr::null_mut(), Ordering::AcqRel);
-    // SAFETY: it comes from a box, and only `source` led to it.
+    // SAFETY: the object is from a box, and only `source` led to it.
     unsafe { retirer.retire(object) };
     retirer.flush();
     assert_eq!((guard.value, drops.count()), (5, 0));
@@ -136,15 +136,15 @@ fn pointers_of_ones_own() {
 #[test]
 fn a_way_of_ones_own_to_free() {
     /// # Safety
-    /// The object comes from `Box<[Counted; 2]>`.
+    /// The object is from `Box<[Counted; 2]>`.
     unsafe fn free_pair(object: *mut ()) {
-        // SAFETY: by the contract.
+        // SAFETY: the caller ensures that the object is such a box.
         drop(unsafe { Box::from_raw(object.cast::<[Counted; 2]>()) });
     }
     let drops = Drops::default();
     let domain = Domain::new(Fences);
     let pair = Box::into_raw(Box::new([drops.object(1), drops.object(2)]));
-    // SAFETY: nobody else has it, and it is such a pair.
+    // SAFETY: no other code has the object, and it is such a pair.
     unsafe { domain.retirer().retire_with(pair.cast(), free_pair) };
     drop(domain);
     assert_eq!(drops.count(), 2);
@@ -163,7 +163,7 @@ fn a_destructor_that_panics_does_not_keep_the_others() {
     assert_eq!((drops.count(), retirer.waiting()), (9, 0));
 }
 
-/// Beside what epochs refuse too.
+/// Tests the use of another domain in the cases that do not exist for epochs.
 #[test]
 fn what_is_of_another_domain_is_refused() {
     let (domain, another) = (Domain::new(Fences), Domain::new(Fences));
@@ -172,8 +172,8 @@ fn what_is_of_another_domain_is_refused() {
         published.update(&mut domain.hazard(), &mut another.retirer(), |_| None);
     }];
     for way in ways {
-        let said = said_by(way).unwrap_or_default();
-        assert!(said.contains("another domain or collector"), "{said:?}");
+        let message = panic_message(way).unwrap_or_default();
+        assert!(message.contains("another domain or collector"), "{message:?}");
     }
 }
 
@@ -191,7 +191,7 @@ fn a_thread_that_ends_with_a_guard_keeps_its_object_alone() {
     retirer.flush();
     assert_eq!((drops.count(), retirer.waiting()), (98, 1));
     drop((published, retirer, domain));
-    // The forgotten guard keeps the domain, and so what is left in it, for ever.
+    // The forgotten guard keeps the domain, and so the objects that are left in it, for ever.
     assert_eq!(drops.count(), 98);
 }
 
@@ -215,13 +215,13 @@ fn a_child_process_goes_on<B: Barrier>(barrier: B) {
     let domain = Domain::new(barrier);
     let published = Published::new(drops.object(0), &domain);
     let (mut hazard, mut retirer) = (domain.hazard(), domain.retirer());
-    // As if of a thread that the child does not have.
+    // This guard acts as one of a thread that does not exist in the child.
     let elsewhere = published.load_owned(domain.hazard());
     in_child(|| {
         published.replace(drops.object(1), &mut retirer);
         published.replace(drops.object(2), &mut retirer);
         retirer.flush();
-        // What the other thread protected is kept, the rest is freed.
+        // The object that the other thread protected is kept, and the others are freed.
         published.load(&mut hazard).value == 2 && drops.count() == 1 && retirer.waiting() == 1
     });
     assert_eq!((elsewhere.value, drops.count()), (0, 0));
@@ -238,7 +238,7 @@ fn dropped_published_are_counted_and_freed(barrier: impl Barrier) {
     for value in 1..MANY {
         drop(Published::new(drops.object(value), &domain));
         assert_eq!(retirer.waiting() + drops.count(), value + 1);
-        assert!(retirer.waiting() <= 1_026, "a bound that the retirer, which has nothing to do, does not need");
+        assert!(retirer.waiting() <= 1_026, "the bound holds although the retirer is idle");
     }
     assert_eq!(guard.value, 7);
     drop((guard, retirer));
@@ -249,7 +249,7 @@ fn dropped_published_are_counted_and_freed(barrier: impl Barrier) {
 
 with_each_barrier!(dropped_published_are_counted_and_freed);
 
-/// A list as long as that, whose nodes each leave more than what is too many.
+/// A long list, in which each node leaves more objects than the limit.
 #[test]
 fn dropped_published_are_not_freed_within_one_another() {
     struct Node {

@@ -1,4 +1,4 @@
-//! The tests of this crate that need no model checker, in one program. Tests that need a process of their own start the
+//! The tests of this crate that need no model checker, in one program. Tests that need their own process start the
 //! program again with `ascertain_sys::testing::alone`.
 #![cfg(not(any(model = "loom", model = "tso")))]
 #![allow(missing_docs, clippy::print_stdout)] // the figures of long runs

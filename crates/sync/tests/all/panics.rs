@@ -1,4 +1,4 @@
-//! Destructors that panic: every other object is dropped all the same, and the first panic goes on.
+//! Destructors that panic: all other objects are dropped nevertheless, and the first panic is resumed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -8,9 +8,10 @@ use ascertain_sync::per_cpu::{BEST_FIRST, FreeList};
 use ascertain_sync::ring::{Consumer, Producer, ring};
 use ascertain_sync::{epoch, hazard};
 
-use crate::common::panics::said_by;
+use crate::common::panics::panic_message;
 
-/// Panics where its number is odd: a second panic must not end the process, nor the first one the others.
+/// An item that panics if its number is odd. A second panic must not end the process, and the first one must not keep
+/// the other items from being dropped.
 struct Item {
     number: u32,
     drops: Arc<AtomicU32>,
@@ -31,30 +32,30 @@ impl Drops {
         Item { number, drops: self.0.clone() }
     }
 
-    /// What is dropped while `action` runs, and what it panics with.
-    fn of(&self, action: impl FnOnce()) -> (u32, Option<String>) {
+    /// Returns the number of items dropped while `action` runs, and the message of its panic.
+    fn count_during(&self, action: impl FnOnce()) -> (u32, Option<String>) {
         let before = self.0.load(Relaxed);
-        let said = said_by(action);
-        (self.0.load(Relaxed) - before, said)
+        let message = panic_message(action);
+        (self.0.load(Relaxed) - before, message)
     }
 }
 
 const ALL: (u32, Option<&str>) = (10, Some("number 1"));
 
-fn assert_all((count, said): (u32, Option<String>)) {
-    assert_eq!((count, said.as_deref()), ALL);
+fn assert_all((count, message): (u32, Option<String>)) {
+    assert_eq!((count, message.as_deref()), ALL);
 }
 
 #[test]
 fn free_lists_drop_what_is_left() {
     const ITEMS: u32 = 40; // more than one stack holds
     for method in BEST_FIRST.into_iter().filter(|method| method.is_available().is_ok()) {
-        // Some on a stack and some in the list that all share.
+        // Some boxes are on a stack and some in the shared list.
         let drops = Drops::default();
         let list = FreeList::with_method(4, method).unwrap();
         (0..ITEMS).for_each(|number| list.push(Box::new(drops.item(number))));
-        let (count, said) = drops.of(|| drop(list));
-        assert_eq!((count, said.is_some()), (ITEMS, true), "{method}");
+        let (count, message) = drops.count_during(|| drop(list));
+        assert_eq!((count, message.is_some()), (ITEMS, true), "{method}");
     }
 }
 
@@ -63,9 +64,9 @@ fn rings_drop_what_is_left_with_the_consumer() {
     let drops = Drops::default();
     let (mut producer, consumer): (Producer<Item>, Consumer<Item>) = ring(16);
     assert_eq!(producer.push_batch((0..10).map(|number| drops.item(number))), 10);
-    assert_all(drops.of(|| drop(consumer)));
+    assert_all(drops.count_during(|| drop(consumer)));
     assert!(producer.is_closed());
-    assert_eq!(drops.of(|| drop(producer)), (0, None));
+    assert_eq!(drops.count_during(|| drop(producer)), (0, None));
 }
 
 #[test]
@@ -73,9 +74,9 @@ fn rings_drop_what_was_left_in_a_batch() {
     let drops = Drops::default();
     let (mut producer, mut consumer): (Producer<Item>, Consumer<Item>) = ring(16);
     assert_eq!(producer.push_batch((0..10).map(|number| drops.item(number))), 10);
-    assert_eq!(drops.of(|| consumer.pop_batch(8).for_each(drop)), (2, Some("number 1".into())));
-    let (count, said) = drops.of(|| drop(consumer));
-    assert_eq!((count, said.as_deref()), (8, Some("number 3")));
+    assert_eq!(drops.count_during(|| consumer.pop_batch(8).for_each(drop)), (2, Some("number 1".into())));
+    let (count, message) = drops.count_during(|| drop(consumer));
+    assert_eq!((count, message.as_deref()), (8, Some("number 3")));
 }
 
 #[test]
@@ -85,7 +86,7 @@ fn hazard_pointers_free_the_others() {
     let mut retirer = domain.retirer();
     let published = hazard::Published::new(drops.item(0), &domain);
     (1..=10).for_each(|number| published.replace(drops.item(number), &mut retirer));
-    assert_all(drops.of(|| retirer.flush()));
+    assert_all(drops.count_during(|| retirer.flush()));
     assert_eq!(retirer.waiting(), 0);
 }
 
@@ -101,9 +102,10 @@ fn epochs_free_the_others() {
             handle.collect(); // so that there are two labels
         }
     }
-    // Objects of two labels, the second of which was not ripe when the first one's destructors panicked.
-    assert_eq!(drops.of(|| handle.flush()), (5, Some("number 1".into())));
-    assert_eq!(drops.of(|| handle.flush()), (5, Some("number 5".into())));
+    // These objects have two labels. The objects with the second label could not be freed yet when destructors of the
+    // first objects panicked.
+    assert_eq!(drops.count_during(|| handle.flush()), (5, Some("number 1".into())));
+    assert_eq!(drops.count_during(|| handle.flush()), (5, Some("number 5".into())));
     assert_eq!(handle.waiting(), 0);
 }
 
@@ -112,18 +114,18 @@ fn what_was_left_behind_is_dropped_with_the_domain() {
     let drops = Drops::default();
     let domain = hazard::Domain::new(Fences);
     for number in 0..10 {
-        // SAFETY: it comes from a box, and nothing leads to it.
+        // SAFETY: the object is from a box, and no pointer leads to it.
         unsafe { domain.retirer().retire(Box::into_raw(Box::new(drops.item(number)))) };
     }
-    let (count, said) = drops.of(|| drop(domain));
-    assert_eq!((count, said.is_some()), (10, true));
+    let (count, message) = drops.count_during(|| drop(domain));
+    assert_eq!((count, message.is_some()), (10, true));
     let collector = epoch::Collector::new(Fences);
     for number in 0..10 {
-        // SAFETY: as above.
+        // SAFETY: the object is from a box, and no pointer leads to it.
         unsafe { collector.register().retire(Box::into_raw(Box::new(drops.item(number)))) };
     }
-    let (count, said) = drops.of(|| drop(collector));
-    assert_eq!((count, said.is_some()), (10, true));
+    let (count, message) = drops.count_during(|| drop(collector));
+    assert_eq!((count, message.is_some()), (10, true));
 }
 
 #[test]
@@ -137,11 +139,11 @@ fn a_panic_that_is_under_way_goes_on() {
     let drops = Drops::default();
     let (mut producer, consumer): (Producer<Item>, Consumer<Item>) = ring(16);
     assert_eq!(producer.push_batch((0..10).map(|number| drops.item(number))), 10);
-    let (count, said) = drops.of(|| {
+    let (count, message) = drops.count_during(|| {
         let _consumer = First(Some(consumer));
         panic!("number {}", drops.0.load(Relaxed));
     });
-    assert_eq!((count, said.as_deref()), (10, Some("number 0")));
+    assert_eq!((count, message.as_deref()), (10, Some("number 0")));
 }
 
 #[test]
@@ -153,12 +155,12 @@ fn deferred_closures_are_all_called() {
         let item = drops.item(number);
         handle.defer(move || drop(item));
     }
-    assert_all(drops.of(|| handle.flush()));
+    assert_all(drops.count_during(|| handle.flush()));
     assert_eq!(handle.waiting(), 0);
     handle.defer({
         let item = drops.item(1);
         move || drop(item)
     });
     drop(handle);
-    assert_eq!(drops.of(|| drop(collector)), (1, Some("number 1".into())));
+    assert_eq!(drops.count_during(|| drop(collector)), (1, Some("number 1".into())));
 }

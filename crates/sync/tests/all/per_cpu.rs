@@ -1,4 +1,4 @@
-//! Data of a CPU's own, while threads are stopped in the middle of things and moved from CPU to CPU.
+//! Tests of per-CPU data, while threads are stopped in the middle of operations and moved from CPU to CPU.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -9,12 +9,12 @@ use ascertain_sys::testing::alone;
 
 use crate::common::cpus::{available, cpus, on_all_cpus};
 
-/// More threads than CPUs, so that they are stopped in the middle of things.
+/// Returns a number of threads above the number of CPUs, so that threads are stopped in the middle of operations.
 fn threads() -> usize {
     if cfg!(miri) { 3 } else { 4 * cpus().len() }
 }
 
-/// Additions of each thread.
+/// Number of additions of each thread.
 const ADDITIONS: u64 = if cfg!(miri) { 100 } else { 300_000 };
 
 fn count(counter: &Counter, additions: u64) -> u64 {
@@ -61,7 +61,7 @@ fn counters_wrap_around() {
     }
 }
 
-/// A number that threads take turns to have, and that says when two do at once.
+/// A number for which the test detects that two threads have it at the same time.
 struct Numbered {
     number: usize,
     is_taken: AtomicBool,
@@ -74,7 +74,7 @@ impl Drop for Numbered {
     }
 }
 
-/// Gives the list so many boxes; how many of them are alive.
+/// Gives the list `boxes` boxes. Returns the number of live boxes.
 fn fill(list: &FreeList<Numbered>, boxes: usize) -> Arc<AtomicUsize> {
     let alive = Arc::new(AtomicUsize::new(boxes));
     let one = |number| Numbered { number, is_taken: AtomicBool::new(false), alive: Arc::clone(&alive) };
@@ -88,7 +88,7 @@ fn pass_around(list: &FreeList<Numbered>, rounds: usize) {
             scope.spawn(move || {
                 let mut held = Vec::new();
                 for round in 0..rounds {
-                    // Some take more than they give for a while.
+                    // Some threads take more than they return for a while.
                     if (round / 64 + thread) % 2 == 0 || held.len() < 3 {
                         held.extend(list.pop().inspect(|it| assert!(!it.is_taken.swap(true, Relaxed), "twice")));
                     }
@@ -119,7 +119,7 @@ fn no_box_is_lost_or_doubled(method: Method, rounds: usize) {
     let mut taken: Vec<Box<Numbered>> = std::iter::from_fn(|| list.pop()).collect();
     taken.sort_by_key(|it| it.number);
     assert!(taken.iter().map(|it| it.number).eq(0..boxes), "{method}: {} of {boxes}", taken.len());
-    // What the list still has when it goes, goes with it.
+    // Boxes that are still in the list are dropped with it.
     taken.drain(boxes / 2..).for_each(|it| list.push(it));
     drop(taken);
     assert_eq!(alive.load(Relaxed), boxes - boxes / 2, "{method}");
@@ -142,13 +142,13 @@ fn no_box_of_a_free_list_is_lost_or_doubled_for_long() {
     });
 }
 
-/// Under the lock, an increment in three steps. Commits are counted by who made them.
+/// Increments under the lock in three steps. Commits are counted by the thread that made them.
 fn increment(held: &mut Held) -> Result<(), Revoked> {
     let value = held.load(0);
     held.store(1, value)?;
-    // Somebody else in between would leave another number there.
+    // If another thread came in between, the word has another value.
     if held.load(1) != value && held.store(2, held.load(2) + 1).is_ok() {
-        panic!("two hold the lock");
+        panic!("two threads hold the lock");
     }
     held.store(0, value + 1)
 }

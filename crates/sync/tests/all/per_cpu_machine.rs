@@ -1,4 +1,4 @@
-//! Data of a CPU's own, on machines and in threads where sequences are missing, and what is lost without them.
+//! Tests of per-CPU data on machines and in threads without sequences, and of the losses without sequences.
 
 use std::arch::asm;
 use std::ptr::NonNull;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
 use ascertain_sync::per_cpu::{Counter, FreeList, Lock, Method, Unavailable};
-use ascertain_sys::rseq::{self, Area, Count, Outcome, Stacks, Yielded, possible_cpus};
+use ascertain_sys::rseq::{self, Area, Count, Outcome, Stacks, possible_cpus};
 use ascertain_sys::testing::{alone, alone_with, left_out, or_left_out, wait_until};
 
 use crate::common::child::in_child;
@@ -22,7 +22,7 @@ fn until_it_fails(work: impl Fn() + Sync, is_wrong: impl Fn() -> bool) {
     });
 }
 
-/// The control: what `Counter` does, without sequences.
+/// The control: the same operations as `Counter`, without sequences.
 #[test]
 fn without_sequences_counts_are_lost() {
     let _machine = whole_machine();
@@ -38,11 +38,11 @@ fn without_sequences_counts_are_lost() {
     until_it_fails(work, || counts.iter().map(Count::get).sum::<u64>() != added.get());
 }
 
-/// Everything works, and says why it is not by sequences, where the C library was told not to register threads.
+/// If the C library is configured not to register threads, everything works with shards, and the reason is reported.
 #[test]
 fn without_registration_there_are_shards() {
     alone_with(&[("GLIBC_TUNABLES", "glibc.pthread.rseq=0")], || {
-        // A C library that never registers any says so instead.
+        // A C library that never registers threads reports that reason instead.
         let reason = Method::Restartable.is_available().unwrap_err();
         assert!(matches!(reason, Unavailable::Unregistered | Unavailable::Library), "{reason}");
         assert_eq!(Method::best(), Method::Sharded);
@@ -50,7 +50,7 @@ fn without_registration_there_are_shards() {
     });
 }
 
-/// A thread whose registration was taken back has no CPU's number; what it does goes to where all share.
+/// A thread whose registration was removed has no CPU number; it uses the shared data.
 #[test]
 fn a_thread_that_is_not_registered_shares() {
     let Some(_) = or_left_out(Area::find()) else { return };
@@ -66,17 +66,18 @@ fn a_thread_that_is_not_registered_shares() {
         scope.spawn(work).join().unwrap()
     });
     assert_eq!(counter.sum(), 3);
-    // Registered with another length: then this has shown nothing, and the other tests have to do.
+    // If the C library registered the area with another length, this test has shown nothing, and the other tests must
+    // be enough.
     assert!(
         unregistered || Area::find().unwrap().feature_bytes() > 20,
         "the C library of Debian 12 registers 32 bytes"
     );
 }
 
-/// The calling thread's area. There is one where `Area::find` finds it.
+/// Returns the address of the calling thread's area. It exists if `Area::find` finds one.
 fn own_area() -> usize {
     let (thread_pointer, offset): (usize, isize);
-    // SAFETY: on x86-64 the thread's pointer is what it points to; `__rseq_offset` is there, since there is an area.
+    // SAFETY: on x86-64 the thread pointer points to itself; `__rseq_offset` exists, because there is an area.
     unsafe {
         asm!("mov {}, fs:[0]", out(reg) thread_pointer);
         offset = *libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()).cast::<isize>();
@@ -84,17 +85,17 @@ fn own_area() -> usize {
     thread_pointer.wrapping_add_signed(offset)
 }
 
-/// Takes the calling thread's registration back, if the C library made it with the length that most do.
+/// Removes the calling thread's registration, if the C library made it with the usual length.
 fn unregister() -> bool {
     const UNREGISTER: libc::c_int = 1;
-    // SAFETY: the kernel looks whether it is the address that it was given before.
+    // SAFETY: the kernel checks that the address is the registered one.
     let result = unsafe { libc::syscall(libc::SYS_rseq, own_area(), 32, UNREGISTER, 0x5305_3053) };
     assert!(result != 0 || Area::find().unwrap().cpu().is_none());
     result == 0
 }
 
-/// The kernel can abort a sequence only if the area says which it is: `rseq_cs`, which the kernel sets to zero when it
-/// stops the thread elsewhere.
+/// The kernel can abort a sequence only if the area refers to it by `rseq_cs`. The kernel sets that to zero when it
+/// stops the thread at another place.
 #[test]
 fn each_sequence_is_announced_to_the_kernel() {
     let Some(_) = or_left_out(Area::find()) else { return };
@@ -105,7 +106,7 @@ fn each_sequence_is_announced_to_the_kernel() {
         ("pop", &|| drop(list.pop())),
         ("acquire", &|| drop(lock.acquire())),
     ];
-    // SAFETY: the field is at this place of each area, aligned, and this thread may write to its own.
+    // SAFETY: the field is at this place of each area, aligned, and this thread may write to its own area.
     let announced = unsafe { &*std::ptr::with_exposed_provenance::<AtomicU64>(own_area() + 8) };
     let is_announced = |sequence: &dyn Fn()| {
         announced.store(0, Relaxed);
@@ -113,7 +114,7 @@ fn each_sequence_is_announced_to_the_kernel() {
         announced.load(Relaxed) != 0
     };
     for (name, sequence) in sequences {
-        // But for a thread that was stopped right after it.
+        // A thread that was stopped right after the sequence does not show the address any more.
         assert!((0..1_000).any(|_| is_announced(sequence)), "{name}");
     }
     let is_stored = |_| {
@@ -124,7 +125,7 @@ fn each_sequence_is_announced_to_the_kernel() {
     assert!((0..1_000).any(is_stored), "store");
 }
 
-/// While somebody on another CPU has a stack, its own CPU's sequences leave it alone.
+/// While a thread on another CPU has a stack, the sequences of its own CPU do not change it.
 #[test]
 fn a_stopped_stack_is_refused_to_sequences() {
     let Some(area) = or_left_out(Area::find()) else { return };
@@ -141,21 +142,21 @@ fn a_stopped_stack_is_refused_to_sequences() {
     };
     let pop = || loop {
         match area.pop(&stacks) {
-            Yielded::Aborted => (),
-            yielded => return matches!(yielded, Yielded::Done(_)),
+            Outcome::Aborted => (),
+            yielded => return matches!(yielded, Outcome::Done(_)),
         }
     };
-    assert_eq!(push(), Outcome::Done);
-    // Kernels before Linux 5.10 can't.
+    assert_eq!(push(), Outcome::Done(()));
+    // Kernels before Linux 5.10 do not support this.
     let Some(stopped) = or_left_out(stacks.stop(cpu)) else { return };
     assert!(stacks.stop(cpu).unwrap().is_none());
     assert_eq!((push(), pop(), stacks.len(cpu)), (Outcome::Refused, false, 1));
     drop(stopped.unwrap());
-    assert_eq!((push(), pop(), stacks.len(cpu)), (Outcome::Done, true, 1));
+    assert_eq!((push(), pop(), stacks.len(cpu)), (Outcome::Done(()), true, 1));
 }
 
-/// Where the kernel can't stop sequences on other CPUs, `revoke` says so. Which also shows that it asks: a store that
-/// was under way is too rare for a test to meet.
+/// If the kernel cannot stop sequences on other CPUs, `revoke` returns an error. This also shows that `revoke` calls
+/// the kernel: a store in progress is too rare to test for.
 #[test]
 fn a_revocation_that_the_kernel_forbids_is_an_error() {
     alone(|| {
@@ -180,7 +181,7 @@ fn a_revocation_that_the_kernel_forbids_is_an_error() {
     });
 }
 
-/// To have registered is not to have ended what was under way.
+/// Registering for the fence does not end running sequences, so `fence` must fail if only registering is allowed.
 #[test]
 fn a_fence_is_refused_to_who_may_only_register() {
     alone(|| {
@@ -209,17 +210,17 @@ fn everything_works() {
     assert!(stored && lock.words().map(|words| words[3]).sum::<u64>() == 7);
 }
 
-/// A child has what its parent had, and counts on for itself.
+/// A child starts with the values of its parent, and continues to count for itself.
 #[test]
 fn a_forked_child_counts_for_itself() {
     alone(|| {
         let counter = Counter::new();
         counter.add(40);
-        // SAFETY: the child calls nothing but `add` and `sum`, which neither allocate nor lock, and `_exit`.
+        // SAFETY: the child calls only `add` and `sum`, which neither allocate nor lock, and `_exit`.
         let child = unsafe { libc::fork() };
         if child == 0 {
             (0..1000).for_each(|_| counter.add(2));
-            // SAFETY: ends the child at once.
+            // SAFETY: `_exit` ends the child at once.
             unsafe { libc::_exit(i32::from(counter.sum() != 2040)) };
         }
         let mut status = -1;
@@ -229,7 +230,7 @@ fn a_forked_child_counts_for_itself() {
     });
 }
 
-/// What threads left behind when they ended is still there.
+/// The data that threads left when they ended is still there.
 #[test]
 fn threads_come_and_go() {
     let (counter, list) = (Counter::new(), FreeList::new(16));

@@ -1,4 +1,4 @@
-//! Data of a CPU's own, where it is known which CPU that is: nothing moves the threads of these tests.
+//! Tests of per-CPU data on known CPUs: the threads of these tests are pinned.
 
 use std::sync::Barrier;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -36,7 +36,7 @@ fn a_free_list_gives_the_latest_back_first_and_holds_any_number() {
     }
 }
 
-/// Boxes that one thread gave up on its CPU reach another thread on another CPU.
+/// Boxes that one thread returned on its CPU reach another thread on another CPU.
 #[test]
 fn an_empty_cpu_steals_from_the_others() {
     let (first, last) = (cpus()[0], *cpus().last().unwrap());
@@ -49,7 +49,8 @@ fn an_empty_cpu_steals_from_the_others() {
                     pin(first);
                     (0..16).for_each(|number| list.push(Box::new(number)));
                 });
-                // Not yet joined: another thread, whatever its number, finds them one after the other.
+                // The first thread is not joined yet. Another thread, in any shard, finds the boxes one after the
+                // other.
                 scope
                     .spawn(|| {
                         pin(last);
@@ -85,13 +86,13 @@ fn who_acquires_takes_the_lock_away() {
     }
 }
 
-/// A holder that was moved to another CPU stores nothing, not even when it has come back.
+/// A holder that was moved to another CPU can store nothing, even after it has come back.
 #[test]
 fn a_holder_that_was_moved_has_lost_the_lock() {
     let (first, last) = (cpus()[0], *cpus().last().unwrap());
     let Some(lock) = or_left_out(Lock::with_method(Method::Restartable)) else { return };
     if first == last {
-        return left_out("there is but one CPU");
+        return left_out("there is only one CPU");
     }
     if !pin(first) {
         return left_out(NOT_PINNED);
@@ -105,11 +106,11 @@ fn a_holder_that_was_moved_has_lost_the_lock() {
     assert_eq!(lock.words().map(|words| words[0]).sum::<u64>(), 1);
 }
 
-/// Signals that were handled.
+/// The number of signals that were handled so far.
 #[cfg(all(target_os = "linux", not(miri)))]
 static SIGNALS: AtomicU64 = AtomicU64::new(0);
 
-/// A store that a signal stopped begins anew: the lock is nobody else's.
+/// A store that a signal interrupted starts again, and no other thread gets the lock.
 #[test]
 #[cfg(all(target_os = "linux", not(miri)))]
 fn a_holder_that_was_stopped_still_has_the_lock() {
@@ -120,10 +121,10 @@ fn a_holder_that_was_stopped_still_has_the_lock() {
     if !pin(cpus()[0]) {
         return left_out(NOT_PINNED);
     }
-    // SAFETY: the handler adds to an atomic, and nobody else uses this signal here.
+    // SAFETY: the handler adds to an atomic, and no other code uses this signal here.
     unsafe { libc::signal(libc::SIGUSR2, count as *const () as libc::sighandler_t) };
-    // SAFETY: it only says who we are.
-    // A number, which threads may share: with musl it is a pointer.
+    // SAFETY: the call only returns the identity of this thread. It is stored as a number, which threads may share,
+    // because with musl it is a pointer.
     let holder = unsafe { libc::pthread_self() } as usize;
     let is_over = AtomicBool::new(false);
     let is_held = thread::scope(|scope| {
@@ -131,10 +132,10 @@ fn a_holder_that_was_stopped_still_has_the_lock() {
             pin(*cpus().last().unwrap());
             while !is_over.load(Relaxed) {
                 let handled = SIGNALS.load(Relaxed);
-                // SAFETY: the holder lives for as long as this thread.
+                // SAFETY: the holder lives as long as this thread.
                 unsafe { libc::pthread_kill(holder as libc::pthread_t, libc::SIGUSR2) };
-                // One signal at a time: if the next one came before a store ended, the store would begin anew for ever.
-                // The thread spins, because on a busy machine a yield costs it the CPU for each signal.
+                // Only one signal is sent at a time: if the next one came before a store ended, the store would start
+                // again for ever. The thread spins, because on a busy machine each yield would cost it the CPU.
                 while SIGNALS.load(Relaxed) == handled && !is_over.load(Relaxed) {
                     std::hint::spin_loop();
                 }
@@ -153,7 +154,7 @@ fn a_holder_that_was_stopped_still_has_the_lock() {
     assert!(is_held);
 }
 
-/// Each holder stores until it is refused; after `revoke` has returned no word changes any more.
+/// Each holder stores until a store is refused. After `revoke` has returned, no word changes any more.
 #[test]
 fn nothing_is_stored_after_revocation() {
     const ENOUGH: u64 = 1_000;
@@ -173,7 +174,7 @@ fn nothing_is_stored_after_revocation() {
                             value += 1;
                             stores.fetch_add(1, Relaxed);
                         }
-                        // A holder may have lost the lock to another before.
+                        // Another thread may have taken the lock from this holder before.
                         stores.fetch_add(ENOUGH, Relaxed);
                     });
                 }
@@ -181,7 +182,7 @@ fn nothing_is_stored_after_revocation() {
                 if !cfg!(miri) {
                     wait_until("words are stored", || stores.load(Relaxed) >= ENOUGH);
                 }
-                // An old kernel, or a filter, can't: then a store may be late.
+                // An old kernel, or a filter of system calls, does not support `revoke`; then a store may be late.
                 if or_left_out(lock.revoke()).is_some() {
                     let before: Vec<_> = lock.words().collect();
                     for _ in 0..if cfg!(miri) { 10 } else { 1_000 } {

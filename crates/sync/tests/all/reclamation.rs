@@ -1,4 +1,4 @@
-//! What hazard pointers and epochs have in common: each test is one for both.
+//! Tests for the common properties of hazard pointers and epochs: each test runs for both.
 
 use std::sync::Arc;
 use std::thread;
@@ -6,16 +6,16 @@ use std::thread;
 use ascertain_sync::barrier::{Barrier, Fences};
 use ascertain_sync::{epoch, hazard};
 
-use crate::common::panics::said_by;
+use crate::common::panics::panic_message;
 use crate::common::reclaimed::{Counted, Drops};
 
-/// What one thread reads and writes with.
+/// The handles that one thread needs to read and to write.
 trait Participant: Send {
     type Published<T: Send + Sync + 'static>: Send + Sync + 'static;
 
-    /// Another of the same domain or collector.
+    /// Returns another participant of the same domain or collector.
     fn another(&self) -> Self;
-    /// One of another domain or collector.
+    /// Returns a participant of another domain or collector.
     fn stranger(&self) -> Self;
     fn publish<T: Send + Sync>(&self, object: T) -> Self::Published<T>;
     fn read<T: Send + Sync, R>(&mut self, published: &Self::Published<T>, read: impl FnOnce(&T) -> R) -> R;
@@ -33,7 +33,7 @@ struct OfDomain<B: Barrier> {
 }
 
 impl<B: Barrier> OfDomain<B> {
-    fn of(domain: hazard::Domain<B>) -> Self {
+    fn over(domain: hazard::Domain<B>) -> Self {
         Self { hazard: domain.hazard(), retirer: domain.retirer(), domain }
     }
 }
@@ -42,11 +42,11 @@ impl<B: Barrier> Participant for OfDomain<B> {
     type Published<T: Send + Sync + 'static> = hazard::Published<T, B>;
 
     fn another(&self) -> Self {
-        Self::of(self.domain.clone())
+        Self::over(self.domain.clone())
     }
 
     fn stranger(&self) -> Self {
-        Self::of(hazard::Domain::new(self.domain.barrier().clone()))
+        Self::over(hazard::Domain::new(self.domain.barrier().clone()))
     }
 
     fn publish<T: Send + Sync>(&self, object: T) -> Self::Published<T> {
@@ -84,7 +84,7 @@ struct OfCollector<B: Barrier> {
 }
 
 impl<B: Barrier> OfCollector<B> {
-    fn of(collector: epoch::Collector<B>) -> Self {
+    fn over(collector: epoch::Collector<B>) -> Self {
         Self { handle: collector.register(), collector }
     }
 }
@@ -93,11 +93,11 @@ impl<B: Barrier> Participant for OfCollector<B> {
     type Published<T: Send + Sync + 'static> = epoch::Published<T, B>;
 
     fn another(&self) -> Self {
-        Self::of(self.collector.clone())
+        Self::over(self.collector.clone())
     }
 
     fn stranger(&self) -> Self {
-        Self::of(epoch::Collector::new(self.collector.barrier().clone()))
+        Self::over(epoch::Collector::new(self.collector.barrier().clone()))
     }
 
     fn publish<T: Send + Sync>(&self, object: T) -> Self::Published<T> {
@@ -129,35 +129,35 @@ impl<B: Barrier> Participant for OfCollector<B> {
     }
 }
 
-/// A test for both with each barrier: the name is that of a function of a participant.
+/// Defines a test for both schemes with each barrier. The test's name is that of a function with a participant.
 macro_rules! for_both_with_each_barrier {
     ($name:ident) => {
         mod $name {
             fn hazard_pointers(barrier: impl super::Barrier) {
-                super::$name(super::OfDomain::of(super::hazard::Domain::new(barrier)));
+                super::$name(super::OfDomain::over(super::hazard::Domain::new(barrier)));
             }
             crate::with_each_barrier!(hazard_pointers);
 
             fn epochs(barrier: impl super::Barrier) {
-                super::$name(super::OfCollector::of(super::epoch::Collector::new(barrier)));
+                super::$name(super::OfCollector::over(super::epoch::Collector::new(barrier)));
             }
             crate::with_each_barrier!(epochs);
         }
     };
 }
 
-/// As [`for_both_with_each_barrier`], with fences alone.
+/// Defines a test like [`for_both_with_each_barrier`], only with fences.
 macro_rules! for_both {
     ($name:ident) => {
         mod $name {
             #[test]
             fn hazard_pointers() {
-                super::$name(super::OfDomain::of(super::hazard::Domain::new(super::Fences)));
+                super::$name(super::OfDomain::over(super::hazard::Domain::new(super::Fences)));
             }
 
             #[test]
             fn epochs() {
-                super::$name(super::OfCollector::of(super::epoch::Collector::new(super::Fences)));
+                super::$name(super::OfCollector::over(super::epoch::Collector::new(super::Fences)));
             }
         }
     };
@@ -183,7 +183,7 @@ fn what_a_thread_leaves_behind_is_freed_by_another(mut participant: impl Partici
 }
 for_both!(what_a_thread_leaves_behind_is_freed_by_another);
 
-/// As where each request has a thread, and each thread a participant.
+/// Many short-lived participants, as in a server with a thread and a participant for each request.
 fn participants_that_end_leave_a_bounded_number(participant: impl Participant) {
     let drops = Drops::default();
     let published = participant.publish(drops.object(0));
@@ -194,7 +194,7 @@ fn participants_that_end_leave_a_bounded_number(participant: impl Participant) {
 }
 for_both_with_each_barrier!(participants_that_end_leave_a_bounded_number);
 
-/// Read-copy-update by several threads at once: no write is lost, and each object is freed.
+/// Several threads update by read-copy-update at once: no write is lost, and each object is freed.
 fn no_update_is_lost(mut participant: impl Participant) {
     const UPDATES: usize = if cfg!(miri) { 50 } else { 2_000 };
     let drops = Drops::default();
@@ -211,7 +211,7 @@ fn no_update_is_lost(mut participant: impl Participant) {
     });
     assert_eq!(participant.read(&published, value), 3 * UPDATES);
     drop((published, participant));
-    // Also those that came too late.
+    // The count includes the objects that came too late to be published.
     assert!(drops.count() > 3 * UPDATES);
 }
 for_both_with_each_barrier!(no_update_is_lost);
@@ -234,12 +234,12 @@ fn an_update_that_comes_too_late_is_made_anew_or_not_at_all(mut participant: imp
     assert_eq!(participant.read(&published, value), 11);
     participant.flush();
     another.flush();
-    // Two that were published, and one that came too late.
+    // There were two published objects and one that came too late.
     assert_eq!((drops.count(), participant.waiting() + another.waiting()), (3, 0));
 }
 for_both!(an_update_that_comes_too_late_is_made_anew_or_not_at_all);
 
-/// What is found is not another that has come to be at the same address, nor one that is equal.
+/// An exchange must not mistake an object for another one at the same address, or for an equal one.
 fn who_was_there_before_is_told_from_who_is_like_it(mut reading: impl Participant) {
     let drops = Drops::default();
     let published = reading.publish(drops.object(0));
@@ -252,14 +252,14 @@ fn who_was_there_before_is_told_from_who_is_like_it(mut reading: impl Participan
             }
             let back = writing.exchange(&published, current, drops.object(2)).unwrap_err();
             assert_eq!((back.value, another.read(&published, value)), (2, 0));
-            // An equal one that was never there.
+            // This object is equal, but was never published.
             assert!(writing.exchange(&published, &drops.object(0), back).is_err());
         });
     }
     reading.read(&published, |current| {
         assert!(writing.exchange(&published, current, drops.object(3)).is_ok());
         writing.flush();
-        // Replaced by whoever reads it, and kept for it.
+        // The reader itself replaced the object, which is kept for it.
         assert_eq!((current.value, another.read(&published, value)), (0, 3));
     });
 }
@@ -277,7 +277,7 @@ fn an_object_may_be_absent(mut reading: impl Participant) {
         assert_eq!(another.read(&published, |object| object.as_ref().map(value)), Some(2));
         writing.replace(&published, None);
         writing.flush();
-        // It is absent again, which is not what was there before.
+        // The object is absent again, but this is another absence than before.
         assert!(writing.exchange(&published, absent, Some(drops.object(3))).is_err());
         assert!(another.read(&published, Option::is_none));
     });
@@ -288,8 +288,8 @@ for_both!(an_object_may_be_absent);
 
 fn who_is_of_another_is_refused(mut participant: impl Participant) {
     fn assert_refused(action: impl FnOnce()) {
-        let said = said_by(action).unwrap_or_default();
-        assert!(said.contains("another domain or collector"), "{said:?}");
+        let message = panic_message(action).unwrap_or_default();
+        assert!(message.contains("another domain or collector"), "{message:?}");
     }
     let published = participant.publish(1);
     let mut stranger = participant.stranger();

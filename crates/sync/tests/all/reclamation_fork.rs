@@ -1,5 +1,5 @@
-//! A child made by fork(2) while a thread of its parent's, which it does not have, was freeing or advancing. Each test
-//! is alone in its process, whose other threads hold no locks.
+//! A child made by fork(2) while a thread of its parent was freeing or advancing; that thread does not exist in the
+//! child. Each test is alone in its process, so that no other threads hold locks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -13,10 +13,10 @@ use ascertain_sys::testing::alone;
 use crate::common::child::in_child;
 use crate::common::reclaimed::Drops;
 
-/// More than are left to wait.
+/// A number of objects above the number that may be left waiting.
 const MANY: usize = 3_000;
 
-/// Holds the first thread that comes until it may go on.
+/// Stops the first thread that passes until the test lets it continue.
 #[derive(Clone, Default)]
 struct Gate(Arc<[AtomicBool; 3]>);
 
@@ -32,7 +32,7 @@ impl Gate {
         }
     }
 
-    /// Runs `body` in a child made while `work` is held, on a thread of its own.
+    /// Runs `body` in a child that is created while `work` is stopped at the gate, on another thread.
     fn fork_meanwhile(&self, work: impl FnOnce() + Send, body: impl FnOnce() -> bool) {
         let [_, is_reached, is_open] = &*self.0;
         thread::scope(|scope| {
@@ -40,15 +40,15 @@ impl Gate {
             while !is_reached.load(SeqCst) {
                 thread::yield_now();
             }
-            // A child that says no is told when the thread is through.
-            let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| in_child(body)));
+            // A failure of the child is reported after the thread has ended.
+            let message = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| in_child(body)));
             is_open.store(true, SeqCst);
-            said.unwrap();
+            message.unwrap();
         });
     }
 }
 
-/// An object whose end takes its time, the first of all.
+/// An object whose destructor stops at the gate.
 struct Slow(Gate);
 
 impl Drop for Slow {
@@ -84,11 +84,11 @@ fn what_is_left_in_a_child_is_freed_though_a_thread_of_its_parents_was_at_it() {
     });
 }
 
-/// Fences, the first of which take their time.
+/// A barrier with fences, the first of which stops at the gate.
 #[derive(Clone, Default)]
 struct SlowFences(Gate);
 
-// SAFETY: they are fences.
+// SAFETY: both sides are fences.
 unsafe impl Barrier for SlowFences {
     fn light(&self) {
         Fences.light();

@@ -1,6 +1,6 @@
-//! Reads under protection against a writer that poisons whatever it frees: none may find poison.
+//! Reads under protection, against a writer that poisons each object that it frees: no read may find poison.
 //!
-//! In each run some millions of reads, and the controls, which must find poison; on demand 10⁹ a scheme:
+//! Each run has some millions of reads, and controls that must find poison. On demand, each scheme runs 10⁹ reads:
 //! `cargo test --release -p ascertain-sync --test all reclamation_stress -- --ignored --nocapture`.
 
 use std::hint::black_box;
@@ -19,30 +19,30 @@ use crate::common::store_buffers::must_show;
 
 const ALIVE: u64 = 0x1111_1111_1111_1111;
 const POISON: u64 = 0xdead_dead_dead_dead;
-/// So many that one that was freed stays poisoned for long.
+/// Number of objects. It is so large that a freed object stays poisoned for a long time.
 const OBJECTS: usize = 4_096;
 const READS: u64 = if cfg!(miri) { 500 } else { 1_000_000 };
 
-/// Memory is never given back: whoever reads what was freed finds poison.
+/// An object. Its memory is never released, so a thread that reads a freed object finds poison.
 #[repr(align(64))]
 struct Object(AtomicU64);
 
 /// # Safety
-/// An object of an arena that is still there.
+/// The object is in an arena that still exists.
 unsafe fn poison(object: *mut ()) {
-    // SAFETY: by the contract.
+    // SAFETY: the caller ensures that the arena of the object still exists.
     unsafe { &*object.cast::<Object>() }.0.store(POISON, Ordering::Relaxed);
 }
 
 struct Arena {
     objects: Vec<Object>,
     source: AtomicPtr<Object>,
-    /// The writer has replaced the first.
+    /// `true` once the writer has replaced the first object.
     is_begun: AtomicBool,
     is_over: AtomicBool,
 }
 
-/// What came of a run.
+/// The counts of one run.
 #[derive(Debug)]
 struct Outcome {
     poisoned: u64,
@@ -58,8 +58,8 @@ impl Arena {
         Self { objects, source: AtomicPtr::new(first), is_begun, is_over }
     }
 
-    /// Replaces the object again and again, until the readers are through. Without an object that is free, `retire`
-    /// gets none, and frees what it can.
+    /// Replaces the object repeatedly, until the readers have ended. If there is no free object, calls `retire` with
+    /// `None`, which frees as many objects as possible.
     fn replace(&self, mut retire: impl FnMut(Option<*mut ()>)) -> u64 {
         let mut replaced = 0;
         for object in self.objects.iter().cycle().skip(1) {
@@ -79,7 +79,8 @@ impl Arena {
         replaced
     }
 
-    /// Readers against a writer: `reader` makes one's read function, `writer` the retiring one.
+    /// Runs readers against a writer: `reader` creates the read function of a reader, and `writer` creates the retiring
+    /// function.
     fn run<R, W>(
         &self,
         readers: u64,
@@ -95,7 +96,7 @@ impl Arena {
             let mut read = reader();
             let mut cold = Cold::new();
             let mut poisoned = 0;
-            // Longer where the writer is let on a CPU only afterwards.
+            // The loop takes longer if the writer does not get a CPU at once.
             let is_reading = |nth: &u64| *nth < reads / readers || !self.is_begun.load(Ordering::Relaxed);
             for nth in (0..).take_while(is_reading) {
                 let delay = Delay(nth % 64 == 0);
@@ -116,7 +117,7 @@ impl Arena {
     }
 }
 
-/// Stores to memory that is in no cache: what is stored next stays in the store buffer for long.
+/// Stores to memory that is in no cache, so that the next store stays in the store buffer for long.
 struct Cold {
     memory: Vec<u8>,
     at: usize,
@@ -136,14 +137,15 @@ impl Cold {
     }
 }
 
-/// Whether the object is read some time after it was protected.
+/// `true` if the object is read some time after it was protected.
 #[derive(Clone, Copy)]
 struct Delay(bool);
 
 impl Delay {
     #[inline(always)]
     fn read(self, object: &Object) -> u64 {
-        // Nothing, but the processor knows only when all is multiplied, and can't read the object before.
+        // The product is zero. But the processor knows that only after all multiplications, and cannot read the object
+        // before.
         let mut nothing = 0;
         if self.0 {
             nothing = black_box(nothing);
@@ -151,7 +153,7 @@ impl Delay {
                 nothing *= black_box(3);
             }
         }
-        // SAFETY: it is the object itself.
+        // SAFETY: `nothing` is zero, so the address is that of the object.
         unsafe { (*(&raw const *object).byte_add(nothing)).0.load(Ordering::Relaxed) }
     }
 }
@@ -162,7 +164,8 @@ fn hazard_pointers<B: Barrier>(barrier: B, readers: u64, reads: u64) -> Outcome 
     let reader = || {
         let mut hazard = domain.hazard();
         move |source: &AtomicPtr<Object>, delay: Delay| {
-            // SAFETY: the arena outlives the readers, and this domain alone frees what is taken out of the source.
+            // SAFETY: the arena outlives the readers, and only this domain frees the objects that are taken out of the
+            // source.
             let guard = unsafe { hazard.protect(source) };
             guard.map_or(0, |object| delay.read(&object))
         }
@@ -172,11 +175,12 @@ fn hazard_pointers<B: Barrier>(barrier: B, readers: u64, reads: u64) -> Outcome 
         let mut retired = 0_u64;
         move |object: Option<*mut ()>| {
             if let Some(object) = object {
-                // SAFETY: it was taken out of the only place that leads to it.
+                // SAFETY: the object was taken out of the only place that leads to it.
                 unsafe { retirer.retire_with(object, poison) };
             }
             retired += 1;
-            // Half of them right away, so that the time between is as short as it gets.
+            // Half of the objects are freed at once, so that the time between retiring and freeing is as short as
+            // possible.
             if retired.is_multiple_of(2) {
                 retirer.flush();
             }
@@ -192,7 +196,8 @@ fn epochs<B: Barrier>(barrier: B, readers: u64, reads: u64) -> Outcome {
         let handle = collector.register();
         move |source: &AtomicPtr<Object>, delay: Delay| {
             let guard = handle.pin();
-            // SAFETY: as of hazard pointers.
+            // SAFETY: the arena outlives the readers, and only this collector frees the objects that are taken out of
+            // the source.
             let object = unsafe { guard.load(source) };
             object.map_or(0, |object| delay.read(object))
         }
@@ -201,7 +206,7 @@ fn epochs<B: Barrier>(barrier: B, readers: u64, reads: u64) -> Outcome {
         let handle = collector.register();
         move |object: Option<*mut ()>| {
             if let Some(object) = object {
-                // SAFETY: it was taken out of the only place that leads to it.
+                // SAFETY: the object was taken out of the only place that leads to it.
                 unsafe { handle.retire_with(object, poison) };
             }
             handle.flush();
@@ -258,10 +263,10 @@ fn epochs_for_long() {
     assert_right(&outcome);
 }
 
-/// Controls: without a barrier some read finds poison. On two busy CPUs it took 1 to 35 runs.
+/// Asserts that a control fails: without a barrier some read finds poison. On two busy CPUs this took 1 to 35 runs.
 fn assert_wrong(outcome: impl Fn() -> Outcome) {
     if !cfg!(target_arch = "x86_64") {
-        return left_out("elsewhere a release store and an acquire load may be kept in order, as aarch64 does");
+        return left_out("other architectures, such as aarch64, may keep a release store and an acquire load in order");
     }
     if cfg!(model = "portable") {
         return left_out("ThreadSanitizer takes a lock for each store, which empties the store buffer");

@@ -1,4 +1,4 @@
-//! Rings on this machine: order, numbers, ends, and as many hand-overs as one likes to wait for.
+//! Tests of rings on this machine: order, limits, closing, and any number of hand-overs.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,7 +18,7 @@ fn patience() -> Option<Instant> {
     Some(deadline())
 }
 
-/// What a program does to a ring.
+/// An action of a program on a ring.
 #[derive(Clone, Debug)]
 enum Action {
     Push,
@@ -40,7 +40,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    #[cfg_attr(miri, ignore = "drawing takes minutes there")]
+    #[cfg_attr(miri, ignore = "generating inputs takes minutes under Miri")]
     fn as_a_queue_with_an_end(
         capacity in 0..9_usize,
         first in prop_oneof![Just(0), LAST - 20..=LAST],
@@ -69,7 +69,7 @@ proptest! {
                     let mut rest = items.iter().map(|&item| Box::new(item));
                     let pushed = producer.push_batch(&mut rest);
                     prop_assert_eq!(pushed, count.min(capacity - queue.len()));
-                    prop_assert_eq!(rest.len(), count - pushed, "takes what it pushes, no more");
+                    prop_assert_eq!(rest.len(), count - pushed, "it takes only what it pushes");
                     queue.extend(&items[..pushed]);
                 }
                 Action::Pop => prop_assert_eq!(consumer.try_pop().ok().map(|item| *item), queue.pop_front()),
@@ -94,7 +94,7 @@ fn simple<T: Send>(capacity: usize) -> (Producer<T>, Consumer<T>) {
     ring(capacity)
 }
 
-/// An iterator need not know whether it has any.
+/// An iterator need not report whether it has any items.
 #[test]
 fn a_batch_of_unknown_length_finds_the_room_that_there_is() {
     let (mut producer, mut consumer): (Producer<u32>, Consumer<u32>) = ring(2);
@@ -104,7 +104,7 @@ fn a_batch_of_unknown_length_finds_the_room_that_there_is() {
     assert_eq!(consumer.pop_batch(2).collect::<Vec<_>>(), [1, 3]);
 }
 
-/// Everything that was taken becomes room, also what was popped between: no more, no less.
+/// The room of all items that were taken is published, also that of items popped in between, and no other room.
 #[test]
 fn a_forgotten_batch_is_told_of_later() {
     fn check<C: EventCount>() {
@@ -130,7 +130,7 @@ fn a_forgotten_batch_is_told_of_later() {
             }
         }
         assert_eq!(expected.next(), Some(8 * 20));
-        // Taken as a whole, the ring's last item with it: there is nothing left whose pop could tell.
+        // The batch takes everything, including the last item of the ring. So no later pop can publish it.
         assert_eq!(producer.push_batch(0..), 8);
         let mut batch = consumer.pop_batch(8);
         assert_eq!(batch.by_ref().count(), 8);
@@ -161,7 +161,8 @@ fn what_is_left_is_dropped_whoever_goes_first() {
             drop(consumer);
             assert_eq!(Arc::strong_count(&item), 1, "dropped with the consumer");
             assert!(producer.is_closed());
-            // What nobody will pop, the ring takes as long as the producer does not know.
+            // The ring accepts items that no consumer will pop, as long as the producer does not know that the consumer
+            // is gone.
             let pushed = (0..).take_while(|_| producer.try_push(item.clone()).is_ok()).count();
             assert!(pushed <= producer.capacity());
             assert!(matches!(producer.push(item.clone(), None), Err(PushError::Closed(_))));
@@ -206,7 +207,7 @@ fn a_batch_that_is_forgotten_pops_nothing_twice() {
     assert_eq!(consumer.try_pop(), Ok(Box::new(2)));
     assert_eq!(consumer.try_pop(), Ok(Box::new(3)));
     assert_eq!(consumer.try_pop(), Err(PopError::Empty));
-    // The producer may never learn of those two.
+    // The producer may never get the room of the two items that the forgotten batch took.
     assert!(producer.push_batch((4..8).map(Box::new)) >= 2);
 }
 
@@ -225,7 +226,7 @@ fn a_destructor_that_panics_still_closes() {
 }
 
 #[test]
-#[should_panic(expected = "2^30 is the most")]
+#[should_panic(expected = "at most 2^30 are supported")]
 fn too_large() {
     let _ = simple::<u8>((1 << 30) + 1);
 }
@@ -237,21 +238,21 @@ fn items_without_size() {
     assert_eq!(consumer.pop_batch(usize::MAX).count(), 2);
 }
 
-/// Small random numbers from a seed, to stall at times.
+/// Returns small random numbers from a seed, for random stalls.
 fn noise(state: &mut u64) -> u64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *state >> 33
 }
 
-/// Stalls one time in so many, long enough for the other side to sleep.
+/// Stalls once in `one_in` calls, long enough for the other side to sleep.
 fn stall(state: &mut u64, one_in: u64) {
     if noise(state).is_multiple_of(one_in) {
         thread::sleep(Duration::from_micros(noise(state) % 100));
     }
 }
 
-/// Hands over `items` through a ring of `capacity`, both sides stalling; none may be lost, doubled or out of order, and
-/// neither side may sleep for ever.
+/// Hands over `items` items through a ring of `capacity` places, while both sides stall. No item may be lost, doubled
+/// or out of order, and neither side may sleep for ever.
 fn hand_over<P: EventCount + 'static, C: EventCount + 'static>(capacity: usize, items: u64, stalls: u64) {
     let first = Version::new(LAST - (items / 2) as u32 % LAST);
     let (mut producer, mut consumer) = ring_starting_at::<u64, P, C>(capacity, first);
@@ -285,7 +286,7 @@ fn a_million_hand_overs() {
     hand_over::<Polled, OneWord>(4, ITEMS, STALLS);
 }
 
-/// `HAND_OVERS` of them, a thousand million unless it says otherwise.
+/// Hands over as many items as the variable `HAND_OVERS` requests. The default is a thousand million.
 #[test]
 #[ignore = "a minute or two in a release build"]
 fn very_many_hand_overs() {

@@ -1,4 +1,4 @@
-//! Event counts, on every execution that the language's memory model allows.
+//! Event counts, in every execution that the language's memory model allows.
 
 use std::mem::ManuallyDrop;
 use std::pin::{Pin, pin};
@@ -13,7 +13,8 @@ use loom::thread;
 
 use super::bounded;
 
-/// Each producer writes its data, and publishes; the waiter waits until it has seen all publications, and reads.
+/// Each producer writes its data and publishes. The waiter waits until it has seen all publications, and then reads the
+/// data.
 fn hand_over<E: EventCount + 'static>(producers: u32, publications: u32, first: u32) {
     bounded(move || {
         let first = Version::new(first);
@@ -23,7 +24,7 @@ fn hand_over<E: EventCount + 'static>(producers: u32, publications: u32, first: 
             .map(|nth| {
                 let shared = shared.clone();
                 thread::spawn(move || {
-                    // SAFETY: the waiter looks when all has been published.
+                    // SAFETY: the waiter reads only after everything has been published.
                     shared.0[nth].with_mut(|data| unsafe { *data = 7 });
                     for _ in 0..publications {
                         shared.1.publish();
@@ -36,7 +37,7 @@ fn hand_over<E: EventCount + 'static>(producers: u32, publications: u32, first: 
             seen = shared.1.wait(seen, None).expect("there is no deadline");
         }
         for data in &shared.0 {
-            // SAFETY: nobody writes any more.
+            // SAFETY: no thread writes any more, because all publications were seen.
             assert_eq!(data.with(|data| unsafe { *data }), 7);
         }
         producers.into_iter().for_each(|producer| producer.join().unwrap());
@@ -56,7 +57,7 @@ fn no_wake_up_of_two_words_is_lost_where_time_is_a_fence() {
     hand_over::<TwoWord>(1, 2, (1 << 31) - 1);
 }
 
-/// Elsewhere than on x86-64, and here, the addition is atomic.
+/// On architectures other than x86-64, and under loom, the addition is atomic.
 #[test]
 fn no_wake_up_of_one_word_is_lost() {
     hand_over::<OneWord>(1, 1, 0);
@@ -67,7 +68,7 @@ fn what_is_polled_is_seen() {
     hand_over::<Polled>(1, 2, 0);
 }
 
-/// Two waiters for any new version, and so many publications at a time.
+/// Runs two waiters for any new version, and publishes `publications[i]` versions at a time.
 fn wake_all<E: EventCount + 'static>(publications: &'static [u32]) {
     bounded(move || {
         let count = Arc::new(E::default());
@@ -101,7 +102,7 @@ fn all_waiters_on_two_words_are_woken() {
     wake_all::<TwoWord>(&[0, 1]);
 }
 
-/// The control: who takes the snapshot after looking, rather than before, sleeps for ever.
+/// The control: a thread that takes the snapshot after the check of the data, not before it, sleeps for ever.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_snapshot_taken_too_late_is_fatal() {
@@ -121,7 +122,7 @@ fn a_snapshot_taken_too_late_is_fatal() {
     });
 }
 
-/// Sleeps until it is woken, which is never forgotten.
+/// A waker that wakes a sleeping thread. A wake-up before the sleep is not lost.
 #[derive(Default)]
 struct Alarm {
     rings: Mutex<bool>,
@@ -156,8 +157,8 @@ fn block_on<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
     }
 }
 
-/// A task waits until it has seen all publications and reads what was written; a thread waits for any of them, and
-/// another future is given up.
+/// Runs a task that waits until it has seen all publications and then reads the data. Optionally, a thread waits for
+/// any publication, and another future is dropped after one poll.
 fn wake_tasks(publications: u32, has_sleeper: bool, has_quitter: bool) {
     bounded(move || {
         let shared = Arc::new((UnsafeCell::new(0), Awaitable::default()));
@@ -170,7 +171,7 @@ fn wake_tasks(publications: u32, has_sleeper: bool, has_quitter: bool) {
                     let mut changed = pin!(count.changed(seen));
                     seen = block_on(|context| changed.as_mut().poll(context));
                 }
-                // SAFETY: nobody writes any more.
+                // SAFETY: no thread writes any more.
                 assert_eq!(data.with(|data| unsafe { *data }), 7);
             })
         };
@@ -187,7 +188,7 @@ fn wake_tasks(publications: u32, has_sleeper: bool, has_quitter: bool) {
                 let _ = Pin::new(&mut changed).poll(&mut Context::from_waker(Waker::noop()));
             })
         });
-        // SAFETY: the task looks when all has been published.
+        // SAFETY: the task reads only after everything has been published.
         shared.0.with_mut(|data| unsafe { *data = 7 });
         (0..publications).for_each(|_| shared.1.publish());
         let others = [Some(task), sleeper, quitter];
@@ -220,7 +221,7 @@ fn threads_are_woken_where_tasks_could_wait() {
     wake_all::<Awaitable>(&[1, 1]);
 }
 
-/// The control: whose waker is entered after the last look at the version sleeps for ever.
+/// The control: a task that adds its waker after the last check of the version sleeps for ever.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_waker_entered_too_late_is_fatal() {
@@ -230,7 +231,7 @@ fn a_waker_entered_too_late_is_fatal() {
             let count = count.clone();
             thread::spawn(move || count.publish())
         };
-        // Not dropped when it fails: there is no model any more to take the lock in.
+        // The future is not dropped when the test fails, because the lock cannot be taken outside of a model.
         let mut changed = ManuallyDrop::new(count.changed(Version::new(0)));
         block_on(|context| changed.poll_hastily(context));
         producer.join().unwrap();

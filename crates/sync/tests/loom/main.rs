@@ -1,4 +1,4 @@
-//! The protocols on every execution that the language's memory model allows:
+//! The protocols in every execution that the language's memory model allows:
 //! `RUSTFLAGS='--cfg model="loom"' cargo test --release -p ascertain-sync --test loom`.
 #![cfg(model = "loom")]
 #![allow(missing_docs)]
@@ -9,8 +9,8 @@ mod missing;
 mod reclamation;
 mod ring;
 
-/// Only the executions in which a running thread is interrupted three times at most: of some programs there are too
-/// many.
+/// Explores only executions in which running threads are interrupted at most three times. For some programs, all
+/// executions would be too many.
 pub(crate) fn bounded(program: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);

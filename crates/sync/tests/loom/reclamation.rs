@@ -1,4 +1,4 @@
-//! Hazard pointers and epochs with fences, on every execution that the language's memory model allows.
+//! Hazard pointers and epochs with fences, in every execution that the language's memory model allows.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,32 +12,33 @@ use loom::thread::{self, ThreadId};
 use super::bounded;
 use super::missing::Missing;
 
-/// Freeing it writes to it, which loom finds not to come after a read. Its memory stays for that.
+/// An object. Freeing it writes to it, so that loom detects a free that is not ordered after a read. For that write,
+/// the memory of the object stays allocated.
 type Object = UnsafeCell<u32>;
 
 const FREED: u32 = 0;
 
 /// # Safety
-/// An object, which lives as long as the execution.
+/// `object` is an [`Object`] that lives as long as the execution.
 unsafe fn free(object: *mut ()) {
-    // SAFETY: by the contract, and that nobody reads it meanwhile is what loom checks.
+    // SAFETY: the caller ensures that the object lives. Loom checks that no thread reads the object meanwhile.
     unsafe { (*object.cast::<Object>()).with_mut(|value| *value = FREED) };
 }
 
 fn read(object: &Object) -> u32 {
-    // SAFETY: that nobody writes to it meanwhile is what loom checks.
+    // SAFETY: loom checks that no thread writes to the object meanwhile.
     object.with(|value| unsafe { *value })
 }
 
-/// Two objects that live as long as the execution, and a pointer to the first.
+/// Two objects that live as long as the execution, and a pointer to the first one.
 struct Shared {
     objects: [Object; 2],
     source: AtomicPtr<Object>,
 }
 
-// SAFETY: loom checks who uses the cells when.
+// SAFETY: loom checks the accesses to the cells.
 unsafe impl Sync for Shared {}
-// SAFETY: as above.
+// SAFETY: loom checks the accesses to the cells.
 unsafe impl Send for Shared {}
 
 impl Shared {
@@ -55,22 +56,22 @@ impl Shared {
         (&raw const self.objects[index]).cast_mut()
     }
 
-    /// Writes the second, and puts it in the first's place.
+    /// Writes the second object, and publishes it in place of the first one.
     fn replace(&self) -> *mut () {
-        // SAFETY: nothing leads to it yet.
+        // SAFETY: no pointer leads to the object yet.
         self.objects[1].with_mut(|value| unsafe { *value = 3 });
         self.source.swap(self.object(1), Ordering::AcqRel).cast()
     }
 }
 
-/// What a barrier promises and nothing else, as with light sides that are nothing: on machines with fewer orders than
-/// x86 too. Each thread that takes light sides has a word; of one of them and a heavy side, that which comes second on
-/// the word has seen what the other's thread did before. Light sides of different threads order nothing among
-/// themselves. A fence would make up for an ordering that is missing elsewhere.
+/// A barrier that gives its guarantee and nothing else, like barriers whose light side has no instructions, also on
+/// machines with fewer orders than x86. Each thread that executes light sides has a word. Of a light side and a heavy
+/// side, the one that comes second on the word has seen what the other's thread did before. Light sides of different
+/// threads are not ordered among themselves. A fence here would hide an ordering that is missing elsewhere.
 #[derive(Clone)]
 struct Exchange {
     words: Arc<[AtomicU32; 3]>,
-    /// Whose they are.
+    /// The thread of each word.
     threads: Arc<Mutex<Vec<ThreadId>>>,
 }
 
@@ -80,8 +81,8 @@ impl Exchange {
     }
 }
 
-// SAFETY: of a light and a heavy side one comes first in the modification order of the light side's word, and the other
-// acquires it.
+// SAFETY: of a light and a heavy side, one comes first in the modification order of the light side's word, and the
+// other one acquires it.
 unsafe impl Barrier for Exchange {
     fn light(&self) {
         let (this, mut threads) = (thread::current().id(), self.threads.lock().unwrap());
@@ -101,7 +102,7 @@ unsafe impl Barrier for Exchange {
     }
 }
 
-/// A thread reads with a hazard pointer, while the first object is replaced here and freed.
+/// Runs a thread that reads with a hazard pointer, while this thread replaces the first object and frees it.
 fn against_a_retirer<B: Barrier>(barrier: B, read: impl FnOnce(Hazard<B>, &Shared) + 'static) {
     let shared = Shared::new();
     let domain = Domain::new(barrier);
@@ -110,7 +111,7 @@ fn against_a_retirer<B: Barrier>(barrier: B, read: impl FnOnce(Hazard<B>, &Share
         let shared = shared.clone();
         move || read(hazard, &shared)
     });
-    // SAFETY: it was taken out of the only place that leads to it.
+    // SAFETY: the object was taken out of the only place that leads to it.
     unsafe { retirer.retire_with(shared.replace(), free) };
     retirer.flush();
     reader.join().unwrap();
@@ -119,44 +120,44 @@ fn against_a_retirer<B: Barrier>(barrier: B, read: impl FnOnce(Hazard<B>, &Share
 fn hazard_model<B: Barrier>(barrier: fn() -> B) {
     loom::model(move || {
         against_a_retirer(barrier(), |mut hazard, shared| {
-            // SAFETY: what it leads to is freed by this domain's retirer alone, after it was replaced.
+            // SAFETY: only this domain's retirer frees the object, after it was replaced.
             let guard = unsafe { hazard.protect(&shared.source) };
             assert_ne!(guard.map(|object| read(&object)), Some(FREED));
         });
     });
 }
 
-/// Reads while it is pinned. Forgetting the guard, which is returned, leaves its end to the handle.
+/// Reads while pinned, and returns the guard. If the caller forgets the guard, only dropping the handle ends the pin.
 fn read_pinned<'h, B: Barrier>(reading: &'h Handle<B>, shared: &Shared) -> Guard<'h, B> {
     let guard = reading.pin();
-    // SAFETY: what it leads to is freed by this collector alone, after it was replaced.
+    // SAFETY: only this collector frees the object, after it was replaced.
     let object = unsafe { guard.load(&shared.source) };
     assert_ne!(object.map(read), Some(FREED));
     guard
 }
 
-/// Reads once, pinned.
+/// Spawns a thread that reads once, while pinned.
 fn spawn_reader<B: Barrier>(reading: Handle<B>, shared: &Arc<Shared>) -> thread::JoinHandle<()> {
     let shared = shared.clone();
     thread::spawn(move || drop(read_pinned(&reading, &shared)))
 }
 
-/// Replaces the first object, and has it freed.
+/// A function that replaces the first object, and retires it.
 type Retire<B> = fn(&Arc<Shared>, &Handle<B>);
 
 fn by_a_function<B: Barrier>(shared: &Arc<Shared>, handle: &Handle<B>) {
-    // SAFETY: it was taken out of the only place that leads to it.
+    // SAFETY: the object was taken out of the only place that leads to it.
     unsafe { handle.retire_with(shared.replace(), free) };
 }
 
 fn by_a_closure<B: Barrier>(shared: &Arc<Shared>, handle: &Handle<B>) {
     shared.replace();
     let shared = shared.clone();
-    // SAFETY: as above.
+    // SAFETY: the object was taken out of the only place that leads to it.
     handle.pin().defer(move || unsafe { free(shared.object(0).cast()) });
 }
 
-/// A thread reads with a handle, while the first object is replaced here, and freed two epochs later.
+/// Runs a thread that reads with a handle, while this thread replaces the first object and frees it two epochs later.
 fn against_a_writer<B: Barrier>(barrier: B, retire: Retire<B>, read: impl FnOnce(Handle<B>, &Shared) + 'static) {
     let shared = Shared::new();
     let collector = Collector::new(barrier);
@@ -177,7 +178,7 @@ fn epoch_model<B: Barrier>(barrier: fn() -> B, retire: Retire<B>) {
     });
 }
 
-/// A reader that registers while an epoch is being left is waited for like those who were there before.
+/// An advance also waits for a reader that registers while an epoch is ending.
 #[test]
 fn who_comes_late_is_waited_for() {
     bounded(|| {
@@ -198,7 +199,8 @@ fn who_comes_late_is_waited_for() {
     });
 }
 
-/// One labels, another goes two epochs on, a third reads: who is pinned after that finds the object no more.
+/// One thread labels an object, another advances two epochs, and a third reads: if the third is pinned after that, it
+/// no longer finds the object.
 fn label_model<B: Barrier>(barrier: fn() -> B) {
     bounded(move || {
         let shared = Shared::new();
@@ -251,18 +253,18 @@ fn closures_without_a_barrier_do_not() {
     epoch_model(|| Missing, by_a_closure);
 }
 
-/// A published object of which loom finds out when it is read without having been written before.
+/// A published object. Loom detects a read of the object that is not ordered after its initial write.
 struct Number(UnsafeCell<u32>);
 
-// SAFETY: loom checks who uses the cell when.
+// SAFETY: loom checks the accesses to the cell.
 unsafe impl Sync for Number {}
-// SAFETY: as above.
+// SAFETY: loom checks the accesses to the cell.
 unsafe impl Send for Number {}
 
 impl Number {
     fn new(value: u32) -> Self {
         let number = Self(UnsafeCell::new(0));
-        // SAFETY: nobody else has it.
+        // SAFETY: no other thread has the object.
         number.0.with_mut(|number| unsafe { *number = value });
         number
     }
@@ -276,7 +278,7 @@ impl Number {
     }
 }
 
-/// Two that each add one to the same number.
+/// Runs two threads that each add one to the same number.
 fn epoch_sum(add: fn(&epoch::Published<Number, Fences>, &Handle<Fences>)) {
     loom::model(move || {
         let collector = Collector::new(Fences);
@@ -337,13 +339,13 @@ fn a_label_is_no_older_than_what_it_is_put_on() {
     label_model(Exchange::new);
 }
 
-/// A guard is forgotten: what its hazard pointer protects next lets go of the object.
+/// The guard is forgotten: the next protection in the same slot releases the object.
 #[test]
 fn what_was_read_comes_before_the_next_in_its_slot() {
     loom::model(|| {
         against_a_retirer(Exchange::new(), |mut hazard, shared| {
             for _ in 0..2 {
-                // SAFETY: what it leads to is freed by this domain's retirer alone, after it was replaced.
+                // SAFETY: only this domain's retirer frees the object, after it was replaced.
                 let guard = unsafe { hazard.protect(&shared.source) }.expect("it is never null");
                 assert_ne!(read(&guard), FREED);
                 std::mem::forget(guard);
@@ -353,8 +355,8 @@ fn what_was_read_comes_before_the_next_in_its_slot() {
     });
 }
 
-/// An object that is taken out in an epoch whose heavy side is over: who is pinned in the next finds it no more, which
-/// only the epoch tells.
+/// An object is taken out in an epoch whose heavy side is complete. A reader that is pinned in the next epoch must not
+/// find it any more. Only the epoch ensures that.
 #[test]
 fn with_an_epoch_comes_what_was_taken_out_before_it() {
     loom::model(|| {
@@ -363,7 +365,7 @@ fn with_an_epoch_comes_what_was_taken_out_before_it() {
         let [reading, writing, pinned] = [(); 3].map(|()| collector.register());
         let guard = pinned.pin();
         writing.collect();
-        // The next heavy side is over, and the epoch waits for the guard.
+        // The next heavy side is complete, and the epoch waits for the guard.
         writing.collect();
         assert_eq!(collector.epoch(), 1);
         let reader = spawn_reader(reading, &shared);
@@ -375,8 +377,8 @@ fn with_an_epoch_comes_what_was_taken_out_before_it() {
     });
 }
 
-/// A reader that is pinned again and again: that it is pinned in the present epoch tells that it has read what it read
-/// before.
+/// A reader is pinned repeatedly: if it is pinned in the present epoch, its earlier reads must happen before objects
+/// are freed.
 #[test]
 fn what_was_read_comes_before_being_pinned_anew() {
     bounded(|| {
@@ -386,7 +388,7 @@ fn what_was_read_comes_before_being_pinned_anew() {
     });
 }
 
-/// A guard is forgotten: its end is that of the handle.
+/// The guard is forgotten: its protection ends with the handle.
 #[test]
 fn what_was_read_comes_before_the_end_of_a_handle() {
     loom::model(|| {
@@ -396,8 +398,8 @@ fn what_was_read_comes_before_the_end_of_a_handle() {
     });
 }
 
-/// A place that one reader gives back and another takes: that the second is pinned in the present epoch tells that the
-/// first has read.
+/// One reader releases a record and another one takes it: if the second is pinned in the present epoch, the reads of
+/// the first must happen before objects are freed.
 #[test]
 fn what_was_read_comes_before_the_next_in_its_place() {
     loom::model(|| {
@@ -406,7 +408,8 @@ fn what_was_read_comes_before_the_next_in_its_place() {
         let (reading, writing) = (collector.register(), collector.register());
         let reader = spawn_reader(reading, &shared);
         by_a_function(&shared, &writing);
-        // The label's fence comes before the place is taken: it would acquire what taking it does not.
+        // The object gets its label before the record is taken, so that the ordering of the label cannot stand in for
+        // the acquire of taking the record.
         writing.collect();
         let next = collector.register();
         let guard = next.pin();
@@ -416,12 +419,12 @@ fn what_was_read_comes_before_the_next_in_its_place() {
     });
 }
 
-/// A guard with its hazard pointer lets go of the object, and the hazard pointer stays.
+/// A guard that contains its hazard pointer releases the object, and the hazard pointer stays.
 #[test]
 fn what_was_read_comes_before_the_end_of_an_owned_guard() {
     loom::model(|| {
         against_a_retirer(Exchange::new(), |hazard, shared| {
-            // SAFETY: what it leads to is freed by this domain's retirer alone, after it was replaced.
+            // SAFETY: only this domain's retirer frees the object, after it was replaced.
             let guard = unsafe { hazard.protect_owned(&shared.source) }.expect("it is never null");
             assert_ne!(read(&guard), FREED);
             std::mem::forget(guard.into_hazard());
@@ -429,7 +432,7 @@ fn what_was_read_comes_before_the_end_of_an_owned_guard() {
     });
 }
 
-/// One thread writes an object and leaves it behind, another frees it.
+/// One thread writes an object and leaves it to the domain, and another thread frees it.
 #[test]
 fn what_is_left_behind_comes_with_what_was_written() {
     loom::model(|| {
@@ -440,29 +443,29 @@ fn what_is_left_behind_comes_with_what_was_written() {
             let shared = shared.clone();
             move || {
                 let object = shared.replace();
-                // SAFETY: nothing leads to it any more, and nobody else has it.
+                // SAFETY: no pointer leads to the object any more, and no other thread has it.
                 unsafe { (*object.cast::<Object>()).with_mut(|value| *value = 7) };
-                // SAFETY: it was taken out of the only place that leads to it.
+                // SAFETY: the object was taken out of the only place that leads to it.
                 unsafe { leaving.retire_with(object, free) };
             }
         });
-        // Loom begins with the executions in which the other is first, and does not find them all by itself.
+        // Loom starts with the executions in which the other thread is first, and does not find all of them by itself.
         thread::yield_now();
         freeing.flush();
         leaver.join().unwrap();
     });
 }
 
-/// An object that is written when it is made, and when it is freed.
+/// An object that is written when it is created, and when it is freed.
 struct Written(Object);
 
-// SAFETY: loom checks who uses the cell when.
+// SAFETY: loom checks the accesses to the cell.
 unsafe impl Sync for Written {}
 
 impl Written {
     fn new(value: u32) -> Self {
         let object = UnsafeCell::new(FREED);
-        // SAFETY: nobody else has it.
+        // SAFETY: no other thread has the object.
         object.with_mut(|now| unsafe { *now = value });
         Self(object)
     }
@@ -470,7 +473,7 @@ impl Written {
 
 impl Drop for Written {
     fn drop(&mut self) {
-        // SAFETY: as of `free`.
+        // SAFETY: the destructor has exclusive access. Loom checks that no thread reads the object meanwhile.
         self.0.with_mut(|value| unsafe { *value = FREED });
     }
 }
@@ -501,7 +504,7 @@ fn what_is_published_is_read_as_it_was_written() {
     });
 }
 
-/// Two replace it one after the other: the second frees what the first wrote.
+/// Two threads replace the object one after the other: the second one frees the object that the first one wrote.
 #[test]
 fn what_another_published_is_freed_after_it_was_written() {
     loom::model(|| {

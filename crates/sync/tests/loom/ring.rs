@@ -1,4 +1,4 @@
-//! Rings, on every execution that the language's memory model allows.
+//! Rings, in every execution that the language's memory model allows.
 
 use ascertain_sync::event_count::{EventCount, MultiProducer, Polled, TwoWord, Version};
 use ascertain_sync::ring::{PopError, PushError, ring, ring_starting_at};
@@ -8,7 +8,7 @@ use super::bounded;
 
 fn pass_on<E: EventCount + 'static>(capacity: usize, items: u32) {
     bounded(move || {
-        // Boxes, so that a lost or doubled item is a leak or a double free.
+        // The items are boxes, so that a lost or doubled item is a leak or a double free.
         let (mut producer, mut consumer) = ring_starting_at::<Box<u32>, E, E>(capacity, Version::new((1 << 31) - 1));
         let consumer = thread::spawn(move || {
             for expected in 0..items {

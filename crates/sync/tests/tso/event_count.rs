@@ -1,4 +1,4 @@
-//! Event counts and rings on every x86 execution of small programs.
+//! Event counts and rings in every execution of small programs on x86.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use ascertain_sync::event_count::{
-    Awaitable, Changed, EventCount, Impatient, MultiProducer, OneWord, Polled, TwoWord, Version,
+    Awaitable, EventCount, Impatient, MultiProducer, OneWord, Polled, TwoWord, Version, VersionChange,
 };
 use ascertain_sync::ring::{PopError, ring_starting_at};
-use ascertain_tso::{AtomicU32, Explored, Failure, Futex, Instant, explore, thread};
+use ascertain_tso::{AtomicU32, Exploration, Failure, Futex, Instant, explore, thread};
 
-/// The producer writes and publishes so many times; each waiter waits until it has seen all of it.
-fn hand_over<E: EventCount + 'static>(waiters: u32, publications: u32, first: u32) -> Result<Explored, Failure> {
+/// The producer writes and publishes `publications` times. Each waiter waits until it has seen all publications.
+fn hand_over<E: EventCount + 'static>(waiters: u32, publications: u32, first: u32) -> Result<Exploration, Failure> {
     explore(move || {
         let first = Version::new(first);
         let shared = Arc::new((AtomicU32::new(0), E::starting_at(first)));
@@ -26,7 +26,7 @@ fn hand_over<E: EventCount + 'static>(waiters: u32, publications: u32, first: u3
                     let before = seen;
                     seen = count.wait(seen, None).expect("there is no deadline");
                     assert_ne!(seen, before, "nothing new");
-                    // Two waiters that look at the data too are too much to explore.
+                    // With two waiters that read the data too, there would be too many executions.
                     let is_written = waiters > 1 || data.load(Relaxed) >= seen.since(first);
                     assert!(is_written, "published before it was written");
                 }
@@ -42,8 +42,8 @@ fn hand_over<E: EventCount + 'static>(waiters: u32, publications: u32, first: u3
     })
 }
 
-#[allow(clippy::print_stdout)] // how much there was, with --nocapture
-fn say(what: &str, explored: Result<Explored, Failure>) {
+#[allow(clippy::print_stdout)] // prints the number of executions, with --nocapture
+fn say(what: &str, explored: Result<Exploration, Failure>) {
     let explored = explored.unwrap_or_else(|failure| panic!("{what}: {failure}"));
     println!("{what}: {} executions, {} redundant", explored.executions, explored.redundant);
 }
@@ -64,8 +64,8 @@ fn nor_by_two_waiters() {
     say("hand_over::<MultiProducer>(2, 1, 0)", hand_over::<MultiProducer>(2, 1, 0));
 }
 
-/// Whoever comes late finds a flag that was set for the version before, and that its publication has yet to clear;
-/// another sets it anew and goes.
+/// Runs a sleeper that comes late: it finds a flag that was set for the previous version and that the publication of
+/// this version has yet to clear. Another thread sets the flag again and leaves.
 macro_rules! come_late {
     ($count:ty) => {
         explore(|| {
@@ -86,8 +86,8 @@ macro_rules! come_late {
     };
 }
 
-/// Who finds a flag, and then that it is gone, does not take another's for it: the producer may overlook that one for a
-/// second, of which the sleeper has waited for a part, or for all.
+/// A sleeper that finds a flag, and later that the flag is gone, must not mistake another sleeper's flag for it. The
+/// producer may overlook that other flag for a second, but the sleeper has already waited part or all of a second.
 #[test]
 fn what_was_taken_back_does_not_stand_again() {
     let explored = explore(|| {
@@ -107,11 +107,12 @@ fn what_was_taken_back_does_not_stand_again() {
     say("what was taken back", explored);
 }
 
-/// Two waiters, of whom the second gives up at a deadline if it has one, and so many publications at a time.
+/// Runs two waiters, of which the second gives up after `limit` if there is one. Publishes `publications[i]` versions
+/// at a time.
 fn publish_each<E: EventCount + 'static>(
     publications: &'static [u32],
     limit: Option<Duration>,
-) -> Result<Explored, Failure> {
+) -> Result<Exploration, Failure> {
     explore(move || {
         let count = Arc::new(E::default());
         let waiter = |limit: Option<Duration>| {
@@ -152,9 +153,9 @@ fn nor_by_empty_publications() {
 #[test]
 fn nor_by_two_waiters_of_two_publications() {
     say_each!(publish_each(&[1, 1], Some(Duration::ZERO)));
-    say("two patient ones of one word", publish_each::<OneWord>(&[1, 1], None));
-    say("two patient ones of many producers", publish_each::<MultiProducer>(&[1, 1], None));
-    say("two patient ones, polled", publish_each::<Polled>(&[1, 1], None));
+    say("two waiters without a deadline, one word", publish_each::<OneWord>(&[1, 1], None));
+    say("two waiters without a deadline, many producers", publish_each::<MultiProducer>(&[1, 1], None));
+    say("two waiters without a deadline, polled", publish_each::<Polled>(&[1, 1], None));
 }
 
 fn give_up<E: EventCount + 'static>() {
@@ -167,7 +168,7 @@ fn give_up<E: EventCount + 'static>() {
     say("give_up", explored);
 }
 
-/// However long the next sleep would be, and not a sleep later.
+/// A wait ends at its deadline, however long the next sleep would be.
 #[test]
 fn a_deadline_is_met() {
     give_up::<OneWord>();
@@ -215,12 +216,13 @@ fn block_on(mut poll: impl FnMut(&mut Context<'_>) -> Poll<Version>) -> Version 
     }
 }
 
-/// A task waits until it has seen all publications, by polling in this way; a thread, if there is one, for the first.
+/// Runs a task that waits until it has seen all publications, using `poll`. Optionally, a thread waits for the first
+/// publication.
 fn wake_task(
     publications: u32,
     has_sleeper: bool,
-    poll: fn(&mut Changed<'_>, &mut Context<'_>) -> Poll<Version>,
-) -> Result<Explored, Failure> {
+    poll: fn(&mut VersionChange<'_>, &mut Context<'_>) -> Poll<Version>,
+) -> Result<Exploration, Failure> {
     explore(move || {
         let count = Arc::new(Awaitable::default());
         let task = {
@@ -246,7 +248,7 @@ fn wake_task(
     })
 }
 
-fn poll(changed: &mut Changed<'_>, context: &mut Context<'_>) -> Poll<Version> {
+fn poll(changed: &mut VersionChange<'_>, context: &mut Context<'_>) -> Poll<Version> {
     Pin::new(changed).poll(context)
 }
 
@@ -264,8 +266,8 @@ fn a_waker_entered_too_late_is_fatal() {
     assert!(failure.what.contains("thread 1 sleeps"), "{failure}");
 }
 
-/// So many items through a ring of so many places, one after the other, until it is closed.
-fn pass_on<E: EventCount + 'static>(capacity: usize, items: u32, first: u32) -> Result<Explored, Failure> {
+/// Passes `items` items, one after the other, through a ring of `capacity` places, until it is closed.
+fn pass_on<E: EventCount + 'static>(capacity: usize, items: u32, first: u32) -> Result<Exploration, Failure> {
     explore(move || {
         let (mut producer, mut consumer) = ring_starting_at::<u32, E, E>(capacity, Version::new(first));
         let consumer = thread::spawn(move || {

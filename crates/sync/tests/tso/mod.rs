@@ -1,8 +1,8 @@
 //! The protocols in every order of their steps on x86 with store buffers:
 //! `RUSTFLAGS='--cfg model="tso"' cargo test --release -p ascertain-sync --lib`.
 //!
-//! A part of the crate's own tests, not tests beside it: the types that it is built on come from a dev-dependency here,
-//! which only the former can use.
+//! These tests are part of the library's unit tests, not of its integration tests. Here the primitive types come from a
+//! dev-dependency, which only unit tests can use.
 //!
 //! The largest programs take 20 seconds each, in a release build. They run only with `ASCERTAIN_MODEL_DEPTH=full`.
 

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use ascertain_sync::barrier::{Barrier, Fences, Ticket};
 use ascertain_sync::hazard::Domain;
 use ascertain_sync::{epoch, hazard};
-use ascertain_tso::{self as tso, AtomicPtr, AtomicU32, Explored, Failure, Quarantine, thread};
+use ascertain_tso::{self as tso, AtomicPtr, AtomicU32, Exploration, Failure, Quarantine, thread};
 
 use super::is_full_depth;
 use missing::Missing;
@@ -17,11 +17,11 @@ use missing::Missing;
 #[global_allocator]
 static QUARANTINE: Quarantine = Quarantine;
 
-/// A heavy side that empties all store buffers, and a light side that is nothing.
+/// A barrier with a heavy side that empties all store buffers, and a light side without instructions.
 #[derive(Clone)]
 struct Asymmetric;
 
-// SAFETY: what precedes a light side is in memory, or the light side comes after the heavy one.
+// SAFETY: at the heavy side, everything before a light side is in memory, or the light side comes after the heavy side.
 unsafe impl Barrier for Asymmetric {
     fn light(&self) {}
 
@@ -31,11 +31,12 @@ unsafe impl Barrier for Asymmetric {
     }
 }
 
-/// Another control: a fence of one's own on the heavy side, and none on the light one.
+/// Another control: a fence on the heavy side only, and none on the light side.
 #[derive(Clone)]
 struct HalfFenced;
 
-// SAFETY: as of `Missing`.
+// SAFETY: this barrier does not give the guarantee, which the tests must detect. They read only memory that is never
+// released.
 unsafe impl Barrier for HalfFenced {
     fn light(&self) {}
 
@@ -44,7 +45,7 @@ unsafe impl Barrier for HalfFenced {
     }
 }
 
-/// The model finds out when its atomic is used after it was dropped.
+/// An object. The model detects a use of its atomic after it was dropped.
 struct Object(AtomicU32);
 
 impl Object {
@@ -57,23 +58,23 @@ impl Object {
     }
 }
 
-/// Leaves the ends of what has ended its part out of the model: they would only multiply its executions.
+/// Leaves the destructors of finished objects out of the model, because they would only multiply its executions.
 fn leave<T>(what: T) {
     std::mem::forget(what);
 }
 
-fn assert_right(explored: Result<Explored, Failure>) {
+fn assert_right(explored: Result<Exploration, Failure>) {
     let explored = explored.unwrap_or_else(|failure| panic!("{failure}"));
     assert!(explored.executions > 10, "{explored:?}");
 }
 
-fn assert_freed_early(explored: Result<Explored, Failure>) {
+fn assert_freed_early(explored: Result<Exploration, Failure>) {
     let failure = explored.unwrap_err();
     assert!(failure.what.contains("used after it was dropped"), "{failure}");
 }
 
-/// A reader against a writer that replaces the object once and frees it.
-fn hazard_model(barrier: impl Barrier) -> Result<Explored, Failure> {
+/// Runs a reader, and a writer that replaces the object once and frees it.
+fn hazard_model(barrier: impl Barrier) -> Result<Exploration, Failure> {
     tso::explore(move || {
         let domain = Domain::new(barrier.clone());
         let published = Arc::new(hazard::Published::new(Object::new(1), &domain));
@@ -103,7 +104,7 @@ fn hazard_pointers_without_a_barrier_do_not() {
     assert_freed_early(hazard_model(HalfFenced));
 }
 
-/// A reader that makes its slot while the writer looks at the slots, and reads twice with it.
+/// The reader creates its slot while the writer scans the slots, and reads twice with the slot.
 #[test]
 fn a_slot_that_is_made_during_a_scan() {
     assert_right(tso::explore(|| {
@@ -126,7 +127,7 @@ fn a_slot_that_is_made_during_a_scan() {
     }));
 }
 
-/// The reader's first look, and its second, may each find an object that is replaced and retired.
+/// The first and the second load of the reader may each find an object that is replaced and retired.
 #[test]
 fn an_object_that_was_replaced_between_two_looks_is_not_read() {
     assert_right(tso::explore(|| {
@@ -148,7 +149,7 @@ fn an_object_that_was_replaced_between_two_looks_is_not_read() {
     }));
 }
 
-/// Two that take a slot at the same time, of which one was given back: each has one of its own.
+/// Two threads take a slot at the same time, and one slot was released before: each thread gets its own slot.
 #[test]
 fn a_slot_that_was_given_back_is_taken_by_one() {
     assert_right(tso::explore(|| {
@@ -165,7 +166,7 @@ fn a_slot_that_was_given_back_is_taken_by_one() {
     }));
 }
 
-/// Two that make two slots each at the same time: none is lost.
+/// Two threads create two slots each at the same time: no slot is lost.
 #[test]
 fn what_two_make_at_once_is_there() {
     assert_right(tso::explore(|| {
@@ -181,7 +182,7 @@ fn what_two_make_at_once_is_there() {
     }));
 }
 
-/// Two that leave an object each at the same time: neither is lost, and both are freed.
+/// Two threads leave an object each to the domain at the same time: no object is lost, and both are freed.
 #[test]
 fn what_two_leave_behind_at_once_is_there() {
     assert_right(tso::explore(|| {
@@ -197,7 +198,7 @@ fn what_two_leave_behind_at_once_is_there() {
     }));
 }
 
-/// One takes what another is just leaving behind.
+/// One thread takes objects that another one is just leaving to the domain.
 #[test]
 fn what_is_left_behind_is_counted_before_it_is_taken() {
     assert_right(tso::explore(|| {
@@ -213,7 +214,7 @@ fn what_is_left_behind_is_counted_before_it_is_taken() {
     }));
 }
 
-/// A writer ends before it could free anything, and another takes over.
+/// A writer ends before it could free any object, and another one continues its work.
 #[test]
 fn what_a_writer_leaves_behind_is_protected_too() {
     assert_right(tso::explore(|| {
@@ -238,8 +239,8 @@ fn what_a_writer_leaves_behind_is_protected_too() {
     }));
 }
 
-/// A reader against a writer that replaces the object, advances twice, and frees.
-fn epoch_model(barrier: impl Barrier, first: u64) -> Result<Explored, Failure> {
+/// Runs a reader, and a writer that replaces the object, advances twice, and frees.
+fn epoch_model(barrier: impl Barrier, first: u64) -> Result<Exploration, Failure> {
     tso::explore(move || {
         let collector = epoch::Collector::starting_at(first, barrier.clone());
         let published = Arc::new(epoch::Published::new(Object::new(1), &collector));
@@ -277,8 +278,10 @@ fn epochs_without_a_barrier_do_not() {
     assert_freed_early(epoch_model(HalfFenced, 0));
 }
 
-/// Two that each add one to the same number, one of which frees what was replaced.
-fn epoch_sum(add: fn(&epoch::Published<Object, Asymmetric>, &epoch::Handle<Asymmetric>)) -> Result<Explored, Failure> {
+/// Runs two threads that each add one to the same number; one of them frees the replaced objects.
+fn epoch_sum(
+    add: fn(&epoch::Published<Object, Asymmetric>, &epoch::Handle<Asymmetric>),
+) -> Result<Exploration, Failure> {
     tso::explore(move || {
         let collector = epoch::Collector::new(Asymmetric);
         let published = Arc::new(epoch::Published::new(Object::new(1), &collector));
@@ -301,7 +304,7 @@ fn epoch_sum(add: fn(&epoch::Published<Object, Asymmetric>, &epoch::Handle<Asymm
 
 fn hazard_sum(
     add: fn(&hazard::Published<Object, Asymmetric>, &mut hazard::Hazard<Asymmetric>, &mut hazard::Retirer<Asymmetric>),
-) -> Result<Explored, Failure> {
+) -> Result<Exploration, Failure> {
     tso::explore(move || {
         let domain = Domain::new(Asymmetric);
         let published = Arc::new(hazard::Published::new(Object::new(1), &domain));
@@ -348,7 +351,7 @@ fn reading_and_replacing_loses_some() {
     }
 }
 
-/// The writer leaves its object to another, who advances.
+/// The writer leaves its object to another writer, which advances the epoch.
 #[test]
 fn two_writers() {
     assert_right(tso::explore(|| {
@@ -374,11 +377,11 @@ fn two_writers() {
     }));
 }
 
-/// A writer that takes its object out by a store, which may be in its buffer when others are two epochs further: the
-/// label must not be older than the store.
+/// A writer takes its object out by a store, which may still be in its buffer when other threads are two epochs
+/// further. The label must not be older than the store.
 #[test]
 fn a_label_comes_after_what_was_taken_out() {
-    if !is_full_depth("a label put on while others advance") {
+    if !is_full_depth("a label that is set while others advance") {
         return;
     }
     assert_right(tso::explore(|| {
@@ -389,7 +392,7 @@ fn a_label_comes_after_what_was_taken_out() {
             let source = source.clone();
             move || {
                 let guard = reading.pin();
-                // SAFETY: it is null or leads to a box, which only this collector frees.
+                // SAFETY: `source` is null or leads to a box, which only this collector frees.
                 if let Some(object) = unsafe { guard.load(&source) } {
                     object.read();
                 }
@@ -404,7 +407,7 @@ fn a_label_comes_after_what_was_taken_out() {
         });
         let object = source.load(Relaxed);
         source.store(std::ptr::null_mut(), Relaxed);
-        // SAFETY: it comes from a box, and nothing leads to it any more.
+        // SAFETY: the object is from a box, and no pointer leads to it any more.
         unsafe { writing.retire(object) };
         writing.collect();
         leave((source, writing, collector));
@@ -413,7 +416,7 @@ fn a_label_comes_after_what_was_taken_out() {
     }));
 }
 
-/// Who has the place next may protect before the one that gave it back has let go.
+/// The next owner of a slot may protect an object before the previous owner has released its own object.
 #[test]
 fn a_hazard_pointer_lets_go_before_it_gives_its_place_back() {
     assert_right(tso::explore(|| {

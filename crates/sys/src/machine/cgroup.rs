@@ -1,22 +1,22 @@
 //! The limits that control groups put on this process, versions 1 and 2.
 //!
-//! The tightest limit on the way from the process's group to the root counts. In a container the
-//! path in `/proc/self/cgroup` may not exist below the mount; what exists on the way does.
+//! The lowest limit on the path from the group of the process up to the root applies. In a container, the path in
+//! `/proc/self/cgroup` may not exist below the mount point; then only the folders that exist are read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What is granted at most; none where nothing limits it.
+/// The limits that control groups put on this process. A limit that no group sets is `None`.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Limits {
-    /// CPUs' worth of time.
+    /// The CPU quota, as a number of CPUs: 1.5 is the time of one and a half CPUs.
     pub cpus: Option<f64>,
-    /// Memory.
+    /// The limit on the memory of the group, in bytes.
     pub memory_bytes: Option<u64>,
 }
 
-/// The limits below `mount` (`/sys/fs/cgroup`) on the groups in `membership`
-/// (`/proc/self/cgroup`).
+/// Returns the limits of the groups in `membership` (`/proc/self/cgroup`), whose folders are below `mount`
+/// (`/sys/fs/cgroup`).
 pub(super) fn limits(mount: &Path, membership: &str) -> Limits {
     let mut limits = Limits::default();
     for (controllers, path) in membership.lines().filter_map(group) {
@@ -29,13 +29,15 @@ pub(super) fn limits(mount: &Path, membership: &str) -> Limits {
     limits
 }
 
-/// The controllers (none in version 2) and the path of a line `4:memory:/a/b`.
+/// Parses a line of `/proc/self/cgroup`, such as `4:memory:/a/b`, into the controllers (empty in version 2) and the
+/// path of the group.
 fn group(line: &str) -> Option<(&str, &str)> {
     let mut fields = line.splitn(3, ':').skip(1);
     Some((fields.next()?, fields.next()?.trim_start_matches('/')))
 }
 
-/// Where the hierarchy with these controllers is mounted, if it is one that limits anything.
+/// Returns the folders that may be the root of the groups with these controllers. Returns no folder if none of the
+/// controllers sets a limit.
 fn roots(mount: &Path, controllers: &str) -> Vec<PathBuf> {
     if controllers.is_empty() {
         return vec![mount.to_owned(), mount.join("unified")];
@@ -47,7 +49,7 @@ fn roots(mount: &Path, controllers: &str) -> Vec<PathBuf> {
     }
 }
 
-/// The folder `path` below `root` and those above it, up to `root`.
+/// Returns the folder `path` below `root`, followed by its parent folders, up to and including `root`.
 fn way_up<'a>(root: &'a Path, path: &'a str) -> impl Iterator<Item = PathBuf> + use<'a> {
     Path::new(path).ancestors().map(move |part| root.join(part))
 }
@@ -66,13 +68,13 @@ impl Limits {
     }
 }
 
-/// Version 2: `150000 100000` is one and a half CPUs, `max 100000` no limit.
+/// Parses the limit of version 2: `150000 100000` is one and a half CPUs, and `max 100000` is no limit.
 fn cpu_max(text: &str) -> Option<f64> {
     let (quota, period) = text.trim().split_once(' ')?;
     cpu_quota(quota, period)
 }
 
-/// The quota in units of the period; -1 and `max` are no limit.
+/// Returns the quota divided by the period; `None` for -1 and `max`, which mean that there is no limit.
 fn cpu_quota(quota: &str, period: &str) -> Option<f64> {
     let (quota, period) = (quota.trim().parse::<f64>().ok()?, period.trim().parse::<f64>().ok()?);
     (quota > 0.0 && period > 0.0).then_some(quota / period)

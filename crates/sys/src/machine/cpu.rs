@@ -1,4 +1,4 @@
-//! The processor: its name, its instruction sets, its caches, and who stands between it and us.
+//! The processor: its name, its instruction sets, its caches, and the hypervisor below this system.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::cpus::parse_list;
 
-/// The names of Arm's cores for servers, by implementer and part.
+/// The names of Arm's server cores. Each comes after the `CPU implementer` and the `CPU part` by which `/proc/cpuinfo`
+/// identifies it.
 const ARM_CORES: [(&str, &str, &str); 6] = [
     ("0x41", "0xd08", "Arm Cortex-A72"),
     ("0x41", "0xd0c", "Arm Neoverse N1"),
@@ -17,7 +18,7 @@ const ARM_CORES: [(&str, &str, &str); 6] = [
     ("0xc0", "0xac3", "Ampere-1"),
 ];
 
-/// The processor's name in `/proc/cpuinfo`.
+/// Returns the processor's name from `/proc/cpuinfo`.
 pub(super) fn model(cpuinfo: &str) -> Option<String> {
     let value = |key| value(cpuinfo, key);
     if let Some(name) = value("model name").filter(|name| !name.is_empty()) {
@@ -28,7 +29,7 @@ pub(super) fn model(cpuinfo: &str) -> Option<String> {
     Some(known.map_or_else(|| format!("Arm implementer {implementer} part {part}"), |core| core.2.to_owned()))
 }
 
-/// The hypervisor. The processor says whether there is one, and the hypervisor its name.
+/// Returns the hypervisor. The processor reports whether there is one, and the hypervisor reports its name.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn hypervisor() -> Option<String> {
     use std::arch::x86_64::__cpuid;
@@ -47,7 +48,7 @@ pub(super) fn hypervisor() -> Option<String> {
     Some(hypervisor_name(&String::from_utf8_lossy(&signature)))
 }
 
-/// The hypervisor, as far as the kernel or the firmware tells.
+/// Returns the hypervisor, if the kernel or the firmware reports it.
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) fn hypervisor() -> Option<String> {
     let read = |path| std::fs::read_to_string(path).ok();
@@ -59,7 +60,8 @@ pub(super) fn hypervisor() -> Option<String> {
     })
 }
 
-/// The name of a virtual machine's maker, from what its firmware says it is.
+/// Returns the name of the hypervisor to which the firmware's vendor and product belong; `None` if they are of a real
+/// machine.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 fn virtual_product(vendor: &str, product: &str) -> Option<String> {
     let is_metal = product.contains("metal");
@@ -75,7 +77,7 @@ fn virtual_product(vendor: &str, product: &str) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// A plain name for the signature that a hypervisor gives itself.
+/// Returns the name by which people know a hypervisor, from the signature that the processor reports.
 #[cfg(any(test, target_arch = "x86_64"))]
 fn hypervisor_name(signature: &str) -> String {
     let signature = signature.trim_end_matches('\0');
@@ -94,7 +96,7 @@ fn hypervisor_name(signature: &str) -> String {
     name.to_owned()
 }
 
-/// The instruction sets that can be used: the processor has them and the kernel lets them be.
+/// Returns the instruction sets that can be used: the processor has them, and the kernel enables them.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn features() -> Vec<String> {
     macro_rules! detected {
@@ -121,7 +123,7 @@ pub(super) fn features() -> Vec<String> {
     ])
 }
 
-/// The instruction sets that can be used: the processor has them and the kernel lets them be.
+/// Returns the instruction sets that can be used: the processor has them, and the kernel enables them.
 #[cfg(target_arch = "aarch64")]
 pub(super) fn features() -> Vec<String> {
     use std::arch::is_aarch64_feature_detected;
@@ -134,7 +136,7 @@ pub(super) fn features() -> Vec<String> {
     names(&detected!["neon", "lse", "crc", "aes", "sha2", "dotprod", "fp16", "sve", "sve2"])
 }
 
-/// Of other processors nothing is known here.
+/// Returns an empty list: the instruction sets of other processors are not detected.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) fn features() -> Vec<String> {
     Vec::new()
@@ -145,26 +147,26 @@ fn names(features: &[(&str, bool)]) -> Vec<String> {
     features.iter().filter(|(_, is_there)| *is_there).map(|(name, _)| (*name).to_owned()).collect()
 }
 
-/// The value of the first line `key : value`.
+/// Returns the value of the first line `key : value` that has this key; `None` if there is no such line.
 fn value<'a>(cpuinfo: &'a str, key: &str) -> Option<&'a str> {
     let fields = cpuinfo.lines().filter_map(|line| line.split_once(':'));
     fields.map(|(name, value)| (name.trim(), value.trim())).find(|field| field.0 == key).map(|field| field.1)
 }
 
-/// One cache.
+/// One cache of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {
-    /// 1 is the nearest to the core.
+    /// The cache's level: 1 is the closest to the core.
     pub level: u8,
-    /// `Data`, `Instruction` or `Unified`.
+    /// The kind of the data in the cache: `Data`, `Instruction` or `Unified`.
     pub kind: String,
-    /// How much it holds.
+    /// The capacity of the cache, in bytes.
     pub size_bytes: u64,
-    /// How many CPUs share it.
+    /// The number of CPUs that share the cache.
     pub shared_by: usize,
 }
 
-/// The caches in a CPU's folder, by level; none if there is no such folder.
+/// Returns the caches in the folder of a CPU, by level; an empty list if there is no such folder.
 pub(super) fn caches(folder: &Path) -> Vec<Cache> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let is_cache = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with("index");
@@ -183,7 +185,7 @@ fn cache(folder: &Path) -> Option<Cache> {
     })
 }
 
-/// `48K`, `32M` or a plain number.
+/// Parses a size such as `48K`, `32M` or a plain number into bytes.
 fn size_bytes(text: &str) -> Option<u64> {
     let (digits, unit) = match text.as_bytes().last()? {
         b'K' => (&text[..text.len() - 1], 1 << 10),

@@ -1,28 +1,28 @@
-//! How the machine's CPUs spent their time.
+//! The time that the CPUs of the machine were busy, idle or stolen.
 
 use serde::{Deserialize, Serialize};
 
 use super::description::sysconf;
 
-/// Time of all CPUs together, in the kernel's ticks turned into nanoseconds.
+/// The time of all CPUs together, converted from the kernel's ticks to nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTimes {
-    /// At work: user mode, kernel, interrupts.
+    /// Time in which the CPUs were busy: in user mode, in the kernel, and with interrupts.
     pub busy_ns: u64,
-    /// With nothing to do, or waiting for a disk.
+    /// Time in which the CPUs had nothing to do, or waited for a disk.
     pub idle_ns: u64,
-    /// Wanted by this virtual machine and given by the hypervisor to another.
+    /// Time in which this virtual machine wanted a CPU that the hypervisor gave to another machine.
     pub steal_ns: u64,
 }
 
-/// What the CPUs did since they started; none where `/proc/stat` is missing.
+/// Returns the CPU times since the machine started. `None` if `/proc/stat` is missing or has an unexpected format.
 #[must_use]
 pub fn cpu_times() -> Option<CpuTimes> {
     parse(&std::fs::read_to_string("/proc/stat").ok()?, sysconf(libc::_SC_CLK_TCK)?)
 }
 
 impl CpuTimes {
-    /// What was added since `earlier`.
+    /// Returns the difference between these times and those of an earlier call.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -32,7 +32,8 @@ impl CpuTimes {
         }
     }
 
-    /// The share of the wanted time that was stolen, from 0 to 1; none if none was wanted.
+    /// Returns the share of stolen time in the time that the programs of this machine needed: `steal / (busy + steal)`,
+    /// from 0 to 1. Returns `None` if both are 0.
     ///
     /// ```
     /// use ascertain_sys::machine::CpuTimes;
@@ -47,8 +48,8 @@ impl CpuTimes {
     }
 }
 
-/// The first line of `/proc/stat`: `cpu user nice system idle iowait irq softirq steal guest …`.
-/// Time of guests is in `user` already.
+/// Parses the first line of `/proc/stat`: `cpu user nice system idle iowait irq softirq steal guest …`. `user` already
+/// includes the time of guests.
 fn parse(stat: &str, ticks_per_s: u64) -> Option<CpuTimes> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
     let ticks: Vec<u64> = line.split_ascii_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
@@ -88,7 +89,7 @@ mod tests {
         assert_eq!(CpuTimes::default().steal_share(), None);
     }
 
-    /// A container may hide the file, or have zeros there.
+    /// In a container, the file may be missing or contain zeros.
     #[test]
     fn this_machine_does_not_run_backwards() {
         if let (Some(earlier), Some(later)) = (cpu_times(), cpu_times()) {

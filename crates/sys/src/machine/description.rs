@@ -1,4 +1,4 @@
-//! The description as plain data.
+//! The description of a machine, as plain data.
 
 use std::ffi::CStr;
 use std::fs;
@@ -11,28 +11,28 @@ use crate::{affinity, clock};
 
 const SYS_CPU: &str = "/sys/devices/system/cpu";
 
-/// What this machine is. What it does not tell is none, empty or 0.
+/// The description of this machine. A property that the machine does not report is `None`, empty or 0.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// As the processor or the kernel calls it.
+    /// The name of the processor, according to the processor or the kernel.
     pub cpu_model: String,
-    /// Of this program: `x86_64`, `aarch64`.
+    /// The architecture that this program was compiled for, such as `x86_64` or `aarch64`.
     pub architecture: String,
-    /// CPUs (hardware threads) that are on.
+    /// The number of CPUs (hardware threads) that are online.
     pub cpus_online: usize,
-    /// CPUs that this thread may use.
+    /// The number of CPUs that this thread may use.
     pub cpus_allowed: usize,
-    /// How many CPUs' time a control group grants at most.
+    /// The CPU quota of the control group, as a number of CPUs.
     pub cpu_quota: Option<f64>,
-    /// Main memory.
+    /// The size of the main memory, in bytes.
     pub memory_bytes: u64,
-    /// How much of it a control group grants, if that is less.
+    /// The control group's memory limit in bytes, if it is below the size of the main memory.
     pub memory_limit_bytes: Option<u64>,
-    /// The caches that the first CPU uses.
+    /// The caches that the first allowed CPU uses.
     pub caches: Vec<Cache>,
-    /// The policy for the CPU's frequency, such as `performance`.
+    /// The kernel's policy for the frequency of the CPU, such as `performance`.
     pub governor: Option<String>,
-    /// Whether the CPU may go beyond its nominal frequency for a while.
+    /// `true` if the CPU is allowed to exceed its nominal frequency for a while.
     pub boost: Option<bool>,
     /// The kernel's name and release.
     pub kernel: String,
@@ -42,17 +42,17 @@ pub struct Machine {
     pub virtualisation: Option<String>,
     /// The container manager, if there is one: `docker`, `podman`, …
     pub container: Option<String>,
-    /// What the kernel reads the time from, such as `tsc`.
+    /// The kernel's clock source, such as `tsc`.
     pub clock_source: Option<String>,
-    /// See [`clock::step_ns`].
+    /// The smallest step of the clock in nanoseconds: see [`clock::step_ns`].
     pub clock_step_ns: f64,
-    /// The instruction sets that matter here and that can be used.
+    /// The instruction sets that this program can use and that matter for it.
     pub features: Vec<String>,
-    /// Processes that ran or wanted to, averaged over the last minute.
+    /// The number of processes that ran or wanted to run, averaged over the last minute.
     pub load_1m: f64,
 }
 
-/// Describes this machine. It takes some milliseconds, the first time more.
+/// Describes this machine. This takes some milliseconds, and longer at the first call.
 ///
 /// ```
 /// let machine = ascertain_sys::machine::describe();
@@ -87,12 +87,12 @@ pub fn describe() -> Machine {
     }
 }
 
-/// A file's text; empty if there is no such file.
+/// Returns the text of a file; an empty string if there is no such file.
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// A file's only line, if there is such a file and something in it.
+/// Returns the single line of a file; `None` if the file does not exist or is empty.
 fn line(path: &str) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
 }
@@ -108,7 +108,7 @@ fn memory_bytes() -> u64 {
     sysconf(libc::_SC_PHYS_PAGES).unwrap_or(0) * sysconf(libc::_SC_PAGESIZE).unwrap_or(0)
 }
 
-/// A number of the system's; none where it has no such number.
+/// Returns a configuration value of the system; `None` if the system does not have this value.
 pub(super) fn sysconf(name: libc::c_int) -> Option<u64> {
     // SAFETY: the call takes a number only.
     u64::try_from(unsafe { libc::sysconf(name) }).ok()
@@ -116,7 +116,7 @@ pub(super) fn sysconf(name: libc::c_int) -> Option<u64> {
 
 fn load_1m() -> f64 {
     let mut loads = [0.0; 3];
-    // SAFETY: three numbers are written at most.
+    // SAFETY: the call writes at most three numbers.
     match unsafe { libc::getloadavg(loads.as_mut_ptr(), 3) } {
         1.. => loads[0],
         _ => 0.0,
@@ -144,7 +144,7 @@ fn container() -> Option<String> {
     if Path::new("/.dockerenv").exists() {
         return Some("docker".to_owned());
     }
-    // systemd's convention, which podman, LXC and systemd-nspawn follow.
+    // The convention of systemd, which podman, LXC and systemd-nspawn follow.
     line("/run/systemd/container")
         .or_else(|| Path::new("/run/.containerenv").exists().then(|| "podman".to_owned()))
         .or_else(|| std::env::var("KUBERNETES_SERVICE_HOST").is_ok().then(|| "kubernetes".to_owned()))

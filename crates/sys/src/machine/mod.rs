@@ -1,6 +1,6 @@
-//! A description of this machine for the record, and what threatens a measurement on it.
+//! A description of this machine for the record, and the conditions that disturb measurements on it.
 //!
-//! What is read are text files of the kernel's; each is parsed by a function of text alone.
+//! The data comes from the kernel's text files. Each file is parsed by a function that takes only text.
 
 mod cgroup;
 mod cpu;

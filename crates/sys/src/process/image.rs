@@ -1,5 +1,5 @@
-//! The memory that this process shares with a launcher: what to start, and the words they exchange. And which of the
-//! memory that a launcher inherits it can give back.
+//! The memory that this process shares with a launcher: the command to start, and the atomic words by which the two
+//! communicate. Also finds the inherited memory that a launcher can release.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ops::{Deref, Range};
@@ -8,45 +8,47 @@ use std::{io, ptr};
 
 use rustix::mm::{self, MapFlags, ProtFlags};
 
-/// For the few calls between making the process and becoming the command.
+/// Size of the stack for the few calls between creating the process and executing the command, in bytes.
 const STACK_BYTES: usize = 64 * 1024;
 
-/// What the launcher needs, at the same address on both sides. The pointers point into the same
-/// mapping and never change.
+/// The data that the launcher needs, at the same address in both processes. The pointers point into the same mapping
+/// and never change.
 #[repr(C)]
 pub(super) struct Control {
-    /// The program's path.
+    /// The path of the program, ended by a NUL.
     pub program: *const c_char,
-    /// Its arguments, ended by null.
+    /// The arguments, ended by a null pointer.
     pub argv: *const *const c_char,
-    /// Its environment, ended by null.
+    /// The environment, ended by a null pointer.
     pub envp: *const *const c_char,
     /// The upper end of the stack that the new process begins on.
     pub stack_top: *mut c_void,
-    /// Memory that the launcher gives back first.
+    /// The address ranges of memory that the launcher inherited from its parent. It releases them before it serves
+    /// requests.
     pub discard: *const Range<usize>,
     pub discard_len: usize,
 
-    /// The request: what becomes standard input, output and error; -1 leaves our own.
+    /// The request to the launcher: the descriptors of the command's standard input, output and error. -1 stands for
+    /// the stream of this process.
     pub streams: [AtomicI32; 3],
 
-    /// How many replies there were: one when the launcher is ready, and one a request.
+    /// The number of replies that the launcher has given: one when it is ready, then one for each request.
     pub replies: AtomicU32,
-    /// The new process; 0 when there is none (any more).
+    /// The ID of the new process; 0 if there is no such process, or if it has ended.
     pub pid: AtomicI32,
-    /// Why it could not be made, or did not become the command; else 0.
+    /// The error number if the process could not be created or did not execute the command; otherwise 0.
     pub error: AtomicI32,
-    /// When it was about to be made, by the monotonic clock.
+    /// The time just before the process was created, by the monotonic clock.
     pub start_ns: AtomicU64,
 }
 
-/// The mapping, which begins with the [`Control`].
+/// The shared mapping, which begins with the [`Control`] and contains everything that its pointers point to.
 pub(super) struct Image {
     base: *mut u8,
     len: usize,
 }
 
-// SAFETY: the mapping belongs to the `Image` alone, and can be used and unmapped by any thread.
+// SAFETY: the mapping belongs to the `Image` alone, and any thread may use and unmap it.
 unsafe impl Send for Image {}
 
 impl Image {
@@ -58,7 +60,7 @@ impl Image {
             + strings().map(|text| text.count_bytes() + 1).sum::<usize>()
             + STACK_BYTES;
         let len = needed.next_multiple_of(4096);
-        // SAFETY: a new anonymous mapping at an address that the kernel chooses touches nothing.
+        // SAFETY: a new anonymous mapping at an address that the kernel chooses does not touch other memory.
         let base =
             unsafe { mm::mmap_anonymous(ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED) }?;
         let image = Self { base: base.cast(), len };
@@ -68,10 +70,10 @@ impl Image {
         let discard_copy = writer.reserve(discard.len());
         let argv: *mut *const c_char = writer.reserve(args.len() + 1);
         let envp: *mut *const c_char = writer.reserve(env.len() + 1);
-        // SAFETY: `needed` counts exactly what is reserved and written here, all within the fresh
-        // mapping of `len` bytes; each place is aligned (page-aligned base, then sizes that are
-        // multiples of eight) and written once. Zeros, which the mapping is made of, are the null
-        // that ends each list. `stack_top` is one past the mapping's end, rounded by the page.
+        // SAFETY: `needed` counts exactly the bytes that are reserved and written here, all within the new mapping of
+        // `len` bytes. Each place is aligned (the base is page-aligned, and the sizes after it are multiples of eight)
+        // and written once. The mapping consists of zeros, which are the null pointer at the end of each list.
+        // `stack_top` is one past the end of the mapping, which is a multiple of the page size.
         unsafe {
             ptr::copy_nonoverlapping(discard.as_ptr(), discard_copy, discard.len());
             let program = writer.string(program);
@@ -103,20 +105,20 @@ impl Deref for Image {
     type Target = Control;
 
     fn deref(&self) -> &Control {
-        // SAFETY: `new` wrote a Control at `base`, which stays mapped as long as `self`. The
-        // launcher changes its atomics only.
+        // SAFETY: `new` wrote a Control at `base`, which stays mapped as long as `self` exists. The launcher changes
+        // only its atomics.
         unsafe { &*self.base.cast() }
     }
 }
 
 impl Drop for Image {
     fn drop(&mut self) {
-        // SAFETY: `base` and `len` are what `mmap` gave, and no reference outlives `self`.
+        // SAFETY: `base` and `len` are from `mmap`, and no reference outlives `self`.
         let _ = unsafe { mm::munmap(self.base.cast(), self.len) };
     }
 }
 
-/// Hands out the mapping from its beginning.
+/// Writes data into the mapping, one piece after the other from the beginning.
 struct Writer {
     next: *mut u8,
 }
@@ -128,26 +130,29 @@ impl Writer {
         place
     }
 
+    /// Writes `text` with its NUL, and returns the address at which it begins.
+    ///
     /// # Safety
     ///
-    /// As many bytes as `text` has, with its NUL, must be free at `next`.
+    /// `next` must have room for `text` with its NUL.
     unsafe fn string(&mut self, text: &CStr) -> *const c_char {
         let bytes = text.to_bytes_with_nul();
         let place: *mut u8 = self.reserve(bytes.len());
-        // SAFETY: the caller says so.
+        // SAFETY: the caller ensures that there is room for these bytes.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len()) };
         place.cast()
     }
 }
 
-/// Mappings below this are not worth giving back; small ones are also those that the C library
-/// keeps its state in.
+/// Minimum size of a mapping that is worth releasing, in bytes. The C library keeps its state in smaller mappings.
 const DISCARD_MIN_BYTES: usize = 256 * 1024;
 
-/// What is kept around an address that the launcher needs, and the largest page there is.
+/// Size in bytes of the areas before and after an address that the launcher needs. These areas are not released. The
+/// size is also the largest page size.
 const KEEP_BYTES: usize = 64 * 1024;
 
-/// The private memory without a file in `/proc/self/maps`, but for what is around `keep`.
+/// Returns the large private anonymous mappings in `/proc/self/maps`, which can be released, without the areas around
+/// the two addresses `keep`.
 pub(super) fn discardable(maps: &str, keep: [usize; 2]) -> Vec<Range<usize>> {
     let keep = keep.map(|address| {
         let page = address / KEEP_BYTES * KEEP_BYTES;
@@ -158,7 +163,8 @@ pub(super) fn discardable(maps: &str, keep: [usize; 2]) -> Vec<Range<usize>> {
     large.flat_map(|mapping| keep.iter().fold(vec![mapping], without)).collect()
 }
 
-/// The range of a line of `/proc/self/maps`, if it is private, writable and of no file.
+/// Returns the address range in one line of the file `/proc/self/maps`; `None` unless the mapping is private, writable
+/// and anonymous.
 fn anonymous(line: &str) -> Option<Range<usize>> {
     let mut fields = line.split_ascii_whitespace();
     let (start, end) = fields.next()?.split_once('-')?;
@@ -169,7 +175,7 @@ fn anonymous(line: &str) -> Option<Range<usize>> {
     (mode == "rw-p" && has_no_file).then_some(address(start)?..address(end)?)
 }
 
-/// `ranges` without `hole`.
+/// Returns the parts of `ranges` that are outside of `hole`.
 fn without(ranges: Vec<Range<usize>>, hole: &Range<usize>) -> Vec<Range<usize>> {
     let outside = |range: Range<usize>| [range.start..range.end.min(hole.start), range.start.max(hole.end)..range.end];
     ranges.into_iter().flat_map(outside).filter(|range| !range.is_empty()).collect()
@@ -183,14 +189,14 @@ mod tests {
     fn strings_can_be_read_back_through_the_pointers() {
         let args = [c"echo".to_owned(), c"".to_owned(), c"two words".to_owned()];
         let image = Image::new(c"/bin/echo", &args, &[c"A=1".to_owned()], &[1..2, 3..4]).unwrap();
-        // SAFETY: the lists end in null and their strings in NUL, or this test would fail to end.
+        // SAFETY: the lists end with null and their strings with NUL; otherwise this test would not end.
         let read = |list: *const *const c_char| unsafe {
             let pointers = (0..).map(|at| *list.add(at)).take_while(|text| !text.is_null());
             pointers.map(|text| CStr::from_ptr(text).to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(read(image.argv), args);
         assert_eq!(read(image.envp), [c"A=1".to_owned()]);
-        // SAFETY: `program` points to a string in the image, `discard` to as many ranges.
+        // SAFETY: `program` points to a string in the image, and `discard` to `discard_len` ranges.
         unsafe {
             assert_eq!(CStr::from_ptr(image.program), c"/bin/echo");
             let discard = std::slice::from_raw_parts(image.discard, image.discard_len);
@@ -217,7 +223,7 @@ mod tests {
         let found = discardable(MAPS, [0x400f_f123, 0x2fff_ff00]);
         let expected = [
             0x0100_0000..0x0200_0000,
-            0x2000_0000..0x2ffe_0000, // and the upper end is kept
+            0x2000_0000..0x2ffe_0000, // the upper end is kept
             0x3300_0000..0x3400_0000,
             0x4000_0000..0x400e_0000,
         ];

@@ -1,18 +1,18 @@
-//! A small process that starts a command, so that the command's peak of memory is its own.
+//! A small process that starts a command, so that the command's peak of memory does not include this process.
 //!
-//! When a process becomes a program, Linux counts the memory that was resident before as that of
-//! the new program (`setmax_mm_hiwater_rss` in the kernel's `exec_mmap`). A command that is started
-//! straight from a process of 200 MB is therefore said to have used 200 MB, whether by `vfork`,
-//! `posix_spawn` or `fork`. So each command gets a launcher: a copy of this process, made once,
-//! that gives back what it inherited, and starts the command whenever it is asked to.
+//! When a process executes a program, Linux counts the memory that was resident before as memory of the new program
+//! (`setmax_mm_hiwater_rss` in the kernel's `exec_mmap`). A command that is started directly from a process of 200 MB
+//! is therefore reported with at least 200 MB, with `vfork`, `posix_spawn` and `fork` alike. So each command gets a
+//! launcher. It is a copy of this process that is made once, releases the inherited memory, and starts the command at
+//! each request.
 //!
-//! - The command is made with `CLONE_PARENT`: it is our own child, which we wait for and whose
-//!   account we get. `CLONE_VM` and `CLONE_VFORK` make that as cheap as `posix_spawn`.
-//! - The launcher reads the clock just before, so that the way to it is not in the time.
-//! - `CLONE_FILES`: the launcher has our file descriptors, not copies of them. What is opened for
-//!   a run is there, and what we close is closed.
-//! - It leads a process group of its own, out of reach of the terminal's signals, and ends when we
-//!   do; a command that is still running then is killed.
+//! - The launcher creates the command with `CLONE_PARENT`: it is our own child, so we wait for it and get its
+//!   accounting. `CLONE_VM` and `CLONE_VFORK` make that as cheap as `posix_spawn`.
+//! - The launcher reads the clock just before, so that the time does not include the request to the launcher.
+//! - `CLONE_FILES`: the launcher shares our file descriptors instead of copying them. A file that we open for a run is
+//!   open there, and a file that we close is closed there.
+//! - It leads its own process group, so that it does not get signals from the terminal. It ends when this process ends,
+//!   and kills a command that is still running then.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -34,39 +34,39 @@ use super::wait::reap;
 use crate::Error;
 use crate::futex::{self, Scope};
 
-/// How often to look whether a launcher that does not answer is still there.
+/// Interval of the checks whether a launcher that does not reply still exists.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A launcher for one command.
+/// A launcher for one command: a small process that starts the command whenever it is requested.
 pub(super) struct Launcher {
     image: Image,
-    /// An eventfd: the launcher sleeps on it.
+    /// An eventfd that wakes the launcher when there is a request.
     request: OwnedFd,
     pid: Pid,
-    /// The process that made it, and the only one that may end it: not a fork of that.
+    /// The process that created the launcher, identified by its [`generation`](crate::fork::generation). Only that
+    /// process may end the launcher; a fork of that process may not.
     owner: u64,
     alive: bool,
 }
 
 impl Launcher {
-    /// What a command inherits (working directory, limits, priority, namespaces, affinity) is what
-    /// the calling thread has now.
+    /// Creates a launcher. A command inherits the working directory, limits, priority, namespaces and affinity that the
+    /// calling thread has now.
     pub fn new(path: &Path, command: &Command) -> Result<Self, Error> {
         let image = image(path, command)?;
-        let no_launcher = "no process that starts the command";
+        let no_launcher = "could not create the process that starts the command";
         let parent = own_pidfd().map_err(Error::system(no_launcher))?;
         let request = eventfd(0, EventfdFlags::CLOEXEC).map_err(Error::system(no_launcher))?;
-        // No signal when it ends: nobody who waits for all children should meet it.
+        // The launcher sends no signal when it ends, so that code that waits for all children does not receive it.
         let flags = libc::CLONE_FILES;
-        // SAFETY: without CLONE_VM and without a stack this is `fork`: the copy goes on here, with
-        // memory of its own. There it calls `serve` only, which keeps to what is allowed in the
-        // copy of a process with threads.
+        // SAFETY: without CLONE_VM and without a stack this is `fork`: the copy continues here, with its own memory.
+        // The copy only calls `serve`, which does only what is allowed in the copy of a process with threads.
         let pid = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
         if pid < 0 {
             return Err(Error::last(no_launcher));
         }
         let Some(pid) = Pid::from_raw(pid as i32) else {
-            // SAFETY: this is the copy, where nothing else runs.
+            // SAFETY: this is the copy, in which no other thread runs.
             unsafe { serve(&image, request.as_fd(), parent.as_fd()) }
         };
         let owner = crate::fork::generation();
@@ -79,15 +79,16 @@ impl Launcher {
         self.pid
     }
 
-    /// Starts the command: its process and when that was about to be made. The inner error is the
-    /// kernel's reason why not.
+    /// Starts the command. Returns the ID of its process and the time just before the process was created. The inner
+    /// error is the kernel's reason why the command could not be started; the outer one is a failure of the launcher.
     pub fn launch(&mut self, streams: &Streams) -> Result<io::Result<(Pid, u64)>, Error> {
         let control = &*self.image;
         for (place, stream) in control.streams.iter().zip(streams) {
             place.store(stream.as_ref().map_or(-1, OwnedFd::as_raw_fd), Ordering::Relaxed);
         }
         let seen = control.replies.load(Ordering::Acquire);
-        rustix::io::write(&self.request, &1_u64.to_ne_bytes()).map_err(Error::system("the launcher was not asked"))?;
+        rustix::io::write(&self.request, &1_u64.to_ne_bytes())
+            .map_err(Error::system("could not send a request to the launcher"))?;
         self.await_reply(seen)?;
         let control = &*self.image;
         let pid = Pid::from_raw(control.pid.load(Ordering::Relaxed));
@@ -103,12 +104,13 @@ impl Launcher {
         }
     }
 
-    /// To be told when the command was waited for: its number may from now on be another's.
+    /// Forgets the process of the command. Call this when the command has been waited for, because another process may
+    /// then get the same process ID.
     pub fn ended(&self) {
         self.image.pid.store(0, Ordering::Release);
     }
 
-    /// The most memory that was ever resident in the launcher since it gave back what it inherited.
+    /// Returns the peak of resident memory in the launcher since it released the inherited memory.
     pub fn memory_peak_bytes(&self) -> Option<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid.as_raw_pid())).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -126,7 +128,10 @@ impl Launcher {
             }
             if !self.alive {
                 let source = io::Error::from_raw_os_error(libc::ESRCH);
-                return Err(Error::System { what: "the process that starts the command has ended", source });
+                return Err(Error::System {
+                    what: "the process that should start the command ended unexpectedly",
+                    source,
+                });
             }
         }
         Ok(())
@@ -136,9 +141,9 @@ impl Launcher {
 impl Drop for Launcher {
     fn drop(&mut self) {
         if self.alive && self.owner == crate::fork::generation() {
-            // It is our child and was not waited for yet, so the number is still its.
+            // The launcher is our child and has not been waited for, so no other process has its process ID.
             let _ = kill_process(self.pid, Signal::KILL);
-            // Nothing can be done about a child that can't be waited for.
+            // If the child cannot be waited for, no other action is possible.
             let _ = reap(self.pid, 0);
         }
     }
@@ -158,10 +163,10 @@ fn image(path: &Path, command: &Command) -> Result<Image, Error> {
     let discard = discardable(&String::from_utf8_lossy(&maps), keep);
     let program = c_string(path.as_os_str())?;
     Image::new(&program, &args, &env, &discard)
-        .map_err(Error::system("no memory to share with the process that starts the command"))
+        .map_err(Error::system("could not create memory to share with the process that starts the command"))
 }
 
-/// A descriptor of this process, which is readable when it has ended; made once a process.
+/// Returns a descriptor of this process, which is readable when the process has ended. It is created once per process.
 fn own_pidfd() -> io::Result<Arc<OwnedFd>> {
     static OWN: Mutex<Option<(u64, Arc<OwnedFd>)>> = Mutex::new(None);
     let id = crate::fork::generation();
@@ -181,8 +186,8 @@ mod tests {
     use super::*;
     use crate::testing::or_left_out;
 
-    /// None, as is said, where the kernel or a filter of system calls does not let us have one: commands are started
-    /// otherwise then.
+    /// Returns a launcher for a test. If the kernel or a filter of system calls does not allow one, prints a message
+    /// and returns `None`. Commands are then started in a different way.
     fn launcher() -> Option<Launcher> {
         or_left_out(pidfd_open(getpid(), PidfdFlags::empty()))?;
         Some(Launcher::new(Path::new("/bin/true"), &Command::new("true", &[])).unwrap())

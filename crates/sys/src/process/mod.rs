@@ -1,8 +1,8 @@
-//! Commands started without a shell, with the kernel's own account of each: wall, user and system
-//! time, peak memory, how it ended.
+//! Commands started without a shell, with the kernel's accounting for each: wall, user and system time, peak memory,
+//! and the way it ended.
 //!
-//! [`Prepared::new`] does whatever can be done once; [`Prepared::run`] starts the command, waits
-//! for its end, and may be repeated. What a run costs and guarantees is in this crate's README.
+//! [`Prepared::new`] does all work that is needed only once. [`Prepared::run`] starts the command and waits for its
+//! end; it may be called repeatedly. The README of this crate describes the cost and the guarantees of a run.
 //!
 //! ```
 //! use ascertain_sys::process::{Command, Exit, Prepared};
@@ -25,8 +25,8 @@ mod stdio;
 mod wait;
 mod words;
 
-pub use crate::command::{Command, Exit, Input, Output, Usage, shell};
+pub use crate::command::{Command, Exit, Input, Output, Usage, join, shell};
 pub use prepared::{Prepared, memory_floor_bytes};
 pub use stdio::KEPT_BYTES;
 pub use wait::{is_left_behind, kill_group};
-pub use words::{SplitError, join, split};
+pub use words::{SplitError, split};

@@ -1,4 +1,4 @@
-//! A command that is ready to be run, again and again.
+//! A command that is ready to be run repeatedly.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -12,41 +12,41 @@ use rustix::process::Pid;
 
 #[cfg(target_os = "linux")]
 use super::launcher::Launcher;
-use super::stdio::{Opened, Redirections, Streams};
+use super::stdio::{OpenStreams, Redirections, Streams};
 use super::wait::{Running, exit_descriptor, memory_peak_bytes, wait};
 use super::{Command, Usage, resolve};
 use crate::interrupt::Stop;
 use crate::perf::{self, Counters, Counts};
 use crate::{Error, clock};
 
-/// What is read of a pipe at once.
+/// Size of the buffer for reading a pipe, in bytes.
 const BUFFER_BYTES: usize = 64 * 1024;
 
 static MEMORY_FLOOR_BYTES: AtomicU64 = AtomicU64::new(0);
 
-/// What [`Usage::memory_peak_bytes`] can't fall below: the largest of the commands prepared so far.
+/// Returns the lower limit of [`Usage::memory_peak_bytes`], in bytes. It is the largest of the limits of all commands
+/// that were prepared so far.
 ///
-/// On Linux the memory of whoever starts a program counts as the program's. Ours does not, for each
-/// command is started by a small process of its own (see the README), of which some 0.6 to 1 MB remain.
-/// Where there is no such process it is the peak of our own memory.
+/// On Linux, the memory of the process that starts a program counts as memory of the program. To avoid that, a small
+/// process starts each command (see the README). That process has about 0.6 to 1 MB, which still count. If there is no
+/// such process, the limit is the peak memory of this process.
 #[must_use]
 pub fn memory_floor_bytes() -> u64 {
     MEMORY_FLOOR_BYTES.load(Ordering::Relaxed)
 }
 
-/// A command whose program was found and whose arguments and environment are laid out, so that a
-/// run has little left to do.
+/// A command whose program was found and whose arguments and environment are prepared, so that each execution has
+/// little left to do.
 ///
-/// The command inherits what the calling thread has when this is made: working directory, limits,
-/// priority, CPU affinity, namespaces. On Linux it holds a small sleeping process until it is
-/// dropped.
+/// The command inherits the properties that the calling thread has when this is created: working directory, limits,
+/// priority, CPU affinity, namespaces. On Linux, this keeps a small sleeping process until it is dropped.
 pub struct Prepared {
     path: PathBuf,
     redirections: Redirections,
     stop: Stop,
-    /// What is counted of each run.
+    /// The events that are counted in each execution of the command.
     events: &'static [perf::Event],
-    /// Whether the bytes that each run reads are counted.
+    /// `true` if the bytes that the command reads are counted in each execution.
     counts_reads: bool,
     state: Mutex<State>,
 }
@@ -54,7 +54,7 @@ pub struct Prepared {
 struct State {
     starter: Starter,
     buffer: Box<[u8]>,
-    said: Vec<u8>,
+    captured: Vec<u8>,
 }
 
 enum Starter {
@@ -64,15 +64,15 @@ enum Starter {
 }
 
 impl Prepared {
-    /// Finds the program and lays out what all runs share.
+    /// Finds the program and prepares everything that all runs share.
     ///
-    /// SIGCHLD, should it be ignored, is set back to its default: the kernel would keep no account
-    /// of commands.
+    /// If SIGCHLD is ignored, this sets it to its default, because otherwise the kernel would not keep accounts of
+    /// commands.
     ///
     /// # Errors
     ///
-    /// [`Error::NotFound`], [`Error::IsDirectory`] or [`Error::NotExecutable`] for the program;
-    /// [`Error::Nul`] for a string that can't be passed; [`Error::System`] otherwise.
+    /// [`Error::NotFound`], [`Error::IsDirectory`] or [`Error::NotExecutable`] for the program; [`Error::Nul`] for a
+    /// string that cannot be passed; [`Error::System`] otherwise.
     pub fn new(command: &Command) -> Result<Self, Error> {
         keep_account_of_children();
         let path = resolve::resolve(command)?;
@@ -83,19 +83,19 @@ impl Prepared {
     fn assemble(path: PathBuf, command: &Command, starter: Starter) -> Result<Self, Error> {
         MEMORY_FLOOR_BYTES.fetch_max(starter.memory_floor_bytes(), Ordering::Relaxed);
         let buffer = vec![0; BUFFER_BYTES].into();
-        let state = Mutex::new(State { starter, buffer, said: Vec::new() });
+        let state = Mutex::new(State { starter, buffer, captured: Vec::new() });
         let redirections = Redirections::new(command)?;
         Ok(Self { path, redirections, stop: Stop::default(), events: &[], counts_reads: false, state })
     }
 
-    /// Has a run end when this is asked for, instead of at a signal.
+    /// Makes `stop` end a running command. By default, a signal does (see [`interrupt`](crate::interrupt)).
     #[must_use]
     pub fn stopping_with(self, stop: &Stop) -> Self {
         Self { stop: stop.clone(), ..self }
     }
 
-    /// Has runs counted also what the processor and the kernel count only where they are asked to: see
-    /// [`perf`](crate::perf). What can't be counted here is left out, all of it where there is no launcher.
+    /// Requests those counters of [`perf`](crate::perf) that the kernel does not keep for every process. Leaves out
+    /// counters that are not available here. None of them is available if this process has to start the command itself.
     #[must_use]
     pub fn counting(self) -> Self {
         self.counting_events(&perf::EVENTS)
@@ -105,32 +105,32 @@ impl Prepared {
         Self { events, ..self }
     }
 
-    /// Counts the bytes that each run reads ([`Usage::read_bytes`]), which takes some 20 µs after its end.
+    /// Requests a count of the bytes that each run reads ([`Usage::read_bytes`]). This takes about 20 µs after the end
+    /// of the run.
     #[must_use]
     pub fn counting_reads(self) -> Self {
         Self { counts_reads: true, ..self }
     }
 
-    /// Runs the command and waits for its end; runs of one `Prepared` follow one another.
+    /// Runs the command and waits for its end. A concurrent call waits until this one has ended.
     ///
-    /// At the time limit, and when the end is asked for, its process group is killed, and the end still waited for. What left the
-    /// group (a daemon) is not found. Descendants that outlive a command that ended by itself are
-    /// left alone.
+    /// At the time limit, or when a stop is requested, this kills the process group of the command and still waits for
+    /// its end. Processes that left the group (a daemon) are not found. Descendants that outlive a command that ended
+    /// by itself are left running.
     ///
     /// # Errors
     ///
-    /// [`Error::Interrupted`] when the end had been asked for before the command was started;
-    /// [`Error::InputFile`] and [`Error::OutputFile`] for the command's files; the
-    /// reason why the program could not be started. That is never an [`Exit`], whose code 127 can
-    /// only be the command's own.
+    /// [`Error::Interrupted`] if a stop was requested before the command was started; [`Error::InputFile`] and
+    /// [`Error::OutputFile`] for the files of the command; otherwise the reason why the program could not be started. A
+    /// failure to start is never reported as an [`Exit`]: an exit code of 127 can only come from the command itself.
     ///
     /// [`Exit`]: super::Exit
     pub fn run(&self, time_limit: Option<Duration>) -> Result<Usage, Error> {
-        if self.stop.is_asked() {
+        if self.stop.is_requested() {
             return Err(Error::Interrupted);
         }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { starter, buffer, said } = &mut *state;
+        let State { starter, buffer, captured } = &mut *state;
         let opened = self.redirections.open()?;
         let counters = starter.parent().map(|parent| Counters::of_child(parent, self.events));
         let started = starter.start(opened.streams)?;
@@ -139,7 +139,7 @@ impl Prepared {
         let running = Running { pid, start_ns, end: exit_descriptor(pid), reader, counts_reads };
         let usage = wait(running, time_limit, &self.stop, buffer);
         starter.ended();
-        *said = opened.memory.as_ref().map_or_else(Vec::new, Opened::said);
+        *captured = opened.memory.as_ref().map_or_else(Vec::new, OpenStreams::read_captured);
         let counted = counters.map_or_else(Counts::default, |counters| counters.read());
         usage.map(|usage| {
             let counts = std::array::from_fn(|counter| counted[counter].or(usage.counts[counter]));
@@ -147,7 +147,8 @@ impl Prepared {
         })
     }
 
-    /// The last MiB ([`KEPT_BYTES`](super::KEPT_BYTES)) of what the last run wrote into [memory](super::Output::Memory).
+    /// Returns the last MiB ([`KEPT_BYTES`](super::KEPT_BYTES)) of the output that the last run wrote into
+    /// [memory](super::Output::Memory).
     ///
     /// ```
     /// use ascertain_sys::process::{Command, Output, Prepared, shell};
@@ -155,11 +156,11 @@ impl Prepared {
     /// let failing = Command { stderr: Output::Memory, ..shell("echo why >&2; exit 1") };
     /// let failing = Prepared::new(&failing).unwrap();
     /// failing.run(None).unwrap();
-    /// assert_eq!(failing.said(), b"why\n");
+    /// assert_eq!(failing.captured_output(), b"why\n");
     /// ```
     #[must_use]
-    pub fn said(&self) -> Vec<u8> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).said.clone()
+    pub fn captured_output(&self) -> Vec<u8> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).captured.clone()
     }
 }
 
@@ -169,8 +170,8 @@ impl Starter {
         match Launcher::new(path, command) {
             Ok(launcher) => Ok(Self::Launcher(launcher)),
             Err(error @ Error::Nul { .. }) => Err(error),
-            // An old kernel, a sandbox, or no memory for a copy of this process: only the floor
-            // of memory is worse.
+            // A launcher is impossible: the kernel is old, a sandbox forbids it, or there is no memory for a copy of
+            // this process. The only disadvantage is a higher floor of memory.
             Err(_) => Ok(Self::Portable(Portable::new(path, command))),
         }
     }
@@ -201,7 +202,8 @@ impl Starter {
         }
     }
 
-    /// The process that commands are made in, where that is none of its own.
+    /// Returns the process of the launcher, which creates the processes of the command. `None` if there is no launcher,
+    /// so that this process creates them.
     fn parent(&self) -> Option<Pid> {
         match self {
             #[cfg(target_os = "linux")]
@@ -220,7 +222,7 @@ impl Starter {
     }
 }
 
-/// A command of the standard library, kept for all runs: where there is no launcher.
+/// A way to start the command without a launcher: `std::process::Command` starts each execution.
 struct Portable {
     command: std::process::Command,
 }
@@ -233,20 +235,21 @@ impl Portable {
         Self { command: portable }
     }
 
-    /// The new process, and when it was about to be made.
+    /// Starts the command. Returns its process, and the time just before the process was created.
     fn start(&mut self, streams: Streams) -> io::Result<(Pid, u64)> {
         let [stdin, stdout, stderr] = streams.map(|stream| stream.map_or_else(Stdio::inherit, Into::into));
         self.command.stdin(stdin).stdout(stdout).stderr(stderr);
         let start_ns = clock::now_ns();
         let child = self.command.spawn()?;
-        // Who drops a `Child` does not wait for it: that is left to us, who want its account.
+        // Dropping a `Child` does not wait for it. `wait` does that, to get the accounting.
         Ok((Pid::from_child(&child), start_ns))
     }
 }
 
-/// The most memory that was ever resident in this process, which a command inherits.
+/// Returns the peak of resident memory in this process. If this process starts a command, Linux counts that memory as
+/// the command's memory.
 fn own_peak_bytes() -> u64 {
-    // SAFETY: `rusage` is plain data for which zeros are valid, and which the call writes.
+    // SAFETY: `rusage` is plain data for which zeros are valid, and the call writes to it.
     memory_peak_bytes(&unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
@@ -255,8 +258,8 @@ fn own_peak_bytes() -> u64 {
 }
 
 fn keep_account_of_children() {
-    // SAFETY: `sigaction` is plain data for which zeros are valid, and mean the default action; the
-    // pointers are to locals.
+    // SAFETY: `sigaction` is plain data for which zeros are valid and mean the default action; the pointers are to
+    // local variables.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         libc::sigaction(libc::SIGCHLD, std::ptr::null(), &raw mut action);
@@ -291,7 +294,7 @@ mod tests {
         assert!(memory_floor_bytes() > 0);
     }
 
-    /// A container may have no such device, or a file of that name.
+    /// A container may lack this device, or have a regular file of that name.
     #[test]
     fn without_a_device_that_discards_output_a_pipe_is_drained() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Which file a command's name means, and why the kernel would not start it.
+//! Finding the file for a command's name, and the reason why the kernel did not start it.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io::{self, Read};
@@ -11,10 +11,10 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use super::Command;
 use crate::Error;
 
-/// Where the C library looks when there is no `PATH`.
+/// The path that the C library searches if `PATH` is not set.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// The file that the command's program means, in the `PATH` that the command itself gets.
+/// Returns the file for the command's program, searched for in the `PATH` that the command itself gets.
 pub(super) fn resolve(command: &Command) -> Result<PathBuf, Error> {
     let program = command.program.as_os_str();
     if program.as_bytes().contains(&b'/') {
@@ -32,11 +32,12 @@ pub(super) fn resolve(command: &Command) -> Result<PathBuf, Error> {
         .unwrap_or_else(|| DEFAULT_PATH.into());
     let mut refused = None;
     for directory in env::split_paths(&search).filter(|_| !program.is_empty()) {
-        // An empty entry of PATH is the working directory.
+        // An empty entry in `PATH` stands for the working directory.
         let path = Path::new(".").join(directory).join(program);
         match judge(&path) {
             Ok(()) => return Ok(path),
-            // One that is there. In a folder that we may not search there is none, as for a shell.
+            // The file exists but is not executable. If a folder may not be searched, its programs count as absent, as
+            // in a shell.
             Err(Refusal::NotExecutable) if path.exists() => {
                 refused.get_or_insert(Error::NotExecutable { path });
             }
@@ -46,7 +47,8 @@ pub(super) fn resolve(command: &Command) -> Result<PathBuf, Error> {
     Err(refused.unwrap_or_else(|| not_found(program, true)))
 }
 
-/// Our environment with the command's own variables: each name once.
+/// Returns the environment of the command: that of this process, with the command's variables added or replaced. Each
+/// name occurs once.
 pub(super) fn environment(command: &Command) -> Vec<(OsString, OsString)> {
     let is_replaced = |name: &OsString| command.env.iter().any(|(added, _)| added == name);
     let mut variables: Vec<_> = env::vars_os().filter(|(name, _)| !is_replaced(name)).collect();
@@ -58,13 +60,13 @@ pub(super) fn environment(command: &Command) -> Vec<(OsString, OsString)> {
     variables
 }
 
-/// As C has it.
+/// Converts a string for the kernel. Returns [`Error::Nul`] if it contains a NUL.
 pub(super) fn c_string(text: &OsStr) -> Result<CString, Error> {
     CString::new(text.as_bytes())
         .map_err(|error| Error::Nul { text: OsString::from_vec(error.into_vec()).to_string_lossy().into_owned() })
 }
 
-/// Why the kernel did not start `path`, in words.
+/// Converts the error of starting `path` into an [`Error`] with the reason.
 pub(super) fn start_error(path: &Path, source: io::Error) -> Error {
     let path = path.to_owned();
     match source.raw_os_error() {
@@ -73,8 +75,8 @@ pub(super) fn start_error(path: &Path, source: io::Error) -> Error {
             let hint = if beginning(&path).starts_with(b"\x7fELF") {
                 "it was built for another kind of machine"
             } else {
-                "a script needs `#!` and its interpreter in the first line; or name the \
-                 interpreter first, or use --shell"
+                "begin the script with `#!` and its interpreter, name the \
+                 interpreter first, or use a shell"
             };
             Error::NotAProgram { path, hint }
         }
@@ -113,21 +115,21 @@ fn not_found(program: &OsStr, is_searched: bool) -> Error {
     Error::NotFound { program: program.to_string_lossy().into_owned(), is_searched }
 }
 
-/// The first bytes of a file; none if it can't be read.
+/// Returns the first bytes of a file; an empty list if the file cannot be read.
 fn beginning(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Ok(file) = fs::File::open(path) {
-        // A failure to read leaves less to explain the error with, and nothing else.
+        // If reading fails, the error has less detail, but nothing else changes.
         let _ = file.take(256).read_to_end(&mut bytes);
     }
     bytes
 }
 
-/// The interpreter that a script's first line names.
+/// Returns the interpreter that the first line of a script names after `#!`; `None` if the file is not a script.
 fn interpreter(beginning: &[u8]) -> Option<String> {
     let line = beginning.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
     let line = String::from_utf8_lossy(line);
-    // A line that ends in CR LF names an interpreter that ends in CR; show it.
+    // A line that ends with CR LF names an interpreter that ends with CR, which must be visible.
     line.split([' ', '\t']).find(|word| !word.is_empty()).map(|word| word.escape_debug().to_string())
 }
 

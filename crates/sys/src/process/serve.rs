@@ -1,8 +1,8 @@
-//! The launcher's own life.
+//! The code that runs in the launcher.
 //!
-//! It runs in a copy of a process that may have had other threads, and with most of its memory
-//! given back: it must not allocate, lock or panic, and does little but call the kernel. What fails there
-//! is left as it was, for nobody could be told.
+//! The launcher is a copy of a process that may have had other threads, and most of its memory is released. So it must
+//! not allocate, lock or panic; it hardly does more than system calls. Errors are ignored, because they cannot be
+//! reported to any process.
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::BorrowedFd;
@@ -20,16 +20,16 @@ use super::image::Control;
 use crate::clock;
 use crate::futex::{self, Scope};
 
-/// Gets ready, then starts the command at each request until the process that made it ends.
+/// Prepares the launcher, then starts the command at each request until the process that created the launcher ends.
 ///
 /// # Safety
 ///
-/// To be called in the copy of a process, with `control` shared with the original.
+/// Must be called in the copy of a process, with `control` shared with the original.
 pub(super) unsafe fn serve(control: &Control, request: BorrowedFd<'_>, parent: BorrowedFd<'_>) -> ! {
     let _ = setpgid(None, None);
     reset_signals();
     let _ = set_name(c"ascertain-start");
-    // SAFETY: this is the copy, says the caller.
+    // SAFETY: the caller ensures that this is the copy.
     unsafe { discard(control) };
     loop {
         control.replies.fetch_add(1, Ordering::Release);
@@ -39,30 +39,31 @@ pub(super) unsafe fn serve(control: &Control, request: BorrowedFd<'_>, parent: B
             let _ = poll(&mut events, None);
         }
         if !events[1].revents().is_empty() {
-            // A command that is still running would never be waited for.
+            // The process that created the launcher has ended. No process would wait for a command that is still
+            // running.
             if let Some(pid) = Pid::from_raw(control.pid.load(Ordering::Acquire)) {
                 let _ = kill_process_group(pid, Signal::KILL);
             }
             exit(0);
         }
         if read(request, &mut [0; 8]) != Ok(8) {
-            exit(1); // Our process has closed what it did not open.
+            exit(1); // The creator, which shares its descriptors with this process, has closed the eventfd by mistake.
         }
         launch(control);
     }
 }
 
 fn exit(code: c_int) -> ! {
-    // SAFETY: no conditions.
+    // SAFETY: the call has no conditions.
     unsafe { libc::_exit(code) }
 }
 
-/// Signals as a command expects them. Those that our own starter ignored stay ignored, as with
-/// `nohup`, except SIGPIPE, which Rust ignores. SIGTTIN and SIGTTOU are ignored: a command in the
-/// background of a terminal would be stopped by them for ever.
+/// Sets the signals to the state that a command expects. Signals that were already ignored stay ignored, as with
+/// `nohup`, except SIGPIPE, which Rust ignores. SIGTTIN and SIGTTOU are ignored, because they would stop a command in
+/// the background of a terminal for ever.
 fn reset_signals() {
-    // SAFETY: the set is plain data for which zeros are valid, and mean the empty one; the pointer is to a local. No
-    // signal gets a handler.
+    // SAFETY: the set is plain data for which zeros are valid and mean the empty set; the pointer is to a local
+    // variable. No signal gets a handler.
     unsafe {
         for signal in 1..=SIGNALS {
             if action(signal, None) != libc::SIG_IGN || signal == libc::SIGPIPE {
@@ -76,31 +77,31 @@ fn reset_signals() {
     }
 }
 
-/// Those of the kernel.
+/// Number of signals that the Linux kernel has, one bit each in its sets of signals.
 const SIGNALS: c_int = 64;
 
-/// What is done at a signal so far, and sets it. By the kernel's own call: musl's function takes a lock, which another
-/// thread of our process may have held when the copy was made.
+/// Returns the current action of a signal, and sets a new one if given. Uses the kernel's call, because the function of
+/// musl takes a lock. Another thread of the original process may have held that lock when the copy was made.
 unsafe fn action(signal: c_int, new: Option<libc::sighandler_t>) -> libc::sighandler_t {
-    // The kernel's `sigaction`: the handler first; then flags, a restorer and a set of signals, which are all zero
-    // here.
+    // The kernel's `sigaction` consists of the handler, then the flags, a restorer and a set of signals, which are all
+    // zero here.
     let (new, mut old) = (new.map(|handler| [handler, 0, 0, 0, 0]), [0; 5]);
     let given = new.as_ref().map_or(ptr::null(), |new| new.as_ptr());
-    // SAFETY: it is at most five words on 32 bits and four on 64; what is there lives. Numbers that can't be
-    // changed are refused by the kernel, which is as well.
+    // SAFETY: the structure has at most five words on 32 bits and four on 64 bits, and the arrays are alive. The kernel
+    // refuses signals whose action cannot be changed, which does no harm.
     unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, given, old.as_mut_ptr(), SIGNALS / 8) };
     old[0]
 }
 
-/// Gives back the memory that was copied from our process, and forgets how much it was.
+/// Releases the memory that was copied from the original process, and resets the peak of resident memory.
 ///
 /// # Safety
 ///
-/// To be called in the copy of a process, which uses nothing that was in that memory any more.
+/// Must be called in the copy of a process that no longer uses anything in that memory.
 unsafe fn discard(control: &Control) {
-    // SAFETY: the ranges are in `control`'s mapping, which is shared and so not among them. What
-    // they cover is not used any more, says the caller: the stack and the thread's own memory around what
-    // is in use were left out, and code, constants and statics belong to files.
+    // SAFETY: the list of ranges is in the mapping of `control`. That mapping is shared, so it is in none of the
+    // ranges. The caller ensures that the memory in the ranges is no longer used. The parts of the stack and of the
+    // thread's own memory around the addresses in use were left out. Code, constants and statics belong to files.
     unsafe {
         for range in slice::from_raw_parts(control.discard, control.discard_len) {
             let start = ptr::with_exposed_provenance_mut(range.start);
@@ -113,14 +114,14 @@ unsafe fn discard(control: &Control) {
     }
 }
 
-/// Makes the process that becomes the command, and notes it in `control`.
+/// Creates the process that executes the command, and stores its ID, or the error, in `control`.
 fn launch(control: &Control) {
     control.error.store(0, Ordering::Relaxed);
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PARENT;
     let argument = ptr::from_ref(control).cast_mut().cast();
     let start_ns = clock::now_ns();
-    // SAFETY: `stack_top` is the upper end of a stack that nothing else uses, for CLONE_VFORK keeps
-    // us from going on until the new process has left it; `become_command` casts the argument back.
+    // SAFETY: `stack_top` is the upper end of a stack that nothing else uses, because CLONE_VFORK suspends this thread
+    // until the new process has left it; `become_command` casts the argument back.
     let pid = unsafe { libc::clone(become_command, control.stack_top, flags, argument) };
     if pid < 0 {
         // SAFETY: the pointer is that of this thread's errno.
@@ -130,10 +131,10 @@ fn launch(control: &Control) {
     control.pid.store(pid.max(0), Ordering::Release);
 }
 
-/// In the new process, which still shares the launcher's memory.
+/// Executes the command in the new process, which still shares the launcher's memory.
 extern "C" fn become_command(control: *mut c_void) -> c_int {
-    // SAFETY: `launch` passes a Control that outlives this call. The calls get pointers that the
-    // Control says are strings and lists as `execve` needs them.
+    // SAFETY: `launch` passes a Control that outlives this call. Its pointers are strings and lists in the form that
+    // `execve` needs.
     unsafe {
         let control: &Control = &*control.cast();
         libc::setpgid(0, 0);

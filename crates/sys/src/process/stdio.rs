@@ -1,4 +1,4 @@
-//! What a command's standard streams are connected to.
+//! The targets of a command's standard streams.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, PipeReader, Read, Seek, Write};
@@ -13,10 +13,11 @@ use super::{Command, Input, Output};
 use crate::Error;
 
 const NULL: &str = "/dev/null";
-/// Discards what is written to it, as `/dev/null` does and at the same cost. No program is known to recognise it.
+/// A device that discards data written to it, as `/dev/null` does and at the same cost. No program is known to
+/// recognise it.
 const DISCARD: &str = "/dev/zero";
 
-/// The streams of a command, with what can be made once.
+/// The standard streams of a command, with everything about them that needs to be created only once.
 pub(super) struct Redirections {
     /// The device that discards output.
     pub(super) discard: PathBuf,
@@ -31,27 +32,29 @@ enum Source {
     Bytes(File),
 }
 
-/// Standard input, output and error of a command; none is our own.
+/// Standard input, output and error of a command; `None` stands for the stream of this process.
 pub(super) type Streams = [Option<OwnedFd>; 3];
 
-/// What one run is connected to.
-pub(super) struct Opened {
+/// The open streams of one execution of a command.
+pub(super) struct OpenStreams {
     pub streams: Streams,
-    /// The other end of the streams that are pipes.
+    /// The reading side of the pipe that output streams are connected to; `None` if none of them is.
     pub reader: Option<Reader>,
-    /// What keeps it, if any stream goes to memory.
+    /// The file in memory that output streams write to; `None` if none of them does.
     pub memory: Option<File>,
 }
 
-/// The end of a pipe that output comes out of.
+/// The reading side of a pipe for output.
 pub(super) struct Reader {
     pub pipe: PipeReader,
-    /// The device that the output is moved to without copying it. Without one the output is read.
+    /// The device to which the kernel moves the output without copying it (`splice`). If this is `None`, this process
+    /// reads the output.
     pub moves_to: Option<OwnedFd>,
 }
 
 impl Reader {
-    /// Takes out what is there, and returns the number of bytes; 0 at the end.
+    /// Takes the pending data out of the pipe, and returns the number of bytes; 0 if no process can write to the pipe
+    /// any more.
     pub fn drain(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         #[cfg(target_os = "linux")]
         if let Some(device) = &self.moves_to {
@@ -62,16 +65,17 @@ impl Reader {
     }
 }
 
-/// The largest number of bytes that is moved out of a pipe at once.
+/// Maximum number of bytes that are moved out of a pipe per call.
 #[cfg(target_os = "linux")]
 const SPLICE_BYTES: usize = 1 << 20;
 
-/// Bytes that [`Prepared::said`](super::Prepared::said) gives at most: the end of what went to memory.
+/// Maximum number of bytes that [`Prepared::captured_output`](super::Prepared::captured_output) returns. If the output
+/// was longer, only its last part is kept.
 pub const KEPT_BYTES: u64 = 1 << 20;
 
-impl Opened {
-    /// The end of what was kept, after the end of the command.
-    pub fn said(memory: &File) -> Vec<u8> {
+impl OpenStreams {
+    /// Returns the last [`KEPT_BYTES`] of the captured output. Call this after the end of the command.
+    pub fn read_captured(memory: &File) -> Vec<u8> {
         let length = memory.metadata().map_or(0, |of| of.len());
         let kept = length.min(KEPT_BYTES);
         let mut end = vec![0; kept as usize];
@@ -88,48 +92,44 @@ impl Redirections {
         let stdin = match &command.stdin {
             Input::Null => Source::Null,
             Input::File(path) => Source::File(path.clone()),
-            Input::Bytes(bytes) => {
-                Source::Bytes(input_in_memory(bytes).map_err(Error::system("no file in memory for the input"))?)
-            }
+            Input::Bytes(bytes) => Source::Bytes(
+                input_in_memory(bytes).map_err(Error::system("could not create a file in memory for the input"))?,
+            ),
         };
         Ok(Self { discard: DISCARD.into(), stdin, stdout: command.stdout.clone(), stderr: command.stderr.clone() })
     }
 
-    /// Everything that a run needs, so that nothing is left to do within its time.
-    pub fn open(&self) -> Result<Opened, Error> {
+    /// Opens everything that an execution needs, so that none of this happens within the measured time.
+    pub fn open(&self) -> Result<OpenStreams, Error> {
         let stdin = match &self.stdin {
             Source::Null => null()?,
             Source::File(path) => input_file(path)?,
-            Source::Bytes(file) => rewound(file).map_err(Error::system("the input could not be rewound"))?,
+            Source::Bytes(file) => rewound(file).map_err(Error::system("could not rewind the input"))?,
         };
         let (mut reader, mut memory) = (None, None);
-        let stdout = match &self.stdout {
-            Output::Discard => Some(discard(&self.discard, &mut reader)?),
-            Output::Null => Some(null()?),
-            Output::Inherit => None,
-            Output::File(path) => Some(output_file(path)?),
-            Output::Pipe => Some(pipe(&mut reader, None)?),
-            Output::Memory => Some(kept(&mut memory)?),
+        let mut open = |output: &Output| match output {
+            Output::Discard => discard(&self.discard, &mut reader).map(Some),
+            Output::Null => null().map(Some),
+            Output::Inherit => Ok(None),
+            Output::File(path) => output_file(path).map(Some),
+            Output::Pipe => pipe(&mut reader, None).map(Some),
+            Output::Memory => kept(&mut memory).map(Some),
         };
-        let stderr = match (&self.stderr, &stdout) {
-            (Output::Inherit, _) => None,
-            // Two openings of one file, or two pipes to read, would only get in each other's way.
-            (same, Some(stdout)) if *same == self.stdout => {
-                Some(stdout.try_clone().map_err(Error::system("no copy of the output"))?)
+        let stdout = open(&self.stdout)?;
+        let stderr = match &stdout {
+            // Two openings of one file would overwrite each other, and only one pipe can be read.
+            Some(stdout) if self.stderr == self.stdout => {
+                Some(stdout.try_clone().map_err(Error::system("could not duplicate the output"))?)
             }
-            (Output::Discard, _) => Some(discard(&self.discard, &mut reader)?),
-            (Output::Null, _) => Some(null()?),
-            (Output::File(path), _) => Some(output_file(path)?),
-            (Output::Pipe, _) => Some(pipe(&mut reader, None)?),
-            (Output::Memory, _) => Some(kept(&mut memory)?),
+            _ => open(&self.stderr)?,
         };
-        Ok(Opened { streams: [Some(stdin), stdout, stderr], reader, memory })
+        Ok(OpenStreams { streams: [Some(stdin), stdout, stderr], reader, memory })
     }
 }
 
 fn null() -> Result<OwnedFd, Error> {
     let file = OpenOptions::new().read(true).write(true).open(NULL);
-    file.map(OwnedFd::from).map_err(Error::system("/dev/null could not be opened"))
+    file.map(OwnedFd::from).map_err(Error::system("could not open /dev/null"))
 }
 
 fn input_file(path: &Path) -> Result<OwnedFd, Error> {
@@ -146,15 +146,15 @@ fn output_file(path: &Path) -> Result<OwnedFd, Error> {
 }
 
 fn pipe(reader: &mut Option<Reader>, moves_to: Option<OwnedFd>) -> Result<OwnedFd, Error> {
-    let (pipe, write) = io::pipe().map_err(Error::system("no pipe for the output"))?;
+    let (pipe, write) = io::pipe().map_err(Error::system("could not create a pipe for the output"))?;
     *reader = Some(Reader { pipe, moves_to });
     Ok(write.into())
 }
 
-/// Opens the device that discards output. A container may lack the device, or have a file of that name, which would
-/// grow: then the output goes through a pipe to `/dev/null`.
+/// Opens the device that discards output. A container may lack the device, or have a regular file of that name, which
+/// would grow. In these cases the output goes through a pipe to `/dev/null`.
 fn discard(device: &Path, reader: &mut Option<Reader>) -> Result<OwnedFd, Error> {
-    // `/dev/null` and `/dev/zero` are devices of one driver.
+    // `/dev/null` and `/dev/zero` are devices of the same driver.
     let driver = |path: &Path| {
         let metadata = std::fs::metadata(path).ok().filter(|metadata| metadata.file_type().is_char_device())?;
         Some(rustix::fs::major(metadata.rdev()))
@@ -162,14 +162,14 @@ fn discard(device: &Path, reader: &mut Option<Reader>) -> Result<OwnedFd, Error>
     let is_there = driver(device).is_some_and(|number| driver(Path::new(NULL)) == Some(number));
     match is_there.then(|| OpenOptions::new().read(true).write(true).open(device)) {
         Some(Ok(opened)) => Ok(opened.into()),
-        // There is one reader, and the other stream has it.
+        // There can be only one reader, and the other stream uses it.
         _ if reader.is_some() => null(),
         _ => pipe(reader, Some(null()?)),
     }
 }
 
 fn kept(memory: &mut Option<File>) -> Result<OwnedFd, Error> {
-    let what = Error::system("no file in memory for the output");
+    let what = Error::system("could not create a file in memory for the output");
     let file = memory_file("output").and_then(|file| Ok((file.try_clone()?, file)));
     let (writer, reader) = file.map_err(what)?;
     *memory = Some(reader);
@@ -181,7 +181,8 @@ fn rewound(mut file: &File) -> io::Result<OwnedFd> {
     file.try_clone().map(OwnedFd::from)
 }
 
-/// A file without a name that holds `bytes`, and that no command can change where the kernel can see to it.
+/// Creates a file in memory, without a path, that contains `bytes`. No command can change it, if the kernel supports
+/// seals.
 fn input_in_memory(bytes: &[u8]) -> io::Result<File> {
     let mut file = memory_file("input")?;
     file.write_all(bytes)?;
@@ -190,7 +191,7 @@ fn input_in_memory(bytes: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-/// Gives the memory back, and lets whoever still has the file write no more into it. What can't be done is left.
+/// Releases the memory of the file, and prevents writing by processes that still have it open. Errors are ignored.
 fn close_for_descendants(file: &File) {
     let _ = file.set_len(0);
     #[cfg(target_os = "linux")]
@@ -202,7 +203,7 @@ fn seal(file: &File, seals: SealFlags) -> io::Result<()> {
     Ok(rustix::fs::fcntl_add_seals(file, seals)?)
 }
 
-/// An empty file without a name.
+/// Creates an empty file in memory, without a path. `name` only describes it, in `/proc`.
 #[cfg(target_os = "linux")]
 fn memory_file(name: &str) -> io::Result<File> {
     use rustix::fs::{MemfdFlags, memfd_create};
@@ -210,7 +211,7 @@ fn memory_file(name: &str) -> io::Result<File> {
     Ok(memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?.into())
 }
 
-/// An empty file without a name.
+/// Creates an empty file for temporary data. It has a path, with `name` in it, only until this function returns.
 #[cfg(not(target_os = "linux"))]
 fn memory_file(name: &str) -> io::Result<File> {
     let name = format!("ascertain-{name}-{}-{}", std::process::id(), crate::clock::now_ns());

@@ -1,4 +1,4 @@
-//! Waiting for a command's end, with a time limit, an ear for signals, and its output drained.
+//! Waiting for a command, which is killed at a time limit or when a stop is requested. Meanwhile its output is drained.
 
 use std::fs;
 use std::io;
@@ -19,38 +19,33 @@ use crate::interrupt::Stop;
 use crate::perf::{Counter, Counts};
 use crate::{Error, clock, futex};
 
-/// How often to look for the end where the kernel has no descriptor that tells of it.
+/// Interval of the checks whether the command has ended, if the kernel cannot report its end by a descriptor.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// The longest time-out: some systems take none above 24 days. Who wakes before the deadline sleeps again.
+/// Maximum timeout of one wait: some systems do not accept more than 24 days. If the wait ends before the deadline, it
+/// is repeated.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A command that was started.
 pub(super) struct Running {
     pub pid: Pid,
     pub start_ns: u64,
-    /// Readable when it has ended: see [`exit_descriptor`].
+    /// A descriptor that is readable when the command has ended: see [`exit_descriptor`].
     pub end: Option<OwnedFd>,
-    /// Its output, to be thrown away.
+    /// The pipe with the output of the command, from which the output is drained and discarded.
     pub reader: Option<Reader>,
-    /// Whether the bytes that it reads are counted.
+    /// `true` if the bytes that the command reads are counted.
     pub counts_reads: bool,
 }
 
-/// What a process left behind when it was waited for.
-pub(super) struct Remains {
+/// The status and the accounting of a process that has ended.
+pub(super) struct ExitRecord {
     status: libc::c_int,
     usage: libc::rusage,
 }
 
-/// Why the group was killed.
-#[derive(Clone, Copy, PartialEq)]
-enum Killed {
-    TimedOut,
-    Interrupted,
-}
-
-/// Waits for the end of `running`, and no longer: what descendants still write is not read.
+/// Waits for the end of the command `running`, and kills it at the time limit or when `stop` is requested. Does not
+/// wait for its descendants, whose later output is not read. `buffer` is used for draining the output.
 pub(super) fn wait(
     mut running: Running,
     time_limit: Option<Duration>,
@@ -60,7 +55,7 @@ pub(super) fn wait(
     let limit_ns = time_limit.and_then(|limit| u64::try_from(limit.as_nanos()).ok());
     let deadline_ns = limit_ns.and_then(|limit_ns| running.start_ns.checked_add(limit_ns));
     let (mut killed, mut read_bytes) = (None, None);
-    let (remains, end_ns) = loop {
+    let (record, end_ns) = loop {
         let signals = stop.wake_fd().filter(|_| killed.is_none());
         let descriptors =
             [running.end.as_ref().map(AsFd::as_fd), signals, running.reader.as_ref().map(|reader| reader.pipe.as_fd())];
@@ -68,7 +63,7 @@ pub(super) fn wait(
         let mut events: Vec<_> = there.map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
         let deadline_ns = deadline_ns.filter(|_| killed.is_none());
         let timeout = futex::timespec(timeout(deadline_ns, running.end.is_some()));
-        // An interrupted call is as one that timed out: whatever may have happened is looked at below.
+        // An interrupted call is treated like a timeout: the code below checks everything that may have happened.
         let _ = poll(&mut events, timeout.as_ref());
         let now_ns = clock::now_ns();
         let mut events = events.iter();
@@ -78,17 +73,17 @@ pub(super) fn wait(
             read_bytes = bytes_read(running.pid);
         }
         if (has_ended || running.end.is_none())
-            && let Some(remains) = reap(running.pid, libc::WNOHANG)?
+            && let Some(record) = reap(running.pid, libc::WNOHANG)?
         {
-            break (remains, now_ns);
+            break (record, now_ns);
         }
         let cause = match deadline_ns {
-            _ if is_interrupted => Some(Killed::Interrupted),
-            Some(deadline_ns) if now_ns >= deadline_ns => Some(Killed::TimedOut),
+            _ if is_interrupted => Some(Exit::Interrupted),
+            Some(deadline_ns) if now_ns >= deadline_ns => Some(Exit::TimedOut),
             _ => None,
         };
         if let Some(cause) = cause {
-            // The command leads its group and was not waited for, so that the number is still that of its group.
+            // The command leads its group and has not been waited for, so no other group has this process ID.
             let _ = kill_process_group(running.pid, Signal::KILL);
             killed = Some((cause, now_ns));
         }
@@ -96,50 +91,52 @@ pub(super) fn wait(
             running.reader = None;
         }
     };
-    Ok(Usage { read_bytes, ..usage(&remains, killed, end_ns, running.start_ns) })
+    Ok(Usage { read_bytes, ..usage(&record, killed, end_ns, running.start_ns) })
 }
 
-/// Kills a child that leads a group of its own, and whoever is in that. Nobody has waited for it yet, so that the number
-/// is still that of its group.
+/// Kills a child that leads its own process group, and all processes in the group. The child has not been waited for,
+/// so no other group has its process ID.
 pub fn kill_group(leader: &Child) {
     let _ = kill_process_group(Pid::from_child(leader), Signal::KILL);
 }
 
-/// Whether a file or folder is this user's, and no process here has the number that its maker had. That may be on
-/// another machine, or in another container.
+/// Returns whether a file or folder belongs to this user and its creator, the process `maker`, does not exist on this
+/// machine. A creator on another machine or in another container may still be running.
 ///
 /// # Errors
-/// As the system says of the file.
+/// The error of the system when reading the metadata of the file.
 pub fn is_left_behind(path: &Path, maker: u32) -> io::Result<bool> {
     let is_ours = fs::symlink_metadata(path)?.uid() == geteuid().as_raw();
     let pid = i32::try_from(maker).ok().and_then(Pid::from_raw);
-    // Somebody else's may not be told of, and is there.
+    // A process of another user exists, even if the kernel does not allow a signal to it.
     Ok(is_ours && pid.is_none_or(|pid| test_kill_process(pid) == Err(Errno::SRCH)))
 }
 
-/// Waits for one child: what it left behind; nothing yet if `WNOHANG` is among the options. rustix waits without the
-/// kernel's account.
-pub(super) fn reap(pid: Pid, options: libc::c_int) -> Result<Option<Remains>, Error> {
-    // Children that don't send SIGCHLD too: the launcher and what it failed to start.
+/// Waits for one child and returns its status and accounting; `None` if `options` contains `WNOHANG` and the child has
+/// not ended. rustix waits without the kernel's accounting.
+pub(super) fn reap(pid: Pid, options: libc::c_int) -> Result<Option<ExitRecord>, Error> {
+    // Includes children that do not send SIGCHLD: the launcher, and processes that it failed to start.
     #[cfg(target_os = "linux")]
     let options = options | libc::__WALL;
     loop {
         let mut status = 0;
-        // SAFETY: `rusage` is plain data for which zeros are valid; the pointers are to it and to a status to write to.
+        // SAFETY: `rusage` is plain data for which zeros are valid; both pointers are to local variables, which are
+        // written to.
         let (found, usage) = unsafe {
             let mut usage = mem::zeroed();
             (libc::wait4(pid.as_raw_pid(), &raw mut status, options, &raw mut usage), usage)
         };
         match found {
             0 => return Ok(None),
-            1.. => return Ok(Some(Remains { status, usage })),
+            1.. => return Ok(Some(ExitRecord { status, usage })),
             _ if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
-            _ => return Err(Error::last("the command could not be waited for")),
+            _ => return Err(Error::last("could not wait for the command")),
         }
     }
 }
 
-/// A descriptor that is readable when the process has ended; none on a kernel without it (before Linux 5.3).
+/// Returns a descriptor that is readable when the process has ended; `None` if the kernel does not support it (before
+/// Linux 5.3).
 #[cfg(target_os = "linux")]
 pub(super) fn exit_descriptor(pid: Pid) -> Option<OwnedFd> {
     use rustix::process::{PidfdFlags, pidfd_open};
@@ -147,7 +144,7 @@ pub(super) fn exit_descriptor(pid: Pid) -> Option<OwnedFd> {
     pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
-/// A kqueue that is readable when the process has ended.
+/// Returns a kqueue that is readable when the process has ended.
 #[cfg(target_vendor = "apple")]
 pub(super) fn exit_descriptor(pid: Pid) -> Option<OwnedFd> {
     use rustix::event::kqueue::{Event, EventFilter, EventFlags, ProcessEvents, kevent, kqueue};
@@ -156,7 +153,7 @@ pub(super) fn exit_descriptor(pid: Pid) -> Option<OwnedFd> {
     let filter = EventFilter::Proc { pid, flags: ProcessEvents::EXIT };
     let events = [Event::new(filter, EventFlags::ADD, std::ptr::null_mut())];
     let mut none: [Event; 0] = [];
-    // SAFETY: a process is watched, and no descriptor, which could be closed meanwhile.
+    // SAFETY: the event watches a process, not a descriptor, which could be closed meanwhile.
     unsafe { kevent(&queue, &events, &mut none, None) }.ok()?;
     Some(queue)
 }
@@ -166,7 +163,8 @@ pub(super) fn exit_descriptor(_pid: Pid) -> Option<OwnedFd> {
     None
 }
 
-/// How long to sleep at most: to the deadline; for ever without one, if the end wakes.
+/// Returns the maximum duration of the next wait, which ends at the deadline at the latest; `None` if it may last for
+/// ever. `end_wakes` is `true` if the end of the process wakes this thread. Otherwise the wait ends after [`LOOK`].
 fn timeout(deadline_ns: Option<u64>, end_wakes: bool) -> Option<Duration> {
     let left = deadline_ns.map(|deadline_ns| Duration::from_nanos(deadline_ns.saturating_sub(clock::now_ns())));
     match (left, end_wakes) {
@@ -175,7 +173,7 @@ fn timeout(deadline_ns: Option<u64>, end_wakes: bool) -> Option<Duration> {
     }
 }
 
-/// Reads once; false when nothing more will come.
+/// Drains the pipe once, if there is one. Returns `false` if no more output will come.
 fn drain(reader: &mut Option<Reader>, buffer: &mut [u8]) -> bool {
     match reader.as_mut().map(|reader| reader.drain(buffer)) {
         Some(Ok(bytes)) => bytes > 0,
@@ -184,18 +182,18 @@ fn drain(reader: &mut Option<Reader>, buffer: &mut [u8]) -> bool {
     }
 }
 
-/// Bytes that a process which has ended, and its descendants, read by system calls.
+/// Returns the number of bytes that a process that has ended, and its descendants, read by system calls.
 fn bytes_read(pid: Pid) -> Option<u64> {
     let io = fs::read_to_string(format!("/proc/{}/io", pid.as_raw_pid())).ok()?;
     io.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse().ok())
 }
 
-fn usage(remains: &Remains, killed: Option<(Killed, u64)>, end_ns: u64, start_ns: u64) -> Usage {
-    let Remains { status, usage } = remains;
+fn usage(record: &ExitRecord, killed: Option<(Exit, u64)>, end_ns: u64, start_ns: u64) -> Usage {
+    let ExitRecord { status, usage } = record;
     let (exit, end_ns) = match killed {
-        Some((Killed::TimedOut, _)) => (Exit::TimedOut, end_ns),
-        // It was seen to run until then; how long it would have is not known.
-        Some((Killed::Interrupted, killed_ns)) => (Exit::Interrupted, killed_ns),
+        // The command ran until it was killed; how much longer it would have run is unknown.
+        Some((Exit::Interrupted, killed_ns)) => (Exit::Interrupted, killed_ns),
+        Some((exit, _)) => (exit, end_ns),
         None if libc::WIFSIGNALED(*status) => (Exit::Signal(libc::WTERMSIG(*status)), end_ns),
         None => (Exit::Code(libc::WEXITSTATUS(*status)), end_ns),
     };
@@ -210,7 +208,7 @@ fn usage(remains: &Remains, killed: Option<(Killed, u64)>, end_ns: u64, start_ns
     }
 }
 
-/// What the kernel counts of every process.
+/// Returns the counts that the kernel keeps for every process.
 fn accounted(usage: &libc::rusage) -> Counts {
     let mut counts = Counts::default();
     counts[Counter::PageFaults as usize] = Some((usage.ru_minflt + usage.ru_majflt) as u64);
@@ -222,7 +220,7 @@ fn nanoseconds(time: libc::timeval) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000
 }
 
-/// The peak of resident memory, which Apple gives in bytes and everyone else in KiB.
+/// Returns the peak of resident memory in bytes. Apple's systems report it in bytes, all others in KiB.
 pub(super) fn memory_peak_bytes(usage: &libc::rusage) -> u64 {
     let unit_bytes = if cfg!(target_vendor = "apple") { 1 } else { 1024 };
     usage.ru_maxrss as u64 * unit_bytes
@@ -263,7 +261,7 @@ mod tests {
         output.read_exact(&mut [0]).unwrap();
         kill_group(&child);
         child.wait().unwrap();
-        // It ends when nobody has it any more.
+        // The output ends when no process has it open any more.
         assert_eq!(output.read(&mut [0]).unwrap(), 0);
     }
 

@@ -1,60 +1,58 @@
-//! A command line, cut into words without a shell, and words joined to a command line.
+//! A function that splits a command line into words without a shell.
 
-/// Why a command line can't be cut into words. Columns count characters from 1.
+use crate::command::SHELL_WORDS;
+
+/// The reason why a command line cannot be split into words. Columns count characters from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SplitError {
-    /// There is no word in it.
+    /// The command line is empty, or consists of blanks.
     #[error("the command is empty")]
     Empty,
-    /// A quote is not closed.
+    /// The command line ends within a quotation.
     #[error("column {column}: the quote {quote} is not closed")]
     UnclosedQuote {
         /// The quote: `'` or `"`.
         quote: char,
-        /// Where it opens.
+        /// The column of the opening quote.
         column: usize,
     },
-    /// The last character is a backslash, which quotes nothing.
-    #[error("column {column}: a backslash at the end quotes nothing")]
+    /// The last character of the command line is a backslash, which must be followed by the character that it quotes.
+    #[error("column {column}: the command ends with a backslash: remove it, or add the character that it quotes")]
     TrailingBackslash {
-        /// Where it is.
+        /// The column of the backslash.
         column: usize,
     },
-    /// A character that a shell would act on, and that means nothing without one.
+    /// A character outside of quotes has a special meaning in a shell, and no shell is used.
     #[error(
-        "column {column}: {character:?} would mean something to a shell, and no shell is used: \
-         quote it to pass it on as it is, or use --shell"
+        "column {column}: {character:?} has a meaning in a shell, and no shell is used: \
+         quote it to pass it on unchanged, or use a shell"
     )]
     ShellCharacter {
-        /// The character.
+        /// The character that the shell would interpret.
         character: char,
-        /// Where it is.
+        /// The column of the character.
         column: usize,
     },
     /// The command begins with a word that only a shell knows, such as `if` or `NAME=value`.
     #[error(
-        "`{word}` at the start is for a shell, and no shell is used: use --shell, or for a \
-         variable `env NAME=value command`"
+        "`{word}` as the first word needs a shell, and no shell is used: for a variable write \
+         `env NAME=value command`, for anything else use a shell"
     )]
     ShellWord {
-        /// The word.
+        /// The first word of the command line, which a shell would treat as its own.
         word: String,
     },
 }
 
-/// What a shell takes for the start of something else than a program.
-const SHELL_WORDS: [&str; 8] = ["!", "{", "if", "while", "until", "for", "case", "[["];
-
-/// Cuts a command line into words by the shell's rules of quoting, but starts no shell.
+/// Splits a command line into words by the shell's rules of quoting, but starts no shell.
 ///
-/// Single quotes keep everything, double quotes everything but `\` before `"`, `\`, `$`, `` ` ``
-/// and a line's end, and a backslash keeps the next character. Whatever else a shell would act on
-/// is an error, not passed on in silence: `|`, `&`, `;`, `<`, `>`, `(`, `)`, `$`, `` ` ``, `*` and
-/// `?` anywhere outside of quotes (`$` and `` ` `` inside of double quotes too), a line's end
-/// between words, `#` and `~` at the start of a word, `[…]`, `{…,…}` and `{…..…}` within one, and
-/// `NAME=value` or a word like `if` in the place of the program. `{name}`, `{}`, `a~`, `a#b` and
-/// `[` alone are plain to a shell too.
+/// Single quotes keep all characters. Double quotes keep all characters except `\` before `"`, `\`, `$`, `` ` `` and a
+/// newline. A backslash keeps the next character. Other characters with a meaning in a shell cause an error instead of
+/// being passed on silently. These are `|`, `&`, `;`, `<`, `>`, `(`, `)`, `$`, `` ` ``, `*` and `?` anywhere outside of
+/// quotes (`$` and `` ` `` also inside of double quotes), and a newline between words. They are also `#` and `~` at the
+/// start of a word, `[…]`, `{…,…}` and `{…..…}` within a word, and `NAME=value` or a word like `if` in the place of the
+/// program. `{name}`, `{}`, `a~`, `a#b` and `[` alone have no special meaning in a shell either.
 ///
 /// ```
 /// use ascertain_sys::process::{SplitError, split};
@@ -68,36 +66,13 @@ const SHELL_WORDS: [&str; 8] = ["!", "{", "if", "while", "until", "for", "case",
 ///
 /// # Errors
 ///
-/// A [`SplitError`] that says which character, and where.
+/// A [`SplitError`] with the character and its column.
 pub fn split(command_line: &str) -> Result<Vec<String>, SplitError> {
     Splitter { line: command_line.chars().collect(), next: 0 }.run()
 }
 
-/// Joins words to a command line that [`split`], or a shell, cuts into the same words.
-///
-/// ```
-/// use ascertain_sys::process::join;
-///
-/// assert_eq!(join(&["curl", "http://localhost/?q=1"]), "curl 'http://localhost/?q=1'");
-/// ```
-#[must_use]
-pub fn join<S: AsRef<str>>(words: &[S]) -> String {
-    let quoted: Vec<String> = words.iter().map(|word| quote(word.as_ref())).collect();
-    quoted.join(" ")
-}
-
-fn quote(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,+@%=".contains(c);
-    // Anywhere but after a dash `=` may make a variable of the word.
-    let is_variable = word.contains('=') && !word.starts_with('-');
-    if word.is_empty() || !word.chars().all(is_plain) || is_variable || SHELL_WORDS.contains(&word) {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    } else {
-        word.to_owned()
-    }
-}
-
-/// A character of a word and whether it stood outside of all quoting.
+/// A character of a word. `bare` is `true` if it is neither quoted nor escaped. `column` is its place in the command
+/// line.
 #[derive(Clone, Copy)]
 struct Letter {
     character: char,
@@ -138,7 +113,7 @@ impl Splitter {
         Ok(words.iter().map(|word| text(word)).collect())
     }
 
-    /// The word that begins at `next`, which is no blank.
+    /// Parses the word that begins at `next`, which is not a blank. Returns its characters without the quotes.
     fn word(&mut self) -> Result<Vec<Letter>, SplitError> {
         let mut word = Vec::new();
         while let Some(&character) = self.line.get(self.next) {
@@ -174,7 +149,8 @@ impl Splitter {
         }
     }
 
-    /// Not after an empty pair of quotes, which also leaves the word empty.
+    /// Returns whether the character `next` would be the first one of a word. After `''`, the word has begun, although
+    /// it is still empty.
     fn at_start_of_word(&self) -> bool {
         self.next == 0 || matches!(self.line[self.next - 1], ' ' | '\t' | '\n')
     }
@@ -222,7 +198,8 @@ fn text(word: &[Letter]) -> String {
     word.iter().map(|letter| letter.character).collect()
 }
 
-/// The bare bracket that opens `[…]`, or braces that a shell would expand: with a comma or two dots.
+/// Returns the first character that begins a pattern of a shell: the bracket of `[…]`, or the brace of an expansion
+/// with a comma or two dots. Quoted characters do not count. `None` if there is no pattern.
 fn bracket_pattern(word: &[Letter]) -> Option<Letter> {
     let bare = |letter: &&Letter, wanted: char| letter.bare && letter.character == wanted;
     word.iter().enumerate().find_map(|(at, &opening)| {
@@ -241,7 +218,8 @@ fn bracket_pattern(word: &[Letter]) -> Option<Letter> {
     })
 }
 
-/// Whether the first word is one that only a shell knows: a bare word of its grammar, or a variable.
+/// Returns whether `word`, the first word of a command line, is one that only a shell knows: an unquoted word of its
+/// grammar, or an assignment to a variable.
 fn is_shell_word(word: &str, letters: &[Letter]) -> bool {
     if SHELL_WORDS.contains(&word) {
         return letters.iter().all(|letter| letter.bare);
@@ -258,6 +236,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::command::join;
 
     #[track_caller]
     fn words(line: &str, expected: &[&str]) {
@@ -331,7 +310,7 @@ mod tests {
             assert_eq!(split(&format!("{word} b")), expected);
         }
         let message = split("a | b").unwrap_err().to_string();
-        assert!(message.contains("column 3") && message.contains("--shell"), "{message}");
+        assert!(message.contains("column 3") && message.contains("use a shell"), "{message}");
     }
 
     proptest! {
@@ -344,7 +323,7 @@ mod tests {
             prop_assert_eq!(split(&join(&words)), Ok(words));
         }
 
-        /// Strings of the characters that matter, so that all branches are met.
+        /// Tests strings of the significant characters, so that all branches are covered.
         #[test]
         fn never_panics_and_joins_back(line in "[ab {}\\[\\].,=~#!$`'\"\\\\\n\t|-]{0,24}") {
             if let Ok(words) = split(&line) {

@@ -1,42 +1,42 @@
-//! Restartable sequences (rseq(2), Linux 4.18): a few instructions on one CPU's data that either run to their end
-//! without anybody else on that CPU in between, or have no effect.
+//! Restartable sequences (rseq(2), Linux 4.18): a few instructions on the data of one CPU. They either run to their end
+//! with no other thread running on that CPU in between, or have no effect.
 //!
-//! The kernel keeps the number of the CPU that a thread runs on in an [`Area`] of the thread's, and looks there,
-//! whenever it has stopped the thread, for the sequence that the thread may be in the middle of: such a thread goes on
-//! at the sequence's abort handler. A sequence therefore only reads, but for its last instruction, which commits.
-//! Each CPU's data is written by whoever runs there, so that no instruction needs to be atomic.
+//! For each thread, the kernel keeps the number of the thread's CPU in an [`Area`] of the thread. Whenever the kernel
+//! has stopped the thread, it checks in the area whether the thread is in the middle of a sequence. Such a thread
+//! continues at the abort handler of the sequence. So a sequence only reads, except for its last instruction, which
+//! commits. The data of each CPU is written only by threads on that CPU, so no instruction needs to be atomic.
 //!
 //! A thread has one area, and the C library registers it when the thread starts (glibc since 2.35); the kernel refuses
-//! a second one. It is therefore never registered here: without the C library's ([`Unavailable`]) there is none. To
-//! register one here instead would take it away from a C library that is loaded later or is newer, and it would have to
-//! be given back when the thread ends, after everything that may still use it.
+//! a second one. So this module never registers an area: without that of the C library there is none ([`Unavailable`]).
+//! If this module registered one, a C library that is newer or loaded later could not do so. The area would also have
+//! to be unregistered when the thread ends, after everything that may still use it.
 //!
-//! | what | sequence | in plain Rust |
+//! | data | sequence | in plain Rust |
 //! |---|---|---|
 //! | add to a number | [`Area::add`] | [`Count::add`] |
-//! | a stack of pointers | [`Area::push`], [`Area::pop`] | [`Stopped::push`], [`Stopped::pop`] |
-//! | words that have an owner | [`Area::acquire`], [`Area::store`] | [`Owned::acquire`], [`Owned::store`] |
+//! | a stack of pointers | [`Area::push`], [`Area::pop`] | [`StoppedStack::push`], [`StoppedStack::pop`] |
+//! | words that have an owner | [`Area::acquire`], [`Area::store`] | [`OwnedWords::acquire`], [`OwnedWords::store`] |
 //!
-//! The plain ones do the same for a caller who has the data to itself (a lock, or [`fence`]); they are what runs where
-//! there are no sequences, and under Miri. The sequences are written for x86-64; elsewhere there are none, and a
-//! program for another architecture has no way to call one.
+//! The plain functions do the same for a caller who has exclusive access to the data (by a lock, or [`fence`]). They
+//! run where sequences are not available, and under Miri. The sequences are written for x86-64; on other architectures
+//! there are none, and a program cannot call one.
 //!
 //! # Which number
 //!
-//! The data is indexed by `cpu_id`, the CPU. Newer kernels (6.3) also have `mm_cid`, which is dense: below the number
-//! of threads, where those are fewer than CPUs. It would save memory that is never touched anyway, and is only promised
-//! where the C library says that the area is so long (Debian 12's says 20 bytes; `mm_cid` ends at 28), whereas the
-//! CPU's own number has been there from the start, and its data is in that CPU's cache.
+//! The data is indexed by `cpu_id`, the CPU. Newer kernels (6.3) also have `mm_cid`, which is dense: it is below the
+//! number of threads if there are fewer threads than CPUs. It would save memory that is never touched anyway. It is
+//! available only if the C library reports a sufficient length of the area (Debian 12's reports 20 bytes; `mm_cid` ends
+//! at 28). The number of the CPU has been there from the start, and its data is in the cache of that CPU.
 //!
 //! # Beware
 //!
-//! - A thread that no C library made (a bare `clone`), or that gave up its registration, has no number: every sequence
-//!   is refused. So is it on a CPU beyond the data.
-//! - After `vfork` the child shares the parent's area, and the kernel does not watch over the child's sequences: it may
-//!   only call `exec`, as it always may.
-//! - A debugger that goes from instruction to instruction never gets through a sequence: each step aborts it. A
-//!   breakpoint behind it does.
-//! - The area may point to a sequence long after it was left: a shared object with sequences in it must not be
+//! - A thread that was not created by a C library (a bare `clone`), or that gave up its registration, has no CPU
+//!   number: every sequence is refused. Sequences are also refused on a CPU beyond the data.
+//! - After `vfork` the child shares the parent's area, and the kernel does not handle the child's sequences: the child
+//!   may only call `exec`, as is always the case.
+//! - A debugger that executes single instructions never gets through a sequence, because each step aborts it. Set a
+//!   breakpoint after the sequence instead.
+//! - The area may point to a sequence long after the sequence has ended, so a shared object with sequences must not be
 //!   unloaded.
 
 #[cfg(all(test, target_os = "linux", target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
@@ -54,7 +54,7 @@ mod stacks;
 #[cfg(test)]
 mod tests;
 
-pub use outcome::{Outcome, Unavailable, Yielded, fence, possible_cpus};
-pub use plain::{Count, Owned, WORDS};
+pub use outcome::{Outcome, Unavailable, fence, possible_cpus};
+pub use plain::{Count, OwnedWords, WORDS};
 pub use sequences::Area;
-pub use stacks::{Stacks, Stopped};
+pub use stacks::{Stacks, StoppedStack};

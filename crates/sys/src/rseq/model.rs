@@ -1,9 +1,10 @@
-//! The sequences instruction by instruction, as they stand in [`sequences`](super::sequences)' assembly: every order in
-//! which two threads of one CPU and a third one on another can take them, with every moment at which the kernel can
-//! stop a thread. And controls, which must fail.
+//! A model that executes the sequences instruction by instruction, from the same text as the assembly in
+//! [`sequences`](super::sequences). It explores every interleaving of two threads on one CPU and a third one on another
+//! CPU, with every moment at which the kernel can stop a thread. A control test leaves out one step or moves one, and
+//! must find a wrong state.
 //!
-//! A thread that is switched away from in the middle of a sequence begins it again. Stores are seen at once: the two
-//! threads share a CPU, and between CPUs it is the kernel's fence that they rely on.
+//! A thread that is switched away from in the middle of a sequence starts the sequence again. Stores are visible at
+//! once: the two threads share a CPU, and between CPUs the sequences rely on the kernel's fence.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -11,7 +12,7 @@ use std::hash::Hash;
 
 use super::sequences::{ACQUIRE, POP, PUSH, STORE};
 
-/// What the machine does; the controls leave something out.
+/// The actions of the kernel that the model can perform. Each control test leaves one of them out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Kernel {
     aborts: bool,
@@ -22,8 +23,8 @@ const REAL: Kernel = Kernel { aborts: true, fences: true };
 const WITHOUT_ABORTS: Kernel = Kernel { aborts: false, fences: true };
 const WITHOUT_FENCE: Kernel = Kernel { aborts: true, fences: false };
 
-/// The words that sequences work on, 8 bytes each: the first three are a stack's `top`, `ceiling` and `floor`, or the
-/// generation and a word; behind them the slots.
+/// The words that sequences work on, 8 bytes each. The first three are `top`, `ceiling` and `floor` of a stack, or the
+/// generation and a word. The slots follow them.
 type Memory = [u8; 6];
 
 const TOP: usize = 0;
@@ -31,16 +32,17 @@ const CEILING: usize = 1;
 const FLOOR: usize = 2;
 const GENERATION: usize = 0;
 const WORD: usize = 1;
-/// The slots' beginning and end.
+/// The addresses of the beginning and the end of the slots.
 const FIRST: u8 = 3 * 8;
 const END: u8 = 6 * 8;
 
-/// What a sequence has in registers of its own.
+/// The names of the registers that sequences use for intermediate values.
 const REGISTERS: [&str; 6] = ["cpu", "limit", "slot", "item", "at", "owner"];
 const ITEM: usize = 3;
 const OWNER: usize = 5;
 
-/// What it is given: the data of one CPU, 0, at address 0.
+/// Returns the value of a named operand that is fixed before a sequence begins: a constant, or an address in the data
+/// of CPU 0, which begins at 0.
 fn given(name: &str) -> usize {
     match name {
         "end" => 1,
@@ -53,11 +55,11 @@ fn given(name: &str) -> usize {
         "word" => 8 * WORD,
         "value" => 1,
         "stacks" | "owned" | "wanted" => 0,
-        _ => panic!("{name}: the model is given no such thing"),
+        _ => panic!("{name}: the model has no such operand"),
     }
 }
 
-/// One thread's place in its work: which of its sequences, which instruction of that, and its registers.
+/// The progress of one thread: its current sequence, the instruction in it, and its registers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Thread {
     sequence: usize,
@@ -66,33 +68,34 @@ struct Thread {
     compared: Ordering,
 }
 
-/// How far an instruction got the thread.
+/// The effect of one instruction on the thread that executes it.
 enum Step {
     On,
     Refused,
     Done,
-    /// It accessed what is not there.
+    /// The instruction accessed memory that does not exist.
     Fault,
 }
 
 impl Thread {
     const NEW: Self = Self { sequence: 0, instruction: 0, registers: [0; 6], compared: Ordering::Equal };
 
-    /// The beginning of its next sequence, with a register set.
+    /// Returns the thread at the beginning of its next sequence. One register has the given value.
     fn next(self, register: usize, value: u8) -> Self {
         let mut next = Self { sequence: self.sequence + 1, ..Self::NEW };
         next.registers[register] = value;
         next
     }
 
-    /// A register's value, or what is given.
+    /// Returns the value of an operand: of a register if it names one, otherwise of a constant or an address.
     fn value(&self, name: &str) -> usize {
         let name = name.trim_matches(['{', '}']).trim_end_matches(":e");
         let register = REGISTERS.iter().position(|register| *register == name);
         register.map_or_else(|| given(name), |register| self.registers[register].into())
     }
 
-    /// The word that an operand stands for, if it is in memory; it may be out of it.
+    /// Returns the index of the word that an operand refers to in memory; `None` if the operand is not in memory. The
+    /// index may be out of range.
     fn place(&self, operand: &str) -> Option<usize> {
         let sum = operand.strip_prefix("qword ptr [")?.strip_suffix(']')?;
         let mut address = 0_usize;
@@ -104,7 +107,7 @@ impl Thread {
         Some(address / 8)
     }
 
-    /// Takes one instruction.
+    /// Executes one instruction.
     fn step(&mut self, text: &[&str], memory: &mut Memory) -> Step {
         let (operation, operands) = text[self.instruction].split_once(' ').expect("an operation and its operands");
         let operands: Vec<&str> = operands.split(", ").collect();
@@ -120,7 +123,7 @@ impl Thread {
         }
         let read = |operand: &str| match self.place(operand) {
             Some(word) => memory.get(word).map(|value| usize::from(*value)),
-            // The CPU's own number, which is 0.
+            // A sequence reads the number of its CPU through `fs`; here it is 0.
             None if operand.contains("fs:") => Some(0),
             None => Some(self.value(operand)),
         };
@@ -137,21 +140,22 @@ impl Thread {
                 self.compared = left.cmp(right);
                 return Step::On;
             }
-            _ => panic!("{operation}: the model knows no such instruction"),
+            _ => panic!("{operation}: the model does not support this instruction"),
         } as u8;
         match self.place(operands[0]) {
             Some(word) => memory[word] = result,
             None => {
                 let name = operands[0].trim_matches(['{', '}']).trim_end_matches(":e");
                 let register = REGISTERS.iter().position(|register| *register == name);
-                self.registers[register.expect("a register of the sequence's own")] = result;
+                self.registers[register.expect("a register of the sequence")] = result;
             }
         }
         if self.instruction == text.len() { Step::Done } else { Step::On }
     }
 }
 
-/// The two threads of CPU 0, of which one runs; and how far the one of CPU 1 is, with what it has.
+/// The two threads of CPU 0 and the number of the one that runs. `there` is the progress of the thread of CPU 1, and
+/// the item that it holds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Threads {
     here: [Thread; 2],
@@ -162,7 +166,7 @@ struct Threads {
 impl Threads {
     const NEW: Self = Self { here: [Thread::NEW; 2], running: 0, there: (0, 0) };
 
-    /// The kernel lets the other thread run.
+    /// Makes the kernel switch CPU 0 to the other thread.
     fn switch(&mut self, kernel: Kernel) {
         if kernel.aborts {
             self.here[self.running].instruction = 0;
@@ -170,7 +174,7 @@ impl Threads {
         self.running = 1 - self.running;
     }
 
-    /// The kernel interrupts CPU 0, whose thread begins its sequence again.
+    /// Makes the kernel interrupt CPU 0. The thread that runs on it restarts its sequence.
     fn fence(&mut self, kernel: Kernel) {
         if kernel.fences {
             self.here[self.running].instruction = 0;
@@ -178,8 +182,8 @@ impl Threads {
     }
 }
 
-/// A state of the machine. `here` takes one step of the thread that runs on CPU 0, `there` of that on CPU 1; none where
-/// that thread has nothing left to do.
+/// A state of the machine. `here` executes one step of the thread that runs on CPU 0, and `there` one of the thread on
+/// CPU 1. The result is `None` if that thread has nothing left to do.
 trait State: Copy + Eq + Hash {
     fn threads(&mut self) -> &mut Threads;
     fn here(self, texts: &[Vec<&str>; 2]) -> Option<Self>;
@@ -187,7 +191,8 @@ trait State: Copy + Eq + Hash {
     fn is_right(&self, is_over: bool) -> bool;
 }
 
-/// Goes to every state that can be reached; how many there are, if all are right.
+/// Visits every state that can be reached from `start`. Returns the number of states, or `None` if one of them is
+/// wrong.
 fn explore<S: State>(start: S, texts: &[Vec<&str>; 2], kernel: Kernel) -> Option<usize> {
     let (mut seen, mut open) = (HashSet::from([start]), vec![start]);
     while let Some(state) = open.pop() {
@@ -203,13 +208,13 @@ fn explore<S: State>(start: S, texts: &[Vec<&str>; 2], kernel: Kernel) -> Option
     Some(seen.len())
 }
 
-/// A stack with items 1 and 2. Each thread of CPU 0 pops and pushes; the other CPU stops it, takes all, and lets it go
-/// on.
+/// A stack with the items 1 and 2. Each thread of CPU 0 pops and pushes. The other CPU stops the stack, takes all
+/// items, and admits sequences again.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Stealing {
     threads: Threads,
     memory: Memory,
-    /// How often each item is on the list that all share.
+    /// For each item, the number of times that it is on the list that all CPUs share.
     shared: [u8; 3],
     is_wrong: bool,
 }
@@ -267,7 +272,7 @@ impl State for Stealing {
         Some(self)
     }
 
-    /// Nothing is accessed but the stack; and each item is in one place once, when all is over.
+    /// Returns whether only the stack was accessed. If `is_over`, also requires that each item is in exactly one place.
     fn is_right(&self, is_over: bool) -> bool {
         let Some(stack) = self.memory.get(3..usize::from(self.memory[TOP]) / 8) else { return false };
         let count = |item: u8| {
@@ -277,10 +282,11 @@ impl State for Stealing {
     }
 }
 
-/// The control: the top is read before the limit that says whether the sequence may.
+/// Returns the text of a wrong push or pop for a control test. It reads the top of the stack before the limit, the
+/// value that decides whether it may continue.
 fn top_first(text: &'static str) -> Vec<&'static str> {
     let mut text: Vec<&str> = text.lines().collect();
-    let limit = text.iter().position(|line| line.starts_with("mov {limit}")).expect("it reads a limit");
+    let limit = text.iter().position(|line| line.starts_with("mov {limit}")).expect("the sequence reads a limit");
     text.swap(limit, limit + 1);
     text
 }
@@ -288,7 +294,7 @@ fn top_first(text: &'static str) -> Vec<&'static str> {
 #[test]
 fn no_item_is_lost_or_doubled_whoever_is_stopped_where() {
     let texts = [POP, PUSH].map(|text| text.lines().collect());
-    let states = explore(Stealing::START, &texts, REAL).expect("each item is there once");
+    let states = explore(Stealing::START, &texts, REAL).expect("each item is in exactly one place");
     assert!(states > 1_000, "{states}");
     assert_eq!(explore(Stealing::START, &texts, WITHOUT_ABORTS), None);
     assert_eq!(explore(Stealing::START, &texts, WITHOUT_FENCE), None);
@@ -297,14 +303,14 @@ fn no_item_is_lost_or_doubled_whoever_is_stopped_where() {
     assert_eq!(explore(Stealing::START, &[pop, top_first(PUSH)], REAL), None);
 }
 
-/// Words with an owner. Each thread of CPU 0 acquires them and stores once; the other CPU revokes.
+/// Words with an owner. Each thread of CPU 0 acquires them and stores once; the other CPU revokes them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Revoking {
     threads: Threads,
     memory: Memory,
-    /// The thread of CPU 0 that acquired last.
+    /// The thread of CPU 0 that acquired the words last.
     latest: Option<usize>,
-    /// The one that had when the revocation began.
+    /// The thread that had acquired the words last when the revocation began.
     revoked: Option<usize>,
     is_wrong: bool,
 }
@@ -325,7 +331,8 @@ impl State for Revoking {
                 thread = thread.next(OWNER, thread.registers[OWNER]);
             }
             Step::Done => {
-                // The commit: of the latest acquirer, who is not one whose revocation is over.
+                // The commit must be by the latest acquirer. If the words of that acquirer are revoked, the commit must
+                // come before the revocation is complete.
                 let is_revoked = self.revoked == Some(running) && self.threads.there.0 == 2;
                 self.is_wrong |= self.latest != Some(running) || is_revoked;
                 thread = Thread { sequence: 2, ..Thread::NEW };

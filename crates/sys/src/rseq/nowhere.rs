@@ -1,13 +1,22 @@
-//! Where no sequences are written: there is no area, and so nobody who could call one.
+//! The replacement for platforms without sequences: there is no area, so a program cannot call a sequence.
 
 use std::convert::Infallible;
 use std::ptr::NonNull;
 
-use super::{Count, Outcome, Owned, Stacks, Unavailable, Yielded};
+use super::{Count, Outcome, OwnedWords, Stacks, Unavailable};
 
-/// See the same on Linux and x86-64; here there is none.
+/// The kernel's data about a thread for restartable sequences. It exists only on Linux on x86-64; here there is none.
 #[derive(Clone, Copy, Debug)]
 pub struct Area(Infallible);
+
+/// Defines methods that can never be called, because their type has no values.
+macro_rules! never {
+    ($(fn $name:ident($($argument:ty),*) -> $result:ty;)*) => {
+        $(pub fn $name(self $(, _: $argument)*) -> $result {
+            match self.0 {}
+        })*
+    };
+}
 
 #[allow(missing_docs, clippy::missing_errors_doc)]
 impl Area {
@@ -15,31 +24,13 @@ impl Area {
         Err(Unavailable::Platform)
     }
 
-    pub fn feature_bytes(self) -> usize {
-        match self.0 {}
-    }
-
-    pub fn cpu(self) -> Option<usize> {
-        match self.0 {}
-    }
-
-    pub fn add(self, _counts: &[Count], _delta: u64) -> Outcome {
-        match self.0 {}
-    }
-
-    pub fn push(self, _stacks: &Stacks, _item: NonNull<()>) -> Outcome {
-        match self.0 {}
-    }
-
-    pub fn pop(self, _stacks: &Stacks) -> Yielded<NonNull<()>> {
-        match self.0 {}
-    }
-
-    pub fn acquire(self, _owned: &[Owned]) -> Yielded<(usize, u64)> {
-        match self.0 {}
-    }
-
-    pub fn store(self, _cpu: usize, _owned: &Owned, _owner: u64, _word: usize, _value: u64) -> Outcome {
-        match self.0 {}
+    never! {
+        fn feature_bytes() -> usize;
+        fn cpu() -> Option<usize>;
+        fn add(&[Count], u64) -> Outcome;
+        fn push(&Stacks, NonNull<()>) -> Outcome;
+        fn pop(&Stacks) -> Outcome<NonNull<()>>;
+        fn acquire(&[OwnedWords]) -> Outcome<(usize, u64)>;
+        fn store(usize, &OwnedWords, u64, usize, u64) -> Outcome;
     }
 }

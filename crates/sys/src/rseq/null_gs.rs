@@ -1,25 +1,25 @@
-//! What people did before there were restartable sequences: a segment selector of zero in GS, by which a thread can
-//! tell that it was stopped. To be tried out, not to be relied upon.
+//! A technique from the time before restartable sequences: a thread sets the segment selector in GS to zero to detect
+//! that it was stopped. This is for experiments only; do not rely on it.
 //!
-//! On x86-64 GS has a base, which is added to addresses, and a selector, which may be null: 0 to 3.
+//! On x86-64, GS has a base, which is added to addresses, and a selector, which may be null: 0 to 3.
 //!
-//! - An interrupt's return to the program sets a null selector that is not 0 to 0 ([`interrupts_seen`]).
-//! - Linux took a selector of 0 to mean that the base is the one that it was last told by `arch_prctl`. Where a program
-//!   had written 0 into GS, which sets the base to 0, its thread got the old base back when it was next switched to
-//!   ([`switches_seen`]). Since Linux 5.9 the kernel reads the base itself, where the processor has the
-//!   instructions for that (FSGSBASE).
+//! - Interrupts: when one returns to the program, a null selector other than 0 becomes 0 ([`interrupts_seen`]).
+//! - Context switches: a program sets the base by `arch_prctl`, and then writes the selector 0 into GS, which sets the
+//!   base to 0. But Linux took a selector of 0 to mean that the base from `arch_prctl` is still valid. So the thread
+//!   got this base back when the kernel next switched to the thread ([`switches_seen`]). Since Linux 5.9 the kernel
+//!   reads the base itself, if the processor has the instructions for that (FSGSBASE).
 //!
-//! Both leave GS as programs on Linux have it: null, base 0. Nobody else uses it there. Elsewhere than on Linux and
-//! x86-64 both are an error of kind [`Unsupported`](std::io::ErrorKind::Unsupported).
+//! Both functions leave GS in its usual state on Linux: null, with base 0. Other code does not use GS there. On other
+//! platforms than Linux on x86-64, both return an error of kind [`Unsupported`](std::io::ErrorKind::Unsupported).
 
 pub use imp::{interrupts_seen, switches_seen};
 
-/// How often a thread was switched away from, and how often GS showed it.
+/// The number of context switches of a thread, and how many of them were detected by a change of the register GS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Switches {
-    /// Switches that GS showed.
+    /// Number of context switches that were detected by a change of the register GS.
     pub seen: u64,
-    /// Switches that the kernel counted.
+    /// Number of context switches that the kernel counted.
     pub counted: u64,
 }
 
@@ -32,18 +32,20 @@ mod imp {
 
     use super::Switches;
     use crate::clock;
+    use crate::syscall::check;
 
     /// From the kernel's arch/x86/include/uapi/asm/prctl.h.
     const ARCH_SET_GS: libc::c_int = 0x1001;
-    /// Null, and yet not 0.
+    /// A null selector other than 0. An interrupt replaces it by 0.
     const NULL: u32 = 3;
 
-    /// Sleeps so many times, each time with a base that would come back.
+    /// Sleeps `sleeps` times. Before each sleep it sets the register GS such that an older kernel restores another base
+    /// when it switches back to this thread. Returns how often that happened, and how many switches the kernel counted.
     ///
     /// # Errors
-    /// [`Unsupported`](io::ErrorKind::Unsupported) where a null selector does not set the base to 0 (AMD before Zen 2).
+    /// [`Unsupported`](io::ErrorKind::Unsupported) if a null selector does not set the base to 0 (AMD before Zen 2).
     pub fn switches_seen(sleeps: u32) -> io::Result<Switches> {
-        // What is read with base 0, and with base 8.
+        // `read_by_gs` returns 0 at base 0, and 1 at base 8.
         let values = [0_u64, 1];
         let before = switches()?;
         let mut seen = 0;
@@ -52,7 +54,7 @@ mod imp {
             set_selector(0);
             if read_by_gs(&values) != 0 {
                 set_base(0)?;
-                let reason = "on this processor a null selector leaves the segment's base as it was";
+                let reason = "on this processor a null selector does not change the base of the segment";
                 return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
             }
             thread::sleep(Duration::from_micros(20));
@@ -62,10 +64,11 @@ mod imp {
         Ok(Switches { seen, counted: switches()? - before })
     }
 
-    /// How many interrupts GS shows to the calling thread while it does nothing else for so long.
+    /// Checks the register GS for `duration`, and returns the number of interrupts that the calling thread detects by
+    /// it.
     ///
     /// # Errors
-    /// None here.
+    /// This never fails here.
     pub fn interrupts_seen(duration: Duration) -> io::Result<u64> {
         let start_ns = clock::now_ns();
         let mut seen = 0;
@@ -76,36 +79,33 @@ mod imp {
                 set_selector(NULL);
             }
         }
-        // One may have come since the last look, and have taken the time that was left.
+        // An interrupt may have come after the last check, and may have lasted until the end of `duration`.
         seen += u64::from(selector() != NULL);
         set_selector(0);
         Ok(seen)
     }
 
     fn set_base(base: usize) -> io::Result<()> {
-        // SAFETY: nothing in this program is addressed by GS but what `read_by_gs` reads.
-        match unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_SET_GS, base) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        // SAFETY: this program addresses nothing by GS except in `read_by_gs`.
+        check(unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_SET_GS, base) })
     }
 
     fn set_selector(selector: u32) {
-        // SAFETY: a null selector may be loaded at any time; for what GS addresses see `set_base`.
+        // SAFETY: a null selector may be loaded at any time; for accesses through GS see `set_base`.
         unsafe { asm!("mov gs, {selector:e}", selector = in(reg) selector, options(nostack, preserves_flags)) };
     }
 
     fn selector() -> u32 {
         let selector: u32;
-        // SAFETY: reads a register.
+        // SAFETY: the instruction only reads a register.
         unsafe { asm!("mov {selector:e}, gs", selector = out(reg) selector, options(nostack, preserves_flags)) };
         selector
     }
 
-    /// The first value where GS has base 0, the second where it has base 8.
+    /// Returns the first of the values if the base of GS is 0, and the second if the base is 8.
     fn read_by_gs(values: &[u64; 2]) -> u64 {
         let value: u64;
-        // SAFETY: the base is 0 or 8, as no other is ever set: both addresses are the array's.
+        // SAFETY: the base is always 0 or 8, so both addresses are in the array.
         unsafe {
             asm!(
                 "mov {value}, gs:[{values}]",
@@ -117,15 +117,13 @@ mod imp {
         value
     }
 
-    /// How often the calling thread was switched away from since it began.
+    /// Returns the number of context switches away from the calling thread since it started.
     fn switches() -> io::Result<u64> {
-        // SAFETY: the kernel writes one `rusage`, which is plain numbers, for which zero is a value.
+        // SAFETY: the kernel writes one `rusage`, which consists of numbers, for which zero is valid.
         unsafe {
             let mut usage: libc::rusage = std::mem::zeroed();
-            match libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) {
-                0 => Ok((usage.ru_nvcsw + usage.ru_nivcsw) as u64),
-                _ => Err(io::Error::last_os_error()),
-            }
+            check(libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage))?;
+            Ok((usage.ru_nvcsw + usage.ru_nivcsw) as u64)
         }
     }
 }
@@ -154,8 +152,8 @@ mod tests {
 
     use super::*;
 
-    /// What is seen is the machine's affair, and so are the switches: who is kept from a CPU for longer than he was to
-    /// sleep makes none. That all of it is put back is ours.
+    /// The number of events that GS shows depends on the machine. So does the number of switches, because a thread that
+    /// waits for a CPU longer than its sleep does not cause one. The test checks that the functions restore everything.
     #[test]
     fn nothing_is_seen_that_was_not() {
         let tried =

@@ -1,50 +1,40 @@
-//! What callers learn of sequences: what became of one, why there are none, and that those on other CPUs have ended.
+//! The results of sequences, the reasons why sequences are not available, and the fence that ends sequences on other
+//! CPUs.
 
 use std::{fmt, io};
 
 use crate::membarrier;
 
-/// What became of a sequence.
+/// The result of a restartable sequence, a few instructions that the kernel aborts if it stops their thread. A sequence
+/// may return a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Outcome {
-    /// It ran to its end.
-    Done,
-    /// It had no effect, for the reason that the sequence gives.
-    Refused,
-    /// It had no effect, because the kernel stopped the thread in its middle.
-    Aborted,
-}
-
-/// What became of a sequence that yields something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Yielded<T> {
-    /// It ran to its end.
+pub enum Outcome<T = ()> {
+    /// The sequence has run to its end; this is its value.
     Done(T),
-    /// See [`Outcome::Refused`].
+    /// The sequence had no effect, for a reason that the function which executes it describes, such as a full stack.
     Refused,
-    /// See [`Outcome::Aborted`].
+    /// The sequence had no effect, because the kernel stopped the thread in the middle of it.
     Aborted,
 }
 
-/// Why a program has no restartable sequences here.
+/// The reason why a program has no restartable sequences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unavailable {
-    /// They are written for Linux on x86-64 only.
+    /// Restartable sequences are implemented here only for Linux on x86-64.
     Platform,
-    /// The C library does not register threads.
+    /// The C library cannot register threads for restartable sequences.
     Library,
-    /// The C library knows how to, and did not.
+    /// The C library can register threads for restartable sequences, but did not do so for this thread.
     Unregistered,
 }
 
 impl fmt::Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Platform => "restartable sequences are written for Linux on x86-64 only",
+            Self::Platform => "restartable sequences are supported only on Linux on x86-64",
             Self::Library => {
-                "the C library does not register threads for rseq(2): needs glibc 2.35, linked dynamically"
+                "the C library does not register threads for rseq(2): use glibc 2.35 or newer, linked dynamically"
             }
             Self::Unregistered => {
                 "the C library did not register threads for rseq(2): the kernel is older than Linux 4.18, a filter of \
@@ -56,8 +46,9 @@ impl fmt::Display for Unavailable {
 
 impl std::error::Error for Unavailable {}
 
-/// As many as the CPU numbers that this machine can ever have, with CPUs that are off or not plugged in yet. Where the
-/// system does not tell, as many as this process may use; a sequence is refused on a CPU beyond.
+/// Returns how many CPU numbers this machine can ever have, including CPUs that are off or not plugged in yet. If the
+/// system does not report it, returns the number of CPUs that this process may use. A sequence is refused on a CPU
+/// whose number is not below the result.
 #[must_use]
 pub fn possible_cpus() -> usize {
     #[cfg(target_os = "linux")]
@@ -67,20 +58,21 @@ pub fn possible_cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// When it returns, whatever sequence was under way on a CPU (on `cpu`, or on each) when it was called has committed,
-/// which the caller sees, or has been aborted: membarrier(2)'s command for that (Linux 5.10), by an interrupt.
-/// Sequences that begin later see what the caller wrote before it.
+/// Ends the sequences that are running on `cpu`, or on all CPUs if it is `None`. Each sequence that was running on
+/// these CPUs at the call has ended when this returns. Either it has committed, and the caller sees the commit, or it
+/// has been aborted. Sequences that begin later see what the caller wrote before the call. Uses a command of
+/// membarrier(2) (Linux 5.10), which interrupts the CPUs.
 ///
 /// # Errors
-/// `EINVAL` where the kernel does not know the command, `ENOSYS` and `EPERM` where it has no membarrier(2) or a filter
-/// forbids it, [`Unsupported`](io::ErrorKind::Unsupported) without Linux.
+/// `EINVAL` if the kernel does not know the command. `ENOSYS` if the kernel does not have membarrier(2), `EPERM` if a
+/// filter forbids it. [`Unsupported`](io::ErrorKind::Unsupported) on systems other than Linux.
 pub fn fence(cpu: Option<usize>) -> io::Result<()> {
     let fenced = membarrier::restart_sequences(cpu);
     let is_unregistered = |error: &io::Error| error.raw_os_error() == Some(libc::EPERM);
     if !fenced.as_ref().is_err_and(is_unregistered) {
         return fenced;
     }
-    // The process has not said yet that it will use the command.
+    // The process has not registered its intent to use the command yet.
     membarrier::register_restart_sequences()?;
     membarrier::restart_sequences(cpu)
 }

@@ -1,67 +1,70 @@
-//! The data of one CPU, and what the sequences do with it in plain Rust.
+//! The data of one CPU, and functions in plain Rust that do the same as the sequences.
 //!
-//! The plain functions are for callers who have the data to themselves. Two at once lose updates, and so do sequences
-//! on two CPUs that are given slices which begin elsewhere; but never memory's safety: all is atomic, relaxed, and
-//! nothing is an address. What holds addresses is [`Stacks`](super::Stacks).
+//! The plain functions are for callers with exclusive access to the data. Without it, updates are lost. Sequences on
+//! two CPUs lose updates too, if they get subslices that begin at different elements and so use the same element.
+//! Memory stays safe in any case: all data is atomic and relaxed, and none of the data is an address.
+//! [`Stacks`](super::Stacks) holds addresses.
 
 use std::mem::size_of;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The words that a CPU has beside their owner's: as many as two cache lines hold.
+/// Number of words that [`OwnedWords`] has for each CPU. Together with the generation they fill two cache lines.
 pub const WORDS: usize = 15;
 
-/// A CPU's data begins so many bytes after another's: two cache lines, which some processors fetch together.
+/// Binary logarithm of the distance in bytes between the data of one CPU and that of the next: two cache lines, because
+/// some processors fetch two together.
 pub(super) const STRIDE_SHIFT: u32 = 7;
 
-/// A number of one CPU's. It wraps around.
+/// A counter of one CPU. It wraps around.
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
 pub struct Count(AtomicU64);
 
 impl Count {
-    /// A number to begin with.
+    /// Creates a counter with this value.
     #[must_use]
     pub const fn new(value: u64) -> Self {
         Self(AtomicU64::new(value))
     }
 
-    /// What it is now.
+    /// Returns the current value.
     #[must_use]
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
 
-    /// What [`Area::add`](super::Area::add) does.
+    /// Adds `delta` as [`Area::add`](super::Area::add) does.
     pub fn add(&self, delta: u64) {
         self.0.store(self.get().wrapping_add(delta), Relaxed);
     }
 
-    /// Adds atomically, for those who have no CPU's number to themselves.
+    /// Adds `delta` atomically, for threads that share this counter.
     pub fn add_shared(&self, delta: u64) {
         self.0.fetch_add(delta, Relaxed);
     }
 }
 
-/// A CPU's words, which its latest acquirer owns. An owner is a generation: one more with each acquirer.
+/// The words of a CPU, which belong to the thread that acquired them last. The owner is identified by a generation,
+/// which each acquisition increases by one.
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
-pub struct Owned {
+pub struct OwnedWords {
     pub(super) generation: AtomicU64,
-    /// The words.
+    /// The words that belong to the current owner.
     pub words: [AtomicU64; WORDS],
 }
 
-impl Owned {
-    /// What [`Area::acquire`](super::Area::acquire) does: the new owner.
+impl OwnedWords {
+    /// Acquires the words as [`Area::acquire`](super::Area::acquire) does. Returns the generation of the new owner.
     pub fn acquire(&self) -> u64 {
         let generation = self.generation.load(Relaxed) + 1;
         self.generation.store(generation, Relaxed);
         generation
     }
 
-    /// What [`Area::store`](super::Area::store) does on the CPU that it was acquired on; false where somebody else owns
-    /// the words now.
+    /// Stores as [`Area::store`](super::Area::store) does while the thread is on the CPU of the words. Returns `false`
+    /// if the words belong to another owner now.
     #[must_use]
     pub fn store(&self, owner: u64, word: usize, value: u64) -> bool {
         let is_owner = self.is_owned_by(owner);
@@ -71,21 +74,23 @@ impl Owned {
         is_owner
     }
 
-    /// Whether nobody else has acquired the words since.
+    /// Returns whether the words still belong to `owner`. If so, no other thread has acquired the words since `owner`
+    /// did, and no caller has [disowned](Self::disown) them.
     #[must_use]
     pub fn is_owned_by(&self, owner: u64) -> bool {
         self.generation.load(Relaxed) == owner
     }
 
-    /// Takes the words from whoever owns them, from any CPU. A store of the old owner's may still be under way until a
-    /// [`fence`](super::fence()).
+    /// Takes the words from their owner. May be called on any CPU. A store of the old owner may still be in progress
+    /// until a [`fence`](super::fence()).
     ///
-    /// An acquirer in the middle of its sequence may write over the new generation with the same or an older one: never
-    /// one that was owned, since generations that come of this function are nobody's.
+    /// The new generation belongs to no owner. A thread that is acquiring the words at this moment may overwrite it
+    /// with the same generation or an older one. But that generation had no owner before: this function has set every
+    /// generation above that of the last owner.
     pub fn disown(&self) {
         self.generation.fetch_add(1, Relaxed);
     }
 }
 
 const _: () = assert!(size_of::<Count>() == 1 << STRIDE_SHIFT);
-const _: () = assert!(size_of::<Owned>() == 1 << STRIDE_SHIFT);
+const _: () = assert!(size_of::<OwnedWords>() == 1 << STRIDE_SHIFT);

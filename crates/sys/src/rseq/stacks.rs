@@ -1,8 +1,9 @@
 //! A stack of pointers for each CPU.
 //!
-//! Here memory's safety is at stake: a slot that two write at once, or a top that two move, may lie outside of the
-//! memory. So nobody gets at a single stack but its CPU's sequences and who has [stopped](Stacks::stop) those or has
-//! all stacks to themselves, and the number of a stack is that of its CPU for as long as it exists.
+//! Memory safety depends on this module: a slot that two threads write at once, or a top that two threads move, could
+//! lead to an access outside of the stack. So only two kinds of code can access a single stack: the sequences of its
+//! CPU, and a caller who has [stopped](Stacks::stop) these sequences or owns all stacks. A stack belongs to the same
+//! CPU as long as it exists.
 
 use std::io;
 use std::mem::size_of;
@@ -13,15 +14,15 @@ use std::sync::atomic::{AtomicBool, AtomicPtr};
 use super::fence;
 use super::plain::STRIDE_SHIFT;
 
-/// A stack of pointers for each CPU; they are not followed. [`Area::push`](super::Area::push) and
-/// [`Area::pop`](super::Area::pop) work on that of the CPU that the thread is on.
+/// A stack of pointers for each CPU. The pointers are never dereferenced. [`Area::push`](super::Area::push) and
+/// [`Area::pop`](super::Area::pop) use the stack of the CPU that the thread is on.
 ///
 /// ```
 /// use ascertain_sys::rseq::Stacks;
 /// use std::ptr::NonNull;
 ///
 /// let mut stacks = Stacks::new(1, 16);
-/// // Not on every machine can sequences be stopped.
+/// // Not every machine can stop sequences.
 /// if let Ok(Some(mut stack)) = stacks.stop(0) {
 ///     assert!(stack.push(NonNull::dangling()));
 /// }
@@ -29,7 +30,7 @@ use super::plain::STRIDE_SHIFT;
 /// assert!(stacks.drain().count() <= 1);
 /// ```
 ///
-/// Nobody gets a part of them, in which another CPU's would be the first:
+/// A caller cannot get a part of the stacks, in which the first stack would be that of another CPU:
 ///
 /// ```compile_fail,E0608
 /// let stacks = ascertain_sys::rseq::Stacks::new(2, 16);
@@ -37,12 +38,13 @@ use super::plain::STRIDE_SHIFT;
 /// ```
 #[derive(Debug)]
 pub struct Stacks {
-    /// Never handed out, in whole or in part.
+    /// The stacks, which stay private to this type: a caller with access to some of them could use one for another CPU.
     pub(super) of_cpus: Box<[Stack]>,
 }
 
 impl Stacks {
-    /// Empty stacks for the CPUs below `cpus`, each for so many pointers at most, rounded up to fill cache lines.
+    /// Creates an empty stack for each CPU whose number is below `cpus`. Each stack holds at most `capacity` pointers,
+    /// rounded up to fill cache lines.
     ///
     /// # Panics
     /// If a stack would be larger than an allocation may be (`isize::MAX`).
@@ -51,31 +53,32 @@ impl Stacks {
         Self { of_cpus: (0..cpus).map(|_| Stack::new(capacity)).collect() }
     }
 
-    /// How many CPUs have one.
+    /// Returns the number of CPUs that have a stack: those whose number is below it.
     #[must_use]
     pub fn cpus(&self) -> usize {
         self.of_cpus.len()
     }
 
-    /// How many pointers that CPU's stack holds, about: its sequences go on. None on a CPU that has no stack.
+    /// Returns the number of pointers on the stack of a CPU. The number is approximate, because sequences may run
+    /// meanwhile. It is 0 for a CPU without a stack.
     #[must_use]
     pub fn len(&self, cpu: usize) -> usize {
         self.of_cpus.get(cpu).map_or(0, Stack::len)
     }
 
-    /// How many pointers each can hold.
+    /// Returns the maximum number of pointers on each stack.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.of_cpus.first().map_or(0, |stack| stack.capacity)
     }
 
-    /// Stops the sequences on that CPU's stack, and waits for one that is under way: the caller has the stack to itself
-    /// until it drops what it gets. None where somebody else has it.
+    /// Stops the sequences on the stack of a CPU, and waits for one that is running. The caller has exclusive access to
+    /// the stack until it drops the returned value. Returns `None` if another caller has the stack.
     ///
     /// # Errors
-    /// Those of [`fence`](super::fence()); sequences go on, then. [`InvalidInput`](io::ErrorKind::InvalidInput) for a
-    /// CPU that has no stack.
-    pub fn stop(&self, cpu: usize) -> io::Result<Option<Stopped<'_>>> {
+    /// The errors of [`fence`](super::fence()); sequences then continue. [`InvalidInput`](io::ErrorKind::InvalidInput)
+    /// for a CPU that has no stack.
+    pub fn stop(&self, cpu: usize) -> io::Result<Option<StoppedStack<'_>>> {
         self.stop_by(cpu, fence)
     }
 
@@ -83,73 +86,76 @@ impl Stacks {
         &self,
         cpu: usize,
         fence: impl FnOnce(Option<usize>) -> io::Result<()>,
-    ) -> io::Result<Option<Stopped<'_>>> {
+    ) -> io::Result<Option<StoppedStack<'_>>> {
         let Some(stack) = self.of_cpus.get(cpu) else {
-            let message = format!("CPU {cpu} has no stack: they are for {} CPUs", self.of_cpus.len());
+            let message = format!("CPU {cpu} has no stack: there are stacks for {} CPUs", self.of_cpus.len());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         };
-        // What its last user did is seen. x86's exchange is a full barrier: Acquire is for the compiler.
+        // Acquire makes the actions of the last user visible. An exchange on x86 is a full barrier, so Acquire only
+        // restricts the compiler.
         if stack.is_stopped.swap(true, Acquire) {
             return Ok(None);
         }
         stack.admit(false);
-        let stopped = Stopped(stack);
+        let stopped = StoppedStack(stack);
         fence(Some(cpu)).map(|()| Some(stopped))
     }
 
-    /// Takes every pointer off every stack.
+    /// Removes all pointers from all stacks.
     pub fn drain(&mut self) -> impl Iterator<Item = NonNull<()>> {
-        // Nobody else has the stacks.
+        // `&mut self` ensures exclusive access to the stacks.
         self.of_cpus.iter().flat_map(|stack| std::iter::from_fn(|| stack.pop()))
     }
 }
 
-/// A CPU's stack that no sequence can touch while this exists: see [`Stacks::stop`].
+/// A stack that no sequence can access while this exists: see [`Stacks::stop`].
 #[derive(Debug)]
-pub struct Stopped<'a>(&'a Stack);
+pub struct StoppedStack<'a>(&'a Stack);
 
-impl Stopped<'_> {
-    /// How many pointers it holds.
+impl StoppedStack<'_> {
+    /// Returns the number of pointers on the stack.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether it holds none.
+    /// Returns whether the stack is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What [`Area::push`](super::Area::push) does; false where it is full.
+    /// Pushes as [`Area::push`](super::Area::push) does. Returns `false` if the stack is full.
     #[must_use]
     pub fn push(&mut self, item: NonNull<()>) -> bool {
         self.0.push(item)
     }
 
-    /// What [`Area::pop`](super::Area::pop) does.
+    /// Pops as [`Area::pop`](super::Area::pop) does. Returns `None` if the stack is empty.
     #[must_use]
     pub fn pop(&mut self) -> Option<NonNull<()>> {
         self.0.pop()
     }
 }
 
-impl Drop for Stopped<'_> {
+impl Drop for StoppedStack<'_> {
     fn drop(&mut self) {
         self.0.admit(true);
         self.0.is_stopped.store(false, Release);
     }
 }
 
-/// One CPU's.
+/// The stack of one CPU.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(super) struct Stack {
     /// The first slot that is not in use.
     pub(super) top: AtomicPtr<Slot>,
-    /// Sequences push below this only, and pop above `floor` only: the slots' end and beginning, but the other way
-    /// round while somebody on another CPU has the stack, so that one comparison tells both.
+    /// The limit of pushes: a push is refused unless `top` is below `ceiling`, which is the end of the slots. While the
+    /// stack is stopped, `ceiling` and `floor` are swapped, so every push and pop is refused. In this way one
+    /// comparison checks both the limit and whether the stack is stopped.
     pub(super) ceiling: AtomicPtr<Slot>,
+    /// The limit of pops: a pop is refused unless `top` is above `floor`, which is the beginning of the slots.
     pub(super) floor: AtomicPtr<Slot>,
     is_stopped: AtomicBool,
     first: NonNull<Slot>,
@@ -158,15 +164,15 @@ pub(super) struct Stack {
 
 const _: () = assert!(size_of::<Stack>() == 1 << STRIDE_SHIFT);
 
-/// Where an item is, or will be.
+/// A place for one pointer on a stack.
 pub(super) type Slot = AtomicPtr<()>;
 
 // SAFETY: the slots belong to the stack alone, and are atomic.
 unsafe impl Send for Stack {}
-// SAFETY: as above.
+// SAFETY: the slots belong to the stack alone, and are atomic.
 unsafe impl Sync for Stack {}
 
-/// Slots lie on cache lines of their CPU's own.
+/// A group of slots that fills two cache lines, which no other CPU uses.
 #[repr(align(128))]
 struct Line {
     _slots: [Slot; PER_LINE],
@@ -179,7 +185,7 @@ impl Stack {
         let lines = capacity.div_ceil(PER_LINE).max(1);
         let line = || Line { _slots: [const { AtomicPtr::new(ptr::null_mut()) }; PER_LINE] };
         let memory: Box<[Line]> = (0..lines).map(|_| line()).collect();
-        // SAFETY: a box is not at null. The pointer stands for the whole of it: `Drop` makes the box again.
+        // SAFETY: a box is not at address null. The pointer stands for the whole box, which `Drop` recreates.
         let first = unsafe { NonNull::new_unchecked(Box::into_raw(memory).cast::<Slot>()) };
         let stack = Self {
             top: AtomicPtr::new(first.as_ptr()),
@@ -193,12 +199,12 @@ impl Stack {
         stack
     }
 
-    /// Whether sequences may push and pop.
+    /// Sets whether restartable sequences may push and pop, or are refused because the stack is stopped.
     pub(super) fn admit(&self, is_admitted: bool) {
         let (first, end) = (self.slot(0), self.slot(self.capacity));
         let (floor, ceiling) = if is_admitted { (first, end) } else { (end, first) };
-        // A sequence that sees this sees what the stack's user did before. x86 keeps stores in order: it is for the
-        // compiler.
+        // A sequence that sees these stores also sees what the user of the stack did before. x86 keeps stores in order,
+        // so Release only restricts the compiler.
         self.floor.store(floor.as_ptr(), Release);
         self.ceiling.store(ceiling.as_ptr(), Release);
     }
@@ -207,29 +213,30 @@ impl Stack {
         (self.top.load(Relaxed).addr() - self.first.addr().get()) / size_of::<Slot>()
     }
 
-    /// One of the slots, or their end.
+    /// Returns the address of the slot with this index, or of the end of the slots if the index is the capacity.
     fn slot(&self, index: usize) -> NonNull<Slot> {
         assert!(index <= self.capacity, "a stack ends at its capacity");
         // SAFETY: there are `capacity` slots.
         unsafe { self.first.add(index) }
     }
 
-    /// What a sequence does, for who has the stack: two at once lose items, but stay within the slots.
+    /// Pushes as a restartable sequence does, for a caller with exclusive access. Returns `false` if the stack is full.
+    /// Two concurrent callers lose items, but stay within the slots.
     pub(super) fn push(&self, item: NonNull<()>) -> bool {
         let len = self.len();
         if len >= self.capacity {
             return false;
         }
-        // SAFETY: the slot is not the end, and lives as long as the stack.
+        // SAFETY: the slot is not the end, and it lives as long as the stack.
         unsafe { self.slot(len).as_ref() }.store(item.as_ptr(), Relaxed);
         self.top.store(self.slot(len + 1).as_ptr(), Relaxed);
         true
     }
 
-    /// As `push`.
+    /// Pops as a restartable sequence does, for a caller with exclusive access. Returns `None` if the stack is empty.
     pub(super) fn pop(&self) -> Option<NonNull<()>> {
         let slot = self.slot(self.len().checked_sub(1)?);
-        // SAFETY: a slot below the top, which lives as long as the stack.
+        // SAFETY: the slot is below the top, and it lives as long as the stack.
         let item = unsafe { slot.as_ref() }.load(Relaxed);
         self.top.store(slot.as_ptr(), Relaxed);
         NonNull::new(item)
@@ -239,7 +246,7 @@ impl Stack {
 impl Drop for Stack {
     fn drop(&mut self) {
         let lines = ptr::slice_from_raw_parts_mut(self.first.as_ptr().cast::<Line>(), self.capacity / PER_LINE);
-        // SAFETY: it is the box of as many lines that `new` made.
+        // SAFETY: this is the box of that many lines that `new` created.
         drop(unsafe { Box::from_raw(lines) });
     }
 }

@@ -1,4 +1,4 @@
-//! The sequences held against what they do in plain Rust, and stopped in their middle.
+//! Tests that compare the sequences with the functions in plain Rust, and that interrupt sequences in the middle.
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,8 +22,8 @@ fn a_plain_stack_gives_back_what_it_was_given_from_the_top() {
     assert_eq!(stack.len(), 0);
 }
 
-/// Two take turns at a stack, as nobody's sequences go on. Miri, where a relaxed load may find what was there before,
-/// finds it where one does not see what the other left.
+/// Two threads stop the same stack in turn; no sequences run. Under Miri a relaxed load may return an old value, so
+/// this test fails there if one thread does not see the changes of the other.
 #[test]
 fn who_stops_a_stack_finds_what_the_last_one_left() {
     let mut stacks = Stacks::new(1, 1);
@@ -46,7 +46,7 @@ fn who_stops_a_stack_finds_what_the_last_one_left() {
     assert_eq!(stacks.drain().count() as isize, left);
 }
 
-/// Whether sequences are refused.
+/// Returns whether sequences are refused.
 fn refuses(stack: &Stack) -> bool {
     stack.floor.load(Relaxed) > stack.ceiling.load(Relaxed)
 }
@@ -63,15 +63,15 @@ fn a_stack_refuses_before_sequences_under_way_are_ended() {
     assert_eq!(fenced, Some(1));
     drop(stopped);
     assert!(!refuses(stack));
-    // Where the kernel can't end them, they go on; and who asks again is not told that somebody else has it.
+    // If the kernel cannot end the sequences, they continue. A second attempt does not find the stack stopped.
     for _ in 0..2 {
         assert!(stacks.stop_by(1, |_| Err(std::io::ErrorKind::Unsupported.into())).is_err());
         assert!(!refuses(stack));
     }
 }
 
-/// Two take turns again. Miri, which stops a thread in the middle of anything, finds it where one lets sequences go on
-/// after the other has stopped them.
+/// Two threads stop the same stack in turn, as above. Miri can stop a thread at any point, so this test fails there if
+/// one thread admits sequences after the other has stopped them.
 #[test]
 fn a_stopped_stack_refuses_until_its_stopper_ends() {
     let stacks = Stacks::new(1, 1);
@@ -79,7 +79,7 @@ fn a_stopped_stack_refuses_until_its_stopper_ends() {
         for _ in 0..if cfg!(miri) { 200 } else { 2_000 } {
             let stopped = stacks.stop_by(0, |_| Ok(())).unwrap();
             thread::yield_now();
-            assert!(stopped.is_none() || refuses(&stacks.of_cpus[0]), "sequences go on");
+            assert!(stopped.is_none() || refuses(&stacks.of_cpus[0]), "sequences are not refused");
         }
     };
     thread::scope(|scope| {
@@ -90,7 +90,7 @@ fn a_stopped_stack_refuses_until_its_stopper_ends() {
 
 #[test]
 fn plain_words_obey_their_last_acquirer() {
-    let owned = Owned::default();
+    let owned = OwnedWords::default();
     let first = owned.acquire();
     assert!(owned.store(first, 0, 5));
     let second = owned.acquire();
@@ -100,12 +100,12 @@ fn plain_words_obey_their_last_acquirer() {
     assert_eq!((owned.words[0].load(Relaxed), owned.words[14].load(Relaxed)), (5, 7));
 }
 
-/// One acquires twice, as a CPU's threads do one after the other, while another disowns. Miri finds it where that gives
-/// the words back to the first.
+/// One thread acquires twice, as two threads of a CPU would one after the other, while another thread disowns the
+/// words. This test fails under Miri if disowning gives the words back to the first acquirer.
 #[test]
 fn who_has_lost_the_words_does_not_own_them_again() {
     const ROUNDS: u32 = 200;
-    let owned = Owned::default();
+    let owned = OwnedWords::default();
     thread::scope(|scope| {
         scope.spawn(|| {
             for _ in 0..ROUNDS {
@@ -116,12 +116,12 @@ fn who_has_lost_the_words_does_not_own_them_again() {
         for _ in 0..ROUNDS {
             let (lost, _) = (owned.acquire(), owned.acquire());
             thread::yield_now();
-            assert!(!owned.is_owned_by(lost), "two own them");
+            assert!(!owned.is_owned_by(lost), "the lost words have their old owner again");
         }
     });
 }
 
-// They pin themselves by `affinity`, of the feature `measuring`.
+// These tests pin threads with `affinity`, which needs the feature `measuring`.
 #[cfg(all(feature = "measuring", target_os = "linux", target_arch = "x86_64", target_pointer_width = "64", not(miri)))]
 mod sequences {
     use std::io;
@@ -135,7 +135,7 @@ mod sequences {
     use crate::affinity;
     use crate::testing::{deadline, left_out, or_left_out, wait_until};
 
-    /// Calls `f` until it was neither aborted nor on another CPU in the end than in the beginning.
+    /// Calls `f` until it is not aborted and the thread is on the same CPU before and after the call.
     fn on_one_cpu<T>(area: Area, mut f: impl FnMut(usize) -> Option<T>) -> T {
         loop {
             let cpu = area.cpu().unwrap();
@@ -146,7 +146,7 @@ mod sequences {
     }
 
     fn area() -> Option<Area> {
-        // A C library without: `sync` tests what is done then.
+        // The C library may not support sequences; the tests of `sync` cover that case.
         or_left_out(Area::find())
     }
 
@@ -162,24 +162,24 @@ mod sequences {
         let Some(area) = area() else { return };
         assert_eq!(area.add(&[], 1), Outcome::Refused);
         assert_eq!(area.push(&Stacks::new(0, 1), item(1)), Outcome::Refused);
-        assert_eq!(area.pop(&Stacks::new(0, 1)), Yielded::Refused);
-        assert_eq!(area.acquire(&[]), Yielded::Refused);
-        assert_eq!(area.store(usize::MAX >> 32, &Owned::default(), 0, 0, 1), Outcome::Refused);
+        assert_eq!(area.pop(&Stacks::new(0, 1)), Outcome::Refused);
+        assert_eq!(area.acquire(&[]), Outcome::Refused);
+        assert_eq!(area.store(usize::MAX >> 32, &OwnedWords::default(), 0, 0, 1), Outcome::Refused);
     }
 
-    /// What is given ends before the CPU that the thread is on.
+    /// The data ends before the CPU that the thread is on.
     #[test]
     fn nor_on_the_first_cpu_that_has_none() {
         let Some(area) = area() else { return };
         let cpu = *affinity::allowed().last().unwrap();
         let Some(()) = or_left_out(affinity::pin_current_thread(cpu)) else { return };
-        let (counts, owned): (Vec<_>, Vec<_>) = (0..=cpu).map(|_| (Count::default(), Owned::default())).unzip();
+        let (counts, owned): (Vec<_>, Vec<_>) = (0..=cpu).map(|_| (Count::default(), OwnedWords::default())).unzip();
         let stacks = Stacks::new(cpu, 1);
-        // Some may be aborted, which is no effect either.
-        assert!((0..10).all(|_| area.add(&counts[..cpu], 1) != Outcome::Done));
-        assert!((0..10).all(|_| area.push(&stacks, item(1)) != Outcome::Done));
-        assert!((0..10).all(|_| !matches!(area.pop(&stacks), Yielded::Done(_))));
-        assert!((0..10).all(|_| !matches!(area.acquire(&owned[..cpu]), Yielded::Done(_))));
+        // Some sequences may be aborted, which does not change the counts either.
+        assert!((0..10).all(|_| area.add(&counts[..cpu], 1) != Outcome::Done(())));
+        assert!((0..10).all(|_| area.push(&stacks, item(1)) != Outcome::Done(())));
+        assert!((0..10).all(|_| !matches!(area.pop(&stacks), Outcome::Done(_))));
+        assert!((0..10).all(|_| !matches!(area.acquire(&owned[..cpu]), Outcome::Done(_))));
     }
 
     #[derive(Clone, Copy, Debug)]
@@ -203,19 +203,19 @@ mod sequences {
         ]
     }
 
-    /// What the sequences work on: for each CPU, and once more in plain Rust.
+    /// The data that the sequences work on: once for each CPU, and once more in plain Rust.
     struct Both {
         counts: Vec<Count>,
         stacks: Stacks,
-        owned: Vec<Owned>,
-        plain: (Count, Stack, Owned),
+        owned: Vec<OwnedWords>,
+        plain: (Count, Stack, OwnedWords),
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// The same steps by sequences and in plain Rust. A single thread that is moved to another CPU finds other data
-        /// there: then all begins anew.
+        /// Runs the same steps as sequences and in plain Rust. If the thread is moved to another CPU, it uses other
+        /// data there, so the test starts again.
         #[test]
         fn sequences_do_what_plain_rust_does(steps in prop::collection::vec(step(), 1..100)) {
             let Some(area) = area() else { return Ok(()) };
@@ -224,14 +224,14 @@ mod sequences {
                 let both = Both {
                     counts: each.clone().map(|_| Count::new(u64::MAX)).collect(),
                     stacks: Stacks::new(possible_cpus(), 3),
-                    owned: each.map(|_| Owned::default()).collect(),
-                    plain: (Count::new(u64::MAX), Stack::new(3), Owned::default()),
+                    owned: each.map(|_| OwnedWords::default()).collect(),
+                    plain: (Count::new(u64::MAX), Stack::new(3), OwnedWords::default()),
                 };
                 let mut owner = (0, 0);
                 for step in &steps {
                     take(area, cpu, &both, *step, &mut owner)?;
                 }
-                let words = |owned: &Owned| owned.words.each_ref().map(|word| word.load(Relaxed));
+                let words = |owned: &OwnedWords| owned.words.each_ref().map(|word| word.load(Relaxed));
                 assert_eq!(both.counts[cpu].get(), both.plain.0.get());
                 assert_eq!(both.stacks.len(cpu), both.plain.1.len());
                 assert_eq!(words(&both.owned[cpu]), words(&both.plain.2));
@@ -240,14 +240,14 @@ mod sequences {
         }
     }
 
-    /// One step; none where the thread was aborted too often or moved.
+    /// Executes one step; `None` if the thread was aborted too often or moved.
     fn take(area: Area, cpu: usize, both: &Both, step: Step, owner: &mut (u64, u64)) -> Option<()> {
         let is_here = || area.cpu() == Some(cpu);
         let (count, stack, owned) = &both.plain;
         let repeat = |sequence: &dyn Fn() -> Outcome| loop {
             match sequence() {
                 Outcome::Aborted => (),
-                outcome => break outcome == Outcome::Done,
+                outcome => break outcome == Outcome::Done(()),
             }
         };
         match step {
@@ -263,16 +263,16 @@ mod sequences {
             Step::Pop => {
                 let popped = loop {
                     match area.pop(&both.stacks) {
-                        Yielded::Aborted => (),
-                        Yielded::Done(item) => break Some(item),
-                        Yielded::Refused => break None,
+                        Outcome::Aborted => (),
+                        Outcome::Done(item) => break Some(item),
+                        Outcome::Refused => break None,
                     }
                 };
                 is_here().then_some(())?;
                 assert_eq!(popped, stack.pop());
             }
             Step::Acquire => {
-                let Yielded::Done((on, acquired)) = area.acquire(&both.owned) else { return None };
+                let Outcome::Done((on, acquired)) = area.acquire(&both.owned) else { return None };
                 (on == cpu).then_some(())?;
                 *owner = (acquired, owned.acquire());
             }
@@ -289,19 +289,19 @@ mod sequences {
         is_here().then_some(())
     }
 
-    /// Signals to the thread that made it, every 50 µs until it is dropped.
+    /// A timer that sends a signal every 50 µs to the thread that created the timer, until it is dropped.
     struct Signals(libc::timer_t);
 
     impl Signals {
         fn begin() -> Self {
             extern "C" fn nothing(_signal: i32) {}
-            // SAFETY: the handler does nothing, and nobody else uses this signal here.
+            // SAFETY: the handler does nothing, and no other code uses this signal here.
             unsafe { libc::signal(libc::SIGUSR2, nothing as *const () as libc::sighandler_t) };
-            // SAFETY: plain data, for which zero is a value.
+            // SAFETY: the structures are plain data, for which zero is valid.
             let (mut event, mut timer) = unsafe { std::mem::zeroed::<(libc::sigevent, libc::timer_t)>() };
             event.sigev_notify = libc::SIGEV_THREAD_ID;
             event.sigev_signo = libc::SIGUSR2;
-            // SAFETY: gettid only says who we are.
+            // SAFETY: gettid only returns the number of this thread.
             event.sigev_notify_thread_id = unsafe { libc::gettid() };
             let every = libc::timespec { tv_sec: 0, tv_nsec: 50_000 };
             let times = libc::itimerspec { it_interval: every, it_value: every };
@@ -321,12 +321,12 @@ mod sequences {
         }
     }
 
-    /// Calls the sequence on a thread that gets signal after signal, until some hit it in its middle.
+    /// Calls the sequence on a thread that gets many signals, until enough of them hit it in the middle.
     fn abort(sequence: impl Fn() -> bool + Sync) {
         const ENOUGH: u32 = 20;
         let run = || {
             let _signals = Signals::begin();
-            // Not `wait_until`: with so many signals its sleep may never end.
+            // `wait_until` does not work here: with so many signals its sleep may never end.
             let (mut aborted, deadline) = (0, deadline());
             while aborted < ENOUGH {
                 assert!(Instant::now() < deadline, "only {aborted} sequences were aborted");
@@ -336,10 +336,11 @@ mod sequences {
         thread::scope(|scope| scope.spawn(run).join().unwrap());
     }
 
-    type Stop = for<'a> fn(&'a Stacks, usize) -> io::Result<Option<Stopped<'a>>>;
+    type Stop = for<'a> fn(&'a Stacks, usize) -> io::Result<Option<StoppedStack<'a>>>;
 
-    /// A thread on one CPU pushes and pops; one on another stops the stack so often, and looks whether it stays as it
-    /// is. In which round it did not; nothing worse, so that nothing gets out of bounds where the stack is not stopped.
+    /// Runs a thread that pushes and pops on one CPU. A thread on another CPU stops the stack in each round and checks
+    /// that the stack does not change. Returns the first round in which the stack changed. The second thread only
+    /// reads, so that no access is out of bounds if the stack is not stopped.
     fn moved_while_stopped(area: Area, [here, there]: [usize; 2], rounds: u64, stop: Stop) -> Option<u64> {
         let (stacks, is_over) = (Stacks::new(possible_cpus(), 64), AtomicBool::new(false));
         let work = || {
@@ -369,17 +370,18 @@ mod sequences {
         })
     }
 
-    /// The control, which does not ask the kernel to end the sequences under way, says how long one must look.
+    /// The control does not use the fence that ends running sequences. It shows how many rounds are needed to notice
+    /// the missing fence.
     #[test]
     fn no_sequence_commits_on_a_stopped_stack() {
         const SEEN: usize = 4;
         const AT_ONCE: u64 = 100_000;
-        // Such a round asks the kernel to end the sequences, which takes much longer than a round of the control.
+        // A round with the fence takes much longer than a round of the control.
         const MOST: u64 = 200_000;
         let Some(area) = area() else { return };
         let allowed = affinity::allowed();
-        let &[here, .., there] = &allowed[..] else { return left_out("there is but one CPU") };
-        // Kernels before Linux 5.10 can't, nor can some filters of system calls.
+        let &[here, .., there] = &allowed[..] else { return left_out("there is only one CPU") };
+        // Kernels before Linux 5.10 do not support this, and some filters of system calls forbid it.
         let Some(()) = or_left_out(fence(None)) else { return };
         let pinned = thread::spawn(move || affinity::pin_current_thread(there)).join().unwrap();
         let Some(()) = or_left_out(pinned) else { return };
@@ -397,8 +399,9 @@ mod sequences {
         assert_eq!(moved(rounds, Stacks::stop), None, "a sequence committed on a stack that was stopped");
     }
 
-    /// The control: what the sequences do, in plain Rust on the stack of the CPU that the thread was on a moment ago.
-    /// Each number is pushed once, so that the sum of those popped and those left must be that of those pushed.
+    /// The control: the same operations in plain Rust, on the stack of the CPU that the thread was on a moment ago.
+    /// Each number is pushed once. So without losses, the sum of the popped and the remaining numbers equals the sum of
+    /// the pushed numbers.
     #[test]
     fn without_sequences_items_are_lost() {
         let Some(area) = area() else { return };
@@ -430,7 +433,7 @@ mod sequences {
         let added = Count::default();
         abort(|| {
             let outcome = area.add(&counts, 1);
-            added.add(u64::from(outcome == Outcome::Done));
+            added.add(u64::from(outcome == Outcome::Done(())));
             outcome == Outcome::Aborted
         });
         assert_eq!(counts.iter().map(Count::get).sum::<u64>(), added.get());
@@ -440,12 +443,12 @@ mod sequences {
         let held = || (0..stacks.cpus()).map(|cpu| stacks.len(cpu) as u64).sum::<u64>();
         let push = || {
             let outcome = area.push(&stacks, item(8));
-            pushed.add(u64::from(outcome == Outcome::Done));
+            pushed.add(u64::from(outcome == Outcome::Done(())));
             outcome
         };
         let pop = || {
             let outcome = area.pop(&stacks);
-            popped.add(u64::from(matches!(outcome, Yielded::Done(_))));
+            popped.add(u64::from(matches!(outcome, Outcome::Done(_))));
             outcome
         };
         abort(|| {
@@ -455,14 +458,14 @@ mod sequences {
         });
         abort(|| {
             let _ = push();
-            pop() == Yielded::Aborted
+            pop() == Outcome::Aborted
         });
         assert_eq!(held(), pushed.get() - popped.get());
 
-        let owned: Vec<Owned> = each.map(|_| Owned::default()).collect();
-        abort(|| area.acquire(&owned) == Yielded::Aborted);
+        let owned: Vec<OwnedWords> = each.map(|_| OwnedWords::default()).collect();
+        abort(|| area.acquire(&owned) == Outcome::Aborted);
         abort(|| match area.acquire(&owned) {
-            Yielded::Done((cpu, owner)) => area.store(cpu, &owned[cpu], owner, 3, 1) == Outcome::Aborted,
+            Outcome::Done((cpu, owner)) => area.store(cpu, &owned[cpu], owner, 3, 1) == Outcome::Aborted,
             _ => false,
         });
     }

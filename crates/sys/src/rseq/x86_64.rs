@@ -1,9 +1,9 @@
 //! The sequences for Linux on x86-64.
 //!
-//! Each is one block of assembly. It tells the kernel where the sequence's descriptor is (a store to the area, which
-//! lies at a fixed distance from the thread's pointer in `fs`), reads the CPU's number, and ends in the one instruction
-//! that commits. Descriptors lie in a section of their own, abort handlers out of the way behind the signature that the
-//! kernel looks for before it jumps to one.
+//! Each sequence is one block of assembly. It stores the address of its descriptor in the area, which is at a fixed
+//! distance from the thread pointer in `fs`. Then it reads the number of the CPU, and its last instruction commits.
+//! Descriptors have their own section. Abort handlers are in a separate section too, after the signature that the
+//! kernel checks before it jumps to a handler.
 
 use std::arch::asm;
 use std::ffi::CStr;
@@ -14,28 +14,30 @@ use std::sync::OnceLock;
 
 use super::plain::STRIDE_SHIFT;
 use super::stacks::{Slot, Stack};
-use super::{Count, Outcome, Owned, Stacks, Unavailable, WORDS, Yielded};
+use super::{Count, Outcome, OwnedWords, Stacks, Unavailable, WORDS};
 
-/// Where the kernel keeps what a thread must know: as far from the thread's pointer in all threads. The first fields
-/// have been there from the start: `cpu_id_start` (4 bytes), `cpu_id` (4), `rseq_cs` (8), `flags` (4).
+/// The memory in which the kernel stores data for a thread. Its distance from the thread pointer is the same in all
+/// threads. The first version of rseq(2) has the fields `cpu_id_start` (4 bytes), `cpu_id` (4), `rseq_cs` (8) and
+/// `flags` (4).
 #[derive(Clone, Copy, Debug)]
 pub struct Area {
-    /// From the thread's pointer, where something else is.
+    /// Distance in bytes from the thread pointer, a register, to the area. It is not zero, because other data is at the
+    /// thread pointer.
     offset: NonZeroIsize,
 }
 
-/// As long as the fields that have been there from the start.
+/// Size in bytes of the fields that an area has had since the first version of rseq(2).
 const FIRST_FIELDS_BYTES: usize = 20;
 /// From the kernel's include/uapi/linux/auxvec.h.
 const AT_RSEQ_FEATURE_SIZE: libc::c_ulong = 27;
 
-/// One sequence: `$body`, from the reading of the CPU's number to the commit, and what comes of an abort. Labels: 2 and
-/// 3 begin and end it, 4 is the descriptor, 5 the abort handler, `$aborted`, which may have a 6 for other code out of
-/// the way.
+/// One restartable sequence. `$body` is the code from reading the number of the CPU to the commit. `$aborted` is the
+/// abort handler, which the kernel jumps to. Labels: 2 is the beginning and 3 the end of the sequence, 4 the descriptor
+/// and 5 the abort handler. `$aborted` may define a label 6 for other code outside of the sequence.
 ///
-/// 0x53053053 is the signature that C libraries register with on x86; the bytes before it make of it the operand of
-/// an undefined instruction. `ax` of a pushed section: allocated and executable, `aw`: allocated and writable, for
-/// the linker's relocations.
+/// 0x53053053 is the signature that C libraries register on x86. The bytes before it make it the operand of an
+/// undefined instruction. The flags of a pushed section: `ax` is allocated and executable; `aw` is allocated and
+/// writable, for the linker's relocations.
 macro_rules! sequence {
     ($area:expr, [$($body:expr,)*], aborted: [$($aborted:literal,)*], $($operands:tt)*) => {
         asm!(
@@ -63,7 +65,8 @@ macro_rules! sequence {
     };
 }
 
-/// The CPU's number in `{cpu}`, times the stride; elsewhere, where there are not so many.
+/// Puts the offset of the CPU's data into `{cpu}`: the number of the CPU, shifted left by `{shift}`. Jumps to
+/// `$refused` if there is no data for that CPU.
 macro_rules! own {
     ($refused:literal) => {
         concat!(
@@ -77,14 +80,15 @@ macro_rules! own {
     };
 }
 
-/// The sequences that depend on an order, one instruction a line: the assembler gets them, and the tests' model takes
-/// them one by one.
+/// The assembly text of the restartable sequences in which the order of instructions matters, one instruction per line.
+/// The assembler compiles it, and the model in the tests executes it line by line.
 macro_rules! text {
     (push) => {
         concat!(
             own!("{refused}"),
             "\n",
-            // Before the top: once sequences are admitted again, the top is what their stopper left.
+            // The limit must be read before the top. A caller that had stopped the stack moves the top before it
+            // restores the limit. So a sequence that reads the restored limit also reads the moved top.
             "mov {limit}, qword ptr [{stacks} + {cpu} + {ceiling}]\n",
             "mov {slot}, qword ptr [{stacks} + {cpu} + {top}]\n",
             "cmp {slot}, {limit}\n",
@@ -97,7 +101,7 @@ macro_rules! text {
         concat!(
             own!("6f"),
             "\n",
-            // Before the top, as in a push.
+            // The limit must be read before the top, as in a push.
             "mov {limit}, qword ptr [{stacks} + {cpu} + {floor}]\n",
             "mov {item}, qword ptr [{stacks} + {cpu} + {top}]\n",
             "cmp {item}, {limit}\n",
@@ -139,36 +143,37 @@ pub(super) const ACQUIRE: &str = text!(acquire);
 pub(super) const STORE: &str = text!(store);
 
 impl Area {
-    /// The area of this program's threads, if the C library registers them.
+    /// Returns the area of this program's threads, if the C library registers them.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is no area.
     pub fn find() -> Result<Self, Unavailable> {
         static FOUND: OnceLock<Result<Area, Unavailable>> = OnceLock::new();
         *FOUND.get_or_init(|| {
             let offset = symbol::<isize>(c"__rseq_offset").ok_or(Unavailable::Library)?;
-            // Zero bytes: the C library tried in vain, or was told not to.
+            // Zero bytes mean that the C library failed to register threads, or was configured not to.
             let is_registered = registered_bytes().ok_or(Unavailable::Library)? >= FIRST_FIELDS_BYTES;
             let area = NonZeroIsize::new(offset).filter(|_| is_registered).map(|offset| Area { offset });
             area.ok_or(Unavailable::Unregistered)
         })
     }
 
-    /// How much of the area means something to both the C library (`__rseq_size`) and the kernel
-    /// (`AT_RSEQ_FEATURE_SIZE`). 20 bytes are what there was from the start; `node_id` ends at 24, `mm_cid` at 28.
+    /// Returns the number of bytes of the area that both the C library (`__rseq_size`) and the kernel
+    /// (`AT_RSEQ_FEATURE_SIZE`) support. The first version had 20 bytes; `node_id` ends at 24, `mm_cid` at 28.
     #[must_use]
     pub fn feature_bytes(self) -> usize {
-        // SAFETY: getauxval only looks something up.
+        // SAFETY: getauxval only looks up a value.
         let kernel_bytes = unsafe { libc::getauxval(AT_RSEQ_FEATURE_SIZE) } as usize;
         registered_bytes().unwrap_or(FIRST_FIELDS_BYTES).min(kernel_bytes.max(FIRST_FIELDS_BYTES))
     }
 
-    /// The CPU that the calling thread ran on a moment ago, by one load; none for a thread that is not registered.
+    /// Returns the CPU that the calling thread ran on a moment ago, with one load; `None` for a thread that is not
+    /// registered.
     #[inline]
     #[must_use]
     pub fn cpu(self) -> Option<usize> {
         let cpu: i32;
-        // SAFETY: reads the area's `cpu_id`, which every thread of the C library's has.
+        // SAFETY: the instruction reads `cpu_id` in the area, which every thread of the C library has.
         unsafe {
             asm!(
                 "mov {cpu:e}, dword ptr fs:[{area} + 4]",
@@ -180,13 +185,14 @@ impl Area {
         usize::try_from(cpu).ok()
     }
 
-    /// Adds to the count of the CPU that the thread is on. Refused where that CPU has none.
+    /// Adds `delta` to the count of the CPU that the thread is on. Refused if that CPU has no count.
     #[inline]
     pub fn add(self, counts: &[Count], delta: u64) -> Outcome {
-        // SAFETY: the contract of the block: it writes the area's `rseq_cs`, and if anything one `Count`, that of the
-        // CPU that it runs on, with an index below `counts.len()` (a thread that is not registered has -1 or -2, which
-        // as unsigned is above); it adds `delta` to it, in one instruction, which is its last. `Count` is atomic in
-        // Rust, and an aligned 8-byte access of one CPU is a relaxed one. No registers but those named, no stack.
+        // SAFETY: the contract of the block: it writes `rseq_cs` in the area, and at most one `Count`, that of the CPU
+        // that it runs on. The index is below `counts.len()`; a thread that is not registered has -1 or -2, which as an
+        // unsigned number is above that length. The block adds `delta` to the count in one instruction, which is its
+        // last. `Count` is atomic in Rust, and an aligned 8-byte access of one CPU is a relaxed one. The block uses
+        // only the named registers and no stack.
         unsafe {
             sequence!(
                 self,
@@ -204,17 +210,18 @@ impl Area {
                 aborted = label { return Outcome::Aborted },
             );
         }
-        Outcome::Done
+        Outcome::Done(())
     }
 
-    /// Pushes on the stack of the CPU that the thread is on. Refused where that CPU has none, it is full, or stopped.
+    /// Pushes on the stack of the CPU that the thread is on. Refused if that CPU has no stack, or the stack is full or
+    /// stopped.
     #[inline]
     pub fn push(self, stacks: &Stacks, item: NonNull<()>) -> Outcome {
-        // SAFETY: the contract of the block: it writes the area's `rseq_cs`, and of the stack of the CPU that it runs
-        // on, whose index is below `cpus()`, the first slot that is not in use (below `ceiling`, so one of the
-        // stack's), and then, as its last instruction, `top`, one slot more. Before that the slot is nobody's; an
-        // aborted push that wrote it has changed nothing. All are atomic in Rust. No registers but those named, no
-        // stack.
+        // SAFETY: the contract of the block: it writes `rseq_cs` in the area, and accesses the stack of the CPU that it
+        // runs on, whose index is below `cpus()`. It writes the first slot that is not in use, which is below `ceiling`
+        // and so belongs to the stack. Then its last instruction moves `top` up by one slot. Before that no other code
+        // uses the slot, so an aborted push that wrote it has changed nothing. All these words are atomic in Rust. It
+        // uses only the named registers and no stack memory.
         unsafe {
             sequence!(
                 self,
@@ -236,18 +243,19 @@ impl Area {
                 aborted = label { return Outcome::Aborted },
             );
         }
-        Outcome::Done
+        Outcome::Done(())
     }
 
-    /// Pops from the stack of the CPU that the thread is on. Refused where that CPU has none, it is empty, or stopped.
+    /// Pops from the stack of the CPU that the thread is on. Refused if that CPU has no stack, or the stack is empty or
+    /// stopped.
     #[inline]
-    pub fn pop(self, stacks: &Stacks) -> Yielded<NonNull<()>> {
+    pub fn pop(self, stacks: &Stacks) -> Outcome<NonNull<()>> {
         let item: *mut ();
-        // SAFETY: the contract of the block: it writes the area's `rseq_cs`, and of the stack of the CPU that it runs
-        // on, whose index is below `cpus()`, as its last instruction `top`, one slot less; it yields the item in the
-        // slot that is thereby left (above `floor`, so one of the stack's). Refused yields null, aborted -1, neither of
-        // which an item can be: it is not null, and no object begins at the last address. All are atomic in Rust. No
-        // registers but those named, no stack.
+        // SAFETY: the contract of the block: it writes `rseq_cs` in the area, and accesses the stack of the CPU that it
+        // runs on, whose index is below `cpus()`. Its last instruction moves `top` down by one slot. It returns the
+        // item in the slot that this removes, which is above `floor` and so belongs to the stack. A refused pop returns
+        // null and an aborted one -1. Neither can be an item: an item is not null, and no object begins at the last
+        // address. All these words are atomic in Rust. It uses only the named registers and no stack memory.
         unsafe {
             sequence!(
                 self,
@@ -267,21 +275,22 @@ impl Area {
             );
         }
         match NonNull::new(item) {
-            None => Yielded::Refused,
-            Some(item) if item.addr().get() == usize::MAX => Yielded::Aborted,
-            Some(item) => Yielded::Done(item),
+            None => Outcome::Refused,
+            Some(item) if item.addr().get() == usize::MAX => Outcome::Aborted,
+            Some(item) => Outcome::Done(item),
         }
     }
 
-    /// Acquires the words of the CPU that the thread is on, from whoever had them: which CPU, and the owner. Refused
-    /// where that CPU has none.
+    /// Acquires the words of the CPU that the thread is on, from whoever had them. Returns that CPU, and the number
+    /// that identifies the thread as their owner. Refused if that CPU has no words.
     #[inline]
-    pub fn acquire(self, owned: &[Owned]) -> Yielded<(usize, u64)> {
+    pub fn acquire(self, owned: &[OwnedWords]) -> Outcome<(usize, u64)> {
         let (cpu, owner): (usize, u64);
-        // SAFETY: the contract of the block: it writes the area's `rseq_cs`, and of the words of the CPU that it runs
-        // on, whose index is below `owned.len()`, as its last instruction the generation, one more, which it yields.
-        // Refused yields generation 0, aborted -1: the first is 1, and the last is centuries away. All are atomic in
-        // Rust. No registers but those named, no stack.
+        // SAFETY: the contract of the block: it writes `rseq_cs` in the area, and accesses the words of the CPU that it
+        // runs on, whose index is below `owned.len()`. Its last instruction increases the generation by one; it returns
+        // the new generation. A refused acquisition returns 0 and an aborted one -1: the first generation is 1, and the
+        // last one is centuries away. All these words are atomic in Rust. It uses only the named registers and no
+        // stack.
         unsafe {
             sequence!(
                 self,
@@ -295,27 +304,27 @@ impl Area {
                 end = in(reg) owned.len(),
                 owned = in(reg) owned.as_ptr(),
                 shift = const STRIDE_SHIFT,
-                generation = const offset_of!(Owned, generation),
+                generation = const offset_of!(OwnedWords, generation),
             );
         }
         match owner {
-            0 => Yielded::Refused,
-            u64::MAX => Yielded::Aborted,
-            _ => Yielded::Done((cpu, owner)),
+            0 => Outcome::Refused,
+            u64::MAX => Outcome::Aborted,
+            _ => Outcome::Done((cpu, owner)),
         }
     }
 
-    /// Stores to one of the words of `cpu` for the owner that acquired them there. Refused where the thread is on
-    /// another CPU, or they have another owner.
+    /// Stores `value` in one of the words of `cpu`, if `owner`, which [`acquire`](Self::acquire) returned, still owns
+    /// them. Refused if the thread is on another CPU, or the words have another owner.
     ///
     /// # Panics
-    /// When there is no such word.
+    /// If there is no such word.
     #[inline]
-    pub fn store(self, cpu: usize, owned: &Owned, owner: u64, word: usize, value: u64) -> Outcome {
+    pub fn store(self, cpu: usize, owned: &OwnedWords, owner: u64, word: usize, value: u64) -> Outcome {
         assert!(word < WORDS, "there are {WORDS} words");
-        // SAFETY: the contract of the block: it writes the area's `rseq_cs`, and if anything, as its last instruction,
-        // one of the words, while the thread is on `cpu` and the generation is `owner`. Both are atomic in Rust. No
-        // registers but those named, no stack.
+        // SAFETY: the contract of the block: it writes `rseq_cs` in the area, and at most one of the words, with its
+        // last instruction. It does so only while the thread is on `cpu` and the generation is `owner`. The word and
+        // the generation are atomic in Rust. The block uses only the named registers and no stack.
         unsafe {
             sequence!(
                 self,
@@ -333,19 +342,20 @@ impl Area {
                 aborted = label { return Outcome::Aborted },
             );
         }
-        Outcome::Done
+        Outcome::Done(())
     }
 }
 
-/// How much of the area the C library knows of; zero where it registered none.
+/// Returns the size in bytes of the area that the C library registered with the kernel for each thread; zero if it
+/// registered none.
 fn registered_bytes() -> Option<usize> {
     symbol::<u32>(c"__rseq_size").map(|bytes| bytes as usize)
 }
 
-/// What a variable of the C library's says, if it has it.
+/// Returns the value of a variable of the C library, if the variable exists.
 fn symbol<T: Copy>(name: &CStr) -> Option<T> {
     // SAFETY: the name is a C string, and the default handle is valid.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    // SAFETY: where there is a variable of these names, it is of this type and lasts as long as the program.
+    // SAFETY: if a variable of this name exists, it has this type and lasts as long as the program.
     NonNull::new(address).map(|variable| unsafe { variable.cast::<T>().read() })
 }

@@ -1,5 +1,5 @@
-//! Who asks first in a child. The test is alone in its process, because the C library calls its handlers there in the
-//! order in which they were registered.
+//! A child that requests its number before this crate's handler runs. The test is alone in its process, because the C
+//! library calls its handlers there in the order in which they were registered.
 
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,13 +9,13 @@ use ascertain_sys::testing::{alone, left_out};
 
 static ASKED: AtomicU64 = AtomicU64::new(0);
 
-extern "C" fn ask() {
+extern "C" fn request_number() {
     ASKED.store(generation(), Relaxed);
 }
 
 fn has_memory_that_is_wiped() -> bool {
     let (rights, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: the kernel chooses where, and nobody uses the memory.
+    // SAFETY: the kernel chooses the address, and no code uses the memory.
     unsafe {
         let memory = libc::mmap(ptr::null_mut(), 1, rights, kind, -1, 0);
         memory != libc::MAP_FAILED && libc::madvise(memory, 1, libc::MADV_WIPEONFORK) == 0
@@ -28,8 +28,9 @@ fn a_child_keeps_the_number_that_it_was_given_first() {
         if !has_memory_that_is_wiped() {
             return left_out("the kernel has no memory that it wipes in a child (Linux before 4.14)");
         }
-        // SAFETY: it does what any thread of a child may do. Before this crate tells the C library what to call.
-        unsafe { libc::pthread_atfork(None, None, Some(ask)) };
+        // SAFETY: the handler does only what any thread of a child may do. It is registered before this crate registers
+        // its own.
+        unsafe { libc::pthread_atfork(None, None, Some(request_number)) };
         let parent = generation();
         // SAFETY: the child compares numbers and ends by `_exit`.
         let child = unsafe {
@@ -43,6 +44,10 @@ fn a_child_keeps_the_number_that_it_was_given_first() {
         let mut status = -1;
         // SAFETY: the child is ours, and `status` may be written to.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-        assert_eq!((status, generation()), (0, parent), "256: it has two numbers, 512: its parent's");
+        assert_eq!(
+            (status, generation()),
+            (0, parent),
+            "256: the child has two numbers, 512: it has the number of its parent"
+        );
     });
 }

@@ -1,4 +1,4 @@
-//! Signals, in a process of their own: this test program, started once more as `helper`.
+//! Signals, in a separate process: this test program, started again as `helper`.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -10,12 +10,12 @@ use ascertain_sys::process::{Exit, Output, Prepared, shell};
 use ascertain_sys::testing::wait_until;
 use ascertain_sys::{Error, clock, interrupt};
 
-/// What the helper exits with when it was interrupted in order.
+/// The exit code of the helper after an orderly interruption.
 const INTERRUPTED: i32 = 42;
-/// How long a helper stays that is to be killed by a signal.
+/// Time for which a helper stays alive if a signal is going to kill it.
 const STAY: Duration = Duration::from_secs(600);
 
-/// Not a test: runs a command that writes its process number to a file and then sleeps.
+/// Not a test: runs a command that writes its process ID to a file and then sleeps.
 #[test]
 #[ignore = "the other tests start it"]
 fn helper() {
@@ -46,7 +46,8 @@ struct Helper {
 }
 
 impl Helper {
-    /// A helper that begins with some signals ignored, and may stay after the first that is not.
+    /// Starts a helper with some signals ignored. If `stays`, the helper stays after the first signal that is not
+    /// ignored.
     fn start(ignored: &'static [libc::c_int], stays: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -58,7 +59,7 @@ impl Helper {
         // SAFETY: `signal` may be called between fork and exec.
         unsafe {
             command.pre_exec(|| {
-                // We may have been started with them ignored: below `nohup`, or by a shell with `&`.
+                // This process may have been started with these signals ignored: by `nohup`, or by a shell with `&`.
                 [libc::SIGINT, libc::SIGTERM, libc::SIGHUP]
                     .iter()
                     .for_each(|&signal| _ = libc::signal(signal, libc::SIG_DFL));
@@ -69,7 +70,7 @@ impl Helper {
         Self { child: command.spawn().unwrap(), folder }
     }
 
-    /// Waits until a file is there and has something in it.
+    /// Waits until a file exists and its text meets a condition. Returns the text.
     fn appears(&self, name: &str, what: impl Fn(&str) -> bool) -> String {
         let path = self.folder.path().join(name);
         let mut text = String::new();
@@ -80,7 +81,7 @@ impl Helper {
         text.trim().to_owned()
     }
 
-    /// The number of the command that it runs.
+    /// Returns the process ID of the command that the helper runs.
     fn command(&self) -> String {
         self.appears("pid", |text| text.ends_with('\n'))
     }
@@ -125,7 +126,7 @@ fn a_second_signal_ends_the_process_at_once() {
     helper.command();
     helper.signal("INT");
     helper.appears("stays", |_| true);
-    // One right after the first would be the same wish.
+    // A signal right after the first would count as the same request.
     std::thread::sleep(Duration::from_millis(300));
     helper.signal("INT");
     assert_eq!(helper.wait().code(), Some(130));

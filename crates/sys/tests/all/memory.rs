@@ -1,4 +1,4 @@
-//! The peak of memory is the command's own, however large its starter is.
+//! The peak memory of a command does not include the process that starts the command, however large that process is.
 
 use std::hint::black_box;
 
@@ -13,7 +13,7 @@ fn memory_peak_bytes(command: &Command) -> u64 {
     usage.memory_peak_bytes
 }
 
-/// The test is alone in its process, whose memory it fills.
+/// Alone in its process, because this test fills the memory of the process.
 #[test]
 fn a_large_parent_does_not_count() {
     alone(|| {
@@ -35,11 +35,11 @@ fn a_large_parent_does_not_count() {
         assert!(late_bytes < 8 * MIB, "{late_bytes}");
         assert!(memory_floor_bytes() < 2 * MIB, "{}", memory_floor_bytes());
 
-        // Also from another thread, whose stack and thread-local memory lie elsewhere.
+        // Prepares the command on another thread too, whose stack and thread-local memory are elsewhere.
         let from_thread = std::thread::spawn(move || memory_peak_bytes(&small)).join().unwrap();
         assert!(from_thread < 8 * MIB, "{from_thread}");
 
-        // The kernel counts for each CPU by itself, and where there are hundreds it may be some MiB out.
+        // The kernel counts separately for each CPU. With hundreds of CPUs the sum may be wrong by some MiB.
         let buffer_bytes = memory_peak_bytes(&buffer);
         assert!((40 * MIB..80 * MIB).contains(&buffer_bytes), "{buffer_bytes}");
         assert!(large.iter().step_by(4096).chain(many.iter().flatten()).all(|&byte| byte == 1));

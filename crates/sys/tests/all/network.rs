@@ -28,14 +28,14 @@ fn text(namespace: &Namespace, path: &std::ffi::CStr) -> String {
     text
 }
 
-/// An interface with an address, through which everything goes.
+/// Configures an interface with an address, and a default route through it.
 fn configure(netlink: &mut Netlink, index: u32, address: IpAddr, metrics: &Metrics<'_>) -> std::io::Result<()> {
     netlink.set_up(index, 1400, 1000)?;
     netlink.add_address(index, address)?;
     netlink.add_default_route(index, address, metrics)
 }
 
-/// Reads from what does not wait, as soon as there is something.
+/// Reads from a non-blocking source as soon as it has data.
 fn read_one(what: &str, mut read: impl FnMut() -> io::Result<usize>) -> usize {
     let mut bytes = None;
     wait_until(what, || {
@@ -66,7 +66,7 @@ fn ports_are_a_namespaces_own() {
     let to = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 80);
     let client = one.socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
     connect(&client, &to).unwrap();
-    // This process, and its threads, are where they were.
+    // This process and its threads are still in their own namespace.
     assert_ne!(text(&one, c"/proc/self/net/dev"), std::fs::read_to_string("/proc/self/net/dev").unwrap());
 }
 
@@ -98,16 +98,16 @@ fn what_is_sent_to_a_tun_is_read_from_it() {
     netlink.set_loopback_up().unwrap();
     netlink.add_own_addresses(ADDRESS.into(), 24).unwrap();
     let none = file.read(&mut [0; 100]).unwrap_err();
-    assert_eq!(none.kind(), std::io::ErrorKind::WouldBlock, "something was sent that nobody asked for");
+    assert_eq!(none.kind(), std::io::ErrorKind::WouldBlock, "an unrequested packet was sent");
     let socket = namespace.socket(AddressFamily::INET, SocketType::DGRAM, None).unwrap();
-    // An address that is the namespace's own, though no interface has it.
+    // This address belongs to the namespace, though no interface has it.
     bind(&socket, &SocketAddrV4::new(Ipv4Addr::new(198, 18, 0, 77), 7)).unwrap();
     let socket = UdpSocket::from(socket);
     socket.send_to(b"there", (PEER, 9)).unwrap();
     let mut packet = [0; 100];
     let read = read_one("the packet", || file.read(&mut packet));
     assert_eq!(&packet[VIRTIO_HEADER_BYTES..read][28..], b"there");
-    // Back to where it came from, with a checksum of none.
+    // Sends the packet back to its sender, without a checksum.
     let header = VIRTIO_HEADER_BYTES;
     packet[..header].fill(0);
     packet[header + 12..header + 20].rotate_left(4);
@@ -164,7 +164,7 @@ fn a_route_has_its_congestion_control_and_first_window() {
     ours.set_up(index, 1400, 1000).unwrap();
     ours.add_address(index, ADDRESS.into()).unwrap();
     assert!(ours.add_default_route(index, ADDRESS.into(), &unknown).is_err());
-    // Every kernel has it.
+    // Every kernel supports this algorithm.
     let metrics = Metrics { congestion_control: Some("reno"), initial_window_segments: Some(7), mtu_bytes: Some(1300) };
     ours.add_default_route(index, ADDRESS.into(), &metrics).unwrap();
     configure(&mut theirs, peer, PEER.into(), &Metrics::default()).unwrap();
@@ -196,19 +196,19 @@ fn ipv6_as_well() {
     let [receiver, sender] = sockets;
     bind(&receiver, &SocketAddr::from((Ipv6Addr::UNSPECIFIED, 7))).unwrap();
     let (receiver, sender) = (UdpSocket::from(receiver), UdpSocket::from(sender));
-    // One that no interface has.
+    // No interface has this address.
     sender.send_to(b"there", "[fd00:1::77]:7").unwrap();
     receiver.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     assert_eq!(receiver.recv_from(&mut [0; 10]).unwrap().0, 5);
 }
 
-/// All of the above once more, by a process of nobody's.
+/// Runs all tests above again, in a process of the user nobody.
 #[test]
 fn as_nobody() {
     if effective_user() != 0 {
-        return left_out("becoming nobody takes root; the other tests here were not root's");
+        return left_out("becoming nobody needs root; the other tests here did not run as root");
     }
-    // Where nobody may look.
+    // A path that this user can read.
     let program = tempfile::NamedTempFile::new().unwrap().into_temp_path();
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();

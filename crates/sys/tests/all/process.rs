@@ -1,4 +1,4 @@
-//! Commands that are really started.
+//! Tests that start real commands.
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
@@ -22,7 +22,7 @@ fn at(path: &Path) -> Command {
     Command { program: path.into(), ..Command::default() }
 }
 
-/// What the command writes to standard output.
+/// Returns the standard output of the command.
 fn output_of(mut command: Command) -> String {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("output");
@@ -80,7 +80,7 @@ fn the_commands_own_path_is_searched() {
     assert!(matches!(Prepared::new(&command), Err(Error::NotFound { .. })));
     command.env = vec![("PATH".into(), directory.path().into())];
     assert_eq!(run(&command).exit, Exit::Code(9));
-    // In a folder that one may not search there is nothing. (Root may search it, and finds nothing.)
+    // A program in a folder that may not be searched counts as absent. (Root may search the folder, and finds nothing.)
     let closed = tempfile::tempdir().unwrap();
     fs::set_permissions(closed.path(), Permissions::from_mode(0o000)).unwrap();
     command.env = vec![("PATH".into(), closed.path().into())];
@@ -95,7 +95,7 @@ fn signals_are_as_a_shell_would_leave_them() {
         if !crate::common::has_launcher() {
             return;
         }
-        // A process that ignored SIGPIPE, as Rust programs do, would print forever.
+        // If `yes` ignored SIGPIPE, as Rust programs do, it would print forever.
         assert_eq!(run(&shell("yes | head -c 1")).exit, Exit::Code(0));
         let bits = |status: &str, name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -116,8 +116,8 @@ fn a_thread_that_blocks_signals_does_not_block_the_commands() {
         return;
     }
     let status = std::thread::spawn(|| {
-        // SAFETY: `sigset_t` is plain data, and `sigfillset` makes a set of it; only this thread's
-        // mask is changed.
+        // SAFETY: `sigset_t` is plain data, and `sigfillset` makes it a valid set; only the mask of this thread is
+        // changed.
         unsafe {
             let mut all = std::mem::zeroed();
             libc::sigfillset(&raw mut all);
@@ -132,8 +132,8 @@ fn a_thread_that_blocks_signals_does_not_block_the_commands() {
 fn a_fork_that_drops_a_command_leaves_it_to_us() {
     alone(|| {
         let prepared = Prepared::new(&Command::new("true", &[])).unwrap();
-        // SAFETY: the copy drops a value, which frees memory (that works in a copy with the C libraries
-        // of Linux) and makes system calls, and ends without running anything of the test's.
+        // SAFETY: the copy drops a value, which frees memory (that works in a copy with the C libraries of Linux) and
+        // makes system calls. It ends without running other code of the test.
         unsafe {
             let pid = libc::fork();
             if pid == 0 {
@@ -150,7 +150,8 @@ fn a_fork_that_drops_a_command_leaves_it_to_us() {
 fn no_descriptors_leak_into_the_command() {
     alone(|| {
         let descriptors = output_of(Command::new("ls", &["/proc/self/fd"]));
-        // 3 is the one that `ls` reads the directory by. The test's own runner may leave others open.
+        // `ls` reads the directory through descriptor 3. The process that runs the tests may have left other
+        // descriptors open.
         let ours: Vec<i32> = descriptors.lines().map(|fd| fd.parse().unwrap()).collect();
         let inheritable = fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| {
             let fd = entry.unwrap().file_name().into_string().unwrap();
@@ -212,20 +213,26 @@ fn output_goes_to_a_file_that_each_run_empties() {
     }
 }
 
+/// The scripts here do not make the shell fork. A fork can fail on a busy machine, with the same exit code as for a
+/// wrong device.
 #[test]
 fn output_is_discarded_by_a_device_that_is_not_dev_null() {
-    let is_neutral = |stream: &str| {
-        format!("test -c {stream} && test -w {stream} && ! test {stream} -ef /dev/null && ! test -t {stream} && ")
+    let succeeds = |script: &str, output: Output| {
+        let command = Command { stdout: output.clone(), stderr: output, ..shell(script) };
+        assert_eq!(run(&command).exit, Exit::Code(0), "{script}");
     };
-    let script =
-        ["/dev/stdout", "/dev/stderr"].map(is_neutral).concat() + "head -c 10000000 /dev/zero | tee /dev/stderr";
-    assert_eq!(run(&shell(&script)).exit, Exit::Code(0));
-    let script = "test /dev/stdout -ef /dev/null && test /dev/stderr -ef /dev/null";
-    let command = Command { stdout: Output::Null, stderr: Output::Null, ..shell(script) };
-    assert_eq!(run(&command).exit, Exit::Code(0));
+    for (stream, number) in [("/dev/stdout", 1), ("/dev/stderr", 2)] {
+        succeeds(&format!("test -c {stream}"), Output::Discard);
+        succeeds(&format!("test -w {stream}"), Output::Discard);
+        succeeds(&format!("test ! {stream} -ef /dev/null"), Output::Discard);
+        succeeds(&format!("test ! -t {number}"), Output::Discard);
+        succeeds(&format!("exec head -c 10000000 /dev/zero >&{number}"), Output::Discard);
+        succeeds(&format!("exec head -c 10000000 /dev/zero > {stream}"), Output::Discard);
+        succeeds(&format!("test {stream} -ef /dev/null"), Output::Null);
+    }
 }
 
-/// Reads of descendants count, too.
+/// The reads of descendants count too.
 #[test]
 #[cfg(target_os = "linux")]
 fn bytes_read_are_counted_on_request() {
@@ -244,7 +251,7 @@ fn a_pipe_is_drained() {
         command.stderr = Output::Pipe;
         assert_eq!(run(&command).exit, Exit::Code(0));
     }
-    // Standard output closed early.
+    // A command that closes its standard output early.
     let mut command = shell("exec >&-; head -c 1000000 /dev/zero >&2");
     command.stdout = Output::Pipe;
     command.stderr = Output::Null;
@@ -257,10 +264,10 @@ fn the_end_of_what_went_to_memory_is_kept_until_the_next_run() {
     command.stdout = Output::Memory;
     command.stderr = Output::Memory;
     let prepared = Prepared::new(&command).unwrap();
-    assert_eq!(prepared.said(), b"");
+    assert_eq!(prepared.captured_output(), b"");
     for _ in 0..2 {
         assert_eq!(prepared.run(None).unwrap().exit, Exit::Code(0));
-        let said = prepared.said();
+        let said = prepared.captured_output();
         let kept = KEPT_BYTES as usize;
         assert_eq!((said.len(), &said[kept - 6..]), (kept, &b"xxend\n"[..]));
     }
@@ -273,7 +280,7 @@ fn a_descendant_that_keeps_the_pipe_open_does_not_hold_us_up() {
     let mut command = shell(&format!("sleep 3600 & echo $! > '{}'", path.display()));
     command.stdout = Output::Pipe;
     assert_eq!(run(&command).exit, Exit::Code(0));
-    // It is still there: it was not waited for. Its end is the test's affair.
+    // The descendant still runs, because `run` did not wait for it. The test must end it.
     let pid = fs::read_to_string(path).unwrap();
     let killed = std::process::Command::new("sh").args(["-c", "kill $0", pid.trim()]).status();
     assert!(killed.unwrap().success());
@@ -286,7 +293,7 @@ fn the_time_limit_ends_the_whole_group() {
     let mut command = shell("sleep 3600 & echo $!; sleep 3600");
     command.stdout = Output::File(path.clone());
     let prepared = Prepared::new(&command).unwrap();
-    // On a busy machine it may need longer to get as far as its grandchild.
+    // On a busy machine the command may need more time to start its grandchild.
     let pid = [50, 500, 5_000, 60_000].into_iter().find_map(|limit_ms| {
         let start_ns = clock::now_ns();
         let usage = prepared.run(Some(Duration::from_millis(limit_ms))).unwrap();
@@ -294,7 +301,7 @@ fn the_time_limit_ends_the_whole_group() {
         assert!((limit_ms * 1_000_000..=clock::now_ns() - start_ns).contains(&usage.wall_ns));
         Some(fs::read_to_string(&path).unwrap().trim().to_owned()).filter(|pid| !pid.is_empty())
     });
-    // What was killed may take a moment to go, or stay as a zombie if nobody waits for it.
+    // A killed process may take a moment to end, or stay as a zombie if no process waits for it.
     let status = PathBuf::from(format!("/proc/{}/status", pid.unwrap()));
     let is_gone = || fs::read_to_string(&status).map_or(true, |text| text.contains("Z (zombie)"));
     wait_until("the grandchild is gone", is_gone);
@@ -317,7 +324,7 @@ fn times_are_those_of_the_command() {
     assert!(usage.user_ns > 1_000_000, "{usage:?}");
     let sleeper = run(&Command::new("sleep", &["0.2"]));
     assert!(sleeper.wall_ns >= 200_000_000, "{sleeper:?}");
-    // However long the rest takes, it has no CPU while it sleeps. The kernel may count in ticks.
+    // The command uses no CPU while it sleeps, however long the rest takes. The kernel may count CPU time in ticks.
     let without_cpu_ns = sleeper.wall_ns.saturating_sub(sleeper.user_ns + sleeper.system_ns);
     assert!(without_cpu_ns >= 100_000_000, "{sleeper:?}");
 }
@@ -336,8 +343,8 @@ fn programs_that_cannot_be_started_are_errors() {
 
     let missing = error(&Command::new("no-such-program", &[])).to_string();
     assert_eq!(missing.lines().count(), 1, "{missing}");
-    assert!(missing.len() < 120, "PATH itself is not said: {missing}");
-    says(error(&Command::new("no-such-program", &[])), &["no-such-program", "PATH", "--shell"]);
+    assert!(missing.len() < 120, "PATH itself is not printed: {missing}");
+    says(error(&Command::new("no-such-program", &[])), &["no-such-program", "PATH", "use a shell"]);
     says(error(&Command::new("/no/such/program", &[])), &["/no/such/program"]);
     assert!(matches!(error(&Command::new("", &[])), Error::NotFound { .. }));
     assert!(matches!(error(&at(directory.path())), Error::IsDirectory { .. }));
@@ -428,14 +435,14 @@ fn arguments_need_not_be_unicode() {
     assert_eq!(fs::read(path).unwrap(), [b'a', 0xff]);
 }
 
-/// Whoever ties itself to one CPU and then to another moves, and whoever sleeps gives up its CPU, on a busy machine
-/// too.
+/// A process migrates if it pins itself to one CPU and then to another. A process that sleeps gives up its CPU, even on
+/// a busy machine.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_command_and_its_children_are_counted() {
     use ascertain_sys::{affinity, perf::Counter, testing::left_out};
 
-    let [one, other, ..] = affinity::allowed()[..] else { return left_out("there is but one CPU") };
+    let [one, other, ..] = affinity::allowed()[..] else { return left_out("there is only one CPU") };
     let count = |usage: Usage, counter: Counter| usage.counts[counter as usize];
     let moves = format!("taskset -c {one} taskset -c {other} taskset -c {one} sleep 0.001");
     let prepared = Prepared::new(&shell(&format!("{moves}; {moves}"))).unwrap();

@@ -1,4 +1,4 @@
-//! The shell is the judge of how a command line is cut into words.
+//! Compares the splitting of a command line with that of the shell.
 
 use std::process::Command;
 
@@ -12,7 +12,7 @@ fn words_of_the_shell(line: &str) -> Vec<String> {
     text.split_terminator('\0').map(str::to_owned).collect()
 }
 
-/// What command lines are made of, one or several of a kind that matters.
+/// Parts of command lines, with at least one for each kind of character that matters.
 const PARTS: [&str; 28] = [
     "a",
     "b",
@@ -51,7 +51,7 @@ proptest! {
     fn what_is_accepted_means_the_same_to_a_shell(
         parts in proptest::collection::vec(proptest::sample::select(&PARTS[..]), 1..12),
     ) {
-        // A program of its own in front, for `printf` stands in the first word's place.
+        // A placeholder for the program comes first, because `printf` takes its place in the shell.
         let line = format!("program {}", parts.concat());
         if let Ok(words) = split(&line) {
             prop_assert_eq!(words_of_the_shell(&line), words);

@@ -1,4 +1,4 @@
-//! Who moves it, with which settings.
+//! The clients that are compared, with the settings of each.
 
 use std::error::Error;
 use std::fs;
@@ -10,29 +10,29 @@ use ascertain_sys::process::{Command, Output, Prepared};
 use crate::BUCKET;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     Put,
     Get,
 }
 
-/// A client and what may be set of it.
+/// A client, and the settings that are tried for it.
 #[derive(Clone)]
 pub struct Client {
     pub name: &'static str,
     pub version: String,
     put: Vec<Setting>,
     get: Vec<Setting>,
-    /// Who checks what it puts, and what it gets.
+    /// The checksums that are compared, and by which side: for an upload, and for a download.
     pub checks: [&'static str; 2],
 }
 
-/// What the bare loader is called, here and as a command.
+/// Name of the bare loader, both in the table and as the first argument that starts it.
 pub const LOADER: &str = "bare-loader";
 
-/// A name, and why it is not there.
+/// Name of an unavailable client, and the reason.
 pub type Missing = (&'static str, String);
 
-/// Settings as they are said, and the command that has them.
+/// Settings in words for the table, and the command that uses them.
 #[derive(Clone)]
 pub struct Setting {
     pub said: String,
@@ -40,13 +40,13 @@ pub struct Setting {
 }
 
 impl Client {
-    pub fn settings(&self, way: Way) -> &[Setting] {
-        if way == Way::Put { &self.put } else { &self.get }
+    pub fn settings(&self, way: Direction) -> &[Setting] {
+        if way == Direction::Put { &self.put } else { &self.get }
     }
 }
 
-/// Those that are there, each with its object put and named after it, the first ours and the last the loader; and those
-/// that are not, with the reason.
+/// Returns the available clients, and the unavailable ones with the reason. Each client uses an object of its own,
+/// named after the client. The first client is ours, and the last one is the loader.
 pub fn all(
     program: &str,
     folder: &Path,
@@ -79,19 +79,19 @@ pub fn all(
         command
     };
     let (source, got) = (at("source"), at("got"));
-    let plain = |words: String| vec![Setting { said: "as it is".into(), command: command(program, &words, &[]) }];
+    let plain = |words: String| vec![Setting { said: "default".into(), command: command(program, &words, &[]) }];
     let ours = Client {
         name: "ascertain",
         version: env!("CARGO_PKG_VERSION").into(),
         put: plain(format!("put -q {source} s3://{BUCKET}/ascertain")),
         get: plain(format!("get -q s3://{BUCKET}/ascertain {got}")),
-        checks: ["store, each block and the whole: CRC-64", "client, the whole: CRC-64"],
+        checks: ["store, each part and the whole: CRC-64", "client, the whole: CRC-64"],
     };
     let (mut clients, mut missing) = (vec![ours], Vec::new());
 
     match version("aws", &["--version"]) {
         Ok(version) => {
-            // Over plain HTTP it hashes all it sends, unless it is told that another sum is enough.
+            // Over plain HTTP, awscli would also hash the payload for the signature; these settings prevent it.
             let setting = |words: &str, said: String, settings: &str, copied: String| {
                 let file = at(&format!("aws-{}", said.replace(' ', "-")));
                 let text = format!("[default]\ns3 =\n  payload_signing_enabled = false\n{settings}");
@@ -109,7 +109,7 @@ pub fn all(
                 let copied = format!("{source} s3://{BUCKET}/aws");
                 setting("--checksum-algorithm CRC64NVME ", said, &settings, copied)
             });
-            // Of ranges it checks nothing.
+            // awscli does not check the ranges of a parallel download, so its downloads use a single stream.
             let get = ["4MB", "1MB"].map(|chunk| {
                 let settings = format!("  multipart_threshold = 8GB\n  io_chunksize = {chunk}\n");
                 let copied = format!("s3://{BUCKET}/aws {got}");
@@ -120,7 +120,7 @@ pub fn all(
                 version,
                 put: put.into_iter().collect::<Result<_, _>>()?,
                 get: get.into_iter().collect::<Result<_, _>>()?,
-                checks: ["store, each block: CRC-64; it keeps the whole's", "client, the whole: CRC-64"],
+                checks: ["store, each part: CRC-64; it keeps that of the whole", "client, the whole: CRC-64"],
             });
         }
         Err(error) => missing.push(("awscli", error.to_string())),
@@ -143,7 +143,7 @@ pub fn all(
                 version,
                 put: put.into(),
                 get: get.into(),
-                checks: ["store, each block: MD5; it keeps the whole's", "client, the whole: MD5"],
+                checks: ["store, each part: MD5; it keeps that of the whole", "client, the whole: MD5"],
             });
         }
         Err(error) => missing.push(("rclone", error.to_string())),
@@ -155,22 +155,22 @@ pub fn all(
     };
     clients.push(Client {
         name: LOADER,
-        version: "sends and takes bytes, without files, sums and parts that are put together".into(),
+        version: "sends and receives bytes, without files, checksums or assembled parts".into(),
         put: [(2, 16 << 20), (4, 16 << 20), (8, 16 << 20)].map(|(at_once, each)| load("put", at_once, each)).into(),
         get: [(1, bytes), (2, bytes / 2), (4, 16 << 20)].map(|(at_once, each)| load("get", at_once, each)).into(),
-        checks: ["nobody"; 2],
+        checks: ["no side"; 2],
     });
     for name in ["s5cmd", "warp"] {
-        missing.push((name, "the Go module proxy, PyPI, npm and Debian don't have it".into()));
+        missing.push((name, "not in the Go module proxy, PyPI, npm or Debian".into()));
     }
     Ok((clients, missing))
 }
 
-/// The first line of what a program says of itself.
+/// Returns the first line of a program's version output.
 fn version(program: &str, arguments: &[&str]) -> Result<String, Box<dyn Error>> {
     let command = Command { stdout: Output::Memory, ..Command::new(program, arguments) };
     let prepared = Prepared::new(&command)?;
     prepared.run(None)?;
-    let said = String::from_utf8_lossy(&prepared.said()).into_owned();
-    Ok(said.lines().next().ok_or("it says nothing")?.to_string())
+    let said = String::from_utf8_lossy(&prepared.captured_output()).into_owned();
+    Ok(said.lines().next().ok_or("it prints no version")?.to_string())
 }

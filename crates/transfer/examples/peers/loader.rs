@@ -1,4 +1,4 @@
-//! A client that does nothing but send or take bytes: what the server makes of that is the most that it gives anybody.
+//! A client that only sends or receives bytes. Its rate is the highest that the server allows.
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -11,16 +11,21 @@ use object_store::client::HttpRequestBody;
 
 use crate::BUCKET;
 
-/// What is sent and taken at a time.
+/// Maximum number of bytes per read or write.
 const STEP_BYTES: usize = 256 << 10;
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// `put|get ADDRESS BYTES CONNECTIONS REQUEST_BYTES`: so many requests as it takes, of so many bytes.
+/// Runs the loader with the arguments `put|get ADDRESS BYTES CONNECTIONS REQUEST_BYTES`. Transfers `BYTES` bytes by
+/// requests of `REQUEST_BYTES` bytes.
 pub fn run(arguments: &[String]) -> Result<()> {
-    let [way, address, numbers @ ..] = arguments else { return Err("which way, and where?".into()) };
+    let [way, address, numbers @ ..] = arguments else {
+        return Err("expected put|get ADDRESS BYTES CONNECTIONS REQUEST_BYTES".into());
+    };
     let numbers: Vec<u64> = numbers.iter().map(|number| number.parse()).collect::<std::result::Result<_, _>>()?;
-    let [bytes, connections, request_bytes] = *numbers else { return Err("how many bytes, and how?".into()) };
+    let [bytes, connections, request_bytes] = *numbers else {
+        return Err("expected the numbers BYTES CONNECTIONS REQUEST_BYTES".into());
+    };
     let (address, is_put, next): (SocketAddr, bool, _) = (address.parse()?, way == "put", AtomicU64::new(0));
     let connection = || {
         let (mut stream, mut block) = (TcpStream::connect(address)?, vec![7; STEP_BYTES]);
@@ -37,7 +42,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     })
 }
 
-/// What is put is an object for each request, which the server does not have to put together.
+/// Sends one request. Each PUT creates an object of its own, so that the server has no parts to assemble.
 fn request(
     stream: &mut TcpStream,
     block: &mut [u8],
@@ -63,11 +68,11 @@ fn request(
     if is_put {
         steps(bytes).try_for_each(|step| stream.write_all(&block[..step]))?;
     }
-    // What of the body comes with the head is not asked for again.
+    // The first bytes of the body may arrive together with the head.
     let mut filled = 0;
     let head_bytes = loop {
         match stream.read(&mut block[filled..])? {
-            0 => return Err("the answer breaks off".into()),
+            0 => return Err("the answer is truncated".into()),
             read => filled += read,
         }
         if let Some(end) = block[..filled].windows(4).position(|end| end == b"\r\n\r\n") {
@@ -83,7 +88,7 @@ fn request(
     while left > 0 {
         let most = STEP_BYTES.min(left as usize);
         match stream.read(&mut block[..most])? {
-            0 => return Err("the answer breaks off".into()),
+            0 => return Err("the answer is truncated".into()),
             read => left -= read as u64,
         }
     }

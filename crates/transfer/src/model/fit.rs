@@ -1,62 +1,67 @@
-//! From blocks that were seen to the link they went over: what took longer among many than among few met a ceiling.
+//! Estimates the properties of a link from parts that were transferred. The link has a ceiling if parts take longer
+//! when many are in flight than when few are.
 
 use super::{Link, is_near};
 
-/// One block, seen from the moment it was asked for until its answer was complete.
+/// The measurement of one part, from its request to the end of its answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Observation {
-    /// Its size.
+pub(super) struct Observation {
+    /// Size of the part in bytes.
     pub bytes: u64,
-    /// How long it took, with everything but the making of its connection.
+    /// Duration of the request in seconds, without the time to open the connection.
     pub seconds: f64,
-    /// When its answer was complete.
+    /// End of the answer, in seconds since the start of the transfer.
     pub ended_s: f64,
-    /// How many blocks like it were under way meanwhile, itself among them, on average.
+    /// Average number of parts in flight while this part was transferred, including this one. For a large part of the
+    /// probe (the first parts, which measure the link), only large parts count.
     pub in_flight: f64,
-    /// Whether it was the first of its connection.
+    /// `true` if the part was the first one of its connection, and therefore slow.
     pub is_fresh: bool,
 }
 
-/// A block that takes this much longer among many than among few met a ceiling.
+/// Smallest slowdown that shows a ceiling, a limit on the common rate of all connections. The slowdown is the duration
+/// of a part when many parts are in flight, divided by its duration when few are.
 pub(super) const CROWDED: f64 = 1.25;
-/// What has that many times as many beside it as there were at the least is among many.
+/// The parts in flight count as few if their number is at most this multiple of the smallest number in the
+/// measurements.
 const FEW: f64 = 1.5;
-/// The latest blocks say what the link is now, …
+/// Number of the latest parts from which the present rate of the link is estimated.
 const LATEST: usize = 64;
-/// … and so many whether they are crowded.
+/// Number of the latest parts in which a ceiling is looked for, a limit on the common rate of all connections.
 const CROWD: usize = 96;
-/// Less than this share of the rate in the middle is a pause.
+/// The starts and ends of the latest parts divide the transfer into intervals. An interval counts as a pause if its
+/// rate is below this share of the median rate.
 const BUSY: f64 = 0.75;
-/// A block counts as at most this many times as long as is usual, for losses make some long, …
+/// A part's time per byte counts as at most this multiple of the median. Otherwise, the few parts that are slow because
+/// of packet losses would determine the average.
 const LONGEST: f64 = 8.0;
-/// … and as this many near by, where nothing is lost and one that is long was held up by something else.
+/// The value that replaces [`LONGEST`] for a low-latency store. It is smaller, because the path to such a store loses
+/// no packets. If a part is slow, the cause is something other than the link.
 const LONGEST_NEAR: f64 = 2.0;
 
-/// What blocks say of the link that they went over.
+/// A link whose properties were estimated from measured parts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fitted {
+pub(super) struct Fit {
     pub link: Link,
-    /// The rate of all together, of the very latest blocks, …
+    /// Common rate of all connections, in bytes per second, while the latest parts were transferred.
     pub now_bytes_per_s: f64,
-    /// … and the highest that was seen of late: no ceiling is below it.
+    /// Highest common rate of all connections in the recent past, in bytes per second. A ceiling on this rate can't be
+    /// lower.
     pub seen_bytes_per_s: f64,
-    /// How many blocks the rate of a connection, or of all, was told by.
+    /// Number of parts on which the estimated rate rests. With a ceiling, this rate is the common one of all
+    /// connections; otherwise it is that of one connection.
     pub rests_on: usize,
 }
 
-/// The link that these blocks went over, in the order in which they were done; none if there are too few to tell.
+/// Estimates a link from the measured parts, in the order in which they ended. Returns `None` if there are too few.
 ///
-/// `latency_s` is what a request without a block takes, for blocks that are all of one size can't tell latency from
-/// rate; `fixed_s` is what begin and commit take.
-#[must_use]
-pub fn fit(seen: &[Observation], latency_s: Option<f64>, fixed_s: f64) -> Option<Link> {
-    fit_all(seen, latency_s, fixed_s, true).map(|fitted| fitted.link)
-}
-
-/// The same, with what else there is to know. While it `is_moving` as planned, blocks are large, and like each other.
-pub(super) fn fit_all(seen: &[Observation], asked_s: Option<f64>, fixed_s: f64, is_moving: bool) -> Option<Fitted> {
+/// `asked_s` is the duration of a request that transfers no part. It is needed because parts of equal size can't
+/// separate latency from rate. `fixed_s` is the time to start and commit the upload. `is_moving` is `true` after the
+/// first plan, when parts are large and similar.
+pub(super) fn fit(seen: &[Observation], asked_s: Option<f64>, fixed_s: f64, is_moving: bool) -> Option<Fit> {
     let is_near = is_near(asked_s);
-    // Near by no window has to open.
+    // At a low latency, the first part of a connection is as fast as later ones, because the congestion window opens at
+    // once.
     let mut warm: Vec<Observation> = seen.iter().filter(|one| is_near || !one.is_fresh).copied().collect();
     let is_warm = warm.len() >= 3;
     if !is_warm {
@@ -73,12 +78,12 @@ pub(super) fn fit_all(seen: &[Observation], asked_s: Option<f64>, fixed_s: f64, 
     }
     let large_bytes = alone.iter().map(|one| one.bytes).max()?;
     let (large, small): (Vec<Observation>, Vec<_>) = alone.iter().partition(|one| one.bytes > large_bytes / 2);
-    // Far away connections are slow at first: of the large ones, the later half.
+    // At a high latency, new connections are slow, so only the later half of the large parts counts.
     let large = if is_near { &large[..] } else { &large[large.len() / 2..] };
     if is_near && let Some(costs_s) = request_s(&small, large) {
         latency_s = costs_s.clamp(latency_s, 0.9 * least_s);
     }
-    // So few that one which was late would tell.
+    // At a low latency there are few large parts, so one late part would change the estimate visibly.
     let (longest_alone, longest) = if is_near { (1.0, LONGEST_NEAR) } else { (LONGEST, LONGEST) };
     let (mut pace_s, mut rests_on) = (pace(large, latency_s, longest_alone), large.len());
     let pace = |seen: &[Observation]| pace(seen, latency_s, longest);
@@ -87,7 +92,7 @@ pub(super) fn fit_all(seen: &[Observation], asked_s: Option<f64>, fixed_s: f64, 
     if let Some(one) = latest.last().copied().filter(|_| is_moving) {
         latest.retain(|other| other.bytes > one.bytes / 2);
     }
-    // As if those that were under way beside these were alike.
+    // This rate assumes that all parts that were in flight at the same time were similar.
     let rate = |latest: &[Observation]| {
         let alike = mean_in_flight(latest) / pace(latest);
         if is_moving { Some(alike) } else { Some(flow_rate(seen, latest, latency_s)?.min(alike)) }
@@ -107,21 +112,21 @@ pub(super) fn fit_all(seen: &[Observation], asked_s: Option<f64>, fixed_s: f64, 
     let fresh_s = median(fresh).unwrap_or(0.0).max(0.0);
     let ceiling_bytes_per_s = is_crowded.then_some(now_bytes_per_s);
     let link = Link { fixed_s, fresh_s, latency_s, bytes_per_s: 1.0 / pace_s, ceiling_bytes_per_s };
-    Some(Fitted { link, now_bytes_per_s, seen_bytes_per_s, rests_on })
+    Some(Fit { link, now_bytes_per_s, seen_bytes_per_s, rests_on })
 }
 
 fn last(seen: &[Observation], most: usize) -> &[Observation] {
     &seen[seen.len().saturating_sub(most)..]
 }
 
-/// How many times as long the blocks of a crowd take as those alone: as those of the same size, which went over
-/// connections as new, and where there are none, as is expected of them.
+/// Returns the factor by which the parts in `crowd` took longer than usual. The usual duration is the median of the
+/// parts in `alone` with a similar size, or `expected_s` of the size if there are none. `None` if `crowd` is empty.
 fn longer(crowd: &[Observation], alone: &[Observation], expected_s: impl Fn(u64) -> f64) -> Option<f64> {
     let alone_s = |bytes: u64| {
         let alike = alone.iter().filter(|other| bytes.abs_diff(other.bytes) <= bytes / 10);
         median(alike.map(|other| other.seconds).collect()).unwrap_or_else(|| expected_s(bytes))
     };
-    // Most are of the same size as the one before.
+    // The usual duration is kept for the next part, because most parts have the same size as the previous one.
     let (mut bytes, mut usual_s) = (0, 1.0);
     let times = crowd.iter().map(|one| {
         if one.bytes != bytes {
@@ -132,7 +137,7 @@ fn longer(crowd: &[Observation], alone: &[Observation], expected_s: impl Fn(u64)
     median(times.collect())
 }
 
-/// What a request costs whatever its size, as blocks of two sizes say.
+/// Estimates the seconds that a request costs whatever its size, from the durations of small and of large parts.
 fn request_s(small: &[Observation], large: &[Observation]) -> Option<f64> {
     let middle = |seen: &[Observation]| {
         let bytes = median(seen.iter().map(|one| one.bytes as f64).collect())?;
@@ -142,7 +147,8 @@ fn request_s(small: &[Observation], large: &[Observation]) -> Option<f64> {
     Some(small_s - small_bytes * (large_s - small_s).max(0.0) / (large_bytes - small_bytes))
 }
 
-/// Seconds a byte, of all of these together. None counts as more than `longest` times what is usual.
+/// Returns the average time per byte of these parts in seconds, after their latency `latency_s`. A part's time per byte
+/// counts as at most `longest` times the median.
 fn pace(seen: &[Observation], latency_s: f64, longest: f64) -> f64 {
     let of = |one: &Observation| (one.seconds - latency_s).max(1e-9) / one.bytes.max(1) as f64;
     let usual = median(seen.iter().map(of).collect()).unwrap_or(f64::INFINITY);
@@ -154,8 +160,8 @@ fn mean_in_flight(seen: &[Observation]) -> f64 {
     seen.iter().map(|one| one.in_flight).sum::<f64>() / seen.len().max(1) as f64
 }
 
-/// The rate of all together while most of the latest ones came through, if each had one rate after its latency: blocks
-/// of different sizes, or that begin together and are over together.
+/// Returns the common rate of all connections during the parts `latest`, without pauses. Assumes that each part had a
+/// constant rate after `latency_s`. Also works if parts have different sizes, or begin and end at the same time.
 fn flow_rate(seen: &[Observation], latest: &[Observation], latency_s: f64) -> Option<f64> {
     let flows_s = |one: &Observation| (one.seconds - latency_s).max(one.seconds / 10.0);
     let since_s = median(latest.iter().map(|one| one.ended_s - flows_s(one)).collect())?;
@@ -177,7 +183,7 @@ fn flow_rate(seen: &[Observation], latest: &[Observation], latency_s: f64) -> Op
     Some(if seconds > 0.0 { bytes / seconds } else { middle })
 }
 
-/// The value below which half of the weight is.
+/// Returns the weighted median of pairs of a value and its weight. Half of the total weight belongs to values below it.
 fn weighed_median(mut values: Vec<(f64, f64)>) -> Option<f64> {
     values.sort_by(|one, other| one.0.total_cmp(&other.0));
     let mut left = values.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;

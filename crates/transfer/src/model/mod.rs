@@ -1,16 +1,21 @@
-//! How long moving blocks takes, what that says of their best size and number, and who finds it out while moving.
+//! A model of the duration of a transfer in parts. It chooses the size of the parts and the number of connections, and
+//! is fitted to the measurements during the transfer.
 //!
-//! N blocks of b bytes over C connections take T = F + W + ⌈N/C⌉·(L + b·max(1/B, C/S)): a fixed cost F (begin and
-//! commit), the slow first block W of a connection (handshake, slow start), and for each round a latency L and b bytes
-//! at the rate B of one connection, or at its share of the ceiling S of all of them. Nothing here has a clock or does
-//! input or output: times are seconds since the move began, passed in.
+//! N parts of b bytes over C connections take T = F + W + ⌈N/C⌉·(L + b·max(1/B, C/S)). F is the fixed cost of starting
+//! and committing the upload. W is the extra time of the first part of a connection (handshake, slow start). ⌈N/C⌉ is
+//! the number of rounds. In each round, every connection carries one part. A part costs a latency L, and the time for
+//! its b bytes. Each connection has at most the rate B, and all connections together have at most the rate S, the
+//! ceiling.
+//!
+//! This module has no clock and does no input or output. The caller passes times in seconds since the start of the
+//! transfer.
 
 mod fit;
-mod pilot;
+mod planner;
 mod probe;
 
-pub use fit::{Observation, fit};
-pub use pilot::{Pilot, Ticket};
+use fit::Observation;
+pub use planner::{Planner, Ticket};
 
 use std::cmp::Reverse;
 
@@ -18,83 +23,91 @@ use serde::Serialize;
 
 use crate::store::Limits;
 
-/// What a link does to blocks.
+/// The properties of a link that determine the duration of parts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Link {
-    /// F: what a file costs whatever its size.
+    /// F: the time to start and to commit an upload of any size, in seconds.
     pub fixed_s: f64,
-    /// W: how much longer the first block of a connection takes.
+    /// W: the extra time of the first part of a connection (handshake, slow start), in seconds.
     pub fresh_s: f64,
-    /// L: what a block costs whatever its size.
+    /// L: the latency of a part of any size, in seconds.
     pub latency_s: f64,
-    /// B: the rate of one connection.
+    /// B: the rate of one connection, in bytes per second.
     pub bytes_per_s: f64,
-    /// S: the rate of all of them, where it was met.
+    /// S: the ceiling, which is the highest rate of all connections together, in bytes per second. `None` if the
+    /// transfer has not reached it.
     pub ceiling_bytes_per_s: Option<f64>,
 }
 
-/// Of which size blocks are, and how many are under way at once.
+/// The form of a transfer: the size of its parts, and the number of parts in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Shape {
-    /// Every block but the last has as many bytes.
-    pub block_bytes: u64,
-    /// So many at once.
+    /// Size of each part in bytes; the last part may be smaller.
+    #[serde(rename = "block_bytes")]
+    pub part_bytes: u64,
+    /// Number of parts in flight, each over its own connection.
     #[serde(rename = "connections")]
     pub concurrency: usize,
 }
 
-/// What is going to happen.
+/// A forecast of the duration of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Plan {
-    /// How the rest is moved.
+pub struct Forecast {
+    /// The size of the parts that remain, and the number of parts in flight.
     #[serde(flatten)]
     pub shape: Shape,
-    /// How long all of it takes, from the first request to the last answer.
+    /// Expected duration of the whole transfer in seconds, from the first request to the last answer.
     pub expected_s: f64,
-    /// Nine times in ten not less than this, as far as what was seen goes on (a throttle that begins later is in no
-    /// interval), …
+    /// Lower bound of a 90 % interval for the duration, in seconds. The interval assumes that the link does not change
+    /// later, for example by throttling.
     pub low_s: f64,
-    /// … and not more than this. It is far off where no ceiling was met: then `expected_s` is the least time.
+    /// Upper bound of the interval whose lower bound is `low_s`, in seconds. It is very high if no ceiling (a limit on
+    /// the common rate) was reached, because one may exist just above the measured rates. `expected_s` assumes that
+    /// there is none.
     pub high_s: f64,
-    /// What it rests on.
+    /// The estimated properties of the link, on which the forecast is based.
     #[serde(flatten)]
     pub link: Link,
 }
 
-/// What blocks must fit into.
+/// The limits on the size and the number of parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
-    /// What the store takes.
+pub struct Constraints {
+    /// The limits of the store.
     pub limits: Limits,
-    /// All blocks under way together.
+    /// Limit on the total size of the parts in flight, in bytes.
     pub memory_bytes: u64,
-    /// How many may be under way.
+    /// Maximum number of parts in flight.
     pub max_concurrency: usize,
 }
 
-/// Numbers of connections, and of rounds, that are tried. The steps are finer than 1.5.
+/// The numbers of connections, and of rounds (one part on each connection), that the model compares. Except for 2, each
+/// is at most 1.5 times the previous one.
 const STEPS: [usize; 17] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384];
-/// What is as good as the best: of those, the one that needs the least memory is taken, for it loses the least when a
-/// block has to be sent again.
+/// A shape (part size and number of parts in flight) is good if it takes at most this multiple of the shortest time. Of
+/// the good ones, the one with the least memory is chosen. It loses the least if a part must be sent again.
 const AS_GOOD: f64 = 1.04;
-/// Smaller blocks cost more than they gain, in requests and at this end.
+/// Smallest size of a part in bytes. Smaller parts would need more requests, which would cost more than the parts gain.
 const LEAST_BYTES: u64 = 64 << 10;
-/// A request costs both ends more than its latency, which shows where it is next to none: of what is as good, blocks of
-/// that size are taken before smaller ones …
+/// At a latency of at most [`NEAR_S`], larger parts are preferred up to this size in bytes. Most of the cost of a
+/// request is then the time that the machines on both sides need for it.
 const ENOUGH_BYTES: u64 = 1 << 20;
-/// … if requests take no longer …
+/// Largest latency in seconds of a low-latency store.
 pub(crate) const NEAR_S: f64 = 0.002;
-/// The first answer of a store that is near may take so many times as long: it is cold, or a machine busy.
+/// Largest latency of the first answer of a low-latency store, as a multiple of [`NEAR_S`]. This answer may be late
+/// because the store is cold or a machine is busy.
 const LATE: f64 = 10.0;
-/// … and of that size if besides one connection is that fast: then both ends are the limit, and what they spend on
-/// requests and connections is missing.
+/// The value that replaces [`ENOUGH_BYTES`] if, at the low latency, one connection reaches [`FAST_BYTES_PER_S`]. The
+/// machines on both sides then limit the rate, and each request and connection costs them time.
 const ENOUGH_FAST_BYTES: u64 = 8 << 20;
 const FAST_BYTES_PER_S: f64 = 100e6;
-/// Of what is a little farther away so many blocks are enough, if larger ones are as good.
+/// Larger parts are preferred until a file has at most this many parts. This applies if the latency is above
+/// [`NEAR_S`], but at most [`LATE`] times as long.
 const ENOUGH_BLOCKS: u64 = 1000;
 
-/// What a request without a block takes, as the first one says. Where it was late, how long its connection took to make,
-/// which is the kernels' work alone, may say that the store is near for all that.
+/// Returns the latency of a store in seconds. `answer_s` is the duration of the first request, which a slow server
+/// lengthens. `connecting_s` is the time to open the connection, in which only the two kernels take part; if it is
+/// short, the result is at most [`NEAR_S`].
 pub(crate) fn latency_s(answer_s: f64, connecting_s: Option<f64>) -> f64 {
     match connecting_s {
         Some(connecting_s) if connecting_s <= NEAR_S && answer_s <= LATE * NEAR_S => answer_s.min(NEAR_S),
@@ -107,80 +120,79 @@ fn is_near(latency_s: Option<f64>) -> bool {
 }
 
 impl Link {
-    /// How long so many bytes take in such blocks.
-    #[must_use]
-    pub fn seconds(&self, bytes: u64, shape: Shape) -> f64 {
-        self.fixed_s + self.fresh_s + self.streaming_s(bytes, shape)
-    }
-
-    /// Whether the link itself costs next to nothing.
+    /// Returns whether the machines on both sides limit the rate, and not the link between them.
     fn is_at_ends(&self) -> bool {
         self.latency_s <= NEAR_S && self.bytes_per_s >= FAST_BYTES_PER_S
     }
 
     fn streaming_s(&self, bytes: u64, shape: Shape) -> f64 {
-        let block_bytes = shape.block_bytes.min(bytes).max(1);
-        let blocks = bytes.div_ceil(block_bytes);
+        let part_bytes = shape.part_bytes.min(bytes).max(1);
+        let blocks = bytes.div_ceil(part_bytes);
         let rounds = blocks.div_ceil(shape.concurrency.max(1) as u64) as f64;
-        rounds * self.block_s(block_bytes, shape.concurrency)
+        rounds * self.block_s(part_bytes, shape.concurrency)
     }
 
-    /// How long a block takes among so many.
+    /// Returns the duration in seconds of a part of `bytes` bytes, if `concurrency` parts are in flight.
     fn block_s(&self, bytes: u64, concurrency: usize) -> f64 {
         let share = self.ceiling_bytes_per_s.map_or(f64::INFINITY, |ceiling| ceiling / concurrency.max(1) as f64);
         self.latency_s + bytes as f64 / self.bytes_per_s.min(share)
     }
 
-    /// The shape that takes the shortest time, or nearly so with less memory.
+    /// Returns the shape (part size and number of parts in flight) with the shortest duration for `bytes` bytes. If
+    /// another one is nearly as fast and costs less, returns that one.
     #[must_use]
-    pub fn choose(&self, bytes: u64, room: &Room) -> Shape {
+    pub fn choose(&self, bytes: u64, constraints: &Constraints) -> Shape {
         let timed: Vec<(f64, Shape)> =
-            room.shapes(bytes).map(|shape| (self.streaming_s(bytes, shape), shape)).collect();
+            constraints.shapes(bytes).map(|shape| (self.streaming_s(bytes, shape), shape)).collect();
         let best_s = timed.iter().map(|(seconds, _)| *seconds).fold(f64::INFINITY, f64::min);
         let good = timed.into_iter().filter(|(seconds, _)| *seconds <= best_s * AS_GOOD).map(|(_, shape)| shape);
         let enough_bytes = match self.latency_s {
             _ if self.is_at_ends() => ENOUGH_FAST_BYTES,
             ..=NEAR_S => ENOUGH_BYTES,
-            // It may be near for all that, and requests wait for each other: there are not too many of them.
+            // The store may be low-latency, but answer requests one after the other. Larger parts reduce the number of
+            // requests.
             latency_s if latency_s <= LATE * NEAR_S => ENOUGH_BYTES.min(bytes / ENOUGH_BLOCKS),
             _ => 0,
         };
         let cost = |shape: &Shape| {
-            let memory_bytes = shape.block_bytes * shape.concurrency as u64;
-            (Reverse(shape.block_bytes.min(enough_bytes)), memory_bytes, shape.concurrency)
+            let memory_bytes = shape.part_bytes * shape.concurrency as u64;
+            (Reverse(shape.part_bytes.min(enough_bytes)), memory_bytes, shape.concurrency)
         };
-        good.min_by_key(cost).unwrap_or_else(|| room.fitting(bytes, 1))
+        good.min_by_key(cost).unwrap_or_else(|| constraints.fitting(bytes, 1))
     }
 }
 
-impl Room {
-    /// What is worth trying: blocks that share the bytes out evenly, in one round or several.
+impl Constraints {
+    /// Returns the shapes to compare for a file of `bytes` bytes. For each number of connections and of rounds, these
+    /// are parts of equal size.
     fn shapes(&self, bytes: u64) -> impl Iterator<Item = Shape> {
         STEPS.into_iter().take_while(|concurrency| *concurrency <= self.max_concurrency).flat_map(move |concurrency| {
             STEPS.into_iter().map(move |rounds| {
-                let block_bytes = bytes.div_ceil((concurrency * rounds) as u64).max(LEAST_BYTES);
-                self.fitting(block_bytes, concurrency)
+                let part_bytes = bytes.div_ceil((concurrency * rounds) as u64).max(LEAST_BYTES);
+                self.fitting(part_bytes, concurrency)
             })
         })
     }
 
-    /// The nearest that the store takes and memory has room for.
+    /// Returns the shape that is nearest to `part_bytes` and `concurrency`, among those that the store and the memory
+    /// limit permit.
     #[must_use]
-    pub fn fitting(&self, block_bytes: u64, concurrency: usize) -> Shape {
+    pub fn fitting(&self, part_bytes: u64, concurrency: usize) -> Shape {
         let concurrency = concurrency.min(self.max_concurrency).max(1);
-        let least = self.limits.min_block_bytes.max(1);
-        // One block at least, however little memory there is.
+        let least = self.limits.min_part_bytes.max(1);
+        // A single part is always permitted, even if it exceeds the memory limit.
         let memory_bytes = self.memory_bytes.max(LEAST_BYTES);
-        let most = self.limits.max_block_bytes.min(memory_bytes / concurrency as u64).max(least);
-        let block_bytes = block_bytes.clamp(least, most);
-        let concurrency = concurrency.min((memory_bytes / block_bytes).max(1) as usize);
-        Shape { block_bytes, concurrency }
+        let most = self.limits.max_part_bytes.min(memory_bytes / concurrency as u64).max(least);
+        let part_bytes = part_bytes.clamp(least, most);
+        let concurrency = concurrency.min((memory_bytes / part_bytes).max(1) as usize);
+        Shape { part_bytes, concurrency }
     }
 
-    /// The least size of blocks of which so many bytes have no more than the store takes.
+    /// Returns the smallest size of a part in bytes with which at most `blocks_left` parts are enough for `bytes`
+    /// bytes.
     #[must_use]
-    pub fn least_block_bytes(&self, bytes: u64, blocks_left: usize) -> u64 {
-        self.limits.min_block_bytes.max(bytes.div_ceil(blocks_left.max(1) as u64)).max(1)
+    pub fn least_part_bytes(&self, bytes: u64, blocks_left: usize) -> u64 {
+        self.limits.min_part_bytes.max(bytes.div_ceil(blocks_left.max(1) as u64)).max(1)
     }
 }
 
@@ -192,8 +204,8 @@ mod tests {
     fn a_late_first_answer_over_a_quick_connection_is_not_distance() {
         assert_eq!([latency_s(0.001, None), latency_s(0.001, Some(0.0001))], [0.001; 2]);
         assert_eq!(latency_s(0.009, Some(0.0001)), NEAR_S, "cold or busy, and near");
-        assert_eq!(latency_s(0.009, None), 0.009, "nobody knows");
-        assert_eq!(latency_s(0.009, Some(0.004)), 0.009, "a round trip is that long");
-        assert_eq!(latency_s(0.05, Some(0.0001)), 0.05, "somebody near asks somebody far");
+        assert_eq!(latency_s(0.009, None), 0.009, "the time to connect is unknown");
+        assert_eq!(latency_s(0.009, Some(0.004)), 0.009, "the round trip is long");
+        assert_eq!(latency_s(0.05, Some(0.0001)), 0.05, "a near proxy and a distant store");
     }
 }

@@ -1,28 +1,36 @@
-//! What is moved to find out what a link is like.
+//! The probe of a link: the first parts of a large file, which measure the link's properties.
 
 use std::collections::VecDeque;
 
-use super::{Observation, Room};
+use super::{Constraints, Observation};
 
-/// Of a file of so many bytes or more, …
+/// Smallest size in bytes of a file whose first parts are a probe.
 const LARGE_BYTES: u64 = 256_000_000;
-/// … this share is moved before the plan is made. A smaller one would be through in the time that it takes to probe.
+/// Share of the file that is transferred before the first plan of the remaining parts is made.
 pub(super) const PROBED: f64 = 0.03;
-/// Smaller blocks tell of latency alone.
+/// Smallest size in bytes of a part in a probe of a link. A smaller part would measure only the latency.
 const LEAST_BYTES: u64 = 4 << 10;
-/// Larger ones tell no more, and are slow where links are slow.
+/// Largest size in bytes of the small parts of a probe, which also has large ones. Larger ones would measure no more,
+/// and take long on slow links.
 const MOST_BYTES: u64 = 64 << 10;
-/// How many of its small blocks would be one of its large ones, which tell the rate of a connection, …
+/// Size of the large parts of a probe, as a multiple of the size of its small parts. The large ones measure the rate of
+/// one connection.
 const LARGER: u64 = 11;
-/// … unless that lasted longer than so many latencies.
+/// Longest duration of a large part of a probe, as a multiple of the link's latency.
 const LARGE_LATENCIES: f64 = 10.0;
-/// One connection of so many is among the few.
+/// A probe compares few connections with many: it divides the maximum number of connections by this to get the small
+/// number.
 const FEW_OF: usize = 16;
-/// So much of the probe is fixed. The rest keeps connections busy until there is a plan.
+/// Share of the probe's bytes in parts whose sizes and order are chosen in advance. Parts with the other bytes keep the
+/// connections busy until the first plan is made.
 const SCRIPTED: f64 = 0.75;
-/// Blocks in a fixed order. Small ones go over few connections and then over many, where they take longer if there is
-/// a ceiling; beside the latter, large ones go over few, and tell the rate of a connection. Each goes twice, for the
-/// first block of a connection finds its window closed. In a large file there are large ones over many in the end.
+/// A fixed sequence of parts that measures a link:
+///
+/// 1. Small parts go over few connections.
+/// 2. Small parts go over many connections. If they are slower than those of step 1, the link has a ceiling.
+/// 3. During step 2, large parts go over few connections, and measure the rate of one connection. Each of these
+///    connections carries two large parts, because its congestion window is still small during the first one.
+/// 4. If the file is large enough, parts that are larger than those of step 2 follow over many connections.
 #[derive(Debug, Default)]
 pub(super) struct Probe {
     script: VecDeque<Step>,
@@ -31,38 +39,39 @@ pub(super) struct Probe {
     small_bytes: u64,
     large_bytes: u64,
     has_rest: bool,
-    /// Large ones, few at once, that were not handed out, and those that were and are not back.
+    /// Number of the probe's large parts that have not been handed out yet.
     large: usize,
     large_under_way: usize,
-    /// What is left of what may be probed.
+    /// Number of bytes that the probe may still use.
     left_bytes: u64,
-    /// How many blocks must be back before there is a plan.
+    /// Number of parts that must be transferred before the first plan is made.
     enough: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Step {
     bytes: u64,
-    /// How many may be under way with it.
+    /// Maximum number of parts in flight, including the part of this step.
     at_once: usize,
-    /// How many must be back.
+    /// Number of parts that must be transferred before the part of this step starts.
     after: usize,
 }
 
-/// What to do next.
+/// The planner's next action during a probe.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Next {
-    /// To hand out this block; `is_one_of_few` is to be said when it is back.
-    Block { bytes: u64, is_one_of_few: bool },
-    /// To wait until another block is back.
+pub(super) enum ProbeStep {
+    /// The planner hands out a part of `bytes` bytes. If `is_one_of_few`, it is one of the large parts that go over few
+    /// connections. [`Probe::is_back`] must then be called when it is transferred.
+    Part { bytes: u64, is_one_of_few: bool },
+    /// The planner waits until another part is transferred.
     Wait,
-    /// To plan.
-    Plan,
+    /// The planner makes the first plan, because the probe is complete.
+    Forecast,
 }
 
 impl Probe {
-    pub fn new(bytes: u64, room: &Room) -> Self {
-        let many = room.max_concurrency;
+    pub fn new(bytes: u64, constraints: &Constraints) -> Self {
+        let many = constraints.max_concurrency;
         let few = many.div_ceil(FEW_OF);
         let (small, large) = (2 * few + 2 * many, 2 * few);
         let left_bytes = bytes as f64 * PROBED;
@@ -70,10 +79,10 @@ impl Probe {
         let small_bytes = small_bytes.min(MOST_BYTES);
         let (large_bytes, left_bytes) = (small_bytes * LARGER, left_bytes as u64);
         let is_possible = bytes >= LARGE_BYTES
-            && small_bytes >= room.limits.min_block_bytes.max(LEAST_BYTES)
-            && large_bytes <= room.limits.max_block_bytes
-            && large_bytes * many as u64 <= room.memory_bytes
-            && small + large <= room.limits.max_blocks / 4;
+            && small_bytes >= constraints.limits.min_part_bytes.max(LEAST_BYTES)
+            && large_bytes <= constraints.limits.max_part_bytes
+            && large_bytes * many as u64 <= constraints.memory_bytes
+            && small + large <= constraints.limits.max_parts / 4;
         if !is_possible {
             return Self::default();
         }
@@ -90,21 +99,22 @@ impl Probe {
         Self { script, few, many, small_bytes, large_bytes, has_rest, large, large_under_way: 0, left_bytes, enough }
     }
 
-    /// Whether there is none, for blocks can't be that small, or the file is not large.
+    /// Returns whether the link is not probed, because the file is too small or the limits do not permit such parts.
     pub fn is_none(&self) -> bool {
         self.small_bytes == 0
     }
 
-    /// How many large blocks there are at once, while small ones fill the rest.
+    /// Returns the number of connections that carry large parts, while the other connections carry small ones.
     pub fn few(&self) -> usize {
         self.few
     }
 
-    /// What comes next, while so many are under way and so many are back.
-    pub fn next(&mut self, under_way: usize, back: usize, seen: &[Observation], latency_s: Option<f64>) -> Next {
+    /// Returns the planner's next action, if `under_way` parts are in flight and `back` parts are complete. `seen` are
+    /// the measurements so far, and `latency_s` is the duration of a request without a part.
+    pub fn next(&mut self, under_way: usize, back: usize, seen: &[Observation], latency_s: Option<f64>) -> ProbeStep {
         let step = self.script.front().copied();
         if under_way >= self.many || step.is_some_and(|step| back < step.after) {
-            return Next::Wait;
+            return ProbeStep::Wait;
         }
         let is_among_few = step.is_some_and(|step| step.after == 0);
         if !is_among_few && self.large > 0 && self.large_under_way < self.few {
@@ -115,35 +125,36 @@ impl Probe {
         let are_few_back = self.large == 0 && self.large_under_way <= stragglers(self.few);
         let Some(step) = step.filter(|step| are_few_back || step.bytes == self.small_bytes) else {
             if (step.is_none() && are_few_back && back >= self.enough) || under_way == 0 {
-                return Next::Plan;
+                return ProbeStep::Forecast;
             }
             let kept_bytes =
                 self.large as u64 * self.large_bytes + self.script.iter().map(|step| step.bytes).sum::<u64>();
             let bytes = self.small_bytes;
             if self.left_bytes < bytes + kept_bytes || (step.is_none() && self.has_rest) {
-                return Next::Wait;
+                return ProbeStep::Wait;
             }
             self.enough += usize::from(step.is_some());
             return self.block(bytes, false);
         };
         if under_way >= step.at_once {
-            return Next::Wait;
+            return ProbeStep::Wait;
         }
         self.script.pop_front();
         self.block(step.bytes.min(self.large_bytes), false)
     }
 
-    fn block(&mut self, bytes: u64, is_one_of_few: bool) -> Next {
+    fn block(&mut self, bytes: u64, is_one_of_few: bool) -> ProbeStep {
         self.left_bytes = self.left_bytes.saturating_sub(bytes);
-        Next::Block { bytes, is_one_of_few }
+        ProbeStep::Part { bytes, is_one_of_few }
     }
 
-    /// A block that is one of few is back.
+    /// Records that one of the large parts was transferred.
     pub fn is_back(&mut self) {
         self.large_under_way -= 1;
     }
 
-    /// A large block is no larger than what tells the rate well, as far as small ones say what that is.
+    /// Reduces the size of the probe's large parts, so that they take no longer than needed to measure the rate. The
+    /// rate of one connection is estimated from `seen`, the complete small parts.
     fn limit_large(&mut self, seen: &[Observation], latency_s: Option<f64>) {
         let Some(latency_s) = latency_s else { return };
         let warm = seen.iter().filter(|one| !one.is_fresh);
@@ -154,7 +165,7 @@ impl Probe {
     }
 }
 
-/// How many of as many are not waited for.
+/// Returns how many of a group of `of` parts may still be in flight when the next group starts.
 fn stragglers(of: usize) -> usize {
     if of > 1 { of.div_ceil(4) } else { 0 }
 }

@@ -1,33 +1,40 @@
-//! After how long a cache is late, where what becomes of the late ones is mostly not known.
+//! Estimates the delay after which a request to the cache is late, so that it may race. The durations of most late
+//! requests are unknown, because they are dropped.
 
 use std::time::Duration;
 
-/// For more than this there is nothing to go by for too long: a thousand requests until there is a delay.
+/// Largest accepted quantile, the share of requests that are not late. The delay is known only after `1 / (1 -
+/// quantile)` requests, which for this value are already 1000.
 pub(super) const MOST_QUANTILE: f64 = 0.999;
-/// How far a late request moves the delay in the end, as a power of e. The delay of a steady cache varies by some 6 %
-/// then, and a late request of a hundred is made good by the next two thousand.
+/// Size of a step of the delay after many requests. A late request multiplies the delay by about e to this power. A
+/// request that is not late shortens it by a smaller step: at a quantile of 0.99, 99 of them undo one late request.
+/// With a stable cache, the delay then varies by about 6 %.
 const STEP: f64 = 0.02;
-/// So many times the steps that are the best ones where the delay is as wrong as it may be.
+/// For the first requests, the step is larger than [`STEP`], so that the delay is soon about right. It is this value,
+/// divided by the number of late requests expected so far. This value is best if the first delay is as wrong as
+/// possible.
 const AT_FIRST: f64 = 2.0;
-/// A late request moves the delay to so many times its own time at most: those under way at once are late together by
-/// one stall, and each of them counts. Much less, and too few of them would count where all take nearly the same time.
+/// A late request lengthens the delay to at most this multiple of its own duration. In a stall, all requests in flight
+/// are late together, and would otherwise lengthen it too much. With a much lower value, late requests would change it
+/// too little if all durations are nearly equal.
 const FURTHEST: f64 = 3.0;
 const LEAST_S: f64 = 1e-6;
-/// Shares that are not exact are wrong by less.
+/// Tolerance for rounding errors in comparisons of shares.
 const ROUNDING: f64 = 1e-9;
 
-/// The delay that all but a share of the requests are answered within.
+/// The delay after which a given share of the requests to the cache has not been answered.
 ///
-/// A loser is dropped, and what it would have taken is not known. Left out, or counted as if it had ended there, the
-/// slow ones would look fast, the delay would shrink, and ever more requests would race. That it was late is known, and
-/// nothing else is asked for by Robbins and Monro (*A Stochastic Approximation Method*, 1951): each that is late makes
-/// the delay longer, each that is not makes it shorter by as much less as there are to be more of them. It rests where
-/// they balance, and over time the share of the late ones is that share, whatever the cache does meanwhile.
+/// The losing request of a race is dropped, so its full duration is unknown. If such requests were ignored, or counted
+/// as complete when they were dropped, slow requests would look fast. The delay would shrink, and ever more requests
+/// would race. But a dropped request is known to have been late. The method of Robbins and Monro (*A Stochastic
+/// Approximation Method*, 1951) needs to know no more. Each late request makes the delay longer. Each other request
+/// makes it shorter by a smaller step, because there should be more of these. The delay converges to the value that
+/// balances both effects. In the long run, the share of late requests is the given share, even if the cache changes.
 #[derive(Debug)]
 pub(super) struct Delay {
-    /// The share of the requests that are to be late.
+    /// The share of requests that should be late, from 0 to 1.
     late: f64,
-    /// Before there is a delay, the longest time.
+    /// The delay in seconds. Until there were enough requests to estimate it, this is the longest duration so far.
     delay_s: f64,
     seen: u64,
 }
@@ -37,16 +44,16 @@ impl Delay {
         Self { late: 1.0 - quantile, delay_s: 0.0, seen: 0 }
     }
 
-    /// None before so many requests were seen that one of them should have been late.
-    pub fn told(&self) -> Option<Duration> {
+    /// Returns the delay. Returns `None` if there were too few requests to expect a late one among them.
+    pub fn current(&self) -> Option<Duration> {
         let is_known = self.seen as f64 * self.late >= 1.0 - ROUNDING;
         is_known.then(|| Duration::try_from_secs_f64(self.delay_s).unwrap_or(Duration::MAX))
     }
 
-    /// A request that was to race after `own`, if there was a delay when it began, and whose answer from the cache took
-    /// that long, or longer if it is cut.
+    /// Records a request to the cache that took `time`. If `is_cut`, it was dropped after that time, without an answer.
+    /// `own` is the delay that applied when the request started, if any.
     pub fn push(&mut self, time: Duration, is_cut: bool, own: Option<Duration>) {
-        let Some(delay) = own.or_else(|| self.told()) else {
+        let Some(delay) = own.or_else(|| self.current()) else {
             self.seen += 1;
             self.delay_s = self.delay_s.max(time.as_secs_f64()).max(LEAST_S);
             return;
@@ -69,7 +76,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// From 1 to 10,000 ms, as many in each decade.
+    /// Returns pseudorandom durations from 1 to 10,000 ms on a logarithmic scale, each with its rank from 0 to 1.
     fn times(count: u32) -> impl Iterator<Item = (f64, Duration)> {
         let mut state = 1_u32;
         (0..count).map(move |_| {
@@ -79,14 +86,14 @@ mod tests {
         })
     }
 
-    /// Whether the late ones are seen to their ends, or cut off at once.
+    /// The share of late requests is correct, whether or not they are dropped at once.
     #[test]
     fn it_rests_where_the_share_is_late() {
         for quantile in [0.3, 0.5, 0.9, 0.95, 0.99] {
             for is_lost in [false, true] {
                 let (mut delay, mut late, count) = (Delay::new(quantile), 0, 40_000);
                 for (_, time) in times(count) {
-                    let own = delay.told();
+                    let own = delay.current();
                     let is_late = own.is_some_and(|own| time > own);
                     late += u32::from(is_late);
                     let seen = own.filter(|_| is_late && is_lost).unwrap_or(time);
@@ -94,8 +101,8 @@ mod tests {
                 }
                 let share = f64::from(late) / f64::from(count);
                 assert!((share / (1.0 - quantile) - 1.0).abs() < 0.1, "{quantile}, {is_lost}: {share} are late");
-                // Of the times themselves: its rank is the quantile.
-                let rank = (1_000.0 * delay.told().unwrap().as_secs_f64()).log10() / 4.0;
+                // The rank of each duration is its quantile, so the rank of the delay must be the quantile too.
+                let rank = (1_000.0 * delay.current().unwrap().as_secs_f64()).log10() / 4.0;
                 assert!((rank - quantile).abs() < 0.05, "{quantile}, {is_lost}: {rank}");
             }
         }
@@ -106,50 +113,52 @@ mod tests {
         for (quantile, few) in [(0.95, 20), (0.9, 10), (0.5, 2), (0.999, 1_000)] {
             let mut delay = Delay::new(quantile);
             for ms in (1..=few).rev() {
-                assert_eq!(delay.told(), None, "{quantile} of {}", few - ms);
+                assert_eq!(delay.current(), None, "{quantile} of {}", few - ms);
                 delay.push(ms * MS, false, None);
             }
-            assert_eq!(delay.told(), Some(few * MS), "{quantile}");
+            assert_eq!(delay.current(), Some(few * MS), "{quantile}");
         }
     }
 
-    /// What is dropped before it is late tells nothing, and after it all that there is to tell.
+    /// A request that is dropped before the delay has no effect. A request that is dropped after the delay counts as
+    /// late.
     #[test]
     fn what_is_dropped_counts_once_it_is_late() {
         let mut delay = Delay::new(0.5);
         [2, 4].iter().for_each(|ms| delay.push(*ms * MS, false, None));
-        let told = delay.told();
+        let told = delay.current();
         delay.push(3 * MS, true, told);
-        assert_eq!(delay.told(), told);
+        assert_eq!(delay.current(), told);
         delay.push(4 * MS, true, told);
-        assert!(delay.told() > told);
-        // It was to race later than one does now.
-        let told = delay.told();
+        assert!(delay.current() > told);
+        // When this request started, the delay was longer. So the request is not late, although its duration exceeds
+        // the delay at its end.
+        let told = delay.current();
         delay.push(90 * MS, true, Some(100 * MS));
-        assert_eq!(delay.told(), told);
+        assert_eq!(delay.current(), told);
     }
 
-    /// One stall of a second, whether it is seen to its end or cut off sooner.
+    /// Simulates a stall of one second. In the stall, 16 requests in flight are late together, or are dropped.
     #[test]
-    fn requests_that_are_late_together_move_it_not_much_further_than_they_took() {
+    fn requests_that_are_late_together_shift_it_not_much_further_than_they_took() {
         for (time, is_cut) in [(1_000 * MS, false), (1_000 * MS, true), (2 * MS, true)] {
             let mut delay = Delay::new(0.95);
             (0..20).for_each(|_| delay.push(MS, false, None));
-            let own = delay.told();
+            let own = delay.current();
             assert_eq!(own, Some(MS));
             (0..16).for_each(|_| delay.push(time, is_cut, own));
-            let told = delay.told().unwrap();
+            let told = delay.current().unwrap();
             assert!(told > time && told <= 3 * time, "{time:?}, {is_cut}: {told:?}");
         }
     }
 
-    /// A cache that always takes the same is the one whose delay is nearest to what it takes.
+    /// A constant duration is the most difficult case, because the delay is always close to this duration.
     #[test]
     fn the_share_is_late_of_requests_under_way_at_once() {
         for at_once in [1, 16] {
             let (mut delay, mut late, rounds) = (Delay::new(0.95), 0, 32_000 / at_once);
             for round in 0..rounds {
-                let own = delay.told();
+                let own = delay.current();
                 let is_late = own.is_some_and(|own| 10 * MS > own);
                 late += u32::from(is_late && round >= rounds / 2) * at_once;
                 (0..at_once).for_each(|_| delay.push(10 * MS, is_late, own));
@@ -163,21 +172,21 @@ mod tests {
     fn what_is_old_is_forgotten() {
         let mut delay = Delay::new(0.9);
         let mut after = |count: u32, time: Duration| {
-            (0..count).for_each(|_| delay.push(time, false, delay.told()));
-            delay.told().unwrap()
+            (0..count).for_each(|_| delay.push(time, false, delay.current()));
+            delay.current().unwrap()
         };
         assert!(after(2_000, 100 * MS) > 50 * MS);
         assert!(after(4_000, MS) < 2 * MS);
         assert!(after(400, 100 * MS) > 50 * MS);
     }
 
-    /// Times of nothing and for ever do not hold it where it is.
+    /// After durations of zero or of the maximum, the delay can still change in either direction.
     #[test]
     fn it_comes_back_from_either_end() {
         let mut delay = Delay::new(0.5);
         let mut after = |time: Duration| {
-            (0..20_000).for_each(|_| delay.push(time, false, delay.told()));
-            delay.told().unwrap()
+            (0..20_000).for_each(|_| delay.push(time, false, delay.current()));
+            delay.current().unwrap()
         };
         for _ in 0..2 {
             assert!(after(Duration::ZERO) <= Duration::from_micros(1));

@@ -1,102 +1,109 @@
-//! When a request may race, and what all requests share: what was counted, what may still be spent, and after how
-//! long the cache is late.
+//! The state that all requests of a racer share: the counts, the budget for races, and the delay. It decides which
+//! requests may race, which means that they also go to the origin.
 
 use std::time::Duration;
 
 use super::delay::{Delay, MOST_QUANTILE};
 
-/// What a request to the origin costs: budgets are counted in millionths of it, so that no rounding adds up.
+/// The cost of one request to the origin, in units of the budget. A unit is a millionth of this cost, so rounding
+/// errors stay small.
 const REQUEST: u64 = 1_000_000;
-/// As [`Policy::Percentile`] has it.
+/// Largest unused part of the budget that can be saved for later races. [`Policy::Percentile`] documents it.
 const MOST_SAVED: u64 = 100 * REQUEST;
 
-/// When the origin is asked although the cache may still answer. It is always asked when the cache has failed.
+/// Determines when a request is sent to the origin before the cache has failed. Whatever the policy, a request goes to
+/// the origin as soon as the cache fails.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Policy {
-    /// Never.
+    /// Sends a request to the origin only after the cache has failed.
     Never,
-    /// At once, for every request whose answer the cache has not at hand.
+    /// Sends each request to the origin at once, unless the cache answers immediately.
     Always,
-    /// When the cache has taken that long.
+    /// Sends a request to the origin if the cache takes longer than this delay.
     After(Duration),
-    /// When the cache takes longer than it mostly did of late.
+    /// Sends a request to the origin if the cache takes longer than for most recent requests, and the budget permits
+    /// it.
     Percentile {
-        /// Mostly: the share of requests that the cache answers within the delay, 0.95 for example. There is no delay,
-        /// and no race, before `1 / (1 - quantile)` requests have been answered. It is 0.999 at most.
+        /// The share of requests that the cache answers within the delay, such as 0.95; at most 0.999. The delay is
+        /// first known after `1 / (1 - quantile)` requests. Earlier requests do not race.
         quantile: f64,
-        /// Of all requests at most this share may cost the origin one that the cache could have spared it. What is not
-        /// used is saved for later, up to 100 requests: a cache that stops is not to turn into a crowd at the origin.
+        /// The largest share of requests that may go to the origin unnecessarily, from 0 to 1. An unused budget is
+        /// saved for up to 100 requests. The budget protects the origin if the cache stops answering.
         budget: f64,
     },
-    /// Never, and the cache is asked for no more than so many at once; others wait for their turn, in order.
+    /// Sends a request to the origin only after the cache has failed, and lets only `at_once` requests read the cache
+    /// at the same time. Further requests wait in order.
     Throttled {
-        /// How many.
+        /// Maximum number of requests that read the cache at the same time; at least 1.
         at_once: usize,
     },
 }
 
-/// A quantile or a budget that is no share, or a limit of nothing at once.
+/// The error for an invalid policy: a quantile or budget is out of range, or no request may read the cache.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct BadPolicy(String);
+pub struct InvalidPolicy(String);
 
 impl Policy {
-    /// Whether it is one.
-    pub(super) fn check(self) -> Result<Self, BadPolicy> {
-        let error = |what: String| Err(BadPolicy(what));
+    /// Returns the policy if its parameters are valid.
+    pub(super) fn check(self) -> Result<Self, InvalidPolicy> {
+        let error = |what: String| Err(InvalidPolicy(what));
         match self {
             Self::Percentile { quantile, .. } if !(quantile > 0.0 && quantile < 1.0) => {
-                error(format!("a race's quantile is between 0 and 1, and not {quantile}"))
+                error(format!("the quantile of a race must be between 0 and 1, but is {quantile}"))
             }
             Self::Percentile { quantile, .. } if quantile > MOST_QUANTILE => error(format!(
-                "a race's quantile is at most {MOST_QUANTILE}, and not {quantile}: too few would be late to tell when \
-                 one is"
+                "the quantile of a race must be at most {MOST_QUANTILE}, but is {quantile}: too few requests \
+                 would be late to estimate the delay"
             )),
             Self::Percentile { budget, .. } if !(0.0..=1.0).contains(&budget) => {
-                error(format!("a race's budget is a share of the requests, from 0 to 1, and not {budget}"))
+                error(format!("the budget of a race must be a share from 0 to 1, but is {budget}"))
             }
             Self::Throttled { at_once: 0 } => {
-                error("a cache that may be asked for nothing at once never answers".into())
+                error("the limit of simultaneous reads of the cache must be at least 1".into())
             }
             policy => Ok(policy),
         }
     }
 }
 
-/// What a [`Racer`](super::Racer) did so far.
+/// The numbers of requests of a [`Racer`](super::Racer), by outcome.
 ///
-/// `requests` is the sum of those under way, `cancelled`, `failed`, those that the cache answered without a race,
-/// `cache_won`, `network_won`, and those of `cache_failed` that the origin answered.
+/// `requests` is the sum of:
+/// - the requests in flight
+/// - `cancelled`, `failed`, `cache_won` and `network_won`
+/// - the requests that the cache answered without a race
+/// - the requests of `cache_failed` that the origin answered
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Requests that were begun.
+    /// Number of requests that were started.
     pub requests: u64,
-    /// Those for which the origin was asked while the cache might still answer.
+    /// Number of requests that raced: they were sent to the origin while the cache could still answer.
     pub raced: u64,
-    /// Of these, those that the cache answered: first, or because the origin failed.
+    /// Number of races that the cache won, because it answered first or the origin failed.
     pub cache_won: u64,
-    /// Of these, those that the origin answered before the cache had said anything.
+    /// Number of races that the origin won: it answered before the cache answered or failed.
     pub network_won: u64,
-    /// Of these, those for which the origin need not have been asked, as far as is known: all but those for which the
-    /// cache turned out to have nothing. A [`Policy::Percentile`]'s budget bounds this.
+    /// Number of unnecessary races. In all others, the cache failed, so the origin was needed. The budget of
+    /// [`Policy::Percentile`] limits this number.
     pub extra: u64,
-    /// Requests that were late enough to race, and did not, since the budget was used up.
+    /// Number of requests that did not race although they were late, because the budget was used up.
     pub withheld: u64,
-    /// Requests for which the cache had no answer.
+    /// Number of requests for which the cache failed.
     pub cache_failed: u64,
-    /// Requests for which the origin was asked and had no answer.
+    /// Number of requests that were sent to the origin, but that the origin failed to answer.
     pub origin_failed: u64,
-    /// Requests that nobody answered.
+    /// Number of requests that neither the cache nor the origin answered, because both failed.
     pub failed: u64,
-    /// Requests that were dropped before there was an answer.
+    /// Number of requests that the caller dropped before there was an answer.
     pub cancelled: u64,
 }
 
 #[derive(Debug)]
 pub(super) struct Ledger {
     policy: Policy,
-    /// What each request adds to what may be spent.
+    /// The amount that each request adds to the budget, in millionths of the cost of one request to the origin.
     share: u64,
     saved: u64,
     late: Delay,
@@ -109,18 +116,19 @@ impl Ledger {
             Policy::Percentile { quantile, budget } => (quantile, budget),
             _ => (0.5, 0.0),
         };
-        // Rounded down, so that the budget is never exceeded.
+        // The amount is rounded down, so that the races never exceed the budget.
         let share = (budget * REQUEST as f64) as u64;
         Self { policy, share, saved: 0, late: Delay::new(quantile), counts: Counts::default() }
     }
 
-    /// After how long a request that begins now is to race.
+    /// Returns the delay after which a new request counts as late and may race. `None` if the policy permits no race,
+    /// or the delay is not known yet.
     pub fn delay(&self) -> Option<Duration> {
         match self.policy {
             Policy::Never | Policy::Throttled { .. } => None,
             Policy::Always => Some(Duration::ZERO),
             Policy::After(delay) => Some(delay),
-            Policy::Percentile { .. } => self.late.told(),
+            Policy::Percentile { .. } => self.late.current(),
         }
     }
 
@@ -130,7 +138,8 @@ impl Ledger {
         self.delay()
     }
 
-    /// Whether a request that is late may race: it does then.
+    /// Returns whether the budget permits a late request to race. If so, counts the race and takes its cost from the
+    /// budget.
     pub fn may_race(&mut self) -> bool {
         if let Policy::Percentile { .. } = self.policy {
             let Some(rest) = self.saved.checked_sub(REQUEST) else {
@@ -144,7 +153,7 @@ impl Ledger {
         true
     }
 
-    /// The origin would have been asked anyway: what a race cost is given back.
+    /// Gives the cost of a race back to the budget. The cache failed, so the request had to go to the origin anyway.
     pub fn was_needed(&mut self) {
         self.counts.extra -= 1;
         if let Policy::Percentile { .. } = self.policy {
@@ -152,8 +161,8 @@ impl Ledger {
         }
     }
 
-    /// The cache was waited for that long: until it answered, or nobody waited any longer. The request was to race
-    /// after that delay.
+    /// Records that a request has waited for the cache for `time`. If `is_cut`, the request was dropped then; otherwise
+    /// the cache answered. `delay` is the delay that was known when the request started.
     pub fn waited(&mut self, time: Duration, is_cut: bool, delay: Option<Duration>) {
         if let Policy::Percentile { .. } = self.policy {
             self.late.push(time, is_cut, delay);

@@ -1,18 +1,18 @@
-//! A cache before an origin, and the origin asked too where the cache is slow.
+//! Races a cache with its origin: if the cache is slow, the request also goes to the origin.
 //!
-//! A [`Racer`] has a [`Policy`], and is shared by all requests. [`Racer::race`] takes two futures: what reads the cache
-//! is polled at once, what asks the origin only when the cache has failed, or when it is late and the policy lets the
-//! request race. Who answers first has won; the other future is dropped.
+//! A [`Racer`] applies one [`Policy`] to all its requests. [`Racer::race`] takes two futures. The future that reads the
+//! cache is polled at once. The future that fetches from the origin is polled only if the cache fails or is late. If it
+//! is late, the policy must permit the race. The first answer wins; the other future is dropped.
 //!
-//! Nothing here starts a task, a thread or a runtime: futures are polled where the race is awaited. Time comes from a
-//! [`Clock`]; [`TokioClock`] is tokio's. [`replay`] tells what a policy would have made of requests whose times are
-//! known, without waiting for them.
+//! This module starts no tasks, threads or runtimes. The code that awaits the race polls the futures. The time comes
+//! from a [`Clock`], for example [`TokioClock`]. [`replay`] computes, without waiting, the effect of a policy on
+//! requests whose durations were recorded.
 
 mod delay;
 mod ledger;
 mod racer;
 mod replay;
 
-pub use ledger::{BadPolicy, Counts, Policy};
-pub use racer::{BothFailed, Clock, Mismatch, Racer, Side, TokioClock, Won, checked};
-pub use replay::{Replayed, Times, replay};
+pub use ledger::{Counts, InvalidPolicy, Policy};
+pub use racer::{Clock, Mismatch, RaceError, RaceResult, Racer, Side, TokioClock, checked};
+pub use replay::{ReplayResult, RequestTimes, replay};

@@ -1,4 +1,4 @@
-//! The race itself, and its clock.
+//! The race between a cache and its origin, and the clock for its delays.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -9,19 +9,19 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
-use super::BadPolicy;
+use super::InvalidPolicy;
 use super::ledger::{Counts, Ledger, Policy};
 
-/// Where a race has its time from.
+/// A source of time for races.
 pub trait Clock {
-    /// Since a moment that is always the same.
+    /// Returns the time that has passed since a fixed moment. The clock chooses this moment.
     fn now(&self) -> Duration;
 
-    /// Is ready when so much time has gone by.
+    /// Returns a future that completes after `time`.
     fn sleep(&self, time: Duration) -> impl Future<Output = ()>;
 }
 
-/// The system's clock, and tokio's timers: a race by it is awaited within a tokio runtime that has time.
+/// The system's clock, with the timers of tokio. Its races need a tokio runtime whose time driver is enabled.
 #[derive(Clone, Copy, Debug)]
 pub struct TokioClock(Instant);
 
@@ -41,61 +41,61 @@ impl Clock for TokioClock {
     }
 }
 
-/// Who answered.
+/// The side that answered a request: the cache or the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The cache.
+    /// The cache, which is read first.
     Cache,
-    /// The origin.
+    /// The origin, which the cache is in front of.
     Origin,
 }
 
-/// An answer, whose it is, and what the other said if it had failed before.
+/// The answer to a request. If one side failed before the other answered, its error is included.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Won<T, C, O> {
-    /// The answer.
+pub struct RaceResult<T, C, O> {
+    /// The value that the winning future returned.
     pub value: T,
-    /// Whose.
+    /// The side whose future returned the value.
     pub side: Side,
-    /// Whether the origin was asked while the cache might still answer.
+    /// `true` if the request was sent to the origin while the cache could still answer.
     pub has_raced: bool,
-    /// Why the cache had none.
+    /// The error of the cache, if it failed before the origin answered.
     pub cache_error: Option<C>,
-    /// Why the origin had none.
+    /// The error of the origin, if it failed before the cache answered.
     pub origin_error: Option<O>,
 }
 
-/// Neither had an answer.
+/// The error of a request that neither the cache nor the origin answered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("neither the cache ({cache}) nor the origin ({origin}) has it")]
-pub struct BothFailed<C, O> {
-    /// Why the cache had none.
+#[error("neither side answered the request; cache: {cache}; origin: {origin}")]
+pub struct RaceError<C, O> {
+    /// The error that the cache's future returned.
     pub cache: C,
-    /// Why the origin had none.
+    /// The error that the origin's future returned.
     pub origin: O,
 }
 
-/// Why [`checked`] took something for no answer.
+/// The reason why [`checked`] returned no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch<E> {
-    /// There was none.
+    /// The future returned an error.
     #[error(transparent)]
     Failed(#[from] E),
-    /// It is not what was asked for.
-    #[error("its checksum is {found:016x} and not {expected:016x}")]
+    /// The future returned a value with a wrong checksum.
+    #[error("the checksum of the answer is {found:016x} instead of {expected:016x}")]
     Differs {
-        /// The checksum that it should have.
+        /// The expected checksum of the value.
         expected: u64,
-        /// The one that it has.
+        /// The actual checksum of the value.
         found: u64,
     },
 }
 
-/// An answer whose checksum is not the expected one is none: a cache that has something else has failed, and the origin
-/// is asked. Around both futures, it makes sure that it does not matter who wins.
+/// Returns the value of `answer` if it has the checksum `expected`, or else an error. A cache with wrong contents thus
+/// counts as failed, and the request goes to the origin. Both futures of a race can be wrapped like this.
 ///
 /// # Errors
-/// The future's, or that its answer is another one.
+/// Returns the error of the future, or [`Mismatch::Differs`] if the checksum differs.
 pub async fn checked<T, E>(
     answer: impl Future<Output = Result<T, E>>,
     expected: u64,
@@ -106,7 +106,7 @@ pub async fn checked<T, E>(
     if found == expected { Ok(value) } else { Err(Mismatch::Differs { expected, found }) }
 }
 
-/// Races a cache with its origin, by one policy for all requests.
+/// Races a cache with its origin, under one policy for all requests.
 ///
 /// ```
 /// use ascertain_transfer::race::{Policy, Racer, Side};
@@ -128,9 +128,9 @@ pub async fn checked<T, E>(
 /// ```
 pub struct Racer<K = TokioClock> {
     pub(super) clock: K,
-    /// Where there is a limit: who may ask the cache.
+    /// Limits the number of requests that read the cache at the same time. `None` if their number is unlimited.
     room: Option<Semaphore>,
-    /// Held only where nothing is awaited.
+    /// The state that all requests share. The lock is never held across an `await`.
     ledger: Mutex<Ledger>,
 }
 
@@ -141,21 +141,21 @@ impl<K> fmt::Debug for Racer<K> {
 }
 
 impl Racer {
-    /// By tokio's time.
+    /// Creates a racer that uses tokio's clock.
     ///
     /// # Errors
-    /// [`BadPolicy`] for a quantile or a budget that is no share, and a limit of nothing at once.
-    pub fn new(policy: Policy) -> Result<Self, BadPolicy> {
+    /// Returns [`InvalidPolicy`] if a quantile or budget is out of range, or if the limit on the requests is zero.
+    pub fn new(policy: Policy) -> Result<Self, InvalidPolicy> {
         Self::with_clock(policy, TokioClock::default())
     }
 }
 
 impl<K: Clock> Racer<K> {
-    /// By the time of that clock.
+    /// Creates a racer that uses the given clock.
     ///
     /// # Errors
-    /// As [`new`](Racer::new).
-    pub fn with_clock(policy: Policy, clock: K) -> Result<Self, BadPolicy> {
+    /// Returns the errors of [`new`](Racer::new).
+    pub fn with_clock(policy: Policy, clock: K) -> Result<Self, InvalidPolicy> {
         let policy = policy.check()?;
         let room = match policy {
             Policy::Throttled { at_once } => Some(Semaphore::new(at_once.min(Semaphore::MAX_PERMITS))),
@@ -164,76 +164,81 @@ impl<K: Clock> Racer<K> {
         Ok(Self { clock, room, ledger: Mutex::new(Ledger::new(policy)) })
     }
 
-    /// What it did so far.
+    /// Returns the counts of all requests so far.
     pub fn counts(&self) -> Counts {
         self.ledger().counts
     }
 
-    /// After how long a request that begins now would race, if its budget allows it; none if it would not.
+    /// Returns the delay after which a new request would race if the policy's budget permits it. `None` if a new
+    /// request would not race.
     pub fn delay(&self) -> Option<Duration> {
         self.ledger().delay()
     }
 
-    /// Asks the cache, and the origin where the cache fails or the policy says so. A miss is a failure of the cache.
+    /// Sends a request to the cache. Also sends it to the origin if the cache fails, or if the policy permits a race. A
+    /// cache miss counts as a failure of the cache.
     ///
-    /// A future that is not needed any longer is dropped, with this one or before: what it does must end with it, or
-    /// do no harm. A cache that may hang for ever wants a limit of its own, which makes that a failure. Of the two, the
-    /// cache is polled first, so that it wins where both are ready.
+    /// A future that is no longer needed is dropped, at the latest together with the returned future. Its work must
+    /// then end, or do no harm. If the cache may hang, give its future a timeout, so that a hang becomes a failure. If
+    /// both sides are ready at the same time, the cache wins, because it is polled first.
     ///
     /// # Errors
-    /// Both sides', where neither has an answer.
+    /// Returns the errors of both sides if both fail.
     pub async fn race<T, C, O>(
         &self,
         cache: impl Future<Output = Result<T, C>>,
         origin: impl Future<Output = Result<T, O>>,
-    ) -> Result<Won<T, C, O>, BothFailed<C, O>> {
+    ) -> Result<RaceResult<T, C, O>, RaceError<C, O>> {
         let (mut cache, mut origin) = (pin!(cache), pin!(origin));
-        let mut request = Request::begin(self);
+        let mut request = Request::new(self);
         let turn = match &self.room {
-            // It is never closed.
+            // Acquiring a permit fails only if the semaphore is closed, and this one is never closed.
             Some(room) => room.acquire().await.ok(),
             None => None,
         };
-        request.asks_cache();
-        let mut said = match request.delay {
+        request.waits_since = Some(self.clock.now());
+        let mut answer = match request.delay {
             None => Some(cache.as_mut().await),
             Some(delay) => {
-                // What has its answer at hand does not race.
+                // The cache is polled once even without a delay, so a cache that answers immediately does not race.
                 let late = pin!(async {
                     if !delay.is_zero() {
                         self.clock.sleep(delay).await;
                     }
                 });
                 match either(cache.as_mut(), late).await {
-                    Either::First(said) => Some(said),
+                    Either::First(answer) => Some(answer),
                     Either::Second(()) => None,
                 }
             }
         };
-        if said.is_none() && !request.may_race() {
-            said = Some(cache.as_mut().await);
+        if answer.is_none() {
+            request.has_raced = self.ledger().may_race();
+            if !request.has_raced {
+                answer = Some(cache.as_mut().await);
+            }
         }
-        let first = match said {
-            Some(said) => Either::First(said),
+        let first = match answer {
+            Some(answer) => Either::First(answer),
             None => either(cache.as_mut(), origin.as_mut()).await,
         };
         match first {
             Either::First(Ok(value)) => Ok(request.cache_answers(value, None)),
             Either::First(Err(cache_error)) => {
                 request.cache_fails();
-                // The next one may ask the cache while the origin takes its time.
+                // While the origin answers, another request may read the cache.
                 drop(turn);
                 match origin.await {
                     Ok(value) => Ok(request.origin_answers(value, Some(cache_error))),
                     Err(origin_error) => {
-                        request.origin_fails();
+                        self.ledger().counts.origin_failed += 1;
                         Err(request.both_fail(cache_error, origin_error))
                     }
                 }
             }
             Either::Second(Ok(value)) => Ok(request.origin_answers(value, None)),
             Either::Second(Err(origin_error)) => {
-                request.origin_fails();
+                self.ledger().counts.origin_failed += 1;
                 match cache.await {
                     Ok(value) => Ok(request.cache_answers(value, Some(origin_error))),
                     Err(cache_error) => {
@@ -255,7 +260,8 @@ enum Either<A, B> {
     Second(B),
 }
 
-/// Whichever is ready, the first one where both are.
+/// Waits until one of two futures is ready, and returns its output. If both are ready at the same time, returns that of
+/// `a`.
 async fn either<A: Future, B: Future>(mut a: Pin<&mut A>, mut b: Pin<&mut B>) -> Either<A::Output, B::Output> {
     poll_fn(|context| match a.as_mut().poll(context) {
         Poll::Ready(output) => Poll::Ready(Either::First(output)),
@@ -264,32 +270,24 @@ async fn either<A: Future, B: Future>(mut a: Pin<&mut A>, mut b: Pin<&mut B>) ->
     .await
 }
 
-/// A request under way. Dropped before it has ended, it was cancelled.
+/// A request in flight. If it is dropped before it has ended, it is counted as cancelled.
 struct Request<'a, K: Clock> {
     racer: &'a Racer<K>,
     delay: Option<Duration>,
-    /// Since when the cache is waited for.
+    /// The time at which the request started to wait for the cache. `None` before that, and after the cache has failed.
     waits_since: Option<Duration>,
     has_raced: bool,
     is_under_way: bool,
 }
 
 impl<'a, K: Clock> Request<'a, K> {
-    fn begin(racer: &'a Racer<K>) -> Self {
+    fn new(racer: &'a Racer<K>) -> Self {
         let delay = racer.ledger().begin();
         Self { racer, delay, waits_since: None, has_raced: false, is_under_way: true }
     }
 
-    fn asks_cache(&mut self) {
-        self.waits_since = Some(self.racer.clock.now());
-    }
-
-    fn may_race(&mut self) -> bool {
-        self.has_raced = self.racer.ledger().may_race();
-        self.has_raced
-    }
-
-    /// What a failure took says nothing of how long answers take: a miss is known soon, a limit late.
+    /// Records that the cache failed. Its duration is not recorded, because it says nothing about answers: a miss is
+    /// fast, and a timeout is slow.
     fn cache_fails(&mut self) {
         self.waits_since = None;
         let mut ledger = self.racer.ledger();
@@ -299,29 +297,26 @@ impl<'a, K: Clock> Request<'a, K> {
         }
     }
 
-    fn origin_fails(&self) {
-        self.racer.ledger().counts.origin_failed += 1;
-    }
-
-    fn cache_answers<T, C, O>(mut self, value: T, origin_error: Option<O>) -> Won<T, C, O> {
-        let mut ledger = self.ends(false);
+    fn cache_answers<T, C, O>(mut self, value: T, origin_error: Option<O>) -> RaceResult<T, C, O> {
+        let mut ledger = self.finish(false);
         ledger.counts.cache_won += u64::from(self.has_raced);
-        Won { value, side: Side::Cache, has_raced: self.has_raced, cache_error: None, origin_error }
+        RaceResult { value, side: Side::Cache, has_raced: self.has_raced, cache_error: None, origin_error }
     }
 
-    fn origin_answers<T, C, O>(mut self, value: T, cache_error: Option<C>) -> Won<T, C, O> {
-        let mut ledger = self.ends(true);
+    fn origin_answers<T, C, O>(mut self, value: T, cache_error: Option<C>) -> RaceResult<T, C, O> {
+        let mut ledger = self.finish(true);
         ledger.counts.network_won += u64::from(cache_error.is_none());
-        Won { value, side: Side::Origin, has_raced: self.has_raced, cache_error, origin_error: None }
+        RaceResult { value, side: Side::Origin, has_raced: self.has_raced, cache_error, origin_error: None }
     }
 
-    fn both_fail<C, O>(mut self, cache: C, origin: O) -> BothFailed<C, O> {
-        self.ends(true).counts.failed += 1;
-        BothFailed { cache, origin }
+    fn both_fail<C, O>(mut self, cache: C, origin: O) -> RaceError<C, O> {
+        self.finish(true).counts.failed += 1;
+        RaceError { cache, origin }
     }
 
-    /// Nobody waits for the cache from now on, because it has answered or because it need not.
-    fn ends(&mut self, is_cut: bool) -> MutexGuard<'a, Ledger> {
+    /// Ends the request, and records how long it waited for the cache. `is_cut` is `true` if it was dropped before the
+    /// cache answered.
+    fn finish(&mut self, is_cut: bool) -> MutexGuard<'a, Ledger> {
         self.is_under_way = false;
         let waited = self.waits_since.map(|since| self.racer.clock.now().saturating_sub(since));
         let mut ledger = self.racer.ledger();
@@ -335,7 +330,7 @@ impl<'a, K: Clock> Request<'a, K> {
 impl<K: Clock> Drop for Request<'_, K> {
     fn drop(&mut self) {
         if self.is_under_way {
-            self.ends(true).counts.cancelled += 1;
+            self.finish(true).counts.cancelled += 1;
         }
     }
 }

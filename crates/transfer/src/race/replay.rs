@@ -1,4 +1,4 @@
-//! What a policy would have made of requests whose times are known, on a clock that does not wait.
+//! Replays recorded requests under a policy, with a virtual clock.
 
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -6,81 +6,82 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use super::{BadPolicy, Clock, Counts, Policy, Racer};
+use super::{Clock, Counts, InvalidPolicy, Policy, Racer};
 
-/// How long a request takes.
+/// The durations of a request at the cache and at the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Times {
-    /// If the cache answers it.
+pub struct RequestTimes {
+    /// Time that the cache takes to answer.
     pub cache: Duration,
-    /// If the origin does.
+    /// Time that the origin takes to answer.
     pub origin: Duration,
 }
 
-/// What came of a replay.
+/// The result of replaying requests: their durations, and the counts of their outcomes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Replayed {
-    /// What each request would have taken.
+pub struct ReplayResult {
+    /// For each request, the time until the first answer.
     pub times: Vec<Duration>,
-    /// What would have been counted.
+    /// The counts of the racer after all requests.
     pub counts: Counts,
 }
 
-/// Lets requests with these times race by a policy, one after the other: policies are compared on the same requests.
-/// Each request is as long as it was, whatever the others do: where reading less at once makes a cache faster, as
-/// [`Policy::Throttled`] hopes, a replay does not show it.
+/// Computes the effect of a policy on requests with these durations, one after the other. Different policies can thus
+/// be compared on the same requests. The duration of a request does not depend on other requests. So a replay does not
+/// show whether a cache becomes faster if fewer requests read it at the same time, as [`Policy::Throttled`] assumes.
 ///
 /// ```
-/// use ascertain_transfer::race::{Policy, Times, replay};
+/// use ascertain_transfer::race::{Policy, RequestTimes, replay};
 /// use std::time::Duration;
 ///
 /// let ms = Duration::from_millis;
-/// let requests = [Times { cache: ms(2), origin: ms(50) }, Times { cache: ms(300), origin: ms(50) }];
+/// let requests = [RequestTimes { cache: ms(2), origin: ms(50) }, RequestTimes { cache: ms(300), origin: ms(50) }];
 /// let replayed = replay(Policy::After(ms(10)), &requests)?;
 /// assert_eq!(replayed.times, [ms(2), ms(60)]);
 /// assert_eq!((replayed.counts.raced, replayed.counts.network_won), (1, 1));
-/// # Ok::<(), ascertain_transfer::race::BadPolicy>(())
+/// # Ok::<(), ascertain_transfer::race::InvalidPolicy>(())
 /// ```
 ///
 /// # Errors
-/// As [`Racer::new`].
-pub fn replay(policy: Policy, requests: &[Times]) -> Result<Replayed, BadPolicy> {
-    let racer = Racer::with_clock(policy, Virtual::default())?;
+/// Returns the errors of [`Racer::new`].
+pub fn replay(policy: Policy, requests: &[RequestTimes]) -> Result<ReplayResult, InvalidPolicy> {
+    let racer = Racer::with_clock(policy, VirtualClock::default())?;
     let clock = &racer.clock;
     let answer = |time| async move {
         clock.sleep(time).await;
         Ok::<_, Infallible>(())
     };
-    let one = |times: &Times| {
+    let one = |times: &RequestTimes| {
         let began = clock.now();
         let mut race = pin!(racer.race(answer(times.cache), answer(times.origin)));
-        // All that is pending is asked each time: nobody need be woken.
+        // The task needs no waker, because the loop polls it after each step of the clock.
         let mut context = Context::from_waker(Waker::noop());
         while race.as_mut().poll(&mut context).is_pending() {
-            clock.go_on();
+            clock.advance();
         }
         clock.now() - began
     };
     let times = requests.iter().map(one).collect();
-    Ok(Replayed { times, counts: racer.counts() })
+    Ok(ReplayResult { times, counts: racer.counts() })
 }
 
-/// A clock for one task, which stands still while that runs, and jumps to the next end of a sleep while it waits.
+/// A clock for a single task, which never really waits. The time stands still while the task executes. When the task
+/// waits, the time jumps to the end of its shortest sleep.
 #[derive(Debug, Default)]
-struct Virtual {
+struct VirtualClock {
     now: Cell<Duration>,
     next: Cell<Option<Duration>>,
 }
 
-impl Virtual {
-    fn go_on(&self) {
+impl VirtualClock {
+    fn advance(&self) {
         if let Some(next) = self.next.take() {
             self.now.set(next);
         }
     }
 }
 
-impl Clock for Virtual {
+impl Clock for VirtualClock {
     fn now(&self) -> Duration {
         self.now.get()
     }

@@ -1,4 +1,4 @@
-//! Whole moves to and from S3, Azure and GCS, which verify signatures and sums, when something goes wrong on the way.
+//! Tests of transfers to and from S3, Azure and GCS in which requests fail. The stores verify signatures and checksums.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -8,24 +8,26 @@ use std::time::Duration;
 
 use crate::common::web::{Web, answer};
 use crate::common::{address, bytes, one_of_each, options_for, run, start};
-use ascertain_netlab::store::{Dialect, Fault, Kind as Asked, Misdeed, RunningStore, Store as Served};
-use ascertain_transfer::{Environment, Error, Failure, Kind, Moved, Mover, Options, Place, Stop, Terms, open};
+use ascertain_netlab::store::{Dialect, Fault, Kind as RequestKind, Misdeed, RunningStore, Store as Served};
+use ascertain_transfer::{
+    Environment, Error, Failure, Kind, Location, Options, Settings, Stop, TransferManager, TransferResult, open,
+};
 
 const NAME: &str = "a b/ü";
 
-fn terms() -> Terms {
-    Terms { back_off: Duration::from_millis(1), memory_bytes: 64 << 20, ..Terms::default() }
+fn settings() -> Settings {
+    Settings { back_off: Duration::from_millis(1), memory_bytes: 64 << 20, ..Settings::default() }
 }
 
-fn mover(terms: Terms) -> Mover {
-    Mover::new(terms, Stop::default(), Box::new(()))
+fn manager(settings: Settings) -> TransferManager {
+    TransferManager::new(settings, Stop::default(), Box::new(()))
 }
 
-fn place(store: &RunningStore) -> Place {
-    open(&address(store, NAME), &options_for(store)).unwrap().into()
+fn place(store: &RunningStore) -> Location {
+    open(&address(store, NAME), &options_for(store)).unwrap()
 }
 
-/// A file that takes more than one block, and as few as can be.
+/// Creates a file that needs several parts, but as few as possible.
 fn file(dialect: Dialect) -> (tempfile::TempDir, PathBuf, Vec<u8>) {
     let content = bytes(if dialect == Dialect::Azure { 800_000 } else { 6_000_000 });
     let folder = tempfile::tempdir().unwrap();
@@ -34,28 +36,28 @@ fn file(dialect: Dialect) -> (tempfile::TempDir, PathBuf, Vec<u8>) {
     (folder, path, content)
 }
 
-/// Something that goes wrong once.
-fn once(on: Asked, after: u64, what: &Misdeed) -> Fault {
+/// Returns a fault of one request, after `after` others of the same kind.
+fn once(on: RequestKind, after: u64, what: &Misdeed) -> Fault {
     Fault { on: Some(on), after, times: 1, what: what.clone() }
 }
 
-/// What goes wrong always.
-fn always(on: Asked, what: Misdeed) -> Vec<Fault> {
+/// Returns a fault of all requests of a kind.
+fn always(on: RequestKind, what: Misdeed) -> Vec<Fault> {
     vec![Fault { on: Some(on), after: 0, times: u64::MAX, what }]
 }
 
-fn count(store: &RunningStore, kind: Asked) -> usize {
+fn count(store: &RunningStore, kind: RequestKind) -> usize {
     store.seen().iter().filter(|seen| seen.kind == kind).count()
 }
 
-fn failed(moved: Result<Moved, Error>) -> Failure {
-    match moved.unwrap_err() {
+fn failed(result: Result<TransferResult, Error>) -> Failure {
+    match result.unwrap_err() {
         Error::Store(failure) => failure,
         other => panic!("{other}"),
     }
 }
 
-/// Azure takes blocks of any size, so that there are many of them.
+/// Azure accepts parts of any size, so this test uses many small ones.
 #[test]
 fn whatever_happens_to_any_block_once_is_mended() {
     let (folder, source, content) = file(Dialect::Azure);
@@ -71,19 +73,19 @@ fn whatever_happens_to_any_block_once_is_mended() {
         refused(500, None),
     ] {
         for block in 0.. {
-            let running = start(Served { faults: vec![once(Asked::PutBlock, block, &what)], ..Served::azure() });
-            let moved = run(mover(terms()).put_file(&source, &place(&running))).unwrap();
+            let running = start(Served { faults: vec![once(RequestKind::PutBlock, block, &what)], ..Served::azure() });
+            let result = run(manager(settings()).put_file(&source, &place(&running))).unwrap();
             assert!(running.object("bucket", NAME).unwrap() == content, "{what:?} {block}");
-            let asked = count(&running, Asked::PutBlock) as u64;
-            // One block is sent once more, and no other.
-            assert_eq!(asked, moved.blocks + u64::from(block < moved.blocks), "{what:?} {block}");
-            if block >= moved.blocks {
+            let asked = count(&running, RequestKind::PutBlock) as u64;
+            // Only the part that failed is sent a second time.
+            assert_eq!(asked, result.parts + u64::from(block < result.parts), "{what:?} {block}");
+            if block >= result.parts {
                 break;
             }
         }
     }
     let running = start(Served::azure());
-    run(mover(terms()).put_file(&source, &place(&running))).unwrap();
+    run(manager(settings()).put_file(&source, &place(&running))).unwrap();
     for what in [
         Misdeed::CutDownload { after_bytes: 1000 },
         Misdeed::FlippedDownload { byte: 7 },
@@ -91,15 +93,15 @@ fn whatever_happens_to_any_block_once_is_mended() {
         refused(503, Some(0)),
     ] {
         for range in 0.. {
-            let before = count(&running, Asked::GetObject) as u64;
-            running.add_fault(once(Asked::GetObject, range, &what));
-            let mover = mover(terms());
-            let moved = run(mover.get_file(&place(&running), &target)).unwrap();
+            let before = count(&running, RequestKind::GetObject) as u64;
+            running.add_fault(once(RequestKind::GetObject, range, &what));
+            let manager = manager(settings());
+            let result = run(manager.get_file(&place(&running), &target)).unwrap();
             assert!(fs::read(&target).unwrap() == content, "{what:?} {range}");
-            assert_eq!(count(&running, Asked::GetObject) as u64 - before, moved.blocks + mover.retried());
-            if mover.retried() == 0 {
-                // It waits for a request of later.
-                assert!(range >= moved.blocks, "{what:?} {range}");
+            assert_eq!(count(&running, RequestKind::GetObject) as u64 - before, result.parts + manager.retries());
+            if manager.retries() == 0 {
+                // The loop ends when there are fewer requests than `range`, because the fault then does not occur.
+                assert!(range >= result.parts, "{what:?} {range}");
                 break;
             }
         }
@@ -117,21 +119,21 @@ fn a_commit_is_carried_out_once_whatever_is_heard_of_it() {
             (Misdeed::Refused { status: 503, retry_after_s: None }, 2),
         ] {
             for is_there in [false, true] {
-                let running = start(Served { faults: vec![once(Asked::Commit, 0, &what)], ..served.clone() });
+                let running = start(Served { faults: vec![once(RequestKind::Commit, 0, &what)], ..served.clone() });
                 if is_there {
                     let mut other = content.clone();
                     other.reverse();
                     let old = source.with_extension("old");
                     fs::write(&old, &other).unwrap();
-                    // By a single request, so that the commit that goes wrong is the other one's.
+                    // The old object is stored by a single request, so the commit that fails is that of the new object.
                     let whole = crate::common::block(other);
                     let options = ascertain_transfer::PutOptions::default();
                     let mut seen = ascertain_transfer::Attempt::default();
                     run(place(&running).store.put(NAME, whole, &options, &mut seen)).unwrap();
                 }
-                run(mover(terms()).put_file(&source, &place(&running))).unwrap();
+                run(manager(settings()).put_file(&source, &place(&running))).unwrap();
                 assert!(running.object("bucket", NAME).unwrap() == content, "{:?} {what:?}", served.dialect);
-                assert_eq!(count(&running, Asked::Commit), commits, "{:?} {what:?}", served.dialect);
+                assert_eq!(count(&running, RequestKind::Commit), commits, "{:?} {what:?}", served.dialect);
                 assert_eq!(running.uploads("bucket"), 0);
             }
         }
@@ -144,16 +146,16 @@ fn a_store_that_asks_for_too_much_time_is_left() {
         let (_folder, source, _) = file(served.dialect);
         for status in [429, 503] {
             let refused = Misdeed::Refused { status, retry_after_s: Some(3600) };
-            let faults = always(Asked::PutBlock, refused);
+            let faults = always(RequestKind::PutBlock, refused);
             let running = start(Served { faults, ..served.clone() });
-            let failure = failed(run(mover(terms()).put_file(&source, &place(&running))));
-            assert!(failure.said.contains("for 3600 s") && failure.said.contains("asked later"), "{failure}");
+            let failure = failed(run(manager(settings()).put_file(&source, &place(&running))));
+            assert!(failure.message.contains("of 3600 s") && failure.message.contains("try again later"), "{failure}");
         }
     }
 }
 
-/// A store that refuses a block before all of it has arrived may keep the connection. The rest of the block would then
-/// be in the way of the next request on that connection, for as long as the limit on bandwidth makes it take: here for
+/// A store may refuse a part before all of its bytes have arrived, and keep the connection open. If the client sent the
+/// rest of the part, the next request on this connection would be late. With this bandwidth limit, the delay would be
 /// more than a minute.
 #[test]
 fn nobody_waits_for_the_rest_of_what_was_refused() {
@@ -164,7 +166,7 @@ fn nobody_waits_for_the_rest_of_what_was_refused() {
         while !head.windows(4).any(|end| end == b"\r\n\r\n") {
             let mut some = [0; 4096];
             let bytes = stream.read(&mut some).unwrap();
-            assert!(bytes > 0, "it goes on");
+            assert!(bytes > 0, "the request is incomplete");
             head.extend_from_slice(&some[..bytes]);
         }
         stream.write_all(says).unwrap();
@@ -173,7 +175,7 @@ fn nobody_waits_for_the_rest_of_what_was_refused() {
         let mut first = listener.accept().unwrap().0;
         hears(&mut first, &answer("404 Not Found", "", b""));
         hears(&mut first, &answer("503 Slow Down", "", b""));
-        // Until it is closed.
+        // The server reads until the client closes the connection.
         let (mut rest, mut some) = (0, [0; 4096]);
         while let Ok(bytes) = first.read(&mut some)
             && bytes > 0
@@ -186,11 +188,11 @@ fn nobody_waits_for_the_rest_of_what_was_refused() {
     });
     let environment = [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "key")].into_iter().collect();
     let options = Options { environment, endpoint_url: Some(url), ..Options::default() };
-    let place: Place = open("s3://bucket/name", &options).unwrap().into();
+    let place: Location = open("s3://bucket/name", &options).unwrap();
     let (_folder, source, _) = file(Dialect::Azure);
-    let mover = mover(Terms { limit_bytes_per_s: Some(8_000), ..terms() });
-    assert_eq!(run(mover.put_file(&source, &place)).unwrap().bytes, 800_000);
-    assert_eq!(mover.retried(), 1);
+    let manager = manager(Settings { limit_bytes_per_s: Some(8_000), ..settings() });
+    assert_eq!(run(manager.put_file(&source, &place)).unwrap().bytes, 800_000);
+    assert_eq!(manager.retries(), 1);
     let (rest, _second) = server.join().unwrap();
     assert!(rest < 700_000, "{rest} bytes were sent after the refusal");
 }
@@ -204,60 +206,63 @@ fn a_store_that_is_full_keeps_nothing() {
         for journals in [None, Some(journals)] {
             let running = start(Served { capacity_bytes, ..served.clone() });
             let is_kept = journals.is_some();
-            let terms = Terms { journals, ..terms() };
-            let failure = failed(run(mover(terms).put_file(&source, &place(&running))));
-            assert!(failure.kind == Kind::Full && failure.said.contains("no room left"), "{failure}");
+            let settings = Settings { journals, ..settings() };
+            let failure = failed(run(manager(settings).put_file(&source, &place(&running))));
+            assert!(failure.kind == Kind::Full && failure.message.contains("no room left"), "{failure}");
             assert_eq!(running.object("bucket", NAME), None);
-            // What can be gone on with is kept; Azure has nothing to give up.
+            // An upload that can be resumed must be kept. For Azure, uploads always remain, because Azure can't abort
+            // them.
             let is_left = is_kept || served.dialect == Dialect::Azure;
             assert_eq!(running.uploads("bucket"), usize::from(is_left), "{:?}", served.dialect);
         }
     }
 }
 
-/// As the table in README.md says.
+/// Checks the table in README.md that shows which side detects corrupted bytes.
 #[test]
 fn changed_bytes_are_noticed_by_whom_it_says() {
     for served in one_of_each() {
         let dialect = served.dialect;
         let (folder, source, content) = file(dialect);
         let target = folder.path().join("target");
-        let verified = || mover(Terms { verify: true, ..terms() });
-        // What the store keeps is not what it was sent.
-        let faults = vec![once(Asked::PutBlock, 0, &Misdeed::FlippedInStore { byte: 7 })];
+        let verified = || manager(Settings { verify: true, ..settings() });
+        // The store keeps other bytes than it received. These are detected only by reading back.
+        let faults = vec![once(RequestKind::PutBlock, 0, &Misdeed::FlippedInStore { byte: 7 })];
         let running = start(Served { faults, ..served.clone() });
         let error = run(verified().put_file(&source, &place(&running))).unwrap_err();
-        assert!(matches!(&error, Error::Corrupted { .. }), "{dialect:?}: {error}");
-        assert!(error.to_string().contains("what was read back"), "{error}");
-        // A byte changes on its way down.
+        assert!(matches!(&error, Error::Corrupted(..)), "{dialect:?}: {error}");
+        assert!(error.to_string().contains("the object that was read back"), "{error}");
+        // A byte is changed while the object is downloaded.
         let running = start(served.clone());
-        run(mover(terms()).put_file(&source, &place(&running))).unwrap();
-        let fault = || running.add_fault(once(Asked::GetObject, 0, &Misdeed::FlippedDownload { byte: 7 }));
+        run(manager(settings()).put_file(&source, &place(&running))).unwrap();
+        let fault = || running.add_fault(once(RequestKind::GetObject, 0, &Misdeed::FlippedDownload { byte: 7 }));
         fault();
-        let got = run(mover(terms()).get_file(&place(&running), &target));
+        let got = run(manager(settings()).get_file(&place(&running), &target));
         match dialect {
             Dialect::S3 | Dialect::Gcs => {
                 let sum = if dialect == Dialect::S3 { "CRC-64" } else { "CRC-32C" };
                 let is_said =
-                    |said: &str| ["what the store has", sum, "what came"].iter().all(|word| said.contains(word));
+                    |said: &str| ["the stored object", sum, "the download"].iter().all(|word| said.contains(word));
                 let said = got.unwrap_err().to_string();
                 assert!(is_said(&said) && !target.exists(), "{said}");
                 fault();
-                let said =
-                    run(mover(terms()).get_stream(&place(&running), &mut std::io::sink())).unwrap_err().to_string();
+                let said = run(manager(settings()).get_stream(&place(&running), &mut std::io::sink()))
+                    .unwrap_err()
+                    .to_string();
                 assert!(is_said(&said), "{said}");
             }
             Dialect::Azure => assert!(got.is_ok() && fs::read(&target).unwrap() == content),
         }
-        // Otherwise it comes as it is there.
+        // Without a fault, the file arrives unchanged.
         let running = start(served);
-        run(mover(terms()).put_file(&source, &place(&running))).unwrap();
-        run(mover(terms()).get_file(&place(&running), &target)).unwrap();
+        run(manager(settings()).put_file(&source, &place(&running))).unwrap();
+        run(manager(settings()).get_file(&place(&running), &target)).unwrap();
         assert!(fs::read(&target).unwrap() == content, "{dialect:?}");
     }
 }
 
-/// What a move says first, which asks by HEAD: an answer without words.
+/// A transfer sends a HEAD request first, whose answer has no body. The message must still describe the problem and the
+/// remedy.
 #[test]
 fn what_is_wrong_is_named_with_the_way_out() {
     for served in one_of_each() {
@@ -267,15 +272,15 @@ fn what_is_wrong_is_named_with_the_way_out() {
         let running = start(served);
         let options = options_for(&running);
         let try_both = |address: &str, options: &Options, words: &[&str]| {
-            let place: Place = open(address, options).unwrap().into();
-            let mover = mover(Terms { journals: Some(journals.clone()), retries: 3, ..terms() });
+            let place: Location = open(address, options).unwrap();
+            let manager = manager(Settings { journals: Some(journals.clone()), retries: 3, ..settings() });
             for failure in [
-                failed(run(mover.put_file(&source, &place))),
-                failed(run(mover.get_file(&place, &folder.path().join("target")))),
+                failed(run(manager.put_file(&source, &place))),
+                failed(run(manager.get_file(&place, &folder.path().join("target")))),
             ] {
-                assert!(words.iter().all(|word| failure.said.contains(word)), "{dialect:?} {words:?}: {failure}");
+                assert!(words.iter().all(|word| failure.message.contains(word)), "{dialect:?} {words:?}: {failure}");
             }
-            // Azure hears of an upload with its first block, so that one had been begun.
+            // For Azure, the first part starts the upload, so the journal exists already.
             let left = fs::read_dir(&journals).map_or(0, Iterator::count);
             assert!(left == 0 || dialect == Dialect::Azure, "{dialect:?} {words:?}");
             let _ = fs::remove_dir_all(&journals);
@@ -290,34 +295,34 @@ fn what_is_wrong_is_named_with_the_way_out() {
         .into_iter()
         .collect();
         let at = address(&running, NAME);
-        try_both(&at, &Options { environment: wrong, ..options.clone() }, &[&at, "look at"]);
+        try_both(&at, &Options { environment: wrong, ..options.clone() }, &[&at, "; check "]);
         let elsewhere = at.replace("bucket", "none");
         try_both(&elsewhere, &options, &[&elsewhere, "no such", "bucket"]);
         if dialect == Dialect::S3 {
             let region = Some("eu-central-1".into());
             try_both(&at, &Options { region, ..options.clone() }, &[&at, "region"]);
         }
-        // Nobody is there; and somebody who is no store.
+        // No server listens at the first address. The server at the second address is not a store.
         let nowhere = "127.0.0.1:1";
         let endpoint_url = Some(format!("http://{nowhere}/account"));
         try_both(&at, &Options { endpoint_url, ..options.clone() }, &[&at, nowhere]);
         let web = Web::start(|_, _| answer("200 OK", "Content-Type: text/html\r\n", b"<html><p>Welcome</p></html>"));
         let endpoint_url = Some(web.url("/account"));
         let options = Options { endpoint_url, ..options };
-        try_both(&at, &options, &[&at, "no such store: is the endpoint right?"]);
-        no_store(&open(&at, &options).unwrap().into());
+        try_both(&at, &options, &[&at, "a store of this kind; check the endpoint"]);
+        no_store(&open(&at, &options).unwrap());
     }
 }
 
-/// None of what a store is asked is answered by somebody's page.
-fn no_store(place: &Place) {
+/// Checks that each kind of request fails if a server answers with a web page.
+fn no_store(place: &Location) {
     let (mut seen, options) = (ascertain_transfer::Attempt::default(), ascertain_transfer::PutOptions::default());
     let upload = ascertain_transfer::Upload { name: NAME.into(), id: "id".into() };
     run(async {
         let store = &place.store;
         let failures = [
             store.put(NAME, crate::common::block("x"), &options, &mut seen).await.map(drop),
-            store.put_block(&upload, 0, crate::common::block("x"), &mut seen).await.map(drop),
+            store.put_part(&upload, 0, crate::common::block("x"), &mut seen).await.map(drop),
             store.commit(&upload, &["1 AAAAAAAAAAA= x".into()], 0, &options, &mut seen).await.map(drop),
             store.commit(&upload, &["1 AAAA".into()], 0, &options, &mut seen).await.map(drop),
             store.list("", &mut seen).await.map(drop),
@@ -340,17 +345,18 @@ fn a_store_that_sends_us_elsewhere_is_not_followed() {
             let (folder, source, _) = file(Dialect::Azure);
             let running = start(served);
             let options = Options { endpoint_url: Some(web.url("/account")), ..options_for(&running) };
-            let place: Place = open(&address(&running, NAME), &options).unwrap().into();
-            let failure = failed(run(mover(terms()).put_file(&source, &place)));
-            assert!(failure.kind == Kind::Fatal && failure.said.contains("endpoint right"), "{failure}");
-            failed(run(mover(terms()).get_file(&place, &folder.path().join("target"))));
+            let place: Location = open(&address(&running, NAME), &options).unwrap();
+            let failure = failed(run(manager(settings()).put_file(&source, &place)));
+            assert!(failure.kind == Kind::Fatal && failure.message.contains("the endpoint"), "{failure}");
+            failed(run(manager(settings()).get_file(&place, &folder.path().join("target"))));
         }
         assert!(web.heads().len() >= 6);
     }
     assert_eq!(other.heads().len(), 0);
 }
 
-/// Files of this many bytes are no links to anywhere, and none of them is the other.
+/// Names with special characters must remain different, and must not lead out of the folder. Each file contains its own
+/// name.
 #[test]
 fn names_that_are_awkward_are_themselves() {
     let names =
@@ -364,21 +370,21 @@ fn names_that_are_awkward_are_themselves() {
     for served in one_of_each() {
         let dialect = served.dialect;
         let running = start(served);
-        let to: Place = open(&address(&running, "to/"), &options_for(&running)).unwrap().into();
-        let mover = std::sync::Arc::new(mover(terms()));
-        let many = ascertain_transfer::Many::default();
-        let put = run(mover.put_many(&[folder.path().join("from")], &to, &many)).unwrap();
+        let to: Location = open(&address(&running, "to/"), &options_for(&running)).unwrap();
+        let manager = std::sync::Arc::new(manager(settings()));
+        let many = ascertain_transfer::Selection::default();
+        let put = run(manager.put_many(&[folder.path().join("from")], &to, &many)).unwrap();
         assert_eq!(put.len(), names.len());
         let back = folder.path().join(format!("{dialect:?}"));
-        let got = run(mover.get_many(&to, &back, &many)).unwrap();
+        let got = run(manager.get_many(&to, &back, &many)).unwrap();
         assert_eq!(got.len(), names.len());
         for name in names {
             assert_eq!(running.object("bucket", &format!("to/{name}")).as_deref(), Some(name.as_bytes()), "{name:?}");
             assert_eq!(read(&back, name), name, "{dialect:?}");
         }
-        let long: Place = open(&address(&running, &"x".repeat(100_000)), &options_for(&running)).unwrap().into();
-        let failure = failed(run(mover.put_file(&folder.path().join("from/a b"), &long)));
-        assert!(failure.said.contains("too long"), "{}", &failure.said[failure.said.len() - 99..]);
+        let long: Location = open(&address(&running, &"x".repeat(100_000)), &options_for(&running)).unwrap();
+        let failure = failed(run(manager.put_file(&folder.path().join("from/a b"), &long)));
+        assert!(failure.message.contains("too long"), "{}", &failure.message[failure.message.len() - 99..]);
     }
 }
 

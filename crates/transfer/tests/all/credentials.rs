@@ -1,11 +1,11 @@
-//! Where credentials, regions and endpoints come from, and what goes before what.
+//! Tests of the sources of credentials, regions and endpoints, and of their priority.
 
 use std::time::Duration;
 
 use crate::common::web::{Web, answer, header};
 use crate::common::{block, options_for, run, start};
 use ascertain_netlab::store::Store as Served;
-use ascertain_transfer::{Attempt, Environment, Kind, Options, PutOptions, open};
+use ascertain_transfer::{Attempt, Environment, Error, Kind, Options, PutOptions, open};
 use object_store::ClientOptions;
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::client::{HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService};
@@ -15,7 +15,7 @@ fn environment(variables: &[(&str, &str)]) -> Environment {
     variables.iter().copied().collect()
 }
 
-/// The heads of the requests of one HEAD, sent to a store that has everything.
+/// Sends a HEAD request to a server that accepts everything. Returns the heads of all requests.
 fn asked(url: &str, options: Options) -> String {
     let web = Web::start(|_, _| answer("200 OK", "ETag: \"1\"\r\n", b""));
     let options = Options { endpoint_url: Some(web.url("/")), ..options };
@@ -23,7 +23,7 @@ fn asked(url: &str, options: Options) -> String {
     web.heads().concat()
 }
 
-/// Where a request would go that is not sent to an endpoint of ours: a proxy is told.
+/// Returns the target of a request if no endpoint is configured. A proxy records this target.
 fn place(url: &str, options: Options, variables: &[(&str, &str)]) -> String {
     let proxy = Web::start(|_, _| answer("502 Bad Gateway", "", b""));
     let at = format!("http://{}", proxy.address);
@@ -44,21 +44,21 @@ fn without_credentials_the_way_out_is_said_and_nobody_is_asked() {
         ("gs://bucket/name", "GOOGLE_APPLICATION_CREDENTIALS"),
     ] {
         let failure = open(url, &Options::default()).unwrap_err();
-        assert!(failure.kind == Kind::Denied && failure.said.contains(words), "{failure}");
-        // Asked for, the metadata address is tried, at the first request.
+        assert!(matches!(failure, Error::NoCredentials(_)) && failure.to_string().contains(words), "{failure}");
+        // If the option `metadata` is set, the metadata address is tried only at the first request.
         if !url.starts_with("az://") {
             open(url, &Options { metadata: true, ..Options::default() }).unwrap();
         }
     }
     for (variables, words) in [
-        (&[("AWS_ACCESS_KEY_ID", "id")][..], "only one is set"),
+        (&[("AWS_ACCESS_KEY_ID", "id")][..], "only one of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY is set"),
         (&[("AWS_WEB_IDENTITY_TOKEN_FILE", "/x")], "AWS_ROLE_ARN is not"),
         (&[("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://x")], "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE is not"),
         (&[("AWS_PROFILE", "work")], "the profile work"),
     ] {
         let options = Options { environment: environment(variables), ..Options::default() };
         let failure = open("s3://bucket/name", &options).unwrap_err();
-        assert!(failure.kind == Kind::Denied && failure.said.contains(words), "{failure}");
+        assert!(matches!(failure, Error::NoCredentials(_)) && failure.to_string().contains(words), "{failure}");
     }
     let options = Options {
         environment: environment(&[("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere.json")]),
@@ -66,7 +66,7 @@ fn without_credentials_the_way_out_is_said_and_nobody_is_asked() {
         ..Options::default()
     };
     let failure = open("gs://bucket/name", &options).unwrap_err();
-    assert!(failure.kind == Kind::Denied && failure.said.contains("/nowhere.json"), "{failure}");
+    assert!(matches!(failure, Error::NoCredentials(_)) && failure.to_string().contains("/nowhere.json"), "{failure}");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_profile_that_is_asked_for_goes_before_the_environment() {
 
     let options = Options { environment: environment(&[home]), profile: Some("sso".into()), ..Options::default() };
     let failure = open("s3://bucket/name", &options).unwrap_err();
-    assert!(failure.said.contains("sso_session") && failure.said.contains("aws configure"), "{failure}");
+    assert!(failure.to_string().contains("sso_session") && failure.to_string().contains("aws configure"), "{failure}");
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn who_pays_is_said_in_the_store_s_own_words() {
     let head = asked("gs://bucket/name", pays(&[("GOOGLE_CLOUD_PROJECT", "mine")]));
     assert_eq!(header(&head, "x-goog-user-project"), Some("mine"));
     let failure = open("gs://bucket/name", &pays(&[])).unwrap_err();
-    assert!(failure.said.contains("GOOGLE_CLOUD_PROJECT"), "{failure}");
+    assert!(failure.to_string().contains("GOOGLE_CLOUD_PROJECT"), "{failure}");
 }
 
 #[test]
@@ -151,20 +151,20 @@ fn a_service_account_without_oauth_signs_nothing() {
     assert_eq!(header(&head, "authorization"), None);
 }
 
-/// Sends nothing: `object_store` makes a SAS for us, and no requests.
+/// A connector that is never used, because `object_store` creates the SAS without a request.
 #[derive(Debug)]
-struct Nobody;
+struct NoConnector;
 
 #[async_trait::async_trait]
-impl HttpService for Nobody {
+impl HttpService for NoConnector {
     async fn call(&self, _: HttpRequest) -> Result<HttpResponse, HttpError> {
         unreachable!("a SAS is made without a request")
     }
 }
 
-impl HttpConnector for Nobody {
+impl HttpConnector for NoConnector {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
-        Ok(HttpClient::new(Nobody))
+        Ok(HttpClient::new(NoConnector))
     }
 }
 
@@ -176,7 +176,7 @@ fn a_shared_access_signature_is_enough() {
         .with_access_key(&running.store().secret)
         .with_container_name("bucket")
         .with_endpoint(running.url())
-        .with_http_connector(Nobody)
+        .with_http_connector(NoConnector)
         .build()
         .unwrap();
     let name = "name".into();
@@ -201,7 +201,7 @@ fn keys_of_one_account_are_not_sent_to_another() {
     };
     open_as("theirs").unwrap();
     let failure = open_as("ours").unwrap_err();
-    assert!(failure.kind == Kind::Denied, "{failure}");
+    assert!(matches!(failure, Error::NoCredentials(_)), "{failure}");
 }
 
 #[test]

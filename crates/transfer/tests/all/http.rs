@@ -1,4 +1,4 @@
-//! Downloads from servers of HTTP that have ranges, have none, lie, change their mind, or send us elsewhere.
+//! Tests of downloads from HTTP servers: with ranges and without, wrong answers, changing objects, and redirects.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,16 +7,16 @@ use std::time::Duration;
 use crate::common::web::{Web, answer, file, header};
 use crate::common::{block, bytes, run};
 use ascertain_transfer::{
-    Attempt, Environment, Found, Kind, Meta, Mover, Options, Place, PutOptions, Stop, Terms, open,
+    Attempt, Environment, Kind, Location, ObjectMeta, Options, PutOptions, Settings, Stop, TransferManager, open,
 };
 
 const IDENTITY: &str = "ETag: \"one\"\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n";
 
-fn found(web: &Web, path: &str) -> Found {
+fn found(web: &Web, path: &str) -> Location {
     open(&web.url(path), &Options::default()).unwrap()
 }
 
-fn head(found: &Found) -> Meta {
+fn head(found: &Location) -> ObjectMeta {
     run(found.store.head(&found.name, &mut Attempt::default())).unwrap().unwrap()
 }
 
@@ -29,7 +29,7 @@ fn ranges_are_asked_for_of_the_file_that_was_seen() {
     let meta = head(&found);
     assert_eq!((&*found.name, &*meta.name), ("a file", "a file"));
     assert_eq!((meta.bytes, meta.etag.as_deref(), meta.modified.is_some()), (100_000, Some("\"one\""), true));
-    assert!(!found.store.in_order(&meta));
+    assert!(!found.store.is_sequential(&meta));
     let got = run(found.store.get(&meta, 500..90_000, &mut Attempt::default())).unwrap();
     assert_eq!(got.bytes, content[500..90_000]);
     let heads = web.heads();
@@ -52,7 +52,7 @@ fn without_ranges_one_answer_is_read_on_from_front_to_back() {
     let web = Web::start(move |_, _| answer("200 OK", IDENTITY, &served));
     let found = found(&web, "/");
     let meta = head(&found);
-    assert!(found.store.in_order(&meta) && meta.bytes == 300_000);
+    assert!(found.store.is_sequential(&meta) && meta.bytes == 300_000);
     run(async {
         let mut seen = Attempt::default();
         for from in (0..300_000).step_by(70_000) {
@@ -61,7 +61,7 @@ fn without_ranges_one_answer_is_read_on_from_front_to_back() {
             assert_eq!(got.bytes, content[from..to], "{from}");
         }
         assert_eq!(web.heads().len(), 2);
-        // Out of order it works as well, if not as fast.
+        // Reading ranges out of order is slower, but possible.
         let got = found.store.get(&meta, 200_000..200_010, &mut seen).await.unwrap();
         assert_eq!(got.bytes, content[200_000..200_010]);
         let got = found.store.get(&meta, 5..10, &mut seen).await.unwrap();
@@ -70,16 +70,16 @@ fn without_ranges_one_answer_is_read_on_from_front_to_back() {
     });
 }
 
-/// An answer to a question there is all of the object.
+/// Measuring the path would fetch the whole object each time, so a gentle transfer does not do so.
 #[test]
 fn without_ranges_the_path_is_not_watched() {
     let content = bytes(300_000);
     let served = content.clone();
     let web = Web::start(move |_, _| answer("200 OK", IDENTITY, &served));
     let gentle = Some(Duration::from_millis(50));
-    let mover = Mover::new(Terms { gentle, ..Terms::default() }, Stop::default(), Box::new(()));
+    let manager = TransferManager::new(Settings { gentle, ..Settings::default() }, Stop::default(), Box::new(()));
     let mut out = Vec::new();
-    run(mover.get_stream(&found(&web, "/").into(), &mut out)).unwrap();
+    run(manager.get_stream(&found(&web, "/"), &mut out)).unwrap();
     assert!(out == content);
     assert!(web.heads().len() <= 3, "{:?}", web.heads());
 }
@@ -98,7 +98,7 @@ fn a_file_that_changes_underneath_is_not_read_on() {
             let asked = AtomicUsize::new(0);
             let web = Web::start(move |head, _| {
                 let first = asked.fetch_add(1, Ordering::Relaxed) == 0;
-                // The second one keeps its ETag, and has another size.
+                // In the second case, the size changes, but the ETag does not.
                 let content = bytes(if first || number != 1 { 1000 } else { 1001 });
                 let identity = if first { before } else { later };
                 if ranges { file(head, identity, &content) } else { answer("200 OK", identity, &content) }
@@ -154,7 +154,7 @@ fn a_server_that_lies_is_not_believed() {
         let failure = run(found.store.get(&meta, 0..10, &mut Attempt::default())).unwrap_err();
         assert_eq!(failure.kind, expected, "{words}: {failure}");
     }
-    // It says less or more than it sends, without ranges.
+    // The length in the head is larger than the body in the first case, and smaller in the second.
     for (said, sent, expected) in [(10, "01234", Kind::Transient(None)), (3, "012", Kind::Changed)] {
         let asked = AtomicUsize::new(0);
         let web = Web::start(move |_, _| {
@@ -170,10 +170,11 @@ fn a_server_that_lies_is_not_believed() {
     let web = Web::start(|_, _| unknown.to_vec());
     let found = found(&web, "/");
     let failure = run(found.store.head("", &mut Attempt::default())).unwrap_err();
-    assert!(failure.kind == Kind::Unsized && failure.said.contains("how long"), "{failure}");
+    assert!(failure.kind == Kind::Unsized && failure.message.contains("the length"), "{failure}");
 }
 
-/// An answer in chunks of 1,000 bytes, as far as `sent` has them; one that is whole has an end.
+/// Returns the first `sent` bytes of an answer, in chunks of 1000 bytes. If this is the whole answer, adds the final
+/// chunk.
 fn in_chunks(content: &[u8], sent: usize) -> Vec<u8> {
     let mut answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n".to_vec();
     for chunk in content[..sent].chunks(1_000) {
@@ -186,7 +187,8 @@ fn in_chunks(content: &[u8], sent: usize) -> Vec<u8> {
     answer
 }
 
-/// Archives that are made on the fly come in chunks, or until the connection is closed.
+/// Objects of unknown length, such as archives that are created on the fly, are sent in chunks or end with the
+/// connection.
 #[test]
 fn what_has_no_length_is_got_to_its_end() {
     let content = bytes(100_000);
@@ -199,20 +201,21 @@ fn what_has_no_length_is_got_to_its_end() {
         let expected = if answered.len() > 1_000 { &content[..] } else { b"" };
         let served = answered.clone();
         let web = Web::start(move |_, _| served.clone());
-        let place = Place::from(found(&web, "/a.tar"));
-        let mover = Mover::new(Terms { verify: true, ..Terms::default() }, Stop::default(), Box::new(()));
-        assert_eq!(run(mover.size(&place)).unwrap(), None);
+        let place = found(&web, "/a.tar");
+        let manager =
+            TransferManager::new(Settings { verify: true, ..Settings::default() }, Stop::default(), Box::new(()));
+        assert_eq!(run(manager.size(&place)).unwrap(), None);
         let path = folder.path().join("a.tar");
-        let moved = run(mover.get_file(&place, &path)).unwrap();
-        assert_eq!((moved.bytes, moved.verified), (expected.len() as u64, true));
+        let result = run(manager.get_file(&place, &path)).unwrap();
+        assert_eq!((result.bytes, result.verified), (expected.len() as u64, true));
         assert_eq!(std::fs::read(&path).unwrap(), expected);
         let mut out = Vec::new();
-        assert_eq!(run(mover.get_stream(&place, &mut out)).unwrap().crc64, moved.crc64);
+        assert_eq!(run(manager.get_stream(&place, &mut out)).unwrap().crc64, result.crc64);
         assert_eq!(out, expected);
     }
 }
 
-/// A chunked answer that breaks off is no file, and is asked for again from its beginning.
+/// A truncated answer in chunks must not be taken for a complete file. The download starts again from the beginning.
 #[test]
 fn what_has_no_length_and_breaks_off_is_got_anew_or_not_at_all() {
     let content = bytes(50_000);
@@ -225,12 +228,12 @@ fn what_has_no_length_and_breaks_off_is_got_anew_or_not_at_all() {
         });
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.tar");
-        let terms = Terms { back_off: Duration::from_millis(1), ..Terms::default() };
-        let mover = Mover::new(terms, Stop::default(), Box::new(()));
-        let got = run(mover.get_file(&Place::from(found(&web, "/a.tar")), &path));
+        let settings = Settings { back_off: Duration::from_millis(1), ..Settings::default() };
+        let manager = TransferManager::new(settings, Stop::default(), Box::new(()));
+        let got = run(manager.get_file(&found(&web, "/a.tar"), &path));
         match fails {
             2 => {
-                assert_eq!(got.unwrap().requests.retried.broken, 2);
+                assert_eq!(got.unwrap().requests.retries.broken, 2);
                 assert_eq!(std::fs::read(&path).unwrap(), content);
             }
             _ => {
@@ -241,7 +244,7 @@ fn what_has_no_length_and_breaks_off_is_got_anew_or_not_at_all() {
     }
 }
 
-/// Two readings that differ are no copy that was verified.
+/// The object is read twice. If the contents differ, the download is not verified.
 #[test]
 fn what_has_no_length_is_verified_by_reading_it_twice() {
     let asked = AtomicUsize::new(0);
@@ -252,9 +255,9 @@ fn what_has_no_length_is_verified_by_reading_it_twice() {
     });
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.tar");
-    let mover = Mover::new(Terms { verify: true, ..Terms::default() }, Stop::default(), Box::new(()));
-    let error = run(mover.get_file(&Place::from(found(&web, "/a.tar")), &path)).unwrap_err();
-    assert!(error.to_string().contains("when it was read again"), "{error}");
+    let manager = TransferManager::new(Settings { verify: true, ..Settings::default() }, Stop::default(), Box::new(()));
+    let error = run(manager.get_file(&found(&web, "/a.tar"), &path)).unwrap_err();
+    assert!(error.to_string().contains("two downloads differ"), "{error}");
     assert!(!path.exists());
 }
 
@@ -271,7 +274,7 @@ fn a_server_that_forgets_its_ranges_is_read_in_order() {
         let mut seen = Attempt::default();
         let failure = found.store.get(&meta, 0..5, &mut seen).await.unwrap_err();
         assert_eq!(failure.kind, Kind::Transient(None));
-        assert!(found.store.in_order(&meta));
+        assert!(found.store.is_sequential(&meta));
         assert_eq!(found.store.get(&meta, 0..5, &mut seen).await.unwrap().bytes, "01234");
         assert_eq!(found.store.get(&meta, 5..10, &mut seen).await.unwrap().bytes, "56789");
     });
@@ -304,7 +307,7 @@ fn where_an_address_leads_is_remembered_but_nobody_else_is_told_who_we_are() {
     for (path, kind) in [("/old", Kind::Denied), ("/loop", Kind::Fatal), ("/nowhere", Kind::Fatal)] {
         let failure = run(with_user(path).store.head("", &mut Attempt::default())).unwrap_err();
         assert_eq!(failure.kind, kind, "{path}: {failure}");
-        assert!(!failure.said.contains("s3cret"), "{failure}");
+        assert!(!failure.message.contains("s3cret"), "{failure}");
     }
 }
 
@@ -315,7 +318,7 @@ fn nothing_can_be_put_there_and_what_is_not_there_is_none() {
     let mut seen = Attempt::default();
     assert_eq!(run(found.store.head("", &mut seen)).unwrap(), None);
     let failure = run(found.store.put("", block("x"), &PutOptions::default(), &mut seen)).unwrap_err();
-    assert!(failure.kind == Kind::Fatal && failure.said.contains("read"), "{failure}");
+    assert!(failure.kind == Kind::Fatal && failure.message.contains("read"), "{failure}");
     for status in ["401 Unauthorized", "403 Forbidden", "500 Internal Server Error", "429 Too Many Requests"] {
         let web = Web::start(move |_, _| answer(status, "Retry-After: 3\r\n", b""));
         let failure = run(open(&web.url("/"), &Options::default()).unwrap().store.head("", &mut seen)).unwrap_err();

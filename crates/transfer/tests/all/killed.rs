@@ -1,4 +1,5 @@
-//! Killed at any moment and gone on with: right in the end, and nothing under its name before it is whole.
+//! Kills transfers at random moments and resumes them. The result must be correct, and an incomplete file must never
+//! have its final name.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,23 +12,24 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{address, environment_for, start};
-use ascertain_netlab::store::{Dialect, Kind as Asked, RunningStore, Seen, Store as Served};
-use ascertain_transfer::{Local, Mover, Options, Place, Stop, Terms, open};
+use ascertain_netlab::store::{Dialect, Kind, RequestRecord, RunningStore, Store as Served};
+use ascertain_transfer::{Local, Location, Options, Settings, Stop, TransferManager, open};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 const CHILD: &str = "TRANSFER_KILLED";
-/// Where the store is, if it is none of files: its end point, an address in it.
+/// The variable with the endpoint and the address of the store. If it is not set, the store is a folder.
 const STORE: &str = "TRANSFER_KILLED_STORE";
 const BYTES: usize = 3_000_000;
-/// Slow enough to be killed in the middle.
+/// The bandwidth limit, which is low enough that transfers are often killed in the middle.
 const LIMIT_BYTES_PER_S: u64 = 100_000_000;
-/// Between files, both ways together; to stores as many, and from them.
+/// Number of kills with folders, in both directions together. With stores, there are about half as many in each
+/// direction.
 const KILLS: usize = 100;
 
-/// Where everything is, in a folder of the test.
+/// The paths that a test uses in its folder.
 struct Places {
     source: PathBuf,
     target: PathBuf,
@@ -35,20 +37,20 @@ struct Places {
 }
 
 impl Places {
-    fn of(folder: &Path, way: &str) -> Self {
+    fn new(folder: &Path, way: &str) -> Self {
         let source = if way == "put" { "source" } else { "store/a/b" };
         let target = if way == "put" { "store/a/b" } else { "target" };
         Self { source: folder.join(source), target: folder.join(target), journals: folder.join("journals") }
     }
 }
 
-/// What is started to be killed: does nothing when it runs as a test.
+/// The code of the process that is killed. As an ordinary test, it does nothing.
 #[test]
 fn child() {
     let Ok(told) = std::env::var(CHILD) else { return };
     let (way, folder) = told.split_once(' ').unwrap();
     let folder = Path::new(folder);
-    let places = Places::of(folder, way);
+    let places = Places::new(folder, way);
     let place = match std::env::var(STORE) {
         Ok(told) => {
             let (endpoint, address) = told.split_once(' ').unwrap();
@@ -59,31 +61,31 @@ fn child() {
             };
             let environment = environment_for(&served).into_iter().collect();
             let options = Options { environment, endpoint_url: Some(endpoint.into()), ..Options::default() };
-            open(address, &options).unwrap().into()
+            open(address, &options).unwrap()
         }
         Err(_) => {
             let store = Arc::new(Local::new(folder.join("store")));
-            Place { store, name: "a/b".into(), shown: "file:///a/b".into() }
+            Location { store, name: "a/b".into(), address: "file:///a/b".into() }
         }
     };
-    let terms = Terms {
+    let settings = Settings {
         journals: Some(places.journals),
         limit_bytes_per_s: Some(LIMIT_BYTES_PER_S),
         max_concurrency: 3,
-        // Else a few requests bring all that there is.
-        memory_bytes: if way == "put" { Terms::default().memory_bytes } else { 1 << 20 },
-        ..Terms::default()
+        // Downloads get little memory, because they would otherwise fetch everything with a few requests.
+        memory_bytes: if way == "put" { Settings::default().memory_bytes } else { 1 << 20 },
+        ..Settings::default()
     };
-    let mover = Mover::new(terms, Stop::default(), Box::new(()));
+    let manager = TransferManager::new(settings, Stop::default(), Box::new(()));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let moved = match way {
-        "put" => runtime.block_on(mover.put_file(&places.source, &place)),
-        _ => runtime.block_on(mover.get_file(&place, &places.target)),
+    let result = match way {
+        "put" => runtime.block_on(manager.put_file(&places.source, &place)),
+        _ => runtime.block_on(manager.get_file(&place, &places.target)),
     };
-    moved.unwrap();
+    result.unwrap();
 }
 
-/// Starts the child.
+/// Starts the child process.
 fn started(way: &str, folder: &Path, store: Option<&RunningStore>) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "killed::child", "--nocapture"]).env(CHILD, format!("{way} {}", folder.display()));
@@ -91,12 +93,12 @@ fn started(way: &str, folder: &Path, store: Option<&RunningStore>) -> Child {
     command.stdout(Stdio::null()).spawn().unwrap()
 }
 
-/// Starts the child; kills it after that long, if it has not ended.
+/// Starts the child process, and kills it after this time unless it has already ended.
 fn run(way: &str, folder: &Path, after: Option<Duration>) -> ExitStatus {
     let mut child = started(way, folder, None);
     if let Some(after) = after {
         thread::sleep(after);
-        // It may have ended: then there is nothing to kill, and the id is still ours until it is waited for.
+        // If the child has ended already, the kill is harmless: its id is not reused before it is waited for.
         child.kill().unwrap();
     }
     child.wait().unwrap()
@@ -106,7 +108,7 @@ fn run(way: &str, folder: &Path, after: Option<Duration>) -> ExitStatus {
 fn killed_at_a_hundred_moments() {
     for way in ["put", "get"] {
         let folder = tempfile::tempdir().unwrap();
-        let places = Places::of(folder.path(), way);
+        let places = Places::new(folder.path(), way);
         let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
         fs::create_dir_all(places.source.parent().unwrap()).unwrap();
         let (mut kills, mut wholes) = (0, 0);
@@ -115,7 +117,7 @@ fn killed_at_a_hundred_moments() {
             if !places.target.exists() {
                 random.fill_bytes(&mut content);
                 fs::write(&places.source, &content).unwrap();
-                // What an earlier round left behind is not of this file.
+                // The journal of an earlier round must be removed, because the file has changed since.
                 let _ = fs::remove_dir_all(&places.journals);
             }
             loop {
@@ -124,15 +126,18 @@ fn killed_at_a_hundred_moments() {
                 kills += usize::from(status.signal() == Some(9));
                 assert!(status.signal() == Some(9) || status.success(), "{way}: {status}");
                 if places.target.exists() {
-                    assert!(fs::read(&places.target).unwrap() == content, "{way}: it is there before it is whole");
+                    assert!(
+                        fs::read(&places.target).unwrap() == content,
+                        "{way}: an incomplete file has the final name"
+                    );
                 }
                 if status.success() || kills >= KILLS / 2 {
                     break;
                 }
             }
-            assert!(run(way, folder.path(), None).success(), "{way}: it can't be gone on with");
+            assert!(run(way, folder.path(), None).success(), "{way}: it can't be resumed");
             assert!(fs::read(&places.target).unwrap() == content, "{way}");
-            assert_eq!(fs::read_dir(&places.journals).unwrap().count(), 0, "{way}: nothing is left");
+            assert_eq!(fs::read_dir(&places.journals).unwrap().count(), 0, "{way}: a journal remains");
             wholes += 1;
             fs::remove_file(&places.target).unwrap();
         }
@@ -140,7 +145,7 @@ fn killed_at_a_hundred_moments() {
     }
 }
 
-/// The journal's whole lines; none where there is no journal.
+/// Returns the complete lines of the journal; none if it does not exist.
 fn lines(journals: &Path) -> Vec<serde_json::Value> {
     let Some(Ok(there)) = fs::read_dir(journals).ok().and_then(|mut entries| entries.next()) else { return Vec::new() };
     let text = fs::read_to_string(there.path()).unwrap();
@@ -148,14 +153,15 @@ fn lines(journals: &Path) -> Vec<serde_json::Value> {
     whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The blocks that the journal says are there; none where nothing was begun.
+/// Returns the indices of the parts that are complete according to the journal. Returns `None` if no transfer was
+/// started.
 fn journalled(journals: &Path) -> Option<BTreeSet<usize>> {
     let lines = lines(journals);
     lines.first()?;
     Some(lines.iter().filter_map(|line| line["done"]["index"].as_u64()).map(|index| index as usize).collect())
 }
 
-/// The bytes that it says are there.
+/// Returns the ranges of bytes that are complete according to the journal.
 fn pieces(journals: &Path) -> Vec<Range<u64>> {
     let lines = lines(journals);
     let done: BTreeSet<u64> = lines.iter().filter_map(|line| line["done"]["index"].as_u64()).collect();
@@ -165,8 +171,8 @@ fn pieces(journals: &Path) -> Vec<Range<u64>> {
     cut.map(|cut| bytes(cut, "offset")..bytes(cut, "offset") + bytes(cut, "bytes")).collect()
 }
 
-/// Which block a request brought.
-fn index(dialect: Dialect, seen: &Seen) -> usize {
+/// Returns the index of the part that a request has sent.
+fn index(dialect: Dialect, seen: &RequestRecord) -> usize {
     let block = seen.block.as_deref().unwrap();
     if dialect != Dialect::Azure {
         return block.parse::<usize>().unwrap() - 1;
@@ -175,7 +181,8 @@ fn index(dialect: Dialect, seen: &Seen) -> usize {
     name.rsplit_once('-').unwrap().1.parse().unwrap()
 }
 
-/// Killed once the store has seen so many requests of it, and a moment later.
+/// Starts the child process. Kills it when the store has received `requests` of its requests, after a delay of
+/// `moment`.
 fn run_to(store: &RunningStore, way: &str, folder: &Path, requests: usize, moment: Duration) -> ExitStatus {
     let before = store.seen().len();
     let mut child = started(way, folder, Some(store));
@@ -190,16 +197,16 @@ fn run_to(store: &RunningStore, way: &str, folder: &Path, requests: usize, momen
     child.wait().unwrap()
 }
 
-/// What the store has seen says what was sent twice: no block of which the journal said that it was there.
+/// The store logs all requests. No part that the journal records as complete may be sent again.
 #[test]
 fn killed_while_a_store_counts() {
-    // S3 and GCS take no smaller files in blocks.
+    // S3 and GCS don't accept parts of smaller files.
     let large = 17_000_000;
     for (served, bytes, kills) in [(Served::azure(), BYTES, 20), (Served::s3(), large, 15), (Served::gcs(), large, 15)]
     {
         let (dialect, store) = (served.dialect, start(served));
         let folder = tempfile::tempdir().unwrap();
-        let Places { source, journals, .. } = Places::of(folder.path(), "put");
+        let Places { source, journals, .. } = Places::new(folder.path(), "put");
         let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
         let (mut killed, mut resumed, mut dangling) = (0, 0, 0);
         let mut content = vec![0; bytes];
@@ -212,60 +219,63 @@ fn killed_while_a_store_counts() {
                 let mark = store.seen().len();
                 let there = journalled(&journals);
                 let moment = Duration::from_micros(random.random_range(0..3000));
-                // To the commit, and beyond: in the end also until what was committed is read back.
+                // The kill comes before or after the commit. Later attempts get further, up to the requests that read
+                // the object back.
                 let requests = random.random_range(0..blocks + 4 + attempt);
                 let status = run_to(&store, "put", folder.path(), requests, moment);
                 assert!(status.signal() == Some(9) || status.success(), "{dialect:?}: {status}");
                 killed += usize::from(status.signal() == Some(9));
-                let seen: Vec<Seen> = store.seen()[mark..].to_vec();
+                let seen: Vec<RequestRecord> = store.seen()[mark..].to_vec();
                 let sent: Vec<usize> =
-                    seen.iter().filter(|seen| seen.kind == Asked::PutBlock).map(|seen| index(dialect, seen)).collect();
+                    seen.iter().filter(|seen| seen.kind == Kind::PutBlock).map(|seen| index(dialect, seen)).collect();
                 if let Some(done) = &there {
                     assert!(sent.iter().all(|index| !done.contains(index)), "{dialect:?}: {done:?} {sent:?}");
                     resumed += usize::from(!done.is_empty());
                 }
                 let is_begun = there.is_some() || journalled(&journals).is_some();
-                // Between the store's answer and its line in the journal nobody knows of an upload.
+                // If the kill comes after the store has started an upload but before the journal records it, the upload
+                // is never aborted.
                 dangling += usize::from(!is_begun && !status.success());
                 let now = store.object("bucket", "a/b");
-                assert!(now == before || now.as_ref() == Some(&content), "{dialect:?}: it is not whole");
+                assert!(now == before || now.as_ref() == Some(&content), "{dialect:?}: the object is incomplete");
                 if status.success() {
                     break;
                 }
                 blocks = blocks.max(sent.iter().max().map_or(0, |index| index + 1));
             }
             assert!(store.object("bucket", "a/b").as_ref() == Some(&content), "{dialect:?}");
-            assert_eq!(fs::read_dir(&journals).unwrap().count(), 0, "{dialect:?}: nothing is left");
+            assert_eq!(fs::read_dir(&journals).unwrap().count(), 0, "{dialect:?}: a journal remains");
         }
-        assert!(resumed > 0, "{dialect:?}: none was gone on with");
+        assert!(resumed > 0, "{dialect:?}: no transfer was resumed");
         let most = if dialect == Dialect::Azure { 0 } else { dangling };
         assert!(store.uploads("bucket") <= most, "{dialect:?}");
     }
 }
 
-/// The bytes of an object that a request asks for.
-fn asked(seen: &Seen) -> Option<Range<u64>> {
+/// Returns the range of bytes that a request has requested.
+fn asked(seen: &RequestRecord) -> Option<Range<u64>> {
     let (first, last) = seen.range.as_ref()?.strip_prefix("bytes=")?.split_once('-')?;
     Some(first.parse().unwrap()..last.parse::<u64>().unwrap() + 1)
 }
 
-/// The same the other way: no range is asked for of which the journal said that it was there.
+/// Like [`killed_while_a_store_counts`], but for downloads: no range that the journal records as complete may be
+/// fetched again.
 #[test]
 fn killed_while_a_store_is_read() {
     for (served, kills) in [(Served::azure(), 20), (Served::s3(), 15), (Served::gcs(), 15)] {
         let (dialect, store) = (served.dialect, start(served));
         let folder = tempfile::tempdir().unwrap();
-        let Places { source, target, journals } = Places::of(folder.path(), "get");
+        let Places { source, target, journals } = Places::new(folder.path(), "get");
         let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
         fs::create_dir_all(source.parent().unwrap()).unwrap();
-        let place: Place = open(&address(&store, "a/b"), &crate::common::options_for(&store)).unwrap().into();
+        let place: Location = open(&address(&store, "a/b"), &crate::common::options_for(&store)).unwrap();
         let (mut killed, mut resumed) = (0, 0);
         let mut content = vec![0; BYTES];
         while killed < kills {
             random.fill_bytes(&mut content);
             fs::write(&source, &content).unwrap();
-            let mover = Mover::new(Terms::default(), Stop::default(), Box::new(()));
-            crate::common::run(mover.put_file(&source, &place)).unwrap();
+            let manager = TransferManager::new(Settings::default(), Stop::default(), Box::new(()));
+            crate::common::run(manager.put_file(&source, &place)).unwrap();
             loop {
                 let (mark, there) = (store.seen().len(), pieces(&journals));
                 let moment = Duration::from_micros(random.random_range(0..3000));
@@ -278,16 +288,16 @@ fn killed_while_a_store_is_read() {
                     assert!(!there.iter().any(is_there), "{dialect:?}: {range:?} of {there:?}");
                 }
                 if let Ok(there) = fs::read(&target) {
-                    assert!(there == content, "{dialect:?}: it is there before it is whole");
+                    assert!(there == content, "{dialect:?}: an incomplete file has the final name");
                 }
                 if status.success() {
                     break;
                 }
             }
             assert!(fs::read(&target).unwrap() == content, "{dialect:?}");
-            assert_eq!(fs::read_dir(&journals).unwrap().count(), 0, "{dialect:?}: nothing is left");
+            assert_eq!(fs::read_dir(&journals).unwrap().count(), 0, "{dialect:?}: a journal remains");
             fs::remove_file(&target).unwrap();
         }
-        assert!(resumed > 0, "{dialect:?}: none was gone on with");
+        assert!(resumed > 0, "{dialect:?}: no transfer was resumed");
     }
 }

@@ -1,4 +1,4 @@
-//! Stores, transfers to and from them, the model of links, and races between a cache and its origin.
+//! Tests of stores, transfers to and from them, the model of links, and races between a cache and its origin.
 #![allow(missing_docs)]
 
 #[cfg(feature = "stores")]
@@ -16,10 +16,6 @@ mod minio_azurite;
 #[cfg(feature = "stores")]
 mod model;
 #[cfg(feature = "stores")]
-mod moved;
-#[cfg(feature = "stores")]
-mod moving;
-#[cfg(feature = "stores")]
 mod nonsense;
 #[cfg(feature = "stores")]
 mod parsers;
@@ -27,8 +23,12 @@ mod race;
 #[cfg(feature = "stores")]
 mod refusals;
 #[cfg(feature = "stores")]
+mod round_trips;
+#[cfg(feature = "stores")]
 mod secrets;
 #[cfg(feature = "stores")]
 mod service;
 #[cfg(feature = "stores")]
 mod stores;
+#[cfg(feature = "stores")]
+mod transfers;

@@ -1,12 +1,13 @@
-//! The same against MinIO and Azurite, where they are installed, as against our own servers.
+//! Runs tests of stores against MinIO and Azurite, if they are installed, in addition to our own servers.
 
 use crate::common::{block, bytes, one_of_each, opened, options_for, run, start};
 use ascertain_netlab::installed::{AZURITE_KEY, azurite, make_container, minio, or_left_out};
-use ascertain_netlab::store::{Fault, Kind as Asked, Misdeed, Store as Served};
-use ascertain_transfer::{Attempt, Block, Environment, Found, Integrity, Kind, Options, PutOptions, open};
+use ascertain_netlab::store::{Fault, Kind as RequestKind, Misdeed, Store as Served};
+use ascertain_transfer::{Attempt, Environment, Kind, Location, Options, PartBody, PutOptions, open};
 
-/// What any store must do with objects, blocks and sums that are wrong.
-async fn suite(found: &Found) {
+/// Tests objects, parts and wrong checksums in any store. `checks_whole` is `true` if the store verifies the checksum
+/// of the whole object.
+async fn suite(found: &Location, checks_whole: bool) {
     let (store, mut seen) = (&found.store, Attempt::default());
     let once = PutOptions { content_type: Some("text/plain".into()), no_clobber: true };
     for name in ["plain", "a folder/with spaces & + signs/ümläut 文.txt", "q?x=1#2%41"] {
@@ -23,24 +24,24 @@ async fn suite(found: &Found) {
         let changed = store.get(&head, 0..1, &mut seen).await.unwrap_err();
         assert_eq!(changed.kind, Kind::Changed, "{changed}");
     }
-    let wrong = Block { bytes: bytes(1000).into(), crc64: 7 };
+    let wrong = PartBody { bytes: bytes(1000).into(), crc64: 7 };
     let failure = store.put("wrong", wrong.clone(), &once, &mut seen).await.unwrap_err();
     assert_eq!(failure.kind, Kind::Corrupted, "{failure}");
     assert_eq!(store.head("wrong", &mut seen).await.unwrap(), None);
 
     let content = bytes((10 << 20) + 77);
     let crc64 = ascertain_transfer::crc64(&content);
-    let upload = store.begin("whole", &once, &mut seen).await.unwrap();
-    let failure = store.put_block(&upload, 0, wrong, &mut seen).await.unwrap_err();
+    let upload = store.start_upload("whole", &once, &mut seen).await.unwrap();
+    let failure = store.put_part(&upload, 0, wrong, &mut seen).await.unwrap_err();
     assert_eq!(failure.kind, Kind::Corrupted, "{failure}");
     let mut tokens = Vec::new();
     for index in [2, 0, 1] {
         let part = content[index * (5 << 20)..content.len().min((index + 1) * (5 << 20))].to_vec();
-        tokens.push((index, store.put_block(&upload, index, block(part), &mut seen).await.unwrap()));
+        tokens.push((index, store.put_part(&upload, index, block(part), &mut seen).await.unwrap()));
     }
     tokens.sort();
     let tokens: Vec<_> = tokens.into_iter().map(|(_, token)| token).collect();
-    if store.limits().integrity == Integrity::Whole && found.shown.starts_with("s3") {
+    if checks_whole {
         let failure = store.commit(&upload, &tokens, crc64 ^ 1, &once, &mut seen).await.unwrap_err();
         assert_eq!(failure.kind, Kind::Corrupted, "{failure}");
     }
@@ -48,13 +49,13 @@ async fn suite(found: &Found) {
     let head = store.head("whole", &mut seen).await.unwrap().unwrap();
     assert_eq!((made.bytes, made.etag), (head.bytes, head.etag.clone()));
     assert_eq!(store.get(&head, 0..head.bytes, &mut seen).await.unwrap().bytes, content);
-    let given_up = store.begin("half", &once, &mut seen).await.unwrap();
+    let given_up = store.start_upload("half", &once, &mut seen).await.unwrap();
     store.abort(&given_up, &mut seen).await.unwrap();
     assert_eq!(store.head("half", &mut seen).await.unwrap(), None);
 }
 
-/// Who has another key is told so.
-async fn denied(found: &Found) {
+/// Checks that a wrong key leads to a failure of the kind `Denied`.
+async fn denied(found: &Location) {
     let mut seen = Attempt::default();
     let failure = found.store.put("x", block("x"), &PutOptions::default(), &mut seen).await.unwrap_err();
     assert_eq!(failure.kind, Kind::Denied, "{failure}");
@@ -65,7 +66,7 @@ fn options(url: String, variables: [(&str, &str); 2]) -> Options {
     Options { environment, endpoint_url: Some(url), ..Options::default() }
 }
 
-/// With the variable for stores that know no checksum but MD5.
+/// Returns the environment for stores that support only MD5.
 fn old(variables: [(&str, &str); 2]) -> Environment {
     variables.into_iter().chain([("AWS_REQUEST_CHECKSUM_CALCULATION", "when_required")]).collect()
 }
@@ -74,16 +75,17 @@ fn old(variables: [(&str, &str); 2]) -> Environment {
 fn ours_do_it() {
     for served in one_of_each() {
         let running = start(Served { smallest_part_bytes: 5 << 20, ..served });
-        run(suite(&opened(&running)));
+        let found = opened(&running);
+        run(suite(&found, found.address.starts_with("s3")));
     }
     let running = start(Served::s3());
     let Served { account, secret, .. } = running.store();
     let environment = old([("AWS_ACCESS_KEY_ID", account), ("AWS_SECRET_ACCESS_KEY", secret)]);
     let found = open("s3://bucket/", &Options { environment, ..options_for(&running) }).unwrap();
-    run(suite(&found));
-    // A block that was changed on the way is noticed there too.
+    run(suite(&found, false));
+    // These stores also detect a part that was corrupted on the way.
     let what = Misdeed::FlippedUpload { byte: 7 };
-    running.add_fault(Fault { on: Some(Asked::PutObject), after: 0, times: 1, what });
+    running.add_fault(Fault { on: Some(RequestKind::PutObject), after: 0, times: 1, what });
     let (mut seen, once) = (Attempt::default(), PutOptions::default());
     let put = found.store.put("flipped", block("0123456789"), &once, &mut seen);
     assert_eq!(run(put).unwrap_err().kind, Kind::Corrupted);
@@ -92,15 +94,15 @@ fn ours_do_it() {
 #[test]
 fn minio_does_it() {
     let Some(running) = or_left_out(minio) else { return };
-    // A folder is a bucket.
+    // MinIO treats each folder in its data folder as a bucket.
     for bucket in ["bucket", "old"] {
         std::fs::create_dir(running.folder().join("data").join(bucket)).unwrap();
     }
     let keys = |secret| [("AWS_ACCESS_KEY_ID", "minioadmin"), ("AWS_SECRET_ACCESS_KEY", secret)];
     let url = format!("http://{}", running.address());
-    run(suite(&open("s3://bucket/", &options(url.clone(), keys("minioadmin"))).unwrap()));
+    run(suite(&open("s3://bucket/", &options(url.clone(), keys("minioadmin"))).unwrap(), true));
     let old = Options { environment: old(keys("minioadmin")), ..options(url.clone(), keys("")) };
-    run(suite(&open("s3://old/", &old).unwrap()));
+    run(suite(&open("s3://old/", &old).unwrap(), false));
     run(denied(&open("s3://bucket/", &options(url, keys("another"))).unwrap()));
 }
 
@@ -110,6 +112,6 @@ fn azurite_does_it() {
     make_container(running.address(), "bucket").unwrap();
     let url = format!("http://{}/devstoreaccount1", running.address());
     let keys = |secret| [("AZURE_STORAGE_ACCOUNT", "devstoreaccount1"), ("AZURE_STORAGE_KEY", secret)];
-    run(suite(&open("az://bucket/", &options(url.clone(), keys(AZURITE_KEY))).unwrap()));
+    run(suite(&open("az://bucket/", &options(url.clone(), keys(AZURITE_KEY))).unwrap(), false));
     run(denied(&open("az://bucket/", &options(url, keys("YW5vdGhlcg=="))).unwrap()));
 }

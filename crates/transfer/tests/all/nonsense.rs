@@ -1,13 +1,13 @@
-//! Addresses and answers that make no sense: whatever comes, it ends in a failure with words, and in no panic.
+//! Invalid addresses and answers: each leads to a failure with a message, and none to a panic.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::common::web::Web;
 use crate::common::{block, one_certificate, run};
-use ascertain_transfer::{Attempt, Environment, Meta, Options, PutOptions, Upload, open};
+use ascertain_transfer::{Attempt, Environment, ObjectMeta, Options, PutOptions, Upload, open};
 
-/// Draws one after the other, the same from the same seed.
+/// A random generator that returns the same values for the same seed.
 struct Draw(u64);
 
 impl Draw {
@@ -16,12 +16,12 @@ impl Draw {
         (self.0 >> 33) as usize % below
     }
 
-    fn of<'a>(&mut self, list: &[&'a str]) -> &'a str {
+    fn choose<'a>(&mut self, list: &[&'a str]) -> &'a str {
         list[self.number(list.len())]
     }
 
     fn some(&mut self, list: &[&str], most: usize) -> String {
-        (0..self.number(most + 1)).map(|_| self.of(list)).collect()
+        (0..self.number(most + 1)).map(|_| self.choose(list)).collect()
     }
 }
 
@@ -69,7 +69,7 @@ fn any_address_opens_or_is_refused() {
             ),
             ("AZURE_STORAGE_SAS_TOKEN", draw.some(&["sig", "=", "&", "%", "ü", "%zz"], 4)),
             ("GOOGLE_OAUTH_ACCESS_TOKEN", draw.some(&IN_ADDRESSES, 2)),
-            // Nothing leaves this machine.
+            // Requests are sent to a proxy that does not exist, so none of them can leave this machine.
             ("http_proxy", "http://127.0.0.1:1".into()),
             ("https_proxy", "http://127.0.0.1:1".into()),
             ("SSL_CERT_FILE", certificate.into()),
@@ -82,9 +82,9 @@ fn any_address_opens_or_is_refused() {
             Ok(found) => {
                 let name = draw.some(&IN_ADDRESSES, 4);
                 let failure = run(found.store.head(&name, &mut Attempt::default()));
-                assert!(!failure.unwrap_err().said.is_empty());
+                assert!(!failure.unwrap_err().message.is_empty());
             }
-            Err(failure) => assert!(!failure.said.is_empty()),
+            Err(error) => assert!(!error.to_string().is_empty()),
         }
     }
 }
@@ -144,7 +144,7 @@ fn any_answer_is_taken_or_refused() {
             _ => format!("Content-Length: {}\r\n", body.len()),
         };
         let headers = draw.some(&HEADERS, 4);
-        let status = draw.of(&STATUSES);
+        let status = draw.choose(&STATUSES);
         format!("HTTP/1.1 {status} Words\r\n{headers}{length}Connection: close\r\n\r\n{body}").into_bytes()
     });
     let environment: Environment =
@@ -153,15 +153,15 @@ fn any_answer_is_taken_or_refused() {
         environment,
         endpoint_url: Some(web.url("")),
         anonymous: true,
-        patience: Duration::from_secs(60),
+        timeout: Some(Duration::from_secs(60)),
         ..Options::default()
     };
     let stores = ["s3://bucket/name", "az://bucket/name", "gs://bucket/name", &web.url("/name")].map(|url| {
-        // HTTP is where its address says.
+        // For HTTP, no endpoint is needed, because the address names the server.
         let at = if url.starts_with("http") { None } else { options.endpoint_url.clone() };
         open(url, &Options { endpoint_url: at, ..options.clone() }).unwrap().store
     });
-    let of = Meta { name: "name".into(), bytes: 9, etag: None, modified: None, crc64: None, crc32c: None };
+    let of = ObjectMeta { name: "name".into(), bytes: 9, etag: None, modified: None, crc64: None, crc32c: None };
     let upload = Upload { name: "name".into(), id: "id".into() };
     let put = PutOptions::default();
     run(async {
@@ -171,8 +171,8 @@ fn any_answer_is_taken_or_refused() {
                 let _ = store.head("name", &mut seen).await;
                 let _ = store.get(&of, 0..9, &mut seen).await;
                 let _ = store.put("name", block("x"), &put, &mut seen).await;
-                let _ = store.begin("name", &put, &mut seen).await;
-                let _ = store.put_block(&upload, 0, block("x"), &mut seen).await;
+                let _ = store.start_upload("name", &put, &mut seen).await;
+                let _ = store.put_part(&upload, 0, block("x"), &mut seen).await;
                 let _ = store.commit(&upload, &["1 AAAA x".into(), "1 AAAA".into()], 0, &put, &mut seen).await;
                 let _ = store.commit(&upload, &["1 AAAA x".into()], 0, &put, &mut seen).await;
                 let _ = store.abort(&upload, &mut seen).await;

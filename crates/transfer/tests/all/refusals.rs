@@ -1,4 +1,4 @@
-//! What goes wrong between us and a store, and what it is called.
+//! Tests of requests that fail: the kinds of the failures, and their messages.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -6,33 +6,33 @@ use std::time::Duration;
 use crate::common::web::{Web, answer, header, tunnel};
 use crate::common::{address, block, bytes, environment_for, one_of_each, opened, options_for, run, start};
 use ascertain_netlab::http::{CERTIFICATE_PEM, TlsVersion};
-use ascertain_netlab::store::{Dialect, Fault, Kind as Asked, Misdeed, RunningStore, Store as Served};
-use ascertain_transfer::{Attempt, Block, Environment, Failure, Found, Kind, Options, PutOptions, open};
+use ascertain_netlab::store::{Dialect, Fault, Kind as RequestKind, Misdeed, RunningStore, Store as Served};
+use ascertain_transfer::{Attempt, Environment, Failure, Kind, Location, Options, PartBody, PutOptions, open};
 
-/// A store of which every request of this kind has this fault.
-fn with_fault(served: Served, on: Asked, what: Misdeed) -> RunningStore {
+/// Starts a store in which every request of the kind `on` has the fault `what`.
+fn with_fault(served: Served, on: RequestKind, what: Misdeed) -> RunningStore {
     start(Served { faults: vec![Fault { on: Some(on), after: 0, times: u64::MAX, what }], ..served })
 }
 
-/// What putting an object by one request comes to.
-fn put(found: &Found) -> Result<(), Failure> {
+/// Stores an object with a single request.
+fn put(found: &Location) -> Result<(), Failure> {
     let mut seen = Attempt::default();
     run(found.store.put("name", block(bytes(100_000)), &PutOptions::default(), &mut seen)).map(drop)
 }
 
-/// What putting an object of one block comes to.
-fn put_by_block(found: &Found) -> Result<(), Failure> {
+/// Stores an object as an upload with a single part.
+fn put_by_block(found: &Location) -> Result<(), Failure> {
     run(async {
         let (mut seen, options) = (Attempt::default(), PutOptions::default());
-        let upload = found.store.begin("name", &options, &mut seen).await?;
+        let upload = found.store.start_upload("name", &options, &mut seen).await?;
         let body = block(bytes(100_000));
         let crc64 = body.crc64;
-        let token = found.store.put_block(&upload, 0, body, &mut seen).await?;
+        let token = found.store.put_part(&upload, 0, body, &mut seen).await?;
         found.store.commit(&upload, &[token], crc64, &options, &mut seen).await.map(drop)
     })
 }
 
-fn get(found: &Found) -> Result<(), Failure> {
+fn get(found: &Location) -> Result<(), Failure> {
     run(async {
         let mut seen = Attempt::default();
         let meta = found.store.head("name", &mut seen).await?.unwrap();
@@ -44,26 +44,29 @@ fn get(found: &Found) -> Result<(), Failure> {
 fn only_what_may_have_been_carried_out_is_unanswered() {
     for served in one_of_each() {
         for (on, what, expected) in [
-            (Asked::PutBlock, Misdeed::CutUpload { after_bytes: 50_000 }, Kind::Transient(None)),
-            (Asked::PutBlock, Misdeed::AnswerLost, Kind::Transient(None)),
-            (Asked::PutBlock, Misdeed::Refused { status: 500, retry_after_s: None }, Kind::Transient(None)),
-            (Asked::Commit, Misdeed::CutUpload { after_bytes: 10 }, Kind::Unanswered),
-            (Asked::Commit, Misdeed::AnswerLost, Kind::Unanswered),
-            (Asked::Commit, Misdeed::Refused { status: 500, retry_after_s: None }, Kind::Unanswered),
-            (Asked::Commit, Misdeed::Refused { status: 503, retry_after_s: None }, Kind::Transient(None)),
+            (RequestKind::PutBlock, Misdeed::CutUpload { after_bytes: 50_000 }, Kind::Transient(None)),
+            (RequestKind::PutBlock, Misdeed::AnswerLost, Kind::Transient(None)),
+            (RequestKind::PutBlock, Misdeed::Refused { status: 500, retry_after_s: None }, Kind::Transient(None)),
+            (RequestKind::Commit, Misdeed::CutUpload { after_bytes: 10 }, Kind::Unanswered),
+            (RequestKind::Commit, Misdeed::AnswerLost, Kind::Unanswered),
+            (RequestKind::Commit, Misdeed::Refused { status: 500, retry_after_s: None }, Kind::Unanswered),
+            (RequestKind::Commit, Misdeed::Refused { status: 503, retry_after_s: None }, Kind::Transient(None)),
         ] {
             let running = with_fault(served.clone(), on, what.clone());
             let failure = put_by_block(&opened(&running)).unwrap_err();
             assert_eq!(failure.kind, expected, "{what:?}: {failure}");
-            // Nothing was repeated behind our back.
+            // The functions of a store never repeat a request, so there must be exactly one.
             assert_eq!(running.seen().iter().filter(|seen| seen.kind == on).count(), 1, "{what:?}");
-            assert_eq!(running.object("bucket", "name").is_some(), on == Asked::Commit && what == Misdeed::AnswerLost);
+            assert_eq!(
+                running.object("bucket", "name").is_some(),
+                on == RequestKind::Commit && what == Misdeed::AnswerLost
+            );
         }
         for what in [Misdeed::CutUpload { after_bytes: 50_000 }, Misdeed::AnswerLost] {
-            let running = with_fault(served.clone(), Asked::PutObject, what);
+            let running = with_fault(served.clone(), RequestKind::PutObject, what);
             assert_eq!(put(&opened(&running)).unwrap_err().kind, Kind::Unanswered);
         }
-        let running = with_fault(served, Asked::GetObject, Misdeed::CutDownload { after_bytes: 50_000 });
+        let running = with_fault(served, RequestKind::GetObject, Misdeed::CutDownload { after_bytes: 50_000 });
         put(&opened(&running)).unwrap();
         let failure = get(&opened(&running)).unwrap_err();
         assert_eq!(failure.kind, Kind::Transient(None), "{failure}");
@@ -75,7 +78,7 @@ fn a_store_that_asks_for_time_gets_it() {
     for served in one_of_each() {
         for status in [429, 503] {
             let refused = Misdeed::Refused { status, retry_after_s: Some(7) };
-            let running = with_fault(served.clone(), Asked::PutBlock, refused);
+            let running = with_fault(served.clone(), RequestKind::PutBlock, refused);
             let failure = put_by_block(&opened(&running)).unwrap_err();
             assert_eq!(failure.kind, Kind::Transient(Some(Duration::from_secs(7))), "{failure}");
         }
@@ -86,14 +89,14 @@ fn a_store_that_asks_for_time_gets_it() {
 fn what_was_changed_on_the_way_is_found() {
     for served in one_of_each() {
         let dialect = served.dialect;
-        let running = with_fault(served.clone(), Asked::PutBlock, Misdeed::FlippedUpload { byte: 77 });
+        let running = with_fault(served.clone(), RequestKind::PutBlock, Misdeed::FlippedUpload { byte: 77 });
         let failure = put_by_block(&opened(&running)).unwrap_err();
         assert_eq!(failure.kind, Kind::Corrupted, "{dialect:?}: {failure}");
-        let running = with_fault(served.clone(), Asked::PutObject, Misdeed::FlippedUpload { byte: 77 });
+        let running = with_fault(served.clone(), RequestKind::PutObject, Misdeed::FlippedUpload { byte: 77 });
         assert_eq!(put(&opened(&running)).unwrap_err().kind, Kind::Corrupted);
         assert_eq!(running.object("bucket", "name"), None);
         if dialect == Dialect::Azure {
-            let running = with_fault(served, Asked::GetObject, Misdeed::FlippedDownload { byte: 77 });
+            let running = with_fault(served, RequestKind::GetObject, Misdeed::FlippedDownload { byte: 77 });
             put(&opened(&running)).unwrap();
             assert_eq!(get(&opened(&running)).unwrap_err().kind, Kind::Corrupted);
         }
@@ -106,8 +109,8 @@ fn a_wrong_sum_of_the_whole_is_found_by_s3() {
     let found = opened(&running);
     let failure = run(async {
         let (mut seen, options) = (Attempt::default(), PutOptions::default());
-        let upload = found.store.begin("name", &options, &mut seen).await.unwrap();
-        let token = found.store.put_block(&upload, 0, block("right"), &mut seen).await.unwrap();
+        let upload = found.store.start_upload("name", &options, &mut seen).await.unwrap();
+        let token = found.store.put_part(&upload, 0, block("right"), &mut seen).await.unwrap();
         found.store.commit(&upload, &[token], 1, &options, &mut seen).await.unwrap_err()
     });
     assert_eq!((failure.kind, running.object("bucket", "name")), (Kind::Corrupted, None), "{failure}");
@@ -119,7 +122,7 @@ fn a_full_store_says_so() {
         let running = start(Served { capacity_bytes: 1000, ..served });
         for failure in [put(&opened(&running)).unwrap_err(), put_by_block(&opened(&running)).unwrap_err()] {
             assert_eq!(failure.kind, Kind::Full, "{failure}");
-            assert!(failure.said.contains("no room"), "{failure}");
+            assert!(failure.message.contains("no room"), "{failure}");
         }
     }
 }
@@ -143,18 +146,18 @@ fn wrong_keys_and_buckets_are_told_apart() {
         for failure in [put(&found).unwrap_err(), put_by_block(&found).unwrap_err(), get(&found).unwrap_err()] {
             assert_eq!(failure.kind, Kind::Denied, "{failure}");
             let words = ["AWS_SECRET_ACCESS_KEY", "AZURE_STORAGE_KEY", "GOOGLE_APPLICATION_CREDENTIALS"];
-            assert!(words.iter().any(|word| failure.said.contains(word)), "{failure}");
+            assert!(words.iter().any(|word| failure.message.contains(word)), "{failure}");
         }
         let nobody = Options { anonymous: true, ..options_for(&running) };
         let failure = put(&open(&address(&running, "name"), &nobody).unwrap()).unwrap_err();
-        assert!(failure.kind == Kind::Denied && failure.said.contains("without credentials"), "{failure}");
+        assert!(failure.kind == Kind::Denied && failure.message.contains("without credentials"), "{failure}");
         let elsewhere = address(&running, "name").replace("bucket", "none");
         let found = open(&elsewhere, &options_for(&running)).unwrap();
         let mut failures = vec![put(&found).unwrap_err(), put_by_block(&found).unwrap_err()];
         failures.push(run(found.store.list("", &mut Attempt::default())).unwrap_err());
         for failure in failures {
             assert_eq!(failure.kind, Kind::Missing, "{failure}");
-            assert!(failure.said.contains("://none") && failure.said.contains("no such bucket"), "{failure}");
+            assert!(failure.message.contains("://none") && failure.message.contains("no such bucket"), "{failure}");
         }
     }
 }
@@ -163,10 +166,10 @@ fn wrong_keys_and_buckets_are_told_apart() {
 fn another_region_is_named() {
     let running = start(Served { region: "eu-central-1".into(), ..Served::s3() });
     let failure = put(&opened(&running)).unwrap_err();
-    assert!(failure.kind == Kind::Fatal && failure.said.contains("region eu-central-1"), "{failure}");
-    // HEAD, which a move asks by first, has no words.
+    assert!(failure.kind == Kind::Fatal && failure.message.contains("region eu-central-1"), "{failure}");
+    // A transfer sends a HEAD request first. The answer to HEAD has no body.
     let failure = run(opened(&running).store.head("name", &mut Attempt::default())).unwrap_err();
-    assert!(failure.kind == Kind::Fatal && failure.said.contains("region eu-central-1"), "{failure}");
+    assert!(failure.kind == Kind::Fatal && failure.message.contains("region eu-central-1"), "{failure}");
     let options = Options { region: Some("eu-central-1".into()), ..options_for(&running) };
     put(&open("s3://bucket/name", &options).unwrap()).unwrap();
 
@@ -177,7 +180,7 @@ fn another_region_is_named() {
         let web = Web::start(move |_, _| answer(status, headers, body));
         let options = Options { endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
         let failure = put(&open("s3://bucket/name", &options).unwrap()).unwrap_err();
-        assert!(failure.kind == Kind::Fatal && failure.said.contains("region eu-central-1"), "{failure}");
+        assert!(failure.kind == Kind::Fatal && failure.message.contains("region eu-central-1"), "{failure}");
     }
 }
 
@@ -185,39 +188,39 @@ fn another_region_is_named() {
 fn a_wrong_clock_is_called_that() {
     let running = start(Served { ahead_s: 3600, ..Served::s3() });
     let failure = put(&opened(&running)).unwrap_err();
-    assert!(failure.kind == Kind::Denied && failure.said.contains("clock"), "{failure}");
+    assert!(failure.kind == Kind::Denied && failure.message.contains("clock"), "{failure}");
 
     for (date, words) in [("Mon, 01 Jan 2001 00:00:00 GMT", "ahead of"), ("Fri, 01 Jan 2100 00:00:00 GMT", "behind")] {
-        // Azure calls it by no name of its own, and HEAD has no body with a name in it.
+        // Azure has no error code for a wrong clock, and an answer to HEAD can't contain a code.
         for code in ["RequestTimeTooSkewed", "AuthenticationFailed", ""] {
             let body = format!("<Error><Code>{code}</Code></Error>");
             let headers = format!("Date: {date}\r\n");
             let web = Web::start(move |_, _| answer("403 Forbidden", &headers, body.as_bytes()));
             let options = Options { endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
             let failure = put(&open("s3://bucket/name", &options).unwrap()).unwrap_err();
-            assert!(failure.kind == Kind::Denied && failure.said.contains(words), "{failure}");
-            // Both clocks are said.
+            assert!(failure.kind == Kind::Denied && failure.message.contains(words), "{failure}");
+            // The message must contain the times of both clocks.
             let theirs =
                 if words == "behind" { "2100-01-01 00:00:00 UTC there" } else { "2001-01-01 00:00:00 UTC there" };
-            assert!(failure.said.contains(theirs) && failure.said.contains(" UTC here"), "{failure}");
+            assert!(failure.message.contains(theirs) && failure.message.contains(" UTC here"), "{failure}");
         }
     }
 }
 
-/// A move asks by HEAD first, which has no words.
+/// A transfer sends a HEAD request first. The answer to HEAD has no body that could contain the right region.
 #[test]
 fn a_region_that_head_has_wrong_is_asked_about() {
     for (headers, words) in
-        [("", "are the region and the endpoint right"), ("x-amz-bucket-region: a-b-1\r\n", "region a-b-1")]
+        [("", "check the region and the endpoint"), ("x-amz-bucket-region: a-b-1\r\n", "region a-b-1")]
     {
         let web = Web::start(move |_, _| answer("400 Bad Request", headers, b""));
         let options = Options { endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
         let failure = get(&open("s3://bucket/name", &options).unwrap()).unwrap_err();
-        assert!(failure.kind == Kind::Fatal && failure.said.contains(words), "{failure}");
+        assert!(failure.kind == Kind::Fatal && failure.message.contains(words), "{failure}");
     }
 }
 
-/// What AWS answers to a token that has expired is the same as to a region that is wrong.
+/// AWS answers in the same way if the token has expired and if the region is wrong.
 #[test]
 fn a_head_that_is_refused_without_a_word_may_be_for_a_token() {
     let web = Web::start(|_, _| answer("400 Bad Request", "", b""));
@@ -225,12 +228,12 @@ fn a_head_that_is_refused_without_a_word_may_be_for_a_token() {
     let options = Options { environment, endpoint_url: Some(web.url("")), ..Options::default() };
     let failure = get(&open("s3://bucket/name", &options).unwrap()).unwrap_err();
     assert_eq!(failure.kind, Kind::Fatal, "{failure}");
-    for words in ["has a token expired", "or is the region or the endpoint wrong", "look at"] {
-        assert!(failure.said.contains(words), "{failure}");
+    for words in ["check for an expired token", "a wrong region or a wrong endpoint", "; check AWS_ACCESS_KEY_ID"] {
+        assert!(failure.message.contains(words), "{failure}");
     }
 }
 
-/// By the clock of who asks for it: ours may be another.
+/// The requested wait is relative to the server's clock, which may differ from ours.
 #[test]
 fn a_time_to_come_back_is_counted_by_the_clock_that_names_it() {
     for (date, wait_s) in [
@@ -246,7 +249,7 @@ fn a_time_to_come_back_is_counted_by_the_clock_that_names_it() {
     }
 }
 
-/// Half of it would be taken for all, and going round has no end.
+/// An incomplete list must not be taken for a complete one, and a list that refers to itself must not be read forever.
 #[test]
 fn a_list_that_leads_round_is_refused() {
     let web = Web::start(|head, _| {
@@ -260,7 +263,7 @@ fn a_list_that_leads_round_is_refused() {
     for url in ["s3://bucket/", "az://bucket/", "gs://bucket/"] {
         let found = open(url, &options).unwrap();
         let failure = run(found.store.list("", &mut Attempt::default())).unwrap_err();
-        assert!(failure.kind == Kind::Fatal && failure.said.contains("round"), "{failure}");
+        assert!(failure.kind == Kind::Fatal && failure.message.contains("circle"), "{failure}");
     }
     assert_eq!(web.heads().len(), 9);
 }
@@ -273,36 +276,39 @@ fn a_list_that_breaks_off_is_refused() {
     let options = Options { endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
     for url in ["s3://bucket/", "gs://bucket/"] {
         let failure = run(open(url, &options).unwrap().store.list("", &mut Attempt::default())).unwrap_err();
-        assert!(failure.kind == Kind::Fatal && failure.said.contains("breaks off"), "{failure}");
+        assert!(failure.kind == Kind::Fatal && failure.message.contains("incomplete"), "{failure}");
     }
 }
 
 #[test]
 fn who_is_not_there_or_says_nothing_is_not_waited_for_for_ever() {
-    // No other test has ports of this address, so that nobody listens there afterwards.
+    // Other tests do not use this address. So after the listener is dropped, nothing listens on this port.
     let listener = TcpListener::bind("127.0.0.4:0").unwrap();
     let place = listener.local_addr().unwrap();
     let options = |url: &str| Options { endpoint_url: Some(url.into()), anonymous: true, ..Options::default() };
-    // It accepts, since the kernel does, and reads nothing.
-    let hasty = Options { patience: Duration::from_millis(100), ..options(&format!("http://{place}")) };
+    // The kernel accepts the connection, but no process reads from it.
+    let hasty = Options { timeout: Some(Duration::from_millis(100)), ..options(&format!("http://{place}")) };
     let found = open("s3://bucket/name", &hasty).unwrap();
     let failure = put(&found).unwrap_err();
     assert_eq!(failure.kind, Kind::Unanswered);
-    assert!(failure.said.contains("nothing moves"), "{failure}");
+    assert!(failure.message.contains("without progress"), "{failure}");
     drop(listener);
     let failure = put(&found).unwrap_err();
     assert_eq!(failure.kind, Kind::Transient(None));
-    assert!(failure.said.contains(&place.to_string()), "{failure}");
+    assert!(failure.message.contains(&place.to_string()), "{failure}");
     let found = open("s3://bucket/name", &options("http://no-such-host.invalid")).unwrap();
     let failure = put(&found).unwrap_err();
-    // Without a network the resolver can't know.
+    // Without a network, the resolver can't find out that the host does not exist.
     assert!(matches!(failure.kind, Kind::Fatal | Kind::Transient(None)), "{failure}");
-    assert!(failure.said.contains("no-such-host.invalid"), "{failure}");
-    // Somebody else is there.
+    assert!(failure.message.contains("no-such-host.invalid"), "{failure}");
+    // The answers of a server that is not a store, such as a captive portal.
     let web = Web::start(|_, _| answer("200 OK", "", b"<html>Welcome</html>"));
     let found = open("s3://bucket/name", &options(&web.url(""))).unwrap();
     let failure = put_by_block(&found).unwrap_err();
-    assert!(failure.kind == Kind::Fatal && failure.said.contains("no such store: is the endpoint right?"), "{failure}");
+    assert!(
+        failure.kind == Kind::Fatal && failure.message.contains("a store of this kind; check the endpoint"),
+        "{failure}"
+    );
 }
 
 #[test]
@@ -319,7 +325,7 @@ fn the_bundle_of_the_environment_is_trusted_and_nobody_else() {
         Options { environment, ..options_for(&running) }
     };
     let failure = put(&open("s3://bucket/name", &with(&[])).unwrap()).unwrap_err();
-    assert!(failure.kind == Kind::Fatal && failure.said.contains("SSL_CERT_FILE"), "{failure}");
+    assert!(failure.kind == Kind::Fatal && failure.message.contains("SSL_CERT_FILE"), "{failure}");
     for name in ["SSL_CERT_FILE", "AWS_CA_BUNDLE"] {
         let found = open("s3://bucket/name", &with(&[(name, bundle.to_str().unwrap())])).unwrap();
         let mut seen = Attempt::default();
@@ -327,9 +333,9 @@ fn the_bundle_of_the_environment_is_trusted_and_nobody_else() {
         assert!(seen.connected.is_some() && seen.connected <= seen.secured && seen.secured <= seen.header);
     }
     let failure = open("s3://bucket/name", &with(&[("SSL_CERT_FILE", "/nowhere.pem")])).unwrap_err();
-    assert!(failure.said.contains("/nowhere.pem"), "{failure}");
+    assert!(failure.to_string().contains("/nowhere.pem"), "{failure}");
 
-    // Through a proxy, which sees nothing but the host.
+    // The connection goes through a proxy, which sees only the host.
     let proxy = tunnel();
     let (bundle, at) = (bundle.to_str().unwrap(), format!("http://ann:s3cret@{}", proxy.address));
     let proxied = [("SSL_CERT_FILE", bundle), ("HTTPS_PROXY", &*at)];
@@ -341,7 +347,7 @@ fn the_bundle_of_the_environment_is_trusted_and_nobody_else() {
     put(&open("s3://bucket/name", &with(&around)).unwrap()).unwrap();
     assert_eq!(proxy.heads().len(), 1);
     let failure = put(&open("s3://bucket/name", &with(&[proxied[0], ("https_proxy", "socks5://x:1")])).unwrap());
-    assert!(failure.unwrap_err().said.contains("http://HOST:PORT"));
+    assert!(failure.unwrap_err().message.contains("http://HOST:PORT"));
 }
 
 #[test]
@@ -371,7 +377,7 @@ fn an_error_behind_a_good_status_is_none_the_less_one() {
     });
     let options = Options { endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
     let failure = put_by_block(&open("s3://bucket/name", &options).unwrap()).unwrap_err();
-    assert!(failure.said.contains("InternalError"), "{failure}");
+    assert!(failure.message.contains("InternalError"), "{failure}");
     assert_eq!(failure.kind, Kind::Unanswered);
 }
 
@@ -390,13 +396,13 @@ fn a_checksum_that_the_store_disagrees_with_is_found_here() {
     let options = Options { environment, endpoint_url: Some(web.url("")), anonymous: true, ..Options::default() };
     for url in ["s3://bucket/name", "az://bucket/name", "gs://bucket/name"] {
         let found = open(url, &options).unwrap();
-        let body = Block { bytes: "something".into(), crc64: block("something").crc64 };
+        let body = PartBody { bytes: "something".into(), crc64: block("something").crc64 };
         let failure = run(found.store.put("name", body, &PutOptions::default(), &mut Attempt::default())).unwrap_err();
         assert_eq!(failure.kind, Kind::Corrupted, "{failure}");
     }
 }
 
-/// Trying again would hear that there is no such upload, and hide what happened.
+/// A repeated commit would fail because the upload no longer exists, and this would hide the real error.
 #[test]
 fn a_wrong_sum_of_what_was_made_is_not_tried_again() {
     let web = Web::start(|_, _| {

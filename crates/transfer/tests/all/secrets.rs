@@ -1,5 +1,5 @@
-//! Secrets are planted in the environment, in files and in addresses, and looked for in all that can be read: errors,
-//! `Debug`, what is shown, and what a journal would keep. The store is one that says back all that it is told.
+//! Puts secrets into the environment, files and addresses. Then searches all output for them: errors, `Debug` texts,
+//! displayed addresses and journals. The store repeats everything that it receives.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex};
 use crate::common::web::{Web, answer, file, header};
 use crate::common::{block, bytes, one_certificate, run};
 use ascertain_transfer::{
-    Attempt, Environment, Found, Meta, Mover, Observer, Options, Place, Progress, PutOptions, Stop, Terms, Upload, open,
+    Attempt, Environment, Location, ObjectMeta, Observer, Options, Progress, PutOptions, Settings, Stop,
+    TransferManager, Upload, open,
 };
 
-/// They look like nothing that anybody would say by chance.
+/// The secrets, which do not occur in any other text by chance.
 const PLANTED: [&str; 9] = [
     "PLANTEDKEY0123456789abcdef0123456789abcd",
     "PLANTEDTOKEN0123456789/+abcdef==",
@@ -25,16 +26,16 @@ const PLANTED: [&str; 9] = [
     "PLANTEDFILE0123456789",
 ];
 
-/// What was written by anybody, to be searched.
+/// Collects all output that is searched for secrets.
 #[derive(Default)]
-struct Written(BTreeSet<String>);
+struct Output(BTreeSet<String>);
 
-impl Written {
+impl Output {
     fn add(&mut self, what: &impl Debug) {
         self.0.insert(format!("{what:?}"));
     }
 
-    /// Looks for what was planted, and for what was made of it: headers and signatures that went over the wire.
+    /// Fails if the output contains a secret, or anything derived from one, such as the signatures in the sent `heads`.
     fn search(&self, heads: &[String]) {
         let mut secrets: BTreeSet<String> = PLANTED.iter().map(|secret| secret.to_string()).collect();
         for head in heads {
@@ -44,7 +45,7 @@ impl Written {
                 secrets.extend(value.split(['=', ' ', ',', ':']).filter(|part| part.len() > 12).map(String::from));
             }
         }
-        // These are names, in the header and everywhere.
+        // These parts of the headers are public names, so they are allowed in the output.
         secrets.retain(|secret| !secret.starts_with("AWS4-HMAC") && !secret.contains("aws4_request"));
         secrets.retain(|secret| !secret.starts_with("devaccount") && !secret.contains(';'));
         assert!(!self.0.is_empty());
@@ -54,21 +55,21 @@ impl Written {
     }
 }
 
-/// Does everything with a store, and writes down what comes of it.
-fn provoke(found: &Found, written: &mut Written) {
+/// Sends every kind of request to a store, and collects the results.
+fn provoke(found: &Location, written: &mut Output) {
     written.add(found);
     written.add(&found.store);
     let mut seen = Attempt::default();
     let upload = Upload { name: found.name.clone(), id: "id".into() };
     let options = PutOptions::default();
-    let of = Meta { name: found.name.clone(), bytes: 9, etag: None, modified: None, crc64: None, crc32c: None };
+    let of = ObjectMeta { name: found.name.clone(), bytes: 9, etag: None, modified: None, crc64: None, crc32c: None };
     let store = &found.store;
     run(async {
         written.add(&store.head(&found.name, &mut seen).await);
         written.add(&store.get(&of, 0..9, &mut seen).await);
         written.add(&store.put(&found.name, block("x"), &options, &mut seen).await);
-        written.add(&store.begin(&found.name, &options, &mut seen).await);
-        written.add(&store.put_block(&upload, 0, block("x"), &mut seen).await);
+        written.add(&store.start_upload(&found.name, &options, &mut seen).await);
+        written.add(&store.put_part(&upload, 0, block("x"), &mut seen).await);
         written.add(&store.commit(&upload, &["1 AAAA x".into()], 0, &options, &mut seen).await);
         written.add(&store.abort(&upload, &mut seen).await);
         written.add(&store.list("", &mut seen).await);
@@ -79,12 +80,12 @@ fn provoke(found: &Found, written: &mut Written) {
     });
 }
 
-/// A server that repeats what it is told, in every place where a client may look.
+/// Starts a server whose answers repeat the request in every place that a client may read.
 fn parrot(status: &'static str) -> Web {
     Web::start(move |head, _| {
         let told: String = head.split("\r\n").collect::<Vec<_>>().join(" ");
         let token = ["authorization", "x-amz-security-token"].iter().find_map(|name| header(head, name));
-        // The last of it is what looks most like a code.
+        // The last part of the token is used, because it looks most like an error code.
         let token =
             token.and_then(|token| token.rsplit([' ', '=', ':']).find(|part| !part.is_empty())).unwrap_or_default();
         let headers = format!(
@@ -126,7 +127,7 @@ fn no_secret_is_in_what_anybody_reads() {
         &[("GOOGLE_OAUTH_ACCESS_TOKEN", bearer)],
         &[("GOOGLE_APPLICATION_CREDENTIALS", damaged)],
         &[("GOOGLE_SERVICE_ACCOUNT_KEY", file)],
-        // What can't be put into a header.
+        // These secrets can't be put into a header, because they contain invalid characters.
         &[
             ("GOOGLE_OAUTH_ACCESS_TOKEN", &format!("{bearer}\u{7f}ü")),
             ("AWS_ACCESS_KEY_ID", "id"),
@@ -136,7 +137,7 @@ fn no_secret_is_in_what_anybody_reads() {
         ],
         &[aws[0], aws[1], aws[2], ("http_proxy", &proxy), account, ("AZURE_STORAGE_KEY", azure)],
     ];
-    let mut written = Written::default();
+    let mut written = Output::default();
     let mut heads = Vec::new();
     let mut opened = 0;
     for status in STATUSES {
@@ -158,12 +159,12 @@ fn no_secret_is_in_what_anybody_reads() {
             }
             let address = web.url(&format!("/path?{sas}&x={query}")).replace("://", &format!("://ann:{password}@"));
             let found = open(&address, &Options { endpoint_url: None, ..options.clone() }).unwrap();
-            assert_eq!(found.shown, web.url("/path"));
+            assert_eq!(found.address, web.url("/path"));
             provoke(&found, &mut written);
         }
         heads.extend(web.heads());
     }
-    // They were really sent.
+    // The secrets must have been sent, or the test would show nothing.
     assert!(opened >= 7 * STATUSES.len());
     let sent = heads.concat();
     for secret in [token, sig, bearer, query] {
@@ -175,32 +176,33 @@ fn no_secret_is_in_what_anybody_reads() {
     written.search(&heads);
 }
 
-/// What is told of progress.
-type Told = Arc<Mutex<Vec<String>>>;
+/// The `Debug` texts of all reported progress.
+type Log = Arc<Mutex<Vec<String>>>;
 
-struct Writing(Told);
+struct LogObserver(Log);
 
-impl Observer for Writing {
+impl Observer for LogObserver {
     fn progress(&self, progress: &Progress<'_>) {
         self.0.lock().unwrap().push(format!("{progress:?}"));
     }
 }
 
-/// A move that breaks off and keeps its journal: what it says, what it leaves on the disk, and what it was shown as.
-fn broken(folder: &Path, address: &str, options: &Options, told: &Told, written: &mut Written) {
-    let place: Place = open(address, options).unwrap().into();
-    let terms = Terms { journals: Some(folder.join("journals")), ..Terms::default() };
-    let mover = Mover::new(terms, Stop::default(), Box::new(Writing(told.clone())));
-    let moved = run(async {
+/// Runs a transfer that fails and keeps its journal. Collects the error, the journal, the names of the files, and the
+/// reported progress.
+fn broken(folder: &Path, address: &str, options: &Options, told: &Log, written: &mut Output) {
+    let place: Location = open(address, options).unwrap();
+    let settings = Settings { journals: Some(folder.join("journals")), ..Settings::default() };
+    let manager = TransferManager::new(settings, Stop::default(), Box::new(LogObserver(told.clone())));
+    let result = run(async {
         match address.starts_with("http") {
-            true => mover.get_file(&place, &folder.join("target")).await,
-            false => mover.put_file(&folder.join("source"), &place).await,
+            true => manager.get_file(&place, &folder.join("target")).await,
+            false => manager.put_file(&folder.join("source"), &place).await,
         }
     });
-    let error = moved.unwrap_err();
-    written.add(&(&mover, &place, &error, error.to_string()));
+    let error = result.unwrap_err();
+    written.add(&(&manager, &place, &error, error.to_string()));
     let told = std::mem::take(&mut *told.lock().unwrap());
-    assert!(!told.is_empty(), "nothing was moved: {error}");
+    assert!(!told.is_empty(), "nothing was transferred: {error}");
     written.add(&told);
     let journals: Vec<_> = std::fs::read_dir(folder.join("journals")).unwrap().map(Result::unwrap).collect();
     assert_eq!(journals.len(), 1);
@@ -210,13 +212,13 @@ fn broken(folder: &Path, address: &str, options: &Options, told: &Told, written:
 }
 
 #[test]
-fn no_secret_is_in_what_a_move_leaves_behind() {
+fn no_secret_is_in_what_a_transfer_leaves_behind() {
     let [key, token, azure, sig, bearer, password, query, ..] = PLANTED;
     let folder = tempfile::tempdir().unwrap();
     let content = bytes(800_000);
     std::fs::write(folder.path().join("source"), bytes(6_000_000)).unwrap();
-    let told = Told::default();
-    // Blocks go well, and what is made of them does not; ranges until something has been told of.
+    let told = Log::default();
+    // Parts can be uploaded, but the commit fails. Ranges can be read until progress was reported.
     let web = || {
         let (told, content) = (told.clone(), content.clone());
         Web::start(move |head, _| {
@@ -246,7 +248,7 @@ fn no_secret_is_in_what_a_move_leaves_behind() {
         ("az://bucket/name", &[account, ("AZURE_STORAGE_SAS_TOKEN", &sas)]),
         ("gs://bucket/name", &[("GOOGLE_OAUTH_ACCESS_TOKEN", bearer)]),
     ];
-    let (mut written, mut heads) = (Written::default(), Vec::new());
+    let (mut written, mut heads) = (Output::default(), Vec::new());
     for (address, environment) in environments {
         let web = web();
         let environment: Environment = environment.iter().copied().collect();

@@ -1,4 +1,4 @@
-//! Other services of the clouds: where they are, who we are to them, and what is not passed on.
+//! Tests of other cloud services: of endpoints, credentials, and answers that repeat secrets.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn get(service: &Service) -> Result<Reply, Failure> {
     run(service.get("/there", &[("name", "a/b c")]))
 }
 
-/// One that says back all that it is told.
+/// Starts a server whose answers repeat the request.
 fn echo(status: &'static str) -> Web {
     Web::start(move |head, _| {
         answer(status, "Retry-After: 7\r\nDate: Mon, 01 Jan 2024 00:00:00 GMT\r\n", head.as_bytes())
@@ -46,14 +46,14 @@ fn what_a_server_repeats_of_the_credentials_is_not_passed_on() {
         assert!(reply.text.contains('…') && reply.text.contains("GET /there?name=a%2Fb%20c"), "{reply:?}");
         assert!(!format!("{reply:?}{service:?}").contains("PLANTED"), "{reply:?}{service:?}");
     }
-    // They were sent.
+    // The secrets must have been sent, or the test would show nothing.
     let heads = web.heads();
     assert_eq!(header(&heads[0], "x-amz-security-token"), Some(keys[2].1));
     assert!(header(&heads[0], "authorization").unwrap().contains("/us-east-1/route53/aws4_request"));
     assert_eq!(header(&heads[1], "authorization"), Some("Bearer PLANTEDBEARER0123456789"));
 }
 
-/// Where a request would go: a proxy is told.
+/// Returns the target of a request if no endpoint is configured. A proxy records this target.
 fn place(service: impl Fn(&Options) -> Service, variables: &[(&str, &str)]) -> String {
     let proxy = Web::start(|_, _| answer("502 Bad Gateway", "", b""));
     let at = format!("http://{}", proxy.address);
@@ -107,8 +107,8 @@ fn what_is_sent_for_a_token_is_not_passed_on_and_a_token_is_kept() {
     let service = found(&login(&web.url("/token")), None);
     assert_eq!(service.project(), Some("mine"));
     let failure = get(&service).unwrap_err();
-    assert!(failure.kind == Kind::Denied && failure.said.contains("invalid_grant"), "{failure}");
-    assert!(failure.said.contains("gcloud auth application-default login"), "{failure}");
+    assert!(failure.kind == Kind::Denied && failure.message.contains("invalid_grant"), "{failure}");
+    assert!(failure.message.contains("gcloud auth application-default login"), "{failure}");
     assert!(!format!("{failure:?}{service:?}").contains("PLANTED"), "{failure:?}");
     let web = Web::start(|head, _| match head.starts_with("POST /token ") {
         true => answer("200 OK", "", b"{\"access_token\": \"given\", \"expires_in\": 3600}"),

@@ -1,5 +1,5 @@
-//! The checker of x86's store buffers, on programs whose outcomes are known (Sewell, Sarkar, Owens, Zappa Nardelli and
-//! Myreen, 2010, and Intel's and AMD's manuals).
+//! Tests of the checker with programs whose outcomes are known (Sewell, Sarkar, Owens, Zappa Nardelli and Myreen, 2010,
+//! and the manuals of Intel and AMD).
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -12,7 +12,7 @@ type Words = [AtomicU32; 2];
 type Outcome = Vec<u32>;
 type Body = fn(&Words) -> Outcome;
 
-/// What the threads of a program return together, and what memory holds in the end, over all executions.
+/// Returns all outcomes over all executions: the values that the threads return, and the final values in memory.
 fn outcomes<const N: usize>(bodies: [Body; N]) -> BTreeSet<Outcome> {
     let seen = Arc::new(Mutex::new(BTreeSet::new()));
     let record = seen.clone();
@@ -100,7 +100,7 @@ fn a_heavy_barrier_on_one_side_is_enough() {
         },
     ]);
     assert!(!seen.contains(&vec![0, 0, 1, 1]) && seen.len() == 3);
-    // A fence there is not.
+    // A fence instead of the barrier is not enough.
     let seen = outcomes([
         |[x, y]| {
             set(x, 1);
@@ -163,7 +163,7 @@ fn all_see_independent_writes_in_one_order() {
     assert_eq!(seen.len(), 15);
 }
 
-/// n6 of the paper: a thread sees its own store before others do.
+/// Program n6 of the paper: a thread sees its own store before others do.
 #[test]
 fn a_thread_sees_its_own_store_early() {
     let seen = outcomes([
@@ -180,7 +180,7 @@ fn a_thread_sees_its_own_store_early() {
     assert!(seen.contains(&vec![1, 0, 1, 2]));
 }
 
-/// n7, once called a test of causality: two threads see their own stores first.
+/// Program n7, once called a test of causality: two threads see their own stores first.
 #[test]
 fn two_threads_see_their_own_stores_first() {
     let seen = outcomes([
@@ -197,7 +197,7 @@ fn two_threads_see_their_own_stores_first() {
     assert!(seen.iter().all(|outcome| outcome[0] == 1 && outcome[2] == 1));
 }
 
-/// n5 of the paper, which must not be: each overwrites the other's store and sees it all the same.
+/// Program n5 of the paper, whose outcome must not occur: each thread overwrites the other's store and still sees it.
 #[test]
 fn two_stores_to_one_place_have_one_order() {
     let seen = outcomes([
@@ -231,7 +231,8 @@ fn unlocked_additions_overwrite_and_locked_ones_do_not() {
 
 #[test]
 fn an_addition_is_one_instruction_to_a_heavy_barrier() {
-    // After the barrier, either the addition has reached memory or it will see what was there before the barrier.
+    // If the addition of 1 has not reached memory when the barrier ends, its load comes after the barrier. So the
+    // addition of 10 is not lost.
     let seen = outcomes([
         |[x, _]| {
             x.add_unlocked(1);
@@ -263,7 +264,7 @@ fn a_lost_wake_up_is_found() {
     explore(move || sleeper(|word| word.wait(0, None))).expect("comparing and falling asleep are one step");
     let failure = explore(move || {
         sleeper(|word| {
-            // What it expects is not what it decided upon.
+            // The second load may return another value than the one that the decision is based on.
             if word.load(Relaxed) == 0 {
                 word.wait(word.load(Relaxed), None);
             }
@@ -287,7 +288,8 @@ fn a_sleep_may_time_out_and_time_passes_then() {
 
 #[test]
 fn no_store_stays_in_a_buffer_for_a_second() {
-    // What a sleeper sees of a store, and whether the store was issued before the sleep (0) or perhaps after (1).
+    // The pairs of two values: whether the sleeper sees the store, and whether the store was issued before the sleep
+    // (0) or possibly after it began (1).
     let seen_after = |timeout| {
         let seen = Arc::new(Mutex::new(BTreeSet::new()));
         let record = seen.clone();
@@ -328,7 +330,7 @@ fn what_has_no_end_is_found() {
         let word = AtomicU32::new(0);
         while get(&word) == 0 {}
     });
-    assert!(failure.what.contains("no end"), "{}", failure.what);
+    assert!(failure.what.contains("does not end"), "{}", failure.what);
 }
 
 #[test]
@@ -338,13 +340,13 @@ fn what_was_dropped_is_not_used() {
         let word = words.lock().unwrap().take().unwrap();
         let pointer = Arc::as_ptr(&word).expose_provenance();
         let other = thread::spawn(move || {
-            // SAFETY: the model leaves it in its place; see `QUARANTINE`.
+            // SAFETY: the model keeps the memory in its place; see `QUARANTINE`.
             get(unsafe { &*std::ptr::with_exposed_provenance::<AtomicU32>(pointer) });
         });
         drop(word);
         other.join().unwrap();
     });
-    assert!(failure.what.contains("dropped") && failure.what.contains("made at"), "{failure}");
+    assert!(failure.what.contains("dropped") && failure.what.contains("created at"), "{failure}");
 }
 
 #[global_allocator]
@@ -377,5 +379,5 @@ fn a_program_that_changes_is_refused() {
         drop(words);
         other.join().unwrap();
     });
-    assert!(failure.what.contains("not the same"), "{failure}");
+    assert!(failure.what.contains("takes other steps"), "{failure}");
 }

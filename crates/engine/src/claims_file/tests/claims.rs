@@ -1,11 +1,11 @@
-//! What right files become.
+//! Tests with correct claims files, and the claims that they contain.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::{fill_rate, read, read_as, sum};
-use crate::claim::{Bound, Claim, Effect, Judging, Test};
+use crate::claim::{Bound, Claim, Effect, Judging, Measure, Test};
 use crate::claims_file::keys::KEYS;
 use crate::claims_file::{ClaimsFile, json_schema, merge};
 use crate::command::OnFailure;
@@ -13,7 +13,7 @@ use crate::experiment::{Accepts, Arm, Better, Level, Point};
 use crate::unit::Unit;
 use crate::values::Bounds;
 
-/// The examples of the design.
+/// The examples from the design document.
 pub(super) const EXAMPLES: &str = r#"
 [[claim]]
 id = "sum.kahan-avx512-8x-naive"
@@ -67,24 +67,24 @@ fn the_examples_of_the_design_are_read() {
     assert_eq!(sum.id, "sum.kahan-avx512-8x-naive");
     assert_eq!(sum.source_value, "8x");
     assert_eq!(sum.experiment, "sum");
-    assert_eq!((sum.judging, sum.rate, sum.look_every), (Judging::Rate, 0.5, 1));
+    assert_eq!((sum.asked.judging, sum.rate, sum.look_every), (Judging::Rate, 0.5, 1));
     let versus = Test::Versus {
-        metric: 0,
+        measure: Measure { metric: "time".into(), unit: Unit::Nanosecond, better: Better::Lower },
         candidate: arm("kahan-avx512", &[("elements", "187500"), ("type", "f32"), ("accumulators", "4")]),
         baseline: arm("naive", &[("elements", "187500"), ("type", "f32"), ("accumulators", "1")]),
         scale: Effect::Ratio,
         bound: Bound::AtLeast(8.0),
     };
-    assert_eq!(sum.tests, [versus]);
+    assert_eq!(sum.asked.tests, [versus]);
 
     assert_eq!(
         fill_rate.says,
         "`greedy`: fill_rate >= 0.975 in at least 98 % of the trials at bins=1000, capacity=30000"
     );
     assert_eq!(fill_rate.rate, 0.98);
-    let [Test::Predicate { arm: greedy, predicate }] = &fill_rate.tests[..] else { panic!("a predicate") };
+    let [Test::Predicate { arm: greedy, conditions, .. }] = &fill_rate.asked.tests[..] else { panic!("a predicate") };
     assert_eq!(*greedy, arm("greedy", &[("bins", "1000"), ("capacity", "30000")]));
-    let is_true = |rate| predicate.is_true(&[Bounds::exact(rate)], None);
+    let is_true = |rate| conditions[0].is_true(Bounds::exact(rate));
     assert_eq!([0.975, 0.97].map(is_true), [Some(true), Some(false)]);
 
     assert_eq!(health.experiment, "health.p99");
@@ -92,7 +92,7 @@ fn the_examples_of_the_design_are_read() {
     assert_eq!(commands.id, "health.p99");
     assert_eq!(commands.commands[0].line, "curl -fsS http://localhost:8080/health");
     assert_eq!(commands.on_failure, OnFailure::Observe);
-    assert_eq!(health.tests[0].arms(), [&arm(&commands.commands[0].name, &[])]);
+    assert_eq!(health.asked.tests[0].arms(), [&arm(&commands.commands[0].name, &[])]);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn every_optional_key_is_kept() {
          time_limit = '10 s'\nshell = true\nsetup = 'make'\nprepare = 'sync'\ncleanup = 'rm x'\nsource = 'us'\nrestated = 'as a rate'",
     );
     let claim = &file.claims[0];
-    assert_eq!((claim.margin, claim.error), (Some(0.05), Some(0.01)));
+    assert_eq!((claim.asked.margin, claim.error), (Some(0.05), Some(0.01)));
     assert_eq!((claim.max_time, claim.max_trials), (Some(Duration::from_secs(60)), Some(1000)));
     assert_eq!((claim.source.as_str(), claim.restated.as_str()), ("us", "as a rate"));
     let set = &file.commands[0];
@@ -123,7 +123,8 @@ fn commands_are_compared_with_the_baseline_first() {
     assert_eq!((&set.on_failure, set.shell.as_deref()), (&OnFailure::Stop, None));
     let claim = &file.claims[0];
     assert_eq!(claim.says, "`new` is from 0.95 to 2 times as fast as `old`");
-    let Test::Versus { metric: 0, candidate, baseline, bound, .. } = &claim.tests[0] else { panic!("compares wall") };
+    let Test::Versus { measure, candidate, baseline, bound, .. } = &claim.asked.tests[0] else { panic!("compares") };
+    assert_eq!(measure.metric, "wall");
     assert_eq!((candidate, baseline), (&arm("new", &[]), &arm("old", &[])));
     assert_eq!(*bound, Bound::Within(0.95, 2.0));
 }
@@ -138,7 +139,7 @@ fn levels_in_at_are_parameters_of_commands() {
     assert_eq!(jobs.accepts, Accepts::OneOf(vec![Level::Integer(1), "4".into()]));
     assert_eq!(file.claims[1].id, "x[jobs=4]");
     assert_eq!(file.claims[1].experiment, "x");
-    assert_eq!(file.claims[1].tests[0].arms()[0].to_string(), "make -j4");
+    assert_eq!(file.claims[1].asked.tests[0].arms()[0].to_string(), "make -j4");
 }
 
 const SWEEP: &str = "experiment = 'sum'\nat = { elements = ['1Ki', 4096], type = 'f64' }\nbaseline = 'naive'\ncandidate = 'kahan'\nat_least = 2\n";
@@ -157,16 +158,15 @@ fn over_each_makes_a_claim_of_each_point() {
 #[test]
 fn a_claim_has_its_place() {
     let file = file(&format!("{SWEEP}over = 'each'"));
-    let place = &file.places[&file.claims[1].id];
+    let place = file.claims[1].place.as_ref().unwrap();
     assert_eq!((file.claims[1].id.as_str(), place.line, place.column), ("x[elements=4096]", 2, 6));
-    assert_eq!(file.places.get("another"), None);
 }
 
 #[test]
 fn over_every_makes_a_test_of_each_point() {
     let claim = only(&format!("{SWEEP}over = 'every'"));
     assert_eq!(claim.id, "x");
-    assert_eq!(claim.tests.len(), 2);
+    assert_eq!(claim.asked.tests.len(), 2);
     assert_eq!(claim.arms().len(), 4);
     assert_eq!(
         claim.says,
@@ -188,7 +188,7 @@ fn a_difference_is_a_quantity_of_the_metric() {
     let bound = |text: &str| {
         let claim =
             only(&format!("experiment = 'sum'\ncandidate = 'kahan'\nbaseline = 'naive'\ndifference = true\n{text}"));
-        match claim.tests[0] {
+        match claim.asked.tests[0] {
             Test::Versus { scale: Effect::Difference, bound, .. } => (bound, claim.says),
             _ => panic!("a difference"),
         }
@@ -200,6 +200,7 @@ fn a_difference_is_a_quantity_of_the_metric() {
     let (memory, says) = bound("metric = 'memory'\nwithin = [0, '1 KiB']");
     assert_eq!(memory, Bound::Within(0.0, 1024.0));
     assert_eq!(says, "`kahan` is better than `naive` by 0 B to 1.024 kB in `memory`");
+    assert_eq!(bound("within = ['-5 ms', '5 ms']").1, "`kahan` is within ±5 ms of `naive`");
 }
 
 #[test]
@@ -207,7 +208,7 @@ fn an_exact_claim_needs_no_rate() {
     let claim = only(
         "experiment = 'sum'\nkind = 'exact'\ncandidate = { variant = 'kahan', type = 'f64' }\npredicate = 'error <= 1e-12'",
     );
-    assert_eq!(claim.judging, Judging::Exact);
+    assert_eq!(claim.asked.judging, Judging::Exact);
     assert_eq!(claim.says, "`kahan` with type=f64: error <= 1e-12");
     assert_eq!(claim.arms()[0].point.get("type"), Some(&"f64".into()));
 }
@@ -230,7 +231,7 @@ fn a_sentence_names_what_is_compared_and_how_often() {
 fn an_arm_may_be_written_as_a_table_of_its_own() {
     let text = "experiment = 'sum'\nat_least = 1\nbaseline.variant = 'kahan'\nbaseline.accumulators = 0x8\n[claim.candidate]\nvariant = 'kahan'";
     let claim = only(text);
-    let [candidate, baseline] = claim.tests[0].arms()[..] else { panic!("two arms") };
+    let [candidate, baseline] = claim.asked.tests[0].arms()[..] else { panic!("two arms") };
     assert_eq!(candidate.to_string(), "kahan (accumulators=1 elements=1024 type=f32)");
     assert_eq!(baseline.to_string(), "kahan (accumulators=8 elements=1024 type=f32)");
 }
@@ -243,7 +244,7 @@ fn files_are_merged_unless_an_id_is_in_two() {
     let merged = merge([a.clone(), b.clone()]).unwrap();
     assert_eq!((merged.claims.len(), merged.commands.len()), (2, 2));
     let error = merge([a, b, c]).unwrap_err();
-    assert_eq!(error.to_string(), "c.toml:2:6: the id `a` is taken by the claim at a.toml:2:6");
+    assert_eq!(error.to_string(), "c.toml:2:6: the claim at a.toml:2:6 already has the id `a`; choose another id");
 }
 
 fn claim_schema() -> Value {
@@ -300,10 +301,8 @@ fn commands_may_print_what_is_compared() {
     const COMMANDS: &str = "candidate = 'a'\nbaseline = 'b'\nat_least = 2\n";
     let compared = |keys: &str| {
         let file = file(&format!("{COMMANDS}{keys}"));
-        let metrics = file.commands[0].metrics();
-        let Test::Versus { metric, .. } = &file.claims[0].tests[0] else { panic!("{keys}") };
-        let says = file.claims[0].says.clone();
-        (metrics[*metric].name.clone(), metrics[*metric].unit, metrics[*metric].better, says)
+        let Test::Versus { measure, .. } = file.claims[0].asked.tests[0].clone() else { panic!("{keys}") };
+        (measure.metric, measure.unit, measure.better, file.claims[0].says.clone())
     };
     let (name, unit, better, says) = compared("metric = 'throughput=([0-9.]+) MB/s'");
     assert_eq!((name.as_str(), unit, better), ("throughput", Unit::BytePerSecond, Better::Higher));

@@ -1,5 +1,5 @@
-//! Each mistake that can be made in a file, with the whole message: mistakes of the file itself, keys that do not go
-//! together, words that are not known, with what is known, and values of the wrong type, form, unit or size.
+//! Tests of every mistake that a claims file can have, with the complete message. There are mistakes of the file itself,
+//! keys that cannot be combined, unknown words, and values of the wrong type, form, unit or size.
 
 use super::read;
 
@@ -10,7 +10,7 @@ const COMPARISON: &str = "[[claim]]\nid = 'x'\nexperiment = 'sum'\ncandidate = '
 const PREDICATE: &str = "[[claim]]\nid = 'x'\nexperiment = 'sum'\npredicate = 'time <= 1 ms'\n";
 const COMMAND: &str = "[[claim]]\nid = 'x'\ncommand = 'true'\npredicate = 'exit == 0'\nrate = 0.9\n";
 
-/// The beginning of a file, what is added to it, and the message.
+/// The text of a claim up to the tested keys, the tested keys, and the expected message.
 type Case<'c> = (&'static str, &'static str, &'c str);
 
 fn message(text: &str) -> String {
@@ -36,7 +36,10 @@ fn an_unknown_key_names_all_keys() {
 #[test]
 fn the_same_id_twice() {
     let text = COMMAND.repeat(2);
-    assert_eq!(message(&text), "claims.toml:7:6: the id `x` is taken by the claim at claims.toml:2:6");
+    assert_eq!(
+        message(&text),
+        "claims.toml:7:6: the claim at claims.toml:2:6 already has the id `x`; choose another id"
+    );
 }
 
 #[test]
@@ -73,8 +76,12 @@ fn a_message_is_one_line_without_control_characters() {
 #[test]
 fn a_file_that_is_no_list_of_claims() {
     check(&[
-        (NOTHING, "", "1:1: there is no claim; a claims file is a list of claims, each under `[[claim]]`"),
-        (NOTHING, "claim = []", "1:1: there is no claim; a claims file is a list of claims, each under `[[claim]]`"),
+        (NOTHING, "", "1:1: the file has no claims; a claims file is a list of claims, each under `[[claim]]`"),
+        (
+            NOTHING,
+            "claim = []",
+            "1:1: the file has no claims; a claims file is a list of claims, each under `[[claim]]`",
+        ),
         (NOTHING, "[claim]\nid = 'x'", "1:2: a claims file is a list of claims, each under `[[claim]]`"),
         (NOTHING, "claim = [1]", "1:10: a claims file is a list of claims, each under `[[claim]]`"),
         (NOTHING, "[[claims]]\nid = 'x'", "1:3: unknown key `claims`; known are claim; did you mean `claim`?"),
@@ -94,12 +101,12 @@ fn keys_that_do_not_go_together() {
         (
             COMPARISON,
             "at_least = 2\nat_most = 3",
-            "7:1: `at_most` beside `at_least`; give exactly one of `at_least`, `at_most`, `within`, `predicate`",
+            "7:1: `at_most` and `at_least` cannot be combined; give exactly one of `at_least`, `at_most`, `within`, `predicate`",
         ),
         (
             PREDICATE,
             "rate = 0.9\nat_most = 3",
-            "6:1: `at_most` beside `predicate`; give exactly one of `at_least`, `at_most`, `within`, `predicate`",
+            "6:1: `at_most` and `predicate` cannot be combined; give exactly one of `at_least`, `at_most`, `within`, `predicate`",
         ),
         (
             SUM,
@@ -114,37 +121,37 @@ fn keys_that_do_not_go_together() {
         (
             PREDICATE,
             "rate = 0.9\nbaseline = 'naive'",
-            "6:1: `baseline` goes with `at_least`, `at_most` or `within`, not with `predicate`",
+            "6:1: `baseline` is only allowed with `at_least`, `at_most` or `within`, not with `predicate`",
         ),
         (
             PREDICATE,
             "rate = 0.9\nmetric = 'time'",
-            "6:1: `metric` goes with `at_least`, `at_most` or `within`, not with `predicate`",
+            "6:1: `metric` is only allowed with `at_least`, `at_most` or `within`, not with `predicate`",
         ),
         (
             PREDICATE,
             "rate = 0.9\ndifference = true",
-            "6:1: `difference` goes with `at_least`, `at_most` or `within`, not with `predicate`",
+            "6:1: `difference` is only allowed with `at_least`, `at_most` or `within`, not with `predicate`",
         ),
         (
             PREDICATE,
             "kind = 'exact'\nrate = 0.9",
-            r#"6:1: `rate` goes with claims that are judged by rate, not with kind = "exact""#,
+            r#"6:1: `rate` is only allowed for claims that are judged by rate, not with kind = "exact""#,
         ),
         (
             PREDICATE,
             "kind = 'exact'\nmargin = 0.1",
-            r#"6:1: `margin` goes with claims that are judged by rate, not with kind = "exact""#,
+            r#"6:1: `margin` is only allowed for claims that are judged by rate, not with kind = "exact""#,
         ),
         (
             SUM,
             "candidate = { variant = 'kahan', type = 'f32' }\nbaseline = 'kahan'\nat_least = 1",
-            "5:12: `candidate` and `baseline` are the same; nothing is compared",
+            "5:12: `candidate` and `baseline` are the same arm; compare two different arms",
         ),
         (
             CLAIM,
             "candidate = 'true'\nbaseline = 'true'\nat_least = 1",
-            "4:12: `candidate` and `baseline` are the same; nothing is compared",
+            "4:12: `candidate` and `baseline` are the same arm; compare two different arms",
         ),
         (
             CLAIM,
@@ -156,22 +163,30 @@ fn keys_that_do_not_go_together() {
             "candidate = 'true'\nat_least = 1",
             "1:1: `baseline` is missing; `at_least` compares a candidate with a baseline",
         ),
-        (PREDICATE, "rate = 0.9\ncommand = 'true'", "6:1: `command` beside `experiment`; give one of them"),
-        (PREDICATE, "rate = 0.9\nshell = true", "6:1: `shell` goes with commands; an experiment runs in this program"),
+        (
+            PREDICATE,
+            "rate = 0.9\ncommand = 'true'",
+            "6:1: `command` and `experiment` cannot be combined; give one of them",
+        ),
+        (
+            PREDICATE,
+            "rate = 0.9\nshell = true",
+            "6:1: `shell` is only allowed for commands; leave it out for an experiment",
+        ),
         (
             CLAIM,
             "command = 'true'\nat_least = 2",
-            "3:1: `command` goes with `predicate`; to compare, give the command lines as `candidate` and `baseline`",
+            "3:1: `command` is only for a `predicate`; to compare commands, give them as `candidate` and `baseline`",
         ),
         (
             COMMAND,
             "candidate = 'false'",
-            "3:1: `command` goes with `predicate`; to compare, give the command lines as `candidate` and `baseline`",
+            "3:1: `command` is only for a `predicate`; to compare commands, give them as `candidate` and `baseline`",
         ),
         (
             CLAIM,
             "candidate = 'true'\npredicate = 'exit == 0'\nrate = 0.9",
-            "3:1: a predicate on a command names it as `command`, not as `candidate`",
+            "3:1: a predicate on a command needs `command` instead of `candidate`",
         ),
     ]);
 }
@@ -192,7 +207,7 @@ fn keys_and_types() {
         (
             NOTHING,
             "[[claim]]\nid = 'sum'\ncommand = 'true'\npredicate = 'exit == 0'\nrate = 0.9\n",
-            r#"2:6: the id "sum" is an experiment's; choose another for a claim on commands"#,
+            r#"2:6: the id "sum" belongs to an experiment; choose another id for a claim about commands"#,
         ),
         (
             CLAIM,
@@ -221,7 +236,7 @@ fn keys_and_types() {
         (
             COMPARISON,
             "at_least = 2\nmax_time = '30'",
-            "7:12: `max_time`: `30` is not in a unit that fits here; write it in ns, us, µs, ms, s, min, m, h",
+            "7:12: `max_time`: `30` is not in a suitable unit; write it in ns, us, µs, ms, s, min, m, h",
         ),
         (
             COMPARISON,
@@ -231,7 +246,7 @@ fn keys_and_types() {
         (
             COMMAND,
             "time_limit = '5 MB'",
-            "6:14: `time_limit`: `5 MB` is not in a unit that fits here; write it in ns, us, µs, ms, s, min, m, h",
+            "6:14: `time_limit`: `5 MB` is not in a suitable unit; write it in ns, us, µs, ms, s, min, m, h",
         ),
         (
             COMMAND,
@@ -257,7 +272,7 @@ fn keys_and_types() {
         (
             CLAIM,
             "candidate = { variant = 'kahan' }\nbaseline = 'naive'\nat_least = 2",
-            "3:13: without `experiment`, `candidate` is a command line: a string that is not empty",
+            "3:13: without `experiment`, `candidate` must be a command line: a string that is not empty",
         ),
         (
             COMMAND,
@@ -285,48 +300,48 @@ fn numbers_out_of_range_in_a_claim() {
         (
             PREDICATE,
             "rate = 0.9\nmargin = 0.2",
-            "6:10: `margin` must leave rate ± margin within (0, 1); 0.9 ± 0.2 is not",
+            "6:10: rate ± margin must be between 0 and 1, but is 0.9 ± 0.2; lower `margin`",
         ),
         (
             PREDICATE,
             "rate = 0.1\nmargin = 0.1",
-            "6:10: `margin` must leave rate ± margin within (0, 1); 0.1 ± 0.1 is not",
+            "6:10: rate ± margin must be between 0 and 1, but is 0.1 ± 0.1; lower `margin`",
         ),
         (
             COMPARISON,
             "at_least = 0",
-            r#"6:12: `at_least`: how many times better is a number above 0 such as 8.0, not 0; for a difference such as "5 ms" add difference = true"#,
+            r#"6:12: `at_least`: expected a factor above 0 such as 8.0, not 0; for a difference such as "5 ms" add difference = true"#,
         ),
         (
             COMPARISON,
             "at_most = -1.5",
-            r#"6:11: `at_most`: how many times better is a number above 0 such as 8.0, not -1.5; for a difference such as "5 ms" add difference = true"#,
+            r#"6:11: `at_most`: expected a factor above 0 such as 8.0, not -1.5; for a difference such as "5 ms" add difference = true"#,
         ),
         (
             COMPARISON,
             "at_most = inf",
-            r#"6:11: `at_most`: how many times better is a number above 0 such as 8.0, not inf; for a difference such as "5 ms" add difference = true"#,
+            r#"6:11: `at_most`: expected a factor above 0 such as 8.0, not inf; for a difference such as "5 ms" add difference = true"#,
         ),
         (
             COMPARISON,
             "at_least = '5 ms'",
-            r#"6:12: `at_least`: how many times better is a number above 0 such as 8.0, not "5 ms"; for a difference such as "5 ms" add difference = true"#,
+            r#"6:12: `at_least`: expected a factor above 0 such as 8.0, not "5 ms"; for a difference such as "5 ms" add difference = true"#,
         ),
         (
             COMPARISON,
             "within = [0, 2]",
-            r#"6:11: `within`: how many times better is a number above 0 such as 8.0, not 0; for a difference such as "5 ms" add difference = true"#,
+            r#"6:11: `within`: expected a factor above 0 such as 8.0, not 0; for a difference such as "5 ms" add difference = true"#,
         ),
         (COMPARISON, "within = [2, 1]", "6:10: `within` must be [low, high] with low no greater than high"),
         (
             COMPARISON,
             "difference = true\nat_least = 5",
-            "7:12: `at_least`: `5` is not in a unit that fits here; write it in ns, us, µs, ms, s, min, m, h",
+            "7:12: `at_least`: `5` is not in a suitable unit; write it in ns, us, µs, ms, s, min, m, h",
         ),
         (
             COMPARISON,
             "difference = true\nat_least = '5 MB'",
-            "7:12: `at_least`: `5 MB` is not in a unit that fits here; write it in ns, us, µs, ms, s, min, m, h",
+            "7:12: `at_least`: `5 MB` is not in a suitable unit; write it in ns, us, µs, ms, s, min, m, h",
         ),
         (COMPARISON, "difference = true\nat_least = '1e999 ms'", "7:12: `at_least`: `1e999 ms` is too large"),
     ]);
@@ -358,7 +373,7 @@ fn words_that_are_not_known() {
         (
             SUM,
             "candidate = { type = 'f64' }\nbaseline = 'naive'\nat_least = 2",
-            r#"4:13: `candidate` names no variant; write { variant = "…", … }"#,
+            r#"4:13: `candidate` has no variant; write { variant = "…", … }"#,
         ),
         (
             COMPARISON,
@@ -390,18 +405,22 @@ fn words_that_are_not_known() {
         (
             COMPARISON,
             "at = { elements = [1024, '1Ki'] }\nover = 'each'\nat_least = 2",
-            "6:26: `elements` has the level 1024 twice",
+            "6:26: `elements` has the level 1024 twice; remove one of them",
         ),
-        (COMPARISON, "at = { elements = [] }\nover = 'each'\nat_least = 2", "6:19: `elements` has an empty list"),
+        (
+            COMPARISON,
+            "at = { elements = [] }\nover = 'each'\nat_least = 2",
+            "6:19: `elements` has an empty list; give at least one level",
+        ),
         (
             COMPARISON,
             "at = { elements = [1, 2] }\nat_least = 2",
-            r#"6:19: `elements` has a list; add over = "each" (one claim a point) or over = "every" (one claim for all points)"#,
+            r#"6:19: `elements` has a list; add over = "each" (one claim per point) or over = "every" (one claim for all points)"#,
         ),
         (
             COMPARISON,
             "at = { elements = 1 }\nover = 'each'\nat_least = 2",
-            "7:1: `over` goes with a list in `at`; there is none",
+            "7:1: `over` needs a list of levels in `at`, but there is none; leave it out",
         ),
         (
             COMPARISON,
@@ -431,18 +450,18 @@ fn words_that_are_not_known() {
         (
             SUM,
             "predicate = 'time <= 1 kB'\nrate = 0.9",
-            "4:13: `1 kB` is not in a unit that fits here; write it in ns, us, µs, ms, s, min, m, h",
+            "4:13: `1 kB` is not in a suitable unit; write it in ns, us, µs, ms, s, min, m, h",
         ),
         (
             SUM,
             "predicate = 'time <= 1'\nrate = 0.9",
-            "4:13: `1` is not in a unit that fits here; write it in ns, us, µs, ms, s, min, m, h",
+            "4:13: `1` is not in a suitable unit; write it in ns, us, µs, ms, s, min, m, h",
         ),
         (COMMAND, "at = { n = 1 }", "6:8: unknown parameter `n`; no command line has `{n}`"),
         (
             SUM,
             "candidate = { varaint = 'kahan' }\nbaseline = 'naive'\nat_least = 2",
-            "4:13: `candidate` names no variant; write { variant = \"…\", … }\n4:15: unknown factor `varaint`; known are variant, elements, type, accumulators; did you mean `variant`?",
+            "4:13: `candidate` has no variant; write { variant = \"…\", … }\n4:15: unknown factor `varaint`; known are variant, elements, type, accumulators; did you mean `variant`?",
         ),
         (
             COMPARISON,
@@ -458,12 +477,12 @@ fn lines_that_need_a_shell() {
         (
             CLAIM,
             "command = 'sort x | uniq'\npredicate = 'exit == 0'\nrate = 0.9",
-            "3:11: `command`: column 8 of it: '|' is for a shell; quote it, or add shell = true",
+            "3:11: `command`: '|' in column 8 needs a shell; quote it, or add shell = true",
         ),
         (
             CLAIM,
             "candidate = 'A=1 a'\nbaseline = 'if b'\nat_least = 1",
-            "3:13: `candidate`: \"A=1\" is for a shell; add shell = true\n4:12: `baseline`: \"if\" is for a shell; add shell = true",
+            "3:13: `candidate`: \"A=1\" needs a shell; add shell = true\n4:12: `baseline`: \"if\" needs a shell; add shell = true",
         ),
         (COMMAND, "setup = 'echo \"'", "6:9: `setup`: column 6: the quote \" is not closed"),
     ]);
@@ -474,8 +493,8 @@ fn lines_that_need_a_shell() {
 #[test]
 fn a_level_that_no_arm_has() {
     const FILL: &str = "[[claim]]\nid = 'x'\nexperiment = 'fill-rate'\npredicate = 'fill_rate > 0.9'\nrate = 0.9\n";
-    let says = "`capacity` means nothing to `greedy` at its other levels; leave it out";
-    let of_one = "`capacity` means nothing to `greedy` at `bins=1`; make that a claim of its own, without it";
+    let says = "`capacity` does not apply to `greedy` at its other levels; leave it out";
+    let of_one = "`capacity` does not apply to `greedy` at `bins=1`; make a separate claim without it";
     check(&[
         (FILL, "at = { capacity = 9, bins = 1 }", &format!("6:8: {says}")),
         (FILL, "at = { bins = 1, capacity = [8, 9] }\nover = 'each'", &format!("6:18: {says}")),
@@ -499,11 +518,15 @@ fn printed_metrics_that_are_wrong() {
         (
             COMMANDS,
             "metric = 'p=(x)'",
-            "6:10: `p` has no direction; write metrics = { p = { pattern = …, better = \"higher\" } }, or \"lower\", \
+            "6:10: it is unknown whether higher or lower `p` is better; write metrics = { p = { pattern = …, better = \"higher\" } }, or \"lower\", \
              or a unit that implies it",
         ),
-        (COMMANDS, "metric = 'p=(x) s'\nmetrics = { p = '(x) s' }", "6:10: the metric `p` is given twice"),
-        (COMMANDS, "metrics = { p = { unit = 's' } }", "6:17: `p` has no `pattern`"),
+        (
+            COMMANDS,
+            "metric = 'p=(x) s'\nmetrics = { p = '(x) s' }",
+            "6:10: the metric `p` is given twice; give each metric its own name",
+        ),
+        (COMMANDS, "metrics = { p = { unit = 's' } }", "6:17: `p` has no `pattern`; add one"),
         (
             COMMANDS,
             "metrics = { p = { pattern = '(x)', unit = 'parsec', better = 'up' } }",
@@ -535,7 +558,7 @@ fn printed_metrics_that_are_wrong() {
         (
             COMPARISON,
             "at_least = 2\nmetrics = { p = '(x) s' }",
-            "7:1: `metrics` goes with commands; an experiment runs in this program",
+            "7:1: `metrics` is only allowed for commands; leave it out for an experiment",
         ),
     ]);
 }

@@ -1,4 +1,4 @@
-//! Tests of claims files, on a small registry of their own: two experiments that can be named but not measured.
+//! Tests of claims files. The registry has two experiments, which claims can name but no test measures.
 
 mod claims;
 mod mistakes;
@@ -19,7 +19,7 @@ impl Experiment for Named {
         &self.0
     }
 
-    /// One bin has no capacity.
+    /// The factor `capacity` does not apply to an arm with a single bin.
     fn has(&self, arm: &Arm, factor: &str) -> bool {
         factor != "capacity" || arm.point.get("bins") != Some(&Level::Integer(1))
     }
@@ -29,12 +29,12 @@ impl Experiment for Named {
     }
 }
 
-/// Reads a file named `claims.toml` that may name the two experiments.
+/// Parses a text as the file `claims.toml`, with the two experiments in the registry.
 pub(super) fn read(text: &str) -> Result<ClaimsFile, ClaimsFileError> {
     read_as(text, "claims.toml")
 }
 
-/// Reads a file of that name.
+/// Parses a text as a file with the given name.
 pub(super) fn read_as(text: &str, name: &str) -> Result<ClaimsFile, ClaimsFileError> {
     parse(text, Path::new(name), &[&sum(), &fill_rate()])
 }

@@ -1,11 +1,11 @@
-//! Whatever a file holds, reading it ends with claims or with mistakes that have a place.
+//! Tests that the parser returns claims, or mistakes with positions inside the text, for any text.
 
 use proptest::prelude::*;
 
 use super::claims::EXAMPLES;
 use super::read;
 
-/// Two claims with every kind of value, beside the examples.
+/// Two claims with every kind of value. Mutations start from these and from the examples.
 const MORE: &str = r#"
 [[claim]]
 id = "all.of-it"
@@ -36,7 +36,7 @@ prepare = """
 sync"""
 "#;
 
-/// Reads the text; its mistakes must lie inside of it.
+/// Parses the text, and checks that the positions of all mistakes are inside the text.
 fn read_anything(text: &str) {
     if let Err(error) = read(text) {
         assert!(!error.mistakes.is_empty());
@@ -56,7 +56,7 @@ fn the_text_that_is_mutated_is_right() {
     assert_eq!(file.claims.len(), 6);
 }
 
-/// A byte changed, a piece cut out, or a piece of the text put where another was.
+/// Mutates the text: changes a byte, inserts a byte, removes a piece, or copies a piece to another position.
 fn mutate(bytes: &mut Vec<u8>, kind: u8, at: usize, other: usize, byte: u8) {
     let (at, other) = (at % bytes.len(), other % bytes.len());
     match kind {

@@ -1,4 +1,4 @@
-//! The mistakes in a set of commands that are found before anything runs.
+//! Finds mistakes in a set of commands before anything runs.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -8,23 +8,27 @@ use std::path::PathBuf;
 
 use ascertain_sys::process::SplitError;
 
-use super::line::{Around, CommandLine, Occasion, REQUEST, output_of};
+use super::line::{CommandLine, HookLines, Invocation, REQUEST, output_of};
 use crate::command::{CommandSet, Input, NamedCommand, Output, PrintedMetricError};
 use crate::experiment::{Accepts, Factor, Point};
 
-/// Finds what is wrong with the set.
+/// Finds mistakes in the set.
 ///
-/// Every level of every parameter is looked at, the others having their default. Programs and files
-/// that something run beforehand may have to make are not missed yet.
+/// Every level of every parameter is checked, with the other parameters at their default levels. Programs and files
+/// that a set-up or a preparation may create are not checked.
 pub(super) fn check(set: &CommandSet) -> Result<(), CommandError> {
     if set.commands.is_empty() {
-        return Err(CommandError::NoCommand);
+        return Err(CommandError::Set("the set contains no command to measure; add at least one".into()));
     }
     let mut outputs = set.commands.iter().map(|command| output_of(set, command));
     if let Some(printed) = set.printed.first()
         && outputs.any(|output| *output != Output::default())
     {
-        return Err(CommandError::OutputIsRead(printed.name.clone()));
+        return Err(CommandError::Set(format!(
+            "`{}` is read from the output of the commands, so the output must go to memory; do not choose another \
+             destination",
+            printed.name
+        )));
     }
     check_requests(set)?;
     let variables = set.commands.iter().flat_map(|command| &command.env);
@@ -47,21 +51,26 @@ pub(super) fn check(set: &CommandSet) -> Result<(), CommandError> {
 fn check_requests(set: &CommandSet) -> Result<(), CommandError> {
     let Some(requests) = &set.requests else { return Ok(()) };
     if requests.is_empty() {
-        return Err(CommandError::NoRequests);
+        return Err(CommandError::Set("there are no recorded requests; give at least one".into()));
     }
     let named_request = |parameter: &Factor| format!("{{{}}}", parameter.name) == REQUEST;
-    match set.parameters.iter().any(named_request) {
-        true => Err(CommandError::ParameterNamedRequest),
-        false => Ok(()),
+    if set.parameters.iter().any(named_request) {
+        let problem = format!("`{REQUEST}` is reserved for the recorded request; give the parameter another name");
+        return Err(CommandError::Set(problem));
     }
+    Ok(())
 }
 
 fn check_command(set: &CommandSet, command: &NamedCommand, point: &Point) -> Result<(), CommandError> {
     let line = CommandLine::measured(set, command, point)?;
     if line.reads_requests() && set.input != Input::Null {
-        return Err(CommandError::TwoInputs(line.text));
+        return Err(CommandError::Set(format!(
+            "command `{}`: standard input cannot be both the recorded request and a file; write `{REQUEST}` where the \
+             command line takes the request, or leave out the file",
+            line.text
+        )));
     }
-    let Around { setup, prepare, conclude, cleanup } = Around::new(set, command, point)?;
+    let HookLines { setup, prepare, conclude, cleanup } = HookLines::new(set, command, point)?;
     find_program(&setup)?;
     if !has_setup(set) {
         find_program(&prepare)?;
@@ -70,13 +79,14 @@ fn check_command(set: &CommandSet, command: &NamedCommand, point: &Point) -> Res
         find_program(&conclude)?;
         find_program(&cleanup)?;
         let request = set.requests.as_ref().and_then(|requests| requests.first()).map(String::as_str);
-        line.find_program(Occasion { request, ..Occasion::default() })?;
+        line.find_program(Invocation { request, ..Invocation::default() })?;
     }
     Ok(())
 }
 
-/// All set-ups come before the first trial: where what they leave is all that tells commands apart, what the last one
-/// left would be measured under each of their names. Files that they overwrite are found when they run.
+/// Finds commands that differ only in their set-ups. All set-ups run before the first trial, so all of these commands
+/// would be measured in the state that the last set-up leaves. This check compares only command lines. If a set-up
+/// overwrites a file of another command, that is found when the set-up runs.
 fn check_setups(set: &CommandSet, points: &[Point]) -> Result<(), CommandError> {
     let mut known: HashMap<Vec<String>, String> = HashMap::new();
     for (point, command) in points.iter().flat_map(|point| set.commands.iter().map(move |command| (point, command))) {
@@ -97,7 +107,7 @@ fn check_setups(set: &CommandSet, points: &[Point]) -> Result<(), CommandError> 
 }
 
 fn find_program(line: &Option<CommandLine>) -> Result<(), CommandError> {
-    line.as_ref().map_or(Ok(()), |line| line.find_program(Occasion::default()))
+    line.as_ref().map_or(Ok(()), |line| line.find_program(Invocation::default()))
 }
 
 fn has_setup(set: &CommandSet) -> bool {
@@ -118,7 +128,7 @@ fn is_used(set: &CommandSet, parameter: &Factor) -> bool {
     })
 }
 
-/// The default point, and for each other level of a parameter the one that has it instead.
+/// Returns the points to check: the point of all default levels, and one point for each other level of each parameter.
 fn points(set: &CommandSet) -> Vec<Point> {
     let default = set.spec().default_point();
     let mut points = vec![default.clone()];
@@ -139,96 +149,72 @@ fn check_files(set: &CommandSet) -> Result<(), CommandError> {
             true => Err(io::ErrorKind::IsADirectory.into()),
             false => Ok(()),
         });
-        readable.map_err(|reason| CommandError::InputFile { path: path.clone(), reason })?;
+        readable.map_err(|reason| CommandError::File { what: "standard input", path: path.clone(), reason })?;
     }
     for output in set.commands.iter().map(|command| output_of(set, command)) {
         let Output::File(path) = output else { continue };
-        // Every observation makes it anew; until the first what is in it stays.
+        // Opened for appending, so that the contents stay until the first observation truncates the file.
         let writable = OpenOptions::new().append(true).create(true).open(path);
-        writable.map_err(|reason| CommandError::OutputFile { path: path.clone(), reason })?;
+        writable.map_err(|reason| CommandError::File { what: "output", path: path.clone(), reason })?;
     }
     Ok(())
 }
 
-/// A set of commands can't be measured as it is. Each message is whole: there is no `source` to add.
+/// A mistake in a set of commands. Each message is complete, so there is no `source`.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// There is none.
-    #[error("there is no command to measure")]
-    NoCommand,
-    /// A figure that commands print cannot be read as it is described.
+    /// The set has no command, or its settings contradict each other.
+    #[error("{0}")]
+    Set(String),
+    /// The description of a printed figure is not valid.
     #[error(transparent)]
     Printed(#[from] PrintedMetricError),
-    /// The output goes somewhere else than to the reader of a printed figure.
-    #[error(
-        "`{0}` is read from the output of the commands, so the output must go to memory; do not choose another \
-         destination"
-    )]
-    OutputIsRead(String),
-    /// A command line can't be cut into a program and its arguments.
+    /// A command line cannot be split into a program and its arguments.
     #[error("{what} `{line}`: {reason}")]
     Words {
-        /// `command`, `set-up`, `preparation`, `conclusion`, `clean-up` or `shell`.
+        /// The role of the command line: `command`, `set-up`, `preparation`, `conclusion`, `clean-up` or `shell`.
         what: &'static str,
-        /// The command line, its parameters replaced.
+        /// The command line, with its parameters replaced.
         line: String,
-        /// What is wrong.
+        /// The reason why the command line cannot be split.
         reason: SplitError,
     },
-    /// The program can't be started: most often it does not exist.
+    /// The program cannot be started, usually because it does not exist.
     #[error("{what} `{line}`: {reason}")]
     Program {
-        /// As above.
+        /// The role of the command line, as in [`Words`](Self::Words).
         what: &'static str,
-        /// The command line, its parameters replaced.
+        /// The command line, with its parameters replaced.
         line: String,
-        /// What is wrong.
+        /// The reason why the program cannot be started.
         reason: ascertain_sys::Error,
     },
-    /// A parameter is in no command line.
-    #[error("no command line has `{{{0}}}`: nothing would differ between the values of this parameter")]
+    /// No command line contains this parameter.
+    #[error("no command line has `{{{0}}}`, so the values of this parameter would make no difference")]
     UnusedParameter(String),
-    /// One command line stands for what two set-ups leave, of which the second undoes the first.
+    /// The same command is used with two set-ups. Both set-ups run before the first trial, so the second one undoes the
+    /// first.
     #[error(
-        "`{line}` is to be measured after `{}` and after `{}`, but all set-ups come before the first trial: what the \
-         last one leaves would be measured under both names. Run them before each observation (--prepare), or let each \
-         leave a file of its own and name that in the command line", .setups[0], .setups[1]
+        "the set-ups `{}` and `{}` of `{line}` both run before all trials, so only the last counts; let them write \
+         different files that the command names, or run them before each observation", .setups[0], .setups[1]
     )]
     SetUpTwice {
-        /// The command line.
+        /// The command line, with its parameters replaced.
         line: String,
-        /// The set-ups.
+        /// The command lines of both set-ups, in the order in which they run.
         setups: [String; 2],
     },
-    /// The value of an environment variable was not recorded.
+    /// The recorded run does not contain the value of this environment variable.
     #[error("the value of the environment variable {0} was not recorded")]
     MissingValue(String),
-    /// There is a list of recorded requests with nothing in it.
-    #[error("there are no recorded requests: give at least one")]
-    NoRequests,
-    /// A parameter has the name that stands for the request.
-    #[error("`{{request}}` stands for the recorded request: give the parameter another name")]
-    ParameterNamedRequest,
-    /// A command gets its requests on standard input, which is to be a file.
-    #[error(
-        "command `{0}`: standard input can't be both the recorded request and a file: write \
-         `{{request}}` where the command line takes the request, or leave out the file"
-    )]
-    TwoInputs(String),
-    /// The file for standard input can't be read.
-    #[error("standard input `{}`: {reason}", .path.display())]
-    InputFile {
-        /// The file.
+    /// The file for standard input cannot be read, or the file for the output cannot be written.
+    #[error("{what} `{}`: {reason}", .path.display())]
+    File {
+        /// The purpose of the file: `standard input` or `output`.
+        what: &'static str,
+        /// Path of the file that cannot be read or written.
         path: PathBuf,
-        /// What the system said.
-        reason: io::Error,
-    },
-    /// The file for the output can't be written.
-    #[error("output `{}`: {reason}", .path.display())]
-    OutputFile {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
+        /// The error that the system returned.
         reason: io::Error,
     },
 }

@@ -1,4 +1,5 @@
-//! Command lines made ready: parameters replaced, cut into words or given to a shell, with what a trial adds.
+//! Command lines that are ready to run. Their parameters are replaced, and each line is split into words or passed to a
+//! shell. Every trial adds its own environment variables.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -15,39 +16,43 @@ use super::CommandError;
 use crate::command::{CommandSet, Input, NamedCommand, Output};
 use crate::experiment::{Point, TargetError};
 
-/// Stands for the recorded request.
+/// The placeholder in a command line that is replaced by the recorded request of the trial.
 pub(super) const REQUEST: &str = "{request}";
-/// The environment variable in which a shell gets the request.
+/// Name of the environment variable that contains the request, for command lines that a shell runs.
 const VARIABLE: &str = "ASCERTAIN_REQUEST";
-/// The environment variables that hold the trial's number, from 0, or `warmup-0` and so on; the second is hyperfine's.
+/// Names of the environment variables that contain the index of the trial, from 0; in warm-up trials `warmup-0`,
+/// `warmup-1` and so on. Scripts for hyperfine use the second name.
 const ITERATION: [&str; 2] = ["ASCERTAIN_ITERATION", "HYPERFINE_ITERATION"];
-/// The shell of what goes around commands, where they have none and it needs one.
+/// The shell for the command lines around a command, such as set-ups. It is used if they need a shell and
+/// [`CommandSet::shell`] is `None`.
 const SHELL: &str = "sh";
 
-/// What a trial adds to a command line.
+/// Everything that may differ from one execution of a command line to the next.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Occasion<'t> {
-    /// The recorded request.
+pub(super) struct Invocation<'t> {
+    /// The recorded request, if the commands take requests.
     pub request: Option<&'t str>,
-    /// The trial's number in words.
+    /// The index of the trial, as text.
     pub iteration: Option<&'t str>,
-    /// Whether its last words are kept, where they would go nowhere.
-    pub is_heard: bool,
-    /// Whether the output is discarded by a device that is not recognised, in place of `/dev/null`.
+    /// `true` if the last bytes of standard error are kept for messages, even if the command's output is otherwise
+    /// discarded.
+    pub keeps_output: bool,
+    /// `true` if discarded output goes to a device that programs do not recognise, instead of `/dev/null`.
     pub is_neutral: bool,
 }
 
-/// A command line at one point.
+/// A command line whose parameters are replaced by the levels of one point.
+#[derive(Clone)]
 pub(super) struct CommandLine {
     what: &'static str,
-    /// As it is shown: with its parameters replaced.
+    /// The command line with its parameters replaced, as shown in messages.
     pub text: String,
     command: Command,
     request: Option<RequestPlace>,
     is_counted: bool,
 }
 
-/// Where a command gets its request.
+/// The way in which a command receives its request.
 #[derive(Clone, Copy, PartialEq)]
 enum RequestPlace {
     Arguments,
@@ -56,10 +61,10 @@ enum RequestPlace {
 }
 
 impl CommandLine {
-    /// The line of a command that is measured.
+    /// Returns the command line of a measured command at this point.
     ///
     /// # Errors
-    /// When it can't be cut into words.
+    /// If the command line cannot be split into words.
     pub fn measured(set: &CommandSet, named: &NamedCommand, point: &Point) -> Result<CommandLine, CommandError> {
         let text = point.fill(&named.line);
         let request = set.requests.as_ref().map(|_| match (text.contains(REQUEST), &set.shell) {
@@ -82,12 +87,13 @@ impl CommandLine {
         Ok(CommandLine { what: "command", text, command, request, is_counted: set.counters })
     }
 
-    /// A line that is run before or after; `what` says which in messages. Its output is seen when that of the command
-    /// is. Where the line means something to a shell it gets one: that is not timed.
+    /// Returns a command line that runs before or after a command. `what` is its role in messages, such as `set-up`.
+    /// Its output is shown if the command's output is shown. If it needs a shell it gets one, because its time is not
+    /// measured.
     ///
     /// # Errors
-    /// When it can't be cut into words.
-    pub fn around(
+    /// If the command line cannot be split into words.
+    pub fn hook(
         set: &CommandSet,
         named: &NamedCommand,
         what: &'static str,
@@ -108,25 +114,25 @@ impl CommandLine {
         Ok(CommandLine { what, text, command, request: None, is_counted: false })
     }
 
-    /// Whether it gets its requests on standard input.
+    /// Returns whether the command receives its requests on standard input.
     pub fn reads_requests(&self) -> bool {
         self.request == Some(RequestPlace::StandardInput)
     }
 
-    /// Returns whether output goes to `/dev/null`, which programs may recognise.
+    /// Returns whether the output of the command goes to `/dev/null`, which programs may recognise.
     pub fn discards_to_null(&self) -> bool {
         self.command.stdout == Output::Null
     }
 
-    /// The command in a trial.
-    pub fn command(&self, Occasion { request, iteration, is_heard, is_neutral }: Occasion) -> Command {
+    /// Returns the program to start for one execution, with its arguments, environment, inputs and outputs.
+    pub fn command(&self, Invocation { request, iteration, keeps_output, is_neutral }: Invocation) -> Command {
         let mut command = self.command.clone();
         let variable = |iteration: &str| ITERATION.map(|name| (name.into(), iteration.into()));
         command.env.extend(iteration.map(variable).into_iter().flatten());
         if is_neutral && self.discards_to_null() {
             (command.stdout, command.stderr) = (Output::Discard, Output::Discard);
         }
-        if is_heard && [Output::Null, Output::Discard].contains(&command.stderr) {
+        if keeps_output && [Output::Null, Output::Discard].contains(&command.stderr) {
             command.stderr = Output::Memory;
         }
         match (self.request, request) {
@@ -146,55 +152,57 @@ impl CommandLine {
         command
     }
 
-    /// Looks for the program.
+    /// Checks that the program exists.
     ///
     /// # Errors
-    /// When it is not there, or can't be started.
-    pub fn find_program(&self, occasion: Occasion) -> Result<(), CommandError> {
-        self.prepare(occasion).map(drop)
+    /// If the program does not exist or cannot be started.
+    pub fn find_program(&self, invocation: Invocation) -> Result<(), CommandError> {
+        self.prepare(invocation).map(drop)
     }
 
-    fn prepare(&self, occasion: Occasion) -> Result<Prepared, CommandError> {
-        Prepared::new(&self.command(occasion)).map_err(|reason| CommandError::Program {
+    fn prepare(&self, invocation: Invocation) -> Result<Prepared, CommandError> {
+        Prepared::new(&self.command(invocation)).map_err(|reason| CommandError::Program {
             what: self.what,
             line: self.text.clone(),
             reason,
         })
     }
 
-    /// Runs the command to its end, or to its time limit. Its last words are given where they were kept.
+    /// Runs the command until it ends or reaches its time limit. Returns the resources that it used, and the last bytes
+    /// of its output, which are empty if they were not kept.
     ///
-    /// It is prepared anew each time: the small process that starts a command has a place on the machine,
-    /// and one that were kept would make of two equal commands one on the busy CPU and one on the other,
-    /// trial after trial. Nothing that lasts may belong to an arm.
+    /// The command is prepared anew for each execution. A small process starts the command and is assigned to a CPU. If
+    /// that process were kept, one of two equal commands might always run on the busier CPU. So nothing that belongs to
+    /// an arm may last from one execution to the next.
     ///
     /// # Errors
-    /// When it can't be started, and when somebody asked for the end.
+    /// If the command cannot be started, or if it is interrupted.
     pub fn run(
         &self,
-        occasion: Occasion,
+        invocation: Invocation,
         time_limit: Option<Duration>,
         stop: &Stop,
-    ) -> Result<(Usage, LastWords), TargetError> {
-        let prepared = self.prepare(occasion).map_err(|error| self.failed(error.to_string()))?;
+    ) -> Result<(Usage, LastOutput), TargetError> {
+        let prepared = self.prepare(invocation).map_err(|error| self.failed(error.to_string()))?;
         let prepared = if self.is_counted { prepared.counting() } else { prepared };
         let prepared = if self.discards_to_null() { prepared.counting_reads() } else { prepared };
         let prepared = prepared.stopping_with(stop);
         let usage = prepared.run(time_limit).map_err(|error| match error {
             ascertain_sys::Error::Interrupted => TargetError::Interrupted,
-            error => self.failed(format!("{}: {error}", self.called())),
+            error => self.failed(format!("{}: {error}", self.name())),
         })?;
         let is_shown = matches!(self.command.stderr, Output::Inherit | Output::Memory);
-        Ok((usage, LastWords::of(prepared.said(), is_shown)))
+        Ok((usage, LastOutput::new(prepared.captured_output(), is_shown)))
     }
 
-    /// That it failed; `how` calls it by its name.
+    /// Returns the error for a failure of the command. `how` describes the failure in words that include the command's
+    /// name.
     pub fn failed(&self, how: String) -> TargetError {
         TargetError::Command { line: self.text.clone(), how }
     }
 
-    /// The files that are there and that the line reads by name: its program, its arguments, and what looks like one in
-    /// a script, unless that is written to.
+    /// Returns the existing files that the command reads by name: its program, its arguments, and names in a shell
+    /// script. Files that are only written to are left out.
     pub fn files(&self) -> Vec<PathBuf> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let words: Vec<&str> = self.command.args.iter().filter_map(|word| word.to_str()).collect();
@@ -216,62 +224,65 @@ impl CommandLine {
         files
     }
 
-    /// `command `sort x``: how messages call it.
-    pub fn called(&self) -> String {
+    /// Returns the name of the command in messages, such as `command `sort x``.
+    pub fn name(&self) -> String {
         format!("{} `{}`", self.what, self.text)
     }
 }
 
-/// What a command said last: nothing where nobody listened.
-pub(super) struct LastWords {
-    said: String,
+/// The last part of a command's output; empty if it was not kept.
+pub(super) struct LastOutput {
+    /// The last lines of the output, for messages.
+    text: String,
     is_shown: bool,
-    /// The end of its output, if that was kept.
-    pub output: Vec<u8>,
+    /// The last bytes of the output.
+    pub bytes: Vec<u8>,
 }
 
-impl LastWords {
-    /// So many lines are shown,
+impl LastOutput {
+    /// Maximum number of lines of output in a message.
     const LINES: usize = 3;
-    /// and so many characters.
+    /// Maximum number of characters of output in a message.
     const CHARACTERS: usize = 300;
-    /// of so many bytes.
+    /// Maximum number of bytes from which the lines for messages are taken, counted from the end of the output.
     const BYTES: usize = 1024;
 
-    fn of(output: Vec<u8>, is_shown: bool) -> LastWords {
-        let said = String::from_utf8_lossy(&output[output.len().saturating_sub(Self::BYTES)..]);
-        let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    fn new(bytes: Vec<u8>, is_shown: bool) -> LastOutput {
+        let end = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(Self::BYTES)..]);
+        let lines: Vec<&str> = end.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let last = lines[lines.len().saturating_sub(Self::LINES)..].join(" / ");
         let surplus = last.chars().count().saturating_sub(Self::CHARACTERS);
         let cut = if surplus > 0 { "…" } else { "" };
-        let said = cut.to_string() + &last.chars().skip(surplus).collect::<String>();
-        LastWords { said, is_shown, output }
+        let text = cut.to_string() + &last.chars().skip(surplus).collect::<String>();
+        LastOutput { text, is_shown, bytes }
     }
 
-    /// What it said, if it was heard.
-    pub fn said(&self) -> Option<String> {
-        Some(self.said.clone()).filter(|said| !said.is_empty())
+    /// Returns the last lines of the output, if there are any.
+    pub fn text(&self) -> Option<String> {
+        Some(self.text.clone()).filter(|text| !text.is_empty())
     }
 
-    /// The end of its output, as messages continue with it.
-    pub fn as_end(&self) -> String {
-        match &*self.said {
+    /// Returns the last lines of the output as a clause that can be appended to a sentence.
+    pub fn output_clause(&self) -> String {
+        match &*self.text {
             "" => "; it printed nothing".into(),
-            said => format!("; the output ends with `{said}`"),
+            text => format!("; the output ends with `{text}`"),
         }
     }
 
-    /// How a failure goes on: what it said, or how to hear it, which is the same for a command of a file of claims.
-    pub fn or_advice(&self) -> String {
-        match &*self.said {
+    /// Returns the last lines of the output as a clause to append to the description of a failure. If no output was
+    /// kept, the clause advises the user to show the output. It names no option, because a claims file has another way
+    /// to show it.
+    pub fn failure_clause(&self) -> String {
+        match &*self.text {
             "" if self.is_shown => String::new(),
-            "" => "; `compare --show-output` shows what it says".into(),
-            said => format!(", saying `{said}`"),
+            "" => "; show its output to see the reason".into(),
+            text => format!("; its output ends with `{text}`"),
         }
     }
 }
 
-/// Where a command's output goes.
+/// Returns the destination of this command's output: its own, or else that of the whole set.
 pub(super) fn output_of<'s>(set: &'s CommandSet, command: &'s NamedCommand) -> &'s Output {
     command.output.as_ref().unwrap_or(&set.output)
 }
@@ -280,7 +291,7 @@ fn environment(named: &NamedCommand, point: &Point) -> Vec<(OsString, OsString)>
     named.variables().map(|(name, value)| (name.into(), point.fill(value).into())).collect()
 }
 
-/// The words of a command line, or of the shell that it is given to.
+/// Splits a command line into program and arguments, or returns the call of the shell that runs it.
 fn command(what: &'static str, shell: Option<&str>, line: &str) -> Result<Command, CommandError> {
     let words = |what, line: &str| {
         process::split(line).map_err(|reason| CommandError::Words { what, line: line.to_string(), reason })
@@ -296,10 +307,11 @@ fn command(what: &'static str, shell: Option<&str>, line: &str) -> Result<Comman
     Ok(Command { program: words.remove(0).into(), args, ..Command::default() })
 }
 
-/// A shell script in which `{request}` is the value of a variable, as one word.
+/// Returns a shell script in which the environment variable [`VARIABLE`] replaces `{request}`. Quotes make it a single
+/// word.
 ///
-/// The request itself is never a part of the script: whatever it holds, the shell does not act on
-/// it. Where the place stands within quotes they are closed before it and opened again behind.
+/// The request itself is never part of the script, so the shell does not interpret its contents. Quotes around the
+/// placeholder are closed before it and reopened after it.
 fn request_by_variable(script: &str) -> String {
     let mut result = String::with_capacity(script.len() + VARIABLE.len());
     let mut quote = None;
@@ -315,7 +327,7 @@ fn request_by_variable(script: &str) -> String {
         match (quote, character) {
             (None, '\'' | '"') => quote = Some(character),
             (Some(open), _) if open == character => quote = None,
-            // The next character is quoted, and no quote itself.
+            // The next character is escaped, so it is not a quote.
             (None | Some('"'), '\\') => taken += rest[1..].chars().next().map_or(0, char::len_utf8),
             _ => {}
         }
@@ -325,27 +337,28 @@ fn request_by_variable(script: &str) -> String {
     result
 }
 
-/// What goes around a command: a set-up and the clean-up that belongs to it, and what is run around each observation.
-pub(super) struct Around {
+/// The command lines around a measured command: a set-up with its clean-up, and the lines around each observation.
+pub(super) struct HookLines {
     pub setup: Option<CommandLine>,
     pub prepare: Option<CommandLine>,
     pub conclude: Option<CommandLine>,
     pub cleanup: Option<CommandLine>,
 }
 
-/// Set-ups are the same when their lines, those of their clean-ups, and the variables are: parameters replaced.
-pub(super) type Key = ([Option<String>; 2], Vec<(OsString, OsString)>);
+/// The identity of a set-up: two commands with the same key share one set-up. It has the command lines of set-up and
+/// clean-up, and the environment variables, all with their parameters replaced.
+pub(super) type SetupKey = ([Option<String>; 2], Vec<(OsString, OsString)>);
 
-impl Around {
-    /// What goes around a command at a point.
+impl HookLines {
+    /// Returns the command lines around a command at a point.
     ///
     /// # Errors
-    /// When a line can't be cut into words.
-    pub fn new(set: &CommandSet, command: &NamedCommand, point: &Point) -> Result<Around, CommandError> {
+    /// If a line cannot be split into words.
+    pub fn new(set: &CommandSet, command: &NamedCommand, point: &Point) -> Result<HookLines, CommandError> {
         let line = |what, line: &Option<String>| {
-            line.as_ref().map(|line| CommandLine::around(set, command, what, line, point)).transpose()
+            line.as_ref().map(|line| CommandLine::hook(set, command, what, line, point)).transpose()
         };
-        Ok(Around {
+        Ok(HookLines {
             setup: line("set-up", &command.setup)?,
             prepare: line("preparation", &command.prepare)?,
             conclude: line("conclusion", &command.conclude)?,
@@ -353,15 +366,15 @@ impl Around {
         })
     }
 
-    pub fn key(&self) -> Key {
+    pub fn key(&self) -> SetupKey {
         let lines = [&self.setup, &self.cleanup].map(Option::as_ref);
         let env = lines.into_iter().flatten().next().map(|line| line.command.env.clone());
         (lines.map(|line| line.map(|line| line.text.clone())), env.unwrap_or_default())
     }
 }
 
-/// Recorded requests. Trial n takes the request at place n mod N of pass n / N, so that each pass
-/// takes every request once; all arms of a trial take the same.
+/// Recorded requests, which the trials use in passes. Each pass uses every request once, in random order. With N
+/// requests, trial n belongs to pass n / N; all its arms use the request at index n mod N of that pass.
 pub(super) struct Requests {
     texts: Vec<String>,
     seed: u64,
@@ -370,14 +383,14 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// The texts are not empty.
+    /// Creates the list of requests from their texts, of which there must be at least one.
     pub fn new(texts: Vec<String>, seed: u64) -> Self {
         let order = order(texts.len(), seed, 0);
         Requests { texts, seed, pass: 0, order }
     }
 
-    /// The request of a trial.
-    pub fn of(&mut self, trial: u64) -> &str {
+    /// Returns the request for the trial with this index.
+    pub fn get(&mut self, trial: u64) -> &str {
         let count = self.texts.len() as u64;
         let (pass, place) = (trial / count, trial % count);
         if pass != self.pass {
@@ -388,9 +401,11 @@ impl Requests {
     }
 }
 
-/// The order of one pass, which depends on nothing but the seed and the pass.
+/// Returns the order in which one pass uses the `count` requests, as their indices. It only depends on the seed and the
+/// pass.
 fn order(count: usize, seed: u64, pass: u64) -> Vec<usize> {
-    // An odd factor takes no two passes to one seed; the generator's own seeding mixes the bits.
+    // Multiplication by an odd factor gives each pass another seed. These seeds are similar, which does no harm: the
+    // generator mixes their bits.
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(!seed ^ pass.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut order: Vec<usize> = (0..count).collect();
     order.shuffle(&mut rng);
@@ -441,7 +456,7 @@ mod tests {
     }
 
     fn pass(requests: &mut Requests, pass: u64) -> Vec<String> {
-        (0..COUNT).map(|place| requests.of(pass * COUNT + place).to_string()).collect()
+        (0..COUNT).map(|place| requests.get(pass * COUNT + place).to_string()).collect()
     }
 
     #[test]
@@ -467,6 +482,6 @@ mod tests {
 
     #[test]
     fn the_last_trial_number_is_as_good_as_any() {
-        assert!(requests(1).of(u64::MAX).parse::<u64>().unwrap() < COUNT);
+        assert!(requests(1).get(u64::MAX).parse::<u64>().unwrap() < COUNT);
     }
 }

@@ -1,4 +1,4 @@
-//! Paths into JSON, and the JSON in the output of a command.
+//! Paths into JSON, and the search for JSON in the output of a command.
 
 use serde_json::{Deserializer, Value};
 
@@ -9,18 +9,18 @@ pub(super) struct JsonPath(Vec<Step>);
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
     Key(String),
-    /// Counted from the end if it is negative.
+    /// Leads to an item of a list; a negative index counts from the end.
     Index(i64),
 }
 
 impl JsonPath {
-    /// Reads a path; `None` if the text is none.
+    /// Parses a path; returns `None` if the text is not a path.
     pub fn parse(text: &str) -> Option<JsonPath> {
         let (mut steps, mut rest) = (Vec::new(), text);
         while !rest.is_empty() {
             if let Some(key) = rest.strip_prefix('.') {
                 let end = key.find(['.', '[']).unwrap_or(key.len());
-                // `.["key"]` is what jq prints.
+                // `.["key"]` is the form that jq prints.
                 if end > 0 {
                     steps.push(Step::Key(key[..end].to_string()));
                 } else if !key.starts_with('[') {
@@ -41,7 +41,6 @@ impl JsonPath {
         (!steps.is_empty()).then_some(JsonPath(steps))
     }
 
-    /// The last key of the path.
     pub fn last_key(&self) -> Option<String> {
         self.0.iter().rev().find_map(|step| match step {
             Step::Key(key) => Some(key.clone()),
@@ -49,7 +48,7 @@ impl JsonPath {
         })
     }
 
-    /// The value at the end of the path.
+    /// Returns the value that the path leads to; `None` if the path leads nowhere.
     pub fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         self.0.iter().try_fold(value, |value, step| match step {
             Step::Key(key) => value.get(key),
@@ -62,8 +61,8 @@ impl JsonPath {
     }
 }
 
-/// The last JSON object or list that begins a line of the output. Lines of another kind around it are passed over, and
-/// so is what is indented: that is a part of something that is broken.
+/// Returns the last JSON object or list that begins at the start of a line. Other text is skipped. Indented JSON is
+/// skipped too: it counts as a piece of a larger value that is incomplete or not valid.
 pub(super) fn last_value(output: &str) -> Option<Value> {
     let (mut last, mut at) = (None, 0);
     while at < output.len() {

@@ -1,4 +1,4 @@
-//! Reads a printed metric as people write it.
+//! Parses printed metrics as people write them, such as `throughput=([0-9.]+) MB/s`.
 
 use regex_lite::Regex;
 
@@ -6,66 +6,39 @@ use super::json::JsonPath;
 use super::{Pattern, PrintedMetric};
 use crate::command::{counters, metrics};
 use crate::experiment::Better;
-use crate::names::suggestion;
+use crate::names;
 use crate::unit::Unit;
 
-/// The reason why a text is not a printed metric.
+/// The error for a text that does not describe a printed metric.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PrintedMetricError {
-    /// It has no name and no path.
-    #[error("`{0}` is not a printed metric; write NAME=REGEX, json:.PATH or NAME=json:.PATH")]
-    NotOne(String),
-    /// The name cannot stand in a predicate.
-    #[error("`{0}` cannot be the name of a metric; use letters, digits, `_`, `-` and `.`, and begin with a letter")]
-    Name(String),
-    /// The name is that of another metric.
-    #[error("every command has a metric `{0}` already; give the printed one another name")]
-    Taken(String),
-    /// Two printed metrics have one name.
-    #[error("the metric `{0}` is given twice")]
-    Twice(String),
-    /// The regular expression is wrong.
-    #[error("`{pattern}` is not a regular expression: {reason}")]
-    Regex {
-        /// The text.
-        pattern: String,
-        /// The reason why the regular expression does not compile.
-        reason: String,
-    },
-    /// It does not have exactly one group.
-    #[error(
-        "`{pattern}` has {groups} groups; put one pair of parentheses around the figure, and write (?:…) for the others"
-    )]
-    Groups {
-        /// The text.
-        pattern: String,
-        /// Number of groups.
-        groups: usize,
-    },
-    /// The path is wrong.
-    #[error("`{0}` is not a path into JSON; write .key, [0] and [\"key\"], such as .stats.p99 or .runs[0].time")]
-    Path(String),
-    /// There is no such unit.
-    #[error("unknown unit `{unit}`; known are {}{}", Unit::known().join(", "), suggestion(.unit, Unit::known()).unwrap_or_default())]
-    Unit {
-        /// The text.
-        unit: String,
-    },
+#[error("{0}")]
+pub struct PrintedMetricError(String);
+
+impl PrintedMetricError {
+    /// Returns the error for two printed metrics that have the same name, `name`.
+    pub(crate) fn twice(name: &str) -> PrintedMetricError {
+        PrintedMetricError(format!("the metric `{name}` is given twice; give each metric its own name"))
+    }
+
+    /// Returns the error for a text that has neither a name nor a path into JSON.
+    fn nameless(text: &str) -> PrintedMetricError {
+        PrintedMetricError(format!("`{text}` is not a printed metric; write NAME=REGEX, json:.PATH or NAME=json:.PATH"))
+    }
 }
 
 impl PrintedMetric {
-    /// Returns whether a text is meant to describe a printed metric. The names of metrics have no `=`, no group of a
-    /// regular expression, and no path.
+    /// Returns whether a text is meant as the description of a printed metric. Such a text contains `=`, a group of a
+    /// regular expression, or a path into JSON. Any other text is the name of a metric.
     #[must_use]
     pub fn describes(text: &str) -> bool {
         text.contains(['=', '(', '[']) || text.starts_with(JSON) || text.starts_with('.')
     }
 
-    /// Reads `NAME=REGEX`, `NAME=json:.PATH` or `json:.PATH`, whose name is the last key of the path. A known unit that
-    /// follows the group of the regular expression is the figure's unit.
+    /// Parses `NAME=REGEX`, `NAME=json:.PATH` or `json:.PATH`. In the last form, the name is the last key of the path.
+    /// A known unit that follows the group of the regular expression is the figure's unit.
     ///
     /// # Errors
-    /// If the name is not usable, or the pattern is wrong.
+    /// If the name or the pattern is invalid.
     ///
     /// ```
     /// use ascertain_engine::command::PrintedMetric;
@@ -83,60 +56,62 @@ impl PrintedMetric {
         let (name, pattern) = match text.split_once('=') {
             _ if text.starts_with(JSON) => (None, text),
             Some((name, pattern)) => (Some(name.trim()), pattern),
-            None => return Err(PrintedMetricError::NotOne(text.to_string())),
+            None => return Err(PrintedMetricError::nameless(text)),
         };
         PrintedMetric::new(name, pattern)
     }
 
-    /// The same from a name and a pattern.
+    /// Returns the printed metric with this name and pattern. If `name` is `None`, the pattern must be a path into JSON
+    /// such as `json:.stats.p99`, and its last key becomes the name.
     ///
     /// # Errors
-    /// See [`parse`](PrintedMetric::parse).
+    /// If `name` is `None` and the pattern is no such path. Also as for [`parse`](PrintedMetric::parse).
     pub fn new(name: Option<&str>, pattern: &str) -> Result<PrintedMetric, PrintedMetricError> {
         let (last_key, pattern, unit) = match pattern.strip_prefix(JSON) {
-            Some(path) => {
-                let parsed = JsonPath::parse(path).ok_or_else(|| PrintedMetricError::Path(path.to_string()))?;
-                (parsed.last_key(), Pattern::Json(path.to_string()), None)
-            }
+            Some(path) => (json_path(path)?.last_key(), Pattern::Json(path.to_string()), None),
             None => (None, Pattern::Regex(regex(pattern)?.to_string()), unit_behind_group(pattern)),
         };
         let name = match name {
             Some(name) => name.to_string(),
-            None => last_key.ok_or_else(|| PrintedMetricError::NotOne(pattern.spelled()))?,
+            None => last_key.ok_or_else(|| PrintedMetricError::nameless(&pattern.spelled()))?,
         };
         let is_usable = name.starts_with(|c: char| c.is_ascii_alphabetic())
             && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
         if !is_usable {
-            return Err(PrintedMetricError::Name(name));
+            return Err(PrintedMetricError(format!(
+                "`{name}` cannot be the name of a metric; use letters, digits, `_`, `-` and `.`, and begin with a letter"
+            )));
         }
         if metrics().iter().chain(&counters()).any(|metric| metric.name == name) {
-            return Err(PrintedMetricError::Taken(name));
+            let problem = format!("every command has a metric `{name}` already; give the printed one another name");
+            return Err(PrintedMetricError(problem));
         }
         let (unit, scale) = unit.unwrap_or((Unit::One, 1.0));
         Ok(PrintedMetric { name, pattern, unit, scale, better: implied(unit) })
     }
 
-    /// The metric with this unit, such as `MB/s`.
+    /// Returns the metric with `unit` as the unit of the printed figure, for example `MB/s`.
     ///
     /// # Errors
     /// If the unit is unknown.
     pub fn in_unit(self, unit: &str) -> Result<PrintedMetric, PrintedMetricError> {
-        let (unit, scale) =
-            Unit::of_spelling(unit).ok_or_else(|| PrintedMetricError::Unit { unit: unit.to_string() })?;
+        let unknown = || PrintedMetricError(names::unknown("unit", unit, Unit::known()));
+        let (unit, scale) = Unit::of_spelling(unit).ok_or_else(unknown)?;
         Ok(PrintedMetric { unit, scale, better: implied(unit).or(self.better), ..self })
     }
 
-    /// The metric with this direction.
+    /// Returns the metric with `better` as the direction that is better.
     #[must_use]
     pub fn with_better(self, better: Better) -> PrintedMetric {
         PrintedMetric { better: Some(better), ..self }
     }
 }
 
-/// The prefix of a path into JSON.
+/// The prefix that marks a pattern as a path into JSON.
 const JSON: &str = "json:";
 
-/// The direction that a unit implies: less time and memory, more work per second. A plain number implies none.
+/// Returns the better direction that a unit implies: less time and memory, or more work per second. A plain number
+/// implies none.
 fn implied(unit: Unit) -> Option<Better> {
     match unit {
         Unit::Nanosecond | Unit::Byte => Some(Better::Lower),
@@ -145,20 +120,30 @@ fn implied(unit: Unit) -> Option<Better> {
     }
 }
 
-/// Compiles a regular expression with one group.
+/// Compiles a regular expression, which must have one group.
 pub(super) fn regex(pattern: &str) -> Result<Regex, PrintedMetricError> {
-    let wrong = |reason: regex_lite::Error| PrintedMetricError::Regex {
-        pattern: pattern.to_string(),
-        reason: reason.to_string(),
-    };
+    let wrong = |reason| PrintedMetricError(format!("`{pattern}` is not a regular expression: {reason}"));
     let regex = Regex::new(pattern).map_err(wrong)?;
     match regex.captures_len() - 1 {
         1 => Ok(regex),
-        groups => Err(PrintedMetricError::Groups { pattern: pattern.to_string(), groups }),
+        groups => Err(PrintedMetricError(format!(
+            "`{pattern}` has {groups} groups; put one pair of parentheses around the figure, and write (?:…) for the \
+             others"
+        ))),
     }
 }
 
-/// The known unit that follows the group: in `([0-9.]+) MB/s` that is `MB/s`.
+/// Parses a path into JSON.
+pub(super) fn json_path(path: &str) -> Result<JsonPath, PrintedMetricError> {
+    JsonPath::parse(path).ok_or_else(|| {
+        PrintedMetricError(format!(
+            "`{path}` is not a path into JSON; write .key, [0] and [\"key\"], such as .stats.p99 or .runs[0].time"
+        ))
+    })
+}
+
+/// Returns the known unit that follows the group of a regular expression, such as `MB/s` in `([0-9.]+) MB/s`. Also
+/// returns its scale, the factor for converting figures.
 fn unit_behind_group(pattern: &str) -> Option<(Unit, f64)> {
     let mut rest = &pattern[end_of_group(pattern)?..];
     while let Some(behind) = [r"\s*", r"\s+", r"\s", " *", " +", " ?", " "].iter().find_map(|s| rest.strip_prefix(s)) {
@@ -166,12 +151,12 @@ fn unit_behind_group(pattern: &str) -> Option<(Unit, f64)> {
     }
     let rest = rest.replace(r"\/", "/");
     let end = rest.find(|c: char| !(c.is_alphanumeric() || "/%".contains(c))).unwrap_or(rest.len());
-    // In `m?s` and `ms|s`, the unit depends on the output.
+    // In `m?s` and `ms|s`, the output determines the unit, so the pattern alone does not give it.
     let is_open = rest[end..].starts_with(['?', '*', '+', '{', '|', '(', '[']);
     if is_open { None } else { Unit::of_spelling(&rest[..end]) }
 }
 
-/// The place behind the only capturing group of a regular expression.
+/// Returns the offset at which the only capturing group of a regular expression ends.
 fn end_of_group(pattern: &str) -> Option<usize> {
     let mut open = Vec::new();
     let mut characters = pattern.char_indices().peekable();
@@ -181,7 +166,7 @@ fn end_of_group(pattern: &str) -> Option<usize> {
             '\\' => _ = characters.next(),
             '[' if !in_class => {
                 in_class = true;
-                // A `]` that comes first in a class is one of its characters.
+                // A `]` at the beginning of a class is one of its characters.
                 characters.next_if(|(_, next)| *next == '^');
                 characters.next_if(|(_, next)| *next == ']');
             }

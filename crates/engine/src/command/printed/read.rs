@@ -5,48 +5,46 @@ use regex_lite::Regex;
 use serde_json::Value;
 
 use super::json::{JsonPath, last_value};
-use super::parse::{PrintedMetricError, regex};
+use super::parse::{PrintedMetricError, json_path, regex};
 use super::{Pattern, PrintedMetric};
 use crate::unit::parse_quantity;
 
-/// A printed metric whose pattern is compiled.
-pub(in crate::command) struct Reader {
+/// A printed metric with its compiled pattern.
+pub(in crate::command) struct FigureReader {
     metric: PrintedMetric,
-    finder: Finder,
+    finder: CompiledPattern,
 }
 
-enum Finder {
+enum CompiledPattern {
     Regex(Regex),
     Json(JsonPath),
 }
 
-impl Reader {
-    /// Compiles the patterns.
+impl FigureReader {
+    /// Returns the readers of these metrics, with compiled patterns.
     ///
     /// # Errors
-    /// If a pattern is wrong, or two metrics have one name.
-    pub fn all(metrics: &[PrintedMetric]) -> Result<Vec<Reader>, PrintedMetricError> {
+    /// If a pattern is invalid, or if two metrics have the same name.
+    pub fn all(metrics: &[PrintedMetric]) -> Result<Vec<FigureReader>, PrintedMetricError> {
         let compiled = metrics.iter().enumerate().map(|(index, metric)| {
             if metrics[..index].iter().any(|other| other.name == metric.name) {
-                return Err(PrintedMetricError::Twice(metric.name.clone()));
+                return Err(PrintedMetricError::twice(&metric.name));
             }
             let finder = match &metric.pattern {
-                Pattern::Regex(pattern) => Finder::Regex(regex(pattern)?),
-                Pattern::Json(path) => {
-                    Finder::Json(JsonPath::parse(path).ok_or_else(|| PrintedMetricError::Path(path.clone()))?)
-                }
+                Pattern::Regex(pattern) => CompiledPattern::Regex(regex(pattern)?),
+                Pattern::Json(path) => CompiledPattern::Json(json_path(path)?),
             };
-            Ok(Reader { metric: metric.clone(), finder })
+            Ok(FigureReader { metric: metric.clone(), finder })
         });
         compiled.collect()
     }
 
-    /// The figure, in the metric's unit.
+    /// Reads the figure from the output of a command, and converts it to the metric's unit.
     ///
     /// # Errors
-    /// If it is not there, or is not a finite number: as a clause that follows the command's name.
+    /// If the figure is missing or is not a finite number. The message is a clause to append to the command's name.
     pub fn read(&self, output: &[u8]) -> Result<f64, String> {
-        // A line that was cut is not read.
+        // The first line may be cut off, so it is not read.
         let is_cut = output.len() as u64 >= KEPT_BYTES;
         let whole_lines = match output.iter().position(|byte| *byte == b'\n').filter(|_| is_cut) {
             Some(end) => &output[end + 1..],
@@ -55,21 +53,21 @@ impl Reader {
         let text = String::from_utf8_lossy(whole_lines);
         let PrintedMetric { name, pattern, .. } = &self.metric;
         let found = match &self.finder {
-            Finder::Regex(regex) => text.split(['\n', '\r']).rev().find_map(|line| {
+            CompiledPattern::Regex(regex) => text.split(['\n', '\r']).rev().find_map(|line| {
                 let last = regex.captures_iter(line).last()?;
                 last.get(1).map(|group| group.as_str().to_string())
             }),
-            Finder::Json(path) => last_value(&text).and_then(|value| Some(scalar(path.find(&value)?))),
+            CompiledPattern::Json(path) => last_value(&text).and_then(|value| Some(scalar(path.find(&value)?))),
         };
         let Some(found) = found else {
             let place = if is_cut { "the last MiB of its output, which is all that is kept" } else { "its output" };
             let pattern = pattern.spelled();
             let reason = match self.finder {
-                Finder::Regex(_) => format!("`{pattern}` matches no line of {place}"),
-                Finder::Json(_) if last_value(&text).is_none() => {
+                CompiledPattern::Regex(_) => format!("`{pattern}` matches no line of {place}"),
+                CompiledPattern::Json(_) if last_value(&text).is_none() => {
                     format!("no line of {place} begins with a JSON object or list")
                 }
-                Finder::Json(_) => format!("`{pattern}` matches nothing in the last JSON value of {place}"),
+                CompiledPattern::Json(_) => format!("`{pattern}` matches nothing in the last JSON value of {place}"),
             };
             return Err(format!("printed no `{name}`: {reason}"));
         };
@@ -77,7 +75,7 @@ impl Reader {
         value.ok_or_else(|| format!("printed `{found}` as `{name}`, which is not a finite number"))
     }
 
-    /// Reads a number, or a quantity with a unit of its own: of `1.2 GB/s` and `980 MB/s` each counts as it is.
+    /// Parses a number, or a quantity with its own unit: both `1.2 GB/s` and `980 MB/s` are valid.
     fn value(&self, text: &str) -> Option<f64> {
         let PrintedMetric { unit, scale, .. } = self.metric;
         let number = text.parse::<f64>().ok().map(|number| number * scale);
@@ -85,7 +83,7 @@ impl Reader {
     }
 }
 
-/// A string without its quotes; anything else as JSON.
+/// Returns a string without its quotes, and any other value as JSON.
 fn scalar(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_string)
 }
@@ -95,7 +93,7 @@ mod tests {
     use super::*;
 
     fn read(metric: &str, output: &str) -> Result<f64, String> {
-        Reader::all(&[PrintedMetric::parse(metric).unwrap()]).unwrap()[0].read(output.as_bytes())
+        FigureReader::all(&[PrintedMetric::parse(metric).unwrap()]).unwrap()[0].read(output.as_bytes())
     }
 
     #[test]
@@ -111,7 +109,7 @@ mod tests {
     #[test]
     fn a_group_may_have_the_unit_in_it() {
         let dd = PrintedMetric::parse("rate=([0-9.]+ [kMG]?B/s)").unwrap().in_unit("MB/s").unwrap();
-        let reader = &Reader::all(&[dd]).unwrap()[0];
+        let reader = &FigureReader::all(&[dd]).unwrap()[0];
         assert_eq!(reader.read(b"copied, 1.5 GB/s"), Ok(1.5e9));
         assert_eq!(reader.read(b"copied, 980 MB/s"), Ok(980e6));
         assert!(reader.read(b"copied, 980 ms").is_err());

@@ -1,4 +1,4 @@
-//! Folders that can't be written, and files that are not what Ascertain writes.
+//! Folders that cannot be written, and files that are not valid.
 
 use std::fs::{self, File};
 use std::io;
@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 use super::super::folder::{HEADER, LINES};
-use super::super::lines::RowBuffer;
+use super::super::lines::{LineReader, RowBuffer};
 use super::super::writer::LockedFile;
-use super::super::{Error, read_header};
+use super::super::{Error, Trials, read_header};
 use super::*;
 
 fn finished_run() -> (TempDir, PathBuf) {
@@ -30,7 +30,7 @@ fn a_folder_that_cannot_be_made() {
     let error = Writer::create(&file.join("runs"), header(), None).err().unwrap();
     let message = error.to_string();
     assert!(matches!(error, Error::Folder { .. }), "{message}");
-    for part in ["file/runs", "--evidence DIR", "--no-evidence"] {
+    for part in ["file/runs", "choose another folder", "keep no evidence"] {
         assert!(message.contains(part), "{message}");
     }
 }
@@ -38,7 +38,7 @@ fn a_folder_that_cannot_be_made() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_start_that_fails_leaves_nothing() {
-    // The folder's path is as long as a path may be, so that no file fits in.
+    // The folder's path has the maximum length, so that no file in it can have a path.
     const PATH_MAX: usize = 4_095;
     let temporary = tempfile::tempdir().unwrap();
     let mut runs = temporary.path().to_path_buf();
@@ -52,7 +52,7 @@ fn a_start_that_fails_leaves_nothing() {
     assert_eq!(fs::read_dir(runs).unwrap().count(), 0);
 }
 
-/// A disk with room for so many bytes.
+/// A disk with room for a number of bytes.
 struct Disk {
     room: usize,
     text: Vec<u8>,
@@ -103,7 +103,7 @@ fn a_full_disk_is_told_between_trials() {
     let arm = writer.add_arm(&spec(), 0, &arm());
     record_trial(&mut writer, arm, 0);
     let message = writer.flush().unwrap_err().to_string();
-    for part in [LINES, "No space left", "stays readable", "--evidence DIR", "--no-evidence"] {
+    for part in [LINES, "No space left", "stays readable", "choose another folder", "keep no evidence"] {
         assert!(message.contains(part), "{message}");
     }
 }
@@ -112,7 +112,7 @@ fn a_full_disk_is_told_between_trials() {
 fn another_version_is_named() {
     let (_runs, run) = finished_run();
     let text = fs::read_to_string(run.join(HEADER)).unwrap();
-    // What else such a file has is not looked at.
+    // The rest of a file with another schema is not read.
     for other in [text.replace(SCHEMA, "ascertain.evidence/9"), "{\"schema\": \"ascertain.evidence/9\"}".into()] {
         fs::write(run.join(HEADER), other).unwrap();
         let error = read_header(&run).unwrap_err();
@@ -162,7 +162,7 @@ fn a_wrong_row_is_told_where() {
         (text.replacen('}', "", 10), 1),
         (format!("{text}{{}}\n"), 5),
         (format!("{text}{}", text.replace("\"unit\":\"ns\"", "\"unit\":\"furlong\"")), 5),
-        (format!("{text}{}", text.replace("{\\\"elements", "[{\\\"elements")), 5),
+        (format!("{text}{}", text.replace("\"sum\"", "\"s\\um\"")), 5),
     ];
     for (text, line) in wrong {
         fs::write(run.join(LINES), &text).unwrap();
@@ -173,6 +173,9 @@ fn a_wrong_row_is_told_where() {
         let error = read_rows(&run).unwrap().find_map(Result::err).unwrap();
         assert!(error.to_string().contains(&format!("trials.jsonl:{line}:")), "{error}");
     }
+    fs::write(run.join(LINES), format!("{text}{}", text.replace("{\\\"elements", "[{\\\"elements"))).unwrap();
+    let error = Trials::read(&mut LineReader::open(&run).unwrap()).unwrap_err().to_string();
+    assert!(error.contains("trials.jsonl:5:1: the column `point` is not a JSON object"), "{error}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Runs that did not end, and how they go on.
+//! Runs that were killed, and their continuation.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::super::lines::RowBuffer;
 use super::super::{Error, Trials, read_header};
 use super::*;
 
-/// A run whose rows' file is as given; its text before and after a kill.
+/// Returns a run whose file of rows has these contents.
 fn run_with(lines: &[u8]) -> (TempDir, PathBuf) {
     let runs = tempfile::tempdir().unwrap();
     drop(Writer::create(runs.path(), header(), None).unwrap());
@@ -19,7 +19,7 @@ fn run_with(lines: &[u8]) -> (TempDir, PathBuf) {
     (runs, run)
 }
 
-/// Trials of two rows each, written by as many flushes as there are groups.
+/// Returns the lines of trials with two rows each, written by one flush per group.
 fn lines(flushes: &[&[u64]]) -> Vec<u8> {
     let mut rows = RowBuffer::new(RUN_ID.into(), 0);
     let arm = rows.add_arm(&spec(), 0, &arm());
@@ -34,14 +34,14 @@ fn lines(flushes: &[&[u64]]) -> Vec<u8> {
     text
 }
 
-/// How many rows each trial has.
+/// Returns the number of rows in each trial.
 fn sizes(trials: &Trials) -> Vec<usize> {
     let mut sizes = Vec::new();
-    let heard = trials.each(|trial| {
-        sizes.push(trial.observed.len());
+    let observed = trials.for_each(|trial| {
+        sizes.push(trial.observations.len());
         Ok::<_, Error>(())
     });
-    heard.unwrap();
+    observed.unwrap();
     sizes
 }
 
@@ -61,7 +61,7 @@ fn nothing_but_the_last_line_is_lost() {
 
 #[test]
 fn half_a_trial_is_not_continued() {
-    // A flush of two trials, and one of two more in which the kill fell.
+    // A flush of two trials, and a flush of two more during which the process was killed.
     let whole = lines(&[&[0, 1], &[2, 3]]);
     let line_ends: Vec<usize> = (0..whole.len()).filter(|&at| whole[at] == b'\n').map(|at| at + 1).collect();
     let (_runs, run) = run_with(&whole);
@@ -70,7 +70,7 @@ fn half_a_trial_is_not_continued() {
         let (writer, recorded) = Writer::resume(&run, None).unwrap();
         assert_eq!(recorded.header, header());
         let trials = sizes(&recorded.trials);
-        // A trial is known to be whole from its mark.
+        // The mark shows that a trial is complete.
         let expected = match length {
             _ if length == whole.len() => 4,
             _ if length >= line_ends[5] => 3,
@@ -91,7 +91,7 @@ fn a_killed_run_goes_on() {
     let number = writer.add_arm(&spec(), 0, &arm());
     record_trial(&mut writer, number, 1);
     writer.flush().unwrap();
-    // What is appended meanwhile is not part of what was recorded.
+    // Rows that are appended later are not part of the recorded trials.
     assert_eq!(sizes(&recorded.trials), [2]);
     let run = writer.finish(outcome()).unwrap();
     let trials: Vec<u64> = rows(&run).iter().map(|row| row.trial).collect();
@@ -108,11 +108,11 @@ fn a_run_has_one_writer() {
     record_trial(&mut writer, arm, 0);
     let run = runs.path().join(RUN_ID);
     let error = Writer::resume(&run, None).err().unwrap();
-    assert!(matches!(&error, Error::Locked { run: locked } if *locked == run), "{error}");
-    assert!(matches!(Writer::create(runs.path(), header(), None), Err(Error::Exists { .. })));
+    assert!(matches!(&error, Error::Locked(locked) if *locked == run), "{error}");
+    assert!(matches!(Writer::create(runs.path(), header(), None), Err(Error::Exists(_))));
     writer.finish(outcome()).unwrap();
     let (writer, recorded) = Writer::resume(&run, None).unwrap();
-    assert!(matches!(Writer::resume(&run, None), Err(Error::Locked { .. })));
+    assert!(matches!(Writer::resume(&run, None), Err(Error::Locked(_))));
     assert_eq!(sizes(&recorded.trials), [4]);
     assert_eq!(recorded.header.outcome, Some(outcome()), "kept until there is another");
     drop(writer);

@@ -1,5 +1,5 @@
-mod begun;
 mod broken;
+mod journal;
 mod killed;
 #[cfg(feature = "parquet")]
 mod removed;
@@ -60,12 +60,12 @@ fn header() -> Header {
         started: rfc3339(1_795_253_412_345_678_901),
         ascertain_version: "0.1.0".into(),
         command_line: vec!["ascertain".into(), "run".into(), "sum".into()],
-        request: Default::default(),
+        render: Default::default(),
         label: None,
         revision: None,
         machine,
         experiments: vec![spec()],
-        plan: Plan { claims: vec![], tables: vec![table], commands: vec![], config: Config::default() },
+        plan: Plan { claims: vec![], tables: vec![table], config: Config::default(), ..Plan::default() },
         unavailable: vec![],
         outcome: None,
         lines_bytes: None,
@@ -104,7 +104,7 @@ fn record_trial(writer: &mut Writer, arm: usize, trial: u64) {
     }
 }
 
-fn rows(run: &Path) -> Vec<Row> {
+fn rows(run: &Path) -> Vec<Row<'static>> {
     read_rows(run).unwrap().collect::<Result<_, _>>().unwrap()
 }
 

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 use super::super::folder::{HEADER, LINES, PARQUET, read_header, write_header};
-use super::super::{Error, read_trials};
+use super::super::{Error, read_run};
 use super::*;
 
-/// A run that has ended, and its lines as they were before that.
+/// Returns a run that has ended, and its lines before they were removed.
 fn finished_run() -> (TempDir, PathBuf, String) {
     let runs = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(runs.path(), header(), None).unwrap();
@@ -44,13 +44,13 @@ fn the_lines_are_removed_and_restored_byte_by_byte() {
     assert!(lines(&run).starts_with(&before));
 }
 
-/// A kill between any two steps of the end, or of a continuation's start, leaves every row.
+/// A kill between any two steps of the run's end, or at the start of a continuation, loses no rows.
 #[test]
 fn a_kill_at_any_step_leaves_a_readable_run() {
     let (_runs, run, before) = finished_run();
     let whole = read_header(&run).unwrap();
     let parquet = fs::read(run.join(PARQUET)).unwrap();
-    let trials = format!("{:?}", read_trials(&run, &whole).unwrap().trials);
+    let trials = format!("{:?}", read_run(&run).unwrap().trials);
     let no_sums = Header { lines_checksum: None, parquet_checksum: None, ..whole.clone() };
     let running = Header { outcome: None, lines_bytes: None, ..no_sums.clone() };
     let mut states = vec![
@@ -59,7 +59,7 @@ fn a_kill_at_any_step_leaves_a_readable_run() {
         ("before the checksums", &no_sums, &before, Some(&parquet)),
         ("before the lines are removed", &whole, &before, Some(&parquet)),
     ];
-    // After they were removed, and while a continuation restores them.
+    // Two more states: after the lines were removed, and while a continuation restores them.
     states.extend(
         (0..=before.len())
             .step_by(23)
@@ -74,8 +74,8 @@ fn a_kill_at_any_step_leaves_a_readable_run() {
             parquet_then.into_iter().for_each(|bytes| fs::write(run.join(PARQUET), bytes).unwrap());
         };
         arrange();
-        let read = read_trials(&run, header).unwrap();
-        assert!(read.lost.is_none() && format!("{:?}", read.trials) == trials, "{state}, {}", lines_then.len());
+        let read = read_run(&run).unwrap();
+        assert!(read.lost_rows.is_none() && format!("{:?}", read.trials) == trials, "{state}, {}", lines_then.len());
         let (writer, recorded) = Writer::resume(&run, None).unwrap();
         assert_eq!(format!("{:?}", recorded.trials), trials, "{state}, {}", lines_then.len());
         assert_eq!(lines(&run), before, "{state}, {}", lines_then.len());
@@ -89,7 +89,7 @@ fn lines_stay_if_the_parquet_file_does_not_give_them() {
     let runs = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(runs.path(), header(), None).unwrap();
     let arm = writer.add_arm(&spec(), 0, &arm());
-    // The column's numbers end below this one.
+    // The Parquet column cannot hold a number this large.
     writer.record(arm, 0, 0, clock::now_ns(), &[Sample { offset_ns: u64::MAX, ..sample(0, 1.0) }]);
     let run = writer.finish(outcome()).unwrap();
     assert_eq!(lines(&run).lines().count(), 1);
@@ -119,13 +119,12 @@ fn a_file_that_somebody_deleted_is_restored() {
 #[test]
 fn a_run_without_any_rows_left_is_an_error_and_stays_as_it_is() {
     let (_runs, run, _) = finished_run();
-    let header = read_header(&run).unwrap();
-    let read = || (read_trials(&run, &header).err(), Writer::resume(&run, None).err(), read_rows(&run).err());
+    let read = || (read_run(&run).err(), Writer::resume(&run, None).err(), read_rows(&run).err());
     fs::write(run.join(PARQUET), "PAR1").unwrap();
     let damaged = read();
     assert!(matches!(damaged, (Some(Error::Parquet { .. }), Some(Error::Parquet { .. }), Some(Error::Parquet { .. }))));
     fs::remove_file(run.join(PARQUET)).unwrap();
     let missing = read();
-    assert!(matches!(missing, (Some(Error::NoRows { .. }), Some(Error::NoRows { .. }), Some(Error::NoRows { .. }))));
+    assert!(matches!(missing, (Some(Error::NoRows(_)), Some(Error::NoRows(_)), Some(Error::NoRows(_)))));
     assert!(lines(&run).is_empty() && run.join(HEADER).is_file());
 }

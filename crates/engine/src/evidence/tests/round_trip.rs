@@ -1,5 +1,6 @@
-//! What is recorded comes back, from both files, whatever is in it; and the files' exact bytes, with a fixed machine
-//! and clock. Where those change on purpose, run the tests with `BLESS=1`, and think of the schema's version.
+//! Recorded rows can be read back from both files, whatever their contents. Golden tests compare the exact bytes of the
+//! files, with a fixed machine and clock. If these change on purpose, run the tests with `BLESS=1`, and consider a new
+//! version of the schema.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,8 +14,8 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
 use super::super::folder::{HEADER, LINES, PARQUET, read_header, write_header};
-use super::super::lines::{Lines, RowBuffer, status_word};
-use super::super::{Error, Trials, read_trials};
+use super::super::lines::{LineReader, RowBuffer};
+use super::super::{Error, Trials, read_run};
 use super::*;
 
 #[test]
@@ -35,20 +36,21 @@ fn a_run_comes_back() {
     assert_eq!(rows.len(), 8);
     let first = Row { start_ns: 0, ..rows[0].clone() };
     let expected = Row {
+        run_id: RUN_ID.into(),
         experiment: "sum".into(),
-        lane: Some(0),
+        lane: 0,
         variant: "naive".into(),
-        point: arm().point,
+        point: r#"{"elements":187500,"type":"f32"}"#.into(),
         trial: 0,
         position: 0,
         metric: "time".into(),
-        key: String::new(),
+        key: "".into(),
         offset_ns: 0,
         value: 0.25,
         unit: Unit::Nanosecond,
         status: Status::Ok,
         start_ns: 0,
-        worker: String::new(),
+        worker: "".into(),
     };
     assert_eq!(first, expected);
     let files: Vec<_> = std::fs::read_dir(&run).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -66,7 +68,7 @@ fn rows_of_slow_trials_are_written_at_once() {
         writer.end_trial(trial_ns).unwrap();
         assert_eq!(rows(&run).len(), 4 * written, "trial {trial}");
     }
-    // Nor do many others gather.
+    // Many fast trials do not stay in memory either.
     for trial in 3..3_000 {
         record_trial(&mut writer, arm, trial);
         writer.end_trial(1e3).unwrap();
@@ -106,12 +108,12 @@ struct Observation {
     samples: Vec<(String, u64, f64, Status)>,
 }
 
-/// Numbers up to 2^63 − 1, the small ones often.
+/// Numbers up to 2^63 − 1; small ones are frequent.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![0..3_u64, 0..=i64::MAX as u64]
 }
 
-/// All texts, those that need escapes often.
+/// Any texts; those that need escapes are frequent.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![any::<String>(), "[\\x00-\\x20\"\\\\\\x7fé\u{2028}\u{1f600}]{0,4}", "[0-9]{1,3}"]
 }
@@ -134,7 +136,7 @@ fn observation() -> impl Strategy<Value = Observation> {
     })
 }
 
-/// What is read back: JSON has no infinities and NaN.
+/// Returns the value and status that are read back, because JSON has no infinities and no NaN.
 fn expected(value: f64, status: Status) -> (f64, Status) {
     match value {
         f64::INFINITY => (value, Status::Censored),
@@ -144,7 +146,7 @@ fn expected(value: f64, status: Status) -> (f64, Status) {
     }
 }
 
-/// The lane that measured a trial.
+/// Returns the index of the lane that measured a trial.
 fn lane_of(trial: u64) -> u32 {
     (trial % 3) as u32
 }
@@ -152,47 +154,47 @@ fn lane_of(trial: u64) -> u32 {
 fn assert_row(row: &Row, parquet: &ParquetRow, of: &Observation, sample: &(String, u64, f64, Status)) {
     let (key, offset_ns, value, status) = sample;
     let (value, status) = expected(*value, *status);
-    let point = Point(of.point.clone());
-    assert_eq!((&row.experiment, &row.variant, &row.point), (&of.experiment, &of.variant, &point));
-    assert_eq!((row.trial, row.position, &row.metric), (of.trial, of.position, &of.metric));
-    assert_eq!((&row.key, row.offset_ns, row.unit, row.status), (key, *offset_ns, Unit::One, status));
+    let point = serde_json::to_string(&Point(of.point.clone())).unwrap();
+    assert_eq!((&*row.experiment, &*row.variant, &*row.point), (&*of.experiment, &*of.variant, &*point));
+    assert_eq!((row.trial, row.position, &*row.metric), (of.trial, of.position, &*of.metric));
+    assert_eq!((&*row.key, row.offset_ns, row.unit, row.status), (&**key, *offset_ns, Unit::One, status));
     assert!(row.value.to_bits() == value.to_bits() || row.value.is_nan() && value.is_nan(), "{} {value}", row.value);
 
     let lane = lane_of(of.trial);
-    assert_eq!(row.lane, Some(lane));
+    assert_eq!(row.lane, lane);
     let mut cells = [RUN_ID, &of.experiment].map(|text| Field::Str(text.into())).to_vec();
     cells.push(Field::Long(lane.into()));
-    let texts = [&of.variant, &serde_json::to_string(&point).unwrap()];
-    cells.extend(texts.map(|text| Field::Str(text.into())));
+    cells.extend([&of.variant, &point].map(|text| Field::Str(text.into())));
     cells.extend([of.trial, of.position.into()].map(|number| Field::Long(number as i64)));
     cells.extend([&of.metric, key].map(|text| Field::Str(text.clone())));
     cells.push(Field::Long(*offset_ns as i64));
     cells.push(Field::Double(value));
-    cells.extend(["1", status_word(status)].map(|text| Field::Str(text.into())));
+    cells.extend(["1", status.word()].map(|text| Field::Str(text.into())));
     cells.push(Field::Long(row.start_ns as i64));
     cells.push(Field::Str(String::new()));
     let found: Vec<_> = parquet.get_column_iter().map(|(_, field)| field.clone()).collect();
-    // As text, since NaN is not equal to itself.
+    // Compared as text, because NaN is not equal to itself.
     assert_eq!(format!("{found:?}"), format!("{cells:?}"));
 }
 
-/// The rows are there in their order, in trials of one experiment and one number each.
+/// Checks that the rows are read in their order, and that all rows of a trial have the same experiment and index.
 fn assert_trials(trials: &Trials, rows: &[Row]) {
     let mut rows = rows.iter();
-    let heard = trials.each(|trial| {
-        for (observed, row) in trial.observed.iter().zip(&mut rows) {
-            let series = &trials.series[observed.series];
-            assert_eq!((trial.experiment, trial.number), (row.experiment.as_str(), row.trial));
-            assert_eq!(trial.lane, row.lane.map(|lane| lane as usize));
-            assert_eq!(trials.arms[observed.arm], (series.experiment.clone(), series.arm.clone()));
-            assert_eq!((&series.experiment, &series.arm.variant), (&row.experiment, &row.variant));
-            assert_eq!((&series.arm.point, &series.metric, &series.key), (&row.point, &row.metric, &row.key));
-            // As text, since NaN is not equal to itself.
-            assert_eq!(format!("{:?}", observed.value), format!("{:?}", row.status.bounds(row.value)));
+    let observed = trials.for_each(|trial| {
+        for (observation, row) in trial.observations.iter().zip(&mut rows) {
+            let series = &trials.series[observation.series];
+            assert_eq!((trial.experiment, trial.number), (&*row.experiment, row.trial));
+            assert_eq!(trial.lane, row.lane as usize);
+            assert_eq!(trials.arms[observation.arm], (series.experiment.clone(), series.arm.clone()));
+            assert_eq!((&*series.experiment, &*series.arm.variant), (&*row.experiment, &*row.variant));
+            assert_eq!(serde_json::to_string(&series.arm.point).unwrap(), row.point);
+            assert_eq!((&*series.metric, &*series.key), (&*row.metric, &*row.key));
+            // Compared as text, because NaN is not equal to itself.
+            assert_eq!(format!("{:?}", observation.value), format!("{:?}", row.status.bounds(row.value)));
         }
         Ok::<_, Error>(())
     });
-    heard.unwrap();
+    observed.unwrap();
     assert!(rows.next().is_none());
 }
 
@@ -229,9 +231,9 @@ proptest! {
             assert_row(row, parquet, of, sample);
         }
         prop_assert_eq!(std::fs::metadata(run.join(LINES)).unwrap().len(), 0, "the Parquet file gives every byte");
-        let from_parquet = read_trials(&run, &read_header(&run).unwrap()).unwrap().trials;
+        let from_parquet = read_run(&run).unwrap().trials;
         restore_lines(&run);
-        let (from_lines, whole_end) = Trials::of_lines(Lines::open(&run).unwrap()).unwrap();
+        let (from_lines, whole_end) = Trials::read(&mut LineReader::open(&run).unwrap()).unwrap();
         prop_assert_eq!(format!("{from_parquet:?}"), format!("{from_lines:?}"));
         prop_assert_eq!(whole_end, std::fs::metadata(run.join(LINES)).unwrap().len());
         assert_trials(&from_lines, &rows);

@@ -13,18 +13,14 @@ fn spec() -> Spec {
     Spec { id: "judged".into(), metrics: vec![metric], ..Spec::default() }
 }
 
-const TERMS: JudgeTerms = JudgeTerms {
-    error: 0.001,
-    easier: Some((0.05, 0.05)),
-    most_trials: None,
-    margin: None,
-    precision: None,
-    counts_all: false,
-    gate: None,
-    to_the_end: false,
-};
+const EASIER: Option<(f64, f64)> = Some((0.05, 0.05));
 
-/// A trial of one metric, of as many arms as there are values.
+/// The claim of `compare` that `a` is faster than `b`.
+fn order() -> Claim {
+    Claim::order("judged", &spec().metrics[0], &arm("a"), &arm("b"))
+}
+
+/// A trial of one metric, with one arm per value.
 fn trial(values: &[Bounds]) -> TrialValues<'_> {
     let held = (0..values.len()).collect();
     TrialValues { number: 0, values, metrics: 1, held, last: None, is_interrupted: false, whole_ns: None }
@@ -34,11 +30,13 @@ fn arm(variant: &str) -> Arm {
     Arm { variant: variant.into(), point: Point::default() }
 }
 
-/// A claim that compares `a` with `b`, whose trials are counted, not stopped.
+/// A claim that compares `a` with `b`, and that counts trials after its answer.
 fn versus(scale: Effect, bound: Bound) -> ClaimJudge {
-    let tests = vec![Test::Versus { metric: 0, candidate: arm("a"), baseline: arm("b"), scale, bound }];
-    let claim = Claim { judging: Judging::Rate, tests, ..Claim::order("judged", &arm("a"), &arm("b")) };
-    let mut judge = ClaimJudge::new(&claim, &spec(), &JudgeTerms { to_the_end: true, ..TERMS }).unwrap();
+    let measure = (&spec().metrics[0]).into();
+    let tests = vec![Test::Versus { measure, candidate: arm("a"), baseline: arm("b"), scale, bound }];
+    let claim = Claim { asked: Hypothesis { judging: Judging::Rate, margin: None, tests }, ..order() };
+    let config = Config { until_time_is_up: true, ..Config::default() };
+    let mut judge = ClaimJudge::new(&claim, &spec(), &config, EASIER).unwrap();
     judge.bind(&spec(), |arm| usize::from(arm.variant == "b"));
     judge
 }
@@ -46,14 +44,14 @@ fn versus(scale: Effect, bound: Bound) -> ClaimJudge {
 fn judge(rate: f64, margin: Option<f64>, look_every: u64) -> ClaimJudge {
     let arm = arm("a");
     let predicate = Predicate::parse("time <= 1 ns", &spec().metrics).unwrap();
-    let claim = Claim { rate, margin, look_every, ..Claim::order("judged", &arm, &arm) };
-    let claim = Claim { judging: Judging::Rate, tests: vec![Test::Predicate { arm, predicate }], ..claim };
-    let mut judge = ClaimJudge::new(&claim, &spec(), &TERMS).unwrap();
+    let tests = vec![Test::predicate(arm, predicate)];
+    let claim = Claim { rate, look_every, asked: Hypothesis { judging: Judging::Rate, margin, tests }, ..order() };
+    let mut judge = ClaimJudge::new(&claim, &spec(), &Config::default(), EASIER).unwrap();
     judge.bind(&spec(), |_| 0);
     judge
 }
 
-/// Whatever is judged, the soonest verdict is as soon as outcomes of one kind bring one.
+/// For every rule, the soonest verdict comes after as many trials as are needed if all outcomes are equal.
 #[test]
 fn the_soonest_verdict_is_known_beforehand() {
     for (rate, margin) in [(0.5, None), (0.99, None), (0.1, None), (0.99, Some(0.005)), (0.1, Some(0.05))] {
@@ -71,13 +69,13 @@ fn the_soonest_verdict_is_known_beforehand() {
     }
 }
 
-/// What a comparison takes at the least is what a judge takes who sees one win all pairs, by whatever is the soonest:
-/// of signs and sizes, and of an interval. So it is of what is said beside it, with a greater error.
+/// The least effort for a comparison equals the number of pairs that a judge needs if one command wins all of them.
+/// This holds for signs and sizes, for an interval, and for the number at a higher error.
 #[test]
 fn what_a_comparison_takes_is_what_a_judge_takes_who_sees_one_win_all() {
     let judge = |error, margin, gate| {
-        let claim = Claim::order("judged", &arm("a"), &arm("b"));
-        let mut judge = ClaimJudge::new(&claim, &spec(), &JudgeTerms { error, margin, gate, ..TERMS }).unwrap();
+        let config = Config { error, margin, gate, ..Config::default() };
+        let mut judge = ClaimJudge::new(&order(), &spec(), &config, EASIER).unwrap();
         judge.bind(&spec(), |arm| usize::from(arm.variant == "b"));
         judge
     };
@@ -105,7 +103,7 @@ fn what_a_comparison_takes_is_what_a_judge_takes_who_sees_one_win_all() {
     }
 }
 
-/// Of a rate it is what the answer takes that the trials speak for.
+/// For a rate, the least effort is that of the answer that the trials support.
 #[test]
 fn what_a_rate_takes_depends_on_what_was_seen() {
     let mut judge = judge(0.99, None, 1);
@@ -115,7 +113,7 @@ fn what_a_rate_takes_depends_on_what_was_seen() {
     for _ in 0..5 {
         judge.observe(&TrialValues { whole_ns: Some(3.0), ..trial(&[Bounds::exact(0.0)]) }, 3);
     }
-    // What was read back, or was cut off, does not say what one takes.
+    // A trial that was read back or cut off has no known duration.
     judge.observe(&trial(&[Bounds::exact(0.0)]), 1);
     let (_, reasons) = judge.verdict();
     let [Reason::TooEarly { least, most_trials: None, .. }] = reasons[..] else { panic!("{reasons:?}") };
@@ -126,7 +124,7 @@ fn what_a_rate_takes_depends_on_what_was_seen() {
     assert_eq!(judge.verdict(), (Verdict::Undecided, vec![]), "enough for that, and no answer yet");
 }
 
-/// A lane whose claim began unluckily is tried again before one that hardly moves has all the time.
+/// A lane whose claim began unluckily is tried again before a claim with little growth takes all the time.
 #[test]
 fn what_few_trials_say_does_not_starve_a_claim() {
     let of = |trials: u64, share: f64| {
@@ -139,21 +137,22 @@ fn what_few_trials_say_does_not_starve_a_claim() {
     assert!(of(1000, 0.9) > of(1000, 0.6));
 }
 
-/// What is checked once has a figure also where it is a predicate: what its one metric came to.
+/// An exact predicate also has an estimate: the value of its single metric.
 #[test]
 fn an_exact_predicate_tells_its_value() {
     for (time, verdict) in [(0.25, Verdict::Holds), (2.0, Verdict::Refuted)] {
         let rated = judge(0.5, None, 1).claim;
-        let mut judge = ClaimJudge::new(&Claim { judging: Judging::Exact, ..rated }, &spec(), &TERMS).unwrap();
+        let claim = Claim { asked: Hypothesis { judging: Judging::Exact, ..rated.asked.clone() }, ..rated };
+        let mut judge = ClaimJudge::new(&claim, &spec(), &Config::default(), EASIER).unwrap();
         judge.bind(&spec(), |_| 0);
         judge.observe(&trial(&[Bounds::exact(time)]), 0);
         let result = judge.result();
         assert_eq!((result.verdict, result.ratio), (verdict, Some(time)));
-        assert_eq!((result.ratio_low, result.ratio_high), (None, None), "one value bounds nothing");
+        assert_eq!((result.ratio_low, result.ratio_high), (None, None), "a single value has no interval");
     }
 }
 
-/// A difference is no ratio: it has a unit, and no "x".
+/// A difference is not a ratio: it has a unit, and is not printed as "x".
 #[test]
 fn a_difference_is_said_as_one() {
     let said = |scale, bound| {
@@ -175,7 +174,7 @@ fn a_difference_is_said_as_one() {
     assert!(unlike.contains(&Unlike::NoneFits { of: Estimated::Ratio }), "{unlike:?}");
 }
 
-/// A rate that fell from 54 % to 15 % is no rate of the claim's.
+/// A rate that fell from 54 % to 15 % does not describe the trials.
 #[test]
 fn a_verdict_on_a_changing_rate_is_marked_as_drifted() {
     let refuted = |late: u64| {
@@ -202,7 +201,7 @@ fn a_small_difference_is_excluded_and_a_large_one_is_not_called_small() {
     assert_eq!(difference_below(1.0, 1.0), None, "ties exclude nothing");
 }
 
-/// An interval that all looks so far allow does not have to hold what drifts away from it.
+/// A rate that drifts may leave the interval, which is the intersection over all looks.
 #[test]
 fn a_rate_that_left_its_interval_has_none() {
     let mut judge = judge(0.5, None, 1);
@@ -215,7 +214,7 @@ fn a_rate_that_left_its_interval_has_none() {
     };
     let even = (0..300).map(|_| (observe(0.0, 1), observe(2.0, 1)).1).last().unwrap();
     assert!(even.rate_low.is_some() && !even.has_lost_interval(true));
-    // Until the rate is outside, and something is left of the interval still.
+    // Until the rate is outside of the interval, which is not yet empty.
     let gone = (0..2000).map(|_| observe(2.0, 1)).find(|result| result.has_lost_interval(true)).unwrap();
     assert_eq!((gone.rate_low, gone.rate_high), (None, None), "{gone:?}");
     assert_eq!(gone.unlike[0], Unlike::Left { of: Estimated::Rate });
@@ -224,20 +223,20 @@ fn a_rate_that_left_its_interval_has_none() {
 }
 
 fn comparison(margin: Option<f64>, gate: Option<Gate>, to_the_end: bool) -> ClaimJudge {
-    let claim = Claim::order("judged", &arm("a"), &arm("b"));
-    let mut judge = ClaimJudge::new(&claim, &spec(), &JudgeTerms { margin, gate, to_the_end, ..TERMS }).unwrap();
+    let config = Config { margin, gate, until_time_is_up: to_the_end, ..Config::default() };
+    let mut judge = ClaimJudge::new(&order(), &spec(), &config, EASIER).unwrap();
     judge.bind(&spec(), |arm| usize::from(arm.variant == "b"));
     judge
 }
 
-/// Trials of the candidate's time and the baseline's, as far as the claim is open.
+/// Observes trials with these times of the candidate and the baseline, while the claim is open.
 fn compare(judge: &mut ClaimJudge, trials: impl IntoIterator<Item = (Bounds, Bounds)>) {
     for (candidate, baseline) in trials {
         judge.observe(&trial(&[candidate, baseline]), 0);
     }
 }
 
-/// A command of 1 ms for 20 runs and of 60 ms thereafter, against a steady 30 ms.
+/// A command that takes 1 ms in 20 runs and 60 ms after that, against a steady 30 ms.
 #[test]
 fn an_answer_that_later_trials_contradict_is_withdrawn() {
     let steady = |times: u64, time: f64| {
@@ -258,7 +257,7 @@ fn an_answer_that_later_trials_contradict_is_withdrawn() {
         let withdrawn = |decision| Reason::Withdrawn { verdict: Verdict::Holds, decision, trials: then.trials };
         assert_eq!(result.reasons, [withdrawn(Some(Decision::Faster))]);
     }
-    // Where the later ones were stopped, the median is known to be below.
+    // If the later commands were stopped, the median is known to be lower.
     let stopped = (0..60).map(|_| (Bounds::above(60.0), Bounds::exact(30.0)));
     for gate in [None, Some(Gate::Slower)] {
         let mut judge = comparison(Some(0.05), gate, true);
@@ -267,7 +266,7 @@ fn an_answer_that_later_trials_contradict_is_withdrawn() {
         compare(&mut judge, stopped.clone());
         assert_eq!(judge.result().decision, Some(Decision::Undecided), "{gate:?}");
     }
-    // What goes on as it began stands, and is quoted as it was decided.
+    // If later trials are like the first ones, the answer stands, with the counts at its decision.
     let mut judge = comparison(None, None, true);
     compare(&mut judge, steady(120, 1.0));
     let result = judge.result();
@@ -275,7 +274,7 @@ fn an_answer_that_later_trials_contradict_is_withdrawn() {
     assert!(result.decisive().trials < 30);
 }
 
-/// The same of a rate: true of the first trials and of few of those that follow.
+/// A rate claim whose test is true in the first trials and false in the later ones.
 #[test]
 fn a_rate_that_later_trials_contradict_is_withdrawn() {
     let mut judge = judge(0.9, None, 1);
@@ -292,7 +291,7 @@ fn a_rate_that_later_trials_contradict_is_withdrawn() {
     assert!(matches!(result.reasons[..], [Reason::Withdrawn { verdict: Verdict::Holds, .. }]), "{:?}", result.reasons);
 }
 
-/// `sleep 1` against `sleep 5` with a limit of 20 ms: both were stopped, so that nothing is known.
+/// `sleep 1` against `sleep 5` with a limit of 20 ms: both were stopped, so it is unknown which is faster.
 #[test]
 fn two_time_outs_decide_nothing() {
     let stopped = Bounds::above(20e6);
@@ -306,7 +305,8 @@ fn two_time_outs_decide_nothing() {
     }
 }
 
-/// `sleep 0.015` against `sleep 0.05` with a limit of 40 ms: more than 2.67 times as fast, and 8 times, who knows?
+/// `sleep 0.015` against `sleep 0.05` with a limit of 40 ms: more than 2.67 times as fast, but not known to be 8 times
+/// as fast.
 #[test]
 fn a_time_out_is_no_more_than_its_limit() {
     let verdict = |bound: Bound, limit: f64| {
@@ -328,10 +328,11 @@ fn a_time_out_is_no_more_than_its_limit() {
     assert_eq!(verdict(Bound::Within(2.0, 8.0), 40e6), Verdict::Undecided);
 }
 
-/// A gate needs to know that it is not slower by more than the margin, and not whether it is faster or the same.
+/// A gate only needs to know that a command is not slower by more than the margin, not whether it is faster or the
+/// same.
 #[test]
 fn a_gate_ends_when_its_end_is_settled() {
-    // 6 % faster: beyond 3 %, but not so that 40 pairs could say on which side of 5 %.
+    // 6 % faster: clearly beyond 3 %, but 40 pairs cannot show on which side of 5 % it is.
     let trials = |count: u64| {
         let spread = |pair: u64| 1.0 + 0.01 * ((pair * 7 % 11) as f64 - 5.0);
         (0..count).map(move |pair| (Bounds::exact(100.0), Bounds::exact(105.0 * spread(pair))))
@@ -349,13 +350,13 @@ fn a_gate_ends_when_its_end_is_settled() {
     assert_eq!(decision, Decision::NotSlower);
     let (undecided, more) = settled(None);
     assert!(undecided != Decision::NotSlower && more > 2 * pairs, "{undecided:?} after {more}, not {pairs}");
-    // It fails as soon as that is settled.
+    // The gate fails as soon as this is settled.
     let mut judge = comparison(Some(0.05), Some(Gate::Slower), false);
     compare(&mut judge, (0..200).map(|_| (Bounds::exact(110.0), Bounds::exact(100.0))));
     assert_eq!(judge.result().decision, Some(Decision::Slower));
 }
 
-/// What is left open counts against either answer: whoever stops trials that look bad gains nothing.
+/// Unknown outcomes count against either answer, so that stopping unfavourable trials gains nothing.
 #[test]
 fn trials_that_were_cut_off_count_against_either_answer() {
     let pairs = |cut_off: u64| {
@@ -371,7 +372,8 @@ fn trials_that_were_cut_off_count_against_either_answer() {
     assert!(decision == Decision::Faster && disturbed > undisturbed, "{disturbed} and {undisturbed}");
 }
 
-/// Who cuts off the loser of a pair just behind the winner chooses the size of its loss: the pair counts against both.
+/// By cutting off the slower command just after the faster one has ended, a user chooses the size of the difference.
+/// Such a pair counts against both answers.
 #[test]
 fn the_size_of_an_interrupted_pair_is_nobodys_coin() {
     let mut judge = comparison(None, None, true);
@@ -381,11 +383,11 @@ fn the_size_of_an_interrupted_pair_is_nobodys_coin() {
     }
     let result = judge.result();
     assert_eq!((result.decision, result.unknown), (Some(Decision::Undecided), 50));
-    assert!(matches!(result.reasons[..], [Reason::LeftOpen { has_met_limit: false, .. }]), "nothing met one");
+    assert!(matches!(result.reasons[..], [Reason::LeftOpen { has_met_limit: false, .. }]), "no trial reached a limit");
 }
 
-/// An interrupted trial is a failure for *holds* and a success for *refuted*, however early the signal came. Only a
-/// trial that had already missed its limit is a failure for both.
+/// An interrupted trial counts as a failure for *holds* and as a success for *refuted*, however early the signal came.
+/// Only a trial that had already missed its limit counts as a failure for both.
 #[test]
 fn an_interrupted_trial_counts_however_early_the_signal_came() {
     let mut judge = judge(0.5, None, 1);
@@ -394,17 +396,18 @@ fn an_interrupted_trial_counts_however_early_the_signal_came() {
         judge.observe(&TrialValues { is_interrupted: true, ..trial(&values) }, 0);
     }
     let result = judge.result();
-    assert_eq!((result.trials, result.successes, result.unknown), (3, 0, 2), "`time <= 1 ns` is false of one");
+    assert_eq!((result.trials, result.successes, result.unknown), (3, 0, 2), "`time <= 1 ns` is false in one trial");
 }
 
-/// Beside the verdict: who has fewer of what may be none at all, from the trials that the verdict takes anyway.
+/// Counters are compared in the same trials as the claim. Values of zero are allowed.
 #[test]
 fn other_metrics_are_compared_in_the_same_trials() {
     let metric = |name: &str| Metric::new(name, "", Unit::One, Better::Lower);
     let metrics = ["time", "faults", "same", "missing", "unshown"].map(metric).into();
     let spec = Spec { id: "judged".into(), metrics, ..Spec::default() };
-    let claim = Claim { counters: vec![1, 2, 3, 4], ..Claim::order("judged", &arm("a"), &arm("b")) };
-    let mut judge = ClaimJudge::new(&claim, &spec, &JudgeTerms { margin: Some(0.05), ..TERMS }).unwrap();
+    let claim = Claim { counters: vec![1, 2, 3, 4], ..order() };
+    let config = Config { margin: Some(0.05), ..Config::default() };
+    let mut judge = ClaimJudge::new(&claim, &spec, &config, EASIER).unwrap();
     judge.bind(&spec, |arm| usize::from(arm.variant == "b"));
     let lack = || Reason::Unavailable { arm: None, lack: Unavailable::other("no such counter") };
     judge.close_counters(|claim| claim.says.contains("unshown").then(lack));
@@ -421,9 +424,9 @@ fn other_metrics_are_compared_in_the_same_trials() {
     assert_eq!((result.decision, result.trials), (Some(Decision::Faster), trials));
     let [faults, same, missing, unshown] = &result.counters[..] else { panic!("{:?}", result.counters) };
     assert_eq!((faults.decision, faults.successes, faults.trials), (Some(Decision::Faster), trials, trials));
-    assert_eq!((faults.ratio, faults.ratio_low, faults.ratio_high), (None, None, None), "3 of 0 is no multiple");
-    assert_eq!((faults.error, faults.asked.margin), (TERMS.error, None));
-    assert_eq!((same.decision, same.ties), (Some(Decision::Undecided), trials), "nobody has fewer");
+    assert_eq!((faults.ratio, faults.ratio_low, faults.ratio_high), (None, None, None), "3 and 0 have no ratio");
+    assert_eq!((faults.error, faults.asked.margin), (Config::default().error, None));
+    assert_eq!((same.decision, same.ties), (Some(Decision::Undecided), trials), "neither has fewer");
     assert_eq!(same.ratio, Some(1.0));
     assert_eq!((missing.verdict, missing.trials), (Verdict::Unavailable, 0));
     assert!(

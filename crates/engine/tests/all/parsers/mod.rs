@@ -1,4 +1,4 @@
-//! What the fuzzer of each parser starts from, or has found.
+//! Inputs with which the fuzzer of each parser starts, or that it has found.
 
 mod targets;
 

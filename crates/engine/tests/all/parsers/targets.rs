@@ -1,4 +1,4 @@
-//! What must be true of everything that a parser is given: also run by `fuzz/`.
+//! Properties that each parser has for any input. `fuzz/` also checks them.
 
 use std::fs;
 use std::io::Read;
@@ -15,14 +15,14 @@ use ascertain_engine::samples::read_column;
 use ascertain_engine::unit::Unit;
 use tempfile::TempDir;
 
-/// A file that is read can be kept in `run.json`; each mistake has a place in the file.
+/// Parsed claims can be kept in `run.json`; each mistake has a position in the file.
 pub fn claims(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let sums = Sums::new();
     match claims_file::parse(text, Path::new("claims.toml"), &[&sums]) {
         Ok(file) => {
             assert!(!file.claims.is_empty());
-            assert!(file.claims.iter().all(|claim| !claim.says.is_empty() && file.places.contains_key(&claim.id)));
+            assert!(file.claims.iter().all(|claim| !claim.says.is_empty() && claim.place.is_some()));
             let json = serde_json::to_string(&(&file.claims, &file.commands)).unwrap();
             assert_eq!(serde_json::from_str::<(Vec<_>, Vec<_>)>(&json).unwrap(), (file.claims, file.commands));
         }
@@ -33,17 +33,17 @@ pub fn claims(bytes: &[u8]) {
     }
 }
 
-/// A predicate is spelled such that it is read as the same one, to the eleven digits that are spelled.
+/// The text of a predicate is parsed as the same predicate, up to the eleven digits that are written.
 pub fn predicates(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let metrics = Sums::new().spec.metrics;
     match Predicate::parse(text, &metrics) {
         Ok(predicate) => {
-            let spelled = predicate.spelled(&metrics);
+            let spelled = predicate.to_string();
             let again = Predicate::parse(&spelled, &metrics).unwrap();
             assert_eq!(again.0.len(), predicate.0.len(), "{spelled}");
             for (again, first) in again.0.iter().zip(&predicate.0) {
-                assert_eq!((again.metric, again.relation), (first.metric, first.relation), "{spelled}");
+                assert_eq!((&again.measure, again.relation), (&first.measure, first.relation), "{spelled}");
                 let is_close = (again.bound - first.bound).abs() <= 1e-11 * first.bound.abs() + 5e-324;
                 assert!(is_close, "{spelled}: {} and {}", again.bound, first.bound);
             }
@@ -52,9 +52,10 @@ pub fn predicates(bytes: &[u8]) {
     }
 }
 
-/// A column is the same one however it comes in, and its numbers are finite. The first byte says which column.
+/// A column is the same, whatever the sizes of the pieces that are read, and its numbers are finite. The first byte
+/// selects the column.
 pub fn columns(bytes: &[u8]) {
-    /// As a pipe may: a byte at a time.
+    /// Returns one byte at a time, as a pipe may.
     struct Slow<'a>(&'a [u8]);
     impl Read for Slow<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
@@ -75,7 +76,7 @@ pub fn columns(bytes: &[u8]) {
     }
 }
 
-/// Rows of a run that was killed: read one by one, and judged again. Where the run can be read, each row can.
+/// Rows of a killed run, read one by one and judged again. If the run can be read, so can each row.
 pub fn rows(bytes: &[u8]) {
     thread_local!(static RUN: TempDir = killed_run());
     RUN.with(|run| read_rows(run.path(), bytes));
@@ -91,8 +92,8 @@ fn read_rows(run: &Path, bytes: &[u8]) {
     }
 }
 
-/// `run.json` of a run that has rows: what is read is kept as it is, and the rows can be judged again, or why not is
-/// said.
+/// `run.json` of a run that has rows. The parsed header is kept unchanged, and the rows are judged again, or the error
+/// has a message.
 pub fn headers(bytes: &[u8]) {
     thread_local!(static RUN: TempDir = killed_run());
     RUN.with(|run| {
@@ -102,7 +103,7 @@ pub fn headers(bytes: &[u8]) {
         match evidence::read_header(run) {
             Ok(header) => {
                 let kept = serde_json::to_vec(&header).unwrap();
-                // What is not a number is null, which is no number when it is read.
+                // A NaN becomes `null`, which is not a number when it is read.
                 if let Ok(again) = serde_json::from_slice::<Header>(&kept) {
                     assert_eq!(serde_json::to_vec(&again).unwrap(), kept);
                 }
@@ -115,7 +116,7 @@ pub fn headers(bytes: &[u8]) {
     });
 }
 
-/// The golden run, without its rows and what it came to.
+/// Returns the golden run, without its rows and its outcome.
 fn killed_run() -> TempDir {
     let header: Header = serde_json::from_slice(include_bytes!("../../golden/evidence/run.json")).unwrap();
     let header = Header { outcome: None, lines_bytes: None, lines_checksum: None, parquet_checksum: None, ..header };

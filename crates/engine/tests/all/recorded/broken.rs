@@ -1,4 +1,4 @@
-//! Folders that are not what Ascertain writes.
+//! Folders whose files are not valid.
 
 use std::fs;
 
@@ -45,7 +45,7 @@ fn a_header_that_can_not_be_read() {
     fs::write(ran.file("run.json"), text.replacen("ascertain.evidence/2", "ascertain.evidence/9", 1)).unwrap();
     assert_error(&ran, &["run.json", "ascertain.evidence/9", "use the version that wrote it"]);
     fs::write(ran.file("run.json"), text.replacen("\"ascertain.evidence/2\"", "99", 1)).unwrap();
-    assert_error(&ran, &["run.json", "of the schema `99`", "use the version that wrote it"]);
+    assert_error(&ran, &["run.json", "has the schema `99`", "use the version that wrote it"]);
     fs::write(ran.file("run.json"), &text[..text.len() / 2]).unwrap();
     assert_error(&ran, &["run.json:", "cut off"]);
     fs::write(ran.file("run.json"), "").unwrap();
@@ -61,16 +61,19 @@ fn a_plan_that_does_not_fit() {
         assert!(text.contains(from), "{from}");
         fs::write(ran.file("run.json"), text.replacen(from, to, 1)).unwrap();
     };
-    changed("\"metric\": 0", "\"metric\": 1");
-    assert_error(&ran, &["claim `open` speaks of a metric that `scripted` has not"]);
+    // The first occurrence is in the experiment, the second in its claim.
+    let in_claim = text.find("\"asked\"").unwrap();
+    let renamed = text[in_claim..].replacen("\"metric\": \"time\"", "\"metric\": \"size\"", 1);
+    fs::write(ran.file("run.json"), text[..in_claim].to_string() + &renamed).unwrap();
+    assert_error(&ran, &["claim `open` needs a metric that `scripted` does not have"]);
     changed("\"variant\": \"odd\"", "\"variant\": \"another\"");
-    assert_error(&ran, &["trial 0 of `scripted` has arms that no claim or table asks for"]);
+    assert_error(&ran, &["trial 0 of `scripted` has arms that no claim or table needs"]);
     changed("\"rate\": 0.5", "\"rate\": 2.5");
     fs::remove_file(ran.file("trials.parquet")).unwrap();
-    assert!(read(ran.folder()).is_ok(), "an order is judged at one half, whatever it says");
+    assert!(read(ran.folder()).is_ok(), "an order is judged at one half, whatever its rate");
 }
 
-/// All rows, although this is wrong with the files.
+/// Checks that all rows are read in spite of these faults of the files.
 fn assert_whole(ran: &Ran, whole: &RecordedRun, faults: &[&str]) {
     let read = read(ran.folder()).unwrap();
     let is_said = read.faults.iter().zip(faults).all(|(said, fault)| said.contains(fault));
@@ -78,7 +81,7 @@ fn assert_whole(ran: &Ran, whole: &RecordedRun, faults: &[&str]) {
     assert_eq!(RecordedRun { faults: Vec::new(), ..read }, *whole);
 }
 
-/// Whatever became of the lines, the Parquet file has what they were when the run ended.
+/// The Parquet file has the rows of the run's end, whatever happened to the lines.
 #[test]
 fn lines_that_differ_are_not_needed() {
     let ran = ran();
@@ -104,7 +107,7 @@ fn lines_that_differ_are_not_needed() {
     assert_whole(&ran, &whole, &[]);
 }
 
-/// Without the Parquet file, lines that were changed are not taken for data.
+/// Without the Parquet file, changed lines are not used.
 #[test]
 fn changed_lines_without_a_parquet_file() {
     let ran = ran();
@@ -123,7 +126,7 @@ fn changed_lines_without_a_parquet_file() {
     let unit = all.replacen("\"ns\"", "\"furlong\"", 7);
     for changed in [digit.clone(), unit.clone(), lines[3].clone() + &all] {
         put(changed);
-        assert_error(&ran, &["trials.jsonl", "was changed since the run ended", "bring it back"]);
+        assert_error(&ran, &["trials.jsonl", "was changed since the run ended", "restore the original file"]);
         let refused = Writer::resume(ran.folder(), None).err().unwrap().to_string();
         assert!(refused.contains("was changed since the run ended"), "{refused}");
     }
@@ -132,7 +135,7 @@ fn changed_lines_without_a_parquet_file() {
     assert!(cut.has_lost_rows && cut.rows == 6 && cut.faults[0].contains("shorter"), "{:?}", cut.faults);
     assert_eq!((cut.outcome, cut.state), (whole.outcome.clone(), State::Finished));
 
-    // An older version wrote no checksum: what can be read is.
+    // In a run that was killed before it wrote the checksum, all valid lines are read.
     ran.change_header(|header| header.lines_checksum = None);
     put(digit);
     assert_eq!(read(ran.folder()).unwrap().rows, 20);
@@ -143,21 +146,24 @@ fn changed_lines_without_a_parquet_file() {
     let mut broken = lines.clone();
     broken[6] = broken[6].replace("\"unit\":\"ns\"", "\"unit\":\"furlong\"");
     put(broken.concat());
-    assert_error(&ran, &["trials.jsonl:7:", "furlong", "cut the file off before line 7"]);
-    // One that none can follow: as any line, and as one of a shape that is known.
+    assert_error(&ran, &["trials.jsonl:7:", "furlong", "truncate the file before line 7"]);
+    // A trial number that no other can follow, in a first line and in a line of a known form.
     for (line, number) in [(0, u64::MAX), (6, 9_999_999_999_999_999_999)] {
         let mut endless = lines.clone();
         endless[line] = endless[line].replace(&format!("\"trial\":{}", line / 2), &format!("\"trial\":{number}"));
         put(endless.concat());
-        assert_error(&ran, &[&format!("trials.jsonl:{}:", line + 1), &format!("there is no trial {number}")]);
+        assert_error(
+            &ran,
+            &[&format!("trials.jsonl:{}:", line + 1), &format!("the trial number {number} is too large")],
+        );
     }
-    // Its last trial is not marked as whole, as it is where it took long.
+    // The last trial is not marked as complete; in a run with slow trials it would be.
     put(broken[..4].concat() + &broken[4..6].concat().replace("} \n", "}\n"));
     let cut = read(ran.folder()).unwrap();
     assert_eq!((cut.rows, cut.has_lost_rows), (4, true), "as the error says");
 }
 
-/// A sample is of all rows, whichever file has them, or there is none.
+/// A sample contains all rows, from either file, or it is an error.
 #[test]
 fn a_sample_is_read_as_the_report_reads() {
     let ran = ran();
@@ -187,12 +193,12 @@ fn a_broken_parquet_file_is_not_needed() {
         assert_whole(&ran, &whole, &["trials.parquet is damaged"]);
     }
     fs::remove_file(ran.file("trials.jsonl")).unwrap();
-    assert_error(&ran, &["trials.parquet is not what Ascertain writes", "there is no trials.jsonl beside it"]);
+    assert_error(&ran, &["trials.parquet is not valid", "there is no trials.jsonl next to it"]);
     fs::write(ran.file("trials.parquet"), bytes).unwrap();
     assert_eq!(read(ran.folder()).unwrap(), whole);
 }
 
-/// Wherever a byte of the file is wrong, it is not taken for data: another file has the rows, or it is said.
+/// A file with a wrong byte is not used: the rows come from another file, or reading fails.
 #[test]
 fn a_parquet_file_with_a_wrong_byte_is_not_read() {
     let ran = ran();
@@ -211,7 +217,10 @@ fn a_parquet_file_with_a_wrong_byte_is_not_read() {
     fs::remove_file(ran.file("trials.jsonl")).unwrap();
     for at in places() {
         break_byte(at);
-        assert_error(&ran, &["trials.parquet", "its checksum is not the one in run.json", "no trials.jsonl beside it"]);
+        assert_error(
+            &ran,
+            &["trials.parquet", "its checksum differs from that in run.json", "no trials.jsonl next to it"],
+        );
     }
 }
 

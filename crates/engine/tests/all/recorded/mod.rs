@@ -1,4 +1,4 @@
-//! Runs that were recorded, read again without their experiments' code.
+//! Reading recorded runs without the code of their experiments.
 
 mod broken;
 mod outcomes;
@@ -14,14 +14,15 @@ use ascertain_engine::experiment::Experiment;
 use ascertain_engine::outcome::Outcome;
 use ascertain_engine::plan::Plan;
 use ascertain_engine::recorded::{RecordedRun, read};
-use ascertain_engine::run::{Recording, Run, Silent, run};
+use ascertain_engine::result::RunResult;
+use ascertain_engine::run::{Recording, Silent, run};
 use tempfile::TempDir;
 
 use crate::common::Scripted;
 
-/// A run in a folder of its own, which lasts as long as this does.
+/// A run in a temporary folder, which is removed when this value is dropped.
 struct Ran {
-    run: Run,
+    run: RunResult,
     _runs: TempDir,
 }
 
@@ -42,7 +43,7 @@ impl Ran {
         read(self.folder()).unwrap()
     }
 
-    /// As if it had been killed before it could write its outcome.
+    /// Removes the files that the run would lack if it had been killed before it wrote its outcome.
     fn killed(self) -> Ran {
         self.change_header(|header| header.outcome = None);
         fs::remove_file(self.file("trials.parquet")).unwrap();
@@ -66,13 +67,13 @@ fn record(registry: &[&dyn Experiment], plan: &Plan) -> Ran {
     let recording = Recording::New {
         runs: runs.path().into(),
         command_line: vec!["test".into()],
-        request: Default::default(),
+        render: Default::default(),
         label: None,
         revision: None,
         known: None,
     };
     let run = run(plan, registry, recording, &Default::default(), &mut Silent).unwrap();
-    // With its rows in both files: a continuation restores the lines that the run's end removed.
+    // The rows are in both files, because a continuation restores the lines that the run's end removed.
     drop(Writer::resume(run.folder.as_ref().unwrap(), None).unwrap());
     Ran { run, _runs: runs }
 }

@@ -1,4 +1,4 @@
-//! What rows say of a run that has written no outcome.
+//! Outcomes that follow from the rows of a run without a written outcome.
 
 use std::fs;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use ascertain_engine::claim::{Bound, Claim, Effect, Judging, Test};
 use ascertain_engine::evidence::Writer;
 use ascertain_engine::experiment::{Better, Metric, TargetError, Trial};
 use ascertain_engine::finding::{Reason, Unavailable};
-use ascertain_engine::outcome::{ClaimResult, Outcome, TestSpec, Verdict};
+use ascertain_engine::outcome::{ClaimResult, Outcome, Verdict};
 use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_engine::recorded::State;
 use ascertain_engine::run::{Recording, Silent, run};
 use ascertain_engine::unit::Unit;
 
 use super::{Ran, record, record_one};
-use crate::common::{Scripted, arm, noisy, plan, versus};
+use crate::common::{Scripted, arm, noisy, plan, versus, with_margin};
 
 /// Times with ties and time-outs.
 fn uneven(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
@@ -28,16 +28,16 @@ fn uneven(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
     })
 }
 
-/// Claims of every kind.
+/// Returns claims of every kind.
 fn claims(experiment: &Scripted) -> Vec<Claim> {
     let rate = |id: &str, bound| versus(id, "fast", "slow", bound, Judging::Rate);
     let order = |id: &str, a: &str, b: &str| versus(id, a, b, Bound::AtLeast(1.0), Judging::Order);
     let mut difference = rate("difference", Bound::AtLeast(5.0));
-    if let Test::Versus { scale, .. } = &mut difference.tests[0] {
+    if let Test::Versus { scale, .. } = &mut difference.asked.tests[0] {
         *scale = Effect::Difference;
     }
     let mut every = rate("every", Bound::AtLeast(1.05));
-    every.tests.extend(versus("", "even", "odd", Bound::AtLeast(0.9), Judging::Rate).tests);
+    every.asked.tests.extend(versus("", "even", "odd", Bound::AtLeast(0.9), Judging::Rate).asked.tests);
     let sometimes = || experiment.predicate("", "even", "time <= 105 ns", 0.5);
     vec![
         rate("at least", Bound::AtLeast(1.05)),
@@ -49,13 +49,13 @@ fn claims(experiment: &Scripted) -> Vec<Claim> {
         experiment.predicate("predicate", "hangs", "time <= 20 ns", 0.8),
         Claim { id: "sets".into(), look_every: 7, ..sometimes() },
         Claim { id: "few".into(), max_trials: Some(33), ..sometimes() },
-        Claim { id: "give or take".into(), margin: Some(0.1), error: Some(1e-6), ..sometimes() },
+        with_margin(Claim { id: "give or take".into(), error: Some(1e-6), ..sometimes() }, 0.1),
         versus("exact", "even", "odd", Bound::Within(0.9, 1.1), Judging::Exact),
         order("faster", "fast", "slow"),
         order("equal", "even", "odd"),
         order("tied", "tied", "base"),
         order("time-outs", "hangs too", "hangs"),
-        Claim { margin: Some(0.03), ..order("margin", "even", "odd") },
+        with_margin(order("margin", "even", "odd"), 0.03),
         versus("missing", "missing", "slow", Bound::AtLeast(1.0), Judging::Rate),
     ]
 }
@@ -65,7 +65,7 @@ fn experiment() -> Scripted {
     Scripted { missing: &["missing"], ..Scripted::new(&variants, uneven) }
 }
 
-/// What rows can tell: not how the CPUs spent their time meanwhile, nor what trials cost and what was allowed.
+/// Compares outcomes, except for data that rows do not contain: the CPU times, the costs of trials, and the limits.
 fn assert_same(read: &Outcome, written: &Outcome) {
     let [read, written] = [read, written]
         .map(|outcome| Outcome { claims: outcome.claims.iter().map(without_cost).collect(), ..outcome.clone() });
@@ -86,7 +86,7 @@ fn without_cost(claim: &ClaimResult) -> ClaimResult {
     claim
 }
 
-/// Goes on for narrow intervals, for so long.
+/// Continues for narrow intervals, for this time.
 fn precise_for(precision_time: Duration) -> Config {
     let (precision, median_precision, precision_time) = (Some(0.02), Some(0.02), Some(precision_time));
     Config { max_trials: Some(150), precision, median_precision, precision_time, ..Config::default() }
@@ -102,7 +102,7 @@ fn rows_say_what_the_run_said() {
         Config { exact_trials: Some(60), error: 0.01, ..Config::default() },
         Config { max_trials: Some(120), precision: Some(0.005), table_trials: Some(30), ..Config::default() },
         precise_for(Duration::from_secs(1000)),
-        // Over before some are answered.
+        // This time is over before some claims are decided.
         precise_for(Duration::from_nanos(1)),
         Config { median_precision: None, ..precise_for(Duration::from_nanos(1)) },
     ]
@@ -123,7 +123,7 @@ fn rows_say_what_the_run_said() {
     }
 }
 
-/// Claims that share an arm, in more lanes than one, with arms that are missing among them.
+/// Claims that share an arm, in several lanes, and some with arms that are unavailable.
 #[test]
 fn lanes_are_as_they_were() {
     let names: Vec<String> = (0..40).map(|number| number.to_string()).collect();
@@ -142,7 +142,7 @@ fn lanes_are_as_they_were() {
     assert_same(&ran.read().outcome, ran.outcome());
 }
 
-/// A claim on a metric that the machine could not show has its lane all the same, or the rows would not fit.
+/// A claim on a metric that the machine could not observe still has a lane; otherwise the rows would not fit.
 #[test]
 fn what_could_not_be_shown_is_unavailable() {
     let mut experiment = Scripted { hidden: &[1], ..Scripted::new(&["slow", "fast"], uneven) };
@@ -189,7 +189,7 @@ fn experiments_may_alternate() {
     assert!(read.series[first_of_second..].iter().all(|series| series.experiment == "second"));
 }
 
-/// Whatever a kill leaves is read as continuing the run would read it.
+/// A run after a kill is read in the same way as a continuation reads it.
 #[test]
 fn a_run_may_be_cut_anywhere() {
     let experiment = experiment();
@@ -209,14 +209,14 @@ fn a_run_may_be_cut_anywhere() {
         assert_same(&cut.outcome, &continued_without_trials(&ran, &experiment));
         if let Some(next) = lines.get(line) {
             fs::write(ran.file("trials.jsonl"), format!("{text}{}", &next[..next.len() - 1])).unwrap();
-            assert_eq!(ran.read(), cut, "half a line is none");
+            assert_eq!(ran.read(), cut, "half a line is ignored");
             text.push_str(next);
         }
     }
     assert_eq!(ran.read().rows as usize, lines.len());
 }
 
-/// The outcome of going on with a run, and measuring nothing.
+/// Returns the outcome of continuing a run without measuring anything.
 fn continued_without_trials(ran: &Ran, experiment: &Scripted) -> Outcome {
     let copy = tempfile::tempdir().unwrap();
     for file in ["run.json", "trials.jsonl"] {
@@ -228,12 +228,11 @@ fn continued_without_trials(ran: &Ran, experiment: &Scripted) -> Outcome {
     let recording = Recording::Continue(Box::new((writer, recorded)));
     let outcome =
         run(&Plan { config, ..plan }, &[experiment], recording, &Default::default(), &mut Silent).unwrap().outcome;
-    // The machine is described anew each time; its load changes.
+    // The machine is described anew each time, and its load changes.
     Outcome { machine: ran.outcome().machine.clone(), threats: ran.outcome().threats.clone(), ..outcome }
 }
 
-/// Rows do not tell that an arm failed, nor that an answer was wrong: who reads them knows only as long as
-/// the outcome is there.
+/// Rows do not show that an arm failed or that an answer was wrong. This is only known while the outcome exists.
 #[test]
 fn failures_are_known_from_the_outcome_alone() {
     fn breaks(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
@@ -267,8 +266,8 @@ fn failures_are_known_from_the_outcome_alone() {
     assert_eq!(read.paths, finished.paths);
 }
 
-/// A claim that used up its own time, or was deferred, has no more trials than it was judged by, although
-/// later ones hold its arms.
+/// A claim that reached its own time limit, or was deferred, only has the trials that it was judged by, even if later
+/// trials contain its arms.
 #[test]
 fn a_claim_that_was_closed_has_the_trials_that_it_was_judged_by() {
     let experiment = Scripted::new(&["even", "odd", "fast"], noisy);
@@ -281,21 +280,7 @@ fn a_claim_that_was_closed_has_the_trials_that_it_was_judged_by() {
     assert_eq!(read.state, State::Finished);
     let trials: Vec<usize> = read.paths.iter().map(|path| path.trials.len()).collect();
     assert_eq!(trials, [1, 40]);
-    assert_eq!(ran.killed().read().outcome.claims[0].trials, 40, "which rows do not tell");
-}
-
-/// Earlier versions wrote down only what a predicate's conditions are as people write them.
-#[test]
-fn conditions_that_were_not_written_down_are_those_of_the_plan() {
-    let experiment = Scripted::new(&["even"], noisy);
-    let claim = experiment.predicate("range", "even", "time >= 1 ns and time <= 1 s", 0.9);
-    let ran = record_one(&experiment, &plan(vec![claim], Config { max_trials: Some(5), ..Config::default() }));
-    ran.change_header(|header| {
-        let claim = &mut header.outcome.as_mut().unwrap().claims[0];
-        let TestSpec::Predicate { conditions, .. } = &mut claim.asked.tests[0] else { panic!("{claim:?}") };
-        assert_eq!(std::mem::take(conditions).len(), 2);
-    });
-    assert_eq!(ran.read().outcome, *ran.outcome());
+    assert_eq!(ran.killed().read().outcome.claims[0].trials, 40, "rows do not show this");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! How claims came to their verdicts.
+//! The paths of claims to their verdicts.
 
 use ascertain_engine::claim::{Bound, Claim, Judging};
 use ascertain_engine::experiment::{TargetError, Trial};
@@ -9,9 +9,9 @@ use ascertain_stats::{OrderJudge, Tally, log_e_holds, log_e_refuted};
 use proptest::prelude::*;
 
 use super::record_one;
-use crate::common::{Scripted, noisy, plan, versus};
+use crate::common::{Scripted, noisy, plan, versus, with_margin};
 
-/// A coin for each variant, or a number of ten sides.
+/// A coin for each variant, or a die with ten sides.
 fn chance(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
     Ok(match variant {
         "ten" => (trial.seed % 10 + 1) as f64,
@@ -20,8 +20,8 @@ fn chance(variant: &str, trial: &Trial) -> Result<f64, TargetError> {
     })
 }
 
-/// What the path says that claim came to, by a route of its own: the rates that are rejected, or none where order is
-/// judged, and how many trials a look has.
+/// Checks the path against the claim's result, with an independent calculation. `rates` are the rates that are
+/// rejected, or `None` for an order; `look_every` is the number of trials per look.
 fn assert_path(path: &ClaimPath, result: &ClaimResult, rates: Option<(f64, f64)>, look_every: u64, error: f64) {
     assert_eq!((path.trials.len(), path.successes.len()), (result.trials as usize, result.trials as usize));
     assert_eq!(path.successes.iter().filter(|success| success.is_none()).count() as u64, result.ties);
@@ -85,7 +85,7 @@ proptest! {
         let predicate = || experiment.predicate("", "ten", &format!("time <= {most} ns"), rate);
         let claims = vec![
             Claim { id: "rate".into(), look_every, ..predicate() },
-            Claim { id: "give or take".into(), margin: Some(0.04), look_every, ..predicate() },
+            with_margin(Claim { id: "give or take".into(), look_every, ..predicate() }, 0.04),
             versus("ratio", "coin", "two", Bound::AtLeast(1.0), Judging::Rate),
             versus("order", "coin", "two", Bound::AtLeast(1.0), Judging::Order),
         ];
@@ -114,10 +114,7 @@ proptest! {
 fn what_is_not_judged_by_growing_evidence_has_none() {
     let experiment = Scripted::new(&["slow", "fast"], noisy);
     let order = versus("margin", "fast", "slow", Bound::AtLeast(1.0), Judging::Order);
-    let claims = vec![
-        versus("exact", "fast", "slow", Bound::AtLeast(1.05), Judging::Exact),
-        Claim { margin: Some(0.2), ..order },
-    ];
+    let claims = vec![versus("exact", "fast", "slow", Bound::AtLeast(1.05), Judging::Exact), with_margin(order, 0.2)];
     let read = record_one(&experiment, &plan(claims, Config { max_trials: Some(400), ..Config::default() })).read();
     let [exact, margin] = &read.paths[..] else { panic!() };
     assert_eq!((exact.decided_after, exact.successes.as_slice()), (Some(1), &[Some(true)][..]));
@@ -127,7 +124,7 @@ fn what_is_not_judged_by_growing_evidence_has_none() {
     assert!(exact.evidence.is_empty() && margin.evidence.is_empty());
 }
 
-/// What is left of many trials: the first, the last, the one that decided, and ever fewer between.
+/// A long path keeps the first point, the last, the one that decided, and others at increasing distances.
 #[test]
 fn a_long_path_is_thinned() {
     let experiment = Scripted::new(&["ten"], chance);

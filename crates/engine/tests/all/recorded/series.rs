@@ -18,7 +18,7 @@ use crate::common::{Scripted, plan};
 const SERVERS: [&str; 3] = ["server-1", "server-2", "a \"third\",\n{of} them"];
 const CORES: usize = 4;
 
-/// A curve with a key a server and many offsets, a matrix with a key a pair of cores, and a scalar.
+/// A curve with one key per server and many offsets, a matrix with one key per pair of cores, and a scalar.
 struct Swept(Spec);
 
 impl Swept {
@@ -44,7 +44,7 @@ impl Swept {
 
 struct Sweep(Vec<Arm>);
 
-/// What a server's curve is at a step. One step was not observed, and one was cut off.
+/// Returns the value of a server's curve at a step. One step was not observed, and one was cut off.
 fn rate(variant: &str, trial: u64, server: usize, step: u64) -> f64 {
     let rate = (variant.len() as u64 * 1_000 + trial * 100 + server as u64 * 10 + step) as f64 / 3.0;
     if (server, step) == (1, 2) { f64::NAN } else { rate }
@@ -106,19 +106,19 @@ fn curves_and_matrices_come_back_from_both_files() {
     let swept = Swept::new();
     let arms = vec![arm("b"), arm("a")];
     let tables = vec![Table { experiment: "swept".into(), arms: arms.clone() }];
-    // A claim of the trial's one number: the median of what all servers had.
-    let claim = Scripted::new(&[], |_, _| Ok(0.0)).predicate("fast", "a", "time > 0 ns", 0.5);
+    // A claim about the single number of each trial: the median over all servers.
+    let mut claim = Scripted::new(&[], |_, _| Ok(0.0)).predicate("fast", "a", "time > 0 ns", 0.5);
     let predicate = Predicate::parse("rate >= 1 B/s", &swept.0.metrics).unwrap();
-    let of_arm = |variant| ascertain_engine::claim::Test::Predicate { arm: arm(variant), predicate: predicate.clone() };
-    let tests = vec![of_arm("a"), of_arm("b")];
-    let claim = ascertain_engine::claim::Claim { experiment: "swept".into(), tests, ..claim };
+    let of_arm = |variant| ascertain_engine::claim::Test::predicate(arm(variant), predicate.clone());
+    claim.experiment = "swept".into();
+    claim.asked.tests = vec![of_arm("a"), of_arm("b")];
     let config = Config { exact_trials: Some(TRIALS), ..Config::default() };
     let ran = record(&[&swept], &Plan { tables, ..plan(vec![claim], config) });
 
     let from_parquet = ran.read();
     fs::rename(ran.file("trials.parquet"), ran.file("away")).unwrap();
     let from_lines = ran.read();
-    // As text, since a value that was not observed is not equal to itself.
+    // Compared as text, because a value that was not observed is not equal to itself.
     assert_eq!(format!("{from_parquet:?}"), format!("{from_lines:?}"));
     fs::rename(ran.file("away"), ran.file("trials.parquet")).unwrap();
     fs::remove_file(ran.file("trials.jsonl")).unwrap();
@@ -137,7 +137,7 @@ fn curves_and_matrices_come_back_from_both_files() {
     }
     assert_eq!(names, expected.iter().map(|(arm, metric, key)| (*arm, *metric, key.as_str())).collect::<Vec<_>>());
     series.iter().for_each(|series| assert_series(series, TRIALS));
-    let scalar = ran.outcome().points.iter().find(|point| point.metric == "rate" && point.variant == "a").unwrap();
+    let scalar = ran.outcome().points.iter().find(|point| point.metric == "rate" && point.arm.variant == "a").unwrap();
     assert_eq!(scalar.n, TRIALS, "a trial has one number, whatever its keys");
 }
 

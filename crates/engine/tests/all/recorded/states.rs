@@ -1,4 +1,4 @@
-//! How a run ended, if it did.
+//! The states of recorded runs.
 
 use std::fs;
 
@@ -37,7 +37,7 @@ fn a_run_may_be_interrupted() {
     assert_eq!(ran.read().state, State::Interrupted);
 }
 
-/// What only another version says of an arm keeps nobody from reading the rest.
+/// A remark that only another version knows does not prevent reading the rest.
 #[test]
 fn a_remark_may_be_unknown() {
     let ran = ran();
@@ -79,7 +79,7 @@ fn a_run_may_be_killed_while_it_is_continued() {
     assert_eq!(read.paths[0].trials.len(), 11);
 }
 
-/// Bytes that no continuation wrote do not make it one.
+/// Bytes that no continuation wrote do not make a run a continued one.
 #[test]
 fn a_run_that_ended_is_never_called_killed() {
     let ran = ran();
@@ -94,22 +94,22 @@ fn a_run_that_ended_is_never_called_killed() {
     for text in [format!("{all}\n"), format!("{all}x\n")] {
         fs::write(ran.file("trials.jsonl"), text).unwrap();
         drop(Writer::resume(ran.folder(), None).unwrap());
-        assert_eq!(fs::read_to_string(ran.file("trials.jsonl")).unwrap(), all, "what is no row is cut off");
+        assert_eq!(fs::read_to_string(ran.file("trials.jsonl")).unwrap(), all, "bytes that are not a row are cut off");
     }
 }
 
-/// Without the rows that its verdicts came from, it would come to others.
+/// Without all rows, its verdicts could be different.
 #[test]
 fn a_run_that_lost_lines_is_not_continued() {
     let ran = ran();
     let (lines, header) = (ran.lines(), fs::read(ran.file("run.json")).unwrap());
-    // The fifth trial is not known to be whole: its end is marked where it took long.
+    // The fifth trial is not known to be complete. In a run with slow trials its end would be marked.
     let kept = lines[..8].concat() + &lines[8..10].concat().replace("} \n", "}\n");
     fs::write(ran.file("trials.jsonl"), &kept).unwrap();
     fs::rename(ran.file("trials.parquet"), ran.file("away")).unwrap();
     let message = Writer::resume(ran.folder(), None).err().unwrap().to_string();
     let counts = [lines[..8].concat().len(), lines.concat().len()].map(|bytes| bytes.to_string());
-    for part in [&*ran.folder().to_string_lossy(), "trials.jsonl", &counts[0], &counts[1], "run it anew"] {
+    for part in [&*ran.folder().to_string_lossy(), "trials.jsonl", &counts[0], &counts[1], "measure again"] {
         assert!(message.contains(part), "`{part}` is not in: {message}");
     }
     assert_eq!(fs::read_to_string(ran.file("trials.jsonl")).unwrap(), kept, "nothing is changed");
@@ -119,7 +119,7 @@ fn a_run_that_lost_lines_is_not_continued() {
     assert_eq!(ran.lines(), lines, "the Parquet file has them too");
 }
 
-/// Reading takes nothing that a writer needs for longer than a moment, and changes nothing.
+/// Reading holds no lock for longer than a moment, and changes nothing.
 #[test]
 fn reading_disturbs_nobody() {
     let ran = ran();

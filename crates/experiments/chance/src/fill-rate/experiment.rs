@@ -1,17 +1,17 @@
-//! Balls into bins: how full is a row of bins when its first bin is full? Two ways to sample the same distribution:
-//! throwing the balls, and drawing the outcome.
+//! Balls into bins: how full is a row of bins when its first bin is full? The same distribution is sampled in two ways:
+//! by throwing the balls, and by drawing the outcome.
 
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Samples, Session, Setup, Spec, TargetError, Trial,
+    Arm, ArmId, Better, Experiment, Factor, Metric, Samples, Session, Setup, Spec, TargetError, Trial,
 };
 use ascertain_sys::clock;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Gamma, Poisson};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Balls into bins.
+/// The experiment `fill-rate`: balls into bins.
 pub struct FillRate;
 
 const FILL_RATE: usize = 0;
@@ -24,11 +24,11 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
         ("thrown", "every ball thrown, in time proportional to the balls").into(),
     ],
     factors: vec![
-        Factor::new("bins", "number of bins", 1000, Accepts::Integers { min: 1, max: 1_000_000 }),
-        Factor::new("capacity", "balls that fit in a bin", 30_000, Accepts::Integers { min: 1, max: 100_000_000 }),
+        Factor::integer("bins", "number of bins", 1000, 1..=1_000_000),
+        Factor::integer("capacity", "balls that fit into a bin", 30_000, 1..=100_000_000),
     ],
     metrics: vec![
-        Metric::share("fill_rate", "share of all room in use when the first bin is full", Better::Higher),
+        Metric::share("fill_rate", "share of all positions that are taken when the first bin is full", Better::Higher),
         Metric::time("time", "time to sample one fill rate"),
     ],
     ..Spec::new("fill-rate", include_str!("README.md"))
@@ -56,12 +56,13 @@ struct Row {
 
 struct Rows(Vec<Row>);
 
-/// Draws the fill rate of so many bins of that capacity.
+/// A function that draws a fill rate: the share of all places in `bins` bins that are taken when the first bin is full.
+/// Each bin has `capacity` places.
 type Sample = fn(bins: u64, capacity: u64, rng: &mut Xoshiro256PlusPlus) -> f64;
 
 impl Session for Rows {
-    /// There is no one right answer: the method's mean is held against throwing, at a size where that
-    /// is quick, with seeds of its own.
+    /// Checks the mean of many draws, because a single draw has no right answer. It must agree with the mean fill rate
+    /// when balls are thrown, with another seed. The bins are so few and small that throwing is quick.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         const SAMPLES: u64 = 200;
         let mean = |sample: Sample, seed| {
@@ -69,16 +70,19 @@ impl Session for Rows {
             (0..SAMPLES).map(|_| sample(8, 32, &mut rng)).sum::<f64>() / SAMPLES as f64
         };
         let (seen, expected) = (mean(self.0[arm].sample, 1), mean(thrown, 2));
-        // The standard deviation of one fill rate of 8 bins of 32 is 0.085: six of the difference's.
+        // The standard deviation of a single fill rate of 8 bins of capacity 32 is 0.085. The difference of the means
+        // may be at most six of its standard deviations.
         if (seen - expected).abs() > 6.0 * 0.085 * (2.0 / SAMPLES as f64).sqrt() {
-            return Err(TargetError::WrongAnswer(format!("mean fill rate {seen}, thrown {expected}")));
+            return Err(TargetError::WrongAnswer(format!(
+                "the mean fill rate is {seen}, but {expected} by throwing the balls"
+            )));
         }
         Ok(())
     }
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
         let Row { bins, capacity, sample } = self.0[arm];
-        // Another stream for each arm: the arms of a trial are independent.
+        // Each arm has a different stream, because the arms of a trial are independent.
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(trial.seed ^ (arm as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let start_ns = clock::now_ns();
         let fill_rate = sample(bins, capacity, &mut rng);
@@ -89,8 +93,8 @@ impl Session for Rows {
     }
 }
 
-/// Throws balls at random into `bins` bins of `capacity` until one is full; the share of all room that
-/// is then in use. Takes time proportional to the balls: the reference.
+/// Throws balls at random into `bins` bins of `capacity` until one bin is full. Returns the share of all places in the
+/// bins that are then taken. This is the reference method; its time is proportional to the number of balls.
 fn thrown(bins: u64, capacity: u64, rng: &mut Xoshiro256PlusPlus) -> f64 {
     let mut held = vec![0_u64; bins as usize];
     let mut balls = 0_u64;
@@ -104,15 +108,15 @@ fn thrown(bins: u64, capacity: u64, rng: &mut Xoshiro256PlusPlus) -> f64 {
     }
 }
 
-/// Draws the same share in time proportional to the bins.
+/// Draws the fill rate from the same distribution as throwing balls, in time proportional to the number of bins.
 ///
-/// Let balls arrive at each bin as independent Poisson processes of rate one: which bin the next ball
-/// goes to is then uniform, as when they are thrown. A bin is full at a Gamma(capacity) time, and the
-/// first of these is when the row stops. Until then, a bin other than the first has received a
-/// Poisson(that time) number of balls, given that it is below the capacity.
+/// If balls arrive at each bin as independent Poisson processes of rate one, the bin of the next ball is uniform, as
+/// with thrown balls. A bin is full at a Gamma(capacity) time, and the row stops at the first of these times, t. Until
+/// t, every other bin has received a Poisson(t) number of balls, on the condition that the number is below the
+/// capacity.
 ///
 /// # Panics
-/// When `bins` or `capacity` is zero.
+/// Panics if `bins` or `capacity` is zero.
 pub fn drawn(bins: u64, capacity: u64, rng: &mut Xoshiro256PlusPlus) -> f64 {
     let gamma = Gamma::new(capacity as f64, 1.0).expect("the capacity is positive");
     let full_at = (0..bins).map(|_| gamma.sample(rng)).fold(f64::INFINITY, f64::min);
@@ -152,20 +156,21 @@ mod tests {
         assert_eq!(thrown(10, 1, &mut rng(2)), 0.1);
     }
 
-    /// Two bins of two: the second ball joins the first half of the time (2 of 4), else the third ball
-    /// fills one (3 of 4).
+    /// Two bins of two: with probability ½ the second ball goes to the same bin as the first (2 of 4). Otherwise the
+    /// third ball fills a bin (3 of 4).
     #[test]
     fn two_bins_of_two_are_a_fair_coin() {
         for sample in [drawn as Sample, thrown] {
             let mut rng = rng(3);
             let draws = 40_000;
             let low = (0..draws).filter(|_| sample(2, 2, &mut rng) == 0.5).count() as f64;
-            // Five standard deviations.
+            // The tolerance is five standard deviations.
             assert!((low / f64::from(draws) - 0.5).abs() < 5.0 * 0.5 / f64::from(draws).sqrt(), "{low}");
         }
     }
 
-    /// Drawn and thrown follow one distribution: Kolmogorov and Smirnov's distance of two samples.
+    /// Drawn and thrown fill rates have the same distribution, according to the Kolmogorov–Smirnov distance of two
+    /// samples.
     #[test]
     fn drawn_is_distributed_as_thrown() {
         let (mut a, mut b) = (rng(4), rng(5));
@@ -177,7 +182,7 @@ mod tests {
         sorted(&mut thrown);
         let below = |values: &[f64], x: f64| values.partition_point(|&v| v <= x) as f64 / n as f64;
         let distance = drawn.iter().map(|&x| (below(&drawn, x) - below(&thrown, x)).abs()).fold(0.0, f64::max);
-        // Exceeded once in 10^5 by samples of one distribution.
+        // If the distributions are the same, the distance exceeds this limit once in 10^5 times.
         assert!(distance < 2.47 * (2.0 / n as f64).sqrt(), "{distance}");
     }
 }

@@ -1,99 +1,96 @@
-//! A name server asked at a rate: how long its answers take.
+//! Measures how long a name server takes to answer when queries arrive at a given rate.
 
-mod asking;
+mod load;
 
 use std::sync::LazyLock;
 
+use ascertain_engine::experiment::Better::{Higher, Lower};
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Emulates, Experiment, Factor, Level, Metric, Session, Setup, Spec, TargetError,
+    Accepts, Arm, Emulates, Experiment, Factor, Level, Metric, Session, Setup, Spec, TargetError,
 };
 use ascertain_engine::unit::Unit;
 
 use crate::name_servers::address;
 
-/// Questions at a rate, and their answers.
+/// The experiment `dns-load`.
 pub struct DnsLoad;
 
-/// What is known of a question in the end, with its times in their order.
+/// Memory in bytes for each query: for its result, and for its place in the sorted list of times.
 const QUESTION_BYTES: u64 = 64;
 
-/// The level of `server` and `queries` that is neither somebody's, as other experiments have it.
+/// The level of the factors `server` and `queries` that selects the server in this process, and the queries for it.
 const OURS: &str = "own";
 
 const UDP: &str = "udp";
 const TCP: &str = "tcp";
 
-const P99: usize = 0;
-const P50: usize = 1;
-const P90: usize = 2;
-const WORST: usize = 3;
-const SENT: usize = 4;
-const SENT_PER_S: usize = 5;
-const ANSWERED_PER_S: usize = 6;
-const ANSWERED: usize = 7;
-const LOST: usize = 8;
-const TRUNCATED: usize = 9;
-const STRANGE: usize = 10;
-const BEHIND: usize = 11;
-const CPU: usize = 12;
-/// The first of three for each response code: its share, and two quantiles.
+indices! { P99, P50, P90, WORST, SENT, SENT_PER_S, ANSWERED_PER_S, ANSWERED, LOST, TRUNCATED, STRANGE, BEHIND, CPU }
+/// Index of the first metric that is reported separately for each response code. Each code has three such metrics: the
+/// share of queries with this answer, and two quantiles of the time to it.
 const BY_CODE: usize = 13;
 
-/// The response codes in the order of their numbers; those behind them, which are about updates, are one.
+/// The names of the response codes, in the order of their numeric values. Codes from 6 on, which are about updates, are
+/// counted as `other`.
 const CODES: [&str; 7] = ["noerror", "formerr", "servfail", "nxdomain", "notimp", "refused", "other"];
 
-static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    title: "A name server asked at a rate: how long its answers take".into(),
-    emulates: Some(Emulates::of("a name server in this process").unless(&["server"])),
+static SPEC: LazyLock<Spec> = LazyLock::new(|| {
+    Spec {
+    title: "A name server under load: how long its answers take".into(),
+    emulates: Some(Emulates::new("a name server in this process").unless(&["server"])),
     variants: vec![
-        (UDP, "a datagram each").into(),
-        (TCP, "connections that are kept, on which no question waits for another's answer").into(),
+        (UDP, "a datagram for each query").into(),
+        (TCP, "persistent connections, on which no query waits for the answer to an earlier one").into(),
     ],
     factors: vec![
-        Factor::new("server", "that is asked: ADDRESS[:PORT] or HOST[:PORT]", OURS, Accepts::Anything),
-        Factor::new("queries", "a file as dnsperf reads it: a name and a type a line", OURS, Accepts::Anything),
+        Factor::new("server", "name server to query: ADDRESS[:PORT] or HOST[:PORT]", OURS, Accepts::Anything),
         Factor::new(
-            "rate_per_s",
-            "questions a second; 0 is 10000 to the server in this process, and 1000 to others",
-            0,
-            Accepts::Integers { min: 0, max: 1_000_000 },
+            "queries",
+            "file of queries in the format of dnsperf: a name and a type on each line",
+            OURS,
+            Accepts::Anything,
         ),
-        Factor::new("seconds", "that they are asked for in a trial", 1, Accepts::Integers { min: 1, max: 3_600 }),
-        Factor::new("connections", "or ports, that take turns", 4, Accepts::Integers { min: 1, max: 256 }),
-        Factor::new("limit_ms", "what takes longer is lost", 2_000, Accepts::Integers { min: 1, max: 60_000 }),
+        Factor::integer(
+            "rate_per_s",
+            "queries per second; 0 selects 10000 for the server in this process, and 1000 for others",
+            0,
+            0..=1_000_000,
+        ),
+        Factor::integer("seconds", "time for which queries are sent in a trial", 1, 1..=3_600),
+        Factor::integer("connections", "number of connections (or ports) used in turn", 4, 1..=256),
+        Factor::integer("limit_ms", "time after which an answer counts as lost", 2_000, 1..=60_000),
     ],
     metrics: vec![
-        Metric::time("p99", "from when a question was due to its answer, a lost one above the limit"),
-        Metric::time("p50", "of the same"),
-        Metric::time("p90", "of the same"),
-        Metric::time("worst", "of the same"),
-        Metric::new("sent", "questions that were sent", Unit::One, Better::Higher),
+        Metric::time(
+            "p99",
+            "99th percentile of the time between a query's scheduled time and its answer; a lost answer counts as above the limit",
+        ),
+        Metric::time("p50", "median time between a query's scheduled time and its answer"),
+        Metric::time("p90", "90th percentile of the time between a query's scheduled time and its answer"),
+        Metric::time("worst", "maximum time between a query's scheduled time and its answer"),
+        Metric::new("sent", "number of queries that were sent", Unit::One, Higher),
         Metric::new(
             "sent_per_s",
-            "of these a second: less than the rate where who asks is slow",
+            "sent queries per second; less than the rate if the client is too slow",
             Unit::PerSecond,
-            Better::Higher,
+            Higher,
         ),
-        Metric::new("answered_per_s", "answers a second until the last one", Unit::PerSecond, Better::Higher),
-        Metric::share("answered", "share of the questions with an answer in time", Better::Higher),
-        Metric::share("lost", "share of the questions without one", Better::Lower),
-        Metric::share("truncated", "share of the questions whose answer was not whole", Better::Lower),
-        Metric::new("strange", "messages that were no answers to what was asked", Unit::One, Better::Lower),
-        Metric::time("behind", "by how much questions were sent later than due, p99"),
-        Metric::new(
-            "cpu",
-            "CPU time that asking took until all was sent, as a share of one CPU",
-            Unit::One,
-            Better::Lower,
-        ),
+        Metric::new("answered_per_s", "answers per second until the last answer", Unit::PerSecond, Higher),
+        Metric::share("answered", "share of queries with an answer in time", Higher),
+        Metric::share("lost", "share of queries without an answer in time", Lower),
+        Metric::share("truncated", "share of queries with a truncated answer", Lower),
+        Metric::new("strange", "number of messages that were not answers to a query", Unit::One, Lower),
+        Metric::time("behind", "99th percentile of the delay with which queries were sent"),
+        Metric::new("cpu", "CPU time of sending all queries, as a share of one CPU", Unit::One, Lower),
     ]
     .into_iter()
     .chain(CODES.iter().flat_map(of_code))
     .collect(),
     ..Spec::new("dns-load", include_str!("README.md"))
+}
 });
 
-/// How often is asked: what nobody chose is what the claim is about, or what others' servers hardly notice.
+/// Returns the arm's query rate per second. By default, our own server gets the rate in the experiment's claim. Other
+/// servers get a rate so low that they hardly notice it.
 fn rate_per_s(arm: &Arm) -> Result<u64, TargetError> {
     let is_ours = arm.point.get("server").is_none_or(|server| *server == OURS.into());
     match arm.integer("rate_per_s")? {
@@ -105,12 +102,18 @@ fn rate_per_s(arm: &Arm) -> Result<u64, TargetError> {
 
 fn of_code(code: &&str) -> [Metric; 3] {
     let text = code.to_uppercase();
-    // That a name is not there is an answer like any other.
-    let better = if ["noerror", "nxdomain"].contains(code) { Better::Higher } else { Better::Lower };
+    // An answer that says that the name does not exist is as good as an answer with records.
+    let better = if ["noerror", "nxdomain"].contains(code) { Higher } else { Lower };
     [
-        Metric::share(code, &format!("share of the questions that {text} was the answer to"), better),
-        Metric::time(&format!("{code}_p50"), &format!("from when a question was due to {text} as its answer")),
-        Metric::time(&format!("{code}_p99"), "of the same"),
+        Metric::share(code, &format!("share of queries that were answered with {text}"), better),
+        Metric::time(
+            &format!("{code}_p50"),
+            &format!("median time between a query's scheduled time and its answer {text}"),
+        ),
+        Metric::time(
+            &format!("{code}_p99"),
+            &format!("99th percentile of the time between a query's scheduled time and its answer {text}"),
+        ),
     ]
 }
 
@@ -123,18 +126,18 @@ impl Experiment for DnsLoad {
         match factor {
             _ if level == OURS.into() => Ok(level),
             "server" => Ok(Level::Text(address(&level.to_string())?.to_string())),
-            "queries" => asking::read(&level.to_string()).map(|_| level),
+            "queries" => load::read(&level.to_string()).map(|_| level),
             _ => Ok(level),
         }
     }
 
-    /// What became of each question of a trial: the next one's come after it.
+    /// Returns the memory for the arm with the most queries, because only one arm is measured at a time.
     fn memory_bytes(&self, arms: &[Arm]) -> u64 {
         let of_arm = |arm: &Arm| Some(rate_per_s(arm).ok()? * arm.integer("seconds").ok()? * QUESTION_BYTES);
         arms.iter().filter_map(of_arm).max().unwrap_or(0)
     }
 
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
-        Ok(Box::new(asking::Asking::open(arms, setup)?))
+        Ok(Box::new(load::Load::open(arms, setup)?))
     }
 }

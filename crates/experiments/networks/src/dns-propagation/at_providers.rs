@@ -1,48 +1,49 @@
-//! Zones at providers that are told by HTTP: stand-ins of those within this process, which check what they are sent.
+//! Tests of zones at providers with an HTTP API. The providers are simulated by netlab within this process, and check
+//! all requests.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 
 use ascertain_engine::experiment::Experiment;
-use ascertain_netlab::dns::{Name, Served};
-use ascertain_netlab::provider::{HostedZone, Interface, Provider as Plan, RunningProvider};
+use ascertain_netlab::dns::{Name, ZoneServer};
+use ascertain_netlab::provider::{HostedZone, Interface, Provider as ProviderSpec, RunningProvider};
 use ascertain_transfer::Environment;
 
-use super::super::hosted::{Hosted, Told};
-use super::super::places::is_available;
+use super::super::hosted::{Hosted, ProviderOptions};
 use super::super::providers::Provider;
+use super::super::rules::is_available;
 use super::super::{CLOUD_DNS, DnsPropagation, OURS, RFC2136, ROUTE53, cloud_dns, route53};
-use super::tests::{patient, served, told};
+use super::tests::{arm_with, patient, served};
 use super::*;
 
-/// Another than any account's.
+/// A private key that does not belong to any account.
 const OTHER_KEY: &str = include_str!("other-key.pem");
 
-/// A provider, a zone `example.` of its, and who may change that.
+/// A simulated provider with a zone `example.`.
 struct Stand {
     running: RunningProvider,
-    zone: Served,
+    zone: ZoneServer,
     addresses: String,
     folder: tempfile::TempDir,
 }
 
 impl Stand {
-    fn new(interface: Interface, change: impl Fn(Plan) -> Plan) -> Self {
+    fn new(interface: Interface, change: impl Fn(ProviderSpec) -> ProviderSpec) -> Self {
         let (zone, addresses) = served(&[1, 300]);
         let zones = vec![HostedZone::new("Z1", "example.", zone.primary())];
         let plan = match interface {
-            Interface::Route53 => Plan::route53(zones),
-            Interface::CloudDns => Plan::cloud_dns(zones),
+            Interface::Route53 => ProviderSpec::route53(zones),
+            Interface::CloudDns => ProviderSpec::cloud_dns(zones),
         };
-        // Requests are as many as they are: nothing here is about their rate.
-        let plan = change(Plan { requests_per_s: 100, ..plan });
+        // The rate limit is high, because most of these tests are not about it.
+        let plan = change(ProviderSpec { requests_per_s: 100, ..plan });
         let running = plan.start(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()).unwrap();
         Self { running, zone, addresses, folder: tempfile::tempdir().unwrap() }
     }
 
-    /// The variables that its credentials are found by.
+    /// Returns the environment variables that hold the credentials.
     fn variables(&self) -> Vec<(&'static str, String)> {
-        let Plan { interface, account, secret, .. } = self.running.provider();
+        let ProviderSpec { interface, account, secret, .. } = self.running.provider();
         match interface {
             Interface::Route53 => {
                 vec![("AWS_ACCESS_KEY_ID", account.clone()), ("AWS_SECRET_ACCESS_KEY", secret.clone())]
@@ -57,26 +58,27 @@ impl Stand {
         vec![("GOOGLE_APPLICATION_CREDENTIALS", path.display().to_string())]
     }
 
-    fn told(&self, variables: Vec<(&'static str, String)>) -> Told {
+    fn options(&self, variables: Vec<(&'static str, String)>) -> ProviderOptions {
         let endpoint = Some(self.running.url().into());
-        Told {
+        ProviderOptions {
             environment: variables.into_iter().collect(),
             endpoint,
             limit: Duration::from_secs(60),
-            ..Told::default()
+            ..ProviderOptions::default()
         }
     }
 
-    fn find(&self, told: &Told) -> Result<Hosted, String> {
+    fn find(&self, options: &ProviderOptions) -> Result<Hosted, String> {
         let (zone, stop) = (Name::from_ascii("example.").unwrap(), Stop::default());
         match self.running.provider().interface {
-            Interface::Route53 => route53::find(&zone, told, &stop),
-            Interface::CloudDns => cloud_dns::find(&zone, told, &stop),
-        }
+            Interface::Route53 => route53::open(options),
+            Interface::CloudDns => cloud_dns::open(options),
+        }?
+        .find(&zone, &stop)
     }
 
     fn hosted(&self) -> Hosted {
-        self.find(&self.told(self.variables())).unwrap()
+        self.find(&self.options(self.variables())).unwrap()
     }
 
     fn settling(&self, settling: Duration) -> Hosted {
@@ -85,14 +87,14 @@ impl Stand {
         hosted
     }
 
-    /// A session about the zone, by this provider.
+    /// Opens a session that changes the zone at this provider.
     fn updates(&self, hosted: Hosted) -> Updates {
         let primary = self.zone.primary().to_string();
         let levels = [("zone", "example."), ("server", &*primary), ("addresses", &*self.addresses)];
-        let mut updates = patient(Updates::open(&[told(RFC2136, &levels)], &Setup::default()).unwrap());
-        let place = &mut updates.targets[0].place;
-        place.changed_by = ChangedBy::Us(Box::new(hosted));
-        place.notes = self.notes();
+        let mut updates = patient(Updates::open(&[arm_with(RFC2136, &levels)], &Setup::default()).unwrap());
+        let zone = &mut updates.arms[0].zone;
+        zone.changed_by = ChangedBy::Us(Box::new(hosted));
+        zone.notes = self.notes();
         updates
     }
 
@@ -107,7 +109,7 @@ fn count(folder: &Path) -> usize {
     std::fs::read_dir(folder).map_or(0, Iterator::count)
 }
 
-/// Of these requests, those that are to change a zone.
+/// Returns how many of the requests change a zone.
 fn changes(seen: &[(String, u16)]) -> usize {
     let is_change = |what: &str| what.starts_with("POST ") && !what.ends_with("/token");
     seen.iter().filter(|(what, _)| is_change(what)).count()
@@ -125,13 +127,13 @@ fn add(hosted: &Hosted, record: &Record) -> Result<(), Failure> {
 #[test]
 fn a_zone_at_a_provider_is_changed_and_left_as_it_was() {
     for interface in BOTH {
-        let stand = Stand::new(interface, |plan| Plan { done_after: Duration::from_millis(600), ..plan });
+        let stand = Stand::new(interface, |plan| ProviderSpec { done_after: Duration::from_millis(600), ..plan });
         let mut updates = stand.updates(stand.hosted());
         let mut out = Samples::default();
         updates.verify(0).unwrap();
         updates.measure(0, &Trial { number: 0, seed: 7 }, &mut out).unwrap();
         let value = |metric| out.iter().find(|sample| sample.metric == metric).unwrap().value;
-        // Whenever the servers have it: this is the provider's own moment.
+        // The provider reports "done" 600 ms after the change, whether or not the servers have it.
         assert!(value(DONE) >= 600e6, "{interface:?}: {}", value(DONE));
         assert_eq!(value(ALL) - value(DONE), value(DONE_BEFORE));
         assert_eq!(out.iter().filter(|sample| sample.metric == SERVER).count(), 2);
@@ -141,35 +143,38 @@ fn a_zone_at_a_provider_is_changed_and_left_as_it_was() {
     }
 }
 
-/// Nothing of who we are is in any of the words.
-fn is_said(stand: &Stand, told: &Told, words: &[&str], secrets: &[&str]) {
-    let error = stand.find(told).map(|_| ()).unwrap_err();
+/// Checks that an error contains these words and none of the secrets.
+fn is_said(stand: &Stand, options: &ProviderOptions, words: &[&str], secrets: &[&str]) {
+    let error = stand.find(options).map(|_| ()).unwrap_err();
     assert!(words.iter().all(|word| error.contains(word)), "{words:?}: {error}");
-    assert!(secrets.iter().all(|secret| !error.contains(secret) && !format!("{told:?}").contains(secret)), "{error}");
+    assert!(
+        secrets.iter().all(|secret| !error.contains(secret) && !format!("{options:?}").contains(secret)),
+        "{error}"
+    );
 }
 
 #[test]
 fn route_53_says_what_is_wrong_with_who_asks() {
     let stand = Stand::new(Interface::Route53, |plan| plan);
     let keys = |id: &str, secret: &str| {
-        stand.told(vec![("AWS_ACCESS_KEY_ID", id.into()), ("AWS_SECRET_ACCESS_KEY", secret.into())])
+        stand.options(vec![("AWS_ACCESS_KEY_ID", id.into()), ("AWS_SECRET_ACCESS_KEY", secret.into())])
     };
     let secret = "PLANTED0123456789";
     is_said(
         &stand,
         &keys("ascertain", secret),
-        &["Route 53: SignatureDoesNotMatch: ", "look at AWS_SECRET_ACCESS_KEY", "(403)"],
+        &["Route 53: SignatureDoesNotMatch: ", "check AWS_SECRET_ACCESS_KEY", "(403)"],
         &[secret],
     );
-    is_said(&stand, &keys("other", secret), &["InvalidClientTokenId", "look at AWS_ACCESS_KEY_ID"], &[secret]);
-    is_said(&stand, &stand.told(Vec::new()), &["set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"], &[]);
+    is_said(&stand, &keys("other", secret), &["InvalidClientTokenId", "check AWS_ACCESS_KEY_ID"], &[secret]);
+    is_said(&stand, &stand.options(Vec::new()), &["set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"], &[]);
     for (ahead_s, words) in [(1_230, "this machine's clock is 20 minutes behind"), (-1_230, "20 minutes ahead of")] {
-        let stand = Stand::new(Interface::Route53, |plan| Plan { ahead_s, ..plan });
-        is_said(&stand, &stand.told(stand.variables()), &["SignatureDoesNotMatch", words], &["not-a-secret"]);
+        let stand = Stand::new(Interface::Route53, |plan| ProviderSpec { ahead_s, ..plan });
+        is_said(&stand, &stand.options(stand.variables()), &["SignatureDoesNotMatch", words], &["not-a-secret"]);
     }
-    // What answers is something else.
-    let told = Told { endpoint: Some("http://127.0.0.1:1".into()), ..stand.told(stand.variables()) };
-    is_said(&stand, &told, &["Route 53: ", "no connection to 127.0.0.1:1"], &[]);
+    // At this endpoint, no server answers.
+    let options = ProviderOptions { endpoint: Some("http://127.0.0.1:1".into()), ..stand.options(stand.variables()) };
+    is_said(&stand, &options, &["Route 53: ", "no connection to 127.0.0.1:1"], &[]);
 }
 
 #[test]
@@ -179,29 +184,34 @@ fn cloud_dns_says_what_is_wrong_with_who_asks() {
     let with = |field: &str, value: &str| {
         let mut key = key.clone();
         key[field] = value.into();
-        stand.told(stand.in_file(&key.to_string()))
+        stand.options(stand.in_file(&key.to_string()))
     };
     let mine = OTHER_KEY.lines().nth(3).unwrap();
-    let words = ["Cloud DNS: ", "no token", "invalid_grant Invalid JWT Signature.", "still one of the account's?"];
+    let words = ["Cloud DNS: ", "no token", "invalid_grant Invalid JWT Signature.", "still belongs to the account"];
     is_said(&stand, &with("private_key", OTHER_KEY), &words, &[mine]);
-    is_said(&stand, &with("private_key", "PLANTED0123456789"), &["not whole, or no key of RSA's"], &["PLANTED"]);
+    is_said(&stand, &with("private_key", "PLANTED0123456789"), &["incomplete, or is not an RSA key"], &["PLANTED"]);
     is_said(&stand, &with("client_email", "nobody@example.org"), &["no such account"], &[]);
     is_said(&stand, &with("type", "external_account"), &["neither a service account's key nor a user's login"], &[]);
     let token = vec![("GOOGLE_OAUTH_ACCESS_TOKEN", "PLANTED0123456789".to_string())];
-    is_said(&stand, &stand.told(token.clone()), &["say --at project=", "GOOGLE_CLOUD_PROJECT"], &["PLANTED"]);
-    let told = Told { project: Some("project".into()), ..stand.told(token) };
-    is_said(&stand, &told, &["Cloud DNS: authError: ", "get a new token"], &["PLANTED"]);
-    let told = Told { project: Some("other".into()), ..stand.told(stand.variables()) };
-    is_said(&stand, &told, &["forbidden: ", "roles/dns.admin"], &[]);
+    is_said(&stand, &stand.options(token.clone()), &["set `project`", "GOOGLE_CLOUD_PROJECT"], &["PLANTED"]);
+    let options = ProviderOptions { project: Some("project".into()), ..stand.options(token) };
+    is_said(&stand, &options, &["Cloud DNS: authError: ", "get a new token"], &["PLANTED"]);
+    let options = ProviderOptions { project: Some("other".into()), ..stand.options(stand.variables()) };
+    is_said(&stand, &options, &["forbidden: ", "roles/dns.admin"], &[]);
     let login = stand.running.login().replace("not-a-refresh-token", "PLANTED0123456789");
-    let told = stand.told(stand.in_file(&login));
-    is_said(&stand, &told, &["invalid_grant", "log in anew by `gcloud auth application-default login`"], &["PLANTED"]);
-    // With its own login a user may change the zone, too.
-    let hosted = stand.find(&stand.told(stand.in_file(&stand.running.login()))).unwrap();
+    let options = stand.options(stand.in_file(&login));
+    is_said(
+        &stand,
+        &options,
+        &["invalid_grant", "log in again with `gcloud auth application-default login`"],
+        &["PLANTED"],
+    );
+    // Credentials of a user's login are accepted as well.
+    let hosted = stand.find(&stand.options(stand.in_file(&stand.running.login()))).unwrap();
     assert_eq!(hosted.address().unwrap(), format!("cloud-dns project Z1 {}", stand.running.url()));
-    let stand = Stand::new(Interface::CloudDns, |plan| Plan { ahead_s: 7_230, ..plan });
+    let stand = Stand::new(Interface::CloudDns, |plan| ProviderSpec { ahead_s: 7_230, ..plan });
     let words = ["no token", "iat and exp", "this machine's clock is 120 minutes behind the server's"];
-    is_said(&stand, &stand.told(stand.variables()), &words, &[]);
+    is_said(&stand, &stand.options(stand.variables()), &words, &[]);
 }
 
 #[test]
@@ -212,28 +222,29 @@ fn only_the_zone_that_is_meant_is_changed() {
                 change(&mut plan.zones);
                 plan
             });
-            let told = stand.told(stand.variables());
-            (stand, told)
+            let options = stand.options(stand.variables());
+            (stand, options)
         };
-        let (stand, told) = with(|zones| zones[0].is_private = true);
-        is_said(&stand, &told, &["example. is private", "nobody outside"], &[]);
-        let (stand, told) = with(|zones| zones[0].name = "other.".into());
-        is_said(&stand, &told, &["has no zone example. for these credentials"], &[]);
-        let told = Told { zone_id: Some("Z1".into()), ..told };
-        is_said(&stand, &told, &["Z1 is other.", "and not example."], &[]);
-        let told = Told { zone_id: Some("Z9".into()), ..told };
-        is_said(&stand, &told, &["Z9", "(404)", "zone_id"], &[]);
-        // Beside a private one there may be one that all see; of two it must be said which one.
+        let (stand, options) = with(|zones| zones[0].is_private = true);
+        is_said(&stand, &options, &["example. is private", "not visible outside"], &[]);
+        let (stand, options) = with(|zones| zones[0].name = "other.".into());
+        is_said(&stand, &options, &["has no zone example. for these credentials"], &[]);
+        let options = ProviderOptions { zone_id: Some("Z1".into()), ..options };
+        is_said(&stand, &options, &["Z1 is other.", "and not example."], &[]);
+        let options = ProviderOptions { zone_id: Some("Z9".into()), ..options };
+        is_said(&stand, &options, &["Z9", "(404)", "zone_id"], &[]);
+        // A private zone with the same name is ignored. If two public zones have the name, the user must choose.
         let twin = |zones: &mut Vec<HostedZone>| zones.push(HostedZone { id: "Z2".into(), ..zones[0].clone() });
-        let (stand, told) = with(twin);
-        is_said(&stand, &told, &["2 zones example.: say --at zone_id=Z1 or Z2"], &[]);
-        let address = stand.find(&Told { zone_id: Some("Z2".into()), ..told }).unwrap().address().unwrap();
+        let (stand, options) = with(twin);
+        is_said(&stand, &options, &["2 zones example.; set `zone_id` to Z1 or Z2"], &[]);
+        let address =
+            stand.find(&ProviderOptions { zone_id: Some("Z2".into()), ..options }).unwrap().address().unwrap();
         assert!(address.contains(" Z2 "), "{address}");
-        let (stand, told) = with(|zones| {
+        let (stand, options) = with(|zones| {
             zones.push(HostedZone { id: "Z2".into(), ..zones[0].clone() });
             zones[0].is_private = true;
         });
-        assert!(stand.find(&told).unwrap().address().unwrap().contains(" Z2 "));
+        assert!(stand.find(&options).unwrap().address().unwrap().contains(" Z2 "));
     }
 }
 
@@ -245,7 +256,7 @@ fn what_others_have_put_there_stays() {
         add(&hosted, &record("theirs")).unwrap();
         let failure = add(&hosted, &record("ours")).unwrap_err();
         assert!(failure.is_sure && failure.why.contains("already exists"), "{failure:?}");
-        // Ours is not there, and what has its name is not taken away.
+        // The record does not exist, and another record with the same name must stay.
         hosted.remove(&record("ours")).unwrap();
         assert_eq!(stand.running.names(), ["_ascertain-1.example."]);
         hosted.remove(&record("theirs")).unwrap();
@@ -254,27 +265,28 @@ fn what_others_have_put_there_stays() {
     }
 }
 
-/// It is asked again, later each time, and the call is the one that was taken.
+/// A request that is refused because of the rate is repeated after growing pauses. The accepted one counts as the call.
 #[test]
 fn who_asks_too_often_waits() {
     for interface in BOTH {
-        let stand = Stand::new(interface, |plan| Plan { throttled_changes: 2, ..plan });
+        let stand = Stand::new(interface, |plan| ProviderSpec { throttled_changes: 2, ..plan });
         let hosted = stand.hosted();
         let calls = AtomicU64::new(0);
         hosted.add(&record("ours"), &|| _ = calls.fetch_add(1, Ordering::Relaxed), &Stop::default()).unwrap();
         assert_eq!((changes(&stand.running.seen()), calls.into_inner()), (3, 3));
         hosted.remove(&record("ours")).unwrap();
         assert!(stand.running.names().is_empty());
-        // Nobody waits for longer than they want to.
-        let stand = Stand::new(interface, |plan| Plan { requests_per_s: 0, ..plan });
-        let told = stand.told(stand.variables());
+        // After a stop was requested, requests are not repeated.
+        let stand = Stand::new(interface, |plan| ProviderSpec { requests_per_s: 0, ..plan });
+        let options = stand.options(stand.variables());
+        let options = ProviderOptions { zone_id: Some("Z1".into()), project: Some("project".into()), ..options };
         let hosted = match interface {
-            Interface::Route53 => route53::noted("Z1", &told),
-            Interface::CloudDns => cloud_dns::noted("project", "Z1", &told),
+            Interface::Route53 => route53::open(&options),
+            Interface::CloudDns => cloud_dns::open(&options),
         };
         let hosted = hosted.unwrap();
         let stop = Stop::new().unwrap();
-        stop.ask();
+        stop.request();
         let failure = hosted.add(&record("ours"), &|| (), &stop).unwrap_err();
         assert!(failure.is_sure && failure.why.to_lowercase().contains("rate"), "{failure:?}");
     }
@@ -283,11 +295,11 @@ fn who_asks_too_often_waits() {
 #[test]
 fn what_is_never_done_is_taken_away() {
     for interface in BOTH {
-        let stand = Stand::new(interface, |plan| Plan { done_after: Duration::MAX, ..plan });
-        let told = Told { limit: Duration::from_secs(1), ..stand.told(stand.variables()) };
-        let mut updates = stand.updates(stand.find(&told).unwrap());
+        let stand = Stand::new(interface, |plan| ProviderSpec { done_after: Duration::MAX, ..plan });
+        let options = ProviderOptions { limit: Duration::from_secs(1), ..stand.options(stand.variables()) };
+        let mut updates = stand.updates(stand.find(&options).unwrap());
         let error = updates.measure(0, &Trial { number: 0, seed: 7 }, &mut Samples::default()).unwrap_err().to_string();
-        assert!(error.contains("not done after 1s: give it longer by `limit_s`"), "{error}");
+        assert!(error.contains("not done after 1s; raise `limit_s`"), "{error}");
         assert!(stand.running.names().is_empty() && count(&stand.notes()) == 0);
     }
 }
@@ -295,9 +307,9 @@ fn what_is_never_done_is_taken_away() {
 #[test]
 fn a_change_whose_answer_is_lost_is_taken_away() {
     for interface in BOTH {
-        // That of the first removal, too.
-        let stand = Stand::new(interface, |plan| Plan { lost_answers: 2, ..plan });
-        // What is lost here has been made.
+        // The answer to the first removal is lost, too.
+        let stand = Stand::new(interface, |plan| ProviderSpec { lost_answers: 2, ..plan });
+        // The provider makes a change even if its answer is lost.
         let mut updates = stand.updates(stand.settling(Duration::ZERO));
         updates.measure(0, &Trial { number: 0, seed: 7 }, &mut Samples::default()).unwrap_err();
         assert!(stand.running.names().is_empty() && count(&stand.notes()) == 0);
@@ -305,17 +317,17 @@ fn a_change_whose_answer_is_lost_is_taken_away() {
     }
 }
 
-/// That it is not there says nothing as long as the provider may be at work on it.
+/// The answer that a record does not exist is not final as long as the provider may still work on the change.
 #[test]
 fn a_change_that_is_made_late_is_taken_away() {
     for interface in BOTH {
-        let stand = Stand::new(interface, |plan| Plan { late_changes: 1, ..plan });
-        // However busy this machine is.
+        let stand = Stand::new(interface, |plan| ProviderSpec { late_changes: 1, ..plan });
+        // This time is long enough for a busy machine.
         let mut updates = stand.updates(stand.settling(Duration::from_secs(50)));
         updates.measure(0, &Trial { number: 0, seed: 7 }, &mut Samples::default()).unwrap_err();
         let seen = stand.running.seen();
         let made: Vec<_> = seen.iter().filter(|(_, status)| *status == 200).cloned().collect();
-        assert_eq!(changes(&made), 2, "it, and its removal: {seen:?}");
+        assert_eq!(changes(&made), 2, "the change and its removal: {seen:?}");
         assert!(stand.running.names().is_empty() && count(&stand.notes()) == 0);
     }
 }
@@ -328,26 +340,26 @@ fn a_token_that_is_taken_back_is_renewed_once() {
     add(&hosted, &record("ours")).unwrap();
     let tokens = stand.running.seen().iter().filter(|(what, _)| what.ends_with("/token")).count();
     assert_eq!(tokens, 2, "{:?}", stand.running.seen());
-    // Where it can't be had anew, that is said.
+    // If the token cannot be renewed, the error reports that.
     let given = vec![("GOOGLE_OAUTH_ACCESS_TOKEN", "gone".to_string()), ("GOOGLE_CLOUD_PROJECT", "project".into())];
-    let told = Told { zone_id: Some("Z1".into()), ..stand.told(given) };
-    is_said(&stand, &told, &["authError", "(401)"], &["gone"]);
+    let options = ProviderOptions { zone_id: Some("Z1".into()), ..stand.options(given) };
+    is_said(&stand, &options, &["authError", "(401)"], &["gone"]);
     hosted.remove(&record("ours")).unwrap();
 }
 
 #[test]
 fn an_endpoint_has_no_credentials() {
     for (variant, levels, says) in [
-        (ROUTE53, vec![], "needs --at zone"),
-        (ROUTE53, vec![("zone", "example."), ("project", "p")], "`project` is for `cloud-dns`"),
+        (ROUTE53, vec![], "needs `zone="),
+        (ROUTE53, vec![("zone", "example."), ("project", "p")], "`project` is only for `cloud-dns`"),
         (
             RFC2136,
             vec![("zone", "example."), ("server", "192.0.2.1:53"), ("zone_id", "Z1")],
-            "`zone_id` is for `route53`",
+            "`zone_id` is only for `route53`",
         ),
-        (CLOUD_DNS, vec![("zone", "example."), ("zone_id", "a b")], "can't be a zone_id"),
+        (CLOUD_DNS, vec![("zone", "example."), ("zone_id", "a b")], "is not a valid zone_id"),
     ] {
-        let error = is_available(&told(variant, &levels)).unwrap_err().to_string();
+        let error = is_available(&arm_with(variant, &levels)).unwrap_err().to_string();
         assert!(error.contains(says), "{levels:?}: {error}");
     }
     let endpoint = DnsPropagation.spec().factors.iter().find(|factor| factor.name == "endpoint").unwrap();
@@ -360,7 +372,7 @@ fn an_endpoint_has_no_credentials() {
     ] {
         assert_eq!(endpoint.accepts.admits(&text.into()), is_one, "{text}");
     }
-    assert!(is_available(&told(ROUTE53, &[("zone", "example."), ("zone_id", "/hostedzone/Z1")])).is_ok());
+    assert!(is_available(&arm_with(ROUTE53, &[("zone", "example."), ("zone_id", "/hostedzone/Z1")])).is_ok());
     let environment: Environment = [("AWS_SECRET_ACCESS_KEY", "secret")].into_iter().collect();
-    assert!(!format!("{:?}", Told { environment, ..Told::default() }).contains("\"secret\""));
+    assert!(!format!("{:?}", ProviderOptions { environment, ..ProviderOptions::default() }).contains("\"secret\""));
 }

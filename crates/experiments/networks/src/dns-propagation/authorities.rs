@@ -1,74 +1,77 @@
-//! Whose a name is: the zone that it is in, and the zone's servers, as a resolver says.
+//! Uses a resolver to find the zone of a name and the servers of the zone.
 
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use ascertain_netlab::dns::{Answer, Name, Question, RData, RecordType, ResponseCode, ask_by_tcp};
+use ascertain_netlab::dns::{Answer, Name, Question, RData, RecordType, ResponseCode, query_by_tcp};
 
 use crate::name_servers::PORT;
 
-/// How long a resolver may take, and how often it is asked again.
+/// Time limit for an answer of the resolver to one query.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Number of queries after which the resolver counts as silent, if it has answered none of them.
 const TRIES: u16 = 3;
-/// How often a name may be another name of another one.
+/// Largest number of aliases that are followed one after the other.
 const MOST_ALIASES: usize = 8;
 
-/// A name, the zone that it is in, and the zone's servers.
+/// A name, its zone, and the zone's servers.
 #[derive(Debug)]
 pub struct Authorities {
     pub name: Name,
     pub zone: Name,
-    /// Their names, and where they are.
+    /// Name and address of each server.
     pub servers: Vec<(String, SocketAddr)>,
-    /// The names of servers without an address that could be asked.
+    /// Names of servers that have no address that can be queried.
     pub unreachable: Vec<String>,
 }
 
-/// By which of its addresses a server is asked.
+/// The IP versions of the addresses at which servers are queried.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Family {
-    /// Those of IPv4, and those of IPv6 that there is a route to.
+    /// Uses IPv4 addresses, and those IPv6 addresses to which this system has a route.
     Both,
     V4,
     V6,
 }
 
-/// Finds out whose a name is, or, if aliases are followed, whose what it is another name of.
+/// Finds the zone that contains `name`, and the zone's servers. If `name` is an alias and `follows_aliases` is `true`,
+/// uses the name to which the alias leads.
 ///
 /// # Errors
-/// Why that is not known, for people.
+/// Returns the reason, for the user, if the zone or its servers cannot be found.
 pub fn authorities(
     name: &Name,
     follows_aliases: bool,
     family: Family,
     resolver: SocketAddr,
 ) -> Result<Authorities, String> {
-    let ask = |name: &Name, kind| ask(resolver, name, kind);
+    let resolve = |name: &Name, kind| query_resolver(resolver, name, kind);
     let mut name = name.clone();
     let mut met = Vec::new();
-    while follows_aliases && let Some(alias) = ask(&name, RecordType::CNAME)?.values.first().and_then(named) {
+    while follows_aliases && let Some(alias) = resolve(&name, RecordType::CNAME)?.values.first().and_then(named) {
         met.push(name);
         if met.contains(&alias) || met.len() > MOST_ALIASES {
-            return Err(format!("{} is another name of {alias}, and so on in a circle", met[0]));
+            return Err(format!("{} is an alias of {alias}, which is part of a circle of aliases", met[0]));
         }
         name = alias;
     }
     let mut zone = name.clone();
     let hosts: Vec<Name> = loop {
-        let hosts: Vec<Name> = ask(&zone, RecordType::NS)?.values.iter().filter_map(named).collect();
+        let hosts: Vec<Name> = resolve(&zone, RecordType::NS)?.values.iter().filter_map(named).collect();
         if !hosts.is_empty() {
             break hosts;
         }
         if zone.num_labels() <= 1 {
-            return Err(format!("{name} is in no zone that the resolver at {resolver} knows"));
+            return Err(format!("the resolver at {resolver} knows no zone that contains {name}"));
         }
         zone = zone.base_name();
     };
     let (mut servers, mut unreachable) = (Vec::new(), Vec::new());
     for host in hosts {
-        let addresses = |kind| Ok::<_, String>(ask(&host, kind)?.values.iter().filter_map(address).collect::<Vec<_>>());
+        let addresses =
+            |kind| Ok::<_, String>(resolve(&host, kind)?.values.iter().filter_map(address).collect::<Vec<_>>());
         let mut of_host = if family == Family::V6 { Vec::new() } else { addresses(RecordType::A)? };
         if family != Family::V4 {
             let mut of_ipv6 = addresses(RecordType::AAAA)?;
@@ -76,7 +79,7 @@ pub fn authorities(
             of_host.extend(of_ipv6);
         }
         let text = host.to_ascii().trim_end_matches('.').to_string();
-        // What stands at each is a server of its own, and has a name of its own here.
+        // If a host has several addresses, each address counts as a server, whose name includes the address.
         let called = |ip: &IpAddr| if of_host.len() == 1 { text.clone() } else { format!("{text} {ip}") };
         servers.extend(of_host.iter().map(|ip| (called(ip), SocketAddr::new(*ip, PORT))));
         if of_host.is_empty() {
@@ -84,12 +87,12 @@ pub fn authorities(
         }
     }
     if servers.is_empty() {
-        return Err(format!("no server of {zone} has an address that could be asked: {}", unreachable.join(", ")));
+        return Err(format!("no server of {zone} has an address that can be queried: {}", unreachable.join(", ")));
     }
     Ok(Authorities { name, zone, servers, unreachable })
 }
 
-/// Whether something could be sent there: many have no IPv6. Nothing is.
+/// Returns whether this system has a route to an address; many systems have no IPv6. Sends nothing.
 fn has_route(ip: IpAddr) -> bool {
     UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).is_ok_and(|socket| socket.connect((ip, PORT)).is_ok())
 }
@@ -110,13 +113,13 @@ fn address(value: &RData) -> Option<IpAddr> {
     }
 }
 
-fn ask(resolver: SocketAddr, name: &Name, kind: RecordType) -> Result<Answer, String> {
-    let failed = |error: String| format!("the resolver at {resolver} was asked for {name} {kind}: {error}");
+fn query_resolver(resolver: SocketAddr, name: &Name, kind: RecordType) -> Result<Answer, String> {
+    let failed = |error: String| format!("could not query the resolver at {resolver} for {name} {kind}: {error}");
     let mut question = Question::new(name.clone(), kind).map_err(|error| failed(error.to_string()))?.for_resolver();
     let any: IpAddr = if resolver.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     for _ in 0..TRIES {
         let mut answer = || -> io::Result<Option<Answer>> {
-            // Another port for each, and no answers but the resolver's.
+            // Each try uses a new port. The socket is connected, so it receives only the resolver's packets.
             let socket = UdpSocket::bind((any, 0))?;
             socket.connect(resolver)?;
             socket.set_read_timeout(Some(PATIENCE))?;
@@ -141,26 +144,26 @@ fn ask(resolver: SocketAddr, name: &Name, kind: RecordType) -> Result<Answer, St
             Err(error) => return Err(failed(error.to_string())),
         }
     }
-    Err(failed("it does not answer".into()))
+    Err(failed("no answer arrived in time".into()))
 }
 
-/// All of an answer that has no room in a datagram.
+/// Repeats the query over TCP, because the answer does not fit into a datagram.
 fn by_tcp(server: SocketAddr, question: &mut Question, number: u16) -> io::Result<Answer> {
-    let bytes = ask_by_tcp(server, question.numbered(number), PATIENCE).map_err(io::Error::other)?;
+    let bytes = query_by_tcp(server, question.numbered(number), PATIENCE).map_err(io::Error::other)?;
     let answer = question.answer(&bytes).filter(|(of, answer)| *of == number && !answer.is_truncated);
-    answer.map(|(_, answer)| answer).ok_or_else(|| io::Error::other("by TCP, too, its answer is not whole"))
+    answer.map(|(_, answer)| answer).ok_or_else(|| io::Error::other("the answer over TCP is truncated, too"))
 }
 
-/// This system's resolver.
+/// Returns the first resolver of this system.
 ///
 /// # Errors
-/// Where the usual file names none.
+/// Returns the reason if `/etc/resolv.conf` cannot be read or names no resolver.
 pub fn resolver_here() -> Result<SocketAddr, String> {
     const PATH: &str = "/etc/resolv.conf";
     let text = fs::read_to_string(PATH).map_err(|error| format!("{PATH}: {error}"))?;
     let addresses = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver")?.trim().parse().ok());
     let address: Option<IpAddr> = addresses.into_iter().next();
-    address.map(|address| (address, PORT).into()).ok_or_else(|| format!("{PATH} names no resolver: give one"))
+    address.map(|address| (address, PORT).into()).ok_or_else(|| format!("{PATH} names no resolver; set `resolver`"))
 }
 
 #[cfg(test)]
@@ -172,7 +175,7 @@ pub mod tests {
 
     use super::*;
 
-    /// A resolver that knows a few names, in the ways of `Zone`, and whatever it is asked for it answers so often.
+    /// Starts a resolver that knows only `known`, and returns its address. The resolver ends after `questions` queries.
     pub fn resolver(known: &[(&str, RecordType, &str)], questions: usize) -> SocketAddr {
         let known: BTreeMap<(String, RecordType), Vec<String>> =
             known.iter().fold(BTreeMap::new(), |mut known, (name, kind, value)| {
@@ -185,14 +188,14 @@ pub mod tests {
             for _ in 0..questions {
                 let mut bytes = [0; 512];
                 let (length, from) = socket.recv_from(&mut bytes).unwrap();
-                assert_eq!(bytes[2] & 1, 1, "a resolver is to ask others");
+                assert_eq!(bytes[2] & 1, 1, "a query to a resolver must ask for recursion");
                 _ = socket.send_to(&answer(&bytes[..length], &known), from);
             }
         });
         address
     }
 
-    /// By hand: head, question, and each record with the question's name.
+    /// Returns the bytes of an answer: the header, the question, and a record with the question's name for each value.
     fn answer(question: &[u8], known: &BTreeMap<(String, RecordType), Vec<String>>) -> Vec<u8> {
         let mut at = 12;
         let mut name = String::new();
@@ -227,7 +230,7 @@ pub mod tests {
         Name::from_ascii(text).unwrap()
     }
 
-    /// For who is asked by datagrams and by connections.
+    /// Returns a UDP socket and a TCP listener with the same port.
     pub fn of_one_port() -> (UdpSocket, TcpListener) {
         loop {
             let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -256,7 +259,8 @@ pub mod tests {
         assert_eq!(found.servers, servers.map(|(name, host)| (name.into(), at(host))));
     }
 
-    /// Also a server with addresses of both kinds, and one with none, which does not keep others from being asked.
+    /// One server has an IPv4 and an IPv6 address; the other server has none, which must not prevent queries to the
+    /// first.
     #[test]
     fn servers_are_asked_by_the_addresses_that_they_have() {
         use RecordType::{A, AAAA, NS};
@@ -275,12 +279,12 @@ pub mod tests {
                 (vec![("both.example".into(), address)], vec!["none.example".to_string()])
             );
         }
-        // Whether there is a route depends on the machine.
+        // The machine may have no route for IPv6.
         let count = found(Family::Both).servers.len();
         assert_eq!(count, 1 + usize::from(has_route("2001:db8::1".parse().unwrap())));
     }
 
-    /// A resolver whose answers have no room in datagrams.
+    /// All answers of this resolver over UDP are truncated.
     #[test]
     fn an_answer_that_is_truncated_is_asked_for_by_tcp() {
         let known = BTreeMap::from([
@@ -317,11 +321,11 @@ pub mod tests {
         let said =
             |known: &[_]| authorities(&name("a.example."), true, Family::Both, resolver(known, 100)).unwrap_err();
         let circle = [("a.example.", CNAME, "b.example."), ("b.example.", CNAME, "a.example.")];
-        assert!(said(&circle).contains("in a circle"));
-        assert!(said(&[]).contains("is in no zone"));
+        assert!(said(&circle).contains("circle of aliases"));
+        assert!(said(&[]).contains("knows no zone that contains"));
         assert!(
             said(&[("example.", NS, "ns.example.")])
-                .contains("no server of example. has an address that could be asked: ns.example")
+                .contains("no server of example. has an address that can be queried: ns.example")
         );
         let refused = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
         assert!(authorities(&name("a.example."), true, Family::Both, refused).unwrap_err().contains("refused"));

@@ -1,4 +1,4 @@
-//! A program that changes a zone, whoever has it.
+//! The provider that runs a user's program to change a zone.
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -11,15 +11,17 @@ use ascertain_sys::process::kill_group;
 
 use super::providers::{Failure, Provider, Record};
 
-/// How long the program may take each time, and until it says that a change is done.
+/// Time limit of each call of the program. It is also the time limit for the program to report a change as done.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How often it is looked whether it has ended, and how often it is asked whether a change is done.
+/// Time between two checks whether the program has ended.
 const LOOK: Duration = Duration::from_millis(5);
+/// Pause between two calls of the program with `done`.
 const ASK: Duration = Duration::from_millis(200);
-/// What it says when something is not done yet.
+/// The exit code with which the program reports that a change is not done yet.
 const NOT_YET: i32 = 1;
 
-/// A program that is called with `add`, `done` or `remove`, a name and a text.
+/// A user's program that changes a zone. It is called with `add`, `done` or `remove`, the name of a record and its
+/// text.
 pub struct Exec {
     program: PathBuf,
 }
@@ -29,13 +31,15 @@ impl Exec {
         Self { program }
     }
 
-    /// How it ended. What it has to say it says to whoever started us.
+    /// Runs the program with `what` as its first argument, and returns its exit status. Its messages go to standard
+    /// error.
     fn call(&self, what: &str, record: &Record) -> Result<ExitStatus, Failure> {
         let failed =
             |why: String, is_sure| Failure { why: format!("{} {what}: {why}", self.program.display()), is_sure };
         let mut command = Command::new(&self.program);
         command.arg(what).arg(record.name.to_ascii()).arg(&record.text).stdin(Stdio::null()).stdout(Stdio::null());
-        // Ctrl-C is for us, who take away what it has added.
+        // In its own process group the program does not receive Ctrl-C. This process must still remove the added
+        // record.
         command.process_group(0);
         let mut child = command.spawn().map_err(|error| failed(error.to_string(), true))?;
         let start = Instant::now();
@@ -46,10 +50,10 @@ impl Exec {
                 Err(error) => return Err(failed(error.to_string(), false)),
             }
         }
-        // What a shell has started too: it might add the record when that was taken away.
+        // Also kills the processes that the program started. Otherwise they might add the record after it was removed.
         kill_group(&child);
         _ = child.wait();
-        Err(failed(format!("it did not end within {PATIENCE:?}"), false))
+        Err(failed(format!("the program did not end within {PATIENCE:?}"), false))
     }
 
     fn must(&self, what: &str, record: &Record) -> Result<(), Failure> {
@@ -69,7 +73,7 @@ impl Provider for Exec {
         let start = Instant::now();
         loop {
             let status = self.call("done", record)?;
-            let is_waiting = status.code() == Some(NOT_YET) && start.elapsed() < PATIENCE && !stop.is_asked();
+            let is_waiting = status.code() == Some(NOT_YET) && start.elapsed() < PATIENCE && !stop.is_requested();
             match () {
                 () if status.success() => return Ok(()),
                 () if is_waiting => thread::sleep(ASK),

@@ -1,4 +1,4 @@
-//! DNS propagation: after a change of a zone, when each of its servers says so.
+//! Measures when each server of a DNS zone begins to answer with a change of the zone.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
 #[cfg(target_os = "linux")]
@@ -10,8 +10,6 @@ mod exec;
 #[cfg(target_os = "linux")]
 mod hosted;
 #[cfg(target_os = "linux")]
-mod places;
-#[cfg(target_os = "linux")]
 mod primary;
 #[cfg(target_os = "linux")]
 mod propagation;
@@ -22,25 +20,30 @@ mod remarks;
 #[cfg(target_os = "linux")]
 mod route53;
 #[cfg(target_os = "linux")]
+mod rules;
+#[cfg(target_os = "linux")]
+mod test_zone;
+#[cfg(target_os = "linux")]
 mod updates;
 
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use ascertain_engine::experiment::Better::{Higher, Lower};
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Emulates, Experiment, Factor, Level, Metric, Plot, Session, Setup, Spec, TargetError,
-    Unavailable,
+    Accepts, Arm, Emulates, Experiment, Factor, Level, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
 #[cfg(target_os = "linux")]
-use {places::is_available, updates::open};
+use {rules::is_available, updates::open};
 
+use crate::levels::user_factor;
 #[cfg(not(target_os = "linux"))]
 use crate::links::elsewhere::{is_available, open};
 use crate::links::{self, OURS};
 
-/// A change of a zone, and when its servers have it.
+/// The experiment `dns-propagation`.
 pub struct DnsPropagation;
 
 const TOGETHER: &str = "together";
@@ -51,137 +54,133 @@ const ROUTE53: &str = "route53";
 const CLOUD_DNS: &str = "cloud-dns";
 const EXEC: &str = "exec";
 
-const ALL: usize = 0;
-const HALF: usize = 1;
-const FIRST: usize = 2;
-const UNSURE: usize = 3;
-const DONE: usize = 4;
-const DONE_BEFORE: usize = 5;
-const SPREAD: usize = 6;
-const HELD: usize = 7;
-const SERVER: usize = 8;
-const REPLICAS: usize = 9;
-const SHARE: usize = 10;
-const LOST: usize = 11;
-const STRANGE: usize = 12;
-const INTERVAL: usize = 13;
-const BY_TCP: usize = 14;
-const REPLICA: usize = 15;
-const REPLICA_SHARE: usize = 16;
-const LATE: usize = 17;
+indices! {
+    ALL, HALF, FIRST, UNSURE, DONE, DONE_BEFORE, SPREAD, HELD, SERVER, REPLICAS, SHARE, LOST, STRANGE, INTERVAL,
+    BY_TCP, REPLICA, REPLICA_SHARE, LATE
+}
 
-/// From so many ports simulated servers are asked, each so often, and others, unless somebody says something else. So
-/// many ports find eight replicas that share a server's questions evenly in 99.8 of 100 cases; fewer are more polite.
+/// Default number of ports from which simulated servers are queried. If eight replicas share a server's queries evenly,
+/// 64 ports find all of them in 99.8 of 100 cases.
 const SIMULATED_PORTS: u64 = 64;
+/// Default number of ports from which other servers are queried. It is lower, to burden these servers less.
 const OTHERS_PORTS: u64 = 16;
+/// Default interval between two queries from one port to a simulated server, in ms.
 const SIMULATED_INTERVAL_MS: u64 = 80;
+/// Default interval between two queries from one port to another server, in ms.
 const OTHERS_INTERVAL_MS: u64 = 1_000;
-/// More questions a second nobody takes kindly whose server it is.
+/// Largest number of queries per second to a server on another machine, to burden it little.
 const MOST_PER_S: u64 = 1_000;
-/// What is known of a question, with what is waited for.
+/// Memory in bytes that each query of a trial needs, including its pending answer.
 const QUESTION_BYTES: u64 = 160;
-/// So many servers a zone has that nobody has asked for yet.
+/// Number of servers assumed for a zone that has not been queried yet.
 const USUAL_SERVERS: u64 = 8;
 
-static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    title: "A change of a zone: how long until every server says so".into(),
+static SPEC: LazyLock<Spec> = LazyLock::new(|| {
+    Spec {
+    title: "DNS propagation: how long until every server of a zone has a change".into(),
     emulates: Some(
-        Emulates::of("a zone and its servers in this process, behind an emulated link").unless(&["record", "zone"]),
+        Emulates::new("a zone and its servers in this process, behind an emulated link").unless(&["record", "zone"]),
     ),
     variants: vec![
-        (TOGETHER, "a zone that is simulated: the servers' replicas stand at the same places, which get it in turn")
+        (TOGETHER, "a simulated zone: the replicas of all servers get the change at the same times, one after the other")
             .into(),
-        (APART, "a zone that is simulated: each server gets it by itself").into(),
-        (WATCH, "somebody else changes it: waits until all servers of a `record` have what you `expect`").into(),
-        (RFC2136, "your `zone`, which is changed by an update of its primary `server`, signed with $TSIG_KEY").into(),
-        (ROUTE53, "your `zone` at Amazon's Route 53, which is changed with AWS' usual credentials").into(),
-        (CLOUD_DNS, "your `zone` at Google's Cloud DNS, which is changed with Google's usual credentials").into(),
-        (EXEC, "your `zone`, which is changed by a program of yours").into(),
+        (APART, "a simulated zone: each server gets the change at its own time").into(),
+        (WATCH, "a change by another program: waits until all servers of a `record` have what you `expect`").into(),
+        (RFC2136, "your `zone`, changed by an update to its primary `server`, signed with $TSIG_KEY").into(),
+        (ROUTE53, "your `zone` at Amazon Route 53, changed with the usual AWS credentials").into(),
+        (CLOUD_DNS, "your `zone` at Google Cloud DNS, changed with the usual Google credentials").into(),
+        (EXEC, "your `zone`, changed by your own program").into(),
     ],
     factors: factors(),
     metrics: vec![
-        Metric::time("all", "from the call until the last server has it, all of its replicas"),
-        Metric::time("half", "until half of the answers are new"),
-        Metric::time("first", "until the first replica has it"),
-        Metric::time("unsure", "how wide the interval is that `all` lies in the middle of"),
-        Metric::time("done", "until the provider says that it is done"),
-        Metric::new(
-            "done_before",
-            "by how much that is before the last server has it",
-            Unit::Nanosecond,
-            Better::Lower,
-        ),
-        Metric::time("spread", "between the first server that has it everywhere and the last one"),
+        Metric::time("all", "time from the call until all replicas of all servers have the change"),
+        Metric::time("half", "time from the call until half of the answers have the change"),
+        Metric::time("first", "time from the call until the first replica has the change"),
+        Metric::time("unsure", "width of the interval in which the exact time of `all` lies"),
+        Metric::time("done", "time from the call until the provider reports the change as done"),
+        Metric::time("done_before", "time from the provider's report that the change is done until the last server has it"),
+        Metric::time("spread", "time between the first and the last server whose replicas all have the change"),
         Metric::time(
             "held",
-            "between the first server that has it everywhere and the next: a NOTIFY that is held back",
+            "time between the first and the second server whose replicas all have the change, for example because of a delayed NOTIFY",
         ),
-        Metric::time("server", "until a server has it everywhere").by_key(),
-        Metric::new("replicas", "of a server: the fewest that explain its answers", Unit::One, Better::Higher).by_key(),
-        Metric::share("share", "of new answers to what a server was asked at a time", Better::Higher),
-        Metric::share("lost", "share of questions without an answer in time", Better::Lower),
-        Metric::new("strange", "messages that were no answers to what was asked", Unit::One, Better::Lower),
-        Metric::time("interval", "that each server was asked in from each port: longer where it has a limit"),
-        Metric::share("by_tcp", "share of questions that took a connection: a datagram had no room", Better::Lower),
-        Metric::time("replica", "until a replica behind a server's address has it").by_key(),
-        Metric::share("replica_share", "of new answers to what it was asked at a time", Better::Higher),
+        Metric::time("server", "time from the call until all replicas of a server have the change").by_key(),
+        Metric::new("replicas", "smallest number of replicas that explains a server's answers", Unit::One, Higher)
+            .by_key(),
+        Metric::share("share", "share of a server's answers that have the change, over time", Higher),
+        Metric::share("lost", "share of queries without an answer in time", Lower),
+        Metric::new("strange", "number of messages that were not answers to a query", Unit::One, Lower),
+        Metric::time("interval", "time between queries from a port to a server; longer if the server has a rate limit"),
+        Metric::share(
+            "by_tcp",
+            "share of queries that were sent over TCP, because the answer over UDP was truncated",
+            Lower,
+        ),
+        Metric::time("replica", "time from the call until a replica of a server has the change").by_key(),
+        Metric::share("replica_share", "share of a replica's answers that have the change, over time", Higher),
     ]
     .into_iter()
     .chain(links::metrics())
     .collect(),
     plots: ["share", "replica_share"].map(|metric| Plot::Curve { metric: metric.into() }).into(),
     ..Spec::new("dns-propagation", include_str!("README.md"))
+}
 });
 
 fn factors() -> Vec<Factor> {
-    let milliseconds = |max| Accepts::Integers { min: 1, max };
     vec![
-        Factor::new("servers", "of the simulated zone", 4, Accepts::Integers { min: 1, max: 64 }),
-        Factor::new("replicas", "of each of them, behind one address", 3, Accepts::Integers { min: 1, max: 8 }),
-        Factor::new("slowest_ms", "how long the last replica takes to have it", 200, milliseconds(600_000)),
-        Factor::new(
+        Factor::integer("servers", "number of servers of the simulated zone", 4, 1..=64),
+        Factor::integer("replicas", "number of replicas of each simulated server, behind one address", 3, 1..=8),
+        Factor::integer("slowest_ms", "time from a change until the last simulated replica has it", 200, 1..=600_000),
+        Factor::integer(
             "done_after_ms",
-            "how long after it took the change the zone's provider says that it is done",
+            "time from a change until the simulated provider reports it as done",
             10,
-            Accepts::Integers { min: 0, max: 600_000 },
+            0..=600_000,
         ),
-        Factor::new("rtt_ms", "the round trip of the link to them", 4, milliseconds(1_000)),
-        Factor::new("loss_percent", "of what goes over it, each way", 0, Accepts::Integers { min: 0, max: 90 }),
-        Factor::new(
+        Factor::integer("rtt_ms", "round-trip time of the link to the simulated servers", 4, 1..=1_000),
+        Factor::integer(
+            "loss_percent",
+            "percentage of packets that are lost on the link, in each direction",
+            0,
+            0..=90,
+        ),
+        Factor::integer(
             "interval_ms",
-            "how often each server is asked from each port; 0 is 80 for simulated ones, and 1000 for others",
+            "time between queries from each port to each server; 0 selects 80 for simulated servers, and 1000 \
+             for others",
             0,
-            Accepts::Integers { min: 0, max: 600_000 },
+            0..=600_000,
         ),
-        Factor::new(
+        Factor::integer(
             "ports",
-            "that each server is asked from; 0 is 64 for simulated ones, and 16 for others",
+            "number of ports that query each server; 0 selects 64 for simulated servers, and 16 for others",
             0,
-            Accepts::Integers { min: 0, max: 256 },
+            0..=256,
         ),
-        Factor::new(
+        Factor::integer(
             "limit_s",
-            "time limit of a change, also beyond --max-time; for a record that somebody else changes it includes a first \
-             look at the servers",
+            "time limit of a change, even beyond the time of the run; with `watch` it includes a \
+             first look at the servers",
             120,
-            Accepts::Integers { min: 1, max: 86_400 },
+            1..=86_400,
         ),
         Factor::new(
             "family",
-            "by which addresses servers are asked that a zone names: 4, 6, or 0 for all that there is a route to",
+            "IP version of the addresses at which a zone's servers are queried: 4, 6, or 0 for all that have a route",
             0,
             Accepts::OneOf([0, 4, 6].map(Level::Integer).into()),
         ),
-        Factor::new("record", "the name that is watched", OURS, Accepts::Anything),
-        Factor::new("type", "of the record that is watched: TXT, A, AAAA, CNAME, …", "TXT", Accepts::Anything),
-        Factor::new("expect", "what the record is to say everywhere", OURS, Accepts::Anything),
-        Factor::new("zone", "that is changed", OURS, Accepts::Anything),
-        Factor::new("server", "its primary, which is told to: ADDRESS[:PORT] or HOST[:PORT]", OURS, Accepts::Anything),
-        Factor::new("zone_id", "the provider's own name of the zone, where it has several", OURS, Accepts::Anything),
-        Factor::new("project", "that a zone of Cloud DNS is in", OURS, Accepts::Anything),
+        user_factor("record", "name of the watched record"),
+        Factor::new("type", "type of the watched record: TXT, A, AAAA, CNAME, …", "TXT", Accepts::Anything),
+        user_factor("expect", "value that the watched record must have at all servers"),
+        user_factor("zone", "zone to change"),
+        user_factor("server", "primary server of the zone, which receives updates: ADDRESS[:PORT] or HOST[:PORT]"),
+        user_factor("zone_id", "provider's id of the zone; required if the provider has several zones with its name"),
+        user_factor("project", "project of the zone at Cloud DNS"),
         Factor::new(
             "endpoint",
-            "where the provider's interface is: http[s]://HOST[:PORT]; credentials are looked up elsewhere",
+            "endpoint of the provider's API: http[s]://HOST[:PORT]; must not contain credentials",
             OURS,
             Accepts::Address {
                 none: OURS.into(),
@@ -189,32 +188,29 @@ fn factors() -> Vec<Factor> {
                 from_variable: false,
             },
         ),
-        Factor::new(
+        user_factor(
             "exec",
-            "a program that is called with add, done or remove, a name and a text",
-            OURS,
-            Accepts::Anything,
+            "program that changes the zone; its arguments are `add`, `done` or `remove`, a name and a text",
         ),
         Factor::new(
             "addresses",
-            "servers to ask instead of those that the zone names: HOST[:PORT],ADDRESS[:PORT]",
+            "servers to query instead of those that the zone names: HOST[:PORT],ADDRESS[:PORT]",
             OURS,
             Accepts::List,
         ),
-        Factor::new(
-            "resolver",
-            "who is asked for the zone's servers instead of this system's resolver: ADDRESS[:PORT]",
-            OURS,
-            Accepts::Anything,
-        ),
+        user_factor("resolver", "resolver to query for the zone's servers instead of this system's: ADDRESS[:PORT]"),
     ]
 }
 
-/// From how many ports an arm's servers are asked, and how often from each.
+/// Returns whether the arm's zone is simulated.
+fn is_simulated(arm: &Arm) -> bool {
+    [TOGETHER, APART].contains(&arm.variant.as_str())
+}
+
+/// Returns two numbers: how many source ports query each server, and the interval between two queries from one port.
 fn rhythm(arm: &Arm) -> Result<(usize, Duration), TargetError> {
-    let is_simulated = [TOGETHER, APART].contains(&arm.variant.as_str());
     let usual = |factor: &str, simulated, others| match arm.integer(factor)? {
-        0 => Ok::<u64, TargetError>(if is_simulated { simulated } else { others }),
+        0 => Ok::<u64, TargetError>(if is_simulated(arm) { simulated } else { others }),
         asked => Ok(asked),
     };
     let ports = usual("ports", SIMULATED_PORTS, OTHERS_PORTS)?;
@@ -222,11 +218,11 @@ fn rhythm(arm: &Arm) -> Result<(usize, Duration), TargetError> {
     Ok((ports as usize, Duration::from_millis(interval_ms)))
 }
 
-/// Takes away the records that runs which were killed have left in zones of one's own, with what the environment has
-/// for it (`TSIG_KEY`, `TSIG_KEY_FILE`, credentials of AWS and Google): what became of each, for people.
+/// Removes the records that killed runs have left in the user's zones. Uses credentials from the environment
+/// (`TSIG_KEY`, `TSIG_KEY_FILE`, those of AWS and Google). Returns a message for the user for each record.
 ///
 /// # Errors
-/// Where it is not known what is left.
+/// Returns the reason if the folder that lists such records cannot be read.
 pub fn clean() -> Result<Vec<Result<String, String>>, String> {
     #[cfg(target_os = "linux")]
     return providers::clean(&providers::notes_folder());
@@ -241,12 +237,12 @@ impl Experiment for DnsPropagation {
 
     #[cfg(target_os = "linux")]
     fn settled(&self, factor: &str, level: Level) -> Result<Level, String> {
-        places::settled(factor, level)
+        rules::settled(factor, level)
     }
 
     #[cfg(target_os = "linux")]
     fn has(&self, arm: &Arm, factor: &str) -> bool {
-        places::has(arm, factor)
+        rules::has(arm, factor)
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
@@ -255,20 +251,22 @@ impl Experiment for DnsPropagation {
 
     #[cfg(target_os = "linux")]
     fn chosen(&self, arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
-        places::chosen(arms, are_named)
+        rules::chosen(arms, are_named)
     }
 
-    /// What others do is seen when they do it.
+    /// Returns `true` if another program changes the zone. It makes a single change, so the arm can be measured only
+    /// once.
     fn happens_once(&self, arm: &Arm) -> bool {
         arm.variant == WATCH
     }
 
-    /// What becomes of each question until the limit.
+    /// Returns the memory for the arm with the most queries until its time limit, because only one arm is measured at a
+    /// time.
     fn memory_bytes(&self, arms: &[Arm]) -> u64 {
         let of_arm = |arm: &Arm| {
             let (ports, interval) = rhythm(arm).ok()?;
             let servers = match arm.point.get("addresses") {
-                _ if [TOGETHER, APART].contains(&arm.variant.as_str()) => arm.integer("servers").ok()?,
+                _ if is_simulated(arm) => arm.integer("servers").ok()?,
                 Some(Level::Text(addresses)) if addresses != OURS => addresses.split(',').count() as u64,
                 _ => USUAL_SERVERS,
             };

@@ -1,9 +1,12 @@
-//! Zones at providers that are told by HTTP: asked at their pace, and waited for until they say that a change is done.
+//! Zones at providers with an HTTP API. Requests are sent no faster than the provider allows, and repeated until a
+//! change is done.
 
+use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{mem, thread};
 
+use ascertain_netlab::dns::Name;
 use ascertain_sys::interrupt::Stop;
 use ascertain_transfer::{Environment, Failure as Unsent, Kind, Options, Reply, Service};
 use tokio::runtime::{Builder, Runtime};
@@ -11,261 +14,327 @@ use tokio::runtime::{Builder, Runtime};
 use super::providers::{Failure, Provider, Record};
 use crate::links::wait;
 
-/// How often it is asked whether a change is done: Route 53 takes five requests a second of a whole account.
-const ASK: Duration = Duration::from_millis(400);
-/// The longest that is waited before something is asked again that a provider takes later: who asks too often, say.
+/// Interval between requests for the status of a change. Route 53 accepts only five requests per second for a whole
+/// account.
+const INTERVAL: Duration = Duration::from_millis(400);
+/// Longest pause before a request is sent again after the provider has refused it temporarily.
 const MOST_WAIT: Duration = Duration::from_secs(10);
-/// How long nothing may move before a request is given up.
+/// A request is aborted if no data is received for this time.
 const SILENCE: Duration = Duration::from_secs(10);
-/// For how long taking away is tried.
+/// A removal of a record that fails is repeated for this time.
 const REMOVING: Duration = Duration::from_secs(60);
-/// For how long a provider may still be at work on a change whose answer was lost.
+/// If the answer to a change was lost, the provider may still be working on the change for this time.
 const SETTLING: Duration = Duration::from_secs(10);
-/// The most of a provider's words that are passed on.
+/// A provider's message is cut to this number of characters in our errors.
 const MOST_CHARS: usize = 300;
 
-/// What is known of a zone beside its name.
+/// The factors and environment variables that describe a zone at a provider.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct ProviderOptions {
     pub environment: Environment,
-    /// The provider's own name of the zone.
+    /// The provider's id of the zone; `None` to find the zone by its name.
     pub zone_id: Option<String>,
     pub project: Option<String>,
     pub endpoint: Option<String>,
-    /// How long a change may take.
+    /// Time limit until the provider must report a change as done.
     pub limit: Duration,
 }
 
-impl Told {
-    pub fn options(&self) -> Options {
+impl ProviderOptions {
+    pub fn service_options(&self) -> Options {
         Options {
             environment: self.environment.clone(),
             endpoint_url: self.endpoint.clone(),
-            patience: SILENCE,
+            timeout: Some(SILENCE),
             ..Options::default()
         }
     }
 }
 
-/// What a provider was asked for, as it is sent.
-pub struct Ask {
+/// A request to a provider: a POST if it has a body, otherwise a GET.
+pub struct ApiRequest {
     pub path: String,
     pub query: Vec<(&'static str, String)>,
-    /// What kind of text it is, and the text.
+    /// Media type and text of the body.
     pub body: Option<(&'static str, String)>,
 }
 
-impl Ask {
-    pub fn get(path: String) -> Self {
-        Self { path, query: Vec::new(), body: None }
+impl ApiRequest {
+    pub fn get(path: String, query: Vec<(&'static str, String)>) -> Self {
+        Self { path, query, body: None }
+    }
+
+    pub fn post(path: String, kind: &'static str, body: String) -> Self {
+        Self { path, query: Vec::new(), body: Some((kind, body)) }
     }
 }
 
-/// A change as a provider sees it.
-pub struct Change {
+/// A zone that a provider's answer lists.
+pub struct ListedZone {
+    pub id: String,
+    pub name: String,
+    pub is_private: bool,
+}
+
+/// The id of a change, and whether the provider reports it as done.
+pub struct ChangeStatus {
     pub id: String,
     pub is_done: bool,
 }
 
-/// Why a provider refuses, in its words.
+/// The reason that a provider gives for refusing a request: a code and a message. Both are empty if the provider's
+/// answer has an unknown form.
 #[derive(Default)]
 pub struct Refusal {
     pub code: String,
     pub message: String,
 }
 
-/// How a provider is spoken to: all of it is texts.
+/// The API of a provider: its requests, and the meaning of its answers.
 pub trait Interface: Send + Sync {
-    /// What the provider is called.
+    /// Returns the provider's name.
     fn name(&self) -> &'static str;
-    /// How the zone is found again.
-    fn address(&self) -> String;
-    /// Adds a record that is not there, whatever it says, or takes away exactly this one.
-    fn change(&self, record: &Record, is_added: bool) -> Ask;
-    fn status(&self, id: &str) -> Ask;
-    fn lookup(&self, record: &Record) -> Ask;
-    /// None for what is no such answer; so the next one.
-    fn changed(&self, text: &str) -> Option<Change>;
+    /// Returns the text that identifies the zone in a [`Note`](super::providers::Note), without the endpoint.
+    fn address(&self, zone_id: &str) -> String;
+    /// Returns a request for the zone with this id.
+    fn zone_request(&self, zone_id: &str) -> ApiRequest;
+    /// Returns a request for the zones with this name.
+    fn zones_request(&self, name: &Name) -> ApiRequest;
+    /// Returns a request that adds a record to a name without records of this type, or that removes exactly this
+    /// record.
+    fn change_request(&self, zone_id: &str, record: &Record, is_added: bool) -> ApiRequest;
+    /// Returns a request for the status of a change.
+    fn status_request(&self, zone_id: &str, change_id: &str) -> ApiRequest;
+    /// Returns a request for the records with the name of `record`.
+    fn record_request(&self, zone_id: &str, record: &Record) -> ApiRequest;
+    /// Returns the zones in an answer to a request for a zone or for zones; `None` if the answer has an unknown form.
+    fn zones(&self, text: &str) -> Option<Vec<ListedZone>>;
+    /// Returns the status of the change in an answer to a request that makes a change or asks for its status; `None` if
+    /// the answer has an unknown form.
+    fn change(&self, text: &str) -> Option<ChangeStatus>;
+    /// Returns whether the record is in an answer to a request for records; `None` if the answer has an unknown form.
     fn is_there(&self, text: &str, record: &Record) -> Option<bool>;
     fn refusal(&self, text: &str) -> Refusal;
-    /// What is to be done about it.
-    fn way_out(&self, code: &str) -> Option<&'static str>;
+    /// Returns what the user can do about a refusal with this code; `None` if no advice is known.
+    fn remedy(&self, code: &str) -> Option<&'static str>;
 }
 
-/// Who asks.
-pub struct Client {
+/// A zone at a provider with an HTTP API.
+pub struct Hosted {
     service: Service,
-    // What keeps connections open runs beside.
+    interface: Box<dyn Interface>,
+    zone_id: String,
+    endpoint: Option<String>,
+    limit: Duration,
+    pub settling: Duration,
+    /// The end of the latest request for a change whose result is unknown; `None` if there is no such request.
+    /// Initially the time of the start, because an earlier process may have sent such a request.
+    unsure_since: Mutex<Option<Instant>>,
+    // Runs in its own thread, so that connections stay open between requests.
     runtime: Runtime,
 }
 
-impl Client {
-    pub fn new(service: Result<Service, Unsent>) -> Result<Self, String> {
+impl Hosted {
+    /// Creates a client for the zone with the id in `options`. Without an id, call [`find`](Self::find) before the
+    /// first change.
+    pub fn new(service: Service, interface: Box<dyn Interface>, options: &ProviderOptions) -> Result<Self, String> {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = runtime.map_err(|error| error.to_string())?;
-        Ok(Self { service: service.map_err(|failure| failure.said)?, runtime })
+        Ok(Self {
+            service,
+            interface,
+            zone_id: options.zone_id.as_deref().map(bare_id).unwrap_or_default().into(),
+            endpoint: options.endpoint.clone(),
+            limit: options.limit,
+            settling: SETTLING,
+            unsure_since: Mutex::new(Some(Instant::now())),
+            runtime: runtime.map_err(|error| error.to_string())?,
+        })
     }
 
-    pub fn project(&self) -> Option<&str> {
-        self.service.project()
+    /// Finds the only public zone with this name. If the options have an id, checks that this zone has the id.
+    pub fn find(mut self, zone: &Name, stop: &Stop) -> Result<Self, String> {
+        let (is_named, provider) = (!self.zone_id.is_empty(), self.interface.name());
+        let request = match is_named {
+            true => self.interface.zone_request(&self.zone_id),
+            false => self.interface.zones_request(zone),
+        };
+        let zones = self.interface.zones(&self.read(&request, Some(stop))?).ok_or_else(|| {
+            let genitive = if provider.ends_with('S') { "'" } else { "'s" };
+            format!("the answer is not from {provider}{genitive} API; check the endpoint")
+        })?;
+        let has_name = |listed: &ListedZone| Name::from_ascii(&listed.name).is_ok_and(|name| name == *zone);
+        let (of_name, others): (Vec<_>, Vec<_>) = zones.into_iter().partition(has_name);
+        let public: Vec<&str> = of_name.iter().filter(|zone| !zone.is_private).map(|zone| bare_id(&zone.id)).collect();
+        self.zone_id = match public[..] {
+            [id] => id.into(),
+            [] if !of_name.is_empty() => {
+                return Err(format!(
+                    "{zone} is private at {provider}, so it is not visible outside of its networks; use a public zone"
+                ));
+            }
+            [] => match others.first().filter(|_| is_named) {
+                Some(ListedZone { id, name, .. }) => {
+                    return Err(format!("`zone_id` {} is {name} at {provider}, and not {zone}", bare_id(id)));
+                }
+                None => return Err(format!("{provider} has no zone {zone} for these credentials")),
+            },
+            _ => {
+                let (count, ids) = (public.len(), public.join(" or "));
+                return Err(format!("{provider} has {count} zones {zone}; set `zone_id` to {ids}"));
+            }
+        };
+        Ok(self)
     }
 
-    fn send(&self, ask: &Ask) -> Result<Reply, Unsent> {
-        let query: Vec<(&str, &str)> = ask.query.iter().map(|(name, value)| (*name, &**value)).collect();
+    fn send(&self, request: &ApiRequest) -> Result<Reply, Unsent> {
+        let query: Vec<(&str, &str)> = request.query.iter().map(|(name, value)| (*name, &**value)).collect();
         self.runtime.block_on(async {
-            match &ask.body {
-                Some((kind, body)) => self.service.post(&ask.path, kind, body).await,
-                None => self.service.get(&ask.path, &query).await,
+            match &request.body {
+                Some((kind, body)) => self.service.post(&request.path, kind, body).await,
+                None => self.service.get(&request.path, &query).await,
             }
         })
     }
 
-    /// Asks for something that changes nothing, again if the provider takes it later.
-    pub fn read(&self, interface: &dyn Interface, ask: &Ask, stop: Option<&Stop>) -> Result<String, String> {
-        let (mut pause, mut is_lost) = (Pause::new(MOST_WAIT * 3), false);
+    /// Sends a request, and repeats it while `is_worth_repeating` returns `true` for the result. Stops repeating when
+    /// `limit` has passed or `stop` is requested. The pause between two requests doubles each time, unless the provider
+    /// names a pause. Calls `call` before each request.
+    fn send_repeatedly(
+        &self,
+        request: &ApiRequest,
+        limit: Duration,
+        stop: Option<&Stop>,
+        call: &dyn Fn(),
+        is_worth_repeating: &mut dyn FnMut(&Result<Reply, Unsent>) -> bool,
+    ) -> Result<Reply, Unsent> {
+        let (start, mut next) = (Instant::now(), INTERVAL);
         loop {
-            let reply = match self.send(ask) {
-                Ok(reply) => reply,
-                // A connection may break; where none can be made it does not get better.
-                Err(Unsent { kind: Kind::Transient(_), .. }) if !is_lost && pause.wait(None, stop) => {
-                    is_lost = true;
-                    continue;
-                }
-                Err(failure) => return Err(format!("{}: {}", interface.name(), failure.said)),
-            };
-            match reply.status {
-                200..=299 => return Ok(reply.text),
-                _ if is_for_now(interface, &reply) && pause.wait(reply.retry_after, stop) => {}
-                _ => return Err(refused(interface, &reply)),
+            call();
+            let sent = self.send(request);
+            let retry_after = sent.as_ref().ok().and_then(|reply| reply.retry_after);
+            let pause = retry_after.unwrap_or(next).min(MOST_WAIT);
+            next = (2 * next).min(MOST_WAIT);
+            if !is_worth_repeating(&sent) || start.elapsed() + pause >= limit {
+                return sent;
+            }
+            match stop {
+                Some(stop) if wait(pause, stop).is_err() => return sent,
+                Some(_) => {}
+                None => thread::sleep(pause),
             }
         }
     }
-}
 
-/// Whether a provider would say something else some time later.
-fn is_for_now(interface: &dyn Interface, reply: &Reply) -> bool {
-    const FOR_NOW: [&str; 6] = [
-        "Throttling",
-        "ThrottlingException",
-        "PriorRequestNotComplete",
-        "ServiceUnavailable",
-        "rateLimitExceeded",
-        "userRateLimitExceeded",
-    ];
-    [429, 503].contains(&reply.status) || FOR_NOW.contains(&&*interface.refusal(&reply.text).code)
-}
-
-/// What a refusal means, in the provider's words, and the way out.
-fn refused(interface: &dyn Interface, reply: &Reply) -> String {
-    let Refusal { code, message } = interface.refusal(&reply.text);
-    let message = message.lines().next().unwrap_or_default().trim().trim_end_matches('.');
-    let message: String = message.chars().filter(|letter| !letter.is_control()).take(MOST_CHARS).collect();
-    let parts = [interface.name(), &code, &message].into_iter().filter(|part| !part.is_empty());
-    // With another time than the server's nothing is right.
-    let way_out = reply.clock.as_deref().filter(|_| reply.status < 500).or(interface.way_out(&code));
-    let parts = parts.chain(way_out);
-    format!("{} ({})", parts.collect::<Vec<_>>().join(": "), reply.status)
-}
-
-/// Waits twice as long each time, until it has been too long.
-struct Pause {
-    next: Duration,
-    start: Instant,
-    limit: Duration,
-}
-
-impl Pause {
-    fn new(limit: Duration) -> Self {
-        Self { next: ASK, start: Instant::now(), limit }
-    }
-
-    /// Whether there is any sense in asking again. What can't be stopped is taking away.
-    fn wait(&mut self, retry_after: Option<Duration>, stop: Option<&Stop>) -> bool {
-        let time = retry_after.unwrap_or(self.next).min(MOST_WAIT);
-        self.next = (2 * self.next).min(MOST_WAIT);
-        if self.start.elapsed() + time >= self.limit {
-            return false;
-        }
-        match stop {
-            Some(stop) => wait(time, stop).is_ok(),
-            None => {
-                thread::sleep(time);
-                true
-            }
+    /// Sends a request that changes nothing, and returns the text of the answer. Repeats the request after temporary
+    /// failures.
+    fn read(&self, request: &ApiRequest, stop: Option<&Stop>) -> Result<String, String> {
+        let mut is_lost = false;
+        let sent = self.send_repeatedly(request, MOST_WAIT * 3, stop, &|| (), &mut |sent| match sent {
+            Ok(reply) => self.is_for_now(reply),
+            // After a broken connection the request is repeated once. A second such failure counts as permanent.
+            Err(failure) => matches!(failure.kind, Kind::Transient(_)) && !mem::replace(&mut is_lost, true),
+        });
+        match sent {
+            Ok(reply) if is_success(&reply) => Ok(reply.text),
+            Ok(reply) => Err(self.refused(&reply)),
+            Err(failure) => Err(self.unsent(&failure)),
         }
     }
-}
 
-/// A zone at a provider.
-pub struct Hosted {
-    client: Client,
-    interface: Box<dyn Interface>,
-    limit: Duration,
-    pub settling: Duration,
-    /// Since when it is not known what became of a change, if it is not. Of an earlier process's it is not.
-    unsure_since: Mutex<Option<Instant>>,
-}
+    /// Returns whether the provider refused the request only temporarily, so that it may be repeated.
+    fn is_for_now(&self, reply: &Reply) -> bool {
+        const FOR_NOW: [&str; 6] = [
+            "Throttling",
+            "ThrottlingException",
+            "PriorRequestNotComplete",
+            "ServiceUnavailable",
+            "rateLimitExceeded",
+            "userRateLimitExceeded",
+        ];
+        [429, 503].contains(&reply.status) || FOR_NOW.contains(&&*self.interface.refusal(&reply.text).code)
+    }
 
-impl Hosted {
-    pub fn new(client: Client, interface: Box<dyn Interface>, limit: Duration) -> Self {
-        let unsure_since = Mutex::new(Some(Instant::now()));
-        Self { client, interface, limit, settling: SETTLING, unsure_since }
+    fn unsent(&self, failure: &Unsent) -> String {
+        format!("{}: {}", self.interface.name(), failure.message)
+    }
+
+    /// Returns an error text with the provider's message for a refusal, and advice for the user.
+    fn refused(&self, reply: &Reply) -> String {
+        let Refusal { code, message } = self.interface.refusal(&reply.text);
+        let message = message.lines().next().unwrap_or_default().trim().trim_end_matches('.');
+        let message: String = message.chars().filter(|letter| !letter.is_control()).take(MOST_CHARS).collect();
+        let parts = [self.interface.name(), &code, &message].into_iter().filter(|part| !part.is_empty());
+        // A wrong clock makes every signature invalid, so the advice to set the clock comes before any other.
+        let remedy = reply.clock.as_deref().filter(|_| reply.status < 500).or(self.interface.remedy(&code));
+        format!("{} ({})", parts.chain(remedy).collect::<Vec<_>>().join(": "), reply.status)
     }
 
     fn add_once(&self, record: &Record, call: &dyn Fn(), stop: &Stop) -> Result<(), Failure> {
-        let ask = self.interface.change(record, true);
-        let (mut pause, mut is_sure) = (Pause::new(self.limit), true);
-        loop {
-            call();
-            let reply = self.client.send(&ask).map_err(|failure| Failure {
-                // Otherwise there was an answer, or may have been.
-                is_sure: is_sure && matches!(failure.kind, Kind::Transient(_) | Kind::Denied),
-                why: format!("{}: {}", self.interface.name(), failure.said),
-            })?;
-            // It may have been made all the same.
-            is_sure &= reply.status < 500;
-            match reply.status {
-                200..=299 => {
-                    let no_number = || format!("{} does not say which change it is", self.interface.name());
-                    let change = self.interface.changed(&reply.text);
-                    return self.waited(change.ok_or_else(|| Failure { why: no_number(), is_sure: false })?, stop);
-                }
-                _ if is_for_now(&*self.interface, &reply) && pause.wait(reply.retry_after, Some(stop)) => {}
-                _ => return Err(Failure { why: refused(&*self.interface, &reply), is_sure }),
+        let request = self.interface.change_request(&self.zone_id, record, true);
+        let mut is_sure = true;
+        let sent = self.send_repeatedly(&request, self.limit, Some(stop), call, &mut |sent| {
+            // A refusal, or a request that never reached the provider, has certainly changed nothing. After any other
+            // failure, the provider may have made the change.
+            is_sure &= sent.as_ref().is_ok_and(|reply| reply.status < 500) || is_never_sent(sent);
+            sent.as_ref().is_ok_and(|reply| self.is_for_now(reply))
+        });
+        match sent {
+            // The provider has accepted the change. If the wait fails, the record may exist, so the caller must remove
+            // it.
+            Ok(reply) if is_success(&reply) => {
+                self.wait_until_done(&reply.text, stop).map_err(|why| Failure { why, is_sure: false })
             }
+            Ok(reply) => Err(Failure { why: self.refused(&reply), is_sure }),
+            Err(failure) => Err(Failure { why: self.unsent(&failure), is_sure }),
         }
     }
 
-    /// Whether what is not there now does not come any more, either.
+    /// Returns `false` as long as the provider may still carry out an earlier request for a change whose result is
+    /// unknown.
     fn is_settled(&self) -> bool {
         let unsure_since = *self.unsure_since.lock().unwrap_or_else(PoisonError::into_inner);
         unsure_since.is_none_or(|since| since.elapsed() >= self.settling)
     }
 
-    fn waited(&self, change: Change, stop: &Stop) -> Result<(), Failure> {
-        // What was taken is taken away again, whatever becomes of it.
-        let failed = |why| Failure { why, is_sure: false };
-        let name = self.interface.name();
-        let (start, mut is_done) = (Instant::now(), change.is_done);
-        while !is_done {
+    /// Waits until a change is done. `text` is the provider's answer to the request that made the change.
+    fn wait_until_done(&self, text: &str, stop: &Stop) -> Result<(), String> {
+        let (name, start) = (self.interface.name(), Instant::now());
+        let change = self.interface.change(text);
+        let mut change = change.ok_or_else(|| format!("the answer from {name} does not include the change's id"))?;
+        while !change.is_done {
             if start.elapsed() > self.limit {
-                let more = "give it longer by `limit_s`";
-                return Err(failed(format!("{name}: the change is not done after {:?}: {more}", self.limit)));
+                let more = "raise `limit_s`";
+                return Err(format!("{name}: the change is not done after {:?}; {more}", self.limit));
             }
-            wait(ASK, stop).map_err(|_| failed("stopped".into()))?;
-            let text =
-                self.client.read(&*self.interface, &self.interface.status(&change.id), Some(stop)).map_err(failed)?;
-            let changed = self.interface.changed(&text);
-            is_done = changed.ok_or_else(|| failed(format!("{name} says nothing of the change")))?.is_done;
+            wait(INTERVAL, stop).map_err(|_| "stopped")?;
+            let text = self.read(&self.interface.status_request(&self.zone_id, &change.id), Some(stop))?;
+            change = self
+                .interface
+                .change(&text)
+                .ok_or_else(|| format!("the answer from {name} does not include the change's status"))?;
         }
         Ok(())
     }
 
-    /// Whether there is nothing to be taken away.
+    /// Returns whether the provider reports that the record does not exist.
     fn is_gone(&self, record: &Record) -> bool {
-        let text = self.client.read(&*self.interface, &self.interface.lookup(record), None);
+        let text = self.read(&self.interface.record_request(&self.zone_id, record), None);
         text.ok().and_then(|text| self.interface.is_there(&text, record)) == Some(false)
     }
+}
+
+fn is_success(reply: &Reply) -> bool {
+    (200..300).contains(&reply.status)
+}
+
+/// Returns whether a request has certainly not reached the provider.
+fn is_never_sent(sent: &Result<Reply, Unsent>) -> bool {
+    sent.as_ref().is_err_and(|failure| matches!(failure.kind, Kind::Transient(_) | Kind::Denied))
+}
+
+/// Returns an id without a path before it: `Z1` for `/hostedzone/Z1`.
+pub fn bare_id(id: &str) -> &str {
+    id.rsplit('/').next().unwrap_or_default()
 }
 
 impl Provider for Hosted {
@@ -277,35 +346,30 @@ impl Provider for Hosted {
     }
 
     fn remove(&self, record: &Record) -> Result<(), Failure> {
-        let ask = self.interface.change(record, false);
-        let mut pause = Pause::new(REMOVING);
-        loop {
-            let is_settled = self.is_settled();
-            // Exactly this record goes: that may be asked for more than once.
-            let why = match self.client.send(&ask) {
-                Ok(reply) if (200..300).contains(&reply.status) => return Ok(()),
-                // What is still being worked on may come after all that says it is not there.
-                Ok(reply) if is_for_now(&*self.interface, &reply) || reply.status >= 500 || !is_settled => {
-                    if pause.wait(reply.retry_after, None) {
-                        continue;
-                    }
-                    refused(&*self.interface, &reply)
-                }
-                Ok(_) if self.is_gone(record) => return Ok(()),
-                Ok(reply) => refused(&*self.interface, &reply),
-                Err(failure) => {
-                    let is_lost = matches!(failure.kind, Kind::Unanswered | Kind::Transient(_));
-                    if is_lost && pause.wait(None, None) {
-                        continue;
-                    }
-                    format!("{}: {}", self.interface.name(), failure.said)
-                }
+        let request = self.interface.change_request(&self.zone_id, record, false);
+        let (is_settled, mut is_final) = (Cell::new(false), false);
+        let note_settled = || is_settled.set(self.is_settled());
+        // The request removes exactly this record, so it may be repeated. An answer that the record does not exist is
+        // not final as long as the provider may still add it.
+        let sent = self.send_repeatedly(&request, REMOVING, None, &note_settled, &mut |sent| {
+            let is_unfinished = match sent {
+                Ok(reply) if is_success(reply) => false,
+                Ok(reply) => self.is_for_now(reply) || reply.status >= 500 || !is_settled.get(),
+                Err(failure) => matches!(failure.kind, Kind::Unanswered | Kind::Transient(_)),
             };
-            return Err(Failure { why, is_sure: false });
-        }
+            is_final = !is_unfinished;
+            is_unfinished
+        });
+        let why = match sent {
+            Ok(reply) if is_success(&reply) || is_final && self.is_gone(record) => return Ok(()),
+            Ok(reply) => self.refused(&reply),
+            Err(failure) => self.unsent(&failure),
+        };
+        Err(Failure { why, is_sure: false })
     }
 
     fn address(&self) -> Option<String> {
-        Some(self.interface.address())
+        let endpoint = self.endpoint.as_ref().map(|endpoint| format!(" {endpoint}")).unwrap_or_default();
+        Some(self.interface.address(&self.zone_id) + &endpoint)
     }
 }

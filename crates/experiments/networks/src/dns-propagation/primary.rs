@@ -1,4 +1,4 @@
-//! A zone's primary server, which takes updates (RFC 2136).
+//! The provider for updates (RFC 2136): sends changes to the zone's primary server.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -12,19 +12,21 @@ use ascertain_sys::interrupt::Stop;
 
 use super::providers::{Failure, Provider, Record, TTL_S};
 
-/// As long as a server may take to answer what changes its zone.
+/// Time limit for the server's answer to an update.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// What a key is in: as `nsupdate -y` has it, or the name of a file that `tsig-keygen` wrote.
+/// Name of the environment variable that contains a key in the format of `nsupdate -y`.
 const KEY: &str = "TSIG_KEY";
+/// Name of the environment variable that contains the path of a key file from `tsig-keygen`.
 const KEY_FILE: &str = "TSIG_KEY_FILE";
 
-/// A zone's primary server.
+/// A client of a zone's primary server, with the key that signs the updates.
 pub struct Primary {
     address: SocketAddr,
     key: Option<Key>,
-    /// What is signed has this time in it, in seconds since 1970.
+    /// Returns the current time for signatures, in seconds since 1970. Tests replace this clock.
     pub clock: fn() -> u64,
-    /// What a simulated one is behind, and how long it takes to say that a change is done.
+    /// For a simulated zone: its emulated link, and the delay before a change is reported as done. `None` for zones on
+    /// real servers.
     simulated: Option<(Arc<RunningLink>, Duration)>,
 }
 
@@ -43,7 +45,7 @@ impl Primary {
                 Some((link, _)) => link.near().connect(self.address),
                 None => TcpStream::connect_timeout(&self.address, PATIENCE),
             };
-            let no_connection = |source| Error::System { what: "there is no connection to it", source };
+            let no_connection = |source| Error::System { what: "could not connect to the server", source };
             let mut stream = connected.map_err(no_connection)?;
             stream.set_read_timeout(Some(PATIENCE)).map_err(no_connection)?;
             let mut request = update(&record.zone, change, self.key.as_ref(), rand::random(), (self.clock)())?;
@@ -51,10 +53,10 @@ impl Primary {
         };
         try_it().map_err(|error| Failure {
             why: match (&error, &self.key) {
-                (Error::NoUpdate { .. }, None) => format!("{}: {error}; ${KEY} is not set", self.address),
+                (Error::NoUpdate(_), None) => format!("{}: {error}; ${KEY} is not set", self.address),
                 _ => format!("{}: {error}", self.address),
             },
-            is_sure: matches!(error, Error::NoUpdate { .. } | Error::Clocks { .. } | Error::System { .. }),
+            is_sure: matches!(error, Error::NoUpdate(_) | Error::Clocks { .. } | Error::System { .. }),
         })
     }
 }
@@ -88,7 +90,7 @@ pub fn unix_s() -> u64 {
     unix_ns() / 1_000_000_000
 }
 
-/// The key that the environment has.
+/// Returns the key that the environment variables contain or name, or `None` if neither is set.
 pub fn key_here() -> Result<Option<Key>, String> {
     let (variable, text) = match (env::var(KEY), env::var(KEY_FILE)) {
         (Ok(text), _) => (KEY, text),

@@ -1,27 +1,29 @@
-//! From questions and their answers to when which server had what is new.
+//! Computes when each server had a change, from queries and their answers.
 //!
-//! An answer tells of a moment between when its question was sent and when it arrived: the old one that what is new
-//! was not there when the question was sent, the new one that it was there when the answer arrived. What one replica
-//! said is a strand: its moment lies behind its last old answer's sending, and not behind its first new answer's
-//! arrival.
+//! An answer limits the time at which a replica received the change. An old answer shows that the change was not there
+//! when the query was sent. A new answer shows that the change was there when the answer arrived. The answers of one
+//! replica are called a strand. The replica received the change after the query of its last old answer was sent, and
+//! not after its first new answer arrived.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ascertain_netlab::dns::{Asked, Says};
+use ascertain_netlab::dns::{AnswerState, Probe};
 
-/// So many answers in a row by chance do not miss one of eight replicas, but in one of a hundred cases.
+/// Number of consecutive answers that suffice to find a given replica, one of the machines behind a server's address.
+/// If eight replicas answer at random, this many answers miss the replica in only 1 % of cases.
 const MISSES_NONE: usize = 35;
 
-/// What is known of a moment, in nanoseconds since the call: it is behind `low_ns`, and not behind `high_ns`.
+/// Bounds of the time at which a replica or server received the change, in ns after the call that requested the change.
+/// The time is after `low_ns`, and at `high_ns` at the latest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     pub low_ns: u64,
-    /// None where it has not come.
+    /// The upper bound; `None` if the change has not arrived.
     pub high_ns: Option<u64>,
 }
 
 impl Moment {
-    /// In the middle; none where it has not come.
+    /// Returns the middle of the bounds; `None` if the change has not arrived.
     pub fn estimate_ns(self) -> Option<u64> {
         self.high_ns.map(|high_ns| self.low_ns + high_ns.saturating_sub(self.low_ns) / 2)
     }
@@ -30,14 +32,15 @@ impl Moment {
         self.high_ns.unwrap_or(u64::MAX)
     }
 
-    /// Whether both may have been at the same moment. Both may have been before the call if nothing is known that is
-    /// later than the call.
+    /// Returns whether the bounds of two replicas overlap, so that both may have received the change at the same time.
+    /// Bounds that both begin at the call always overlap, because both replicas may have had the change before it.
     fn may_equal(self, other: Self) -> bool {
         let begins_before_end = |one: Self, other: Self| one.low_ns < other.until_ns().max(1);
         begins_before_end(self, other) && begins_before_end(other, self)
     }
 
-    /// How likely it has come by then, if it may be anywhere in what is known of it.
+    /// Returns the probability that the change had arrived at `time_ns`, if all times within the bounds are equally
+    /// likely.
     pub fn share_at(self, time_ns: u64) -> f64 {
         match self.high_ns {
             Some(high_ns) if time_ns >= high_ns => 1.0,
@@ -47,42 +50,46 @@ impl Moment {
     }
 }
 
-/// One of those that answer at an address.
+/// One of the machines that answer at a server's address.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replica {
     pub had: Moment,
-    /// Its part of the address's questions.
+    /// Share of the server's answers that are from this replica.
     pub share: f64,
-    /// Who it says it is, an index.
+    /// The identity (NSID) that the replica reports, as an index; `None` if it reports none.
     pub nsid: Option<usize>,
 }
 
-/// What was seen of one address.
+/// The observations of one address of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
-    /// The fewest that explain the answers, by when they had it. None where nobody answered.
+    /// The smallest number of replicas that can have given the answers, in the order in which they received the change.
+    /// Empty if the server did not answer.
     pub replicas: Vec<Replica>,
-    /// Where answers went back and forth, of what looked like one replica otherwise, so that they are two at least:
-    /// when each of the server's answers was asked for, in that order, and whether it was new. Else nothing.
+    /// The time of each query in ns, and whether its answer was new. It is only filled if the answers of one port
+    /// alternated between new and old, under one identity, so that at least two replicas must have given them.
+    /// Otherwise it is empty.
     pub mixed: Vec<(u64, bool)>,
-    /// From so many ports it answered something.
+    /// Number of source ports that got an answer.
     pub ports: usize,
     pub asked: u64,
     pub lost: u64,
-    /// Answers that said neither that it is there nor that it is not.
+    /// Number of answers that did not show whether the replica had the change.
     pub failed: u64,
 }
 
 impl Server {
-    /// The chance that so many ports miss one of so many replicas, if there is one more than was seen, and routers lead
-    /// to all of them alike.
+    /// Returns the probability that the queries from the server's `ports` miss a replica, one of the machines behind
+    /// its address. Assumes that there is one replica more than was found, and that routers choose among all replicas
+    /// evenly.
     pub fn misses(&self) -> f64 {
         let count = self.replicas.len() as f64 + 1.0;
         (count * (1.0 - 1.0 / count).powi(self.ports as i32)).min(1.0)
     }
 }
 
-/// When a part of the answers was new.
+/// Bounds of three times: when the first answers, half of the answers and all answers were new, which means that they
+/// had the change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Times {
     pub first: Moment,
@@ -90,9 +97,9 @@ pub struct Times {
     pub all: Moment,
 }
 
-/// What an answer tells.
+/// The content of an answer that shows whether the replica had the change, and which replica it was.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct Reading {
     sent_ns: u64,
     received_ns: u64,
     is_new: bool,
@@ -101,41 +108,42 @@ struct Told {
     flow: usize,
 }
 
-/// What each server's answers tell of a change that was called for at this moment. Answers to what was asked before it
-/// tell who there is.
-pub fn servers(asked: &[Asked], count: usize, call_ns: u64) -> Vec<Server> {
-    (0..count).map(|server| of_server(asked.iter().filter(|asked| asked.server == server), call_ns)).collect()
+/// Computes the observations of each of `count` servers, for a change that was requested at `call_ns`. The answers to
+/// earlier queries show which replicas, machines behind a server's address, exist.
+pub fn servers(probes: &[Probe], count: usize, call_ns: u64) -> Vec<Server> {
+    (0..count).map(|server| of_server(probes.iter().filter(|probe| probe.server == server), call_ns)).collect()
 }
 
-fn of_server<'a>(asked: impl Iterator<Item = &'a Asked>, call_ns: u64) -> Server {
-    let mut told = Vec::new();
+fn of_server<'a>(probes: impl Iterator<Item = &'a Probe>, call_ns: u64) -> Server {
+    let mut readings = Vec::new();
     let mut server = Server { replicas: Vec::new(), mixed: Vec::new(), ports: 0, asked: 0, lost: 0, failed: 0 };
-    for asked in asked {
+    for probe in probes {
         server.asked += 1;
-        let Some(answer) = asked.answer else {
+        let Some(answer) = probe.answer else {
             server.lost += 1;
             continue;
         };
-        let is_new = match answer.says {
-            Says::New => true,
-            Says::Old => false,
+        let is_new = match answer.state {
+            AnswerState::New => true,
+            AnswerState::Old => false,
             _ => {
                 server.failed += 1;
                 continue;
             }
         };
-        let (sent_ns, received_ns, serial, nsid) = (asked.sent_ns, answer.received_ns, answer.serial, answer.nsid);
-        told.push(Told { sent_ns, received_ns, is_new, serial, nsid, flow: asked.flow });
+        let (sent_ns, received_ns, serial, nsid) = (probe.sent_ns, answer.received_ns, answer.serial, answer.nsid);
+        readings.push(Reading { sent_ns, received_ns, is_new, serial, nsid, flow: probe.flow });
     }
-    let all = told.len() as f64;
-    server.ports = told.iter().map(|told| told.flow).collect::<BTreeSet<_>>().len();
-    let mut of_all: Vec<(u64, bool)> = told.iter().map(|told| (told.sent_ns, told.is_new)).collect();
+    let all = readings.len() as f64;
+    server.ports = readings.iter().map(|reading| reading.flow).collect::<BTreeSet<_>>().len();
+    let mut of_all: Vec<(u64, bool)> = readings.iter().map(|reading| (reading.sent_ns, reading.is_new)).collect();
     of_all.sort_unstable();
-    for (nsid, strand) in strands(told, |told| told.nsid) {
-        // Several may have one name: by where the questions came from they are still told apart.
+    for (nsid, strand) in strands(readings, |reading| reading.nsid) {
+        // Several replicas may report the same identity. If one replica can't have given all answers of this identity,
+        // they are also separated by port.
         let is_whole = nsid.is_some() && is_one(&strand);
         let mut of_name = Vec::new();
-        for strand in strands(strand, |told| if is_whole { 0 } else { told.flow }).into_values() {
+        for strand in strands(strand, |reading| if is_whole { 0 } else { reading.flow }).into_values() {
             let share = strand.len() as f64 / all;
             if is_one(&strand) {
                 of_name.push(Replica { had: moment(&strand, call_ns), share, nsid });
@@ -151,31 +159,32 @@ fn of_server<'a>(asked: impl Iterator<Item = &'a Asked>, call_ns: u64) -> Server
     server
 }
 
-fn strands<K: Ord>(told: Vec<Told>, key: impl Fn(&Told) -> K) -> BTreeMap<K, Vec<Told>> {
-    let mut strands: BTreeMap<K, Vec<Told>> = BTreeMap::new();
-    for told in told {
-        strands.entry(key(&told)).or_default().push(told);
+fn strands<K: Ord>(readings: Vec<Reading>, key: impl Fn(&Reading) -> K) -> BTreeMap<K, Vec<Reading>> {
+    let mut strands: BTreeMap<K, Vec<Reading>> = BTreeMap::new();
+    for reading in readings {
+        strands.entry(key(&reading)).or_default().push(reading);
     }
     strands
 }
 
-/// Whether one replica may have said all that: nothing that was there is gone in what was asked for later, and no
-/// serial number is smaller (RFC 1982).
-fn is_one(strand: &[Told]) -> bool {
+/// Returns whether a single replica (machine behind a server's address) can have given all these answers: the change
+/// does not disappear later, and no serial number decreases (RFC 1982).
+fn is_one(strand: &[Reading]) -> bool {
     let had = moment(strand, 0);
     had.low_ns < had.until_ns() && keeps_its_serial(strand)
 }
 
-fn keeps_its_serial(strand: &[Told]) -> bool {
-    let by = |time: fn(&Told) -> u64| {
-        let mut serials: Vec<(u64, u32)> = strand.iter().filter_map(|told| Some((time(told), told.serial?))).collect();
+fn keeps_its_serial(strand: &[Reading]) -> bool {
+    let by = |time: fn(&Reading) -> u64| {
+        let mut serials: Vec<(u64, u32)> =
+            strand.iter().filter_map(|reading| Some((time(reading), reading.serial?))).collect();
         serials.sort_unstable();
         serials
     };
     let is_older = |serial: u32, than: u32| serial.wrapping_sub(than) >= 1 << 31;
-    let mut arrived = by(|told| told.received_ns).into_iter().peekable();
+    let mut arrived = by(|reading| reading.received_ns).into_iter().peekable();
     let mut newest: Option<u32> = None;
-    by(|told| told.sent_ns).into_iter().all(|(sent_ns, serial)| {
+    by(|reading| reading.sent_ns).into_iter().all(|(sent_ns, serial)| {
         while let Some((_, before)) = arrived.next_if(|(received_ns, _)| *received_ns <= sent_ns) {
             newest = newest.filter(|newest| is_older(before, *newest)).or(Some(before));
         }
@@ -183,9 +192,9 @@ fn keeps_its_serial(strand: &[Told]) -> bool {
     })
 }
 
-fn moment(strand: &[Told], call_ns: u64) -> Moment {
-    let low_ns = strand.iter().filter(|told| !told.is_new).map(|told| told.sent_ns).max().unwrap_or(0);
-    let high_ns = strand.iter().filter(|told| told.is_new).map(|told| told.received_ns).min();
+fn moment(strand: &[Reading], call_ns: u64) -> Moment {
+    let low_ns = strand.iter().filter(|reading| !reading.is_new).map(|reading| reading.sent_ns).max().unwrap_or(0);
+    let high_ns = strand.iter().filter(|reading| reading.is_new).map(|reading| reading.received_ns).min();
     since(call_ns, low_ns, high_ns)
 }
 
@@ -193,20 +202,22 @@ fn since(call_ns: u64, low_ns: u64, high_ns: Option<u64>) -> Moment {
     Moment { low_ns: low_ns.saturating_sub(call_ns), high_ns: high_ns.map(|high_ns| high_ns.saturating_sub(call_ns)) }
 }
 
-/// What two replicas had, at least, that share questions by chance: the first of them, and the last.
-fn first_and_last(mut strand: Vec<Told>, call_ns: u64) -> [Moment; 2] {
-    strand.sort_unstable_by_key(|told| told.sent_ns);
-    let first_new = strand.iter().position(|told| told.is_new).unwrap_or(0);
-    let last_old = strand.iter().rposition(|told| !told.is_new).unwrap_or(0);
+/// Returns the times at which the first and the last replica (machine behind a server's address) received the change.
+/// Used if at least two replicas answer at random, so that their answers cannot be told apart.
+fn first_and_last(mut strand: Vec<Reading>, call_ns: u64) -> [Moment; 2] {
+    strand.sort_unstable_by_key(|reading| reading.sent_ns);
+    let first_new = strand.iter().position(|reading| reading.is_new).unwrap_or(0);
+    let last_old = strand.iter().rposition(|reading| !reading.is_new).unwrap_or(0);
     let before_ns = first_new.checked_sub(MISSES_NONE).map_or(0, |index| strand[index].sent_ns);
-    let first_ns = strand.iter().filter(|told| told.is_new).map(|told| told.received_ns).min();
-    let last_ns = strand.get(last_old + MISSES_NONE).map(|told| told.received_ns);
+    let first_ns = strand.iter().filter(|reading| reading.is_new).map(|reading| reading.received_ns).min();
+    let last_ns = strand.get(last_old + MISSES_NONE).map(|reading| reading.received_ns);
     [since(call_ns, before_ns, first_ns), since(call_ns, strand[last_old].sent_ns, last_ns)]
 }
 
-/// Replicas of one name, or without one, that may have had it at the same moment are one. Strands that lost what was
-/// said around that moment fit many, and might join what is apart: they are counted with those that they fit, and
-/// change nothing there.
+/// Joins strands, each with the answers of one replica, that may be of the same replica. Their identities must not
+/// differ, and their bounds must overlap. A strand that lost answers at the time of the change has wide bounds, so it
+/// may fit several replicas. Such a strand is added to the first replica that it fits, and leaves that replica's bounds
+/// as they are.
 fn fewest(strands: Vec<Replica>) -> Vec<Replica> {
     let width_ns = |strand: &Replica| strand.had.until_ns().saturating_sub(strand.had.low_ns);
     let mut widths_ns: Vec<u64> = strands.iter().map(width_ns).collect();
@@ -225,13 +236,15 @@ fn fewest(strands: Vec<Replica>) -> Vec<Replica> {
     replicas
 }
 
-/// Joins those that have a moment in common, so that the fewest are left.
+/// Joins strands, each with the answers of one replica, if their bounds overlap, so that as few replicas as possible
+/// remain.
 fn with_common_moments(mut strands: Vec<Replica>) -> Vec<Replica> {
     strands.sort_unstable_by_key(|strand| (strand.had.until_ns(), strand.had.low_ns));
     let mut replicas: Vec<Replica> = Vec::new();
     for strand in strands {
         match replicas.last_mut() {
-            // Those before end no later: what begins before the last one ends has its end in common with it.
+            // The strands are sorted by their upper bounds. So a strand overlaps the last replica if the strand's
+            // bounds begin before that replica's bounds end.
             Some(one) if strand.had.may_equal(one.had) => {
                 one.had.low_ns = one.had.low_ns.max(strand.had.low_ns);
                 one.share += strand.share;
@@ -242,8 +255,8 @@ fn with_common_moments(mut strands: Vec<Replica>) -> Vec<Replica> {
     replicas
 }
 
-/// When the first, half and all of the answers of these servers were new, each server as much as the other; none where
-/// one does not answer.
+/// Returns when the first answers, half of the answers and all answers of the servers were new. All servers have the
+/// same weight. Returns `None` if a server does not answer.
 pub fn times<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Option<Times> {
     let mut moments = Vec::new();
     for server in servers {
@@ -253,7 +266,8 @@ pub fn times<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Option<Times>
         moments.extend(server.replicas.iter().map(|replica| (replica.had, replica.share)));
     }
     let whole: f64 = moments.iter().map(|(_, share)| share).sum();
-    // Of what is so far at an end, and of what has surely begun: the moment lies between.
+    // Both bounds of the time at which a share of the answers is new. One follows from the replicas' lower bounds, the
+    // other from their upper bounds.
     let at = |part: f64| {
         let bound = |of: fn(Moment) -> u64| {
             let mut bounds: Vec<(u64, f64)> = moments.iter().map(|(moment, share)| (of(*moment), *share)).collect();
@@ -271,12 +285,12 @@ pub fn times<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Option<Times>
     Some(Times { first: at(0.0), half: at(0.5), all: at(1.0) })
 }
 
-/// The most steps of a curve.
+/// Largest number of steps of a curve, which shows the share of new answers over time.
 const MOST_STEPS: u64 = 500;
 
-/// The ends of steps from the call until `end_ns` after it: as fine as a server is asked, `gap_ns`, or two, four, …
-/// times that where it would be too many. Trials with longer steps look at some of the times of those with shorter
-/// ones.
+/// Returns the times at which the steps of a curve end, up to `end_ns` after the call. The length of a step is
+/// `gap_ns`, doubled until there are at most `MOST_STEPS` steps. So where a step of a long trial ends, a step of each
+/// shorter trial ends too, and trials can be compared.
 pub fn steps(gap_ns: u64, end_ns: u64) -> impl Iterator<Item = u64> {
     let mut step_ns = gap_ns.max(1);
     while end_ns / step_ns > MOST_STEPS {
@@ -285,18 +299,18 @@ pub fn steps(gap_ns: u64, end_ns: u64) -> impl Iterator<Item = u64> {
     (1..=end_ns / step_ns).map(move |number| number * step_ns)
 }
 
-/// The share of new answers to what a server is asked so long after the call: of each replica's part as likely as the
-/// replica has it by then. Where answers go back and forth, that of those within an interval around it, if there are
-/// any.
+/// Returns the share of new answers of a server at `time_ns` after the call. It is the sum, over the replicas, of a
+/// replica's share of the answers times the probability that it has the change. If new and old answers alternate, it is
+/// their share among the answers within `interval_ns` around the time; `None` if there are no such answers.
 pub fn share_at(server: &Server, time_ns: u64, call_ns: u64, interval_ns: u64) -> Option<f64> {
     if server.mixed.is_empty() {
         return Some(server.replicas.iter().map(|replica| replica.share * replica.had.share_at(time_ns)).sum());
     }
     let at = |ns: u64| server.mixed.partition_point(|(sent_ns, _)| *sent_ns < ns);
     let middle_ns = call_ns + time_ns;
-    let told = &server.mixed[at(middle_ns.saturating_sub(interval_ns / 2))..at(middle_ns + interval_ns / 2)];
-    let new = told.iter().filter(|(_, is_new)| *is_new).count();
-    (!told.is_empty()).then(|| new as f64 / told.len() as f64)
+    let within = &server.mixed[at(middle_ns.saturating_sub(interval_ns / 2))..at(middle_ns + interval_ns / 2)];
+    let new = within.iter().filter(|(_, is_new)| *is_new).count();
+    (!within.is_empty()).then(|| new as f64 / within.len() as f64)
 }
 
 #[cfg(test)]

@@ -1,23 +1,23 @@
-//! Who changes a zone: one trait, whoever it is; and notes of what is about to be added, so that what is left when this
-//! process is killed can be taken away.
+//! The trait of all providers, which change zones, and the [notes](Note) about records that this process adds. The
+//! command `clean` uses the notes to remove records that a killed process left behind.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ascertain_engine::evidence::runs_folder;
 use ascertain_netlab::dns::Name;
+use ascertain_sys::files::is_named;
 use ascertain_sys::interrupt::Stop;
 use ascertain_transfer::Environment;
 
 use super::exec::Exec;
-use super::hosted::Told;
+use super::hosted::ProviderOptions;
 use super::primary::{Primary, key_here};
 use super::{cloud_dns, route53};
 
-/// A text that a name is to have, for as long as it takes to see that everywhere.
+/// A TXT record that is added to measure a change, and removed again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     pub zone: Name,
@@ -26,76 +26,82 @@ pub struct Record {
 }
 
 impl Record {
-    /// The text as zones' files have it.
+    /// Returns the text in quotes, as in zone files.
     pub fn quoted(&self) -> String {
         format!("\"{}\"", self.text)
     }
 }
 
-/// For how long others may keep what is there for us.
+/// Time in seconds for which resolvers may cache the added records.
 pub const TTL_S: u32 = 1;
 
-/// Why nothing became of a change.
+/// The reason why a change of a zone failed.
 #[derive(Debug)]
 pub struct Failure {
     pub why: String,
-    /// Whether the zone is surely as it was.
+    /// `true` if it is certain that the zone is unchanged, so that no record has to be removed.
     pub is_sure: bool,
 }
 
-/// Who changes a zone.
+/// A service, server or program through which a zone is changed.
 pub trait Provider: Send + Sync {
-    /// Adds a record, and waits until the provider says that this is done. Tells when it is about to `call` for it, and
-    /// again if it has to once more.
+    /// Adds a record, and waits until the provider reports that it is added. Calls `call` before each request to add
+    /// the record.
     fn add(&self, record: &Record, call: &dyn Fn(), stop: &Stop) -> Result<(), Failure>;
-    /// Takes it away.
+    /// Removes a record that may have been added.
     fn remove(&self, record: &Record) -> Result<(), Failure>;
-    /// The server that is told of changes, where it is one that can be asked, too.
+    /// Returns the server to which the provider sends changes; `None` if there is no such server, or none that can be
+    /// queried.
     fn server(&self) -> Option<SocketAddr> {
         None
     }
-    /// How [`noted`] finds it again; none of a zone that ends with this process.
+    /// Returns the text that names the provider in a [`Note`], from which `clean` finds the provider again. Returns
+    /// `None` if the zone ends with this process.
     fn address(&self) -> Option<String>;
 }
 
-/// The provider of an address, with what the environment has for it.
+/// Creates the provider that a [`Note`] names by this address. Takes credentials from the environment.
 fn noted(address: &str) -> Result<Box<dyn Provider>, String> {
-    let told = |endpoint: &[&str]| Told {
-        environment: Environment::of_process(),
-        endpoint: endpoint.first().map(ToString::to_string),
-        ..Told::default()
+    let hosted = |project: Option<&&str>, zone_id: &str, endpoint: &[&str]| {
+        let options = ProviderOptions {
+            environment: Environment::from_process(),
+            project: project.map(ToString::to_string),
+            zone_id: Some(zone_id.into()),
+            endpoint: endpoint.first().map(ToString::to_string),
+            ..ProviderOptions::default()
+        };
+        let open = if project.is_some() { cloud_dns::open } else { route53::open };
+        Ok(Box::new(open(&options)?) as Box<dyn Provider>)
     };
     match &address.split_whitespace().collect::<Vec<_>>()[..] {
-        ["route53", zone_id, endpoint @ ..] => return Ok(Box::new(route53::noted(zone_id, &told(endpoint))?)),
-        ["cloud-dns", project, zone_id, endpoint @ ..] => {
-            return Ok(Box::new(cloud_dns::noted(project, zone_id, &told(endpoint))?));
-        }
+        ["route53", zone_id, endpoint @ ..] => return hosted(None, zone_id, endpoint),
+        ["cloud-dns", project, zone_id, endpoint @ ..] => return hosted(Some(project), zone_id, endpoint),
         _ => {}
     }
     match address.split_once(' ') {
         Some(("rfc2136", server)) => {
-            let address = server.parse().map_err(|_| format!("`{server}` is no address"))?;
+            let address = server.parse().map_err(|_| format!("`{server}` is not an address"))?;
             Ok(Box::new(Primary::new(address, key_here()?)))
         }
         Some(("exec", program)) => Ok(Box::new(Exec::new(program.into()))),
-        _ => Err(format!("`{address}` is no provider of this version")),
+        _ => Err(format!("this version does not support the provider `{address}`")),
     }
 }
 
-/// Where notes are: beside the folder of runs.
+/// Returns the folder for [notes](Note), which is next to the folder for runs.
 pub fn notes_folder() -> PathBuf {
     runs_folder().with_file_name("dns-changes")
 }
 
-/// A note of a record that may be there: a file with a line each of the provider, the zone, the name and the text,
-/// locked for as long as somebody sees to it.
+/// A file that names a record which may exist in a zone. It has four lines: the provider's address, the zone, the
+/// record's name and its text. The file is locked as long as a process is responsible for the record.
 pub struct Note {
     path: PathBuf,
     _file: File,
 }
 
 impl Note {
-    /// Notes that a record is about to be added.
+    /// Writes a note. Call this before the record is added.
     pub fn new(folder: &Path, address: &str, record: &Record) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let Record { zone, name, text } = record;
@@ -103,37 +109,29 @@ impl Note {
         let mut file = loop {
             let file = File::create(&path)?;
             file.lock()?;
-            // Before it was locked `clean` may have taken it for one of a run that is over, and away.
-            if is_at(&file, &path)? {
+            // `clean` may have removed the file before this process locked it, because an unlocked note is that of a
+            // run that has ended. Then create it again.
+            if is_named(&file, &path)? {
                 break file;
             }
         };
         writeln!(file, "{address}\n{}\n{}\n{text}", zone.to_ascii(), name.to_ascii())?;
         file.sync_all()?;
-        // Its name is to be on the disk, too.
+        // Syncs the folder, so that the file's name is also on the disk.
         File::open(folder)?.sync_all()?;
         Ok(Self { path, _file: file })
     }
 
-    /// The record is gone.
+    /// Removes the note. Call this after the record was removed.
     pub fn done(self) -> io::Result<()> {
         fs::remove_file(&self.path)
     }
 }
 
-/// Whether that file is still what has the path.
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
-    match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        there => Ok(identity(there?) == identity(file.metadata()?)),
-    }
-}
-
-/// Takes away what is left of runs that were killed: what became of each, for people.
+/// Removes the records that killed runs left behind. Returns a message for the user for each note in the folder.
 ///
 /// # Errors
-/// Where the notes can't be read.
+/// Returns the reason if the folder of notes cannot be read.
 pub fn clean(folder: &Path) -> Result<Vec<Result<String, String>>, String> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -148,21 +146,29 @@ fn clean_one(path: &Path) -> Result<String, String> {
     let failed = |error: io::Error| error.to_string();
     let file = File::open(path).map_err(failed)?;
     match file.try_lock() {
-        Err(TryLockError::WouldBlock) => return Ok(format!("{}: a run that is not over sees to it", path.display())),
+        Err(TryLockError::WouldBlock) => {
+            return Ok(format!("{}: not removed, because a run that is not over uses the record", path.display()));
+        }
         Err(TryLockError::Error(error)) => return Err(failed(error)),
         Ok(()) => {}
     }
     let text = fs::read_to_string(path).map_err(failed)?;
     let lines: Vec<&str> = text.lines().collect();
     let [address, zone, name, value] = lines[..] else {
-        // Nothing is sent before the note is whole.
+        // An incomplete note means that the run had not yet sent a request to add the record.
         fs::remove_file(path).map_err(failed)?;
         return Ok(format!("{}: the run ended before it changed anything", path.display()));
     };
-    let name_of = |text: &str| Name::from_ascii(text).map_err(|error| format!("`{text}` is no name: {error}"));
+    let name_of =
+        |text: &str| Name::from_ascii(text).map_err(|error| format!("`{text}` is not a domain name: {error}"));
     let record = Record { zone: name_of(zone)?, name: name_of(name)?, text: value.into() };
     let removed = noted(address)?.remove(&record);
-    removed.map_err(|failure| format!("{name} is still there, or was never: {address}: {}", failure.why))?;
+    removed.map_err(|failure| {
+        format!(
+            "could not remove the record {name} at {address}: {}; if the record exists, remove it by hand",
+            failure.why
+        )
+    })?;
     fs::remove_file(path).map_err(failed)?;
-    Ok(format!("{name} is gone, by {address}"))
+    Ok(format!("removed {name} at {address}"))
 }

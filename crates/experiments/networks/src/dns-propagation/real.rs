@@ -1,16 +1,16 @@
-//! Changes of a zone that real servers have: one is told, and the others hear of it from that one.
+//! Tests with real servers: one server receives a change, and the others get the change from that server.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use ascertain_netlab::Error;
 use ascertain_netlab::dns::Key;
-use ascertain_netlab::installed::{Program, Running, bind, knot, nsd};
+use ascertain_netlab::installed::{Program, RunningProgram, bind, knot, nsd};
 use ascertain_sys::testing::{left_out, wait_until};
 
 use super::super::primary::{Primary, unix_s};
 use super::super::{RFC2136, WATCH};
-use super::tests::{PATIENCE, patient, told};
+use super::tests::{PATIENCE, arm_with, patient};
 use super::*;
 
 thread_local! {
@@ -19,7 +19,7 @@ thread_local! {
 
 const SECRET: &str = "c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0";
 
-/// Below those that the kernel gives away, and other than those of netlab's tests.
+/// Returns free addresses. Their ports are below the ports that the kernel assigns, and are not used by netlab's tests.
 fn free_addresses<const N: usize>() -> [SocketAddr; N] {
     static PORT: AtomicU16 = AtomicU16::new(0);
     std::array::from_fn(|_| {
@@ -34,7 +34,8 @@ fn free_addresses<const N: usize>() -> [SocketAddr; N] {
     })
 }
 
-/// A server's configuration with one part of it replaced; without the zone's file, where it comes from elsewhere.
+/// Returns the program with its configuration from `part` on replaced by `by`. Keeps the zone's file only if
+/// `has_zone`; other servers get the zone from a primary.
 fn changed(mut program: Program, part: &str, by: &str, has_zone: bool) -> Program {
     let conf = &mut program.files[0].1;
     let (before, _) = conf.split_once(part).unwrap_or_else(|| panic!("{part} is not in {conf}"));
@@ -93,8 +94,8 @@ fn nsd_secondary(at: SocketAddr, of: SocketAddr) -> Program {
     changed(nsd(at), "zone:\n", &text, false)
 }
 
-/// None where one is not installed.
-fn started(program: Program) -> Option<Running> {
+/// Starts a server; `None` if the program is not installed.
+fn started(program: Program) -> Option<RunningProgram> {
     match (Program { limit: PATIENCE, ..program }).start() {
         Ok(running) => Some(running),
         Err(error @ Error::NotInstalled { .. }) => {
@@ -105,27 +106,27 @@ fn started(program: Program) -> Option<Running> {
     }
 }
 
-/// A session about a zone at these servers, the first of which is told, with a key of that secret.
-fn updates(servers: &[&Running], secret: &str) -> Updates {
+/// Opens a session for a zone at these servers. The first server receives updates, signed with a key of this secret.
+fn updates(servers: &[&RunningProgram], secret: &str) -> Updates {
     updates_at(servers, secret, unix_s)
 }
 
-/// Why a server does not take what is signed with a clock that is an hour late.
-fn at_a_wrong_time(server: &Running) -> String {
+/// Returns a server's error for a signature whose clock is an hour late.
+fn at_a_wrong_time(server: &RunningProgram) -> String {
     let mut updates = updates_at(&[server], SECRET, || unix_s() - 3_600);
     updates.measure(0, &Trial { number: 0, seed: 8 }, &mut Samples::default()).unwrap_err().to_string()
 }
 
-fn updates_at(servers: &[&Running], secret: &str, clock: fn() -> u64) -> Updates {
+fn updates_at(servers: &[&RunningProgram], secret: &str, clock: fn() -> u64) -> Updates {
     let addresses: Vec<String> = servers.iter().map(|server| server.address().to_string()).collect();
     let levels = [("zone", "example."), ("server", &*addresses[0]), ("addresses", &*addresses.join(","))];
-    let mut updates = patient(Updates::open(&[told(RFC2136, &levels)], &Setup::default()).unwrap());
+    let mut updates = patient(Updates::open(&[arm_with(RFC2136, &levels)], &Setup::default()).unwrap());
     let key = Key::parse(&format!("mine:{secret}")).unwrap();
-    let place = &mut updates.targets[0].place;
+    let zone = &mut updates.arms[0].zone;
     let mut primary = Primary::new(servers[0].address(), Some(key));
     primary.clock = clock;
-    place.changed_by = ChangedBy::Us(Box::new(primary));
-    place.notes = NOTES.with(|notes| notes.path().into());
+    zone.changed_by = ChangedBy::Us(Box::new(primary));
+    zone.notes = NOTES.with(|notes| notes.path().into());
     updates
 }
 
@@ -151,17 +152,17 @@ fn knot_is_told_and_holds_its_notify_back() {
     let mut updates_of_all = updates(&[&knot, &bind, &nsd], SECRET);
     let out = measured(&mut updates_of_all);
     assert_eq!(out.iter().filter(|sample| sample.metric == SERVER).count(), 3);
-    assert_eq!(updates_of_all.targets[0].place.told(), Some(0));
-    // Others hear of it a second later. They are seen to have it after that, and what is said is in the middle. That it
-    // is named as held back is tested with `remarks`.
+    assert_eq!(updates_of_all.arms[0].zone.primary(), Some(0));
+    // The other servers learn of the change a second later, and are observed to have it after that. The estimate is the
+    // middle of both times. The remark about the delay is tested in `remarks`.
     assert!(value(&out, HELD) >= 0.0 && value(&out, ALL) >= 0.49e9, "{} {}", value(&out, HELD), value(&out, ALL));
     assert!(value(&out, DONE) > 0.0);
-    // What it says to who has no key.
+    // An update without a key is refused.
     let mut unsigned = updates(&[&knot], SECRET);
-    unsigned.targets[0].place.changed_by = ChangedBy::Us(Box::new(Primary::new(first, None)));
+    unsigned.arms[0].zone.changed_by = ChangedBy::Us(Box::new(Primary::new(first, None)));
     let error = unsigned.measure(0, &Trial { number: 0, seed: 8 }, &mut Samples::default()).unwrap_err().to_string();
-    assert!(error.contains("or it wants a key") && error.contains("$TSIG_KEY is not set"), "{error}");
-    // What it says to who has another key is believed, and said.
+    assert!(error.contains("or it requires a key") && error.contains("$TSIG_KEY is not set"), "{error}");
+    // An update with another key is refused.
     let error = updates(&[&knot], "b3RoZXI=").measure(0, &Trial { number: 0, seed: 8 }, &mut Samples::default());
     let error = error.unwrap_err().to_string();
     assert!(error.contains("BADSIG"), "{error}");
@@ -173,7 +174,7 @@ fn knot_is_told_and_holds_its_notify_back() {
 fn bind_is_told() {
     let [first, second, third] = free_addresses();
     let mut primary = bind_primary(first, &[second, third]);
-    // Any name is there, and says something else.
+    // A wildcard, so that the name has another text before the change.
     primary.files[1].1 += "* 1 TXT always\n";
     let Some(bind) = started(primary) else { return };
     let Some(knot) = started(knot_secondary(second, first)) else { return };
@@ -189,7 +190,7 @@ fn bind_is_told() {
     assert!(error.contains("differ by 3") && error.contains("BADTIME"), "{error}");
 }
 
-/// What is waited for is asked of the servers that were named: they know nothing of what it is another name of.
+/// The named servers are queried for the alias. They do not know its target.
 #[test]
 fn a_name_that_is_another_name_is_said() {
     let [at] = free_addresses();
@@ -199,17 +200,17 @@ fn a_name_that_is_another_name_is_said() {
     let address = knot.address().to_string();
     let mut limit_s = 1_u64;
     wait_until("there was an answer before the limit", || {
-        let arm = told(WATCH, &[("record", "alias.example."), ("expect", "x"), ("addresses", &address)]);
+        let arm = arm_with(WATCH, &[("record", "alias.example."), ("expect", "x"), ("addresses", &address)]);
         let arm = Arm { point: arm.point.with("limit_s", limit_s), ..arm };
         let mut updates = patient(Updates::open(&[arm], &Setup::default()).unwrap());
         let error = updates.measure(0, &Trial { number: 0, seed: 8 }, &mut Samples::default()).unwrap_err().to_string();
         limit_s *= 2;
         assert!(error.contains("not as expected"), "{error}");
-        error.ends_with("not as expected: the name is another name of elsewhere.example.net.")
+        error.ends_with("not as expected: the name is an alias of elsewhere.example.net.")
     });
 }
 
-/// It can't be told, and has a limit for its answers: who is asked too often is asked less often.
+/// NSD takes no updates and limits the rate of its answers, so it is queried less often.
 #[test]
 fn nsd_takes_no_updates_and_has_a_limit() {
     let [at] = free_addresses();
@@ -217,18 +218,18 @@ fn nsd_takes_no_updates_and_has_a_limit() {
     program.files[0].1 = program.files[0].1.replacen("server:\n", "server:\n  rrl-ratelimit: 8\n", 1);
     let Some(nsd) = started(program) else { return };
     let mut updates = updates(&[&nsd], SECRET);
-    // The load waits this long for each question that gets no answer.
-    updates.targets[0].least_patience = LEAST_PATIENCE;
+    // The prober waits this long for each query that is not answered.
+    updates.arms[0].least_patience = LEAST_PATIENCE;
     let error = updates.measure(0, &Trial { number: 0, seed: 8 }, &mut Samples::default()).unwrap_err().to_string();
-    assert!(error.contains("takes no updates at all") || error.contains("refuses updates"), "{error}");
-    assert_eq!(updates.targets[0].limited(), None);
-    updates.targets[0].first_look = FIRST_LOOK;
-    // A busy machine may not ask more often than it takes.
-    wait_until("the limit is seen", || {
+    assert!(error.contains("does not support updates") || error.contains("refuses updates"), "{error}");
+    assert_eq!(updates.arms[0].limited(), None);
+    updates.arms[0].first_look = FIRST_LOOK;
+    // A busy machine may not send more queries than the limit.
+    wait_until("the rate limit of NSD is noticed", || {
         updates.verify(0).unwrap();
-        updates.targets[0].limited().is_some()
+        updates.arms[0].limited().is_some()
     });
-    let limited = updates.targets[0].limited();
+    let limited = updates.arms[0].limited();
     let Some(Remark::Limited { servers, interval_ns }) = limited else { panic!("{limited:?}") };
     assert!(servers.len() == 1 && servers[0].0 == at.to_string() && servers[0].1 >= 2 * interval_ns, "{servers:?}");
 }

@@ -1,52 +1,45 @@
-//! What is said of all changes of a session beside figures.
+//! The remarks about the changes of a session, computed from all of them together.
 
 use ascertain_engine::finding::Remark;
 use ascertain_stats::quantile_ranks;
 
 use super::propagation::{Moment, Server, times};
 
-/// A chance to have missed a replica that is worth a sentence.
+/// A remark is made if the probability that a replica, one of a server's machines, was missed is above this.
 pub const MUCH_MISSED: f64 = 0.01;
-/// For how long a NOTIFY is held back: about a second.
+/// Range in ns of delays that suggest that a server holds a NOTIFY back for about one second.
 const HELD_NS: std::ops::Range<f64> = 0.7e9..1.3e9;
-/// The error of each end of an interval.
+/// Error probability on each side of the confidence interval of a median.
 const ERROR_OF_END: f64 = 0.025;
 
-/// What is remembered of a change, by server.
-pub struct Change {
-    servers: Vec<OfServer>,
-    /// When the last server had it.
+/// The observations of one change at each server.
+pub struct ObservedChange {
+    servers: Vec<Server>,
+    /// Bounds of the time from which on all servers had the change.
     all: Moment,
-    /// When who changed it said that it was done, if that is known.
+    /// The time at which the provider reported the change as done, in ns; `None` if the provider did not report it.
     done_ns: Option<u64>,
 }
 
-struct OfServer {
-    had: Moment,
-    replicas: u64,
-    ports: u64,
-    misses: f64,
-}
-
-impl Change {
-    /// None where a server does not answer.
+impl ObservedChange {
+    /// Creates the change from the observations of each server. Returns `None` if a server does not answer.
     pub fn new(servers: &[Server], done_ns: Option<u64>) -> Option<Self> {
-        let of_server = |server: &Server| {
-            let (replicas, ports) = (server.replicas.len() as u64, server.ports as u64);
-            Some(OfServer { had: times([server])?.all, replicas, ports, misses: server.misses() })
-        };
-        let all = times(servers)?.all;
-        Some(Self { servers: servers.iter().map(of_server).collect::<Option<_>>()?, all, done_ns })
+        // Drops the single answers, which are not needed for remarks.
+        let servers = servers.iter().map(|server| Server { mixed: Vec::new(), ..server.clone() });
+        let servers: Vec<Server> = servers.collect();
+        Some(Self { all: times(&servers)?.all, servers, done_ns })
     }
 
-    /// Whether there may well be replicas that were not seen: then all of them may have it later.
+    /// Returns whether replicas, the machines behind a server's address, may have been missed. Then the last of them
+    /// may have received the change later than observed.
     pub fn may_miss(&self) -> bool {
-        self.servers.iter().any(|server| server.misses > MUCH_MISSED)
+        self.servers.iter().any(|server| server.misses() > MUCH_MISSED)
     }
 }
 
-/// The median of moments, and its interval: by the order of the changes where these are enough, else all that is known
-/// of any of them. A moment that has not come is behind all others.
+/// The median of times, and its interval. With enough changes, the interval is the confidence interval from the sorted
+/// times. With fewer changes, it covers the bounds of all times. A change that has not arrived counts as later than all
+/// others.
 struct Median {
     estimate_ns: f64,
     low_ns: f64,
@@ -73,7 +66,7 @@ fn median(moments: impl Iterator<Item = [f64; 3]>) -> Median {
     }
 }
 
-/// The ends and the middle of what is known.
+/// Returns the lower bound, the middle and the upper bound of a time; infinity if the change has not arrived.
 fn known(moment: Moment) -> [f64; 3] {
     let or_never = |ns: Option<u64>| ns.map_or(f64::INFINITY, |ns| ns as f64);
     [moment.low_ns as f64, or_never(moment.estimate_ns()), or_never(moment.high_ns)]
@@ -83,9 +76,10 @@ fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// By how much "done" came before the last server.
-pub fn done(changes: &[Change]) -> Option<Remark> {
-    let before = |change: &Change| {
+/// Returns a remark about the time that passes after the provider reports a change as done, until the last server has
+/// it. Returns `None` if there is a change that the provider did not report as done.
+pub fn done(changes: &[ObservedChange]) -> Option<Remark> {
+    let before = |change: &ObservedChange| {
         let done_ns = change.done_ns? as f64;
         Some(known(change.all).map(|ns| ns - done_ns))
     };
@@ -95,40 +89,46 @@ pub fn done(changes: &[Change]) -> Option<Remark> {
     Some(Remark::Done { changes: changes.len() as u64, before_ns, low_ns, high_ns: finite(high_ns) })
 }
 
-/// Whether the server that is told, an index, always had a change about a second before all others.
-pub fn held(names: &[String], told: usize, changes: &[Change]) -> Option<Remark> {
-    let before = |change: &Change| {
-        let at_ns = |server: &OfServer| server.had.estimate_ns().map(|ns| ns as f64);
-        let others = change.servers.iter().enumerate().filter(|(number, _)| *number != told);
+/// Returns a remark if a server held changes back: if the server with the index `primary` always had a change about a
+/// second before all others. Otherwise returns `None`.
+pub fn held(names: &[String], primary: usize, changes: &[ObservedChange]) -> Option<Remark> {
+    let before = |change: &ObservedChange| {
+        let at_ns = |server: &Server| times([server])?.all.estimate_ns().map(|ns| ns as f64);
+        let others = change.servers.iter().enumerate().filter(|(number, _)| *number != primary);
         let next_ns = others.filter_map(|(_, server)| at_ns(server)).min_by(f64::total_cmp)?;
-        Some(next_ns - at_ns(&change.servers[told])?).filter(|held_ns| HELD_NS.contains(held_ns))
+        Some(next_ns - at_ns(&change.servers[primary])?).filter(|held_ns| HELD_NS.contains(held_ns))
     };
     let mut held_ns: Vec<f64> = changes.iter().map(before).collect::<Option<_>>()?;
     held_ns.sort_unstable_by(f64::total_cmp);
     let held_ns = *held_ns.get(held_ns.len().saturating_sub(1) / 2)?;
-    Some(Remark::Held { server: names[told].clone(), held_ns })
+    Some(Remark::Held { server: names[primary].clone(), held_ns })
 }
 
-/// Behind which server a replica may well have been missed, in the last change.
-pub fn few_ports(names: &[String], changes: &[Change]) -> Option<Remark> {
+/// Returns a remark about the server whose answers to the last change most likely missed a replica, one of the machines
+/// behind its address. Returns `None` if a miss is unlikely for every server.
+pub fn few_ports(names: &[String], changes: &[ObservedChange]) -> Option<Remark> {
     let of_last = changes.last()?.servers.iter().zip(names);
-    let (of_server, server) = of_last.max_by(|(a, _), (b, _)| a.misses.total_cmp(&b.misses))?;
-    let OfServer { replicas, ports, misses: chance, .. } = *of_server;
+    let (of_server, server) = of_last.max_by(|(a, _), (b, _)| a.misses().total_cmp(&b.misses()))?;
+    let (replicas, ports, chance) = (of_server.replicas.len() as u64, of_server.ports as u64, of_server.misses());
     (chance > MUCH_MISSED).then(|| Remark::FewPorts { server: server.clone(), replicas, ports, chance })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::propagation::Replica;
     use super::*;
 
     const MS: u64 = 1_000_000;
 
-    /// Servers that had a change between these milliseconds, and when it was done.
-    fn change(servers: &[(u64, u64)], done_ms: u64) -> Change {
+    /// Returns a change that was reported as done at `done_ms`. It reached each server between the two times in
+    /// `servers`, in ms.
+    fn change(servers: &[(u64, u64)], done_ms: u64) -> ObservedChange {
         let had = |(low_ms, high_ms): &(u64, u64)| Moment { low_ns: low_ms * MS, high_ns: Some(high_ms * MS) };
-        let of_server = |ends| OfServer { had: had(ends), replicas: 1, ports: 64, misses: 0.0 };
+        let replica = |ends| Replica { had: had(ends), share: 1.0, nsid: None };
+        let counts = Server { replicas: Vec::new(), mixed: Vec::new(), ports: 64, asked: 1, lost: 0, failed: 0 };
+        let of_server = |ends| Server { replicas: vec![replica(ends)], ..counts.clone() };
         let all = servers.iter().map(had).max_by_key(|moment| moment.high_ns).unwrap();
-        Change { servers: servers.iter().map(of_server).collect(), all, done_ns: Some(done_ms * MS) }
+        ObservedChange { servers: servers.iter().map(of_server).collect(), all, done_ns: Some(done_ms * MS) }
     }
 
     fn names() -> Vec<String> {
@@ -154,7 +154,7 @@ mod tests {
             panic!("it is held back");
         };
         assert_eq!((server.as_str(), held_ns), ("a", 970e6));
-        // Another one is told, or it is so in some changes only.
+        // No remark is made if another server is the primary, or if the delay occurs only in some changes.
         assert_eq!(held(&names(), 1, &[change(&[(0, 20), (970, 990)], 1)]), None);
         assert_eq!(held(&names(), 0, &[held_back, at_once]), None);
     }

@@ -1,27 +1,37 @@
-//! Route 53's interface, of 2013-04-01.
+//! The API of Route 53, version 2013-04-01.
 
 use ascertain_netlab::dns::Name;
-use ascertain_sys::interrupt::Stop;
 use ascertain_transfer::Service;
 use quick_xml::de::from_str;
 use quick_xml::escape::escape;
 use serde::Deserialize;
 
-use super::hosted::{Ask, Change, Client, Hosted, Interface, Refusal, Told};
+use super::hosted::{ApiRequest, ChangeStatus, Hosted, Interface, ListedZone, ProviderOptions, Refusal, bare_id};
 use super::providers::{Record, TTL_S};
 
 const API: &str = "/2013-04-01";
 
-/// A zone there, by its number.
-struct Route53 {
-    zone_id: String,
-    endpoint: Option<String>,
+struct Route53;
+
+/// The XML elements that answers of the API may contain. Each answer contains one of them.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct Response {
+    change_info: Option<ChangeInfo>,
+    hosted_zone: Option<Zone>,
+    hosted_zones: Option<List<Zone>>,
+    resource_record_sets: Option<List<RecordSet>>,
+    /// The error in the usual form. If the API refuses a batch of changes, `messages` contains the error instead, in an
+    /// older form.
+    error: Option<Error>,
+    messages: Option<List<String>>,
 }
 
+/// An XML element that contains a list of child elements.
 #[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Changed {
-    change_info: ChangeInfo,
+struct List<T> {
+    #[serde(rename = "$value", default = "Vec::new")]
+    items: Vec<T>,
 }
 
 #[derive(Deserialize)]
@@ -29,25 +39,6 @@ struct Changed {
 struct ChangeInfo {
     id: String,
     status: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Zones {
-    hosted_zones: Listed,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Listed {
-    #[serde(default)]
-    hosted_zone: Vec<Zone>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct One {
-    hosted_zone: Zone,
 }
 
 #[derive(Deserialize)]
@@ -66,46 +57,12 @@ struct Config {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Sets {
-    resource_record_sets: SetList,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct SetList {
-    #[serde(default)]
-    resource_record_set: Vec<Set>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Set {
+struct RecordSet {
     name: String,
     #[serde(rename = "Type")]
     kind: String,
-    #[serde(default)]
-    resource_records: Values,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Values {
-    #[serde(default)]
-    resource_record: Vec<Value>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Value {
-    value: String,
-}
-
-/// Most errors are in an element of their own; that of a batch, the older way, has messages alone.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Refused {
-    error: Option<Error>,
-    messages: Option<Messages>,
+    /// The values of the records; `None` for an alias.
+    resource_records: Option<List<List<String>>>,
 }
 
 #[derive(Deserialize)]
@@ -116,72 +73,14 @@ struct Error {
     message: String,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Messages {
-    #[serde(default)]
-    message: Vec<String>,
+/// Creates a client for a zone at Route 53, with credentials from the environment.
+pub fn open(options: &ProviderOptions) -> Result<Hosted, String> {
+    let service = Service::aws_global("route53", "AWS_ENDPOINT_URL_ROUTE_53", &options.service_options());
+    Hosted::new(service.map_err(|failure| failure.message)?, Box::new(Route53), options)
 }
 
-/// A zone of Route 53's, found by its name unless it is known which one it is.
-pub fn find(zone: &Name, told: &Told, stop: &Stop) -> Result<Hosted, String> {
-    let client = client(told)?;
-    let interface = |id: &str| Route53 { zone_id: bare(id).into(), endpoint: told.endpoint.clone() };
-    let given = interface(told.zone_id.as_deref().unwrap_or_default());
-    let is_named = told.zone_id.is_some();
-    let ask = if is_named {
-        Ask::get(format!("{API}/hostedzone/{}", given.zone_id))
-    } else {
-        Ask { query: vec![("dnsname", zone.to_ascii())], ..Ask::get(format!("{API}/hostedzonesbyname")) }
-    };
-    let text = client.read(&given, &ask, Some(stop))?;
-    let zones = if is_named {
-        from_str(&text).map(|One { hosted_zone }| vec![hosted_zone])
-    } else {
-        from_str(&text).map(|Zones { hosted_zones }| hosted_zones.hosted_zone)
-    };
-    let zones = zones.map_err(|_| "what answers does not speak Route 53's language: is the endpoint right?")?;
-    let zones = zones.iter().map(|Zone { id, name, config }| (bare(id), &**name, config.private_zone));
-    let id = one_public("Route 53", zone, is_named, zones)?;
-    Ok(Hosted::new(client, Box::new(interface(&id)), told.limit))
-}
-
-/// The only zone of that name that all may see, of its provider's number, name, and whether it is private.
-pub fn one_public<'a>(
-    provider: &str,
-    zone: &Name,
-    is_named: bool,
-    zones: impl Iterator<Item = (&'a str, &'a str, bool)>,
-) -> Result<String, String> {
-    let of_name = |name: &str| Name::from_ascii(name).is_ok_and(|name| name == *zone);
-    let (of_name, others): (Vec<_>, Vec<_>) = zones.partition(|(_, name, _)| of_name(name));
-    let public: Vec<&str> = of_name.iter().filter(|(_, _, is_private)| !is_private).map(|(id, ..)| *id).collect();
-    match public[..] {
-        [id] => Ok(id.into()),
-        [] if !of_name.is_empty() => {
-            Err(format!("{zone} is private at {provider}: nobody outside of its networks is told of it"))
-        }
-        [] => match others.first().filter(|_| is_named) {
-            Some((id, name, _)) => Err(format!("{id} is {name} at {provider}, and not {zone}")),
-            None => Err(format!("{provider} has no zone {zone} for these credentials")),
-        },
-        _ => Err(format!("{provider} has {} zones {zone}: say --at zone_id={}", public.len(), public.join(" or "))),
-    }
-}
-
-/// A zone that is known.
-pub fn noted(zone_id: &str, told: &Told) -> Result<Hosted, String> {
-    let interface = Route53 { zone_id: zone_id.into(), endpoint: told.endpoint.clone() };
-    Ok(Hosted::new(client(told)?, Box::new(interface), told.limit))
-}
-
-fn client(told: &Told) -> Result<Client, String> {
-    Client::new(Service::aws_global("route53", "AWS_ENDPOINT_URL_ROUTE_53", &told.options()))
-}
-
-/// A number without the kind of thing that it is of.
-fn bare(id: &str) -> &str {
-    id.rsplit('/').next().unwrap_or_default()
+fn parse(text: &str) -> Response {
+    from_str(text).unwrap_or_default()
 }
 
 impl Interface for Route53 {
@@ -189,13 +88,20 @@ impl Interface for Route53 {
         "Route 53"
     }
 
-    fn address(&self) -> String {
-        let endpoint = self.endpoint.as_ref().map(|endpoint| format!(" {endpoint}")).unwrap_or_default();
-        format!("route53 {}{endpoint}", self.zone_id)
+    fn address(&self, zone_id: &str) -> String {
+        format!("route53 {zone_id}")
     }
 
-    fn change(&self, record: &Record, is_added: bool) -> Ask {
-        // Not UPSERT: that would replace what others have put there.
+    fn zone_request(&self, zone_id: &str) -> ApiRequest {
+        ApiRequest::get(format!("{API}/hostedzone/{zone_id}"), Vec::new())
+    }
+
+    fn zones_request(&self, name: &Name) -> ApiRequest {
+        ApiRequest::get(format!("{API}/hostedzonesbyname"), vec![("dnsname", name.to_ascii())])
+    }
+
+    fn change_request(&self, zone_id: &str, record: &Record, is_added: bool) -> ApiRequest {
+        // UPSERT would replace other records with the same name.
         let action = if is_added { "CREATE" } else { "DELETE" };
         let (name, text) = (record.name.to_ascii(), record.quoted());
         let (name, text) = (escape(&*name), escape(&*text));
@@ -209,60 +115,110 @@ impl Interface for Route53 {
              xmlns=\"https://route53.amazonaws.com/doc/2013-04-01/\"><ChangeBatch><Changes>{change}</Changes>\
              </ChangeBatch></ChangeResourceRecordSetsRequest>"
         );
-        let ask = Ask::get(format!("{API}/hostedzone/{}/rrset", self.zone_id));
-        Ask { body: Some(("application/xml", body)), ..ask }
+        ApiRequest::post(format!("{API}/hostedzone/{zone_id}/rrset"), "application/xml", body)
     }
 
-    fn status(&self, id: &str) -> Ask {
-        Ask::get(format!("{API}/change/{id}"))
+    fn status_request(&self, _: &str, change_id: &str) -> ApiRequest {
+        ApiRequest::get(format!("{API}/change/{change_id}"), Vec::new())
     }
 
-    fn lookup(&self, record: &Record) -> Ask {
+    fn record_request(&self, zone_id: &str, record: &Record) -> ApiRequest {
         let query = vec![("name", record.name.to_ascii()), ("type", "TXT".into()), ("maxitems", "1".into())];
-        Ask { query, ..Ask::get(format!("{API}/hostedzone/{}/rrset", self.zone_id)) }
+        ApiRequest::get(format!("{API}/hostedzone/{zone_id}/rrset"), query)
     }
 
-    fn changed(&self, text: &str) -> Option<Change> {
-        let Changed { change_info: ChangeInfo { id, status } } = from_str(text).ok()?;
-        Some(Change { id: bare(&id).into(), is_done: status == "INSYNC" })
+    fn zones(&self, text: &str) -> Option<Vec<ListedZone>> {
+        let Response { hosted_zone, hosted_zones, .. } = parse(text);
+        let zones = hosted_zone.map(|zone| vec![zone]).or(hosted_zones.map(|zones| zones.items))?;
+        let listed = |Zone { id, name, config }| ListedZone { id, name, is_private: config.private_zone };
+        Some(zones.into_iter().map(listed).collect())
+    }
+
+    fn change(&self, text: &str) -> Option<ChangeStatus> {
+        let ChangeInfo { id, status } = parse(text).change_info?;
+        Some(ChangeStatus { id: bare_id(&id).into(), is_done: status == "INSYNC" })
     }
 
     fn is_there(&self, text: &str, record: &Record) -> Option<bool> {
-        let Sets { resource_record_sets } = from_str(text).ok()?;
-        let is_ours = |value: &Value| value.value == record.quoted();
-        let is_it = |set: &Set| {
+        let sets = parse(text).resource_record_sets?;
+        let is_ours = |values: &List<String>| values.items.contains(&record.quoted());
+        let is_it = |set: &RecordSet| {
             let is_its_name = Name::from_ascii(&set.name).is_ok_and(|name| name == record.name);
-            is_its_name && set.kind == "TXT" && set.resource_records.resource_record.iter().any(is_ours)
+            is_its_name
+                && set.kind == "TXT"
+                && set.resource_records.iter().flat_map(|records| &records.items).any(is_ours)
         };
-        Some(resource_record_sets.resource_record_set.iter().any(is_it))
+        Some(sets.items.iter().any(is_it))
     }
 
     fn refusal(&self, text: &str) -> Refusal {
-        match from_str(text) {
-            Ok(Refused { error: Some(Error { code, message }), .. }) => Refusal { code, message },
-            Ok(Refused { messages: Some(Messages { message }), .. }) => {
-                Refusal { code: "InvalidChangeBatch".into(), message: message.join(" ") }
+        match parse(text) {
+            Response { error: Some(Error { code, message }), .. } => Refusal { code, message },
+            Response { messages: Some(messages), .. } => {
+                Refusal { code: "InvalidChangeBatch".into(), message: messages.items.join(" ") }
             }
             _ => Refusal::default(),
         }
     }
 
-    fn way_out(&self, code: &str) -> Option<&'static str> {
+    fn remedy(&self, code: &str) -> Option<&'static str> {
         Some(match code {
             "InvalidClientTokenId" | "UnrecognizedClientException" | "MissingAuthenticationToken" => {
-                "look at AWS_ACCESS_KEY_ID, or the profile of AWS_PROFILE"
+                "check AWS_ACCESS_KEY_ID, or the profile of AWS_PROFILE"
             }
             "SignatureDoesNotMatch" | "IncompleteSignature" => {
-                "look at AWS_SECRET_ACCESS_KEY, or the profile of AWS_PROFILE, and at the clock"
+                "check AWS_SECRET_ACCESS_KEY, or the profile of AWS_PROFILE, and the clock"
             }
-            "ExpiredToken" | "ExpiredTokenException" | "RequestExpired" => "the token has expired: get a new one",
+            "ExpiredToken" | "ExpiredTokenException" | "RequestExpired" => "the token has expired; get a new one",
             "AccessDenied" | "AccessDeniedException" => {
-                "it takes route53:ChangeResourceRecordSets, route53:ListResourceRecordSets and route53:GetHostedZone \
-                 on the zone, route53:GetChange, and without zone_id route53:ListHostedZonesByName"
+                "the credentials need route53:ChangeResourceRecordSets, route53:ListResourceRecordSets and \
+                 route53:GetHostedZone on the zone, route53:GetChange, and without zone_id route53:ListHostedZonesByName"
             }
-            "NoSuchHostedZone" => "look at zone_id",
-            "Throttling" | "ThrottlingException" => "somebody else uses up the account's five requests a second",
+            "NoSuchHostedZone" => "check zone_id",
+            "Throttling" | "ThrottlingException" => "other clients use up the account's five requests per second",
             _ => return None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The answers in this test are those of the API's documentation.
+    #[test]
+    fn answers_are_understood() {
+        let zone = "<HostedZone><Id>/hostedzone/Z1</Id><Name>a.example.</Name><Config><Comment/><PrivateZone>true\
+                    </PrivateZone></Config><ResourceRecordSetCount>2</ResourceRecordSetCount></HostedZone>";
+        for text in [
+            format!("<?xml version=\"1.0\"?>\n<GetHostedZoneResponse>{zone}<DelegationSet/></GetHostedZoneResponse>"),
+            format!(
+                "<ListHostedZonesByNameResponse>\n  <HostedZones>\n{zone}\n</HostedZones></ListHostedZonesByNameResponse>"
+            ),
+        ] {
+            let zones = Route53.zones(&text).unwrap();
+            assert_eq!((zones.len(), &*zones[0].id, &*zones[0].name), (1, "/hostedzone/Z1", "a.example."), "{text}");
+            assert!(zones[0].is_private);
+        }
+        assert_eq!(Route53.zones("<R><HostedZones/></R>").map(|zones| zones.len()), Some(0));
+        assert!(Route53.zones("<html><body>").is_none() && Route53.zones("{}").is_none());
+        let name = Name::from_ascii("b.example.").unwrap();
+        let record = Record { zone: name.base_name(), name, text: "ours".into() };
+        let sets = |values: &str| {
+            format!(
+                "<R><ResourceRecordSets><ResourceRecordSet><Name>x.example.</Name><Type>A</Type><AliasTarget/>\
+                 </ResourceRecordSet><ResourceRecordSet><Name>b.example.</Name><Type>TXT</Type><TTL>1</TTL>\
+                 <ResourceRecords>{values}</ResourceRecords></ResourceRecordSet></ResourceRecordSets></R>"
+            )
+        };
+        let value = |text: &str| format!("<ResourceRecord><Value>\"{text}\"</Value></ResourceRecord>");
+        for (values, is_there) in
+            [(value("theirs") + &value("ours"), true), (value("theirs"), false), (String::new(), false)]
+        {
+            assert_eq!(Route53.is_there(&sets(&values), &record), Some(is_there), "{values}");
+        }
+        assert_eq!(Route53.is_there("<R/>", &record), None);
+        let refusal = Route53.refusal("<InvalidChangeBatch><Messages><Message>one</Message><Message>two</Message></Messages></InvalidChangeBatch>");
+        assert_eq!((&*refusal.code, &*refusal.message), ("InvalidChangeBatch", "one two"));
     }
 }

@@ -1,9 +1,10 @@
-//! What is made of the answers against the truth of simulated zones, on a virtual clock.
+//! Tests that compare the computed times with the true times of simulated zones, on a virtual clock.
 
 use std::time::Duration;
 
 use ascertain_netlab::dns::{
-    Answered, Balance, Change, Had, Name, Plan, Probing, Question, RData, RecordType, Rhythm, Simulation, To, update,
+    Balance, Change, Name, ProbeAnswer, Prober, Question, RData, Recipient, RecordType, ReplicaUpdate, Rhythm,
+    Simulation, SimulationSpec, update,
 };
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -26,19 +27,19 @@ fn name(text: &str) -> Name {
     Name::from_ascii(text).unwrap()
 }
 
-/// What a zone is asked from before a change until long after it, through a network with that loss, and the truth. What
-/// is lost depends on nothing else.
-fn seen(plan: Plan, seed: u64, loss: f64) -> (Vec<Asked>, Vec<Had>) {
-    seen_from(64, plan, seed, loss)
+/// Simulates a zone, and queries it from before a change until long after it. Returns the queries with their answers,
+/// and the true times of the change. The share `loss` of the answers is lost; which ones depends only on the seed.
+fn observe(plan: SimulationSpec, seed: u64, loss: f64) -> (Vec<Probe>, Vec<ReplicaUpdate>) {
+    observe_from(64, plan, seed, loss)
 }
 
-fn seen_from(flows: usize, plan: Plan, seed: u64, loss: f64) -> (Vec<Asked>, Vec<Had>) {
+fn observe_from(flows: usize, plan: SimulationSpec, seed: u64, loss: f64) -> (Vec<Probe>, Vec<ReplicaUpdate>) {
     let rhythm = Rhythm { flows, ..rhythm(plan.servers.len()) };
     let address = |server: usize| ([192, 0, 2, server as u8 + 1], 53).into();
     let question = Question::new(name("new.example."), RecordType::A).unwrap();
     let servers = (0..rhythm.servers).map(address).collect();
     let is_new = |answer: &ascertain_netlab::dns::Answer| !answer.values.is_empty();
-    let mut probing = Probing::new(servers, rhythm.flows, question, is_new, Duration::from_secs(1), seed);
+    let mut prober = Prober::new(servers, rhythm.flows, question, is_new, Duration::from_secs(1), seed);
     let value: RData = RData::A(std::net::Ipv4Addr::new(192, 0, 2, 9).into());
     let change = Change::Add { name: name("new.example."), ttl_s: 1, value };
     let mut call = Some(update(&name("example."), &change, None, 1, 0).unwrap());
@@ -51,31 +52,31 @@ fn seen_from(flows: usize, plan: Plan, seed: u64, loss: f64) -> (Vec<Asked>, Vec
         if sent_ns >= CALL_NS
             && let Some(mut call) = call.take()
         {
-            let answer = zone.request(CALL_NS + RTT_NS / 2, To::Primary, address(99), &call.bytes).unwrap();
+            let answer = zone.request(CALL_NS + RTT_NS / 2, Recipient::Primary, address(99), &call.bytes).unwrap();
             call.accept(&answer).unwrap();
         }
-        let (server, flow) = rhythm.of(number);
-        let question = probing.ask(sent_ns, server, flow).1.to_vec();
+        let (server, flow) = rhythm.server_and_flow(number);
+        let question = prober.query(sent_ns, server, flow).1.to_vec();
         let is_lost = chance.random_bool(loss);
         let from = ([198, 51, 100, 1], port + flow as u16).into();
-        // Both go by one clock: what is asked is answered in its order.
-        let answer = zone.request(sent_ns + RTT_NS / 2, To::Server(server), from, &question).unwrap();
+        // The zone and the prober use the same clock, so queries are answered in the order in which they were sent.
+        let answer = zone.request(sent_ns + RTT_NS / 2, Recipient::Server(server), from, &question).unwrap();
         if !is_lost {
-            probing.arrived(sent_ns + RTT_NS, flow, address(server), &answer);
+            prober.arrived(sent_ns + RTT_NS, flow, address(server), &answer);
         }
     }
-    (probing.asked().to_vec(), zone.truth().to_vec())
+    (prober.log.probes, zone.truth().to_vec())
 }
 
-/// Moments since the call, of one server, in their order.
-fn truth_of(truth: &[Had], server: usize) -> Vec<u64> {
+/// Returns the true times at which a server's replicas received the change, in nanoseconds since the call, in order.
+fn truth_of(truth: &[ReplicaUpdate], server: usize) -> Vec<u64> {
     let mut moments: Vec<u64> =
         truth.iter().filter(|had| had.server == server).map(|had| had.at_ns - CALL_NS).collect();
     moments.sort_unstable();
     moments
 }
 
-/// Up to eight replicas with delays that are further apart than two polling intervals and round trips, or nearer.
+/// Returns the delays of eight replicas. Successive delays differ by `least_gap_ms` to 80 ms more.
 fn delays(chance: &mut Xoshiro256PlusPlus, least_gap_ms: u64) -> Vec<Duration> {
     let mut at_ms = chance.random_range(0..100);
     let of_replica = |_| {
@@ -85,26 +86,26 @@ fn delays(chance: &mut Xoshiro256PlusPlus, least_gap_ms: u64) -> Vec<Duration> {
     (0..8).map(of_replica).collect::<Vec<_>>()
 }
 
-fn plan(seed: u64, least_gap_ms: u64) -> Plan {
+fn plan(seed: u64, least_gap_ms: u64) -> SimulationSpec {
     let mut chance = Xoshiro256PlusPlus::seed_from_u64(seed);
     let of_server = |_| {
         let count = chance.random_range(1..=8);
         delays(&mut chance, least_gap_ms)[..count].to_vec()
     };
     let servers = (0..3).map(of_server).collect();
-    Plan { has_nsid: seed.is_multiple_of(2), seed, ..Plan::new(servers) }
+    SimulationSpec { has_nsid: seed.is_multiple_of(2), seed, ..SimulationSpec::new(servers) }
 }
 
-/// How far estimates may be off.
+/// Returns the largest accepted error of an estimate in ns: an interval and a round trip.
 fn tolerance_ns() -> u64 {
     rhythm(1).interval.as_nanos() as u64 + RTT_NS
 }
 
 fn estimate_ns(moment: Moment) -> u64 {
-    moment.estimate_ns().unwrap_or_else(|| panic!("{moment:?} has come"))
+    moment.estimate_ns().unwrap_or_else(|| panic!("the change has not arrived: {moment:?}"))
 }
 
-/// Whether the true moment lies in what is known of it, or no further from it than estimates may be off.
+/// Returns whether the true time lies within the bounds, or outside of them by at most the tolerance.
 fn is_near(moment: Moment, true_ns: u64) -> bool {
     let Moment { low_ns, high_ns } = moment;
     (low_ns.saturating_sub(tolerance_ns())..=high_ns.unwrap() + tolerance_ns()).contains(&true_ns)
@@ -113,8 +114,8 @@ fn is_near(moment: Moment, true_ns: u64) -> bool {
 #[test]
 fn each_replica_is_found_at_its_moment() {
     for seed in 0..SEEDS {
-        // Two intervals and round trips.
-        let (asked, truth) = seen(plan(seed, 220), seed, 0.0);
+        // A gap of 220 ms is as long as two intervals and two round trips.
+        let (asked, truth) = observe(plan(seed, 220), seed, 0.0);
         for (number, server) in servers(&asked, 3, CALL_NS).iter().enumerate() {
             let truth = truth_of(&truth, number);
             assert_eq!(server.replicas.len(), truth.len(), "seed {seed}: {server:?} {truth:?}");
@@ -128,11 +129,12 @@ fn each_replica_is_found_at_its_moment() {
     }
 }
 
-/// Replicas that have it at nearly the same moment may be taken for one, never one for two; names tell them apart.
+/// Two replicas that receive the change at nearly the same time may count as one, but a single replica never counts as
+/// two. If replicas report identities, these separate them.
 #[test]
 fn there_are_never_more_replicas_than_there_are() {
     for seed in 0..SEEDS {
-        let (asked, truth) = seen(plan(seed, 0), seed, 0.2);
+        let (asked, truth) = observe(plan(seed, 0), seed, 0.2);
         let servers = servers(&asked, 3, CALL_NS);
         for (number, server) in servers.iter().enumerate() {
             let truth = truth_of(&truth, number);
@@ -155,7 +157,7 @@ fn there_are_never_more_replicas_than_there_are() {
 fn loss_moves_nothing_by_more_than_an_interval_and_makes_it_less_sure() {
     let (mut widths, mut lossy_widths) = (0, 0);
     for seed in 0..SEEDS {
-        let [(whole, _), (lossy, truth)] = [0.0, 0.3].map(|loss| seen(plan(seed, 220), seed, loss));
+        let [(whole, _), (lossy, truth)] = [0.0, 0.3].map(|loss| observe(plan(seed, 220), seed, loss));
         let [whole, lossy] = [whole, lossy].map(|asked| servers(&asked, 3, CALL_NS));
         for (number, (whole, lossy)) in whole.iter().zip(&lossy).enumerate() {
             let share = lossy.lost as f64 / lossy.asked as f64;
@@ -174,20 +176,20 @@ fn loss_moves_nothing_by_more_than_an_interval_and_makes_it_less_sure() {
     assert!(lossy_widths > widths, "{lossy_widths} {widths}");
 }
 
-/// Without names, and where each packet goes its own way, two are as many as can be told.
+/// Without identities, and if each packet takes its own path, no more than two replicas can be distinguished.
 #[test]
 fn answers_that_go_back_and_forth_are_of_two_at_least() {
     for seed in 0..SEEDS {
-        let plan = Plan {
+        let plan = SimulationSpec {
             balance: Balance::ByPacket,
             seed,
-            ..Plan::new(vec![delays(&mut Xoshiro256PlusPlus::seed_from_u64(seed), 150)])
+            ..SimulationSpec::new(vec![delays(&mut Xoshiro256PlusPlus::seed_from_u64(seed), 150)])
         };
-        let (asked, truth) = seen(plan.clone(), seed, 0.0);
+        let (asked, truth) = observe(plan.clone(), seed, 0.0);
         let found = servers(&asked, 1, CALL_NS);
         assert!(!found[0].mixed.is_empty() && (2..=8).contains(&found[0].replicas.len()), "seed {seed}: {found:?}");
-        // With names all are told apart.
-        let (asked, _) = seen(Plan { has_nsid: true, ..plan }, seed, 0.0);
+        // With identities, all replicas are distinguished.
+        let (asked, _) = observe(SimulationSpec { has_nsid: true, ..plan }, seed, 0.0);
         let named = servers(&asked, 1, CALL_NS);
         assert!(named[0].mixed.is_empty(), "seed {seed}");
         for (replica, true_ns) in named[0].replicas.iter().zip(truth_of(&truth, 0)) {
@@ -199,30 +201,30 @@ fn answers_that_go_back_and_forth_are_of_two_at_least() {
 
 #[test]
 fn who_does_not_answer_has_no_moment_and_who_never_has_it_no_end() {
-    let (asked, _) = seen(Plan::new(vec![vec![Duration::from_secs(100)]]), 1, 0.0);
+    let (asked, _) = observe(SimulationSpec::new(vec![vec![Duration::from_secs(100)]]), 1, 0.0);
     let [server] = &servers(&asked, 1, CALL_NS)[..] else { panic!() };
     let [replica] = &server.replicas[..] else { panic!("{server:?}") };
     assert!(replica.had.high_ns.is_none() && replica.had.low_ns > END_NS - CALL_NS - tolerance_ns());
     assert_eq!(times([server]).unwrap().all.high_ns, None);
-    let (asked, _) = seen(plan(1, 220), 1, 1.0);
+    let (asked, _) = observe(plan(1, 220), 1, 1.0);
     let silent = servers(&asked, 3, CALL_NS);
     assert!(silent.iter().all(|server| server.replicas.is_empty() && server.lost == server.asked));
     assert_eq!(times(&silent), None);
 }
 
-/// Two machines with one name, sixteen ports, and each port's router always leads to the same one.
+/// Two machines report the same identity. There are sixteen ports, and each port always reaches the same machine.
 #[test]
 fn replicas_with_one_name_are_counted_by_their_moments_and_not_by_ports() {
     let of_flow = |flow: usize| {
         (0..20).map(move |round| {
             let sent_ns = CALL_NS + (100 * round + 6 * flow as u64) * MS;
             let had_ns = CALL_NS + if flow.is_multiple_of(2) { 400 } else { 1_200 } * MS;
-            let says = if sent_ns + RTT_NS / 2 < had_ns { Says::Old } else { Says::New };
-            let answer = Some(Answered { received_ns: sent_ns + RTT_NS, says, serial: None, nsid: Some(0) });
-            Asked { server: 0, flow, sent_ns, is_by_tcp: false, answer }
+            let state = if sent_ns + RTT_NS / 2 < had_ns { AnswerState::Old } else { AnswerState::New };
+            let answer = Some(ProbeAnswer { received_ns: sent_ns + RTT_NS, state, serial: None, nsid: Some(0) });
+            Probe { server: 0, flow, sent_ns, is_by_tcp: false, answer }
         })
     };
-    let asked: Vec<Asked> = (0..16).flat_map(of_flow).collect();
+    let asked: Vec<Probe> = (0..16).flat_map(of_flow).collect();
     let [server] = &servers(&asked, 1, CALL_NS)[..] else { panic!("one") };
     let [first, last] = &server.replicas[..] else { panic!("{server:?}") };
     let moments = [first, last].map(|replica| (estimate_ns(replica.had) / MS, replica.share, replica.nsid));
@@ -230,12 +232,12 @@ fn replicas_with_one_name_are_counted_by_their_moments_and_not_by_ports() {
     assert!(moments.iter().all(|(_, share, nsid)| (share - 0.5).abs() < 1e-9 && *nsid == Some(0)), "{moments:?}");
 }
 
-/// A port that was asked only before the call, and one that was first asked after it, may have asked the same replica.
+/// One port was used only before the call, and the other first after the call. Both may have reached the same replica.
 #[test]
 fn a_replica_that_had_it_before_the_call_is_one() {
     let of_flow = |(flow, sent_ns): (usize, u64)| {
-        let answer = Some(Answered { received_ns: sent_ns + MS, says: Says::New, serial: None, nsid: None });
-        Asked { server: 0, flow, sent_ns, is_by_tcp: false, answer }
+        let answer = Some(ProbeAnswer { received_ns: sent_ns + MS, state: AnswerState::New, serial: None, nsid: None });
+        Probe { server: 0, flow, sent_ns, is_by_tcp: false, answer }
     };
     let asked = [(0, CALL_NS - 10 * MS), (1, CALL_NS + 10 * MS)].map(of_flow);
     let [server] = &servers(&asked, 1, CALL_NS)[..] else { panic!("one") };
@@ -244,10 +246,11 @@ fn a_replica_that_had_it_before_the_call_is_one() {
     assert!((replica.share - 1.0).abs() < 1e-9, "{replica:?}");
 }
 
-/// The curve is the share of replicas that have it, by flow, and as fine as the server is asked.
+/// The curve is the share of ports whose replica has the change, with a step for each query.
 #[test]
 fn the_curve_goes_up_by_steps() {
-    let (asked, truth) = seen(Plan::new(vec![vec![Duration::from_millis(400), Duration::from_millis(1_200)]]), 1, 0.0);
+    let (asked, truth) =
+        observe(SimulationSpec::new(vec![vec![Duration::from_millis(400), Duration::from_millis(1_200)]]), 1, 0.0);
     let [server] = &servers(&asked, 1, CALL_NS)[..] else { panic!("one") };
     let interval_ns = 100 * MS;
     let curve: Vec<(u64, f64)> = steps(interval_ns / 64, END_NS - CALL_NS)
@@ -261,7 +264,7 @@ fn the_curve_goes_up_by_steps() {
             .map(|(_, share)| *share)
             .collect::<Vec<_>>()
     };
-    // Of 64 ports about half come to each replica: a tenth of an interval is much for any of these, and a round trip.
+    // About half of the 64 ports reach each replica. The tolerance in time is a tenth of an interval plus a round trip.
     let unsure_ns = interval_ns / 10 + RTT_NS;
     assert!(at(0, truth[0] - unsure_ns).iter().all(|share| *share == 0.0));
     assert!(at(truth[1] + unsure_ns, u64::MAX).iter().all(|share| (share - 1.0).abs() < 1e-9));
@@ -270,7 +273,7 @@ fn the_curve_goes_up_by_steps() {
     assert!(between.len() > 100 && curve.len() as u64 <= MOST_STEPS + 1 && curve[0].0 <= interval_ns / 16);
 }
 
-/// The median over changes is taken at times that the longer ones share with the shorter ones.
+/// The median over changes is computed at times that longer and shorter changes have in common.
 #[test]
 fn longer_changes_are_looked_at_when_shorter_ones_are() {
     let times = |end_ns| steps(10, end_ns).collect::<Vec<_>>();
@@ -279,11 +282,12 @@ fn longer_changes_are_looked_at_when_shorter_ones_are() {
     assert!(long.iter().take_while(|at_ns| **at_ns <= 5_000).all(|at_ns| short.contains(at_ns)));
 }
 
-/// Where each packet goes its own way, too.
+/// The curve also rises if each packet takes its own path.
 #[test]
 fn the_curve_of_what_goes_back_and_forth_goes_up() {
     let delays = (1..=8).map(|number| Duration::from_millis(200 * number)).collect();
-    let (asked, _) = seen(Plan { balance: Balance::ByPacket, ..Plan::new(vec![delays]) }, 1, 0.0);
+    let (asked, _) =
+        observe(SimulationSpec { balance: Balance::ByPacket, ..SimulationSpec::new(vec![delays]) }, 1, 0.0);
     let [server] = &servers(&asked, 1, CALL_NS)[..] else { panic!("one") };
     let at = |time_ms: u64| share_at(server, time_ms * MS, CALL_NS, 100 * MS).unwrap();
     assert!(!server.mixed.is_empty());
@@ -291,17 +295,18 @@ fn the_curve_of_what_goes_back_and_forth_goes_up() {
     assert!((0.2..0.4).contains(&at(500)) && (0.65..0.85).contains(&at(1_300)), "{} {}", at(500), at(1_300));
 }
 
-/// As many ports as are asked from unless somebody says something else find eight replicas that share a server's
-/// questions evenly in all but one of hundreds of cases; so few as are asked from of servers that are others' do not,
-/// and say so.
+/// The default number of ports for simulated servers finds eight replicas that share the queries evenly, in all but one
+/// of hundreds of cases. The default for other servers is too small for that, which a remark reports.
 #[test]
 fn eight_replicas_are_counted_by_the_usual_number_of_ports() {
-    let plan = |seed| Plan {
+    let plan = |seed| SimulationSpec {
         seed,
-        ..Plan::new((0..3).map(|_| (1..=8).map(|number| Duration::from_millis(250 * number)).collect()).collect())
+        ..SimulationSpec::new(
+            (0..3).map(|_| (1..=8).map(|number| Duration::from_millis(250 * number)).collect()).collect(),
+        )
     };
     let counted = |ports: usize| {
-        let of_seed = |seed| servers(&seen_from(ports, plan(seed), seed, 0.0).0, 3, CALL_NS);
+        let of_seed = |seed| servers(&observe_from(ports, plan(seed), seed, 0.0).0, 3, CALL_NS);
         let found: Vec<Server> = (0..16).flat_map(of_seed).collect();
         let count = |is_so: fn(&Server) -> bool| found.iter().filter(|server| is_so(server)).count();
         (count(|server| server.replicas.len() == 8), count(|server| server.misses() > MUCH_MISSED))

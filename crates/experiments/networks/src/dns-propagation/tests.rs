@@ -1,4 +1,4 @@
-//! Changes of simulated zones, end to end.
+//! Tests of changes of simulated zones, from the session to the metrics.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,22 +7,24 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use ascertain_engine::experiment::{Experiment, Level};
-use ascertain_netlab::dns::{Answered, Change, Name, Plan, ResponseCode, Served, Simulation, To, exchange, update};
+use ascertain_netlab::dns::{
+    Change, Name, ProbeAnswer, Recipient, ResponseCode, Simulation, SimulationSpec, ZoneServer, exchange, update,
+};
 use ascertain_sys::testing::{or_left_out, wait_until};
 
 use super::super::authorities::tests::{of_one_port, resolver};
-use super::super::places::is_available;
 use super::super::propagation::Replica;
 use super::super::providers::clean;
+use super::super::rules::is_available;
 use super::super::{APART, DnsPropagation, EXEC, RFC2136, TOGETHER, WATCH};
 use super::*;
 
 #[path = "tests/places.rs"]
 mod places;
 
-/// How often it is looked whether something has come to be.
+/// Time between two checks of a condition.
 const LOOK: Duration = Duration::from_millis(20);
-/// Longer than a busy machine takes for an answer.
+/// Time limit for an answer. The limit is long, because the machine may be busy.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 fn arm(variant: &str, levels: &[(&str, u64)]) -> Arm {
@@ -31,10 +33,10 @@ fn arm(variant: &str, levels: &[(&str, u64)]) -> Arm {
     DnsPropagation.trimmed(&Arm { variant: variant.into(), point })
 }
 
-/// Not often, for a busy machine; and waits for as long as that takes.
+/// Levels that cause few queries, for busy machines.
 const CALM: [(&str, u64); 3] = [("interval_ms", 100), ("ports", 8), ("slowest_ms", 300)];
 
-/// What is said of each moment holds, however late everything is: each answer speaks of a time in which it is true.
+/// The bounds of each time must hold, however late everything is, because each answer limits the time correctly.
 #[test]
 fn what_is_said_holds_of_the_truth() {
     for variant in [TOGETHER, APART] {
@@ -43,20 +45,21 @@ fn what_is_said_holds_of_the_truth() {
             return;
         }
         let updates = patient(Updates::open(&[arm], &Setup::default()).unwrap());
-        let target = &updates.targets[0];
-        let seen = target.observe(7, &Stop::default()).unwrap();
-        // The newest version is the one without the record.
-        let truth = target.place.truth();
-        let of_servers = servers(&seen.asked, 4, seen.call_ns);
+        let target = &updates.arms[0];
+        let observation = target.observe(7, &Stop::default()).unwrap();
+        // The newest version of the zone is the one from which the record was removed again.
+        let truth = target.zone.truth();
+        let call_ns = observation.call_ns;
+        let of_servers = servers(&observation.log.probes, 4, call_ns);
         for (server, truth) in of_servers.iter().zip(&truth) {
             assert!((1..=3).contains(&server.replicas.len()) && server.mixed.is_empty(), "{server:?}");
             for replica in &server.replicas {
                 let Moment { low_ns, high_ns: Some(high_ns) } = replica.had else { panic!("{replica:?}") };
-                let is_within = |at_ns: &u64| *at_ns > seen.call_ns + low_ns && *at_ns <= seen.call_ns + high_ns;
-                assert!(truth.iter().any(is_within), "{variant}: {replica:?} {truth:?} {}", seen.call_ns);
+                let is_within = |at_ns: &u64| *at_ns > call_ns + low_ns && *at_ns <= call_ns + high_ns;
+                assert!(truth.iter().any(is_within), "{variant}: {replica:?} {truth:?} {call_ns}");
             }
         }
-        assert_eq!(seen.strange, 0);
+        assert_eq!(observation.log.strange, 0);
     }
 }
 
@@ -79,45 +82,46 @@ fn each_change_has_its_metrics() {
             let is_more = [SHARE, REPLICA, REPLICA_SHARE].contains(&metric) && seen >= 4;
             assert!(seen == count || is_more, "{metric}: {seen}");
         }
-        // Each replica is one of a server's, has a name, and a curve of its own.
+        // Each replica belongs to a server, has a name, and has a curve.
         let keys = |metric| of_metric(metric).map(|sample| sample.key.to_string()).collect::<BTreeSet<_>>();
         assert_eq!(keys(REPLICA), keys(REPLICA_SHARE));
         let count: f64 = of_metric(REPLICAS).map(|sample| sample.value).sum();
         assert_eq!(keys(REPLICA).len() as f64, count);
         assert!(keys(REPLICA).iter().all(|key| key.starts_with("ns") && key.contains('#')), "{:?}", keys(REPLICA));
-        // Eight ports may well miss a replica.
+        // Eight ports are likely to miss a replica.
         let status = |metric| if metric == UNSURE { Status::Censored } else { Status::Ok };
         assert!(out.iter().all(|sample| sample.status == status(sample.metric) && sample.value.is_finite()));
         let value = |metric| of_metric(metric).next().unwrap().value;
         assert!(value(FIRST) <= value(HALF) && value(HALF) <= value(ALL));
         assert_eq!(value(ALL) - value(DONE), value(DONE_BEFORE));
         assert_eq!(value(INTERVAL), 100e6);
-        // The slowest has it after 300 ms: it is seen later than that, and what is said is in the middle.
+        // The slowest replica has the change after 300 ms, and is observed to have it later. The estimate is the middle
+        // of both.
         assert!(value(ALL) >= 150e6, "{}", value(ALL));
     }
 }
 
-/// A zone that others may see, served here, with its servers' addresses as a level.
-pub fn served(delays: &[u64]) -> (Served, String) {
+/// Serves a zone on this machine, and returns its servers' addresses as a level.
+pub fn served(delays: &[u64]) -> (ZoneServer, String) {
     let udp = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let plan = Plan::new(delays.iter().map(|delay_ms| vec![Duration::from_millis(*delay_ms)]).collect());
+    let plan = SimulationSpec::new(delays.iter().map(|delay_ms| vec![Duration::from_millis(*delay_ms)]).collect());
     let primary = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let served = Served::start(plan, primary, delays.iter().map(|_| udp()).collect()).unwrap();
+    let served = ZoneServer::start(plan, primary, delays.iter().map(|_| udp()).collect()).unwrap();
     let addresses: Vec<String> = served.servers().iter().map(ToString::to_string).collect();
     (served, addresses.join(","))
 }
 
-pub fn told(variant: &str, levels: &[(&str, &str)]) -> Arm {
+pub fn arm_with(variant: &str, levels: &[(&str, &str)]) -> Arm {
     let arm = arm(variant, &[("interval_ms", 100), ("ports", 2)]);
     let level = |text: &str| if text.parse::<u64>().is_ok() { Level::parse(text) } else { Level::Text(text.into()) };
     let point = levels.iter().fold(arm.point, |point, (factor, text)| point.with(factor, level(text)));
     Arm { point, ..arm }
 }
 
-/// Waits for each answer for as long as it takes, and asks no longer than is needed to see that there are answers.
+/// Makes the session wait for each answer as long as needed, and end the first look as soon as there are answers.
 pub fn patient(mut updates: Updates) -> Updates {
-    for target in &mut updates.targets {
-        (target.least_patience, target.first_look) = (PATIENCE, Duration::ZERO);
+    for arm in &mut updates.arms {
+        (arm.least_patience, arm.first_look) = (PATIENCE, Duration::ZERO);
     }
     updates
 }
@@ -126,27 +130,27 @@ fn measured(arm: &Arm) -> Result<Samples, TargetError> {
     measured_within(arm, PATIENCE)
 }
 
-/// The same where an answer that takes longer than this is lost.
+/// Measures with this time limit for answers.
 fn measured_within(arm: &Arm, patience: Duration) -> Result<Samples, TargetError> {
     is_available(arm).map_err(failed)?;
     let mut out = Samples::default();
     let notes = tempfile::tempdir().unwrap();
     let mut updates = patient(opened(arm, notes.path())?);
-    updates.targets[0].least_patience = patience;
+    updates.arms[0].least_patience = patience;
     updates.verify(0)?;
     let measured = updates.measure(0, &Trial { number: 0, seed: 7 }, &mut out);
-    assert_eq!(fs::read_dir(&notes).unwrap().count(), 0, "nothing is left, and nothing is noted");
+    assert_eq!(fs::read_dir(&notes).unwrap().count(), 0, "no note must be left");
     measured.map(|()| out)
 }
 
-/// A session, with its notes in a folder of the test's.
+/// Opens a session with its notes of records in a folder of the test.
 fn opened(arm: &Arm, notes: &Path) -> Result<Updates, TargetError> {
     let mut updates = Updates::open(std::slice::from_ref(arm), &Setup::default())?;
-    updates.targets[0].place.notes = notes.into();
+    updates.arms[0].zone.notes = notes.into();
     Ok(updates)
 }
 
-/// What somebody else does.
+/// Adds a record in the way of another program.
 fn add(primary: SocketAddr, name: &str, text: &str) {
     let value = RData::try_from_str(RecordType::TXT, text).unwrap();
     let change = Change::Add { name: Name::from_ascii(name).unwrap(), ttl_s: 1, value };
@@ -162,28 +166,28 @@ fn a_record_is_waited_for_until_all_servers_have_it() {
     let name = "_acme-challenge.example.";
     let levels = [("record", name), ("expect", "token"), ("addresses", &*addresses)];
     let out = thread::scope(|scope| {
-        let out = scope.spawn(|| measured(&told(WATCH, &levels)));
+        let out = scope.spawn(|| measured(&arm_with(WATCH, &levels)));
         add(zone.primary(), name, "token");
         out.join().unwrap().unwrap()
     });
     assert_eq!(out.iter().filter(|sample| sample.metric == SERVER).count(), 2);
     assert!(out.iter().all(|sample| ![DONE, DONE_BEFORE].contains(&sample.metric)));
-    // What is not there is not waited for without an end.
-    let arm = told(WATCH, &[("record", name), ("expect", "another"), ("addresses", &addresses)]);
+    // The run must not wait for a missing record for ever.
+    let arm = arm_with(WATCH, &[("record", name), ("expect", "another"), ("addresses", &addresses)]);
     let error = measured(&Arm { point: arm.point.with("limit_s", 1), ..arm }).unwrap_err().to_string();
     assert!(error.contains("after 1s ") && error.contains("are still not as expected"), "{error}");
 }
 
-/// The first look and the last answers are part of the time that the user allows.
+/// The first look and the last answers are part of the user's time limit.
 #[test]
 fn a_watch_ends_by_its_limit() {
     let (_zone, addresses) = served(&[1]);
     let notes = tempfile::tempdir().unwrap();
     for limit_s in [1, 4, 120] {
-        let arm = told(WATCH, &[("record", "a.example."), ("expect", "x"), ("addresses", &addresses)]);
+        let arm = arm_with(WATCH, &[("record", "a.example."), ("expect", "x"), ("addresses", &addresses)]);
         let arm = Arm { point: arm.point.with("limit_s", limit_s), ..arm };
         let mut updates = opened(&arm, notes.path()).unwrap();
-        let (target, limit) = (&mut updates.targets[0], Duration::from_secs(limit_s));
+        let (target, limit) = (&mut updates.arms[0], Duration::from_secs(limit_s));
         assert!(target.most_beside() + target.patience() <= limit / 2, "the first look leaves half of {limit:?}");
         let patience_ns = target.patience().as_nanos() as u64;
         let limit_ns = limit.as_nanos() as u64;
@@ -199,30 +203,30 @@ fn a_zone_of_ones_own_is_changed_and_left_as_it_was() {
     let (zone, addresses) = served(&[1, 400]);
     let primary = zone.primary().to_string();
     let out =
-        measured(&told(RFC2136, &[("zone", "example."), ("server", &primary), ("addresses", &addresses)])).unwrap();
+        measured(&arm_with(RFC2136, &[("zone", "example."), ("server", &primary), ("addresses", &addresses)])).unwrap();
     assert!(out.iter().all(|sample| sample.status == Status::Ok || sample.metric == UNSURE));
     let of = |metric| out.iter().find(|sample| sample.metric == metric).unwrap().value;
-    // The last server is seen to have it after 400 ms, and what is said is in the middle.
+    // The last server is observed to have the change after 400 ms, and the estimate is in the middle.
     assert!(of(ALL) >= 200e6 && of(DONE) > 0.0);
     assert_eq!(of(ALL) - of(DONE), of(DONE_BEFORE));
     wait_until("added and removed, at both servers", || zone.truth().len() >= 4);
     assert!(zone.truth().iter().all(|had| had.serial <= 3));
 }
 
-/// A server that has the record, and says nothing to so many questions: from where it was asked.
+/// Serves the record, but does not answer the first `silent` queries. Returns the senders of all queries.
 fn serve(socket: &UdpSocket, silent: usize, is_over: &AtomicBool) -> Vec<SocketAddr> {
-    let mut zone = Simulation::new(Plan::new(vec![vec![Duration::ZERO]]), 0);
+    let mut zone = Simulation::new(SimulationSpec::new(vec![vec![Duration::ZERO]]), 0);
     let value = RData::try_from_str(RecordType::TXT, "token").unwrap();
     let change = Change::Add { name: Name::from_ascii("a.example.").unwrap(), ttl_s: 1, value };
     let request = update(&Name::from_ascii("example.").unwrap(), &change, None, 1, 0).unwrap();
-    zone.request(0, To::Primary, socket.local_addr().unwrap(), &request.bytes).unwrap();
+    zone.request(0, Recipient::Primary, socket.local_addr().unwrap(), &request.bytes).unwrap();
     socket.set_read_timeout(Some(LOOK)).unwrap();
     let (mut from_all, mut bytes) = (Vec::new(), [0; 512]);
     while !is_over.load(Ordering::Relaxed) {
         let Ok((length, from)) = socket.recv_from(&mut bytes) else { continue };
         from_all.push(from);
         if from_all.len() > silent {
-            socket.send_to(&zone.request(1, To::Server(0), from, &bytes[..length]).unwrap(), from).unwrap();
+            socket.send_to(&zone.request(1, Recipient::Server(0), from, &bytes[..length]).unwrap(), from).unwrap();
         }
     }
     from_all
@@ -232,7 +236,7 @@ fn served_by(silent: usize, measure: impl FnOnce(&mut Updates)) -> Vec<SocketAdd
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = socket.local_addr().unwrap().to_string();
     let levels = [("record", "a.example."), ("expect", "token"), ("addresses", &address)];
-    let mut updates = Updates::open(&[told(WATCH, &levels)], &Setup::default()).unwrap();
+    let mut updates = Updates::open(&[arm_with(WATCH, &levels)], &Setup::default()).unwrap();
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         let serving = scope.spawn(|| serve(&socket, silent, &is_over));
@@ -242,7 +246,7 @@ fn served_by(silent: usize, measure: impl FnOnce(&mut Updates)) -> Vec<SocketAdd
     })
 }
 
-/// To see which servers answer, 20 questions a second are sent for a second, which are fewer than 40.
+/// The first look sends 20 queries per second for a second, fewer than the 40 that stay unanswered.
 #[test]
 fn a_server_that_does_not_answer_yet_is_waited_for() {
     served_by(40, |updates| {
@@ -253,21 +257,21 @@ fn a_server_that_does_not_answer_yet_is_waited_for() {
     });
 }
 
-/// What is said of a change is how it was asked for, not how the next one will be.
+/// The remark about a change must have the interval that was used for that change, not the next one.
 #[test]
 fn a_limit_is_said_with_the_interval_that_was_kept() {
     let (_zone, addresses) = served(&[1]);
     let levels = [("record", "a.example."), ("expect", "token"), ("addresses", &*addresses)];
-    let mut updates = Updates::open(&[told(WATCH, &levels)], &Setup::default()).unwrap();
+    let mut updates = Updates::open(&[arm_with(WATCH, &levels)], &Setup::default()).unwrap();
     let asked = |number: u64| {
-        let says = if number.is_multiple_of(2) { Says::New } else { Says::Truncated };
-        let answer = Some(Answered { received_ns: number + 1, says, serial: None, nsid: None });
-        Asked { server: 0, flow: 0, sent_ns: number, is_by_tcp: false, answer }
+        let state = if number.is_multiple_of(2) { AnswerState::New } else { AnswerState::Truncated };
+        let answer = Some(ProbeAnswer { received_ns: number + 1, state, serial: None, nsid: None });
+        Probe { server: 0, flow: 0, sent_ns: number, is_by_tcp: false, answer }
     };
-    let asked = (0..8).map(asked).collect();
-    let seen = Seen { asked, call_ns: 0, done_ns: None, strange: 0, nsids: Vec::new() };
+    let log = ProbeLog { probes: (0..8).map(asked).collect(), ..ProbeLog::default() };
+    let observation = Observation { log, call_ns: 0, done_ns: None };
     let mut limited_ms = || {
-        let remarks = updates.targets[0].samples(&seen, &mut Samples::default()).unwrap();
+        let remarks = updates.arms[0].samples(&observation, &mut Samples::default()).unwrap();
         remarks.into_iter().find_map(|remark| match remark {
             Remark::Limited { servers, .. } => Some(servers[0].1 / 1_000_000),
             _ => None,
@@ -276,7 +280,7 @@ fn a_limit_is_said_with_the_interval_that_was_kept() {
     assert_eq!([limited_ms(), limited_ms(), limited_ms()], [None, Some(200), Some(400)]);
 }
 
-/// By another port a router may lead to a replica that was not seen by the first ones.
+/// From another port a router may lead to a replica that the first ports did not reach.
 #[test]
 fn each_change_is_asked_for_from_new_ports() {
     let from = served_by(0, |updates| {
@@ -287,7 +291,8 @@ fn each_change_is_asked_for_from_new_ports() {
     assert!(from.into_iter().collect::<BTreeSet<_>>().len() > 2);
 }
 
-/// A name that says who answers is a replica's, as text or as hexadecimal digits; others go by their order.
+/// A replica is named by the identity that it reports, as text or as hexadecimal digits. Replicas without an identity
+/// are named by their order.
 #[test]
 fn replicas_are_named_by_what_they_say_they_are() {
     let had = Moment { low_ns: 0, high_ns: Some(1) };
@@ -298,7 +303,7 @@ fn replicas_are_named_by_what_they_say_they_are() {
     assert_eq!(names, ["ns1#fra1", "ns1#1", "ns1#00ff", "ns1#fra1#2", "ns1#2"]);
 }
 
-/// Answers each question by itself, with these bits of a message's head.
+/// Answers each query with the query itself, and these bits in the header.
 fn answer_with(socket: &UdpSocket, bits: [u8; 2], is_over: &AtomicBool) {
     socket.set_read_timeout(Some(LOOK)).unwrap();
     let mut bytes = [0; 512];
@@ -310,18 +315,18 @@ fn answer_with(socket: &UdpSocket, bits: [u8; 2], is_over: &AtomicBool) {
     }
 }
 
-/// A zone whose answers have no room in datagrams: those say so, and its primary has all by connections.
+/// The zone's answers do not fit into datagrams and are truncated; the primary returns them over TCP.
 #[test]
 fn what_has_no_room_in_a_datagram_is_asked_for_by_tcp() {
     let (udp, tcp) = of_one_port();
     let other = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let zone = Served::start(Plan::new(vec![vec![Duration::ZERO]]), tcp, vec![other]).unwrap();
+    let zone = ZoneServer::start(SimulationSpec::new(vec![vec![Duration::ZERO]]), tcp, vec![other]).unwrap();
     let (name, address) = ("_acme-challenge.example.", zone.primary().to_string());
     let is_over = AtomicBool::new(false);
     add(zone.primary(), name, "token");
     let out = thread::scope(|scope| {
         scope.spawn(|| answer_with(&udp, [0x86, 0], &is_over));
-        let arm = told(WATCH, &[("record", name), ("expect", "token"), ("addresses", &address)]);
+        let arm = arm_with(WATCH, &[("record", name), ("expect", "token"), ("addresses", &address)]);
         let out = scope.spawn(move || measured(&arm));
         let out = out.join().unwrap();
         is_over.store(true, Ordering::Relaxed);
@@ -332,7 +337,7 @@ fn what_has_no_room_in_a_datagram_is_asked_for_by_tcp() {
     assert!(of(BY_TCP).value > 0.0 && of(BY_TCP).value <= 0.5, "{:?}", of(BY_TCP));
 }
 
-/// Two arms of a trial, whose seed is one, may be about one zone.
+/// Two arms with the same seed may change the same zone in one trial.
 #[test]
 fn no_two_changes_are_of_one_record() {
     let (zone, addresses) = served(&[1]);
@@ -341,10 +346,10 @@ fn no_two_changes_are_of_one_record() {
     fs::write(&program, "#!/bin/sh\necho \"$@\" >> \"${0%/*}/told\"\n[ $1 != add ]\n").unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let program = program.to_string_lossy();
-    let arm = told(EXEC, &[("zone", "example."), ("exec", &program), ("addresses", &addresses)]);
+    let arm = arm_with(EXEC, &[("zone", "example."), ("exec", &program), ("addresses", &addresses)]);
     let mut updates = Updates::open(&[arm.clone(), arm], &Setup::default()).unwrap();
     for of in 0..2 {
-        updates.targets[of].place.notes = folder.path().join("notes");
+        updates.arms[of].zone.notes = folder.path().join("notes");
         updates.measure(of, &Trial { number: 0, seed: 7 }, &mut Samples::default()).unwrap_err();
     }
     let lines = fs::read_to_string(&told_to).unwrap();
@@ -353,39 +358,39 @@ fn no_two_changes_are_of_one_record() {
     drop(zone);
 }
 
-/// As if the process had been killed between: the lock is gone, and the note is not.
+/// Simulates a killed process: its note exists, but is not locked.
 #[test]
 fn what_a_killed_run_has_left_is_taken_away() {
     let (zone, addresses) = served(&[1]);
     let (notes, address) = (tempfile::tempdir().unwrap(), zone.primary().to_string());
     let levels = [("zone", "example."), ("server", &*address), ("addresses", &*addresses)];
-    let updates = opened(&told(RFC2136, &levels), notes.path()).unwrap();
-    let record = updates.targets[0].wanted(7).unwrap().record.unwrap();
-    let ChangedBy::Us(provider) = &updates.targets[0].place.changed_by else { panic!("it is us") };
+    let updates = opened(&arm_with(RFC2136, &levels), notes.path()).unwrap();
+    let record = updates.arms[0].wanted(7).unwrap().record.unwrap();
+    let ChangedBy::Us(provider) = &updates.arms[0].zone.changed_by else { panic!("another program changes the zone") };
     let note = || Note::new(notes.path(), &provider.address().unwrap(), &record).unwrap();
     let noted = note();
     provider.add(&record, &|| (), &Stop::default()).unwrap();
     let said = || clean(notes.path()).unwrap();
-    let [Ok(busy)] = &said()[..] else { panic!("one, which somebody sees to") };
+    let [Ok(busy)] = &said()[..] else { panic!("there must be one note, which is in use") };
     assert!(busy.contains("not over"), "{busy}");
     drop(noted);
     let [Ok(gone)] = &said()[..] else { panic!("one") };
-    assert!(gone.contains(&format!("{} is gone", record.name)), "{gone}");
+    assert!(gone.contains(&format!("removed {}", record.name)), "{gone}");
     assert!(said().is_empty());
     wait_until("added and removed", || zone.truth().iter().map(|had| had.serial).max() == Some(3));
-    // A server that is not there any more, a note that is not whole, and one that is none.
+    // Tests a server that has ended, an incomplete note, and a file that is not a note.
     drop(note());
     drop(zone);
-    let [Err(there)] = &said()[..] else { panic!("it can't be known") };
-    assert!(there.contains("is still there, or was never"), "{there}");
+    let [Err(there)] = &said()[..] else { panic!("the state of the record is unknown") };
+    assert!(there.contains("could not remove the record"), "{there}");
     for (text, is_gone) in [("rfc2136 192.0", true), ("a b\nexample.\na.example.\nb", false)] {
-        // After the other one.
+        // The name of this file sorts after that of the other note.
         fs::write(notes.path().join("z"), text).unwrap();
         assert_eq!(said()[1].is_ok(), is_gone, "{text}");
     }
 }
 
-/// `clean` has locked a note that is empty so far, and takes it away as one of a run that is over.
+/// `clean` has locked a note that is still empty, and removes it like the note of a run that has ended.
 #[test]
 fn a_note_that_is_taken_away_too_early_is_made_anew() {
     let notes = tempfile::tempdir().unwrap();
@@ -396,7 +401,7 @@ fn a_note_that_is_taken_away_too_early_is_made_anew() {
     of_clean.lock().unwrap();
     thread::scope(|scope| {
         let note = scope.spawn(|| Note::new(notes.path(), "exec /bin/false", &record).unwrap());
-        // It is likely to wait for the lock by then, and it is no matter if it does not.
+        // By then the process probably waits for the lock; the test does not depend on that.
         thread::sleep(5 * LOOK);
         fs::remove_file(&path).unwrap();
         drop(of_clean);
@@ -406,25 +411,25 @@ fn a_note_that_is_taken_away_too_early_is_made_anew() {
     });
 }
 
-/// The program writes down what it is told; somebody reads that, and changes the zone.
+/// The program records its arguments. The test reads the arguments, and changes the zone.
 #[test]
 fn a_program_changes_a_zone() {
     let (zone, addresses) = served(&[1]);
     let folder = tempfile::tempdir().unwrap();
     let (program, told_to) = (folder.path().join("program"), folder.path().join("told"));
-    // It is not done when it is asked for the first time.
+    // The first call of the program with `done` fails.
     let script = "#!/bin/sh\ncd \"${0%/*}\"\nif [ $1 = done ] && ! [ -e asked ]; then touch asked; exit 1; fi\n\
                   [ $1 = done ] || echo \"$@\" >> told\n";
     fs::write(&program, script).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let at = |program: &Path| {
         let program = program.to_string_lossy().to_string();
-        told(EXEC, &[("zone", "example."), ("exec", &program), ("addresses", &addresses)])
+        arm_with(EXEC, &[("zone", "example."), ("exec", &program), ("addresses", &addresses)])
     };
     let out = thread::scope(|scope| {
         let out = scope.spawn(|| measured(&at(&program)));
         let mut line = String::new();
-        wait_until("the program was told something", || {
+        wait_until("the program was called", || {
             line = fs::read_to_string(&told_to).unwrap_or_default();
             line.ends_with('\n') || out.is_finished()
         });
@@ -435,20 +440,20 @@ fn a_program_changes_a_zone() {
         out.join().unwrap().unwrap()
     });
     let of = |metric| out.iter().find(|sample| sample.metric == metric).unwrap().value;
-    assert!(of(DONE) > 200e6, "it was asked twice");
+    assert!(of(DONE) > 200e6, "the program must be called with `done` twice");
     let lines = fs::read_to_string(&told_to).unwrap();
     let [added, removed] = lines.lines().collect::<Vec<_>>()[..] else { panic!("{lines}") };
     assert_eq!(removed, added.replacen("add", "remove", 1));
-    // One that fails, and one that is not there.
-    let left = "is still there (`ascertain clean`): /bin/false remove: exit status: 1; before that: /bin/false add: ";
+    // Tests a program that fails, and a program that does not exist.
+    let left = "remove it with `ascertain clean`: /bin/false remove: exit status: 1; before that: /bin/false add: ";
     for (program, says) in [("/bin/false", left), ("/nowhere/at/all", "No such file")] {
         let error = opened(&at(Path::new(program)), folder.path()).unwrap();
-        let error = error.targets[0].observe(7, &Stop::default()).map(|_| ()).unwrap_err().to_string();
+        let error = error.arms[0].observe(7, &Stop::default()).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     }
 }
 
-/// Also where it was asking that failed, and not the change.
+/// The error must name the remaining record even if the queries failed, and not the change.
 #[test]
 fn what_is_left_behind_is_always_said() {
     let (_zone, addresses) = served(&[1]);
@@ -457,10 +462,10 @@ fn what_is_left_behind_is_always_said() {
     fs::write(&program, "#!/bin/sh\n[ $1 != remove ]\n").unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let levels = [("zone", "example."), ("exec", &program.to_string_lossy()), ("addresses", &addresses)];
-    let mut updates = opened(&told(EXEC, &levels), folder.path()).unwrap();
-    // There is no second server to ask.
-    updates.targets[0].rhythm.servers = 2;
-    let error = updates.targets[0].observe(7, &Stop::default()).map(|_| ()).unwrap_err().to_string();
-    let ends = "; before that: asking ended by a mistake of ours";
-    assert!(error.contains("is still there") && error.ends_with(ends), "{error}");
+    let mut updates = opened(&arm_with(EXEC, &levels), folder.path()).unwrap();
+    // The rhythm has a second server, which does not exist, so the prober panics.
+    updates.arms[0].rhythm.servers = 2;
+    let error = updates.arms[0].observe(7, &Stop::default()).map(|_| ()).unwrap_err().to_string();
+    let ends = "; before that: the prober panicked because of a bug";
+    assert!(error.contains("could not remove the record") && error.ends_with(ends), "{error}");
 }

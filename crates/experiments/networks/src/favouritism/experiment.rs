@@ -1,89 +1,89 @@
-//! Favouritism: whether a download of one's own is faster while a speed test runs beside it.
+//! Measures whether a download is faster while a speed test runs at the same time.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "../elsewhere.rs")]
 mod flows;
-#[cfg(target_os = "linux")]
-mod places;
 
 use std::sync::LazyLock;
 
 use ascertain_engine::claim::{Bound, Claim, Effect, Test};
+use ascertain_engine::experiment::Better::Higher;
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Emulates, Experiment, Factor, Level, Metric, Session, Setup, Spec, TargetError, Unavailable,
+    Arm, Emulates, Experiment, Factor, Level, Metric, Session, Setup, Spec, TargetError, Unavailable,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
 
-#[cfg(not(target_os = "linux"))]
-use crate::links::elsewhere::{is_available, open};
+use crate::levels::given;
 use crate::links::{self, OURS};
 use crate::url::Url;
-#[cfg(target_os = "linux")]
-use {flows::open, places::is_available};
+use flows::{is_available, open};
 
-/// One's own download, alone and beside a speed test.
+/// The experiment `favouritism`.
 pub struct Favouritism;
 
 const ALONE: &str = "alone";
 const BESIDE_TEST: &str = "beside-test";
 const DISGUISED: &str = "disguised";
 
-const THROUGHPUT: usize = 0;
-const TEST_THROUGHPUT: usize = 1;
-const LATE: usize = 2;
+indices! { THROUGHPUT, TEST_THROUGHPUT, LATE }
 
 const FAIR: &str = "fair";
 const CHEATING: &str = "cheating";
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    title: "A speed test beside one's own download: does it make the network faster?".into(),
-    emulates: Some(Emulates::of("a link and both servers, in this process").unless(&["url"])),
+    title: "A speed test during a download: does it make the network faster?".into(),
+    emulates: Some(Emulates::new("a link and both servers, in this process").unless(&["url"])),
     variants: vec![
-        (ALONE, "a download of one's own, and nothing else").into(),
-        (BESIDE_TEST, "the same while a speed test downloads from somebody else, in several streams").into(),
-        (DISGUISED, "a download from the speed test's server, so that the provider takes it for a speed test").into(),
+        (ALONE, "a download without other traffic").into(),
+        (BESIDE_TEST, "the same download while a speed test downloads from another server, in several streams").into(),
+        (DISGUISED, "a download from the speed test's server, so that the provider mistakes it for a speed test")
+            .into(),
     ],
     factors: vec![
-        Factor::new(
+        Factor::one_of(
             "link",
-            "the emulated provider: fair, or cheating, which throttles all but while a speed test runs",
-            FAIR,
-            Accepts::OneOf([FAIR, CHEATING].map(Into::into).to_vec()),
+            "emulated provider: fair, or cheating, which throttles all traffic unless a speed test runs",
+            [FAIR, CHEATING],
         ),
-        Factor::new("rate_mbit_s", "the link's rate", 50, Accepts::Integers { min: 1, max: 10_000 }),
-        Factor::new(
-            "throttled_mbit_s",
-            "what a cheating one lets through",
-            2,
-            Accepts::Integers { min: 1, max: 10_000 },
-        ),
-        Factor::new("rtt_ms", "the link's round trip", 10, Accepts::Integers { min: 1, max: 1_000 }),
-        Factor::new("streams", "connections of the speed test", 4, Accepts::Integers { min: 1, max: 64 }),
-        Factor::new(
+        Factor::integer("rate_mbit_s", "rate of the link", 50, 1..=10_000),
+        Factor::integer("throttled_mbit_s", "throttled rate of a cheating provider", 2, 1..=10_000),
+        Factor::integer("rtt_ms", "round-trip time of the link", 10, 1..=1_000),
+        Factor::integer("streams", "number of connections of the speed test", 4, 1..=64),
+        Factor::integer(
             "pause_ms",
-            "before each download, beside two of the link's round trips: what came before is to be forgotten",
+            "pause before each download, in addition to two round trips of the link",
             20,
-            Accepts::Integers { min: 0, max: 600_000 },
+            0..=600_000,
         ),
-        Factor::new(
+        Factor::integer(
             "left_out_ms",
-            "of each download, at its beginning: slow start",
+            "time at the beginning of each download that does not count (slow start)",
             80,
-            Accepts::Integers { min: 0, max: 60_000 },
+            0..=60_000,
         ),
-        Factor::new("measured_ms", "of it, behind that", 120, Accepts::Integers { min: 10, max: 60_000 }),
+        Factor::integer("measured_ms", "time of each download that counts, after `left_out_ms`", 120, 10..=60_000),
         Factor::new(
             "url",
-            "a file to download instead of ours, through your own provider: http://… or https://…",
+            "file to download through your own provider, instead of the emulated link: http://… or https://…",
             OURS,
             Url::accepted(),
         ),
-        Factor::new("speedtest", "the same of a speed test, where there is a url", OURS, Url::accepted()),
+        Factor::new(
+            "speedtest",
+            "file to download as the speed test; required if `url` is given",
+            OURS,
+            Url::accepted(),
+        ),
     ],
     metrics: [
-        Metric::new("throughput", "of one's own download", Unit::BytePerSecond, Better::Higher),
-        Metric::new("test_throughput", "of the speed test, all streams", Unit::BytePerSecond, Better::Higher),
+        Metric::new("throughput", "bytes per second of the download", Unit::BytePerSecond, Higher),
+        Metric::new(
+            "test_throughput",
+            "bytes per second of the speed test, all streams together",
+            Unit::BytePerSecond,
+            Higher,
+        ),
     ]
     .into_iter()
     .chain(links::metrics())
@@ -91,9 +91,9 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     ..Spec::new("favouritism", include_str!("README.md"))
 });
 
-/// Returns whether the file comes from a user's address.
+/// Returns whether the measured file comes from an address that the user gave, and not from our own server.
 fn is_elsewhere(arm: &Arm) -> bool {
-    arm.point.get("url").is_some_and(|url| *url != OURS.into())
+    given(arm, "url").is_some()
 }
 
 impl Experiment for Favouritism {
@@ -101,7 +101,7 @@ impl Experiment for Favouritism {
         &SPEC
     }
 
-    /// All variants through both links.
+    /// Returns all variants, over both emulated links.
     fn table_arms(&self) -> Vec<Arm> {
         let arm = |variant: &str, link| Arm { variant: variant.into(), point: SPEC.default_point().with("link", link) };
         [FAIR, CHEATING]
@@ -110,7 +110,7 @@ impl Experiment for Favouritism {
             .collect()
     }
 
-    /// The emulated link has no part in a download from elsewhere.
+    /// Returns `false` for the factors of the emulated link if the file comes from the user's address.
     fn has(&self, arm: &Arm, factor: &str) -> bool {
         !["link", "rate_mbit_s", "throttled_mbit_s", "rtt_ms"].contains(&factor) || !is_elsewhere(arm)
     }
@@ -122,19 +122,19 @@ impl Experiment for Favouritism {
         Ok(level)
     }
 
-    /// Asks whether the user's own provider favours speed tests.
+    /// Returns the claim about the user's own provider.
     fn claims_about(&self, arms: &[Arm]) -> Vec<Claim> {
         let beside = arms.iter().filter(|arm| arm.variant == BESIDE_TEST && is_elsewhere(arm));
         let claim = |beside: &Arm| {
             let alone = arms.iter().find(|arm| arm.variant == ALONE && arm.point == beside.point)?;
             let test = Test::Versus {
-                metric: THROUGHPUT,
+                measure: (&SPEC.metrics[THROUGHPUT]).into(),
                 candidate: beside.clone(),
                 baseline: alone.clone(),
                 scale: Effect::Ratio,
                 bound: Bound::AtLeast(1.2),
             };
-            let says = "A download is at least 1.2 times as fast while a speed test runs beside it: the provider \
+            let says = "A download is at least 1.2 times as fast while a speed test runs at the same time: the provider \
                         favours speed tests";
             Some(Claim::in_half(&SPEC.id, "favouritism.your-provider".into(), says.into(), test))
         };

@@ -1,6 +1,6 @@
-//! Downloads beside each other, and how much of each arrives in a while.
+//! Concurrent downloads, and the number of bytes that arrive in each.
 
-use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::net::{Shutdown, TcpStream};
 use std::rc::Rc;
 use std::sync::mpsc::{Sender, channel};
@@ -8,24 +8,155 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{iter, thread};
 
-use ascertain_engine::experiment::{Arm, ArmId, Point, Samples, Session, Setup, TargetError, Trial};
-use ascertain_netlab::{RunningLink, now_ns, tcp};
+use ascertain_engine::experiment::{Arm, ArmId, Point, Samples, Session, Setup, TargetError, Trial, Unavailable};
+use ascertain_netlab::http::{BEFORE_AN_ANSWER, ClientOptions, Connection, HttpRequest, Server, TlsVersion};
+use ascertain_netlab::model::{Conditions, Favoured, Throttle, TokenBucket};
+use ascertain_netlab::{Error, Link, Phases, RunningLink, now_ns, tcp};
 use ascertain_sys::interrupt::Stop;
 
-use super::places::{Place, Source};
-use super::{BESIDE_TEST, DISGUISED, LATE, TEST_THROUGHPUT, THROUGHPUT};
-use crate::links::{facts, failed, wait, watched};
+use super::{BESIDE_TEST, CHEATING, DISGUISED, LATE, TEST_THROUGHPUT, THROUGHPUT};
+use crate::levels::milliseconds;
+use crate::links::{self, facts, failed, shared, wait, watched};
+use crate::url::{Url, trusted_here};
+
+const OWN_PORT: u16 = 8000;
+const TEST_PORT: u16 = 8001;
+/// Path of a response body that is so large that no download of it ends.
+const PATH: &str = "/bytes/1000000000000";
+const FULL_SEGMENT_BYTES: u64 = 1500;
+/// Largest burst that the throttle lets through: the same as the initial window of a TCP connection.
+const BURST_BYTES: u64 = 10 * FULL_SEGMENT_BYTES;
+/// Time without an answer after which a download fails. The time is this long because the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Returns the addresses that the user gave for the file and the speed test; `None` if our own servers are used.
+fn given_urls(arm: &Arm) -> Result<Option<[Url; 2]>, String> {
+    match (Url::from_arm(arm, "url")?, Url::from_arm(arm, "speedtest")?) {
+        (Some(own), Some(test)) => Ok(Some([own, test])),
+        (None, None) => Ok(None),
+        _ => Err("`url` and `speedtest` need each other; give a file to download, and one of a speed test".into()),
+    }
+}
+
+/// Checks that emulated links are available, if the arm needs one.
+pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
+    match given_urls(arm).map_err(Unavailable::other)? {
+        Some(_) => Ok(()),
+        None => links::is_available(&Link::default()),
+    }
+}
+
+/// Returns the conditions of both directions of the arm's link: from the client to the server, and back. Downloads take
+/// the way back, so only that is throttled.
+pub fn link_conditions(arm: &Arm, link: &Link) -> Result<[Conditions; 2], TargetError> {
+    let [to_far, mut to_near] = link.conditions();
+    if arm.point.get("link") == Some(&CHEATING.into()) {
+        to_near.throttle = Some(Throttle {
+            bucket: TokenBucket {
+                burst_bytes: BURST_BYTES,
+                rate_bits_per_s: arm.integer("throttled_mbit_s")? * 1_000_000,
+            },
+            favoured: vec![Favoured { address: None, port: Some(TEST_PORT) }],
+            lifted_for_all: Some(2 * link.rtt),
+        });
+    }
+    Ok([to_far, to_near])
+}
+
+/// A server and a path to download from.
+pub struct Source {
+    url: Url,
+    offer: ClientOptions,
+    /// The server in this process, if it serves the file; `None` for an address of the user. Dropping the server stops
+    /// it.
+    server: Option<Server>,
+}
+
+impl Source {
+    fn ours(link: &RunningLink, port: u16, limit: Duration) -> Result<Self, TargetError> {
+        let listener = link.far().listen((link.far().address(), port)).map_err(failed)?;
+        let server = Server::start(listener, None).map_err(failed)?;
+        let url = Url::ours(server.address(), PATH);
+        Ok(Self { offer: ClientOptions::plain(&url.host, limit), url, server: Some(server) })
+    }
+
+    fn elsewhere(url: Url, limit: Duration) -> Result<Self, TargetError> {
+        let versions = [TlsVersion::V1_2, TlsVersion::V1_3];
+        let tls = url.is_secure.then(|| trusted_here(&versions)).transpose().map_err(TargetError::Failed)?;
+        Ok(Self { offer: ClientOptions { tls, ..ClientOptions::plain(&url.host, limit) }, url, server: None })
+    }
+
+    /// Opens a connection to the source.
+    pub fn open(&self, link: Option<&RunningLink>) -> Result<Connection, TargetError> {
+        let connected = match (link, &self.server) {
+            (Some(link), Some(server)) => link.near().connect(server.address()),
+            _ => self.url.connect(self.offer.limit).map(|(_, stream)| stream),
+        };
+        let stream = connected.map_err(|error| self.failed(error))?;
+        Connection::open(stream, &self.offer, &mut Phases::begin(now_ns())).map_err(|error| self.failed(error))
+    }
+
+    /// Downloads the file repeatedly over `connection` until a download fails. Returns `Ok` if the server closed the
+    /// connection after a complete answer; the caller then continues over another connection. Some servers close a
+    /// connection after one answer, others after a thousand.
+    pub fn download(&self, mut connection: Connection) -> Result<(), TargetError> {
+        let mut answers = 0;
+        loop {
+            match connection.send(&HttpRequest::get(&self.url.path), &mut Phases::begin(now_ns())) {
+                Ok(answer) if answer.status == 200 => answers += 1,
+                Ok(answer) => {
+                    return Err(
+                        self.failed(format!("the server answered with status {} instead of 200", answer.status))
+                    );
+                }
+                Err(Error::Broken { when: BEFORE_AN_ANSWER, .. }) if answers > 0 => return Ok(()),
+                Err(error) => return Err(self.failed(error)),
+            }
+        }
+    }
+
+    /// Converts a failure of this source to an error; the message does not reveal an address from an environment
+    /// variable.
+    pub fn failed(&self, error: impl Display) -> TargetError {
+        TargetError::Failed(format!("{}: {}", self.url, self.url.without_secret(&error.to_string())))
+    }
+}
+
+/// The sources of the measured download and of the speed test, and the link to them.
+pub struct Sources {
+    pub own: Source,
+    pub test: Source,
+    // Dropped last: the link must outlive the servers.
+    pub link: Option<RunningLink>,
+}
+
+impl Sources {
+    /// Opens the sources of an arm whose downloads last this long.
+    pub fn open(arm: &Arm, lasting: Duration) -> Result<Self, TargetError> {
+        let limit = PATIENCE + lasting;
+        if let Some([own, test]) = given_urls(arm).map_err(TargetError::Failed)? {
+            let [own, test] = [own, test].map(|url| Source::elsewhere(url, limit));
+            return Ok(Self { own: own?, test: test?, link: None });
+        }
+        let link = links::limited(arm, BURST_BYTES)?;
+        let [to_far, to_near] = link_conditions(arm, &link)?;
+        let link = link.start_with(&to_far, &to_near).map_err(failed)?;
+        let [own, test] = [OWN_PORT, TEST_PORT].map(|port| Source::ours(&link, port, limit));
+        Ok(Self { own: own?, test: test?, link: Some(link) })
+    }
+}
 
 struct Flows {
-    targets: Vec<Target>,
+    arms: Vec<DownloadArm>,
     stop: Stop,
 }
 
-struct Target {
-    place: Rc<Place>,
-    /// `true` if one's own download comes from the speed test's server.
+struct DownloadArm {
+    sources: Rc<Sources>,
+    /// `true` if the measured download comes from the server of the speed test, so that a provider takes it for a part
+    /// of the speed test.
     is_disguised: bool,
-    /// Connections of the speed test beside one's own download.
+    /// Number of connections of the speed test, 0 if the download runs alone.
     streams: usize,
     pause: Duration,
     left_out: Duration,
@@ -38,32 +169,32 @@ pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError
 
 impl Flows {
     fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
-        let mut places = BTreeMap::new();
-        let targets = arms.iter().map(|arm| Target::new(arm, &mut places)).collect::<Result<_, _>>()?;
-        Ok(Self { targets, stop: setup.stop.clone() })
+        let mut sources = Vec::new();
+        let arms = arms.iter().map(|arm| DownloadArm::new(arm, &mut sources)).collect::<Result<_, _>>()?;
+        Ok(Self { arms, stop: setup.stop.clone() })
     }
 }
 
-impl Target {
-    /// Arms at one point have one place.
-    fn new(arm: &Arm, places: &mut BTreeMap<Point, Rc<Place>>) -> Result<Self, TargetError> {
-        let time = |factor| arm.integer(factor).map(Duration::from_millis);
-        let (left_out, measured) = (time("left_out_ms")?, time("measured_ms")?);
-        let place = match places.get(&arm.point) {
-            Some(place) => place.clone(),
-            None => Rc::new(Place::of(arm, left_out + measured)?),
-        };
-        places.insert(arm.point.clone(), place.clone());
+impl DownloadArm {
+    /// Creates the state of an arm. Arms at the same point share their sources.
+    fn new(arm: &Arm, all: &mut Vec<(Point, Rc<Sources>)>) -> Result<Self, TargetError> {
+        let (left_out, measured) = (milliseconds(arm, "left_out_ms")?, milliseconds(arm, "measured_ms")?);
+        let sources = shared(all, arm.point.clone(), || Sources::open(arm, left_out + measured))?;
         let streams = if arm.variant == BESIDE_TEST { arm.integer("streams")? as usize } else { 0 };
-        let rtt = if place.link.is_some() { time("rtt_ms")? } else { Duration::ZERO };
-        let is_disguised = arm.variant == DISGUISED;
-        Ok(Self { place, is_disguised, streams, pause: time("pause_ms")? + 2 * rtt, left_out, measured })
+        let rtt = if sources.link.is_some() { milliseconds(arm, "rtt_ms")? } else { Duration::ZERO };
+        let pause = milliseconds(arm, "pause_ms")? + 2 * rtt;
+        Ok(Self { sources, is_disguised: arm.variant == DISGUISED, streams, pause, left_out, measured })
     }
 
-    /// Bytes a second of one's own download, and of the speed test.
+    /// Returns the source of the measured download.
+    fn own_source(&self) -> &Source {
+        if self.is_disguised { &self.sources.test } else { &self.sources.own }
+    }
+
+    /// Returns two throughputs in bytes per second: of the measured download, and of the speed test.
     fn throughputs(&self, stop: &Stop) -> Result<[f64; 2], TargetError> {
-        let Place { own, test, link } = &*self.place;
-        let own = if self.is_disguised { test } else { own };
+        let Sources { test, link, .. } = &*self.sources;
+        let own = self.own_source();
         wait(self.pause, stop)?;
         let sources = iter::once(own).chain(iter::repeat_n(test, self.streams));
         let flows: Vec<Flow> = sources.clone().map(|_| Flow::default()).collect();
@@ -77,23 +208,25 @@ impl Target {
                 })
                 .collect();
             drop(opened);
-            // It ends when each has a connection, or none.
+            // The iteration ends once each download has reported its first connection or has failed.
             let are_open = opening.iter().count() == downloads.len();
-            let seen = if are_open { self.watch(&flows, stop) } else { Err(failed("no connection")) };
-            // A download that never began, or ended before it was told to, says why.
+            let throughputs =
+                if are_open { self.watch(&flows, stop) } else { Err(failed("could not open all connections")) };
+            // If a download never began or ended too early, its thread has ended and has returned the reason.
             let is_open = |index: usize| flows[index].state().socket.is_some() && !downloads[index].is_finished();
             let has_failed = (0..downloads.len()).find(|&index| !is_open(index));
             flows.iter().for_each(Flow::end);
             let mut ends = downloads.into_iter().map(|download| download.join());
             match has_failed.and_then(|index| ends.nth(index)) {
                 Some(Ok(error)) => Err(error),
-                Some(Err(_)) => Err(failed("a download ended by a mistake of ours")),
-                None => seen,
+                Some(Err(_)) => Err(failed("a download panicked because of a bug")),
+                None => throughputs,
             }
         })
     }
 
-    /// Bytes a second that arrive by these downloads in the time that counts. The first one is one's own.
+    /// Measures throughputs in bytes per second, during the measured time. Returns that of the first download, which is
+    /// the measured one, and that of all other downloads together.
     fn watch(&self, flows: &[Flow], stop: &Stop) -> Result<[f64; 2], TargetError> {
         wait(self.left_out, stop)?;
         let (start_ns, before) = (now_ns(), received_bytes(flows)?);
@@ -101,22 +234,21 @@ impl Target {
         let (end_ns, after) = (now_ns(), received_bytes(flows)?);
         let throughputs = [0, 1].map(|of| (after[of] - before[of]) as f64 * 1e9 / (end_ns - start_ns) as f64);
         if throughputs[0] == 0.0 {
-            let own = if self.is_disguised { &self.place.test } else { &self.place.own };
-            return Err(own.failed("nothing arrived while it was measured: give it more `measured_ms`"));
+            return Err(self.own_source().failed("nothing arrived during the measurement; raise `measured_ms`"));
         }
         Ok(throughputs)
     }
 }
 
-/// A download, which goes on over another connection when the server ends one.
+/// A download. If the server closes the connection, the download continues over another one.
 #[derive(Default)]
 struct Flow(Mutex<FlowState>);
 
 #[derive(Default)]
 struct FlowState {
-    /// The connection that is open.
+    /// The connection that is open now.
     socket: Option<TcpStream>,
-    /// Bytes that arrived by those before it.
+    /// Number of bytes that arrived over earlier connections of this download.
     earlier_bytes: u64,
     is_over: bool,
 }
@@ -126,16 +258,17 @@ impl Flow {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Downloads until that fails, or until [`end`](Self::end) is called; says when it has its first connection.
+    /// Downloads until an error occurs or [`end`](Self::end) is called, and returns the error. Sends a message on
+    /// `opened` when the first connection is open.
     fn download(&self, source: &Source, link: Option<&RunningLink>, opened: Sender<()>) -> TargetError {
         let mut opened = Some(opened);
         let mut download_once = || {
             if self.state().is_over {
-                return Err(failed("it was ended"));
+                return Err(failed("the download was stopped"));
             }
             let connection = source.open(link)?;
             self.go_on_with(connection.socket().try_clone().map_err(failed)?)?;
-            // The receiver lives until this ends.
+            // The receiver of the message exists until this function ends.
             opened.take().iter().for_each(|opened| _ = opened.send(()));
             source.download(connection)
         };
@@ -146,11 +279,11 @@ impl Flow {
         }
     }
 
-    /// Takes another connection.
+    /// Continues the download over this connection.
     fn go_on_with(&self, socket: TcpStream) -> Result<(), TargetError> {
         let mut state = self.state();
         if state.is_over {
-            return Err(failed("it was ended"));
+            return Err(failed("the download was stopped"));
         }
         if let Some(before) = state.socket.replace(socket) {
             state.earlier_bytes += received_bytes_of(&before)?;
@@ -158,7 +291,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Returns the bytes received so far.
+    /// Returns how many bytes this download has received so far.
     fn received_bytes(&self) -> Result<u64, TargetError> {
         let state = self.state();
         Ok(state.earlier_bytes + state.socket.as_ref().map_or(Ok(0), received_bytes_of)?)
@@ -173,10 +306,10 @@ impl Flow {
 
 fn received_bytes_of(socket: &TcpStream) -> Result<u64, TargetError> {
     let bytes = tcp::info(socket).map_err(failed)?.received_bytes;
-    bytes.ok_or_else(|| failed("this kernel counts no bytes (before Linux 4.1)"))
+    bytes.ok_or_else(|| failed("this kernel does not count received bytes; Linux 4.1 or newer is needed"))
 }
 
-/// Returns the bytes received by the first download, and by the others.
+/// Returns how many bytes the first download has received, and how many all others have.
 fn received_bytes(flows: &[Flow]) -> Result<[u64; 2], TargetError> {
     let mut received_bytes = [0; 2];
     for (index, flow) in flows.iter().enumerate() {
@@ -186,21 +319,21 @@ fn received_bytes(flows: &[Flow]) -> Result<[u64; 2], TargetError> {
 }
 
 impl Session for Flows {
-    /// Whether there is something to download: how much is looked at while it is measured.
+    /// Checks that all downloads can start, and that something arrives in the measured one.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
-        self.targets[arm].throughputs(&self.stop).map(drop)
+        self.arms[arm].throughputs(&self.stop).map(drop)
     }
 
     fn facts(&mut self, arm: ArmId) -> Result<Point, TargetError> {
-        self.targets[arm].place.link.as_ref().map_or_else(|| Ok(Point::default()), facts)
+        facts(self.arms[arm].sources.link.as_ref())
     }
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let target = &self.targets[arm];
-        watched(target.place.link.as_ref(), LATE, out, |out| {
-            let [own, test] = target.throughputs(&self.stop)?;
+        let arm = &self.arms[arm];
+        watched(arm.sources.link.as_ref(), LATE, out, |out| {
+            let [own, test] = arm.throughputs(&self.stop)?;
             out.push(THROUGHPUT, own);
-            if target.streams > 0 {
+            if arm.streams > 0 {
                 out.push(TEST_THROUGHPUT, test);
             }
             Ok(())
@@ -211,3 +344,7 @@ impl Session for Flows {
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "simulated.rs"]
+mod simulated;

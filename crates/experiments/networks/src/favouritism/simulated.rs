@@ -1,5 +1,6 @@
-//! False alarms and favours that are found, by simulation: downloads over the model of the experiment's links, on a
-//! virtual clock, judged as its claims are.
+//! Simulates how often the experiment finds that a download is favoured, on fair links (false alarms) and on cheating
+//! ones. Downloads run over the model of the experiment's links, on a virtual clock, and are judged like the
+//! experiment's claims.
 
 use ascertain_engine::experiment::Experiment;
 use ascertain_netlab::model::Line;
@@ -7,27 +8,28 @@ use ascertain_stats::{Judge, Verdict};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::super::{CHEATING, FAIR, Favouritism};
+use super::super::{FAIR, Favouritism};
 use super::*;
 use crate::simulated::{SEGMENT_BYTES, Sender, download};
 
 const RUNS: u64 = 500;
 const CHEATS: u64 = 100;
 const ERROR: f64 = 0.01;
-/// The favour that is looked for.
+/// The factor by which the measured download is faster during a speed test, according to the simulated claim.
 const FAVOUR: f64 = 1.2;
 const MOST_TRIALS: u64 = 300;
 
-/// One's own throughput in a trial's arm [B/s], on a line that is so many times as fast as usual.
+/// Returns the throughput of the measured download in an arm of one trial, in bytes per second. The rate of the
+/// simulated line is `speed` times the usual one.
 fn throughput(arm: &Arm, streams: u64, others: u64, speed: f64, rng: &mut Xoshiro256PlusPlus) -> f64 {
     let ns = |factor| arm.integer(factor).unwrap() * 1_000_000;
     let (rtt_ns, start_ns) = (ns("rtt_ms"), ns("left_out_ms"));
     let end_ns = start_ns + ns("measured_ms");
-    let mut conditions = conditions_of(arm, &link_of(arm).unwrap()).unwrap()[1].clone();
+    let mut conditions = link_conditions(arm, &links::limited(arm, BURST_BYTES).unwrap()).unwrap()[1].clone();
     conditions.rate_bits_per_s = conditions.rate_bits_per_s.map(|rate| (rate as f64 * speed) as u64);
     (conditions.loss, conditions.seed) = (0.002, rng.random());
     let mut line = Line::new(&conditions).unwrap();
-    // One's own, a stream of the speed test, or others with another program.
+    // The measured download, the streams of the speed test, and unrelated downloads from another port.
     let mut senders = vec![Sender::new(OWN_PORT, 0, end_ns)];
     senders.extend((0..streams).map(|_| Sender::new(TEST_PORT, 0, end_ns)));
     senders.extend((0..others).map(|_| {
@@ -43,13 +45,14 @@ fn throughput(arm: &Arm, streams: u64, others: u64, speed: f64, rng: &mut Xoshir
     counted_bytes as f64 * 1e9 / (end_ns - start_ns) as f64
 }
 
-/// What a run says of the favour, over a link of that kind and of any speed.
+/// Simulates a run over a link whose speed drifts. `link` selects a fair or a cheating link. Returns the verdict on the
+/// claim; `None` if it stays undecided.
 fn judged(seed: u64, link: &str) -> Option<Verdict> {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let rate_mbit_s = rng.random_range(5..=20);
-    // A speed test that comes by another way takes nothing from one's own download.
+    // Without streams, the speed test takes another path and takes nothing from the measured download.
     let streams = if link == FAIR { rng.random_range(0..=2) } else { rng.random_range(1..=2) };
-    // One's own part beside the test is at least 1.4 times what is let through without.
+    // During a speed test, the measured download's share of the rate is at least 1.4 times the throttled rate.
     let throttled_mbit_s = (rate_mbit_s * 10 / 14 / (streams + 1)).max(1);
     let levels = [("rate_mbit_s", rate_mbit_s), ("throttled_mbit_s", throttled_mbit_s)];
     let levels = levels.into_iter().chain([("rtt_ms", rng.random_range(5..=20)), ("streams", streams)]);
@@ -63,7 +66,7 @@ fn judged(seed: u64, link: &str) -> Option<Verdict> {
         let mut throughputs = [0.0; 2];
         let is_alone_first: bool = rng.random();
         for beside in if is_alone_first { [0, 1] } else { [1, 0] } {
-            // The line gets faster and slower by itself.
+            // The speed of the line drifts from download to download.
             speed = (speed * rng.random_range(0.9..1.12)).clamp(0.3, 3.0);
             let others = rng.random_range(0..=most_others);
             throughputs[beside as usize] = throughput(&arm, beside * streams, others, speed, &mut rng);

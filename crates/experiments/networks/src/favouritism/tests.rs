@@ -1,4 +1,4 @@
-//! Downloads over links and from elsewhere, end to end.
+//! Tests of downloads over emulated links and from users' addresses.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ascertain_engine::experiment::{Experiment, Level};
-use ascertain_netlab::http::{Misbehaviour, Server};
+use ascertain_netlab::http::Misbehaviour;
 use ascertain_sys::testing::{or_left_out, wait_until};
 
-use super::super::places::is_available;
-use super::super::{ALONE, CHEATING, DISGUISED, FAIR, Favouritism};
+use super::super::{ALONE, FAIR, Favouritism};
 use super::*;
 use crate::links::{OURS, retry_until_measured};
 
-/// Shorter than by default. A busy machine, by which nothing may arrive in so short a time, measures again.
+/// Counted time of the tests, shorter than the default. If a busy machine receives nothing in this time, the
+/// measurement is repeated.
 const MEASURED_MS: u64 = 100;
 
 fn arm(variant: &str, levels: &[(&str, Level)]) -> Arm {
@@ -37,16 +37,16 @@ fn a_cheating_link_throttles_what_is_alone() {
             return;
         }
         let flows = Flows::open(&arms, &Setup::default()).unwrap();
-        assert!(Rc::ptr_eq(&flows.targets[0].place, &flows.targets[1].place), "they are to share what they compare");
-        let target = &flows.targets[0];
-        let throttled = || target.place.link.as_ref().unwrap().report().unwrap().to_near.throttled.segments;
+        assert!(Rc::ptr_eq(&flows.arms[0].sources, &flows.arms[1].sources), "the arms must share their sources");
+        let arm = &flows.arms[0];
+        let throttled = || arm.sources.link.as_ref().unwrap().report().unwrap().to_near.throttled.segments;
         let measure = || {
-            let throughput = retry_until_measured(|| target.throughputs(&Stop::default())).unwrap();
+            let throughput = retry_until_measured(|| arm.throughputs(&Stop::default())).unwrap();
             assert!(throughput[0] > 0.0 && throughput[1] == 0.0, "{throughput:?}");
         };
         measure();
         match link {
-            // As soon as it has let through what it lets through at once.
+            // The link throttles once the burst is used up.
             CHEATING => wait_until("the link throttles", || {
                 measure();
                 throttled() > 0
@@ -56,7 +56,7 @@ fn a_cheating_link_throttles_what_is_alone() {
     }
 }
 
-/// A cheating provider lifts its throttle for the speed test's port.
+/// The link of a cheating provider does not throttle while traffic uses the speed test's port.
 #[test]
 fn a_disguised_download_is_not_throttled() {
     let arm = arm(DISGUISED, &[("link", CHEATING.into())]);
@@ -64,13 +64,13 @@ fn a_disguised_download_is_not_throttled() {
         return;
     }
     let flows = Flows::open(&[arm], &Setup::default()).unwrap();
-    let target = &flows.targets[0];
-    let throughput = retry_until_measured(|| target.throughputs(&Stop::default())).unwrap();
+    let arm = &flows.arms[0];
+    let throughput = retry_until_measured(|| arm.throughputs(&Stop::default())).unwrap();
     assert!(throughput[0] > 0.0);
-    assert_eq!(target.place.link.as_ref().unwrap().report().unwrap().to_near.throttled.segments, 0);
+    assert_eq!(arm.sources.link.as_ref().unwrap().report().unwrap().to_near.throttled.segments, 0);
 }
 
-/// Each has what it needs, and nothing that it should not have.
+/// Each variant must have values of its metrics, and of no others.
 #[test]
 fn both_variants_have_their_metrics() {
     let arms = [ALONE, BESIDE_TEST].map(|variant| arm(variant, &[]));
@@ -80,7 +80,7 @@ fn both_variants_have_their_metrics() {
     for (of, metrics) in
         [vec![THROUGHPUT, LATE, LATE + 1], vec![THROUGHPUT, TEST_THROUGHPUT, LATE, LATE + 1]].into_iter().enumerate()
     {
-        wait_until("something arrives by each download", || {
+        wait_until("bytes arrive in each download", || {
             let out = retry_until_measured(|| measured(&arms, of)).unwrap();
             assert_eq!(out.iter().map(|sample| sample.metric).collect::<Vec<_>>(), metrics);
             out.iter().take(metrics.len() - 2).all(|sample| sample.value > 0.0)
@@ -88,7 +88,7 @@ fn both_variants_have_their_metrics() {
     }
 }
 
-/// Neither needs a link.
+/// Tests two cases that need no emulated link.
 #[test]
 fn somebodys_files_are_downloaded_or_said_not_to_be() {
     let listener = || TcpListener::bind("127.0.0.1:0").unwrap();
@@ -98,7 +98,7 @@ fn somebodys_files_are_downloaded_or_said_not_to_be() {
     let asked = |variant, url: &str, test: &str| measured(&[arm(variant, &at(url, test))], 0);
     let seen = retry_until_measured(|| asked(BESIDE_TEST, &own, &own)).unwrap();
     assert_eq!(seen.iter().map(|sample| sample.metric).collect::<Vec<_>>(), [THROUGHPUT, TEST_THROUGHPUT]);
-    // What is small is asked for again.
+    // A small file is downloaded repeatedly.
     assert!(retry_until_measured(|| asked(ALONE, &own.replace("1000000000000", "1000"), &own)).is_ok());
 
     let wrong = own.replace("bytes", "none");
@@ -118,15 +118,17 @@ fn somebodys_files_are_downloaded_or_said_not_to_be() {
         let named = if url == own { test } else { url };
         assert!(error.contains(says) && error.contains(named), "{url} {test}: {error}");
     }
-    for (url, test, says) in
-        [(&*own, OURS, "go together"), (OURS, &own, "go together"), ("example.com", &own, "neither http:// nor")]
-    {
+    for (url, test, says) in [
+        (&*own, OURS, "need each other"),
+        (OURS, &own, "need each other"),
+        ("example.com", &own, "must begin with http://"),
+    ] {
         let why = is_available(&arm(ALONE, &at(url, test))).unwrap_err().to_string();
         assert!(why.contains(says), "{url} {test}: {why}");
     }
 }
 
-/// Some servers end a connection after each answer, others after a thousand.
+/// Some servers close a connection after each answer, others after a thousand.
 #[test]
 fn a_download_goes_on_over_another_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -140,21 +142,21 @@ fn a_download_goes_on_over_another_connection() {
             thread::spawn(move || {
                 let mut request = [0; 1 << 12];
                 let head = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nConnection: close\r\n\r\n";
-                // The client may have gone.
+                // The client may have closed the connection.
                 let _ = stream.read(&mut request);
                 let _ = stream.write_all(&[head.as_bytes(), &[7; 1_000]].concat());
             });
         }
     });
     let arm = arm(BESIDE_TEST, &[("url", (&*url).into()), ("speedtest", (&*url).into())]);
-    wait_until("more connections were made than there are flows", || {
+    wait_until("there were more connections than flows", || {
         let seen = retry_until_measured(|| measured(std::slice::from_ref(&arm), 0)).unwrap();
         assert!(seen.iter().all(|sample| sample.value > 0.0));
         accepted.load(Ordering::Relaxed) > 20
     });
 }
 
-/// `--at url` leaves the emulated link out, and asks a question about the user's own provider.
+/// With a user's address there are no levels of the emulated link, and there is a claim about the user's provider.
 #[test]
 fn somebodys_provider_is_one_arm_each_and_has_a_claim() {
     let urls = [("url", Level::from("http://a.example/")), ("speedtest", Level::from("http://b.example/"))];
@@ -171,7 +173,10 @@ fn somebodys_provider_is_one_arm_each_and_has_a_claim() {
     let claims = Favouritism.claims_about(&arms);
     assert_eq!(claims.len(), 1);
     assert_eq!(claims[0].arms(), arms[..2].iter().collect::<Vec<_>>());
-    assert!(Favouritism.claims_about(&Favouritism.table_arms()).is_empty(), "a link of ours is nobody's provider");
+    assert!(
+        Favouritism.claims_about(&Favouritism.table_arms()).is_empty(),
+        "an emulated link has no claim about a user's provider"
+    );
 }
 
 #[test]
@@ -184,9 +189,9 @@ fn it_ends_when_it_is_told_to() {
     let mut flows = Flows::open(&[arm], &setup).unwrap();
     thread::scope(|scope| {
         scope.spawn(|| {
-            // One's own download and four streams.
-            wait_until("all downloads have a connection", || server.served().connections >= 5);
-            setup.stop.ask();
+            // The server has connections of the measured download and of the four streams.
+            wait_until("all downloads have a connection", || server.stats().connections >= 5);
+            setup.stop.request();
         });
         assert_eq!(flows.verify(0), Err(TargetError::Interrupted));
     });

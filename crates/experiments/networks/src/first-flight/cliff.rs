@@ -1,81 +1,94 @@
-//! The largest body that arrives with a server's first flight: predicted from what one smaller answer shows, and found.
+//! Finds the largest body that arrives in a server's first flight: predicts its size from a smaller answer, and then
+//! tests the prediction.
 //!
-//! A server may send so many segments before anything is acknowledged: its first window. What does not fit waits for a
-//! round trip, which is the cliff. Where it is follows from the window, the payload of a segment, what shares segments
-//! with the body (the head, the framing of TLS and HTTP/2), and which segments hold something else (session tickets,
-//! settings, a head that was written by itself). One answer that is surely fast shows all of these.
+//! A server may send only a limited number of segments before the first acknowledgement: its initial window. The rest
+//! of the answer needs another round trip. The cliff is the size of the largest body that needs no other round trip.
+//!
+//! The cliff follows from the window, the payload of a segment, and two more values. One is the number of bytes that
+//! share segments with the body: the head, and the framing of TLS and HTTP/2. The other is the number of segments that
+//! hold something else: session tickets, settings, or a head that was written separately. One answer that certainly
+//! fits into the window shows both.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// What a server may send at once.
+/// The initial window that a server is expected to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// So many segments, full or not.
+    /// Number of segments that may be sent before the first acknowledgement. A segment that is not full counts as one
+    /// too.
     pub segments: u64,
-    /// The payload of a full one: the MSS without the options that each segment has.
+    /// Payload of a full segment in bytes: the MSS without the options that each segment has.
     pub segment_bytes: u64,
 }
 
-/// What was seen of an answer.
+/// The observations of one answer, which the search makes with a body of a chosen size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub body_bytes: u64,
-    /// What shares segments with the body.
+    /// Number of bytes in the segments of the body that do not belong to the body. They are the head, and the bytes
+    /// that TLS and HTTP/2 add.
     pub shared_bytes: u64,
-    /// What the server sent after the request, in segments.
+    /// Number of segments that the server sent after the request.
     pub segments: u64,
-    /// Whether it was whole without another round trip. A page can be late by chance, but never early.
+    /// `true` if the whole answer arrived in the first flight, without another round trip. An answer may be slow by
+    /// chance, but never fast by chance.
     pub is_fast: bool,
 }
 
-/// The largest body that is fast.
+/// The cliff, the size of the largest body that arrives in the first flight, and how it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cliff {
     pub body_bytes: u64,
-    /// What the first answer said that it would be.
+    /// The size of the cliff that the search predicted from the first answer.
     pub predicted_bytes: u64,
-    /// How many answers it took, the first one included.
+    /// Number of requests that the search needed, including the first one.
     pub requests: u64,
 }
 
-/// The search for the cliff of a server that answers with bodies of any size. It asks for nothing itself: it says what
-/// to [ask](Self::next) for, and takes what [came](Self::observe) of it.
+/// The search for the cliff of a server: the size of the largest body that arrives without another round trip. The
+/// search sends nothing itself: [`next`](Self::next) returns the size to request, and the caller passes the answer to
+/// [`observe`](Self::observe).
 #[derive(Clone, Debug)]
 pub struct Search {
     window: Window,
     rng: Xoshiro256PlusPlus,
-    /// To be asked for, the next one last.
+    /// The body sizes that are still to be requested. The last one is requested next.
     queue: Vec<u64>,
-    /// What the first answer had beside its body.
+    /// The first answer that arrived completely in the first flight.
     first: Option<Answer>,
     predicted_bytes: u64,
-    /// What was expected so far, so that nothing is expected twice.
+    /// The sizes that were predicted so far as the largest body that needs one round trip. They are kept so that no
+    /// prediction is tested twice.
     expected: Vec<u64>,
-    /// What the latest answer near the cliff makes of it.
+    /// A better prediction of the cliff, the largest body that needs one round trip. It takes the head and the bytes
+    /// that TLS and HTTP/2 add from the latest answer. The latest answer is nearer to the cliff in size than the first
+    /// one. `None` if this size was already predicted before.
     corrected: Option<u64>,
     fast_bytes: Option<u64>,
-    /// All that were slow, larger ones than any that was fast: twice where they were asked for again.
+    /// The body sizes that were slow, which means that they needed another round trip, and that are above the largest
+    /// fast size. A size that was slow twice is listed twice.
     slow_bytes: Vec<u64>,
     requests: u64,
 }
 
-/// A server whose first flight is larger has no cliff that anybody would look for.
+/// The search requests no larger body than this, in bytes. In practice, no first flight is larger.
 pub const MOST_BYTES: u64 = 1 << 24;
 
-/// How often a segment more or less is looked at, before it is halves.
+/// Number of times that the search corrects its prediction by one segment. After that, it tries the middle between the
+/// largest fast and the smallest slow size.
 const SEGMENTS_LOOKED: usize = 2;
 
-/// What is asked for at first: well within the window, and most often with as many digits as the cliff, for these are
-/// part of the head.
+/// Returns the body size for the first request, which certainly fits into the window. It usually has as many digits as
+/// the largest body that fits, because the head contains the size as a decimal number.
 fn sample_bytes(window: Window) -> u64 {
     let most = window.segments * window.segment_bytes * 7 / 10;
     10_u64.pow(most.max(1).ilog10())
 }
 
 impl Search {
-    /// Nothing is known yet but the window that the server should have.
+    /// Starts a search for a server that is assumed to have this window.
     pub fn new(window: Window, seed: u64) -> Self {
         Self {
             window,
@@ -91,12 +104,12 @@ impl Search {
         }
     }
 
-    /// The body to ask for next; none when the search has ended.
+    /// Returns the next body size to request; `None` when the search has ended.
     pub fn next(&self) -> Option<u64> {
         self.queue.last().copied()
     }
 
-    /// The answer to what was to be asked for.
+    /// Records the answer to a request for the body size that [`next`](Self::next) returned.
     pub fn observe(&mut self, answer: Answer) {
         self.requests += 1;
         self.queue.pop();
@@ -107,14 +120,14 @@ impl Search {
         }
         self.slow_bytes.retain(|&slow| Some(slow) > self.fast_bytes);
         match self.first {
-            // Where not even a byte is fast, nothing can be said of the server; once may be chance.
+            // If even a body of one byte is slow, nothing can be predicted. Up to four slow answers may be chance.
             None if !answer.is_fast => self.queue.extend((self.requests < 4).then_some(1)),
             None => {
                 self.first = Some(answer);
                 self.predicted_bytes = self.expected_of(answer, 0);
                 self.expect(self.predicted_bytes);
             }
-            // Framing may grow with the body.
+            // A larger body may need more framing, so the prediction is corrected.
             Some(first) => {
                 let grown = answer.shared_bytes.saturating_sub(first.shared_bytes);
                 self.corrected = Some(self.expected_of(first, grown)).filter(|bytes| !self.expected.contains(bytes));
@@ -125,22 +138,23 @@ impl Search {
         }
     }
 
-    /// The cliff, when it was found.
+    /// Returns the cliff, the largest body that needs one round trip; `None` if the search has not found it.
     pub fn cliff(&self) -> Option<Cliff> {
         let body_bytes = self.fast_bytes.filter(|_| self.queue.is_empty())?;
         let is_slow = self.slow_bytes.contains(&(body_bytes + 1));
         is_slow.then_some(Cliff { body_bytes, predicted_bytes: self.predicted_bytes, requests: self.requests })
     }
 
-    /// The room for a body in the window, beside what the first answer had in segments of its own, and what shared
-    /// segments with its body, which has `grown` by now.
+    /// Returns how many bytes of a body fit in the window. The window must also hold the segments of the first answer
+    /// without any of its body, and the bytes that shared segments with its body. `grown` is the number of bytes by
+    /// which the latter have increased.
     fn expected_of(&self, first: Answer, grown: u64) -> u64 {
         let of_body = (first.body_bytes + first.shared_bytes).div_ceil(self.window.segment_bytes);
         let segments = (self.window.segments + of_body).saturating_sub(first.segments);
         (segments * self.window.segment_bytes).saturating_sub(first.shared_bytes + grown)
     }
 
-    /// Asks for what lies around an expected cliff, in random order.
+    /// Queues three body sizes in random order: `bytes`, where the limit is expected, one byte less, and one byte more.
     fn expect(&mut self, bytes: u64) {
         self.expected.push(bytes);
         let around = bytes.saturating_sub(1).max(1)..=bytes.saturating_add(1);
@@ -149,13 +163,14 @@ impl Search {
         self.queue.shuffle(&mut self.rng);
     }
 
-    /// Asks once more, or elsewhere, until the cliff lies between two neighbours.
+    /// Repeats a body size or tries others. Ends when a size is fast, in one round trip, and the size one byte larger
+    /// is slow twice.
     fn go_on(&mut self) {
         let Some(fast) = self.fast_bytes else { return };
         let slow = self.slow_bytes.iter().copied().min();
         let corrected = self.corrected.take().filter(|&bytes| bytes > fast && slow.is_none_or(|slow| bytes < slow));
         match self.slow_bytes.iter().filter(|&&body| body == fast + 1).count() {
-            // Being slow once may be chance.
+            // A single slow answer may be due to chance.
             1 => self.queue.push(fast + 1),
             0 => match (corrected, slow) {
                 (Some(corrected), _) => self.expect(corrected),
@@ -165,7 +180,8 @@ impl Search {
         }
     }
 
-    /// Looks further up or down: a segment at first, which is what windows differ by, and then by halves.
+    /// Queues a larger or smaller body size: first one segment away, which is a common difference between windows, and
+    /// then in the middle between `fast` and `slow`.
     fn look(&mut self, fast: u64, slow: Option<u64>) {
         let expected = self.expected.last().copied().filter(|_| self.expected.len() <= SEGMENTS_LOOKED);
         let segment_bytes = self.window.segment_bytes;
@@ -187,18 +203,18 @@ mod tests {
 
     use super::*;
 
-    /// A server by the book: what it sends, segment by segment.
+    /// A simulated server that follows the model, segment by segment.
     #[derive(Clone, Debug)]
     struct Server {
         window: Window,
-        /// Segments before the answer.
+        /// Number of segments that the server sends before the answer.
         before: u64,
         head_bytes: u64,
         head_is_apart: bool,
-        /// Each so many bytes of the body have so much framing.
+        /// Size of the body's chunks. Each has a framing of `framing_bytes`.
         chunk_bytes: u64,
         framing_bytes: u64,
-        /// What nobody knows of it.
+        /// Number of bytes in the window that the search cannot observe.
         hidden_bytes: u64,
     }
 
@@ -212,7 +228,7 @@ mod tests {
             Answer { body_bytes, shared_bytes, segments, is_fast: body_bytes + shared_bytes <= most }
         }
 
-        /// By asking for each.
+        /// Returns the cliff, found by trying each size.
         fn cliff(&self) -> u64 {
             (1..).take_while(|&body| self.answer(body).is_fast).last().unwrap()
         }
@@ -236,7 +252,7 @@ mod tests {
         search.cliff().unwrap()
     }
 
-    /// What was seen of nginx at 20 ms.
+    /// The values were observed with nginx, over a link with a round trip of 20 ms.
     #[test]
     fn known_servers_are_predicted_to_the_byte() {
         let tls = Server { before: 2, chunk_bytes: 16_384, framing_bytes: 22, ..PLAIN };
@@ -251,7 +267,7 @@ mod tests {
         }
     }
 
-    /// As with bbr, of which the window has grown while keys were agreed upon.
+    /// For example, bbr lets the window grow during the TLS handshake.
     #[test]
     fn a_window_of_a_segment_more_or_less_costs_three_requests() {
         for segments in [9, 11] {
@@ -284,7 +300,7 @@ mod tests {
         }
     }
 
-    /// One in twenty is late for another reason, which makes it look slow.
+    /// One answer in twenty is late for another reason, so that it seems to be slow.
     #[test]
     fn late_answers_cost_requests_and_no_bytes() {
         let mut wrong = 0;
@@ -300,7 +316,7 @@ mod tests {
             assert!(cliff.is_none_or(|cliff| cliff.requests <= 50), "{cliff:?}");
             wrong += u32::from(cliff.is_none_or(|cliff| cliff.body_bytes != 14_238));
         }
-        // Slow twice by chance where it matters: 1 in 400 each time.
+        // For each size, two late answers at the cliff have a probability of 1 in 400.
         assert!(wrong <= 4, "{wrong}");
     }
 

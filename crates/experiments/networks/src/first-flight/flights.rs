@@ -1,31 +1,32 @@
-//! The flights that an answer came in, as its arrivals show them: a server sends what its window has room for, and
-//! waits a round trip for an acknowledgement.
+//! Groups the arriving bytes of an answer into flights. A flight is all that the server's window lets it send before it
+//! has to wait a round trip for an acknowledgement.
 
 use std::time::Duration;
 
 use ascertain_netlab::http::Arrival;
 
-/// A server that waits before it has sent so many full segments does not wait for its window: no window is smaller. It
-/// has sent tickets of TLS, settings of HTTP/2 or its head, and thinks about the page.
+/// Number of full segments in the smallest possible window. A pause after fewer segments does not end a flight: the
+/// server has only sent TLS tickets, HTTP/2 settings or its head, and is still preparing the page.
 const LEAST_SEGMENTS: u64 = 2;
 
-/// The flights of one answer.
+/// The flights in which one answer arrived. A flight is the data that a server sends before it waits for an
+/// acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flights {
     /// The number of flights.
     pub count: u64,
-    /// Bytes of the first, with all that TLS adds.
+    /// Number of bytes in the first flight, including the bytes that TLS adds.
     pub first_bytes: u64,
-    /// Bytes of the last.
+    /// Number of bytes in the last flight.
     pub last_bytes: u64,
-    /// Bytes of all.
+    /// Number of bytes in all flights together.
     pub all_bytes: u64,
 }
 
 impl Flights {
-    /// Groups arrivals: bytes that arrive half a round trip or more after those before them begin a flight. A server that
-    /// pauses in the middle of a page for a reason of its own looks the same.
-    pub fn of(arrivals: &[Arrival], rtt: Duration, segment_bytes: u64) -> Self {
+    /// Groups arrivals into flights. Bytes that arrive half a round trip or more after the previous bytes begin a new
+    /// flight. If a server pauses within a page for another reason, that looks the same.
+    pub fn from_arrivals(arrivals: &[Arrival], rtt: Duration, segment_bytes: u64) -> Self {
         let pause_ns = (rtt.as_nanos() / 2) as u64;
         let mut flights = Self::default();
         let mut before_ns = None;
@@ -45,12 +46,14 @@ impl Flights {
         flights
     }
 
-    /// Bytes after the first flight.
+    /// Returns the number of bytes that arrived after the first flight, the data that the server sent before it first
+    /// waited.
     pub fn over_bytes(&self) -> u64 {
         self.all_bytes - self.first_bytes
     }
 
-    /// Bytes to remove to save a round trip: those of the last flight; 0 of a single one.
+    /// Returns how many bytes smaller the page must be to save a round trip: the number of bytes in the last flight. It
+    /// is 0 if there is only one flight.
     pub fn trim_bytes(&self) -> u64 {
         if self.count > 1 { self.last_bytes } else { 0 }
     }
@@ -62,14 +65,14 @@ mod tests {
 
     const RTT: Duration = Duration::from_millis(20);
 
-    /// Arrivals at so many milliseconds.
+    /// Groups arrivals, given as pairs of a time in milliseconds and a number of bytes.
     fn flights(arrivals: &[(u64, u64)]) -> Flights {
         let arrivals: Vec<_> =
             arrivals.iter().map(|&(at_ms, bytes)| Arrival { at_ns: at_ms * 1_000_000, bytes }).collect();
-        Flights::of(&arrivals, RTT, 1_448)
+        Flights::from_arrivals(&arrivals, RTT, 1_448)
     }
 
-    /// Tickets and settings may come a round trip before the page, and a server may think.
+    /// Tickets and settings may arrive a round trip before the page, and a server may need time to prepare the page.
     #[test]
     fn bytes_before_the_page_are_no_flight_of_their_own() {
         assert_eq!(flights(&[(0, 500), (20, 11_000)]).count, 1);
@@ -83,10 +86,10 @@ mod tests {
         assert_eq!(flights(&[]), Flights::default());
         let one = flights(&[(30, 1_448), (31, 1_448), (40, 500)]);
         assert_eq!((one.count, one.first_bytes, one.over_bytes(), one.trim_bytes()), (1, 3_396, 0, 0));
-        // h2 with 11,600 bytes took two round trips: the model said that nothing was to be trimmed.
+        // The model had predicted that nothing had to be trimmed, but HTTP/2 with 11,600 bytes took two round trips.
         let two = flights(&[(20, 11_584), (40, 362)]);
         assert_eq!((two.count, two.over_bytes(), two.trim_bytes()), (2, 362, 362));
-        // A window of 20 took one: the model wanted 5,762 bytes less.
+        // The model had predicted that 5,762 bytes had to be trimmed, but a window of 20 segments took one round trip.
         assert_eq!(flights(&[(20, 14_480), (22, 5_762)]).trim_bytes(), 0);
         let three = flights(&[(20, 14_480), (40, 14_480), (41, 14_480), (60, 7)]);
         assert_eq!((three.count, three.first_bytes, three.over_bytes(), three.trim_bytes()), (3, 14_480, 28_967, 7));

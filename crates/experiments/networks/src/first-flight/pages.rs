@@ -1,4 +1,4 @@
-//! Pages, asked for and timed: through emulated links, or from wherever they are.
+//! Requests pages and measures the answers, over emulated links or from addresses that users gave.
 
 use std::net::TcpStream;
 use std::rc::Rc;
@@ -8,31 +8,32 @@ use std::time::Duration;
 use ascertain_engine::experiment::{Arm, ArmId, Point, Sample, Samples, Session, Setup, Status, TargetError, Trial};
 use ascertain_engine::finding::Remark;
 use ascertain_engine::run::Now;
-use ascertain_netlab::http::{Connection, Offer, Request, trusting_ours};
+use ascertain_netlab::http::{ClientOptions, Connection, HttpRequest, trusting_ours};
 use ascertain_netlab::{Error, Phase, Phases, RunningLink, now_ns, tcp};
 use ascertain_sys::interrupt::Stop;
 
 use super::cliff::{Answer, Cliff, Search, Window};
 use super::flights::Flights;
-use super::places::{LinkKey, Places, Serving, way_of};
+use super::servers::{PageServer, SharedServers, link_spec};
 use super::{
     BODY, CLIFF, HEAD, LATE, MISSED, OVER, PREDICTED, REQUEST, REQUESTS, RESUMED, ROUND_TRIP, ROUND_TRIPS, SEARCH,
-    TIME, TRIM, Way,
+    ServerVariant, TIME, TRIM,
 };
+use crate::levels::{milliseconds, word};
 use crate::links::{facts, failed, watched};
 use crate::url::{Url, trusted_here};
 
-/// Longer than any answer takes beside its round trips, however busy the machine is.
+/// Time limit for an answer, in addition to its round trips. The limit is long, because the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Among that many round trips there is every page that can be asked for.
+/// Number of round trips that suffice for any page. The time limit for an answer includes them.
 const MOST_ROUND_TRIPS: u32 = 50;
-/// What a record of TLS holds at the most.
+/// Largest number of bytes in a TLS record.
 const RECORD_BYTES: u64 = 1 << 14;
-/// To see that a server answers at all.
+/// Size of the page that is requested to check whether a server answers.
 const SMALL_BYTES: u64 = 1_000;
 
 struct Pages {
-    targets: Vec<Target>,
+    arms: Vec<PageArm>,
     stop: Stop,
     now: Now,
 }
@@ -43,55 +44,56 @@ pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError
 
 impl Pages {
     fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
-        let mut places = Places::default();
-        let targets = arms.iter().map(|arm| Target::new(arm, &mut places)).collect::<Result<_, _>>()?;
-        Ok(Self { targets, stop: setup.stop.clone(), now: setup.now.clone() })
+        let mut shared = SharedServers::default();
+        let arms = arms.iter().map(|arm| PageArm::new(arm, &mut shared)).collect::<Result<_, _>>()?;
+        Ok(Self { arms, stop: setup.stop.clone(), now: setup.now.clone() })
     }
 }
 
-struct Target {
-    // Ends before its link does.
-    server: Rc<Serving>,
-    /// None to what is elsewhere.
+struct PageArm {
+    // Dropped first: the server must end before its link.
+    server: Rc<PageServer>,
+    /// The emulated link; `None` for a user's page.
     link: Option<Rc<RunningLink>>,
-    way: Way,
-    offer: Offer,
+    variant: ServerVariant,
+    offer: ClientOptions,
     bytes: u64,
-    /// The round trip of the emulated link; none of a remote page, where connecting gives it.
+    /// Round-trip time of the emulated link; `None` for a user's page, for which the time to connect is used instead.
     rtt: Option<Duration>,
     idle: Duration,
     window: Window,
-    /// Whether each connection is to go on from the session of the one before it.
+    /// `true` if each connection must resume the TLS session of the previous one.
     resumes: bool,
-    /// What encrypts, since the first answer.
+    /// The cipher suite of the previous connection; `None` before the first one, and without TLS.
     cipher: Option<String>,
 }
 
-/// What was seen of a page.
+/// An answer with a page, and its measurements.
 struct Page {
     phases: Phases,
     connect_ns: u64,
     time_ns: u64,
     body_bytes: u64,
-    /// Its head, and HTTP/2's frames.
+    /// Number of bytes of the head and of HTTP/2's frames.
     around_bytes: u64,
-    /// What TLS adds to these.
+    /// Number of bytes that TLS adds to the body and the head.
     records_bytes: u64,
-    /// All that came after the request, and in how many segments.
+    /// Number of bytes that were received after the request was sent.
     received_bytes: u64,
+    /// Number of segments in which these `received_bytes` arrived.
     segments: u64,
     flights: Flights,
-    /// How the body is compressed, if it is.
+    /// Compression of the body; `None` if the body is not compressed.
     compression: Option<String>,
 }
 
 impl Page {
-    /// What came beside its body and what is around that: tickets, in segments of their own.
+    /// Returns the number of bytes in segments that hold nothing of the answer, such as session tickets.
     fn apart_bytes(&self) -> u64 {
         self.received_bytes.saturating_sub(self.body_bytes + self.around_bytes + self.records_bytes)
     }
 
-    /// What each phase took, from when it began.
+    /// Adds the duration of each phase of the request as a sample, with the time at which the phase started.
     fn push_phases(&self, out: &mut Samples) {
         for phase in Phase::ALL {
             if let (Some(end_ns), Some(took_ns)) = (self.phases.end_ns(phase), self.phases.took_ns(phase)) {
@@ -102,7 +104,7 @@ impl Page {
         }
     }
 
-    /// The remark about this page.
+    /// Returns a remark with the number and the size of the flights in which this page arrived.
     fn remark(&self, window: Window) -> Remark {
         Remark::Flights {
             body_bytes: self.body_bytes,
@@ -115,34 +117,34 @@ impl Page {
     }
 }
 
-impl Target {
-    fn new(arm: &Arm, places: &mut Places) -> Result<Self, TargetError> {
-        let way = way_of(arm)?;
-        let (idle, bytes) = (Duration::from_millis(arm.integer("idle_ms")?), arm.integer("bytes").unwrap_or(SEARCH));
+impl PageArm {
+    fn new(arm: &Arm, shared: &mut SharedServers) -> Result<Self, TargetError> {
+        let variant = ServerVariant::from_arm(arm)?;
+        let (idle, bytes) = (milliseconds(arm, "idle_ms")?, arm.integer("bytes").unwrap_or(SEARCH));
         let segments = arm.integer("window")?;
-        let url = Url::of(arm, "url").map_err(TargetError::Failed)?;
+        let url = Url::from_arm(arm, "url").map_err(TargetError::Failed)?;
         let (server, link, host, limit, tls, stream) = if let Some(url) = url {
             let unreached = |error| TargetError::Failed(format!("{url}: {error}"));
             let (address, stream) = url.connect(PATIENCE / 4).map_err(unreached)?;
-            let tls = way.tls.map(|version| trusted_here(&[version])).transpose().map_err(TargetError::Failed)?;
-            (Rc::new(Serving::Elsewhere(url.clone(), address)), None, url.host, PATIENCE, tls, stream)
+            let tls = variant.tls.map(|version| trusted_here(&[version])).transpose().map_err(TargetError::Failed)?;
+            (Rc::new(PageServer::Elsewhere(url.clone(), address)), None, url.host, PATIENCE, tls, stream)
         } else {
-            let key = LinkKey::of(arm)?;
-            let link = places.link(&key).map_err(failed)?;
-            let server = places.server(&key, way, &link).map_err(failed)?;
-            let tls = way.tls.map(|version| trusting_ours(&[version])).transpose().map_err(failed)?;
+            let spec = link_spec(arm)?;
+            let link = shared.link(&spec)?;
+            let server = shared.server(variant, &link)?;
+            let tls = variant.tls.map(|version| trusting_ours(&[version])).transpose().map_err(failed)?;
             let stream = link.near().connect(server.address()).map_err(failed)?;
-            let limit = PATIENCE + MOST_ROUND_TRIPS * Duration::from_millis(key.rtt_ms);
+            let limit = PATIENCE + MOST_ROUND_TRIPS * spec.rtt;
             (server, Some(link), "localhost".into(), limit, tls, stream)
         };
-        let rtt = if link.is_some() { Some(Duration::from_millis(arm.integer("rtt_ms")?)) } else { None };
-        let resumes = way.tls.is_some() && arm.point.get("session") == Some(&RESUMED.into());
+        let rtt = if link.is_some() { Some(milliseconds(arm, "rtt_ms")?) } else { None };
+        let resumes = variant.tls.is_some() && word(arm, "session") == RESUMED;
         let tls = tls.map(|tls| if resumes { tls.resuming() } else { tls });
-        let offer = Offer { protocol: way.protocol, tls, ..Offer::plain(&host, limit) };
-        // Both ends are taken to be alike: what we may send in a segment, the server may.
+        let offer = ClientOptions { protocol: variant.protocol, tls, ..ClientOptions::plain(&host, limit) };
+        // The MSS of this side. The segments from the server are assumed to have the same size.
         let segment_bytes = tcp::info(&stream).map_err(failed)?.mss_bytes.into();
         let window = Window { segments, segment_bytes };
-        Ok(Self { server, link, way, offer, bytes, rtt, idle, window, resumes, cipher: None })
+        Ok(Self { server, link, variant, offer, bytes, rtt, idle, window, resumes, cipher: None })
     }
 
     fn connect(&self) -> Result<TcpStream, TargetError> {
@@ -152,25 +154,24 @@ impl Target {
             None => TcpStream::connect_timeout(&address, PATIENCE / 4),
         };
         connected.map_err(|error| match &*self.server {
-            // Its address may be a secret.
-            Serving::Elsewhere(url, _) => TargetError::Failed(format!("no connection to {url}: {error}")),
-            _ => TargetError::Failed(format!("no connection to {address}: {error}")),
+            // The address may be secret, so the error does not contain it.
+            PageServer::Elsewhere(url, _) => TargetError::Failed(format!("could not connect to {url}: {error}")),
+            _ => TargetError::Failed(format!("could not connect to {address}: {error}")),
         })
     }
 
-    /// What went wrong, without an address that is a secret.
+    /// Returns the error without the user's address, which may be secret.
     fn failed(&self, error: Error) -> TargetError {
         match &*self.server {
-            Serving::Elsewhere(url, _) => TargetError::Failed(url.without_secret(&error.to_string())),
+            PageServer::Elsewhere(url, _) => TargetError::Failed(url.without_secret(&error.to_string())),
             _ => failed(error),
         }
     }
 
-    /// Asks for a page on a new connection. Another protocol than the variant's, or another cipher than before, is an
-    /// error.
+    /// Requests a page on a new connection. Fails if the protocol is not the variant's, or if the cipher has changed.
     fn fetch(&mut self, bytes: u64) -> Result<Page, TargetError> {
         let takes_compressed = self.link.is_none();
-        let request = Request { takes_compressed, ..Request::get(&self.server.page(bytes)?) };
+        let request = HttpRequest { takes_compressed, ..HttpRequest::get(&self.server.page(bytes)?) };
         let mut phases = Phases::begin(now_ns());
         let stream = self.connect()?;
         phases.end(Phase::Connect, now_ns());
@@ -183,7 +184,8 @@ impl Target {
             phases = Phases::begin(now_ns());
         }
         let before = tcp::info(connection.socket()).map_err(failed)?;
-        // Before it is written, so that who is stopped in the middle of it never has less time on the clock.
+        // The time is taken before the request is written. A pause of this thread can then only lengthen the measured
+        // time.
         let start_ns = now_ns();
         let answer = connection.send(&request, &mut phases).map_err(|error| self.failed(error))?;
         let end_ns = phases.end_ns(Phase::LastByte).unwrap_or_else(now_ns);
@@ -191,9 +193,12 @@ impl Target {
         let expected_bytes = if self.link.is_some() { bytes } else { answer.body_bytes };
         if (answer.status, answer.body_bytes) != (200, expected_bytes) {
             let said = format!("status {} and {} bytes", answer.status, answer.body_bytes);
-            return Err(TargetError::WrongAnswer(format!("{said} instead of 200 and {expected_bytes}")));
+            return Err(TargetError::WrongAnswer(format!(
+                "the server answered with {said} instead of status 200 and {expected_bytes} bytes"
+            )));
         }
-        let too_old = || TargetError::Failed("this kernel counts no segments (before Linux 4.6)".into());
+        let too_old =
+            || TargetError::Failed("this kernel does not count segments; Linux 4.6 or newer is needed".into());
         let since = |count: fn(&tcp::Info) -> Option<u64>| count(&after)?.checked_sub(count(&before)?);
         let records = answer.received_bytes.div_ceil(RECORD_BYTES);
         let rtt = self.rtt.unwrap_or(Duration::from_nanos(connect_ns));
@@ -206,7 +211,7 @@ impl Target {
             records_bytes: records * self.cipher.as_deref().map_or(0, record_bytes),
             received_bytes: since(|info| info.received_bytes).ok_or_else(too_old)?,
             segments: since(|info| info.received_segments.map(u64::from)).ok_or_else(too_old)?,
-            flights: Flights::of(&connection.arrivals(), rtt, self.window.segment_bytes),
+            flights: Flights::from_arrivals(&connection.arrivals(), rtt, self.window.segment_bytes),
             compression: answer.compression,
         })
     }
@@ -215,28 +220,32 @@ impl Target {
         let session = connection.session();
         let cipher = session.map(|session| session.cipher.clone());
         let said = cipher.as_deref().unwrap_or("no TLS");
-        if session.map(|session| session.version) != self.way.tls {
-            return Err(TargetError::Failed(format!("{said} was agreed upon, which is not `{}`", self.way.name)));
+        if session.map(|session| session.version) != self.variant.tls {
+            return Err(TargetError::Failed(format!(
+                "{said} was negotiated, but the variant is `{}`",
+                self.variant.name
+            )));
         }
         if let Some(before) = self.cipher.as_deref().filter(|before| *before != said) {
-            return Err(TargetError::Failed(format!("{said} was agreed upon, and before it was {before}")));
+            return Err(TargetError::Failed(format!("{said} was negotiated, but earlier it was {before}")));
         }
-        // The first connection has no session to go on from.
+        // The first connection cannot resume a session, because there was none.
         let is_resumed = session.is_some_and(|session| session.is_resumed);
         if self.resumes && self.cipher.is_some() && !is_resumed {
-            return Err(TargetError::Failed("the server does not let a session be resumed".into()));
+            return Err(TargetError::Failed("the server did not resume the session".into()));
         }
         self.cipher = cipher;
         Ok(())
     }
 
-    /// Looks for the largest page that takes one round trip.
+    /// Searches for the cliff, the size of the largest page that takes one round trip. Returns it with the size that
+    /// was predicted.
     fn cliff(&mut self, seed: u64, stop: &Stop) -> Result<Cliff, TargetError> {
         let mut search = Search::new(self.window, seed);
-        // Of the first answer.
+        // Number of bytes of the first answer that are in segments of their own; it is assumed for all answers.
         let mut apart_bytes = None;
         while let Some(bytes) = search.next() {
-            if stop.is_asked() {
+            if stop.is_requested() {
                 return Err(TargetError::Interrupted);
             }
             let page = self.fetch(bytes)?;
@@ -245,16 +254,17 @@ impl Target {
                 body_bytes: bytes,
                 shared_bytes: page.received_bytes.saturating_sub(apart_bytes + bytes),
                 segments: page.segments,
-                // The link is late at times, and never early: what takes another round trip can't be here before.
+                // The link may be late, but is never early: an answer that needs another round trip cannot arrive
+                // sooner.
                 is_fast: self.rtt.is_some_and(|rtt| page.time_ns < 2 * rtt.as_nanos() as u64),
             });
         }
-        search.cliff().ok_or_else(|| failed("there is no largest page that takes one round trip"))
+        search.cliff().ok_or_else(|| failed("the search found no largest page that takes one round trip"))
     }
 }
 
-/// What a record of TLS has besides what it holds: its head, the tag, and in 1.3 its kind, in 1.2 the nonce that is not
-/// agreed upon.
+/// Returns the number of bytes that TLS adds to each record. They are the header and the tag, with TLS 1.3 also the
+/// type, and with TLS 1.2 also the explicit nonce of GCM.
 fn record_bytes(cipher: &str) -> u64 {
     let of_version = match (cipher.starts_with("TLS13_"), cipher.contains("_GCM_")) {
         (true, _) => 1,
@@ -265,32 +275,31 @@ fn record_bytes(cipher: &str) -> u64 {
 }
 
 impl Session for Pages {
-    /// Whether the server answers as it should: each page is looked at while it is measured, too.
+    /// Checks that the server answers with a small page. Each measurement also checks its own page.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
-        self.targets[arm].fetch(SMALL_BYTES).map(drop)
+        self.arms[arm].fetch(SMALL_BYTES).map(drop)
     }
 
-    /// Of a server elsewhere little is known.
+    /// Returns the segment size, the link's properties if there is a link, and the cipher suite if it is known.
     fn facts(&mut self, arm: ArmId) -> Result<Point, TargetError> {
-        let target = &self.targets[arm];
-        let of_link = target.link.as_deref().map_or_else(|| Ok(Point::default()), facts)?;
-        let point = of_link.with("mss_bytes", target.window.segment_bytes);
-        Ok(target.cipher.iter().fold(point, |point, cipher| point.with("cipher", cipher.as_str())))
+        let arm = &self.arms[arm];
+        let point = facts(arm.link.as_deref())?.with("mss_bytes", arm.window.segment_bytes);
+        Ok(arm.cipher.iter().fold(point, |point, cipher| point.with("cipher", cipher.as_str())))
     }
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let (target, now) = (&mut self.targets[arm], &self.now);
-        watched(target.link.clone().as_deref(), LATE, out, |out| {
-            if target.bytes == SEARCH && target.link.is_some() {
-                let cliff = target.cliff(trial.seed, &self.stop)?;
+        let (arm, now) = (&mut self.arms[arm], &self.now);
+        watched(arm.link.clone().as_deref(), LATE, out, |out| {
+            if arm.bytes == SEARCH && arm.link.is_some() {
+                let cliff = arm.cliff(trial.seed, &self.stop)?;
                 out.push(CLIFF, cliff.body_bytes as f64);
                 out.push(PREDICTED, cliff.predicted_bytes as f64);
                 out.push(MISSED, cliff.body_bytes.abs_diff(cliff.predicted_bytes) as f64);
                 out.push(REQUESTS, cliff.requests as f64);
             } else {
-                let page = target.fetch(target.bytes)?;
-                let rtt_ns = target.rtt.map_or(page.connect_ns.max(1), |rtt| rtt.as_nanos() as u64);
-                now.remark(page.remark(target.window));
+                let page = arm.fetch(arm.bytes)?;
+                let rtt_ns = arm.rtt.map_or(page.connect_ns.max(1), |rtt| rtt.as_nanos() as u64);
+                now.remark(page.remark(arm.window));
                 out.push(TIME, page.time_ns as f64);
                 out.push(ROUND_TRIPS, page.time_ns as f64 / rtt_ns as f64);
                 out.push(ROUND_TRIP, page.connect_ns as f64);

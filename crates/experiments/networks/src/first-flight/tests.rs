@@ -1,4 +1,4 @@
-//! Pages over links and from elsewhere, end to end.
+//! Tests of pages over emulated links and from users' addresses.
 
 use std::net::TcpListener;
 
@@ -6,8 +6,8 @@ use ascertain_engine::experiment::Experiment;
 use ascertain_netlab::http::{Misbehaviour, Server, TlsVersion};
 use ascertain_sys::testing::{or_left_out, wait_until};
 
-use super::super::places::is_available;
-use super::super::{FirstFlight, NEW, WAYS};
+use super::super::servers::is_available;
+use super::super::{FirstFlight, NEW, SERVER_VARIANTS};
 use super::*;
 
 const RTT_MS: u64 = 20;
@@ -18,13 +18,14 @@ fn arm(variant: &str, levels: &[(&str, u64)]) -> Arm {
     Arm { variant: variant.into(), point }
 }
 
-fn open(arm: &Arm) -> Option<Target> {
+fn open(arm: &Arm) -> Option<PageArm> {
     or_left_out(is_available(arm))?;
-    Pages::open(std::slice::from_ref(arm), &Setup::default()).unwrap().targets.pop()
+    Pages::open(std::slice::from_ref(arm), &Setup::default()).unwrap().arms.pop()
 }
 
-/// A page is late at times and never early: a cliff is too small at times and never too large. That it is found to the
-/// byte is simulated beside the search, and a claim (`first-flight.goal-http-cliff-to-the-byte` and others).
+/// An answer may be late but never early, so the search may find too small a page, but never too large a page.
+/// Simulations in `cliff.rs`, and claims such as `first-flight.goal-http-cliff-to-the-byte`, test that the size is
+/// exact.
 #[test]
 fn no_cliff_is_larger_than_what_the_window_has_room_for() {
     for (variant, window, apart) in [("http", 10, 0), ("http", 4, 0), ("tls1.2", 10, 0), ("tls1.3", 10, 1)] {
@@ -33,17 +34,18 @@ fn no_cliff_is_larger_than_what_the_window_has_room_for() {
         let room = (window - apart) * target.window.segment_bytes;
         let expected = room - page.around_bytes - page.records_bytes;
         match target.cliff(0, &Stop::default()) {
-            // If the client is stopped between handshake and request, 1.3's tickets take no room of the page's.
+            // If the client is paused between the handshake and the request, the page has the whole window, because the
+            // tickets of TLS 1.3 no longer take a part of it.
             Ok(Cliff { body_bytes, .. }) => {
                 assert!(apart > 0 || body_bytes <= expected, "{variant}: {body_bytes} of {expected}");
             }
-            // Of a machine that is very busy.
-            Err(error) => assert!(error.to_string().contains("there is no largest page"), "{error}"),
+            // The search finds nothing if the machine is very busy.
+            Err(error) => assert!(error.to_string().contains("the search found no largest page"), "{error}"),
         }
-        // A machine that is busy may read two flights at once, or one in two parts.
+        // A client on a busy machine may read two flights at once, or one flight in two parts.
         if apart == 0 {
             for more in [0, 1] {
-                wait_until("a page is seen in its flights", || {
+                wait_until("the flights of the page are as expected", || {
                     let flights = target.fetch(expected + more).unwrap().flights;
                     (flights.over_bytes(), flights.trim_bytes()) == (more, more)
                 });
@@ -52,13 +54,13 @@ fn no_cliff_is_larger_than_what_the_window_has_room_for() {
     }
 }
 
-/// The window that was expected has no part in it.
+/// The assumed window must not influence the measured flights.
 #[test]
 fn flights_are_those_of_the_server_whatever_window_was_expected() {
     for (window, bytes) in [(20, 20_000), (4, 7_000)] {
         let Some(mut target) = open(&arm("http", &[("window", window)])) else { return };
         target.window.segments = 10;
-        wait_until("a page is seen in its flights", || {
+        wait_until("the flights of the page are as expected", || {
             let page = target.fetch(bytes).unwrap();
             let Remark::Flights { first_segments, expected_segments, trim_bytes: trim, .. } =
                 page.remark(target.window)
@@ -74,7 +76,7 @@ fn flights_are_those_of_the_server_whatever_window_was_expected() {
     }
 }
 
-/// A first visit and a visitor who returns are told apart, and neither is taken for the other.
+/// New and resumed sessions are distinguished.
 #[test]
 fn a_session_is_new_or_resumed_as_it_was_asked_for() {
     for variant in ["tls1.3", "tls1.2", "nginx-tls1.3"] {
@@ -87,15 +89,17 @@ fn a_session_is_new_or_resumed_as_it_was_asked_for() {
                 let mut connection = Connection::open(stream, &target.offer, &mut Phases::begin(now_ns())).unwrap();
                 let is_resumed = connection.session().unwrap().is_resumed;
                 assert_eq!(is_resumed, session == RESUMED && number > 0, "{variant} {session} {number}");
-                connection.send(&Request::get(&target.server.page(1).unwrap()), &mut Phases::begin(now_ns())).unwrap();
+                connection
+                    .send(&HttpRequest::get(&target.server.page(1).unwrap()), &mut Phases::begin(now_ns()))
+                    .unwrap();
             }
         }
     }
 }
 
-/// Bytes that do not come with the first flight take at least two round trips. The same holds after a connection has
-/// been idle for so long that its window has shrunk to the initial window. The claim `first-flight.goal-window-kept-for-1-ms` is
-/// about a connection that was idle for a shorter time.
+/// Bytes that do not arrive in the first flight take at least two round trips. The same holds after a connection has
+/// been idle for so long that its window has shrunk to the initial window. The claim
+/// `first-flight.goal-window-kept-for-1-ms` is about a connection that was idle for a shorter time.
 #[test]
 fn what_is_larger_than_the_window_takes_two_round_trips() {
     const BYTES: u64 = 25_000;
@@ -108,9 +112,9 @@ fn what_is_larger_than_the_window_takes_two_round_trips() {
 
 #[test]
 fn each_server_is_measured_in_each_way() {
-    for way in WAYS {
+    for variant in SERVER_VARIANTS {
         for bytes in [SEARCH, 1_000] {
-            let arm = arm(way.name, &[("bytes", bytes), ("rtt_ms", 5)]);
+            let arm = arm(variant.name, &[("bytes", bytes), ("rtt_ms", 5)]);
             if or_left_out(is_available(&arm)).is_none() {
                 break;
             }
@@ -120,19 +124,19 @@ fn each_server_is_measured_in_each_way() {
             let facts = pages.facts(0).unwrap();
             let levels = ["congestion", "initial_window"].map(|fact| facts.get(fact).cloned());
             assert_eq!(levels, [Some("cubic".into()), Some(10.into())], "{facts}");
-            assert_eq!(facts.get("cipher").is_some(), way.tls.is_some(), "{facts}");
+            assert_eq!(facts.get("cipher").is_some(), variant.tls.is_some(), "{facts}");
             match pages.measure(0, &Trial { number: 0, seed: 7 }, &mut out) {
                 Ok(()) => {}
-                // Of a machine that is very busy.
-                Err(error) => assert!(error.to_string().starts_with("there is no largest page"), "{error}"),
+                // The search finds nothing if the machine is very busy.
+                Err(error) => assert!(error.to_string().starts_with("the search found no largest page"), "{error}"),
             }
             let phases: Vec<_> = out.iter().filter(|sample| sample.metric == REQUEST).collect();
-            // None of a search; one begins when the one before it ends.
-            let of_tls = usize::from(way.tls.is_some());
+            // A search records no phases. In other arms, each phase begins when the previous one ends.
+            let of_tls = usize::from(variant.tls.is_some());
             assert_eq!(phases.len(), if bytes == SEARCH { 0 } else { 4 + of_tls }, "{phases:?}");
             assert!(phases.windows(2).all(|two| two[0].offset_ns as f64 + two[0].value <= two[1].offset_ns as f64));
             let seen = out.iter().find(|sample| sample.metric == if bytes == SEARCH { CLIFF } else { ROUND_TRIPS });
-            assert!(seen.is_none_or(|sample| sample.value >= 1.0), "{}: {seen:?}", way.name);
+            assert!(seen.is_none_or(|sample| sample.value >= 1.0), "{}: {seen:?}", variant.name);
         }
     }
 }
@@ -152,9 +156,9 @@ fn a_congestion_control_that_the_kernel_lacks_is_unavailable() {
 fn what_was_not_agreed_upon_is_no_figure() {
     let Some(mut target) = open(&arm("tls1.3", &[])) else { return };
     target.fetch(1).unwrap();
-    target.way.tls = Some(TlsVersion::V1_2);
-    assert!(target.fetch(1).is_err_and(|error| error.to_string().contains("which is not `tls1.3`")));
-    target.way.tls = Some(TlsVersion::V1_3);
+    target.variant.tls = Some(TlsVersion::V1_2);
+    assert!(target.fetch(1).is_err_and(|error| error.to_string().contains("but the variant is `tls1.3`")));
+    target.variant.tls = Some(TlsVersion::V1_3);
     target.cipher = Some("TLS13_AES_127_GCM_SHA384".into());
     assert!(target.fetch(1).is_err_and(|error| error.to_string().contains("AES_127")));
 }
@@ -164,18 +168,18 @@ fn bad_servers_are_errors_in_time() {
     let Some(mut target) = open(&arm("http", &[])) else { return };
     let slow = Misbehaviour::Slow { each: Duration::from_secs(1) };
     let says = [
-        (Misbehaviour::Silent, "no end of it within"),
-        (slow, "no end of it within"),
-        (Misbehaviour::Closes, "broke before there was an answer"),
-        (Misbehaviour::NotHttp, "broke before there was an answer"),
-        (Misbehaviour::SendsLess, "broke in the middle of the answer"),
-        (Misbehaviour::Resets, "broke"),
-        (Misbehaviour::SendsMore, "status 200 and 500 bytes instead of 200 and 1"),
+        (Misbehaviour::Silent, "timed out after"),
+        (slow, "timed out after"),
+        (Misbehaviour::Closes, "failed before an answer arrived"),
+        (Misbehaviour::NotHttp, "failed before an answer arrived"),
+        (Misbehaviour::SendsLess, "failed in the middle of the answer"),
+        (Misbehaviour::Resets, "failed"),
+        (Misbehaviour::SendsMore, "status 200 and 500 bytes instead of status 200 and 1 bytes"),
     ];
     for (port, (how, says)) in (1..).zip(says) {
         let far = target.link.as_ref().unwrap().far();
         let listener = far.listen((far.address(), port)).unwrap();
-        target.server = Rc::new(Serving::Own(Server::misbehaving(listener, how).unwrap()));
+        target.server = Rc::new(PageServer::Own(Server::misbehaving(listener, how).unwrap()));
         let is_mute = matches!(how, Misbehaviour::Silent | Misbehaviour::Slow { .. });
         target.offer.limit = if is_mute { Duration::from_secs(1) } else { PATIENCE };
         let error = target.fetch(1).map(|page| page.time_ns).unwrap_err().to_string();
@@ -183,7 +187,7 @@ fn bad_servers_are_errors_in_time() {
     }
 }
 
-/// What somebody's server does is nothing of ours, but its errors are told.
+/// Errors of requests to a user's server must be reported.
 #[test]
 fn somebodys_page_is_measured_or_it_is_said_why_not() {
     let asked = |variant: &str, url: &str| {
@@ -207,12 +211,12 @@ fn somebodys_page_is_measured_or_it_is_said_why_not() {
     let gone = listener().local_addr().unwrap();
     for (variant, url, says) in [
         ("http", format!("{url}x"), "status 404"),
-        ("tls1.3", url.clone(), "is for `http`"),
-        ("nginx-http", url.clone(), "has its own server"),
-        ("http", format!("https://{}/", secure.address()), "is for TLS"),
+        ("tls1.3", url.clone(), "needs the variant `http`"),
+        ("nginx-http", url.clone(), "starts its own server"),
+        ("http", format!("https://{}/", secure.address()), "needs a variant with TLS"),
         ("http", format!("http://{gone}/"), "refused"),
-        ("http", "example.com".into(), "neither http:// nor https://"),
-        ("http", format!("http://{}/", secure.address()), "the connection broke"),
+        ("http", "example.com".into(), "must begin with http:// or https://"),
+        ("http", format!("http://{}/", secure.address()), "the connection failed"),
         ("tls1.3", format!("https://{}/", server.address()), "TLS: "),
     ] {
         let error = asked(variant, &url).unwrap_err();

@@ -1,9 +1,9 @@
-// Both ends of a transfer by Go's own net/http, used as its documentation does.
+// Both ends of a transfer by Go's net/http, used as in its documentation.
 //
-//	ends serve [CERTIFICATE KEY]   says where it serves /bytes/N, and ends with its input
-//	ends get [CERTIFICATE]         gets all URLs of a line of its input at once, and says in a line what came
+//	ends serve [CERTIFICATE KEY]   prints the address at which it serves /bytes/N, and ends when its input ends
+//	ends get [CERTIFICATE]         gets all URLs of an input line at once, and prints one line with the results
 //
-// Go 1.19, which Debian 12 has, builds it.
+// Go 1.19, the version of Debian 12, can build this program.
 package main
 
 import (
@@ -42,7 +42,7 @@ func serve(files []string) error {
 		return err
 	}
 	server := &http.Server{Handler: http.HandlerFunc(answer)}
-	// HTTP/1.1 alone.
+	// HTTP/1.1 only.
 	server.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){}
 	server.ErrorLog = log.New(io.Discard, "", 0)
 	server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS13}
@@ -92,7 +92,7 @@ func get(files []string) error {
 			return errors.New("there is no certificate in the file")
 		}
 	}
-	// A connection for each, as all other clients here have.
+	// One connection per request, as in all other clients of this experiment.
 	client := &http.Client{Transport: &http.Transport{
 		TLSClientConfig: config, DisableKeepAlives: true, DisableCompression: true,
 	}}

@@ -1,4 +1,4 @@
-//! HTTPS throughput: how much HTTP carries in the open and encrypted, and what that costs both ends.
+//! Measures the throughput and the latency of HTTP with and without TLS, and the CPU time of both ends.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
 #[cfg(target_os = "linux")]
@@ -7,25 +7,23 @@ mod clients;
 mod go;
 #[cfg(target_os = "linux")]
 mod requests;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "../elsewhere.rs")]
 mod servers;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "../elsewhere.rs")]
 mod transfers;
 
 use std::sync::LazyLock;
 
+use ascertain_engine::experiment::Better::{Higher, Lower};
 use ascertain_engine::experiment::{
-    Arm, Better, Experiment, Factor, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable, Variant,
+    Arm, Experiment, Factor, Metric, Plot, Session, Setup, Spec, TargetError, Unavailable, Variant,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
 
-#[cfg(not(target_os = "linux"))]
-use crate::links::elsewhere::{is_available, open};
-#[cfg(target_os = "linux")]
 use {servers::is_available, transfers::open};
 
-/// Throughput of HTTP, in the open and encrypted.
+/// The experiment `https-throughput`.
 pub struct HttpsThroughput;
 
 const PLAIN: &str = "plain";
@@ -38,28 +36,26 @@ const NGINX: &str = "nginx";
 const CADDY: &str = "caddy";
 const GO: &str = "go";
 
-/// What encrypts, by the names of a session of ours.
+/// The levels of `cipher`, each with the name of its cipher suite in rustls.
 const CIPHERS: [(&str, &str); 3] = [
     ("aes-128-gcm", "TLS13_AES_128_GCM_SHA256"),
     ("aes-256-gcm", "TLS13_AES_256_GCM_SHA384"),
     ("chacha20-poly1305", "TLS13_CHACHA20_POLY1305_SHA256"),
 ];
 
-/// What is known of a request in the end, with its times in their order.
+/// Memory in bytes for the times of each small request.
 const REQUEST_BYTES: u64 = 64;
 
-/// Of `cpus`: what both ends may use.
+/// The level of `cpus` that lets the client and the server use all CPUs.
 const ALL: &str = "all";
+/// The level of `cpus` that makes the client and the server share one CPU.
 const ONE: &str = "one";
 
-/// The level of `rate` that has as much transferred as can be.
+/// The level of `rate` that selects large downloads, which arrive as fast as possible, instead of small requests.
 const AS_MUCH: u64 = 0;
 
-const CPU: usize = 0;
-const THROUGHPUT: usize = 1;
-const CLIENT_CPU: usize = 2;
-const SERVER_CPU: usize = 3;
-/// From this one on, one for each of the quantiles.
+indices! { CPU, THROUGHPUT, CLIENT_CPU, SERVER_CPU }
+/// Index of the metric for the first quantile of the latency. The metrics for the other [`QUANTILES`] follow.
 const LATENCY: usize = 4;
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 const LATE: usize = LATENCY + QUANTILES.len();
@@ -67,16 +63,15 @@ const ANSWERED: usize = LATE + 1;
 const OVERLOADED: usize = LATE + 2;
 const REQUEST_CPU: usize = LATE + 3;
 
-/// Of what either end took by itself.
-const CAVEAT: &str = "loopback's soft interrupts are charged to whichever side runs, so that it varies while the sum of \
-                      both, `cpu`, does not: that is what claims judge";
+/// Caveat about the CPU time of one side, for the descriptions of metrics about the client's or the server's CPU time.
+const CAVEAT: &str = "the kernel charges loopback's soft interrupts to either side, so claims judge the sum, `cpu`";
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    title: "Throughput of HTTP in the open and over TLS, and the CPU time that it costs both ends".into(),
+    title: "Throughput of HTTP with and without TLS, and the CPU time of both ends".into(),
     variants: vec![
-        (PLAIN, "HTTP/1.1 in the open").into(),
+        (PLAIN, "HTTP/1.1 without TLS").into(),
         (TLS, "HTTP/1.1 over TLS 1.3").into(),
-        (KERNEL_TLS, "the same, encrypted by the kernel").into(),
+        (KERNEL_TLS, "HTTP/1.1 over TLS 1.3, encrypted by the kernel").into(),
     ],
     factors: factors(),
     metrics: metrics(),
@@ -88,41 +83,41 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
 
 fn factors() -> Vec<Factor> {
     vec![
-        Factor::one_of("client", "who asks: ours on hyper and rustls, or one that is installed", [OWN, CURL, GO]),
-        Factor::one_of("server", "who answers", [OWN, NGINX, CADDY, GO]),
-        Factor::integer("streams", "connections at once", 1, 1..=64),
-        Factor::integer("mb", "megabytes that they transfer, all of them together", 128, 1..=1_000_000),
-        Factor::one_of("cpus", "which both ends use: all that there are, or one together", [ALL, ONE]),
-        Factor::one_of("cipher", "what encrypts", CIPHERS.map(|(level, _)| level)),
+        Factor::one_of("client", "HTTP client: own (with hyper and rustls), or an installed one", [OWN, CURL, GO]),
+        Factor::one_of("server", "HTTP server: own, or an installed one", [OWN, NGINX, CADDY, GO]),
+        Factor::integer("streams", "number of concurrent connections", 1, 1..=64),
+        Factor::integer("mb", "megabytes that all connections transfer together", 128, 1..=1_000_000),
+        Factor::one_of("cpus", "CPUs of both ends: all, or one that they share", [ALL, ONE]),
+        Factor::one_of("cipher", "cipher suite", CIPHERS.map(|(level, _)| level)),
         Factor::integer(
             "rate",
-            "small requests a second, sent when they are due whatever comes of the others, instead of one large one a \
-             stream; 0 has none",
+            "number of small requests per second, each sent at its scheduled time; 0: one large download on each \
+             stream instead",
             AS_MUCH,
             AS_MUCH..=1_000_000,
         ),
-        Factor::integer("answer_bytes", "the answer to each of them", 1_000, 0..=1_000_000_000),
-        Factor::integer("measured_ms", "for how long they are sent", 500, 1..=3_600_000),
+        Factor::integer("answer_bytes", "size of the answer to each small request", 1_000, 0..=1_000_000_000),
+        Factor::integer("measured_ms", "time for which small requests are sent", 500, 1..=3_600_000),
     ]
 }
 
 fn metrics() -> Vec<Metric> {
     let latency = |(name, _): (&str, f64)| {
-        let about = format!("{name} of the time from when a request was due to the last byte of its answer");
+        let about = format!("{name} of the time between a request's scheduled time and the last byte of its answer");
         Metric::time(&format!("latency_{name}"), &about)
     };
     [
         Metric::time("cpu", "CPU time of both ends for each gigabyte"),
-        Metric::new("throughput", "bytes of bodies a second, all streams", Unit::BytePerSecond, Better::Higher),
+        Metric::new("throughput", "bytes of bodies per second, all streams together", Unit::BytePerSecond, Higher),
         Metric::time("client_cpu", &format!("CPU time of the client for each gigabyte; {CAVEAT}")),
-        Metric::time("server_cpu", &format!("CPU time of the server for it; {CAVEAT}")),
+        Metric::time("server_cpu", &format!("CPU time of the server for each gigabyte; {CAVEAT}")),
     ]
     .into_iter()
     .chain(QUANTILES.map(latency))
     .chain([
-        Metric::time("late", "p99 of the time from when a request was due to when it was sent"),
-        Metric::new("answered", "requests that were answered in a second", Unit::PerSecond, Better::Higher),
-        Metric::share("overloaded", "1 where they came at less than 95 % of the rate", Better::Lower),
+        Metric::time("late", "p99 of the delay with which requests were sent"),
+        Metric::new("answered", "answered requests per second", Unit::PerSecond, Higher),
+        Metric::share("overloaded", "1 if there were fewer answers per second than 95 % of `rate`", Lower),
         Metric::time("request_cpu", "CPU time of both ends for each request"),
     ])
     .collect()
@@ -133,7 +128,8 @@ impl Experiment for HttpsThroughput {
         &SPEC
     }
 
-    /// Requests at a rate have sizes of their own, and nothing else has them; in the open nothing is encrypted.
+    /// Returns whether the factor applies. The size of answers and the duration apply to small requests only, `mb` to
+    /// large downloads only, and `cipher` to TLS only.
     fn has(&self, arm: &Arm, factor: &str) -> bool {
         let is_as_much = arm.point.get("rate") == Some(&AS_MUCH.into());
         match factor {
@@ -144,7 +140,7 @@ impl Experiment for HttpsThroughput {
         }
     }
 
-    /// Each way by one stream and by several, of which the source speaks.
+    /// Returns each variant with one stream and with four, like the source that the README names.
     fn table_arms(&self) -> Vec<Arm> {
         let point = |streams: u64| SPEC.default_point().with("streams", streams);
         let arms =
@@ -152,8 +148,8 @@ impl Experiment for HttpsThroughput {
         SPEC.variants.iter().flat_map(arms).collect()
     }
 
-    /// What nginx and Caddy serve is a file for each arm, which is to stay in memory, and of nginx's a file for each
-    /// stream; of requests at a rate it is also kept what became of each.
+    /// Returns the memory of the files that nginx and Caddy serve, which must stay cached. There is one file for each
+    /// arm, and with nginx one for each stream. Small requests also need memory for their times.
     fn memory_bytes(&self, arms: &[Arm]) -> u64 {
         let of_arm = |arm: &Arm| {
             let integer = |factor| arm.integer(factor).unwrap_or(0);

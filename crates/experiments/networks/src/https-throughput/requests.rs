@@ -1,4 +1,4 @@
-//! Small requests that are sent when they are due, whatever comes of those before them.
+//! Small requests that are sent when they are due, even if earlier answers have not arrived.
 
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,23 +6,24 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use ascertain_engine::experiment::{Arm, Samples, Status, TargetError};
-use ascertain_netlab::http::{Connection, Offer, Request};
+use ascertain_netlab::http::{ClientOptions, Connection, HttpRequest};
 use ascertain_netlab::{Error, Phase, Phases, now_ns};
 use ascertain_sys::clock::thread_cpu_ns;
 use ascertain_sys::interrupt::Stop;
 
-use super::clients::{PATIENCE, attended};
+use super::clients::{self, PATIENCE};
 use super::{ANSWERED, AS_MUCH, LATE, LATENCY, OVERLOADED, QUANTILES, REQUEST_CPU};
-use crate::links::failed;
+use crate::levels::milliseconds;
+use crate::links::{attended, failed};
 
-/// For so long the last ones are waited for, beside as long as they were sent.
+/// After twice the duration of the schedule and this additional time, the client stops waiting for answers.
 const GRACE: Duration = Duration::from_secs(1);
-/// Fewer answers in a second than this share of the requests are an overload.
+/// If fewer answers per second arrive than this share of the rate, the trial counts as overloaded.
 const KEPT_UP: f64 = 0.95;
-/// But not where the last answer comes within this time of the end.
+/// If the last answer arrives at most this long after the end of the schedule, the trial does not count as overloaded.
 const BEHIND: Duration = Duration::from_millis(100);
 
-/// When they are due.
+/// The schedule that decides when each small request is due.
 #[derive(Clone, Copy)]
 pub struct Schedule {
     pub rate_per_s: u64,
@@ -30,87 +31,81 @@ pub struct Schedule {
     pub answer_bytes: u64,
 }
 
-/// What came of them.
+/// The times of all requests of a trial.
 #[derive(Debug, Default)]
-pub struct Asked {
-    /// From when each was due to its answer; of those without one, to when it was given up. In order.
+pub struct RequestTimes {
+    /// Time from when each request was due until its answer arrived, sorted. If a request got no answer, the time until
+    /// it was given up counts.
     pub latencies_ns: Vec<u64>,
-    /// From when each was due to when it was sent, likewise.
+    /// Time from when each request was due until it was sent, sorted. If a request was never sent, the time until it
+    /// was given up counts.
     pub late_ns: Vec<u64>,
     pub answered: u64,
-    /// Of those without an answer the one that was given up after the shortest time: what took less is known.
+    /// Shortest time after which a request was given up; `None` if all requests were answered. Latencies below this
+    /// time are exact.
     pub given_up_ns: Option<u64>,
     pub took_ns: u64,
-    /// The client's.
+    /// CPU time of the client in nanoseconds.
     pub cpu_ns: u64,
     pub sent_per_s: f64,
-    /// Whether the 99th percentile would be half as long or less, had each been sent when it was due and a connection
-    /// was free: it was our client that was slow then, or the machine, and not the server.
+    /// `true` if answers were slow because of the client or the machine, and not because of the server. This is the
+    /// case if prompt sending would at least halve the 99th percentile. Prompt sending means that each request is sent
+    /// as soon as it is due and its connection is free.
     pub is_client_slow: bool,
 }
 
-impl Asked {
-    /// By how much one of a hundred was late, or more.
-    pub fn late_p99_ns(&self) -> f64 {
-        at(&self.late_ns, 0.99).unwrap_or(0) as f64
-    }
-}
-
-/// A stream's.
+/// The requests that were sent over one connection.
 #[derive(Default)]
 struct Stream {
-    /// When each was due, sent and answered.
+    /// For each request, the times at which it was due, sent and answered.
     requests_ns: Vec<[u64; 3]>,
-    /// The one that had no answer in the end, and when it was given up, which ends its connection.
+    /// The times of the request that never got an answer: when it was due, sent and given up. It is the last request of
+    /// its connection.
     given_up_ns: Option<[u64; 3]>,
     cpu_ns: u64,
 }
 
-/// A connection to each, which is there before anything is due.
-pub fn connect(offer: &Offer, addresses: &[SocketAddr]) -> Result<Vec<Connection>, TargetError> {
-    let open = |address: &SocketAddr| {
-        let stream =
-            TcpStream::connect(address).map_err(|error| failed(format!("no connection to {address}: {error}")))?;
-        Connection::open(stream, offer, &mut Phases::begin(0)).map_err(failed)
-    };
-    addresses.iter().map(open).collect()
+/// Opens a connection to each address, before any request is due.
+pub fn connect(offer: &ClientOptions, addresses: &[SocketAddr]) -> Result<Vec<Connection>, TargetError> {
+    let open = |stream| Connection::open(stream, offer, &mut Phases::begin(0)).map_err(failed);
+    clients::connect(addresses)?.into_iter().map(open).collect()
 }
 
 impl Schedule {
-    /// The arm's; none where it has large transfers.
-    pub fn of(arm: &Arm) -> Result<Option<Self>, TargetError> {
+    /// Returns the arm's schedule; `None` for large downloads.
+    pub fn from_arm(arm: &Arm) -> Result<Option<Self>, TargetError> {
         let rate_per_s = arm.integer("rate")?;
         if rate_per_s == AS_MUCH {
             return Ok(None);
         }
-        let time = Duration::from_millis(arm.integer("measured_ms")?);
+        let time = milliseconds(arm, "measured_ms")?;
         Ok(Some(Self { rate_per_s, time, answer_bytes: arm.integer("answer_bytes")? }))
     }
 
-    /// How many there are.
+    /// Returns the number of requests in the schedule; at least 1.
     fn count(self) -> u64 {
         (self.time.as_nanos() * u128::from(self.rate_per_s) / 1_000_000_000).max(1) as u64
     }
 
-    /// When one is due, after the first.
+    /// Returns the time at which the request with this index is due, in nanoseconds after the first one.
     fn due_ns(self, number: u64) -> u64 {
         (u128::from(number) * 1_000_000_000 / u128::from(self.rate_per_s)) as u64
     }
 
-    /// Sends them by whichever connection is free first. What is said of each answer, its status, bytes and version, is
-    /// checked.
-    pub fn ask(
+    /// Sends the requests, each over the connection that is free first, and returns their times. `check` gets the
+    /// status, the length and the protocol version of each answer, and returns an error if one is wrong.
+    pub fn run(
         self,
         connections: Vec<Connection>,
         path: &str,
         check: impl Fn(u16, u64, &str) -> Result<(), TargetError> + Sync,
         stop: &Stop,
-    ) -> Result<Asked, TargetError> {
+    ) -> Result<RequestTimes, TargetError> {
         let shared = connections.iter().map(|connection| connection.socket().try_clone());
         let shared = shared.collect::<Result<Vec<TcpStream>, _>>().map_err(failed)?;
         let (next, start_ns) = (AtomicU64::new(0), now_ns());
         let end_ns = start_ns + (2 * self.time + GRACE).as_nanos() as u64;
-        let (next, request, check) = (&next, &Request::get(path), &check);
+        let (next, request, check) = (&next, &HttpRequest::get(path), &check);
         let send = |mut connection: Connection| {
             move || {
                 let before_ns = thread_cpu_ns();
@@ -144,15 +139,15 @@ impl Schedule {
         let limit = 2 * self.time + GRACE + PATIENCE;
         let streams = attended(connections.into_iter().map(send).collect(), limit, stop, cut)?;
         let streams = streams.into_iter().collect::<Result<Vec<_>, _>>()?;
-        Ok(self.asked(&streams, start_ns, end_ns))
+        Ok(self.times(&streams, start_ns, end_ns))
     }
 
-    fn asked(self, streams: &[Stream], start_ns: u64, end_ns: u64) -> Asked {
+    fn times(self, streams: &[Stream], start_ns: u64, end_ns: u64) -> RequestTimes {
         let answered = || streams.iter().flat_map(|stream| &stream.requests_ns);
         let given_up = || streams.iter().filter_map(|stream| stream.given_up_ns.as_ref());
         let since_due = |[due_ns, _, ended_ns]: &[u64; 3]| ended_ns - due_ns;
         let sent = answered().count() + given_up().count();
-        let mut asked = Asked {
+        let mut times = RequestTimes {
             latencies_ns: answered().chain(given_up()).map(since_due).collect(),
             late_ns: answered().chain(given_up()).map(|[due_ns, sent_ns, _]| sent_ns - due_ns).collect(),
             answered: answered().count() as u64,
@@ -163,25 +158,26 @@ impl Schedule {
             is_client_slow: false,
         };
         let mut prompt_ns: Vec<u64> = streams.iter().flat_map(Stream::prompt_ns).collect();
-        // They are taken in order, so that those which nobody came to are the last.
+        // Requests are sent in order, so the requests that were never sent are the last ones.
         for number in sent as u64..self.count() {
             let waited_ns = end_ns.saturating_sub(start_ns + self.due_ns(number));
-            asked.given_up_ns = Some(asked.given_up_ns.map_or(waited_ns, |given_up_ns| given_up_ns.min(waited_ns)));
-            for times_ns in [&mut asked.latencies_ns, &mut asked.late_ns, &mut prompt_ns] {
+            times.given_up_ns = Some(times.given_up_ns.map_or(waited_ns, |given_up_ns| given_up_ns.min(waited_ns)));
+            for times_ns in [&mut times.latencies_ns, &mut times.late_ns, &mut prompt_ns] {
                 times_ns.push(waited_ns);
             }
         }
-        for times_ns in [&mut asked.latencies_ns, &mut asked.late_ns, &mut prompt_ns] {
+        for times_ns in [&mut times.latencies_ns, &mut times.late_ns, &mut prompt_ns] {
             times_ns.sort_unstable();
         }
-        let [prompt_ns, latency_ns] = [&prompt_ns, &asked.latencies_ns].map(|times_ns| at(times_ns, 0.99));
-        asked.is_client_slow = prompt_ns.zip(latency_ns).is_some_and(|(prompt_ns, ns)| prompt_ns <= ns / 2);
-        asked
+        let [prompt_ns, latency_ns] = [&prompt_ns, &times.latencies_ns].map(|times_ns| at(times_ns, 0.99));
+        times.is_client_slow = prompt_ns.zip(latency_ns).is_some_and(|(prompt_ns, ns)| prompt_ns <= ns / 2);
+        times
     }
 }
 
 impl Stream {
-    /// What the latencies would have been, had each been sent as soon as it was due and the connection was free.
+    /// Returns the latencies that would result if each request had been sent once it was due and its connection
+    /// was free.
     fn prompt_ns(&self) -> impl Iterator<Item = u64> {
         let mut free_ns = 0;
         self.requests_ns.iter().chain(&self.given_up_ns).map(move |[due_ns, sent_ns, ended_ns]| {
@@ -191,10 +187,15 @@ impl Stream {
     }
 }
 
-impl Asked {
-    /// With the CPU time of the server.
+impl RequestTimes {
+    /// Returns the 99th percentile of the time from when a request was due to when it was sent, in nanoseconds.
+    pub fn late_p99_ns(&self) -> f64 {
+        at(&self.late_ns, 0.99).unwrap_or(0) as f64
+    }
+
+    /// Adds the values of all metrics. The CPU time per request includes that of the server.
     pub fn push(&self, schedule: Schedule, server_cpu_ns: u64, out: &mut Samples) {
-        // Of some it is only known that they took longer, and by how much they would have been above others is not.
+        // Latencies of at least `given_up_ns` are only lower bounds.
         let status = |value_ns: u64| match self.given_up_ns {
             Some(given_up_ns) if value_ns >= given_up_ns => Status::Censored,
             _ => Status::Ok,
@@ -208,12 +209,12 @@ impl Asked {
         if let Some(value) = at(&self.late_ns, 0.99) {
             out.push_with(LATE, value as f64, status(value));
         }
-        // The last one is due an interval before the end.
+        // The last request is due one interval before the end.
         let due_ns = schedule.due_ns(schedule.count());
         let took_ns = self.took_ns.max(due_ns).max(1);
         let answered_per_s = self.answered as f64 * 1e9 / took_ns as f64;
         out.push(ANSWERED, answered_per_s);
-        // In a short time a few slow ones at its end are that many.
+        // In a short run, a few slow answers at the end would lower the answers per second too much.
         let is_behind = self.given_up_ns.is_some() || Duration::from_nanos(took_ns - due_ns) > BEHIND;
         let is_overloaded = is_behind && answered_per_s < KEPT_UP * schedule.rate_per_s as f64;
         out.push(OVERLOADED, f64::from(u8::from(is_overloaded)));
@@ -223,7 +224,8 @@ impl Asked {
     }
 }
 
-/// The quantile of what is in order (nearest rank); none where it would be the longest.
+/// Returns a quantile (nearest rank) of sorted values. Returns `None` if the quantile would be the largest value,
+/// because there are then too few values for it.
 fn at(sorted: &[u64], quantile: f64) -> Option<u64> {
     let rank = (sorted.len() as f64 * quantile).ceil() as usize;
     if rank < sorted.len() { sorted.get(rank.saturating_sub(1)).copied() } else { None }
@@ -239,7 +241,8 @@ mod tests {
         Schedule { rate_per_s, time: Duration::from_millis(time_ms), answer_bytes: 1 }
     }
 
-    /// One answer takes ten milliseconds. Those due meanwhile wait for it, and that is counted as theirs.
+    /// Tests one answer that takes ten milliseconds. Requests that are due in the meantime wait for it, and their
+    /// latencies must include the wait.
     #[test]
     fn who_waits_is_counted_from_when_it_was_due() {
         let schedule = schedule(1_000, 20);
@@ -252,13 +255,14 @@ mod tests {
             [due_ns, sent_ns, free_ns]
         });
         let stream = Stream { requests_ns: requests_ns.collect(), cpu_ns: 40, ..Stream::default() };
-        let asked = schedule.asked(&[stream, Stream::default()], 0, 1_000 * MS);
-        assert_eq!((asked.answered, asked.cpu_ns, asked.took_ns), (20, 40, 19 * MS + MS / 10));
-        // The second is due at 1 ms, sent at 10 ms, and so on: half of them are late by nearly a millisecond and more.
-        assert_eq!(asked.latencies_ns[19], 10 * MS);
-        assert_eq!(asked.latencies_ns[18], 9 * MS + MS / 10);
-        assert_eq!(asked.late_ns[19], 9 * MS);
-        let late = asked.latencies_ns.iter().filter(|latency_ns| **latency_ns > MS / 10).count();
+        let times = schedule.times(&[stream, Stream::default()], 0, 1_000 * MS);
+        assert_eq!((times.answered, times.cpu_ns, times.took_ns), (20, 40, 19 * MS + MS / 10));
+        // The second request is due at 1 ms and sent at 10 ms, and so on. Half of the requests are late by nearly a
+        // millisecond or more.
+        assert_eq!(times.latencies_ns[19], 10 * MS);
+        assert_eq!(times.latencies_ns[18], 9 * MS + MS / 10);
+        assert_eq!(times.late_ns[19], 9 * MS);
+        let late = times.latencies_ns.iter().filter(|latency_ns| **latency_ns > MS / 10).count();
         assert_eq!(late, 11);
     }
 
@@ -266,11 +270,11 @@ mod tests {
     fn what_was_not_answered_is_cut_off_and_not_left_out() {
         let schedule = schedule(1_000, 100);
         let stream = Stream { requests_ns: vec![[0, 0, MS], [MS, MS, 500 * MS]], cpu_ns: 6, ..Stream::default() };
-        let asked = schedule.asked(&[stream], 0, 1_000 * MS);
-        assert_eq!((asked.answered, asked.latencies_ns.len()), (2, 100));
-        assert_eq!(asked.latencies_ns[99], 998 * MS, "the third, which is the first without an answer");
+        let times = schedule.times(&[stream], 0, 1_000 * MS);
+        assert_eq!((times.answered, times.latencies_ns.len()), (2, 100));
+        assert_eq!(times.latencies_ns[99], 998 * MS, "the third, which is the first without an answer");
         let mut out = Samples::default();
-        asked.push(schedule, 4, &mut out);
+        times.push(schedule, 4, &mut out);
         let of = |metric| out.iter().find(|sample| sample.metric == metric).map(|sample| (sample.value, sample.status));
         assert_eq!(of(LATENCY), Some((948e6, Status::Censored)));
         assert_eq!(of(ANSWERED), Some((4.0, Status::Ok)));
@@ -278,18 +282,18 @@ mod tests {
         assert_eq!(of(REQUEST_CPU), Some((5.0, Status::Ok)));
     }
 
-    /// A request that a connection was silent about counts as what it is known to have taken at the least.
+    /// A request on a silent connection counts with the time that it has taken so far.
     #[test]
     fn what_a_silent_connection_has_not_answered_is_cut_off() {
         let given_up_ns = Some([2 * MS, 2 * MS, 900 * MS]);
         let stream = Stream { requests_ns: vec![[0, 0, MS], [MS, MS, 3 * MS]], given_up_ns, cpu_ns: 6 };
-        let asked = schedule(1_000, 4).asked(&[stream], 0, 1_000 * MS);
-        assert_eq!(asked.latencies_ns, [MS, 2 * MS, 898 * MS, 997 * MS]);
-        assert_eq!((asked.answered, asked.given_up_ns, asked.sent_per_s), (2, Some(898 * MS), 750.0));
+        let times = schedule(1_000, 4).times(&[stream], 0, 1_000 * MS);
+        assert_eq!(times.latencies_ns, [MS, 2 * MS, 898 * MS, 997 * MS]);
+        assert_eq!((times.answered, times.given_up_ns, times.sent_per_s), (2, Some(898 * MS), 750.0));
     }
 
-    /// A client that sleeps too long delays those due meanwhile; so does a server that stalls, and that is not the
-    /// client's.
+    /// A client that sleeps too long delays the requests that are due in the meantime. A stalling server delays them
+    /// too, but then the client is not slow.
     #[test]
     fn who_was_slow_is_told_apart() {
         let is_client_slow = |sleeps_ms: u64, stalls_ms: u64| {
@@ -303,20 +307,20 @@ mod tests {
                 [due_ns, sent_ns, free_ns]
             });
             let stream = Stream { requests_ns: requests_ns.collect(), ..Stream::default() };
-            schedule.asked(&[stream], 0, 3_000 * MS).is_client_slow
+            schedule.times(&[stream], 0, 3_000 * MS).is_client_slow
         };
         assert_eq!([is_client_slow(10, 0), is_client_slow(0, 10), is_client_slow(0, 0)], [true, false, false]);
     }
 
-    /// Of three the last is not answered: that two took a millisecond and two is known.
+    /// Of three requests, the last one gets no answer. The latencies of the other two, 1 ms and 2 ms, are exact.
     #[test]
     fn what_is_below_all_that_was_given_up_is_known() {
         let schedule = schedule(1_000, 3);
         let stream = Stream { requests_ns: vec![[0, 0, MS], [MS, MS, 3 * MS]], cpu_ns: 6, ..Stream::default() };
-        let asked = schedule.asked(&[stream], 0, 1_000 * MS);
-        assert_eq!(asked.given_up_ns, Some(998 * MS));
+        let times = schedule.times(&[stream], 0, 1_000 * MS);
+        assert_eq!(times.given_up_ns, Some(998 * MS));
         let mut out = Samples::default();
-        asked.push(schedule, 4, &mut out);
+        times.push(schedule, 4, &mut out);
         let p50 = out.iter().find(|sample| sample.metric == LATENCY).unwrap();
         assert_eq!((p50.value, p50.status), (2e6, Status::Ok));
     }
@@ -327,13 +331,13 @@ mod tests {
             let schedule = schedule(rate_per_s, time_ms);
             let mut requests_ns: Vec<_> = (0..schedule.count()).map(|number| [schedule.due_ns(number); 3]).collect();
             requests_ns.last_mut().unwrap()[2] = last_ms * MS;
-            let asked = schedule.asked(&[Stream { requests_ns, cpu_ns: 1, ..Stream::default() }], 0, 60_000 * MS);
+            let times = schedule.times(&[Stream { requests_ns, cpu_ns: 1, ..Stream::default() }], 0, 60_000 * MS);
             let mut out = Samples::default();
-            asked.push(schedule, 1, &mut out);
+            times.push(schedule, 1, &mut out);
             out.iter().find(|sample| sample.metric == OVERLOADED).unwrap().value
         };
         assert_eq!([overloaded(1_000, 500, 590), overloaded(1_000, 500, 610)], [0.0, 1.0]);
-        // Three a second are one in half a second.
+        // At three requests per second, half a second has one request.
         assert_eq!([overloaded(3, 500, 400), overloaded(1_000, 60_000, 61_000)], [0.0, 0.0]);
     }
 

@@ -1,4 +1,4 @@
-//! Transfers, end to end.
+//! Tests of downloads and small requests, from the session to the metrics.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener};
@@ -81,12 +81,12 @@ fn what_encrypts_is_chosen_and_looked_at() {
             transfers.verify(0).unwrap();
             assert_eq!(transfers.facts(0).unwrap().get("cipher"), Some(&name.replace("TLS13", "TLS").as_str().into()));
             for other in [Some("TLS_NULL".to_string()), None] {
-                transfers.targets[0].cipher = other;
-                // curl does not say it each time.
+                transfers.arms[0].cipher = other;
+                // curl does not report the cipher with each download.
                 let measured = (client == OWN).then(|| measured(&mut transfers, 0).map(drop));
                 for error in [Some(transfers.verify(0)), measured].into_iter().flatten() {
                     let error = error.unwrap_err().to_string();
-                    assert!(error.contains("was agreed upon instead of") && error.contains("tls1.3: "), "{error}");
+                    assert!(error.contains("was negotiated instead of") && error.contains("tls1.3: "), "{error}");
                 }
             }
         }
@@ -97,11 +97,11 @@ fn what_encrypts_is_chosen_and_looked_at() {
 fn arms_that_are_served_alike_have_one_server() {
     let arms = [arm(PLAIN, &[]), arm(PLAIN, &[("mb", 2.into())]), arm(TLS, &[])];
     let transfers = open(&arms);
-    let [first, second, other] = [0, 1, 2].map(|index| &transfers.targets[index].serving);
+    let [first, second, other] = [0, 1, 2].map(|index| &transfers.arms[index].server);
     assert!(Rc::ptr_eq(first, second) && !Rc::ptr_eq(first, other));
 }
 
-/// Who is started says where it may run; whoever started it may run where it could before.
+/// Starting a server on one CPU must not change which CPUs the starting thread may use.
 #[test]
 fn both_ends_may_share_a_cpu() {
     let before = affinity::allowed();
@@ -112,7 +112,7 @@ fn both_ends_may_share_a_cpu() {
     }
     let mut transfers = open(&arms);
     let counts = [0, 1].map(|index| {
-        let Serving::Installed(servers) = &*transfers.targets[index].serving else { panic!("not installed") };
+        let BodyServer::Installed(servers) = &*transfers.arms[index].server else { panic!("not installed") };
         let status = std::fs::read_to_string(format!("/proc/{}/status", servers[0].pid())).unwrap();
         let mask = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed:")).unwrap().trim().to_owned();
         let ones = |digit: char| digit.to_digit(16).map_or(0, u32::count_ones);
@@ -129,8 +129,8 @@ fn both_ends_may_share_a_cpu() {
 #[test]
 fn what_can_not_be_measured_is_said_to_be_so() {
     for (variant, levels, says) in [
-        (PLAIN, vec![("rate", 5.into()), ("client", CURL.into())], "`rate` is for our own client"),
-        (TLS, vec![("cipher", CIPHERS[1].0.into()), ("client", GO.into())], "can't be told a cipher"),
+        (PLAIN, vec![("rate", 5.into()), ("client", CURL.into())], "`rate` needs the client `own`"),
+        (TLS, vec![("cipher", CIPHERS[1].0.into()), ("client", GO.into())], "does not let the user choose a cipher"),
     ] {
         let why = is_available(&arm(variant, &levels)).unwrap_err().to_string();
         assert!(why.contains(says), "{why}");
@@ -145,9 +145,12 @@ fn what_can_not_be_measured_is_said_to_be_so() {
 fn a_kernel_without_tls_is_said_to_be_so() {
     let error = io::Error::from_raw_os_error(2);
     for (above, says) in [
-        (Ok("mptcp".into()), "has `mptcp`, and not `tls`: root's `modprobe tls`"),
+        (Ok("mptcp".into()), "has `mptcp`, and not `tls`; run `modprobe tls` as root"),
         (Ok("espintcp tls".into()), "has `espintcp tls`"),
-        (Err(io::ErrorKind::NotFound.into()), "is not there (a container's network?)"),
+        (
+            Err(io::ErrorKind::NotFound.into()),
+            "does not exist, perhaps because this is the network namespace of a container",
+        ),
     ] {
         let why = no_kernel_tls(&error, above);
         assert!(why.contains("(os error 2)") && why.contains(says), "{why}");
@@ -157,8 +160,8 @@ fn a_kernel_without_tls_is_said_to_be_so() {
     assert!(counted(3, 6).unwrap_err().contains("encrypted 3 of 4 connections"));
 }
 
-/// Each cipher, several connections, and several requests on one. `cargo xtask test guest` runs this on a kernel that
-/// has TLS.
+/// Tests each cipher, several connections, and several requests on one. `cargo xtask test guest` runs this on a kernel
+/// that has TLS.
 #[test]
 fn the_kernel_encrypts() {
     let servers = [OWN, NGINX].map(|server| between(OWN, server));
@@ -180,11 +183,11 @@ fn the_kernel_encrypts() {
 #[test]
 fn bad_servers_are_errors_in_time() {
     let hows = [
-        (Misbehaviour::Closes, ["before there was an answer", "Empty reply", "EOF"]),
-        (Misbehaviour::NotHttp, ["before there was an answer", "HTTP/0.9", "malformed"]),
+        (Misbehaviour::Closes, ["before an answer arrived", "Empty reply", "EOF"]),
+        (Misbehaviour::NotHttp, ["before an answer arrived", "HTTP/0.9", "malformed"]),
         (Misbehaviour::SendsLess, ["in the middle of the answer", "500 bytes remaining", "after 500 bytes"]),
-        (Misbehaviour::Resets, ["broke", "reset", "reset"]),
-        (Misbehaviour::SendsMore, ["500 bytes instead of 200 and 1000000"; 3]),
+        (Misbehaviour::Resets, ["failed", "reset", "reset"]),
+        (Misbehaviour::SendsMore, ["500 bytes instead of status 200 and 1000000 bytes"; 3]),
     ];
     for (index, client) in [OWN, CURL, GO].into_iter().enumerate() {
         let arm = arm(PLAIN, &[("client", client.into())]);
@@ -194,8 +197,8 @@ fn bad_servers_are_errors_in_time() {
         let stop = Stop::new().unwrap();
         for (how, says) in hows {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-            let serving = Rc::new(Serving::Own(vec![Server::misbehaving(listener, how).unwrap()]));
-            let mut target = Target::new(&arm, serving, &stop).unwrap();
+            let serving = Rc::new(BodyServer::Own(vec![Server::misbehaving(listener, how).unwrap()]));
+            let mut target = TransferArm::new(&arm, serving, &stop).unwrap();
             let error = target.measure(&stop, &mut Samples::default()).unwrap_err().to_string();
             assert!(error.contains(says[index]), "{client}, {how:?}: {error}");
         }
@@ -205,7 +208,7 @@ fn bad_servers_are_errors_in_time() {
 #[test]
 fn others_certificates_are_refused() {
     let mut transfers = open(&[arm(TLS, &[])]);
-    let Client::Own(offer) = &mut transfers.targets[0].client else { panic!("not ours") };
+    let Client::Own(offer) = &mut transfers.arms[0].client else { panic!("not ours") };
     offer.host = "example.com".into();
     let error = measured(&mut transfers, 0).unwrap_err().to_string();
     assert!(error.starts_with("own from own, tls1.3: TLS: ") && error.contains("certificate"), "{error}");
@@ -213,15 +216,15 @@ fn others_certificates_are_refused() {
     let other = arm(TLS, &between(CURL, OWN));
     if or_left_out(is_available(&other)).is_some() {
         let mut transfers = open(&[other]);
-        // Whom it trusts is gone.
-        let Client::Curl(curl) = &transfers.targets[0].client else { panic!("not curl") };
+        // Removes the certificate that curl trusts.
+        let Client::Curl(curl) = &transfers.arms[0].client else { panic!("not curl") };
         std::fs::remove_file(curl.folder().join("certificate.pem")).unwrap();
         let error = measured(&mut transfers, 0).unwrap_err().to_string();
         assert!(error.contains("curl: (77)") || error.contains("curl: (60)"), "{error}");
     }
 }
 
-/// A terabyte is never through.
+/// A download of a terabyte must end when the run is interrupted.
 #[test]
 fn it_ends_when_it_is_told_to() {
     for client in [OWN, CURL, GO] {
@@ -230,12 +233,12 @@ fn it_ends_when_it_is_told_to() {
             continue;
         }
         let mut transfers = open(&[arm]);
-        let (stop, serving) = (transfers.stop.clone(), transfers.targets[0].serving.clone());
-        let Serving::Own(servers) = &*serving else { panic!("not ours") };
+        let (stop, serving) = (transfers.stop.clone(), transfers.arms[0].server.clone());
+        let BodyServer::Own(servers) = &*serving else { panic!("not ours") };
         thread::scope(|scope| {
             scope.spawn(|| {
-                wait_until("each server is asked", || servers.iter().all(|server| server.served().requests > 0));
-                stop.ask();
+                wait_until("each server has a request", || servers.iter().all(|server| server.stats().requests > 0));
+                stop.request();
             });
             assert_eq!(measured(&mut transfers, 0).err(), Some(TargetError::Interrupted), "{client}");
         });
@@ -249,9 +252,9 @@ fn a_server_that_dies_in_the_middle_is_an_error_and_leaves_nothing_behind() {
         return;
     }
     let mut transfers = open(&[arm]);
-    let Serving::Go(end, _) = &*transfers.targets[0].serving else { panic!("not Go's") };
+    let BodyServer::Go(end, _) = &*transfers.arms[0].server else { panic!("not Go's") };
     let (pid, busy_ns) = (end.pid(), end.cpu_ns().unwrap() + 100_000_000);
-    // What was built is of all, and in nobody's folder.
+    // All processes share the program, so it is not in the folder of any of them.
     let folder = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap();
     assert!(folder.join("certificate.pem").exists() && !folder.join("ends").exists());
     let killing = thread::spawn(move || {
@@ -260,7 +263,7 @@ fn a_server_that_dies_in_the_middle_is_an_error_and_leaves_nothing_behind() {
     });
     let error = measured(&mut transfers, 0).unwrap_err().to_string();
     killing.join().unwrap();
-    assert!(error.starts_with("own from go, tls1.3: the connection broke in the middle of the answer"), "{error}");
+    assert!(error.starts_with("own from go, tls1.3: the connection failed in the middle of the answer"), "{error}");
     drop(transfers);
     assert!(!folder.exists() && !Path::new(&format!("/proc/{pid}")).exists());
 }
@@ -272,12 +275,12 @@ fn clients_are_given_no_key() {
         return;
     }
     let transfers = open(&[arm]);
-    let Client::Go(end, _) = &transfers.targets[0].client else { panic!("not Go's") };
+    let Client::Go(end, _) = &transfers.arms[0].client else { panic!("not Go's") };
     let files = std::fs::read_dir(format!("/proc/{}/cwd/", end.pid())).unwrap();
     assert_eq!(files.map(|file| file.unwrap().file_name()).collect::<Vec<_>>(), ["certificate.pem"]);
 }
 
-/// It says nothing of Go.
+/// This test does not need Go.
 #[test]
 fn a_build_can_be_interrupted() {
     let folder = tempfile::tempdir().unwrap();
@@ -288,11 +291,15 @@ fn a_build_can_be_interrupted() {
     thread::scope(|scope| {
         scope.spawn(|| {
             wait_until("the build has begun", || begun.exists());
-            stop.ask();
+            stop.request();
         });
         assert_eq!(go::build(go.clone(), &stop).err(), Some(TargetError::Interrupted));
     });
-    assert_eq!(go::build(go.clone(), &stop).err(), Some(TargetError::Interrupted), "nor before it begins");
+    assert_eq!(
+        go::build(go.clone(), &stop).err(),
+        Some(TargetError::Interrupted),
+        "it can also be interrupted before it begins"
+    );
 }
 
 #[test]
@@ -304,7 +311,7 @@ fn a_server_that_is_gone_is_an_error_and_leaves_nothing_behind() {
         }
         let mut transfers = open(&[arm]);
         transfers.verify(0).unwrap();
-        let Serving::Installed(servers) = &*transfers.targets[0].serving else { panic!("not installed") };
+        let BodyServer::Installed(servers) = &*transfers.arms[0].server else { panic!("not installed") };
         let (pid, folder) = (servers[0].pid(), servers[0].folder().to_owned());
         assert!(Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap().success());
         let is_gone = || std::net::TcpStream::connect(servers[0].address()).is_err();
@@ -331,7 +338,7 @@ fn files_and_what_is_known_of_requests_take_memory() {
 
 #[test]
 fn requests_are_asked_at_a_rate() {
-    // Of a connection's 1,000 nginx would by itself answer no more.
+    // By default nginx would close a connection after 1,000 requests.
     for (variant, server, rate, streams) in
         [(PLAIN, OWN, 200, 2), (TLS, OWN, 200, 2), (PLAIN, NGINX, 2_400, 1), (TLS, CADDY, 200, 2)]
     {
@@ -344,12 +351,12 @@ fn requests_are_asked_at_a_rate() {
         let mut transfers = open(&[arm]);
         transfers.verify(0).unwrap();
         let out = measured(&mut transfers, 0).unwrap();
-        // Of a hundred there is no 99.9th percentile.
+        // A hundred requests are too few for a 99.9th percentile.
         let metrics: Vec<usize> =
             out.iter().map(|sample| sample.metric).filter(|metric| *metric != LATENCY + 3).collect();
         assert_eq!(metrics, [LATENCY, LATENCY + 1, LATENCY + 2, LATE, ANSWERED, OVERLOADED, REQUEST_CPU], "{out:?}");
         assert_eq!(value(&out, LATENCY + 3).is_some(), rate > 2_000, "{out:?}");
-        // A busy machine may not answer all of them in time.
+        // A busy machine may not answer all requests in time.
         assert!(out.iter().all(|sample| [Status::Ok, Status::Censored].contains(&sample.status)), "{out:?}");
         assert!(value(&out, LATENCY) <= value(&out, LATENCY + 2), "{out:?}");
         assert!(value(&out, ANSWERED) <= Some(rate as f64), "{out:?}");
@@ -361,26 +368,26 @@ fn more_requests_than_there_are_answers_to_are_an_overload() {
     let levels = [("rate", 1_000_000.into()), ("measured_ms", 100.into())];
     let mut transfers = open(&[arm(PLAIN, &levels)]);
     let out = measured(&mut transfers, 0).unwrap();
-    // The tests of `Requests` compute how long the requests wait.
+    // The tests of `RequestTimes` check the latencies.
     assert_eq!(value(&out, OVERLOADED), Some(1.0), "{out:?}");
     assert!(value(&out, ANSWERED) < Some(1e6), "{out:?}");
 }
 
-/// Who says nothing until nobody waits any more has answered nothing, which is no error.
+/// A server that does not answer is not an error: the requests without an answer count.
 #[test]
 fn who_is_silent_is_slow() {
     let arm = arm(PLAIN, &[("rate", 100.into()), ("measured_ms", 100.into())]);
     let stop = Stop::new().unwrap();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let serving = Rc::new(Serving::Own(vec![Server::misbehaving(listener, Misbehaviour::Silent).unwrap()]));
+    let serving = Rc::new(BodyServer::Own(vec![Server::misbehaving(listener, Misbehaviour::Silent).unwrap()]));
     let mut out = Samples::default();
-    Target::new(&arm, serving, &stop).unwrap().measure(&stop, &mut out).unwrap();
+    TransferArm::new(&arm, serving, &stop).unwrap().measure(&stop, &mut out).unwrap();
     let p50 = out.iter().find(|sample| sample.metric == LATENCY).unwrap();
     assert!(p50.status == Status::Censored && p50.value > 1e9, "{p50:?}");
     assert_eq!([ANSWERED, OVERLOADED].map(|metric| value(&out, metric)), [Some(0.0), Some(1.0)], "{out:?}");
 }
 
-/// A server of HTTP/1.0 and another cipher are noticed by each client of ours, each time.
+/// The client in this process must notice a server with HTTP/1.0 or another cipher at each request.
 #[test]
 fn what_is_spoken_is_looked_at_each_time() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -395,13 +402,13 @@ fn what_is_spoken_is_looked_at_each_time() {
     });
     for levels in [vec![("rate", 100.into()), ("measured_ms", 100.into())], vec![]] {
         let mut transfers = open(&[arm(PLAIN, &levels), arm(TLS, &levels)]);
-        transfers.targets[0].addresses = vec![address];
-        transfers.targets[0].bytes_each = 1_000;
+        transfers.arms[0].addresses = vec![address];
+        transfers.arms[0].bytes_each = 1_000;
         let error = measured(&mut transfers, 0).unwrap_err().to_string();
-        assert!(error.contains("HTTP/1.0 was spoken instead of HTTP/1.1"), "{error}");
-        transfers.targets[1].cipher = None;
+        assert!(error.contains("the answer has HTTP/1.0 instead of HTTP/1.1"), "{error}");
+        transfers.arms[1].cipher = None;
         let error = measured(&mut transfers, 1).unwrap_err().to_string();
-        assert!(error.contains("TLS_AES_128_GCM_SHA256 was agreed upon instead of no TLS"), "{error}");
+        assert!(error.contains("TLS_AES_128_GCM_SHA256 was negotiated instead of no TLS"), "{error}");
     }
 }
 
@@ -410,13 +417,13 @@ fn bad_servers_of_requests_are_errors() {
     let arm = arm(PLAIN, &[("rate", 100.into())]);
     let stop = Stop::new().unwrap();
     for (how, says) in [
-        (Misbehaviour::Closes, "before there was an answer"),
+        (Misbehaviour::Closes, "before an answer arrived"),
         (Misbehaviour::SendsLess, "in the middle of the answer"),
-        (Misbehaviour::SendsMore, "500 bytes instead of 200 and 1000"),
+        (Misbehaviour::SendsMore, "500 bytes instead of status 200 and 1000 bytes"),
     ] {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let serving = Rc::new(Serving::Own(vec![Server::misbehaving(listener, how).unwrap()]));
-        let mut target = Target::new(&arm, serving, &stop).unwrap();
+        let serving = Rc::new(BodyServer::Own(vec![Server::misbehaving(listener, how).unwrap()]));
+        let mut target = TransferArm::new(&arm, serving, &stop).unwrap();
         let error = target.measure(&stop, &mut Samples::default()).unwrap_err().to_string();
         assert!(error.contains(says), "{how:?}: {error}");
     }

@@ -1,30 +1,26 @@
-//! Link throughput: how much goes through a network, to a listener and back, and what that costs.
+//! Measures the throughput of a network in both directions, and the CPU time that it costs.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
 #[cfg(target_os = "linux")]
 mod iperf3;
-#[cfg(target_os = "linux")]
-mod places;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "../elsewhere.rs")]
 mod throughputs;
 
 use std::sync::LazyLock;
 
 use ascertain_engine::claim::{Bound, Claim, Effect, Test};
+use ascertain_engine::experiment::Better::{Higher, Lower};
 use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Emulates, Experiment, Factor, Level, Metric, Plot, Reduce, Session, Setup, Spec, TargetError,
-    Unavailable,
+    Accepts, Arm, Emulates, Experiment, Factor, Metric, Plot, Reduce, Session, Setup, Spec, TargetError, Unavailable,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
 
-#[cfg(not(target_os = "linux"))]
-use crate::links::elsewhere::{is_available, open};
-use crate::links::{self, OURS};
-#[cfg(target_os = "linux")]
-use {places::is_available, throughputs::open};
+use crate::levels::{given, user_factor, word};
+use crate::links;
+use throughputs::{is_available, open};
 
-/// How much goes through a network.
+/// The experiment `link-throughput`.
 pub struct LinkThroughput;
 
 const OWN: &str = "own";
@@ -36,26 +32,17 @@ const BOTH: &str = "both";
 const TCP: &str = "tcp";
 const UDP: &str = "udp";
 
-const THROUGHPUT: usize = 0;
-const RETRANSMITTED: usize = 1;
-const ROUND_TRIP: usize = 2;
-const NEAR_CPU: usize = 3;
-const FAR_CPU: usize = 4;
-const LOST: usize = 5;
-const REORDERED: usize = 6;
-const JITTER: usize = 7;
-const BURST: usize = 8;
-const REFILL: usize = 9;
-const RAN_OUT: usize = 10;
-const LATE: usize = 11;
+indices! {
+    THROUGHPUT, RETRANSMITTED, ROUND_TRIP, NEAR_CPU, FAR_CPU, LOST, REORDERED, JITTER, BURST, REFILL, RAN_OUT, LATE
+}
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    title: "Throughput of a network, by TCP and UDP, and what it costs: against iperf3, and where credit runs out"
+    title: "Throughput of a network over TCP and UDP, and its CPU time: against iperf3, and when burst credit runs out"
         .into(),
-    emulates: Some(Emulates::of("a link between two namespaces of this machine").unless(&["listener"])),
+    emulates: Some(Emulates::new("a link between two namespaces of this machine").unless(&["listener"])),
     variants: vec![
-        (OWN, "netlab::throughput, which `ascertain listen` answers").into(),
-        (IPERF3, "iperf3, where it is installed").into(),
+        (OWN, "the client of netlab::throughput, which connects to `ascertain listen`").into(),
+        (IPERF3, "iperf3, if it is installed").into(),
     ],
     factors: factors(),
     metrics: metrics(),
@@ -65,35 +52,47 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
 
 fn factors() -> Vec<Factor> {
     vec![
-        Factor::one_of("direction", "to the listener, from it, or both at once", [DOWN, UP, BOTH]),
-        Factor::one_of("protocol", "as much as TCP can, or UDP at a rate", [TCP, UDP]),
-        Factor::integer("streams", "connections each way", 1, 1..=64),
+        Factor::one_of(
+            "direction",
+            "direction of the traffic: from the listener, to the listener, or both at once",
+            [DOWN, UP, BOTH],
+        ),
+        Factor::one_of("protocol", "protocol: TCP as fast as possible, or UDP at a fixed rate", [TCP, UDP]),
+        Factor::integer("streams", "number of connections in each direction", 1, 1..=64),
         Factor::new("ip", "IPv4 or IPv6", 4, Accepts::OneOf(vec![4.into(), 6.into()])),
-        Factor::integer("rate_mbit_s", "the emulated link's rate", 50, 1..=10_000),
-        Factor::integer("rtt_ms", "its round trip", 10, 1..=1_000),
+        Factor::integer("rate_mbit_s", "rate of the emulated link", 50, 1..=10_000),
+        Factor::integer("rtt_ms", "round-trip time of the emulated link", 10, 1..=1_000),
         Factor::integer(
             "burst_kb",
-            "what it lets through at that rate before its credit runs out; 0 has no end",
+            "kilobytes that the link lets through at `rate_mbit_s` before its credit runs out; 0 means no limit",
             0,
             0..=1_000_000,
         ),
-        Factor::integer("refill_mbit_s", "its rate when that has run out", 10, 1..=10_000),
-        Factor::integer("udp_kbit_s", "the rate of each stream of UDP", 10_000, 1..=10_000_000),
-        Factor::integer("datagram_bytes", "their size, headers aside", 1_400, 28..=65_507),
+        Factor::integer("refill_mbit_s", "rate of the link after the credit ran out", 10, 1..=10_000),
+        Factor::integer("udp_kbit_s", "rate of each UDP stream", 10_000, 1..=10_000_000),
+        Factor::integer("datagram_bytes", "size of each datagram, without headers", 1_400, 28..=65_507),
         Factor::integer(
             "pause_ms",
-            "before each measurement, beside what the emulated credit needs to fill up",
+            "pause before each measurement, in addition to the time in which the emulated credit fills up",
             20,
             0..=600_000,
         ),
-        Factor::integer("left_out_ms", "of each, at its beginning: slow start", 200, 0..=600_000),
-        Factor::integer("interval_ms", "what the rest is cut into; iperf3's are 100 or more", 100, 1..=60_000),
-        Factor::integer("measured_ms", "all of these together", 800, 10..=3_600_000),
-        Factor::new(
+        Factor::integer(
+            "left_out_ms",
+            "time at the beginning of each measurement that does not count (slow start)",
+            200,
+            0..=600_000,
+        ),
+        Factor::integer(
+            "interval_ms",
+            "length of the intervals in which arriving bytes are counted; at least 100 with iperf3",
+            100,
+            1..=60_000,
+        ),
+        Factor::integer("measured_ms", "duration of all counted intervals together", 800, 10..=3_600_000),
+        user_factor(
             "listener",
             "HOST:PORT of `ascertain listen` instead of the emulated link; its token is in ASCERTAIN_LISTEN_TOKEN",
-            OURS,
-            Accepts::Anything,
         ),
     ]
 }
@@ -102,30 +101,38 @@ fn metrics() -> Vec<Metric> {
     let own = [
         Metric {
             reduce: Reduce::Quantile(0.5),
-            ..Metric::new("throughput", "what arrives in an interval, all streams", Unit::BytePerSecond, Better::Higher)
+            ..Metric::new(
+                "throughput",
+                "bytes per second that arrive in an interval, all streams together",
+                Unit::BytePerSecond,
+                Higher,
+            )
         },
-        Metric::new("retransmitted", "segments that were sent again", Unit::One, Better::Lower),
-        Metric::time("round_trip", "as the sender's kernel has it at the end, the longest of all streams"),
+        Metric::new("retransmitted", "number of retransmitted segments", Unit::One, Lower),
+        Metric::time(
+            "round_trip",
+            "round-trip time according to the sender's kernel at the end, the longest of all streams",
+        ),
         Metric::time("near_cpu", "CPU time of this end for each gigabyte that arrived"),
-        Metric::time("far_cpu", "CPU time of the listener's end for it"),
-        Metric::share("lost", "the share of the datagrams that never arrived", Better::Lower),
-        Metric::share("reordered", "the share of those that arrived which came behind a later one", Better::Lower),
-        Metric::time("jitter", "of the datagrams, as RFC 3550 has it, the largest of all streams"),
+        Metric::time("far_cpu", "CPU time of the listener's end for each gigabyte that arrived"),
+        Metric::share("lost", "share of the datagrams that never arrived", Lower),
+        Metric::share("reordered", "share of the arrived datagrams that arrived after one sent later", Lower),
+        Metric::time("jitter", "jitter of the datagrams as defined in RFC 3550, the largest of all streams"),
         Metric::new(
             "burst",
-            "what was let through before a credit ran out, counted in IP packets",
+            "bytes that were let through before the credit ran out, counted in IP packets",
             Unit::Byte,
-            Better::Higher,
+            Higher,
         ),
-        Metric::new("refill", "the rate from then on, counted likewise", Unit::BytePerSecond, Better::Higher),
-        Metric::new("ran_out", "when that was", Unit::Nanosecond, Better::Higher),
+        Metric::new("refill", "rate after the credit ran out, counted in IP packets", Unit::BytePerSecond, Higher),
+        Metric::new("ran_out", "time at which the credit ran out", Unit::Nanosecond, Higher),
     ];
     own.into_iter().chain(links::metrics()).collect()
 }
 
-/// Returns whether the arm's network is a user's.
+/// Returns whether the arm measures a network of the user, and not an emulated link.
 fn is_elsewhere(arm: &Arm) -> bool {
-    arm.point.get("listener").is_some_and(|listener| *listener != OURS.into())
+    given(arm, "listener").is_some()
 }
 
 impl Experiment for LinkThroughput {
@@ -133,7 +140,8 @@ impl Experiment for LinkThroughput {
         &SPEC
     }
 
-    /// Both variants either way, and a credit that runs out.
+    /// Returns both variants in both directions. Also returns arms with links whose credit, the number of bytes at the
+    /// full rate, runs out.
     fn table_arms(&self) -> Vec<Arm> {
         let point = SPEC.default_point();
         let arm = |variant: &str, point| Arm { variant: variant.into(), point };
@@ -144,31 +152,30 @@ impl Experiment for LinkThroughput {
         arms.chain([arm(OWN, credit)]).collect()
     }
 
-    /// A network that is real has its own rate, round trip and credit.
+    /// Returns `false` for the rate, the round trip and the credit of the emulated link if the network is real.
     fn has(&self, arm: &Arm, factor: &str) -> bool {
         !["rate_mbit_s", "rtt_ms", "burst_kb", "refill_mbit_s"].contains(&factor) || !is_elsewhere(arm)
     }
 
-    /// iperf3 does not speak with `ascertain listen`.
+    /// Removes the arms of iperf3 that use the user's listener, unless the user named the variants. iperf3 can't talk
+    /// to `ascertain listen`.
     fn chosen(&self, mut arms: Vec<Arm>, are_named: bool) -> Result<Vec<Arm>, String> {
         arms.retain(|arm| are_named || arm.variant == OWN || !is_elsewhere(arm));
         Ok(arms)
     }
 
-    /// Asks whether one connection fills the user's own network.
+    /// Returns the claim that one connection fills the user's own network.
     fn claims_about(&self, arms: &[Arm]) -> Vec<Claim> {
-        let is_one = |arm: &&Arm| {
-            let is_at = |factor, level: Level| arm.point.get(factor) == Some(&level);
-            is_elsewhere(arm) && is_at("streams", 1.into()) && is_at("protocol", TCP.into())
-        };
+        let is_one = |arm: &&Arm| is_elsewhere(arm) && arm.integer("streams") == Ok(1) && word(arm, "protocol") == TCP;
         let claim = |one: &Arm| {
             let four = Arm { point: one.point.clone().with("streams", 4), ..one.clone() };
-            let way = one.point.get("direction").map(Level::to_string).unwrap_or_default();
+            let way = word(one, "direction");
             let id = format!("link-throughput.your-network-{way}");
             let says =
-                format!("One connection ({way}) carries at least 0.9 times as much as four: it fills the network");
+                format!("One connection ({way}) carries at least 0.9 times as much as four, so it fills the network");
             let (candidate, baseline, scale, bound) = (one.clone(), four, Effect::Ratio, Bound::AtLeast(0.9));
-            Claim::in_half(&SPEC.id, id, says, Test::Versus { metric: THROUGHPUT, candidate, baseline, scale, bound })
+            let measure = (&SPEC.metrics[THROUGHPUT]).into();
+            Claim::in_half(&SPEC.id, id, says, Test::Versus { measure, candidate, baseline, scale, bound })
         };
         arms.iter().filter(is_one).map(claim).collect()
     }

@@ -1,8 +1,7 @@
-//! Credit that runs out, found in downloads through the model of the experiment's links, and fair links on which none
-//! is to be found.
+//! Simulates downloads over the model of the experiment's links. Some links have a credit, a number of bytes that pass
+//! at the full rate. The analysis must find that it runs out, and must find nothing on links without a credit.
 
-use ascertain_netlab::model::{Conditions, Line};
-use ascertain_netlab::throughput::{Bucket, Curve};
+use ascertain_netlab::model::Line;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -15,7 +14,9 @@ use crate::simulated::{SEGMENT_BYTES, Sender, download};
 const RUNS: u64 = 1_000;
 const BUCKETS: u64 = 200;
 
-/// What arrives of one's own downloads, in IP packets; and when there is no credit left for one, as it is seen there.
+/// Simulates downloads by `streams` senders, and unrelated traffic by `others`. Returns the bytes of IP packets that
+/// arrived in each interval. Also returns when the receiver sees that the credit, the bytes at the full rate, has run
+/// out.
 fn curve(
     conditions: &Conditions,
     rtt_ns: u64,
@@ -29,7 +30,7 @@ fn curve(
     let mut senders: Vec<_> = (0..streams).map(|_| Sender::new(5200, 0, end_ns)).collect();
     senders.extend(others.iter().map(|[begin_ns, end_ns]| Sender::new(443, *begin_ns, *end_ns)));
     let mut bytes = vec![0; (end_ns / interval_ns) as usize];
-    // Bytes, and when.
+    // The token bucket, its content in bytes, and when the content was last updated.
     let mut tokens = conditions.bucket.map(|bucket| (bucket, bucket.burst_bytes as f64, 0));
     let mut ran_out_ns = None;
     download(&mut line, rtt_ns, senders, |index, now_ns| {
@@ -51,7 +52,7 @@ fn curve(
     (Curve { interval: Duration::from_nanos(interval_ns), bytes, left_out }, ran_out_ns)
 }
 
-/// A link of the experiment's kind, at random: its conditions and its round trip.
+/// Returns the conditions and the round-trip time of a random link.
 fn link(rng: &mut Xoshiro256PlusPlus, burst_kb: u64, rate_mbit_s: u64, refill_mbit_s: u64) -> (Conditions, u64) {
     let rtt_ms = rng.random_range(5..=20);
     let levels =
@@ -59,11 +60,11 @@ fn link(rng: &mut Xoshiro256PlusPlus, burst_kb: u64, rate_mbit_s: u64, refill_mb
     let point =
         levels.iter().fold(LinkThroughput.spec().default_point(), |point, (factor, level)| point.with(factor, *level));
     let arm = Arm { variant: OWN.into(), point };
-    let [_, conditions] = conditions_of(&arm, &link_of(&arm).unwrap()).unwrap();
+    let [_, conditions] = link_conditions(&arm, &links::limited(&arm, LEAST_QUEUE_BYTES).unwrap()).unwrap();
     (Conditions { seed: rng.random(), ..conditions }, rtt_ms * 1_000_000)
 }
 
-/// With losses and others who come and go, in runs of any length.
+/// Tests links with losses and with other traffic that comes and goes, in runs of any length.
 #[test]
 fn at_most_one_fair_link_in_a_hundred_is_said_to_run_out() {
     let found = (0..RUNS).filter(|seed| {
@@ -81,13 +82,13 @@ fn at_most_one_fair_link_in_a_hundred_is_said_to_run_out() {
             .collect();
         let streams = rng.random_range(1..=4);
         let (curve, _) = curve(&Conditions { loss, ..conditions }, rtt_ns, streams, &others, intervals);
-        Bucket::of(&curve).is_some()
+        Bucket::find(&curve).is_some()
     });
     let found = found.count() as u64;
     assert!(found * 100 <= RUNS, "{found} of {RUNS}");
 }
 
-/// Within 5 %: what it held, its rate, and when it ran out.
+/// Tests that the found capacity, rate and time are within 5 % of the true ones.
 #[test]
 fn buckets_are_found_as_they_are() {
     let mut missed = Vec::new();
@@ -95,14 +96,14 @@ fn buckets_are_found_as_they_are() {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let rate_mbit_s = rng.random_range(20..=60);
         let refill_mbit_s = rng.random_range(rate_mbit_s / 10..=rate_mbit_s * 6 / 10);
-        // It runs out after 0.6 to 1.6 of 2.2 seconds.
+        // The credit runs out after 0.6 to 1.6 of the 2.2 seconds.
         let ran_out_ms = rng.random_range(600..=1_600);
         let burst_kb = (rate_mbit_s - refill_mbit_s) * ran_out_ms / 8;
         let (conditions, rtt_ns) = link(&mut rng, burst_kb, rate_mbit_s, refill_mbit_s);
         let streams = rng.random_range(1..=4);
         let (curve, ran_out_ns) = curve(&conditions, rtt_ns, streams, &[], 100);
         let truth = [burst_kb as f64 * 1e3, refill_mbit_s as f64 * 1e6 / 8.0, ran_out_ns.unwrap()];
-        let found = Bucket::of(&curve);
+        let found = Bucket::find(&curve);
         let found = found.map(|found| [found.burst_bytes, found.bytes_per_s, found.ran_out.as_nanos() as f64]);
         let off = found.map(|found| [0, 1, 2].map(|of| found[of] / truth[of] - 1.0));
         if off.is_none_or(|off| off.iter().any(|off| off.abs() > 0.05)) {

@@ -1,13 +1,12 @@
-//! Measurements through links and of somebody's listener, end to end.
+//! Tests of measurements over emulated links and with a user's listener.
 
 use std::thread;
 
 use ascertain_engine::experiment::{Experiment, Level};
-use ascertain_netlab::throughput::{Limits, Listener, Token};
+use ascertain_netlab::throughput::ListenerLimits;
 use ascertain_sys::testing::{left_out, or_left_out, wait_until};
 
-use super::super::places::is_available;
-use super::super::{BOTH, DOWN, LinkThroughput, OWN, UDP, UP};
+use super::super::{DOWN, LinkThroughput, OWN};
 use super::*;
 use crate::links::retry_until_measured;
 
@@ -28,7 +27,7 @@ fn metrics_of(out: &Samples) -> Vec<usize> {
     metrics
 }
 
-/// Each has what it needs, and nothing that it should not have.
+/// Each direction and protocol must have values of its metrics, and of no others.
 #[test]
 fn ways_have_their_metrics() {
     let tcp = [THROUGHPUT, RETRANSMITTED, ROUND_TRIP, NEAR_CPU, FAR_CPU, LATE, LATE + 1];
@@ -69,7 +68,7 @@ fn iperf3_says_as_much() {
                 return;
             }
             let mut session = Throughputs::open(&arms, &Setup::default()).unwrap();
-            assert!(Rc::ptr_eq(&session.targets[0].place, &session.targets[1].place), "they are to share the link");
+            assert!(Rc::ptr_eq(&session.arms[0].far_end, &session.arms[1].far_end), "the arms must share the link");
             retry_until_measured(|| session.verify(1)).unwrap();
             let out = retry_until_measured(|| {
                 let mut out = Samples::default();
@@ -84,29 +83,29 @@ fn iperf3_says_as_much() {
     }
 }
 
-/// Neither needs a link.
+/// Tests two cases that need no emulated link.
 #[test]
 fn somebodys_listener_is_measured_or_said_not_to_be() {
     let token = Token::new().unwrap();
-    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), token.clone(), Limits::default()).unwrap();
+    let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), token.clone(), ListenerLimits::default()).unwrap();
     let measured = |address: &str, token: &Token| {
         let arm = arm(OWN, &short(&[]));
-        let plan = plan_of(&arm).unwrap();
-        let place = Place::elsewhere(address, true, token.clone())?;
-        let target = Target { place: Rc::new(place), plan, is_iperf3: false, pause: Duration::ZERO };
-        retry_until_measured(|| target.seen(&Stop::default()))
+        let spec = traffic_spec(&arm).unwrap();
+        let far_end = FarEnd::elsewhere(address, true, token.clone())?;
+        let arm = ThroughputArm { far_end: Rc::new(far_end), spec, is_iperf3: false, pause: Duration::ZERO };
+        retry_until_measured(|| arm.measure(&Stop::default()))
     };
     let address = listener.address().to_string();
     assert!(measured(&address, &token).unwrap().received_bytes > 0);
     let by_name = format!("localhost:{}", listener.address().port());
     assert!(measured(&by_name, &token).is_ok());
     let error = measured(&address, &Token::new().unwrap()).unwrap_err().to_string();
-    assert!(error.contains("does not take the token") && error.contains(&address), "{error}");
+    assert!(error.contains("no listener accepted the token") && error.contains(&address), "{error}");
     for (wrong, says) in [("127.0.0.1", "invalid socket address"), ("[::1]:5200", "no address of `ip` 4")] {
         let error = measured(wrong, &token).unwrap_err().to_string();
         assert!(error.contains(says) && error.contains(wrong), "{error}");
     }
-    // Whoever does not know the token costs the next one nothing.
+    // The client with a wrong token must not have used up the listener's limits.
     assert!(measured(&address, &token).unwrap().received_bytes > 0);
     drop(listener);
     let gone = measured(&address, &token).unwrap_err().to_string();
@@ -136,13 +135,13 @@ fn it_ends_when_it_is_told_to() {
         }
         let setup = Setup { stop: Stop::new().unwrap(), ..Setup::default() };
         let mut session = Throughputs::open(&[arm], &setup).unwrap();
-        let place = session.targets[0].place.clone();
-        let (link, stop) = (place.link.as_ref().unwrap(), &setup.stop);
+        let far_end = session.arms[0].far_end.clone();
+        let (link, stop) = (far_end.link.as_ref().unwrap(), &setup.stop);
         thread::scope(|scope| {
             scope.spawn(move || {
                 let is_under_way = || link.report().unwrap().to_near.due.bytes > 1_000_000;
-                wait_until("it is under way", is_under_way);
-                stop.ask();
+                wait_until("the measurement has begun", is_under_way);
+                stop.request();
             });
             assert_eq!(session.verify(0), Err(TargetError::Interrupted));
         });

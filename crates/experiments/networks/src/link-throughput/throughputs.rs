@@ -1,47 +1,184 @@
-//! Measurements, and what was seen in them.
+//! The session of the experiment: opens the far side of each network, and measures throughputs.
 
-use std::collections::BTreeMap;
+use std::env;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::rc::Rc;
 use std::time::Duration;
 
-use ascertain_engine::experiment::{Arm, ArmId, Point, Sample, Samples, Session, Setup, Status, TargetError, Trial};
-use ascertain_netlab::Error;
-use ascertain_netlab::throughput::{Bucket, Curve, Flow, Measured, Plan, measure};
+use ascertain_engine::experiment::{
+    Arm, ArmId, Point, Sample, Samples, Session, Setup, Status, TargetError, Trial, Unavailable,
+};
+use ascertain_netlab::installed::{Program, RunningProgram, iperf3 as iperf3_server};
+use ascertain_netlab::model::{Conditions, TokenBucket};
+use ascertain_netlab::throughput::{
+    Bucket, Connector, Curve, Direction, FlowReport, Listener, Measurement, Token, TrafficSpec, Transport, measure,
+};
+use ascertain_netlab::{Error, Link, RunningLink};
 use ascertain_sys::interrupt::Stop;
 
-use super::places::{Place, bucket_of, plan_of};
 use super::{
-    BURST, FAR_CPU, IPERF3, JITTER, LATE, LOST, NEAR_CPU, RAN_OUT, REFILL, REORDERED, RETRANSMITTED, ROUND_TRIP,
-    THROUGHPUT, iperf3,
+    BOTH, BURST, FAR_CPU, IPERF3, JITTER, LATE, LOST, NEAR_CPU, RAN_OUT, REFILL, REORDERED, RETRANSMITTED, ROUND_TRIP,
+    THROUGHPUT, UDP, UP, iperf3, is_elsewhere,
 };
-use crate::links::{facts, failed, wait, watched};
+use crate::levels::{given, milliseconds, word};
+use crate::links::{self, facts, failed, shared, wait, watched};
 
-/// What was seen in a measurement; what nobody can say is none.
+const OWN_PORT: u16 = 5200;
+const IPERF3_PORT: u16 = 5201;
+/// Shortest interval that iperf3 supports.
+const SHORTEST_IPERF3_MS: u64 = 100;
+/// Smallest size of a link's queue in bytes.
+const LEAST_QUEUE_BYTES: u64 = 30_000;
+/// The environment variable with the listener's token. The token is not a level, because levels are recorded.
+const TOKEN: &str = "ASCERTAIN_LISTEN_TOKEN";
+
+pub fn traffic_spec(arm: &Arm) -> Result<TrafficSpec, TargetError> {
+    let transport = if word(arm, "protocol") == UDP {
+        let rate_bits_per_s = arm.integer("udp_kbit_s")? * 1_000;
+        Transport::Udp { rate_bits_per_s, datagram_bytes: arm.integer("datagram_bytes")? as u32 }
+    } else {
+        Transport::Tcp
+    };
+    let direction = match word(arm, "direction") {
+        UP => Direction::Up,
+        BOTH => Direction::Both,
+        _ => Direction::Down,
+    };
+    let (streams, interval) = (arm.integer("streams")? as u32, milliseconds(arm, "interval_ms")?);
+    // Intervals are counted or left out as a whole, so durations are rounded up to whole intervals.
+    let intervals = |factor| arm.integer(factor).map(|ms| ms.div_ceil(interval.as_millis().max(1) as u64) as u32);
+    let (left_out, intervals) = (intervals("left_out_ms")?, intervals("measured_ms")?);
+    Ok(TrafficSpec { transport, direction, streams, interval, left_out, intervals })
+}
+
+fn token_here() -> Result<Token, String> {
+    let token = env::var(TOKEN).map_err(|_| format!("set {TOKEN} to the token that `ascertain listen` prints"))?;
+    token.parse().map_err(|why| format!("{TOKEN}: {why}"))
+}
+
+/// Checks that the emulated link and iperf3 are available or, for a user's listener, that there is a token.
+pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
+    let not = |why: &str| Err(Unavailable::levels(why));
+    let is_iperf3 = arm.variant == IPERF3;
+    if is_elsewhere(arm) {
+        if is_iperf3 {
+            return not("`ascertain listen` does not speak iperf3's protocol; use the variant `own`");
+        }
+        return token_here().map(drop).map_err(Unavailable::other);
+    }
+    if is_iperf3 {
+        iperf3_server(([127, 0, 0, 1], IPERF3_PORT).into()).is_installed().map_err(Unavailable::other)?;
+        if word(arm, "direction") == BOTH {
+            return not("iperf3 reports only the counts of one end if both directions run at once; use `up` or `down`");
+        }
+        if arm.integer("interval_ms").is_ok_and(|ms| ms < SHORTEST_IPERF3_MS) {
+            return not("iperf3's intervals last at least 100 ms; raise `interval_ms`");
+        }
+    }
+    links::is_available(&Link::default())
+}
+
+/// Returns the token bucket of the arm's link; `None` if the link has none or the arm measures the user's own network.
+pub fn bucket(arm: &Arm) -> Result<Option<TokenBucket>, TargetError> {
+    if is_elsewhere(arm) {
+        return Ok(None);
+    }
+    let burst_bytes = arm.integer("burst_kb")? * 1_000;
+    let rate_bits_per_s = arm.integer("refill_mbit_s")? * 1_000_000;
+    Ok((burst_bytes > 0).then_some(TokenBucket { burst_bytes, rate_bits_per_s }))
+}
+
+/// Returns the conditions of both directions of the arm's link.
+pub fn link_conditions(arm: &Arm, link: &Link) -> Result<[Conditions; 2], TargetError> {
+    let bucket = bucket(arm)?;
+    Ok(link.conditions().map(|conditions| Conditions { bucket, ..conditions }))
+}
+
+/// The far side of a measured network, with the listener that receives and sends the measured data.
+pub struct FarEnd {
+    pub address: SocketAddr,
+    pub token: Token,
+    /// The listener in this process, if the link is emulated; `None` for the user's listener.
+    _listener: Option<Listener>,
+    /// The iperf3 server; `None` if no arm that uses this far side needs it.
+    pub iperf3: Option<RunningProgram>,
+    // Dropped last: the link must outlive the servers.
+    pub link: Option<RunningLink>,
+}
+
+impl FarEnd {
+    /// Opens the far side of the arm's network, with an iperf3 server if `has_iperf3` is `true`.
+    pub fn open(arm: &Arm, has_iperf3: bool) -> Result<Self, TargetError> {
+        let is_v4 = arm.integer("ip")? == 4;
+        if let Some(name) = given(arm, "listener") {
+            return Self::elsewhere(&name, is_v4, token_here().map_err(TargetError::Failed)?);
+        }
+        let link = links::limited(arm, LEAST_QUEUE_BYTES)?;
+        let [to_far, to_near] = link_conditions(arm, &link)?;
+        let link = link.start_with(&to_far, &to_near).map_err(failed)?;
+        let far = link.far();
+        let ip = if is_v4 { Some(far.address().into()) } else { far.ipv6_address().map(Into::into) };
+        let ip = ip.ok_or_else(|| failed("this kernel has no IPv6; set `ip` to 4"))?;
+        let [address, iperf3_address] = [OWN_PORT, IPERF3_PORT].map(|port| SocketAddr::new(ip, port));
+        let (listener, token) = links::listener(&link, address)?;
+        let iperf3 = if has_iperf3 { Some(start_iperf3(arm, &link, iperf3_address)?) } else { None };
+        Ok(Self { address, token, _listener: Some(listener), iperf3, link: Some(link) })
+    }
+
+    /// Returns the far side of a network whose listener the user started. `name` is the listener's HOST:PORT. If
+    /// `is_v4` is `true`, an IPv4 address of the host is used, otherwise an IPv6 address.
+    pub fn elsewhere(name: &str, is_v4: bool, token: Token) -> Result<Self, TargetError> {
+        let unknown = |why: String| TargetError::Failed(format!("{name}: {why}"));
+        let mut addresses = name.to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
+        let address = addresses.find(|address| address.is_ipv4() == is_v4);
+        let none = || unknown(format!("the host has no address of `ip` {}", if is_v4 { 4 } else { 6 }));
+        Ok(Self { address: address.ok_or_else(none)?, token, _listener: None, iperf3: None, link: None })
+    }
+
+    /// Returns the connector that opens connections to the listener.
+    pub fn connector(&self) -> Box<dyn Connector + '_> {
+        match &self.link {
+            Some(link) => Box::new((link.near(), self.address)),
+            None => Box::new(self.address),
+        }
+    }
+}
+
+/// Starts an iperf3 server, which reports JSON with intervals as long as the arm's.
+fn start_iperf3(arm: &Arm, link: &RunningLink, address: SocketAddr) -> Result<RunningProgram, TargetError> {
+    let mut program: Program = iperf3_server(address);
+    let interval_s = (arm.integer("interval_ms")? as f64 / 1e3).to_string();
+    program.arguments.extend(["--json", "--interval", &interval_s].map(String::from));
+    let place = |command: &mut _| link.far().enter(command);
+    program.start_where(place, || link.near().connect(address)).map_err(failed)
+}
+
+/// The results of a measurement. A field is `None` if the program does not report it.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct ThroughputReport {
     pub curve: Curve,
-    /// All that arrived.
+    /// Number of bytes that arrived, including those in left-out intervals.
     pub received_bytes: u64,
     pub retransmitted: Option<f64>,
     pub round_trip_ns: Option<f64>,
-    /// For each gigabyte, of the near and the far end.
+    /// CPU time in nanoseconds for each gigabyte: on the near side, which is this one, and on the far side.
     pub cpu_ns: [Option<f64>; 2],
     pub lost: Option<f64>,
     pub reordered: Option<f64>,
     pub jitter_ns: Option<f64>,
-    /// Bytes of IP packets for each byte in them; none where that is not known.
+    /// Number of bytes in IP packets, with their headers, for each byte of payload; `None` if it is not known.
     pub around: Option<f64>,
 }
 
-impl Seen {
-    fn of(measured: &Measured) -> Self {
-        let curve = measured.curve();
+impl ThroughputReport {
+    fn new(measurement: &Measurement) -> Self {
+        let curve = measurement.curve();
         let counted: u64 = curve.bytes.iter().skip(curve.left_out).sum();
-        let flows = &measured.flows;
-        let sum = |of: fn(&Flow) -> u64| flows.iter().map(of).sum::<u64>();
+        let flows = &measurement.flows;
+        let sum = |count: fn(&FlowReport) -> u64| flows.iter().map(count).sum::<u64>();
         let tcp: Vec<_> = flows.iter().filter_map(|flow| flow.sender.tcp.as_ref()).collect();
         let arrived = sum(|flow| flow.receiver.datagrams);
-        let largest = |of: &dyn Fn(&Flow) -> u64| flows.iter().map(of).max().map(|most| most as f64);
+        let largest = |count: &dyn Fn(&FlowReport) -> u64| flows.iter().map(count).max().map(|most| most as f64);
         let rtt_us = tcp.iter().map(|tcp| tcp.rtt_us).max();
         let per_gigabyte = |ns: u64| (counted > 0).then(|| ns as f64 * 1e9 / counted as f64);
         Self {
@@ -50,8 +187,8 @@ impl Seen {
             retransmitted: (!tcp.is_empty())
                 .then(|| tcp.iter().map(|tcp| tcp.retransmitted_segments).sum::<u64>() as f64),
             round_trip_ns: rtt_us.map(|us| f64::from(us) * 1e3),
-            cpu_ns: measured.cpu_ns().map(per_gigabyte),
-            lost: measured.lost(),
+            cpu_ns: measurement.cpu_ns().map(per_gigabyte),
+            lost: measurement.lost(),
             reordered: (arrived > 0).then(|| sum(|flow| flow.receiver.reordered) as f64 / arrived as f64),
             jitter_ns: if arrived > 0 { largest(&|flow| flow.receiver.jitter_ns) } else { None },
             around: tcp.first().map(|tcp| f64::from(tcp.path_mtu_bytes) / f64::from(tcp.mss_bytes.max(1))),
@@ -64,7 +201,7 @@ impl Seen {
             let offset_ns = interval.as_nanos() as u64 * number;
             out.push_sample(Sample { metric: THROUGHPUT, key: "".into(), offset_ns, value: rate, status: Status::Ok });
         }
-        let found = self.around.and_then(|around| Some((around, Bucket::of(&self.curve)?)));
+        let found = self.around.and_then(|around| Some((around, Bucket::find(&self.curve)?)));
         let [near, far] = self.cpu_ns;
         for (metric, value) in [
             (RETRANSMITTED, self.retransmitted),
@@ -84,13 +221,13 @@ impl Seen {
 }
 
 struct Throughputs {
-    targets: Vec<Target>,
+    arms: Vec<ThroughputArm>,
     stop: Stop,
 }
 
-struct Target {
-    place: Rc<Place>,
-    plan: Plan,
+struct ThroughputArm {
+    far_end: Rc<FarEnd>,
+    spec: TrafficSpec,
     is_iperf3: bool,
     pause: Duration,
 }
@@ -100,79 +237,68 @@ pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError
 }
 
 impl Throughputs {
-    /// Arms at one point have one place.
+    /// Opens a session. Arms at the same point share the far side of their network.
     fn open(arms: &[Arm], setup: &Setup) -> Result<Self, TargetError> {
-        let mut places: BTreeMap<&Point, Rc<Place>> = BTreeMap::new();
-        let mut targets = Vec::new();
+        let (mut far_ends, mut opened) = (Vec::new(), Vec::new());
         for arm in arms {
             let is_of = |other: &Arm| other.variant == IPERF3 && other.point == arm.point;
-            let place = match places.get(&arm.point) {
-                Some(place) => place.clone(),
-                None => Rc::new(Place::of(arm, arms.iter().any(is_of))?),
-            };
-            places.insert(&arm.point, place.clone());
-            let ms = |factor| arm.integer(factor).map(Duration::from_millis);
-            // What came before is to have arrived, and the credit to be whole again.
-            let fill_s = bucket_of(arm)?.map(|bucket| bucket.burst_bytes as f64 * 8.0 / bucket.rate_bits_per_s as f64);
-            let rtt = if place.link.is_some() { ms("rtt_ms")? } else { Duration::ZERO };
-            let pause = ms("pause_ms")? + 2 * rtt + Duration::from_secs_f64(fill_s.unwrap_or(0.0));
-            targets.push(Target { place, plan: plan_of(arm)?, is_iperf3: arm.variant == IPERF3, pause });
+            let far_end = shared(&mut far_ends, &arm.point, || FarEnd::open(arm, arms.iter().any(is_of)))?;
+            // Before each measurement, the data of the previous one must have arrived, and the credit must be full
+            // again.
+            let fill_s = bucket(arm)?.map(|bucket| bucket.burst_bytes as f64 * 8.0 / bucket.rate_bits_per_s as f64);
+            let rtt = if far_end.link.is_some() { milliseconds(arm, "rtt_ms")? } else { Duration::ZERO };
+            let pause = milliseconds(arm, "pause_ms")? + 2 * rtt + Duration::from_secs_f64(fill_s.unwrap_or(0.0));
+            opened.push(ThroughputArm { far_end, spec: traffic_spec(arm)?, is_iperf3: arm.variant == IPERF3, pause });
         }
-        Ok(Self { targets, stop: setup.stop.clone() })
+        Ok(Self { arms: opened, stop: setup.stop.clone() })
     }
 }
 
-impl Target {
-    fn seen(&self, stop: &Stop) -> Result<Seen, TargetError> {
+impl ThroughputArm {
+    fn measure(&self, stop: &Stop) -> Result<ThroughputReport, TargetError> {
         wait(self.pause, stop)?;
-        let seen = match (&self.place.iperf3, &self.place.link) {
-            (Some(server), Some(link)) if self.is_iperf3 => iperf3::measured(&self.plan, server, link.near(), stop)?,
+        let FarEnd { address, token, iperf3, link, .. } = &*self.far_end;
+        let report = match (iperf3, link) {
+            (Some(server), Some(link)) if self.is_iperf3 => iperf3::measure(&self.spec, server, link.near(), stop)?,
             _ => {
-                let Place { address, token, .. } = &*self.place;
-                let measured = measure(&*self.place.way(), token, &self.plan, &|| stop.is_asked());
-                let measured = measured.map_err(|error| match error {
+                let measurement = measure(&*self.far_end.connector(), token, &self.spec, &|| stop.is_requested());
+                ThroughputReport::new(&measurement.map_err(|error| match error {
                     Error::Stopped => TargetError::Interrupted,
                     error => TargetError::Failed(format!("{address}: {error}")),
-                })?;
-                Seen::of(&measured)
+                })?)
             }
         };
-        if seen.curve.rates().iter().all(|rate| *rate == 0.0) {
-            return Err(failed("nothing arrived while it was measured: give it more `measured_ms`"));
+        if report.curve.rates().iter().all(|rate| *rate == 0.0) {
+            return Err(failed("nothing arrived during the measurement; raise `measured_ms`"));
         }
-        Ok(seen)
+        Ok(report)
     }
 }
 
 impl Session for Throughputs {
-    /// More can't have arrived than the link let through.
+    /// Checks that no more bytes were reported than the link let through.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
-        let target = &self.targets[arm];
-        let carried = || match &target.place.link {
-            Some(link) => link.report().map(|report| Some(report.to_far.due.bytes + report.to_near.due.bytes)),
-            None => Ok(None),
-        };
-        let before = carried().map_err(failed)?;
-        let seen = target.seen(&self.stop)?;
-        match carried().map_err(failed)?.zip(before).map(|(after, before)| after - before) {
-            Some(carried) if seen.received_bytes > carried => {
-                let received = seen.received_bytes;
-                Err(TargetError::WrongAnswer(format!(
-                    "{received} bytes are said to have arrived, of {carried} that did"
-                )))
-            }
-            _ => Ok(()),
+        let arm = &self.arms[arm];
+        let Some(link) = &arm.far_end.link else { return arm.measure(&self.stop).map(drop) };
+        let before = link.report().map_err(failed)?;
+        let received = arm.measure(&self.stop)?.received_bytes;
+        let passed = link.report().map_err(failed)?.since(&before);
+        let carried = passed.to_far.due.bytes + passed.to_near.due.bytes;
+        if received > carried {
+            let why = format!("{received} bytes were reported as received, but only {carried} arrived");
+            return Err(TargetError::WrongAnswer(why));
         }
+        Ok(())
     }
 
     fn facts(&mut self, arm: ArmId) -> Result<Point, TargetError> {
-        self.targets[arm].place.link.as_ref().map_or_else(|| Ok(Point::default()), facts)
+        facts(self.arms[arm].far_end.link.as_ref())
     }
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let target = &self.targets[arm];
-        watched(target.place.link.as_ref(), LATE, out, |out| {
-            target.seen(&self.stop)?.push(out);
+        let arm = &self.arms[arm];
+        watched(arm.far_end.link.as_ref(), LATE, out, |out| {
+            arm.measure(&self.stop)?.push(out);
             Ok(())
         })
     }
@@ -181,3 +307,7 @@ impl Session for Throughputs {
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "simulated.rs"]
+mod simulated;

@@ -1,104 +1,80 @@
-//! Emulated links: whether they are what they were asked to be, and what they cost.
+//! Measures how closely emulated links follow their specification, and what they cost.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
-mod seen;
-#[cfg(target_os = "linux")]
+#[cfg_attr(not(target_os = "linux"), path = "../elsewhere.rs")]
 mod sending;
 
 use std::sync::LazyLock;
 
-use ascertain_engine::experiment::{
-    Accepts, Arm, Better, Experiment, Factor, Metric, Session, Setup, Spec, TargetError, Unavailable,
-};
+use ascertain_engine::experiment::Better::{Higher, Lower};
+use ascertain_engine::experiment::{Arm, Experiment, Factor, Metric, Session, Setup, Spec, TargetError, Unavailable};
 use ascertain_engine::unit::Unit;
 use ascertain_sys::machine::Machine;
 
 use crate::links;
-#[cfg(not(target_os = "linux"))]
-use crate::links::elsewhere::{is_available, open};
-#[cfg(target_os = "linux")]
 use sending::{is_available, open};
 
-/// Emulated links and what goes through them.
+/// The experiment `link-truth`.
 pub struct LinkTruth;
 
 const TUN_OFFLOADS: &str = "tun-offloads";
 const TUN: &str = "tun";
 const VETH: &str = "veth";
 
-const EXCESS: usize = 0;
-const EXCESS_P99: usize = 1;
-const EARLY: usize = 2;
-const REORDERED: usize = 3;
-const LOST: usize = 4;
-const RATE_SHARE: usize = 5;
-const THROUGHPUT: usize = 6;
-const SEGMENTS: usize = 7;
-const LATE: usize = 8;
+indices! { EXCESS, EXCESS_P99, EARLY, REORDERED, LOST, RATE_SHARE, THROUGHPUT, SEGMENTS, LATE }
+
+/// Size of the headers of IPv4 and UDP in bytes.
+const HEADER_BYTES: u64 = 28;
+/// Size in bytes of the smallest packet, whose payload is the trial and the sequence number.
+const LEAST_BYTES: u64 = HEADER_BYTES + 16;
 
 const DATAGRAMS: &str = "datagrams";
 const STREAM: &str = "stream";
-/// So fast that nothing waits, and still each segment is a frame of its own.
+/// The level of `rate_mbit_s` that only cuts a stream into segments. With a rate, the link sends each segment as its
+/// own frame; this rate is so high that no segment waits.
 const CUT_MBIT_S: u64 = 100_000;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    title: "Emulated links: are they what they were asked to be, and what do they cost?".into(),
+    title: "Emulated links: how faithful they are, and what they cost".into(),
     variants: vec![
-        (TUN_OFFLOADS, "a TUN on each side, where the emulator cuts what the kernel sends: what a link has by default")
-            .into(),
-        (TUN, "a TUN on each side, where the kernel does that").into(),
+        (TUN_OFFLOADS, "a TUN on each side; the emulator cuts frames into segments (the default of a link)").into(),
+        (TUN, "a TUN on each side; the kernel cuts frames into segments").into(),
         (VETH, "virtual Ethernet on each side, which needs no device file").into(),
     ],
     factors: vec![
-        Factor::new(
+        Factor::one_of(
             "sends",
-            "what goes through it: datagrams, or a stream, which is one connection of TCP that sends what it can",
-            DATAGRAMS,
-            Accepts::OneOf([DATAGRAMS, STREAM].map(Into::into).to_vec()),
+            "traffic over the link: datagrams, or a stream, which is a TCP connection that sends as fast as it can",
+            [DATAGRAMS, STREAM],
         ),
-        Factor::new("rtt_ms", "the link's round trip", 20, Accepts::Integers { min: 0, max: 10_000 }),
-        Factor::new(
-            "rate_mbit_s",
-            "its rate; 0 is as much as the machine can",
-            0,
-            Accepts::Integers { min: 0, max: CUT_MBIT_S },
-        ),
-        Factor::new("queue_bytes", "what may wait at it", 1 << 20, Accepts::Integers { min: 0, max: 1 << 30 }),
-        Factor::new("loss_percent", "of segments, each way", 0, Accepts::Integers { min: 0, max: 50 }),
-        Factor::new("datagrams", "how many a trial has", 100, Accepts::Integers { min: 2, max: 1_000_000 }),
-        Factor::new("bytes", "of each, as an IP packet", 100, Accepts::Integers { min: seen::LEAST_BYTES, max: 1_500 }),
-        Factor::new(
-            "gap_us",
-            "from one datagram to the next; 0 sends all at once",
-            1_000,
-            Accepts::Integers { min: 0, max: 1_000_000 },
-        ),
-        Factor::new(
+        Factor::integer("rtt_ms", "round-trip time of the link", 20, 0..=10_000),
+        Factor::integer("rate_mbit_s", "rate of the link; 0 means no limit", 0, 0..=CUT_MBIT_S),
+        Factor::integer("queue_bytes", "size of the link's queue", 1 << 20, 0..=1 << 30),
+        Factor::integer("loss_percent", "percentage of segments that are lost, in each direction", 0, 0..=50),
+        Factor::integer("datagrams", "number of datagrams in a trial", 100, 2..=1_000_000),
+        Factor::integer("bytes", "size of each datagram's IP packet", 100, LEAST_BYTES..=1_500),
+        Factor::integer("gap_us", "time from one datagram to the next; 0 sends all at once", 1_000, 0..=1_000_000),
+        Factor::integer(
             "left_out_ms",
-            "of the stream, at its beginning: slow start",
+            "time at the beginning of the stream that does not count (slow start)",
             50,
-            Accepts::Integers { min: 0, max: 60_000 },
+            0..=60_000,
         ),
-        Factor::new("measured_ms", "of the stream, behind that", 150, Accepts::Integers { min: 10, max: 60_000 }),
+        Factor::integer("measured_ms", "time of the stream that counts, after `left_out_ms`", 150, 10..=60_000),
     ],
     metrics: [
-        Metric::time("excess", "by how much the median datagram took longer than the link should have it"),
-        Metric::time("excess_p99", "the same of the 99th percentile"),
-        Metric::new("early", "datagrams that arrived before they should have", Unit::One, Better::Lower),
-        Metric::new("reordered", "datagrams that arrived behind a later one", Unit::One, Better::Lower),
-        Metric::share("lost", "the share of the datagrams that did not arrive", Better::Lower),
-        Metric::new(
-            "rate_share",
-            "how fast a burst arrived, as a share of how fast it should have",
-            Unit::One,
-            Better::Higher,
-        ),
-        Metric::new("throughput", "of the stream, without headers", Unit::BytePerSecond, Better::Higher),
+        Metric::time("excess", "time by which the median datagram arrived too late"),
+        Metric::time("excess_p99", "99th percentile of the time by which datagrams arrived too late"),
+        Metric::new("early", "number of datagrams that arrived too early", Unit::One, Lower),
+        Metric::new("reordered", "number of datagrams that arrived after a datagram sent later", Unit::One, Lower),
+        Metric::share("lost", "share of the datagrams that did not arrive", Lower),
+        Metric::new("rate_share", "rate at which a burst arrived, as a share of the expected rate", Unit::One, Higher),
+        Metric::new("throughput", "bytes per second of the stream, without headers", Unit::BytePerSecond, Higher),
         Metric::new(
             "segments_per_cpu_s",
-            "of the stream, both ways, by the emulator's thread and the kernel's work for it",
+            "segments of the stream, in both directions, per second of the emulator's CPU time",
             Unit::PerSecond,
-            Better::Higher,
+            Higher,
         ),
     ]
     .into_iter()
@@ -112,7 +88,9 @@ impl Experiment for LinkTruth {
         &SPEC
     }
 
-    /// With each carrier: delay, rate, and streams as fast as they go, in large frames and cut into segments.
+    /// Returns four kinds of arms: for the delay, for the rate, for a stream in large frames, and for a stream that is
+    /// cut into segments. Each kind is measured with every carrier, the way in which the link is emulated. The streams
+    /// have no rate limit that slows them.
     fn table_arms(&self) -> Vec<Arm> {
         let delay = SPEC.default_point();
         let burst = [("rate_mbit_s", 100), ("datagrams", 400), ("bytes", 1_500), ("gap_us", 0)];

@@ -1,34 +1,35 @@
-//! What goes through links, and what comes out of them.
+//! The session of the experiment, which sends datagrams and streams over links.
 
-use std::io::ErrorKind;
+use std::io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
 use std::net::UdpSocket;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::{io, thread};
 
 use ascertain_engine::experiment::{Arm, ArmId, Point, Samples, Session, Setup, TargetError, Trial, Unavailable};
-use ascertain_netlab::throughput::{Direction, Limits, Listener, Plan, Token, measure};
+use ascertain_netlab::throughput::{Direction, Listener, Token, TrafficSpec, measure};
 use ascertain_netlab::{Carrier, Error, Link, RunningLink, now_ns};
 use ascertain_sys::interrupt::Stop;
 
-use super::seen::{Asked, END, Seen, datagram, number};
 use super::{
-    EARLY, EXCESS, EXCESS_P99, LATE, LOST, RATE_SHARE, REORDERED, SEGMENTS, STREAM, THROUGHPUT, TUN, TUN_OFFLOADS,
+    EARLY, EXCESS, EXCESS_P99, HEADER_BYTES, LATE, LOST, RATE_SHARE, REORDERED, SEGMENTS, STREAM, THROUGHPUT, TUN,
+    TUN_OFFLOADS,
 };
-use crate::links::{self, failed, watched};
+use crate::levels::word;
+use crate::links::{self, failed, wait, watched};
 
 const DATAGRAM_PORT: u16 = 9;
 const STREAM_PORT: u16 = 5200;
-/// What a stream is counted in.
+/// Length in milliseconds of the intervals in which the bytes of a stream are counted.
 const INTERVAL_MS: u64 = 10;
-/// How often what takes long looks whether somebody asked for the end.
+/// Time between two checks of `stop` during long waits.
 const LOOK: Duration = Duration::from_millis(50);
-/// As long as nothing arrives beside the link's delay, however busy the machine is.
+/// The trial fails if no datagram arrives for this time, in addition to the link's delay. The time is long, because the
+/// machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// From one datagram that says that there are no more to the next.
-const END_GAP_NS: u64 = 2_000_000;
+/// Time between two of the datagrams that mark the end of a trial. They are repeated until one arrives.
+const END_GAP: Duration = Duration::from_millis(2);
 
-fn link_of(arm: &Arm) -> Result<Link, TargetError> {
+fn link_spec(arm: &Arm) -> Result<Link, TargetError> {
     let carrier = match arm.variant.as_str() {
         TUN_OFFLOADS => Carrier::Tun { has_offloads: true },
         TUN => Carrier::Tun { has_offloads: false },
@@ -46,120 +47,128 @@ fn link_of(arm: &Arm) -> Result<Link, TargetError> {
 }
 
 pub fn is_available(arm: &Arm) -> Result<(), Unavailable> {
-    links::is_available(&link_of(arm).map_err(Unavailable::other)?)
+    links::is_available(&link_spec(arm).map_err(Unavailable::other)?)
 }
 
 pub fn open(arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
-    let target = |arm| Target::new(arm, setup);
-    Ok(Box::new(Sending { targets: arms.iter().map(target).collect::<Result<_, _>>()?, stop: setup.stop.clone() }))
+    let arms = arms.iter().map(|arm| LinkArm::new(arm, setup)).collect::<Result<_, _>>()?;
+    Ok(Box::new(Sending { arms, stop: setup.stop.clone() }))
 }
 
 struct Sending {
-    targets: Vec<Target>,
+    arms: Vec<LinkArm>,
     stop: Stop,
 }
 
-struct Target {
+struct LinkArm {
     near: UdpSocket,
     far: UdpSocket,
-    asked: Asked,
+    expected: ExpectedLink,
     datagrams: u64,
     gap: Duration,
-    /// How long what waits at the link at the most takes to be sent.
+    /// Longest time that the link needs to send all packets of a full queue.
     drain: Duration,
-    /// Where that is what is sent.
+    /// The TCP stream; `None` if the arm sends datagrams.
     stream: Option<Stream>,
-    // Ends after its listener does.
+    // Dropped last: the link must outlive the listener.
     link: RunningLink,
 }
 
 struct Stream {
     listener: Listener,
     token: Token,
-    plan: Plan,
+    spec: TrafficSpec,
 }
 
-impl Target {
+impl LinkArm {
     fn new(arm: &Arm, setup: &Setup) -> Result<Self, TargetError> {
-        let asked = Link { seed: setup.seed, ..link_of(arm)? };
-        let link = asked.start().map_err(failed)?;
+        let spec = Link { seed: setup.seed, ..link_spec(arm)? };
+        let link = spec.start().map_err(failed)?;
         let near = link.near().udp((link.near().address(), 0)).map_err(failed)?;
         let far = link.far().udp((link.far().address(), DATAGRAM_PORT)).map_err(failed)?;
         far.set_read_timeout(Some(LOOK)).map_err(failed)?;
         let (datagrams, packet_bytes) = (arm.integer("datagrams")?, arm.integer("bytes")?);
-        let bits_per_ns = asked.rate_bits_per_s.map(|rate| rate as f64 * 1e-9);
-        let held_bytes = (datagrams * packet_bytes).min(asked.queue_bytes as u64 + packet_bytes);
+        let bits_per_ns = spec.rate_bits_per_s.map(|rate| rate as f64 * 1e-9);
+        let held_bytes = (datagrams * packet_bytes).min(spec.queue_bytes as u64 + packet_bytes);
         let drain_ns = bits_per_ns.map_or(0.0, |bits_per_ns| (8 * held_bytes) as f64 / bits_per_ns);
-        let is_stream = arm.point.get("sends") == Some(&STREAM.into());
         let intervals = |factor| Ok(arm.integer(factor)?.div_ceil(INTERVAL_MS) as u32);
         let (left_out, intervals) = (intervals("left_out_ms")?, intervals("measured_ms")?);
         let interval = Duration::from_millis(INTERVAL_MS);
-        let plan = Plan { direction: Direction::Up, interval, left_out, intervals, ..Plan::default() };
+        let traffic = TrafficSpec { direction: Direction::Up, interval, left_out, intervals, ..TrafficSpec::default() };
+        let is_stream = word(arm, "sends") == STREAM;
         Ok(Self {
             near,
             far,
-            asked: Asked { delay_ns: (asked.rtt / 2).as_nanos() as f64, bits_per_ns, packet_bytes },
+            expected: ExpectedLink { delay_ns: (spec.rtt / 2).as_nanos() as f64, bits_per_ns, packet_bytes },
             datagrams,
             gap: Duration::from_micros(arm.integer("gap_us")?),
             drain: Duration::from_nanos(drain_ns as u64),
-            stream: if is_stream { Some(Stream::new(&link, plan)?) } else { None },
+            stream: if is_stream { Some(Stream::new(&link, traffic)?) } else { None },
             link,
         })
     }
 
-    /// Sends so many datagrams, and sees how they arrive.
-    fn send(&self, count: u64, stop: &Stop) -> Result<Seen, TargetError> {
-        // What is late does not belong to the next trial.
-        let (trial, is_over) = (now_ns(), AtomicBool::new(false));
+    /// Sends this number of datagrams, and returns a report of how they arrived.
+    fn send(&self, count: u64, stop: &Stop) -> Result<DatagramReport, TargetError> {
+        // The time identifies the trial: late datagrams of an earlier trial must not count.
+        let (trial, over) = (now_ns(), Stop::new().map_err(failed)?);
         let (sent_ns, arrived) = thread::scope(|scope| {
             let sender = scope.spawn(|| {
-                let sent_ns = self.send_all(trial, count, &is_over);
-                is_over.store(true, Ordering::Relaxed);
+                let sent_ns = self.send_all(trial, count, &over);
+                over.request();
                 sent_ns
             });
-            let arrived = self.receive(trial, &is_over, stop);
-            is_over.store(true, Ordering::Relaxed);
-            let sent_ns = sender.join().map_err(|_| failed("what sends ended by a mistake of ours"))?;
+            let arrived = self.receive(trial, &over, stop);
+            over.request();
+            let sent_ns = sender.join().map_err(|_| failed("the sender panicked because of a bug"))?;
             Ok((sent_ns.map_err(failed)?, arrived?))
         })?;
-        Ok(Seen::new(&self.asked, &sent_ns, &arrived))
+        Ok(DatagramReport::new(&self.expected, &sent_ns, &arrived))
     }
 
-    /// When each was sent. Then, again and again, that there are no more: what comes before that has come.
-    fn send_all(&self, trial: u64, count: u64, is_over: &AtomicBool) -> io::Result<Vec<u64>> {
+    /// Sends the datagrams, and returns the time at which each was sent. Then repeats a datagram that marks the end,
+    /// until one has arrived. The link keeps the order, so every other datagram has then arrived or is lost.
+    fn send_all(&self, trial: u64, count: u64, over: &Stop) -> io::Result<Vec<u64>> {
         let to = self.far.local_addr()?;
         let (start_ns, mut sent_ns) = (now_ns(), Vec::with_capacity(count as usize));
         for number in 0..count {
-            wait_until(start_ns + number * self.gap.as_nanos() as u64, is_over);
-            if is_over.load(Ordering::Relaxed) {
+            let due_ns = start_ns + number * self.gap.as_nanos() as u64;
+            _ = wait(Duration::from_nanos(due_ns.saturating_sub(now_ns())), over);
+            if over.is_requested() {
                 break;
             }
-            let datagram = datagram(trial, number, self.asked.packet_bytes);
+            let datagram = datagram(trial, number, self.expected.packet_bytes);
             sent_ns.push(now_ns());
             self.near.send_to(&datagram, to)?;
         }
-        // Behind what waits they would keep the emulator busy, and who receives may share its CPU.
-        wait_until(now_ns() + self.drain.as_nanos() as u64, is_over);
-        while !is_over.load(Ordering::Relaxed) {
+        // Without this wait, end datagrams in a full queue would keep the emulator busy, possibly on the CPU of the
+        // receiver.
+        _ = wait(self.drain, over);
+        while !over.is_requested() {
             self.near.send_to(&datagram(trial, END, 0), to)?;
-            wait_until(now_ns() + END_GAP_NS, is_over);
+            _ = wait(END_GAP, over);
         }
         Ok(sent_ns)
     }
 
-    /// The number of each that arrives, and when it does, until there are no more.
-    fn receive(&self, trial: u64, is_over: &AtomicBool, stop: &Stop) -> Result<Vec<(usize, u64)>, TargetError> {
-        let patience = PATIENCE + self.gap + self.drain + Duration::from_nanos(self.asked.delay_ns as u64);
+    /// Receives datagrams until one arrives that marks the end. Returns the sequence number and the arrival time of
+    /// each.
+    fn receive(&self, trial: u64, over: &Stop, stop: &Stop) -> Result<Vec<(usize, u64)>, TargetError> {
+        let patience = PATIENCE + self.gap + self.drain + Duration::from_nanos(self.expected.delay_ns as u64);
         let (mut buffer, mut arrived, mut heard_ns) = ([0; 2048], Vec::new(), now_ns());
-        while !is_over.load(Ordering::Relaxed) {
-            if stop.is_asked() {
+        while !over.is_requested() {
+            if stop.is_requested() {
                 return Err(TargetError::Interrupted);
             }
-            let Some(bytes) = if_any(self.far.recv(&mut buffer))? else {
-                if now_ns() - heard_ns > patience.as_nanos() as u64 {
-                    return Err(failed("nothing arrived for too long"));
+            let bytes = match self.far.recv(&mut buffer) {
+                Ok(bytes) => bytes,
+                Err(error) if ![WouldBlock, TimedOut, Interrupted].contains(&error.kind()) => {
+                    return Err(failed(error));
                 }
-                continue;
+                Err(_) if now_ns() - heard_ns > patience.as_nanos() as u64 => {
+                    return Err(failed(format!("no datagram arrived for {patience:?}")));
+                }
+                Err(_) => continue,
             };
             heard_ns = now_ns();
             match number(trial, &buffer[..bytes]) {
@@ -173,80 +182,141 @@ impl Target {
 }
 
 impl Stream {
-    fn new(link: &RunningLink, plan: Plan) -> Result<Self, TargetError> {
-        let at = (link.far().address(), STREAM_PORT);
-        let (tcp, udp) = (link.far().listen(at).map_err(failed)?, link.far().udp(at).map_err(failed)?);
-        let token = Token::new().map_err(failed)?;
-        // Nobody else comes to it.
-        let limits = Limits { bytes: u64::MAX, time: Duration::MAX };
-        Ok(Self { listener: Listener::start(tcp, udp, token.clone(), limits).map_err(failed)?, token, plan })
+    fn new(link: &RunningLink, spec: TrafficSpec) -> Result<Self, TargetError> {
+        let (listener, token) = links::listener(link, (link.far().address(), STREAM_PORT).into())?;
+        Ok(Self { listener, token, spec })
     }
 
-    /// How much arrives a second, and how many segments the emulator carries in a second of CPU time.
+    /// Returns the throughput in bytes per second, and the number of segments that the emulator carries per second of
+    /// CPU time.
     fn send(&self, link: &RunningLink, stop: &Stop) -> Result<[f64; 2], TargetError> {
         let before = link.report().map_err(failed)?;
-        let way = (link.near(), self.listener.address());
-        let measured = measure(&way, &self.token, &self.plan, &|| stop.is_asked()).map_err(|error| match error {
-            Error::Stopped => TargetError::Interrupted,
-            error => failed(error),
-        })?;
+        let connector = (link.near(), self.listener.address());
+        let measurement =
+            measure(&connector, &self.token, &self.spec, &|| stop.is_requested()).map_err(|error| match error {
+                Error::Stopped => TargetError::Interrupted,
+                error => failed(error),
+            })?;
         let report = link.report().map_err(failed)?.since(&before);
         let segments = report.to_far.offered.segments + report.to_near.offered.segments;
-        let throughput = measured.curve().rates().iter().sum::<f64>() / f64::from(self.plan.intervals);
+        let throughput = measurement.curve().rates().iter().sum::<f64>() / f64::from(self.spec.intervals);
         Ok([throughput, segments as f64 * 1e9 / report.cpu_ns.max(1) as f64])
     }
 }
 
-/// What was read; none where nothing came meanwhile.
-fn if_any(read: io::Result<usize>) -> Result<Option<usize>, TargetError> {
-    let is_none = |error: &io::Error| {
-        matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
-    };
-    match read {
-        Err(error) if is_none(&error) => Ok(None),
-        read => read.map(Some).map_err(failed),
-    }
-}
-
-fn wait_until(at_ns: u64, is_over: &AtomicBool) {
-    while now_ns() < at_ns && !is_over.load(Ordering::Relaxed) {
-        thread::sleep(Duration::from_nanos(at_ns.saturating_sub(now_ns())).min(LOOK));
-    }
-}
-
 impl Session for Sending {
-    /// Whether anything arrives.
+    /// Checks that datagrams arrive.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
-        self.targets[arm].send(1, &self.stop).map(drop)
+        self.arms[arm].send(1, &self.stop).map(drop)
     }
 
-    /// Of streams: datagrams know nothing of TCP.
+    /// Returns the facts about TCP for streams, and no facts for datagrams.
     fn facts(&mut self, arm: ArmId) -> Result<Point, TargetError> {
-        let target = &self.targets[arm];
-        target.stream.as_ref().map_or_else(|| Ok(Point::default()), |_| links::facts(&target.link))
+        let LinkArm { stream, link, .. } = &self.arms[arm];
+        links::facts(stream.as_ref().map(|_| link))
     }
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let target = &self.targets[arm];
-        watched(Some(&target.link), LATE, out, |out| {
-            if let Some(stream) = &target.stream {
-                let [throughput, segments] = stream.send(&target.link, &self.stop)?;
+        let arm = &self.arms[arm];
+        watched(Some(&arm.link), LATE, out, |out| {
+            if let Some(stream) = &arm.stream {
+                let [throughput, segments] = stream.send(&arm.link, &self.stop)?;
                 out.push(THROUGHPUT, throughput);
                 out.push(SEGMENTS, segments);
                 return Ok(());
             }
-            let seen = target.send(target.datagrams, &self.stop)?;
+            let report = arm.send(arm.datagrams, &self.stop)?;
             for (metric, share) in [(EXCESS, 0.5), (EXCESS_P99, 0.99)] {
-                out.push(metric, seen.excess_ns(share).ok_or_else(|| failed("no datagram arrived"))?);
+                out.push(metric, report.excess_ns(share).ok_or_else(|| failed("no datagram arrived"))?);
             }
-            out.push(EARLY, seen.early() as f64);
-            out.push(REORDERED, seen.reordered as f64);
-            out.push(LOST, seen.lost);
-            if let Some(share) = seen.rate_share.filter(|_| target.gap.is_zero()) {
+            out.push(EARLY, report.early() as f64);
+            out.push(REORDERED, report.reordered as f64);
+            out.push(LOST, report.lost);
+            if let Some(share) = report.rate_share.filter(|_| arm.gap.is_zero()) {
                 out.push(RATE_SHARE, share);
             }
             Ok(())
         })
+    }
+}
+
+/// The sequence number of the datagrams that mark the end of a trial.
+const END: u64 = u64::MAX;
+
+/// Returns a datagram that fills an IP packet of this size.
+fn datagram(trial: u64, number: u64, packet_bytes: u64) -> Vec<u8> {
+    let mut datagram = [trial.to_be_bytes(), number.to_be_bytes()].concat();
+    datagram.resize(datagram.len().max((packet_bytes - HEADER_BYTES.min(packet_bytes)) as usize), 0);
+    datagram
+}
+
+/// Returns the sequence number of a datagram of this trial, or `None` if it belongs to another trial.
+fn number(trial: u64, datagram: &[u8]) -> Option<u64> {
+    let (of_trial, rest) = datagram.split_first_chunk()?;
+    (u64::from_be_bytes(*of_trial) == trial).then(|| rest.first_chunk().map(|number| u64::from_be_bytes(*number)))?
+}
+
+/// The specification of the link in one direction.
+struct ExpectedLink {
+    delay_ns: f64,
+    bits_per_ns: Option<f64>,
+    packet_bytes: u64,
+}
+
+/// Properties of the link, computed from the datagrams.
+#[derive(Debug, PartialEq)]
+struct DatagramReport {
+    /// Delay of each datagram after its expected arrival, in nanoseconds, sorted. A negative value means that the
+    /// datagram was too early.
+    excess_ns: Vec<f64>,
+    /// Number of datagrams that arrived after a datagram with a higher sequence number.
+    reordered: usize,
+    /// Share of the datagrams that did not arrive (0 to 1).
+    lost: f64,
+    /// The rate at which the datagrams arrived, divided by the expected rate. `None` if there is no expected rate, or
+    /// if fewer than 2 datagrams arrived.
+    rate_share: Option<f64>,
+}
+
+impl DatagramReport {
+    /// Compares the times at which datagrams were sent with the times of their arrival. `arrived` has the sequence
+    /// number and the time of each arrival, in the order of arrival. The link is assumed to have transmitted the
+    /// datagrams in the order in which they were sent.
+    fn new(expected: &ExpectedLink, sent_ns: &[u64], arrived: &[(usize, u64)]) -> Self {
+        let wire_ns = expected.bits_per_ns.map(|bits_per_ns| (8 * expected.packet_bytes) as f64 / bits_per_ns);
+        let origin_ns = sent_ns.first().copied().unwrap_or(0);
+        let since_ns = |at_ns: u64| at_ns.saturating_sub(origin_ns) as f64;
+        let mut free_ns = 0.0;
+        let times = |(number, arrived_ns): &(usize, u64)| {
+            free_ns = since_ns(sent_ns[*number]).max(free_ns) + wire_ns.unwrap_or(0.0);
+            [free_ns + expected.delay_ns, since_ns(*arrived_ns)]
+        };
+        let times: Vec<[f64; 2]> = arrived.iter().map(times).collect();
+        let mut excess_ns: Vec<f64> = times.iter().map(|[due_ns, at_ns]| at_ns - due_ns).collect();
+        excess_ns.sort_unstable_by(f64::total_cmp);
+        let mut latest = 0;
+        let is_behind = |(number, _): &&(usize, u64)| {
+            latest = latest.max(*number);
+            *number < latest
+        };
+        let reordered = arrived.iter().filter(is_behind).count();
+        let rate_share = match times[..] {
+            [first, .., last] if wire_ns.is_some() => Some((last[0] - first[0]) / (last[1] - first[1])),
+            _ => None,
+        };
+        let lost = 1.0 - arrived.len() as f64 / sent_ns.len() as f64;
+        Self { excess_ns, reordered, lost, rate_share }
+    }
+
+    /// Returns the quantile `share` (nearest rank) of `excess_ns`; `None` if no datagram arrived.
+    fn excess_ns(&self, share: f64) -> Option<f64> {
+        let rank = (share * self.excess_ns.len() as f64).ceil().max(1.0) as usize;
+        self.excess_ns.get(rank - 1).copied()
+    }
+
+    /// Returns the number of datagrams that arrived too early.
+    fn early(&self) -> usize {
+        self.excess_ns.iter().take_while(|excess_ns| **excess_ns < 0.0).count()
     }
 }
 

@@ -1,5 +1,5 @@
-//! Integer cube roots: the methods that TCP's congestion control went through, and exact ones, over the length of the
-//! numbers, which are the same for every method.
+//! Integer cube roots: exact methods, and the methods that TCP's congestion control has used. Every method gets the
+//! same numbers; their length in bits is a factor.
 
 use std::rc::Rc;
 use std::sync::LazyLock;
@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use ascertain_engine::batch::{self, Timed};
 use ascertain_engine::black_box;
 use ascertain_engine::experiment::{
-    Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Samples, Session, Setup, Spec, TargetError, Trial,
+    Arm, ArmId, Better, Experiment, Factor, Metric, Samples, Session, Setup, Spec, TargetError, Trial,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_numeric::cbrt::{VARIANTS, Variant};
@@ -15,7 +15,7 @@ use ascertain_sys::clock;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Integer cube roots.
+/// The experiment `cbrt`: integer cube roots.
 pub struct Cbrt;
 
 const TIME: usize = 0;
@@ -27,27 +27,32 @@ const WORST: usize = 5;
 const SIZE: usize = 6;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    title: "Integer cube roots: speed, error and size of every method".into(),
+    title: "Integer cube roots: the speed, error and code size of each method".into(),
     variants: VARIANTS.iter().map(|variant| (variant.name, variant.about).into()).collect(),
-    factors: vec![Factor::new(
+    factors: vec![Factor::integer(
         "bits",
-        "the numbers are random and below two to that power",
+        "length of the random numbers, which are below two to this power",
         40,
-        Accepts::Integers { min: 1, max: 64 },
+        1..=64,
     )],
     metrics: vec![
-        Metric::time("time", "time of a root among independent ones: the mean of a batch"),
+        Metric::time("time", "time per root if no root waits for another: the mean of a batch"),
         Metric::time("max", "time of a root in the slowest of 32 groups of 64 numbers"),
-        Metric::time("std", "standard deviation of that over the groups"),
-        Metric::time("latency", "time of a root that the next one waits for: the mean of a batch"),
+        Metric::time("std", "standard deviation of the time per root, between groups of roots"),
+        Metric::time("latency", "time per root if each root waits for the one before: the mean of a batch"),
         Metric::new(
             "error_percent",
             "100 times the mean of |root − ∛x| / ∛x over the numbers that the seed draws",
             Unit::One,
             Better::Lower,
         ),
-        Metric::new("worst", "greatest |root − ⌊∛x⌋| of these numbers", Unit::One, Better::Lower),
-        Metric::new("size", "machine code of one root, without tables and library calls", Unit::Byte, Better::Lower),
+        Metric::new("worst", "greatest |root − ⌊∛x⌋| over the numbers that the seed draws", Unit::One, Better::Lower),
+        Metric::new(
+            "size",
+            "size of the machine code for one root, without tables and library calls",
+            Unit::Byte,
+            Better::Lower,
+        ),
     ],
     ..Spec::new("cbrt", include_str!("README.md"))
 });
@@ -57,22 +62,24 @@ impl Experiment for Cbrt {
         &SPEC
     }
 
-    /// Draws the numbers, and finds how many rounds of them are a batch.
+    /// Draws the random numbers of each arm, and determines how many times a batch computes the roots of all of them.
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
-        let mut targets = arms.iter().map(|arm| target(arm, setup.seed)).collect::<Result<Vec<_>, _>>()?;
-        let iterations = batch::iterations(targets.iter_mut().map(|target| &mut target.time));
-        Ok(Box::new(Targets { targets, iterations }))
+        let mut calls = arms.iter().map(|arm| cube_root_call(arm, setup.seed)).collect::<Result<Vec<_>, _>>()?;
+        let iterations = batch::iterations(calls.iter_mut().map(|call| &mut call.time));
+        Ok(Box::new(CubeRootSession { calls, iterations }))
     }
 }
 
-/// Roots in a batch's inner loop: numbers and roots fit in L1d, and no branch predictor learns them.
+/// Number of random numbers whose roots a batch computes again and again. The numbers and their roots fit in L1d, and
+/// the numbers are too many for a branch predictor to learn.
 const NUMBERS: usize = 2_048;
-/// Numbers whose roots are timed together for the spread: one root alone is shorter than a step of the clock …
+/// Number of roots that [`spread_ns`] times together, because a single root takes less time than the clock can resolve.
 const GROUP: usize = 64;
-/// … so often, one after the other.
+/// Number of times that the 64 roots of a group are computed within one timing, because once is too short for the
+/// clock.
 const ROUNDS: usize = 16;
 
-struct Target {
+struct CubeRootCall {
     variant: &'static Variant,
     numbers: Rc<[u64]>,
     time: Timed<'static>,
@@ -81,16 +88,16 @@ struct Target {
     worst: f64,
 }
 
-struct Targets {
-    targets: Vec<Target>,
+struct CubeRootSession {
+    calls: Vec<CubeRootCall>,
     iterations: u64,
 }
 
-fn target(arm: &Arm, seed: u64) -> Result<Target, TargetError> {
+fn cube_root_call(arm: &Arm, seed: u64) -> Result<CubeRootCall, TargetError> {
     let variant = VARIANTS.iter().find(|variant| variant.name == arm.variant);
     let bits = arm.integer("bits").ok().filter(|bits| (1..=64).contains(bits));
     let (Some(variant), Some(bits)) = (variant, bits) else {
-        return Err(TargetError::Failed(format!("{arm}: no such method, or bits is not 1 to 64")));
+        return Err(TargetError::Failed(format!("{arm}: unknown method, or bits is not 1 to 64")));
     };
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let numbers: Rc<[u64]> = (0..NUMBERS).map(|_| rng.random::<u64>() >> (64 - bits)).collect();
@@ -104,10 +111,11 @@ fn target(arm: &Arm, seed: u64) -> Result<Target, TargetError> {
     });
     let has_chain = variant.chain(&[1]).is_some();
     let latency = has_chain.then(|| batch::timed(move || variant.chain(black_box(&chained))));
-    Ok(Target { variant, numbers, time, latency, error_percent, worst })
+    Ok(CubeRootCall { variant, numbers, time, latency, error_percent, worst })
 }
 
-/// The mean relative distance to the true root, in percent, and the greatest distance to the rounded one.
+/// Returns two errors of the roots: the mean relative distance to the true root, in percent, and the greatest distance
+/// to the true root rounded down.
 fn errors(numbers: &[u64], roots: &[u32]) -> (f64, f64) {
     let positive = || numbers.iter().zip(roots).filter(|(number, _)| **number > 0);
     let relative = |(number, root): (&u64, &u32)| {
@@ -119,7 +127,8 @@ fn errors(numbers: &[u64], roots: &[u32]) -> (f64, f64) {
     (100.0 * positive().map(relative).sum::<f64>() / positive().count().max(1) as f64, f64::from(worst))
 }
 
-/// The greatest time of a root in a group, and the standard deviation over the groups.
+/// Returns two times in nanoseconds: the time per root of the slowest group of numbers, and the standard deviation of
+/// the time per root over the groups.
 fn spread_ns(variant: &Variant, numbers: &[u64]) -> (f64, f64) {
     let mut roots = [0; GROUP];
     let mut time_ns = |group: &[u64]| {
@@ -136,10 +145,12 @@ fn spread_ns(variant: &Variant, numbers: &[u64]) -> (f64, f64) {
     (times_ns.iter().fold(0.0, |most, time_ns| time_ns.max(most)), (squares / (times_ns.len() - 1) as f64).sqrt())
 }
 
-impl Session for Targets {
-    /// An exact method's root is held against its neighbours' cubes; an approximation may be off by half.
+impl Session for CubeRootSession {
+    /// Checks every root. For an exact method, the number must lie between the cubes of the root and of the next
+    /// integer. For an approximation, the first cube may be up to about four times the number, and the second may be as
+    /// little as an eighth of the number.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
-        let Target { variant, numbers, .. } = &self.targets[arm];
+        let CubeRootCall { variant, numbers, .. } = &self.calls[arm];
         let mut roots = vec![0; numbers.len()];
         variant.each(numbers, &mut roots);
         for (&number, &root) in numbers.iter().zip(&roots) {
@@ -150,25 +161,25 @@ impl Session for Targets {
                 false => below <= 4 * number + 4 && number <= 8 * above,
             };
             if !is_right {
-                return Err(TargetError::WrongAnswer(format!("{root} for the cube root of {number}")));
+                return Err(TargetError::WrongAnswer(format!("the cube root of {number} is not {root}")));
             }
         }
         Ok(())
     }
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let target = &mut self.targets[arm];
+        let call = &mut self.calls[arm];
         let roots = (self.iterations * NUMBERS as u64) as f64;
-        out.push(TIME, (target.time)(self.iterations) as f64 / roots);
-        if let Some(latency) = &mut target.latency {
+        out.push(TIME, (call.time)(self.iterations) as f64 / roots);
+        if let Some(latency) = &mut call.latency {
             out.push(LATENCY, latency(self.iterations) as f64 / roots);
         }
-        let (max_ns, std_ns) = spread_ns(target.variant, &target.numbers);
+        let (max_ns, std_ns) = spread_ns(call.variant, &call.numbers);
         out.push(MAX, max_ns);
         out.push(STD, std_ns);
-        out.push(ERROR_PERCENT, target.error_percent);
-        out.push(WORST, target.worst);
-        if let Some(bytes) = target.variant.code_bytes() {
+        out.push(ERROR_PERCENT, call.error_percent);
+        out.push(WORST, call.worst);
+        if let Some(bytes) = call.variant.code_bytes() {
             out.push(SIZE, bytes as f64);
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Peers in C and C++: the C library's, the C++ library's, and {fmt} where it is installed.
+//! Peers in C and C++: the C library, the C++ library, and {fmt} if it is installed.
 
 use ascertain_engine::experiment::{Unavailable, compiled_function};
 use ascertain_sys::compiled::{Function, Language, Source};
@@ -75,10 +75,11 @@ ASCERTAIN(each, uint64_t, uint8_t) {
 }
 "#;
 
-/// The function of a peer by its variant's name: it writes one value after the other to the front of the output.
+/// Returns the C or C++ function of the variant with this name. The function writes the text of each value to the front
+/// of the output, over the one before.
 ///
 /// # Errors
-/// What this machine lacks for it.
+/// Returns what this machine lacks for the peer.
 pub fn function(variant: &str) -> Result<Function<u64, u8>, Unavailable> {
     let (source, needs) = match variant {
         "libc" => (Source::new(Language::C, LIBC), "a C compiler"),

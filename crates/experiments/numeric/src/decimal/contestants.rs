@@ -1,4 +1,4 @@
-//! Everybody who writes integers, behind one interface.
+//! All methods of writing integers, behind one interface.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -11,15 +11,16 @@ use ascertain_numeric::decimal::{VARIANTS, append_column, historical, write};
 
 use super::compiled;
 
-/// Writes the values, one after the other into the same bytes or all in a column, and returns how many bytes they
-/// are together without delimiters.
+/// A function that writes the values as text, either each over the one before or as a column. It returns the total
+/// number of bytes without delimiters.
 pub type Each = Box<dyn FnMut(&[u64]) -> usize>;
-/// Appends the text of each value and a line's end, for checking.
+/// A function that appends the text of each value and a line feed. It is not timed; the appended texts are only
+/// checked.
 pub type Lines = Box<dyn FnMut(&[u64], &mut Vec<u8>)>;
 
-/// Variants besides those of `numeric::decimal`.
+/// The variants that are not part of `numeric::decimal`, each with its name and description.
 pub const OTHERS: [(&str, &str); 17] = [
-    ("plain", "numeric::decimal, the call for everybody: a table below 1,000, then the best that the CPU has"),
+    ("plain", "numeric::decimal's default: a table for numbers below 1,000, otherwise the CPU's best method"),
     ("column", "numeric::decimal, a column with delimiters"),
     ("column-itoa", "the itoa crate, its text appended with a delimiter"),
     ("itoa", "the itoa crate"),
@@ -29,29 +30,29 @@ pub const OTHERS: [(&str, &str); 17] = [
     ("to-chars", "std::to_chars of C++"),
     ("fmt", "{fmt}"),
     ("stringstream", "std::ostringstream of C++, a new one for each number"),
-    ("radix-10", "a digit at a time, left at the buffer's end (Lwan)"),
-    ("radix-10-reversed", "a digit at a time, then reversed (stringencoders)"),
-    ("radix-100", "two digits at a time after a galloping search for their number (Facebook)"),
+    ("radix-10", "one digit at a time, left at the buffer's end (Lwan)"),
+    ("radix-10-reversed", "one digit at a time, then reversed (stringencoders)"),
+    ("radix-100", "two digits at a time, after a galloping search for the number of digits (Facebook)"),
     ("radix-100-fixed", "two digits at a time, left at the buffer's end"),
-    ("store", "limit: texts that are ready, each stored to the same bytes"),
-    ("column-store", "limit: texts that are ready, stored behind one another"),
+    ("store", "limit: texts made in advance, each stored to the same bytes"),
+    ("column-store", "limit: texts made in advance, stored one after the other"),
     ("nothing", "limit: the loop alone"),
 ];
 
-/// A variant's way to write.
+/// The functions of one variant, and their code size.
 pub struct Contestant {
-    /// What is timed.
+    /// The function that is timed.
     pub each: Each,
-    /// The same method, telling its texts; none where there are none.
+    /// The same method as a function that returns its texts; `None` for methods without texts.
     pub lines: Option<Lines>,
-    /// The machine code of one call, where it is known.
+    /// Size of the machine code of one call in bytes; `None` if it is not known.
     pub code_bytes: Option<usize>,
 }
 
-/// A variant, ready.
+/// Creates the contestant for the variant with this name.
 ///
 /// # Errors
-/// What this machine lacks for it.
+/// Returns what this machine lacks for the variant.
 pub fn contestant(variant: &str) -> Result<Contestant, Unavailable> {
     if let Some(ours) = VARIANTS.iter().find(|ours| ours.name == variant) {
         ours.is_available().map_err(Unavailable::feature)?;
@@ -80,7 +81,7 @@ pub fn contestant(variant: &str) -> Result<Contestant, Unavailable> {
         "lexical" => one_by_one(|value, buffer| 0..lexical_core::write(value, buffer).len()),
         "std" => one_by_one(|value, buffer| {
             let mut room = &mut buffer[..];
-            // Twenty bytes are enough for any.
+            // Twenty bytes are enough for every number.
             let _ = write!(room, "{value}");
             0..20 - room.len()
         }),
@@ -96,11 +97,11 @@ pub fn contestant(variant: &str) -> Result<Contestant, Unavailable> {
             to_the_front(move |values, buffer: &mut [u8; 32]| function.call(values, buffer) as usize)
         }
     };
-    // Of the historical ones alone it is known; their functions have their names.
+    // The size is known only for the historical methods, whose functions have the variants' names.
     Ok(Contestant { code_bytes: historical::code_bytes(&variant.replace('-', "_")), ..contestant })
 }
 
-/// One who writes each value to the front of the same bytes, by itself.
+/// Creates a contestant whose method writes each value to the front of one buffer, over the value before.
 fn to_the_front<const ROOM: usize>(each: impl FnMut(&[u64], &mut [u8; ROOM]) -> usize + Clone + 'static) -> Contestant {
     let (mut timed, mut told) = (each.clone(), each);
     let (mut buffer, mut another) = ([0; ROOM], [0; ROOM]);
@@ -113,7 +114,7 @@ fn to_the_front<const ROOM: usize>(each: impl FnMut(&[u64], &mut [u8; ROOM]) -> 
     Contestant { each: Box::new(move |values| timed(values, &mut buffer)), lines: Some(lines), code_bytes: None }
 }
 
-/// Each value to the same bytes, of which the method says where its text is.
+/// Creates a contestant whose method writes each value somewhere in one buffer, and returns the range of its text.
 fn one_by_one(write: impl Fn(u64, &mut [u8; 20]) -> Range<usize> + Clone + 'static) -> Contestant {
     let (told, mut buffer, mut another) = (write.clone(), [0; 20], [0; 20]);
     let each: Each = Box::new(move |values| {
@@ -133,7 +134,7 @@ fn one_by_one(write: impl Fn(u64, &mut [u8; 20]) -> Range<usize> + Clone + 'stat
     Contestant { each, lines: Some(lines), code_bytes: None }
 }
 
-/// All values behind one another, in memory that is used again.
+/// Creates a contestant whose method writes all values one after the other, to memory that is reused.
 fn column(append: impl Fn(&[u64], &mut Vec<u8>) + Clone + 'static) -> Contestant {
     let (told, mut text) = (append.clone(), Vec::new());
     let each: Each = Box::new(move |values| {
@@ -149,16 +150,19 @@ fn line(text: &[u8], lines: &mut Vec<u8>) {
     lines.push(b'\n');
 }
 
-/// What of each text is stored by who has it ready, whatever its length: the longest, and of a column with a delimiter
-/// behind it and to a whole word.
+/// Number of bytes that a speed limit stores for each text, whatever the text's length. It is the length of the longest
+/// text.
 const LONGEST: usize = 20;
+/// Number of bytes that a speed limit stores for each text with its delimiter: enough for the longest text, in whole
+/// words.
 const LONGEST_LINE: usize = 24;
 
-/// Texts that are ready, stored again: what whoever writes them can't beat.
+/// Texts that are made before the measurement. A speed limit only stores them, so a method that also computes the texts
+/// cannot be faster.
 struct Ready {
-    /// Each with a delimiter behind it, and at the end as much as is stored at once.
+    /// The texts, each followed by a delimiter. Padding at the end lets the last store read beyond its text.
     lines: String,
-    /// Of each with its delimiter.
+    /// Length of each text, including its delimiter.
     lengths: Vec<u8>,
 }
 
@@ -175,7 +179,8 @@ impl Ready {
     }
 }
 
-/// Makes them when it first sees the numbers, which stay where they are and what they are while they are measured.
+/// Returns a function that makes the texts of a slice of numbers. It makes them at the first call for that slice, and
+/// keeps them for later calls. The slice must not move or change afterwards.
 fn ready() -> impl FnMut(&[u64]) -> Rc<Ready> {
     let mut known = BTreeMap::new();
     move |values| Rc::clone(known.entry((values.as_ptr().addr(), values.len())).or_insert_with(|| Ready::new(values)))
@@ -189,13 +194,15 @@ fn of_ready(each: Each) -> Contestant {
     Contestant { each, lines: Some(lines), code_bytes: None }
 }
 
-/// Each text to the same bytes.
+/// Creates a contestant that only stores texts made in advance, each to the same bytes. It shows the speed limit of all
+/// methods that do so.
 fn stored() -> Contestant {
     let (mut ready, mut buffer) = (ready(), [0; LONGEST]);
     of_ready(Box::new(move |values| store(&ready(values), &mut buffer) - values.len()))
 }
 
-/// All texts behind one another.
+/// Creates a contestant that only stores texts made in advance, one after the other. It shows the speed limit of a
+/// column.
 fn stored_in_column() -> Contestant {
     let (mut ready, mut column) = (ready(), Vec::new());
     of_ready(Box::new(move |values| {
@@ -230,10 +237,11 @@ fn store_in_column(Ready { lines, lengths }: &Ready, column: &mut [u8]) -> usize
 }
 
 impl Contestant {
-    /// Checks the texts of these numbers and of every digit count's edges, and that what is timed writes as much.
+    /// Checks the texts of these numbers, and of the smallest and the greatest number of each digit count. Also checks
+    /// that the timed function writes the same number of bytes.
     ///
     /// # Errors
-    /// The first number whose text is another.
+    /// Returns the first number whose text differs.
     pub fn check(&mut self, numbers: &[u64]) -> Result<(), String> {
         let Some(lines) = &mut self.lines else { return Ok(()) };
         for numbers in [&edges(), numbers] {
@@ -252,7 +260,7 @@ impl Contestant {
     }
 }
 
-/// The least and the greatest number of each digit count, and what is beside them.
+/// Returns the smallest and the greatest number of each digit count, and their neighbours.
 fn edges() -> Vec<u64> {
     let powers = (0..20).map(|k| 10_u64.pow(k));
     powers.flat_map(|power| [power - 1, power, power + 1]).chain([u64::MAX - 1, u64::MAX]).collect()

@@ -1,5 +1,5 @@
-//! Integers to text: ours, the libraries that people use, and the methods that the source compares, over distributions.
-//! All write the same numbers.
+//! Integers to text: `numeric::decimal`, popular libraries, and the methods that the publication compares, over several
+//! distributions. All methods write the same numbers.
 
 mod compiled;
 pub(super) mod contestants;
@@ -22,7 +22,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use contestants::{Contestant, contestant};
 
-/// Integers to text.
+/// The experiment `decimal`: integers to text.
 pub struct Decimal;
 
 const TIME: usize = 0;
@@ -38,13 +38,23 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         title: "Integers to decimal text: libraries and methods on six distributions".into(),
         variants: variants.map(Variant::from).collect(),
         factors: vec![
-            Factor::new("distribution", "how the 64-bit numbers are drawn", "skewed", Accepts::OneOf(names)),
-            Factor::new("digits", "only those of so many digits", ANY, Accepts::OneOf(digits)),
+            Factor::new("distribution", "distribution of the 64-bit numbers", "skewed", Accepts::OneOf(names)),
+            Factor::new(
+                "digits",
+                "number of digits of the numbers; any means no restriction",
+                ANY,
+                Accepts::OneOf(digits),
+            ),
         ],
         metrics: vec![
             Metric::time("time", "time of one number: the mean of a batch"),
-            Metric::new("spread", "the slowest digit count's time over the fastest's", Unit::One, Better::Lower),
-            Metric::new("size", "machine code of one call, without tables", Unit::Byte, Better::Lower),
+            Metric::new(
+                "spread",
+                "time of the slowest digit count, divided by that of the fastest",
+                Unit::One,
+                Better::Lower,
+            ),
+            Metric::new("size", "size of the machine code for one call, without tables", Unit::Byte, Better::Lower),
         ],
         plots: vec![Plot::sweep("time", "digits")],
         ..Spec::new("decimal", include_str!("README.md"))
@@ -56,7 +66,7 @@ impl Experiment for Decimal {
         &SPEC
     }
 
-    /// Each variant on the source's six distributions.
+    /// Returns an arm for each variant at each of the publication's six distributions.
     fn table_arms(&self) -> Vec<Arm> {
         let of_variant = |variant: &Variant| DISTRIBUTIONS.map(|name| at_distribution(&variant.name, name));
         SPEC.variants.iter().flat_map(of_variant).collect()
@@ -64,18 +74,18 @@ impl Experiment for Decimal {
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
         if draw(arm, &mut Xoshiro256PlusPlus::seed_from_u64(0)).is_none() {
-            return Err(Unavailable::levels("needs numbers with so many digits, which the distribution lacks"));
+            return Err(Unavailable::levels("the distribution has no numbers with this many digits"));
         }
         contestant(&arm.variant).map(drop)
     }
 
-    /// Draws the numbers, and finds how many rounds of them are a batch.
+    /// Draws the numbers of each arm, and determines how many times a batch writes all of them.
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
-        let mut targets = arms.iter().map(|arm| target(arm, setup.seed)).collect::<Result<Vec<_>, _>>()?;
-        let mut batches: Vec<Timed> = targets.iter_mut().map(Target::batch).collect();
+        let mut writers = arms.iter().map(|arm| decimal_writer(arm, setup.seed)).collect::<Result<Vec<_>, _>>()?;
+        let mut batches: Vec<Timed> = writers.iter_mut().map(DecimalWriter::batch).collect();
         let iterations = batch::iterations(&mut batches);
         drop(batches);
-        Ok(Box::new(Targets { targets, iterations }))
+        Ok(Box::new(DecimalSession { writers, iterations }))
     }
 }
 
@@ -83,14 +93,16 @@ fn at_distribution(variant: &str, distribution: &str) -> Arm {
     Arm { variant: variant.into(), point: SPEC.default_point().with("distribution", distribution) }
 }
 
-/// The source's six, by their names.
+/// Names of the publication's six distributions.
 const DISTRIBUTIONS: [&str; 6] = ["powers-of-ten", "skewed", "below-256k", "below-20", "100-to-199", "unix-time"];
-/// The level of `digits` that leaves a distribution as it is.
+/// The level of the factor `digits` that allows any number of digits.
 const ANY: &str = "any";
-/// Draws until one has the digits: what has none in so many is taken not to have any.
+/// Maximum number of draws for one number. If none of them has the requested number of digits, the distribution is
+/// assumed to have no such number.
 const MOST_DRAWS: u32 = 1_000_000;
 
-/// A value of the arm's distribution with as many digits as the arm says; `None` where there is no such one.
+/// Returns a value of the arm's distribution with the number of digits that the arm requests. Returns `None` if none of
+/// [`MOST_DRAWS`] draws has that many.
 fn draw(arm: &Arm, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
     let name = arm.point.get("distribution")?.to_string();
     let digits = arm.point.get("digits").and_then(Level::integer);
@@ -106,7 +118,7 @@ fn digit_count(value: u64) -> u64 {
 fn value(distribution: &str, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
     Some(match distribution {
         "powers-of-ten" => 10_u64.pow(rng.random_range(2..=8)),
-        // 2 to the power of a uniform number below 64.
+        // Two to the power of a uniform random number below 64.
         "skewed" => (64.0 * rng.random::<f64>()).exp2() as u64,
         "below-256k" => rng.random_range(0..256 << 10),
         "below-20" => rng.random_range(0..20),
@@ -117,47 +129,48 @@ fn value(distribution: &str, rng: &mut Xoshiro256PlusPlus) -> Option<u64> {
     })
 }
 
-/// As many as the source's.
+/// Number of numbers that each arm writes, as in the publication.
 const NUMBERS: usize = 10_000;
-/// A digit count is timed alone where so many numbers have it …
+/// Smallest number of numbers with the same digit count for which this digit count is timed separately.
 const LEAST_OF_A_LENGTH: usize = 100;
-/// … so often, of which the least counts: interruptions only ever add.
+/// Number of times that the numbers of each digit count are timed. The shortest time counts, because interruptions only
+/// add time.
 const ROUNDS: usize = 3;
 
-struct Target {
+struct DecimalWriter {
     numbers: Vec<u64>,
-    /// The numbers by their digit counts, those that enough of them have.
+    /// The numbers grouped by digit count. Groups with fewer than [`LEAST_OF_A_LENGTH`] numbers are left out.
     by_length: Vec<Vec<u64>>,
     contestant: Contestant,
 }
 
-struct Targets {
-    targets: Vec<Target>,
+struct DecimalSession {
+    writers: Vec<DecimalWriter>,
     iterations: u64,
 }
 
-fn target(arm: &Arm, seed: u64) -> Result<Target, TargetError> {
+fn decimal_writer(arm: &Arm, seed: u64) -> Result<DecimalWriter, TargetError> {
     let failed = |reason: String| TargetError::Failed(format!("{arm}: {reason}"));
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let numbers: Option<Vec<u64>> = (0..NUMBERS).map(|_| draw(arm, &mut rng)).collect();
-    let numbers = numbers.ok_or_else(|| failed("there are no such numbers".into()))?;
+    let numbers = numbers.ok_or_else(|| failed("the distribution has no numbers with this many digits".into()))?;
     let mut by_length: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     for &number in &numbers {
         by_length.entry(number.checked_ilog10().unwrap_or(0)).or_default().push(number);
     }
     let by_length = by_length.into_values().filter(|numbers| numbers.len() >= LEAST_OF_A_LENGTH).collect();
     let contestant = contestant(&arm.variant).map_err(|error| failed(error.to_string()))?;
-    Ok(Target { numbers, by_length, contestant })
+    Ok(DecimalWriter { numbers, by_length, contestant })
 }
 
-impl Target {
-    /// All numbers, as they were drawn.
+impl DecimalWriter {
+    /// Returns a timed function that writes all numbers, in the order in which they were drawn.
     fn batch(&mut self) -> Timed<'_> {
-        let Target { numbers, contestant, .. } = self;
+        let DecimalWriter { numbers, contestant, .. } = self;
         batch::timed(|| (contestant.each)(black_box(numbers)))
     }
 
-    /// The time of a number of the digit count that takes longest, over that of the one that takes the least.
+    /// Returns the time per number for the slowest digit count, divided by the time per number for the fastest.
     fn spread(&mut self) -> f64 {
         let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
         for numbers in &self.by_length {
@@ -174,18 +187,18 @@ impl Target {
     }
 }
 
-impl Session for Targets {
+impl Session for DecimalSession {
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
-        let target = &mut self.targets[arm];
-        target.contestant.check(&target.numbers).map_err(TargetError::WrongAnswer)
+        let writer = &mut self.writers[arm];
+        writer.contestant.check(&writer.numbers).map_err(TargetError::WrongAnswer)
     }
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let target = &mut self.targets[arm];
+        let writer = &mut self.writers[arm];
         let numbers = (self.iterations * NUMBERS as u64) as f64;
-        out.push(TIME, target.batch()(self.iterations) as f64 / numbers);
-        out.push(SPREAD, target.spread());
-        if let Some(bytes) = target.contestant.code_bytes {
+        out.push(TIME, writer.batch()(self.iterations) as f64 / numbers);
+        out.push(SPREAD, writer.spread());
+        if let Some(bytes) = writer.contestant.code_bytes {
             out.push(SIZE, bytes as f64);
         }
         Ok(())
@@ -210,7 +223,7 @@ mod tests {
             assert_eq!(value.to_string().len() as u64, digits);
         }
         assert!(drawn("below-20", ANY.into()).unwrap() < 20);
-        assert_eq!(drawn("below-20", 3.into()), None, "none of them has three");
+        assert_eq!(drawn("below-20", 3.into()), None, "none of the numbers has three digits");
         assert_eq!(drawn("roman", ANY.into()), None);
     }
 }

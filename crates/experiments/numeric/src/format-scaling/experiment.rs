@@ -1,11 +1,11 @@
-//! Formatting over threads, each on a CPU of its own: who takes turns.
+//! Formatting on several threads, each on its own CPU: which formatters wait for each other?
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Plot, Point, Samples, Session, Setup, Spec, TargetError,
-    Trial, Unavailable, Variant,
+    Arm, ArmId, Better, Experiment, Factor, Metric, Plot, Point, Samples, Session, Setup, Spec, TargetError, Trial,
+    Unavailable, Variant,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::affinity;
@@ -16,14 +16,14 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::decimal::contestants::{Contestant, contestant};
 
-/// Formatting over threads.
+/// The experiment `format-scaling`: formatting on several threads.
 pub struct FormatScaling;
 
 const RATE: usize = 0;
 const PER_THREAD: usize = 1;
 const CPU_TIME: usize = 2;
 
-/// The variants, which are `decimal`'s under their names there.
+/// The variants, under the names that they have in the experiment `decimal`.
 const VARIANTS: [(&str, &str); 8] = [
     ("libc", "snprintf of the C library"),
     ("stringstream", "std::ostringstream of C++, a new one for each number"),
@@ -36,17 +36,12 @@ const VARIANTS: [(&str, &str); 8] = [
 ];
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    title: "Formatting integers on several threads at once: who takes turns".into(),
+    title: "Formatting integers on several threads at once: do they wait for each other?".into(),
     variants: VARIANTS.map(Variant::from).to_vec(),
-    factors: vec![Factor::new(
-        "threads",
-        "threads, each on a CPU of its own",
-        1,
-        Accepts::Integers { min: 1, max: 1_024 },
-    )],
+    factors: vec![Factor::integer("threads", "number of threads, each on its own CPU", 1, 1..=1_024)],
     metrics: vec![
-        Metric::new("rate", "conversions a second of all threads, by the wall", Unit::PerSecond, Better::Higher),
-        Metric::new("per_thread", "conversions a second of one thread", Unit::PerSecond, Better::Higher),
+        Metric::new("rate", "conversions per second of all threads, by wall time", Unit::PerSecond, Better::Higher),
+        Metric::new("per_thread", "conversions per second of one thread", Unit::PerSecond, Better::Higher),
         Metric::time("cpu_time", "CPU time of a conversion"),
     ],
     plots: vec![Plot::sweep("rate", "threads")],
@@ -58,7 +53,8 @@ impl Experiment for FormatScaling {
         &SPEC
     }
 
-    /// One thread, two as the claims have it, and all.
+    /// Returns arms of each variant with one thread, with two threads as in the claims, and with one thread for each
+    /// CPU.
     fn table_arms(&self) -> Vec<Arm> {
         let threads = BTreeSet::from([1, 2, affinity::allowed().len() as u64]);
         let point = |threads: u64| Point::default().with("threads", threads);
@@ -74,46 +70,53 @@ impl Experiment for FormatScaling {
         contestant(&arm.variant).map(drop)
     }
 
-    /// Draws the numbers (skewed: 2 to the power of a uniform number below 64), and finds each variant's rounds.
+    /// Draws the numbers: two to the power of a uniform random number below 64. Also determines each variant's number
+    /// of rounds. In a round, every thread formats all numbers once.
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(setup.seed);
         let numbers: Vec<u64> = (0..NUMBERS).map(|_| (64.0 * rng.random::<f64>()).exp2() as u64).collect();
         let mut rounds: BTreeMap<&str, u64> = BTreeMap::new();
         for arm in arms {
-            // Alone, so that all arms of a variant do the same work: as much as there was time for in the best of some
-            // tries.
-            let alone = Target { variant: arm.variant.clone(), threads: 1, rounds: 1 };
+            // The number of rounds is determined with one thread, so that all arms of a variant do the same work. The
+            // fastest of several tries counts.
+            let alone = ParallelFormatter { variant: arm.variant.clone(), threads: 1, rounds: 1 };
             for _ in 0..5 {
                 let most = rounds.entry(&arm.variant).or_insert(1);
                 *most = (*most).max(WORK_NS / alone.convert(&numbers)?.wall_ns);
             }
         }
-        let target = |arm: &Arm| {
+        let formatter = |arm: &Arm| {
             let threads = arm.integer("threads")? as usize;
-            Ok(Target { variant: arm.variant.clone(), threads, rounds: rounds[arm.variant.as_str()] })
+            Ok(ParallelFormatter { variant: arm.variant.clone(), threads, rounds: rounds[arm.variant.as_str()] })
         };
-        Ok(Box::new(Targets { targets: arms.iter().map(target).collect::<Result<_, TargetError>>()?, numbers }))
+        Ok(Box::new(FormatSession {
+            formatters: arms.iter().map(formatter).collect::<Result<_, TargetError>>()?,
+            numbers,
+        }))
     }
 }
 
-/// Numbers of a thread; their text is some 100 KB, written to the same few bytes.
+/// Number of numbers that each thread formats in a round. Their texts have about 100 KB, but all are written to the
+/// same few bytes.
 const NUMBERS: usize = 10_000;
-/// A thread's work lasts about as long as this, so that beginning together is a small part of it.
+/// Approximate duration of a thread's work in nanoseconds. It is so long that the time to start all threads is
+/// negligible.
 const WORK_NS: u64 = 3_000_000;
 
-struct Target {
+struct ParallelFormatter {
     variant: String,
     threads: usize,
     rounds: u64,
 }
 
-struct Targets {
-    targets: Vec<Target>,
+struct FormatSession {
+    formatters: Vec<ParallelFormatter>,
     numbers: Vec<u64>,
 }
 
-impl Target {
-    /// Converts on several threads, each pinned to its own CPU. The sum is the bytes of text.
+impl ParallelFormatter {
+    /// Formats the numbers on several threads, each pinned to its own CPU. The field `sum` of the result is the number
+    /// of bytes of text.
     fn convert(&self, numbers: &[u64]) -> Result<ParallelRun, TargetError> {
         let cpus = affinity::allowed();
         if cpus.len() < self.threads {
@@ -129,15 +132,15 @@ impl Target {
     }
 }
 
-impl Session for Targets {
-    /// The texts on one thread, and the bytes of those of all threads together.
+impl Session for FormatSession {
+    /// Checks the texts that one thread writes, and the total number of bytes that all threads write.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
-        let target = &self.targets[arm];
-        let mut alone = contestant(&target.variant).map_err(|error| TargetError::Failed(error.to_string()))?;
+        let formatter = &self.formatters[arm];
+        let mut alone = contestant(&formatter.variant).map_err(|error| TargetError::Failed(error.to_string()))?;
         alone.check(&self.numbers).map_err(TargetError::WrongAnswer)?;
         let once: u64 = self.numbers.iter().map(|number| number.to_string().len() as u64).sum();
-        let expected = once * target.threads as u64 * target.rounds;
-        let ParallelRun { sum, .. } = target.convert(&self.numbers)?;
+        let expected = once * formatter.threads as u64 * formatter.rounds;
+        let ParallelRun { sum, .. } = formatter.convert(&self.numbers)?;
         if sum != expected {
             return Err(TargetError::WrongAnswer(format!("{sum} bytes of text instead of {expected}")));
         }
@@ -145,12 +148,12 @@ impl Session for Targets {
     }
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let target = &self.targets[arm];
-        let ParallelRun { wall_ns, cpu_ns, .. } = target.convert(&self.numbers)?;
-        let conversions = (NUMBERS as u64 * target.rounds * target.threads as u64) as f64;
+        let formatter = &self.formatters[arm];
+        let ParallelRun { wall_ns, cpu_ns, .. } = formatter.convert(&self.numbers)?;
+        let conversions = (NUMBERS as u64 * formatter.rounds * formatter.threads as u64) as f64;
         let rate = conversions / wall_ns as f64 * 1e9;
         out.push(RATE, rate);
-        out.push(PER_THREAD, rate / target.threads as f64);
+        out.push(PER_THREAD, rate / formatter.threads as f64);
         out.push(CPU_TIME, cpu_ns as f64 / conversions);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The source's two loops, in C, and what a compiler made of them, read from the machine code by objdump.
+//! The publication's two loops in C. Properties of the compiled loops are read from the machine code with objdump.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,11 +6,12 @@ use std::process::Command;
 use ascertain_engine::experiment::{Arm, Unavailable, compiled_function};
 use ascertain_sys::compiled::{Function, Language, Source};
 
-/// The loops' names, which are those of their functions with `c-` before them.
+/// The loops in C, each with the name of its variant and a description. The C function has the variant's name without
+/// `c-`.
 pub const LOOPS: [(&str, &str); 2] =
-    [("c-multiplications", "A·i·i + B·i + C, in C"), ("c-additions", "the same by two running sums, in C")];
+    [("c-multiplications", "A·i·i + B·i + C, in C"), ("c-additions", "A·i·i + B·i + C by two running sums, in C")];
 
-/// The levels and the compilers' options for them.
+/// The optimisation levels, and the compiler options of each.
 pub const LEVELS: [(&str, &[&str]); 5] =
     [("O0", &["-O0"]), ("O1", &["-O1"]), ("O2", &["-O2"]), ("O3", &["-O3"]), ("O3-native", &["-O3", "-march=native"])];
 
@@ -35,33 +36,35 @@ ASCERTAIN(additions, double, double) {
 }
 ";
 
-/// The arm's loop, compiled as its point says.
+/// Returns the C loop of the arm's variant, compiled with the compiler and the optimisation level of the arm.
 ///
 /// # Errors
-/// What this machine lacks for it.
+/// Returns what this machine lacks for the loop.
 pub fn function(arm: &Arm) -> Result<Function<f64, f64>, Unavailable> {
     let word = |factor: &str| arm.point.get(factor).map(ToString::to_string).unwrap_or_default();
     let (compiler, level) = (word("compiler"), word("level"));
     let options = LEVELS.iter().find(|(name, _)| *name == level).map(|(_, options)| *options);
-    let options = options.ok_or_else(|| Unavailable::levels(format!("there is no level `{level}`")))?;
+    let options = options.ok_or_else(|| Unavailable::levels(format!("unknown level `{level}`")))?;
     let name = arm.variant.strip_prefix("c-").ok_or(Unavailable::Variant)?;
     let source = Source::new(Language::C, TEXT).compiler(&compiler).options(options);
     compiled_function(&source, name, "a C compiler")
 }
 
-/// A loop in machine code.
+/// The properties of a loop, read from its machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loop {
-    /// Bits of the widest register that it calculates floating-point numbers in: 64 for one double at a time.
+    /// The width in bits of the widest register that the loop uses for floating-point numbers: 64 if it calculates with
+    /// one double at a time.
     pub width_bits: u32,
-    /// Its instructions.
+    /// The number of instructions in the loop.
     pub instructions: u32,
-    /// The doubles that it stores, other than on the stack: the values of one turn.
+    /// Number of doubles that one iteration of the loop stores in memory other than the stack.
     pub values: u32,
 }
 
-/// The loop of a function in a shared object, whose symbol has `ascertain_` before the name: of several, the one that
-/// calculates in the widest registers. `None` where there is no objdump, or the code is not x86-64's.
+/// Returns the main loop of a C function in a shared object. The function's symbol is `ascertain_` followed by the
+/// name. The main loop is the one that calculates in the widest registers. Returns `None` if objdump is missing, or if
+/// the code is not for x86-64.
 pub fn main_loop(object: &Path, function: &str) -> Option<Loop> {
     let output = Command::new("objdump")
         .args(["-d", "--no-show-raw-insn", &format!("--disassemble=ascertain_{function}")])
@@ -71,7 +74,7 @@ pub fn main_loop(object: &Path, function: &str) -> Option<Loop> {
     find_loop(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// An instruction: its address, its name, its operands.
+/// An instruction of the disassembly: its address, its name and its operands.
 type Instruction<'a> = (u64, &'a str, &'a str);
 
 fn find_loop(disassembly: &str) -> Option<Loop> {
@@ -85,11 +88,11 @@ fn find_loop(disassembly: &str) -> Option<Loop> {
         let values = body.iter().map(|(_, name, operands)| stored_doubles(name, operands)).sum();
         Some(Loop { width_bits, instructions: body.len() as u32, values })
     });
-    // Of loops within one another the shortest is the innermost.
+    // Of nested loops the shortest is the innermost.
     loops.filter(|found| found.width_bits > 0).max_by_key(|found| (found.width_bits, u32::MAX - found.instructions))
 }
 
-/// An address, a colon and a tab, then the name and the operands.
+/// Parses a line of objdump: an address, a colon and a tab, then the name and the operands.
 fn parse(line: &str) -> Option<Instruction<'_>> {
     let (address, code) = line.split_once(":\t")?;
     let address = u64::from_str_radix(address.trim(), 16).ok()?;
@@ -97,7 +100,8 @@ fn parse(line: &str) -> Option<Instruction<'_>> {
     Some((address, name, operands.trim()))
 }
 
-/// The bits of the doubles that an addition or multiplication takes at once; 0 for anything else.
+/// Returns the width in bits of the doubles that an addition or multiplication handles at once; 0 for other
+/// instructions.
 fn width_bits(name: &str, operands: &str) -> u32 {
     let name = name.trim_start_matches('v');
     let calculates = ["add", "mul", "fmadd"].iter().any(|operation| name.starts_with(operation));
@@ -110,7 +114,8 @@ fn width_bits(name: &str, operands: &str) -> u32 {
     }
 }
 
-/// The doubles that an instruction moves from a register to memory that is not on the stack, where its variables are.
+/// Returns the number of doubles that an instruction moves from a register to memory. Moves to the stack, which has the
+/// variables, are not counted.
 fn stored_doubles(name: &str, operands: &str) -> u32 {
     let name = name.trim_start_matches('v');
     let (from, to) = operands.split_once(',').unwrap_or((operands, ""));
@@ -118,7 +123,7 @@ fn stored_doubles(name: &str, operands: &str) -> u32 {
     match from.get(..4).filter(|_| is_store) {
         Some("%zmm") => 8,
         Some("%ymm") => 4,
-        // Vectors of singles are moved as well as doubles are.
+        // Instructions for vectors of singles can also move two doubles.
         Some("%xmm") if ["movapd", "movupd", "movaps", "movups"].contains(&name) => 2,
         Some("%xmm") => 1,
         _ => 0,
@@ -144,7 +149,7 @@ mod tests {
         }
     }
 
-    /// A loop of one double at a time, and one of four within it that counts for more.
+    /// Tests code with a loop over one double at a time and a loop over four: the latter must be chosen.
     #[test]
     fn the_widest_loop_is_found() {
         let scalar = "\
@@ -166,6 +171,6 @@ mod tests {
         );
         assert_eq!(find_loop(&vector), Some(Loop { width_bits: 256, instructions: 3, values: 4 }));
         assert_eq!(find_loop(""), None);
-        assert_eq!(find_loop("    1100:\tjne    1100 <x>\n"), None, "it calculates nothing");
+        assert_eq!(find_loop("    1100:\tjne    1100 <x>\n"), None, "the loop calculates nothing");
     }
 }

@@ -1,5 +1,5 @@
-//! Strength reduction: polynomials by multiplications and by additions, in Rust and in C at every level. All arms of a
-//! size fill one slice.
+//! Strength reduction: polynomials by multiplications and by additions, in Rust, and in C at every optimisation level.
+//! All arms of one size fill the same slice.
 
 mod compiled;
 
@@ -20,7 +20,7 @@ use ascertain_sys::machine::Machine;
 
 use compiled::{LEVELS, LOOPS, Loop, function, main_loop};
 
-/// Filling a slice with a quadratic.
+/// The experiment `polynomial`: filling a slice with a quadratic polynomial.
 pub struct Polynomial;
 
 const TIME: usize = 0;
@@ -30,46 +30,61 @@ const WIDTH: usize = 3;
 const INSTRUCTIONS: usize = 4;
 const VALUES: usize = 5;
 
-/// The call for everybody, under its name.
+/// Name of the variant that calls [`fill`]. That function chooses a method itself.
 const FILL: &str = "fill";
 
-/// The levels that the source tells figures of.
+/// The optimisation levels for which the publication gives figures.
 const SOURCE_LEVELS: [&str; 3] = ["O0", "O1", "O3"];
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| {
     let words = |words: &[&str]| Accepts::OneOf(words.iter().map(|&word| word.into()).collect());
-    let fill = (FILL, "the call for everybody: the first of direct-… that the CPU has");
+    let fill = (FILL, "polynomial::fill: the first of the direct variants that the CPU can run");
     let ours = VARIANTS.iter().map(|variant| (variant.name, variant.about));
     Spec {
         title: "A quadratic at 0, 1, 2 …: multiplications against additions".into(),
         variants: LOOPS.into_iter().chain([fill]).chain(ours).map(Variant::from).collect(),
         factors: vec![
-            Factor::new("elements", "how many values", 1_000_000, Accepts::Integers { min: 1, max: 1 << 30 }),
+            Factor::integer("elements", "number of values", 1_000_000, 1..=1 << 30),
             Factor::new(
                 "compiler",
-                "what compiles the loops in C; nothing to the others",
+                "compiler of the loops in C; no effect on the other variants",
                 "gcc",
                 words(&["gcc", "clang"]),
             ),
-            Factor::new("level", "its options; nothing to the others", "O3", words(&LEVELS.map(|(name, _)| name))),
+            Factor::new(
+                "level",
+                "optimisation level of the loops in C; no effect on the other variants",
+                "O3",
+                words(&LEVELS.map(|(name, _)| name)),
+            ),
         ],
         metrics: vec![
             Metric::time("time", "time of one value: the mean of a batch"),
             Metric::new(
                 "throughput",
-                "bytes written a second, over the same batch",
+                "bytes written per second, over the same batch",
                 Unit::BytePerSecond,
                 Better::Higher,
             ),
-            Metric::new("error", "greatest relative error of a value; no chance in it", Unit::One, Better::Lower),
-            Metric::new("width", "bits of the widest register that the loop calculates in", Unit::One, Better::Higher),
             Metric::new(
-                "instructions",
-                "instructions of the loop, however many values it writes",
+                "error",
+                "greatest relative error of a value, the same in each trial",
                 Unit::One,
                 Better::Lower,
             ),
-            Metric::new("values", "values that one turn of the loop writes", Unit::One, Better::Higher),
+            Metric::new(
+                "width",
+                "width in bits of the widest register in which the loop calculates",
+                Unit::One,
+                Better::Higher,
+            ),
+            Metric::new(
+                "instructions",
+                "number of instructions of the loop, which may write several values",
+                Unit::One,
+                Better::Lower,
+            ),
+            Metric::new("values", "number of values that one iteration of the loop writes", Unit::One, Better::Higher),
         ],
         plots: vec![Plot::Sweep {
             metric: "throughput".into(),
@@ -85,7 +100,8 @@ impl Experiment for Polynomial {
         &SPEC
     }
 
-    /// The loops in C as the source compiles them, and the others, to which that is nothing, once.
+    /// Returns an arm for each loop in C at each of the publication's levels. Every other variant has a single arm,
+    /// because the level has no effect on it.
     fn table_arms(&self) -> Vec<Arm> {
         let arm =
             |name: &str, level: &str| Arm { variant: name.into(), point: SPEC.default_point().with("level", level) };
@@ -102,37 +118,37 @@ impl Experiment for Polynomial {
         }
     }
 
-    /// One slice for each size.
+    /// Returns the total size of the slices in bytes. There is one slice for each number of elements.
     fn memory_bytes(&self, arms: &[Arm]) -> u64 {
         let sizes: BTreeSet<u64> = arms.iter().filter_map(|arm| arm.integer("elements").ok()).collect();
         sizes.iter().map(|elements| elements.saturating_mul(8)).fold(0, u64::saturating_add)
     }
 
-    /// Makes the slices, and finds how many fills are a batch: one number for each size.
+    /// Creates the slices, and determines for each number of elements how many fills make a batch.
     fn open(&self, arms: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
         let mut slices: BTreeMap<u64, Rc<RefCell<Vec<f64>>>> = BTreeMap::new();
-        let mut targets = Vec::new();
+        let mut fills = Vec::new();
         for arm in arms {
             let elements = arm.integer("elements")?;
             let slice = slices.entry(elements).or_insert_with(|| Rc::new(RefCell::new(vec![0.0; elements as usize])));
-            targets.push(target(arm, Rc::clone(slice))?);
+            fills.push(slice_fill(arm, Rc::clone(slice))?);
         }
         for slice in slices.values() {
-            let mut alike: Vec<&mut Target> = targets.iter_mut().filter(|t| Rc::ptr_eq(&t.slice, slice)).collect();
-            let iterations = batch::iterations(alike.iter_mut().map(|target| &mut target.timed));
-            alike.iter_mut().for_each(|target| target.iterations = iterations);
+            let mut alike: Vec<&mut SliceFill> = fills.iter_mut().filter(|t| Rc::ptr_eq(&t.slice, slice)).collect();
+            let iterations = batch::iterations(alike.iter_mut().map(|fill| &mut fill.timed));
+            alike.iter_mut().for_each(|fill| fill.iterations = iterations);
         }
-        Ok(Box::new(Targets(targets)))
+        Ok(Box::new(FillSession(fills)))
     }
 }
 
-/// C, B and A of the source.
+/// The coefficients that the publication calls C, B and A, in this order.
 const COEFFICIENTS: [f64; 3] = [3.3, 2.2, 1.1];
 
 type Fill = Rc<dyn Fn(&mut [f64])>;
 
-/// One arm, ready.
-struct Target {
+/// One variant with the slice that it fills: the state of one arm.
+struct SliceFill {
     fill: Fill,
     slice: Rc<RefCell<Vec<f64>>>,
     timed: Timed<'static>,
@@ -142,14 +158,15 @@ struct Target {
     iterations: u64,
 }
 
-struct Targets(Vec<Target>);
+struct FillSession(Vec<SliceFill>);
 
-fn target(arm: &Arm, slice: Rc<RefCell<Vec<f64>>>) -> Result<Target, TargetError> {
+fn slice_fill(arm: &Arm, slice: Rc<RefCell<Vec<f64>>>) -> Result<SliceFill, TargetError> {
     let ours = VARIANTS.iter().find(|variant| variant.name == arm.variant);
     let (fill, is_polynomial, code): (Fill, _, _) = match ours {
         Some(variant) => {
             let function = variant.function();
-            let function = function.ok_or_else(|| TargetError::Failed(format!("{arm}: this machine can't run it")))?;
+            let function =
+                function.ok_or_else(|| TargetError::Failed(format!("{arm}: this machine can't run this variant")))?;
             (Rc::new(move |out: &mut [f64]| function(black_box(&COEFFICIENTS), out)), variant.is_polynomial, None)
         }
         None if arm.variant == FILL => (Rc::new(|out: &mut [f64]| fill(black_box(&COEFFICIENTS), out)), true, None),
@@ -169,12 +186,12 @@ fn target(arm: &Arm, slice: Rc<RefCell<Vec<f64>>>) -> Result<Target, TargetError
         timed_fill(&mut out);
         black_box(&mut out[..]);
     });
-    let mut target = Target { fill, slice, timed, is_polynomial, error: f64::NAN, code, iterations: 1 };
-    target.error = target.greatest_error();
-    Ok(target)
+    let mut fill = SliceFill { fill, slice, timed, is_polynomial, error: f64::NAN, code, iterations: 1 };
+    fill.error = fill.greatest_error();
+    Ok(fill)
 }
 
-impl Target {
+impl SliceFill {
     fn greatest_error(&self) -> f64 {
         let mut out = self.slice.borrow_mut();
         (self.fill)(&mut out);
@@ -182,7 +199,8 @@ impl Target {
     }
 }
 
-/// The greatest relative error of all values, which are at least 3.3: nothing cancels. NaN where one is.
+/// Returns the greatest relative error of all values, or NaN if a value is NaN. The values are at least 3.3, so nothing
+/// cancels.
 fn greatest_error(values: &[f64]) -> f64 {
     let exact = |i: usize| {
         let x = i as f64;
@@ -193,27 +211,28 @@ fn greatest_error(values: &[f64]) -> f64 {
     errors.fold(0.0, |most: f64, error| if most.is_nan() || most >= error { most } else { error })
 }
 
-impl Session for Targets {
-    /// The running sums round off at every step: a millionth is far more, and a wrong step far beyond it.
+impl Session for FillSession {
+    /// Checks the greatest error. The running sums round at every step; a millionth is far above their error, and far
+    /// below that of a wrong step.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
-        let target = &self.0[arm];
-        let error = target.greatest_error();
-        if target.is_polynomial && (error.is_nan() || error > 1e-6) {
-            return Err(TargetError::WrongAnswer(format!("a value is off by {error:e} of itself")));
+        let fill = &self.0[arm];
+        let error = fill.greatest_error();
+        if fill.is_polynomial && (error.is_nan() || error > 1e-6) {
+            return Err(TargetError::WrongAnswer(format!("a value has a relative error of {error:e}")));
         }
         Ok(())
     }
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let target = &mut self.0[arm];
-        let values = (target.iterations * target.slice.borrow().len() as u64) as f64;
-        let time_ns = (target.timed)(target.iterations) as f64 / values;
+        let fill = &mut self.0[arm];
+        let values = (fill.iterations * fill.slice.borrow().len() as u64) as f64;
+        let time_ns = (fill.timed)(fill.iterations) as f64 / values;
         out.push(TIME, time_ns);
         out.push(THROUGHPUT, 8.0 / time_ns * 1e9);
-        if target.is_polynomial {
-            out.push(ERROR, target.error);
+        if fill.is_polynomial {
+            out.push(ERROR, fill.error);
         }
-        if let Some(code) = target.code {
+        if let Some(code) = fill.code {
             out.push(WIDTH, f64::from(code.width_bits));
             out.push(INSTRUCTIONS, f64::from(code.instructions));
             out.push(VALUES, f64::from(code.values));

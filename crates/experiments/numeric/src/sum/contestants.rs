@@ -1,4 +1,4 @@
-//! Everybody who sums: our variants, a crate, and a compiler that may reorder.
+//! All methods of summing: the variants of `numeric::sum`, a crate, and C compilers that may reorder additions.
 
 use std::rc::Rc;
 
@@ -6,39 +6,46 @@ use ascertain_engine::experiment::{Unavailable, compiled_function};
 use ascertain_numeric::sum::{self, Element};
 use ascertain_sys::compiled::{Function, Language, Plain, Source};
 
-/// The plain calls, which take what is fastest on this machine of what has the same bits.
+/// The functions that choose the fastest variant on this machine, each with its name and description. All variants that
+/// they choose from return the same bits.
 pub const DEFAULTS: [(&str, &str); 3] = [
-    ("default", "sum(): the block-twosum that it takes on this machine"),
-    ("default-exact", "exact(), as it is taken on this machine"),
-    ("default-dot", "dot(): the dot2 that it takes on this machine"),
+    ("default", "sum(): the fastest block-twosum variant on this machine"),
+    ("default-exact", "exact(): with the fastest instructions of this machine"),
+    ("default-dot", "dot(): the fastest dot2 variant on this machine"),
 ];
 
-/// Those that are not ours.
+/// The variants from other projects, each with its name and description.
 pub const OTHERS: [(&str, &str); 5] = [
-    ("c-fast-math-gcc", "the naive loop in C, by gcc, which may reorder"),
-    ("c-fast-math-clang", "the naive loop in C, by clang, which may reorder"),
-    ("c-kahan-fast-math-gcc", "Kahan's method in C, by gcc, which may reorder: it removes the compensation"),
-    ("c-kahan-fast-math-clang", "Kahan's method in C, by clang, which may reorder: it removes the compensation"),
+    ("c-fast-math-gcc", "the naive loop in C, compiled by gcc with reordering allowed"),
+    ("c-fast-math-clang", "the naive loop in C, compiled by clang with reordering allowed"),
+    (
+        "c-kahan-fast-math-gcc",
+        "Kahan's method in C, compiled by gcc with reordering allowed, which removes the compensation",
+    ),
+    (
+        "c-kahan-fast-math-clang",
+        "Kahan's method in C, compiled by clang with reordering allowed, which removes the compensation",
+    ),
     ("accurate-exact", "the exact sum of the crate accurate (Zhu and Hayes)"),
 ];
 
-/// Sums a slice.
+/// A function that sums a slice.
 pub type Sum<T> = Rc<dyn Fn(&[T]) -> f64>;
 
-/// What a variant does with the numbers.
+/// The function of a variant, by kind of operation.
 pub enum Contestant<T: 'static> {
-    /// Sums them.
+    /// Sums the numbers.
     Sum(Sum<T>),
-    /// Loads them, and perhaps does as much with them as a sum would.
+    /// A speed limit: loads the numbers, and possibly does as much work as a sum. The result is not a sum.
     Limit(fn(&[T]) -> f64),
-    /// Multiplies two arrays.
+    /// Computes the dot product of two arrays.
     Dot(fn(&[T], &[T]) -> f64),
-    /// Loads two arrays, and does as much with them as a dot product would.
+    /// A speed limit: loads two arrays and does as much work as a dot product. The result is not a dot product.
     LimitOfDot(fn(&[T], &[T]) -> f64),
 }
 
-/// The contestant of this name, or why this machine hasn't got it. Only ours heed the number of accumulators, and of
-/// those neither the plain calls nor the dot products.
+/// Returns the contestant of this name, or the reason why this machine lacks it. The number of accumulators affects
+/// only the sums in [`Element::VARIANTS`].
 pub fn contestant<T: Element + Plain>(name: &str, accumulators: u32) -> Result<Contestant<T>, Unavailable> {
     match name {
         "default" => return Ok(Contestant::Sum(Rc::new(sum::sum::<T>))),
@@ -55,7 +62,7 @@ pub fn contestant<T: Element + Plain>(name: &str, accumulators: u32) -> Result<C
         variant.is_available().map_err(Unavailable::feature)?;
         let function = variant.function(accumulators).ok_or_else(|| {
             let known: Vec<String> = variant.accumulators.iter().map(u32::to_string).collect();
-            Unavailable::levels(format!("comes with {} accumulators", known.join(", ")))
+            Unavailable::levels(format!("only available with {} accumulators", known.join(", ")))
         })?;
         return Ok(if variant.is_sum { Contestant::Sum(Rc::new(function)) } else { Contestant::Limit(function) });
     }
@@ -86,11 +93,12 @@ fn accurate_exact<T: Element>() -> Result<Sum<T>, Unavailable> {
 #[cfg(not(feature = "peers"))]
 fn accurate_exact<T: Element>() -> Result<Sum<T>, Unavailable> {
     Err(Unavailable::other(
-        "needs the crate accurate, which is left out by default: build Ascertain with `--features peers`",
+        "needs the crate accurate, which is not included by default; build Ascertain with `--features peers`",
     ))
 }
 
-/// What -ffast-math says, one by one. Itself it also links a file that turns subnormals off for the whole thread.
+/// The options that -ffast-math implies, listed separately: -ffast-math itself also links a file that turns subnormals
+/// off for the whole thread.
 const FAST_MATH: &[&str] = &[
     "-O3",
     "-march=native",
@@ -128,7 +136,7 @@ LOOPS(float)
 LOOPS(double)
 ";
 
-/// The loop of this name, `c-[kahan-]fast-math-COMPILER`.
+/// Returns the C loop of the variant with this name, `c-[kahan-]fast-math-COMPILER`, compiled by that compiler.
 fn fast_math<T: Plain>(name: &str) -> Result<Function<T, f64>, Unavailable> {
     let (method, compiler) =
         name.strip_prefix("c-").and_then(|c| c.split_once("fast-math-")).ok_or(Unavailable::Variant)?;
@@ -142,7 +150,7 @@ fn fast_math<T: Plain>(name: &str) -> Result<Function<T, f64>, Unavailable> {
 mod tests {
     use super::*;
 
-    /// Loading code that was compiled to reorder must leave this thread's arithmetic as it is.
+    /// Loading code that was compiled with permission to reorder must not change this thread's arithmetic.
     #[test]
     fn subnormals_stay_on() {
         for (name, _) in OTHERS {

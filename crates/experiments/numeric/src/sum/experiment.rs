@@ -1,5 +1,5 @@
-//! Summation: speed and error of the ways to add up floating-point numbers, over size, type and accumulators. A few
-//! arrays for each size and type are the same for every variant.
+//! Summation: the speed and the error of sums of floating-point numbers, over size, type and accumulators. Each size
+//! and type has a few arrays, which are the same for every variant.
 
 mod contestants;
 
@@ -23,34 +23,29 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use contestants::{Contestant, DEFAULTS, OTHERS, contestant};
 
-/// Summation.
+/// The experiment `sum`: floating-point summation.
 pub struct Sum;
 
 const TIME: usize = 0;
 const THROUGHPUT: usize = 1;
 const ERROR: usize = 2;
 
-/// What a table shows: without and with enough of them for the claims.
+/// The numbers of accumulators in a table: one, and the number that the claims use.
 const SHOWN_ACCUMULATORS: [u32; 2] = [1, 4];
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| {
-    // The names are the same for each type.
+    // The names are the same for both types.
     let ours = f32::VARIANTS.iter().map(|v| (v.name, v.about));
     let dots = f32::DOT_VARIANTS.iter().map(|v| (v.name, v.about));
     Spec {
         title: "Adding up floating-point numbers: speed and error".into(),
         variants: ours.chain(DEFAULTS).chain(OTHERS).chain(dots).map(Variant::from).collect(),
         factors: vec![
-            Factor::new("elements", "how many numbers", 187_500, Accepts::Integers { min: 1, max: 1 << 32 }),
-            Factor::new(
-                "type",
-                "their type; each is summed into f64",
-                "f32",
-                Accepts::OneOf(vec!["f32".into(), "f64".into()]),
-            ),
+            Factor::integer("elements", "number of values to add up", 187_500, 1..=1 << 32),
+            Factor::one_of("type", "type of the numbers; both are summed into f64", ["f32", "f64"]),
             Factor::new(
                 "accumulators",
-                "independent chains of additions; nothing to the plain calls, the peers and the dot products",
+                "number of independent chains of additions; no effect on sum, exact, dot products and other projects' methods",
                 1,
                 Accepts::OneOf([1, 2, 4, 8].map(Level::from).to_vec()),
             ),
@@ -58,10 +53,15 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
         plots: vec![sweep("throughput"), sweep("error"), Plot::sweep("throughput", "accumulators")],
         metrics: vec![
             Metric::time("time", "time of one sum or dot product: the mean of a batch"),
-            Metric::new("throughput", "bytes read a second, over the same batch", Unit::BytePerSecond, Better::Higher),
+            Metric::new(
+                "throughput",
+                "bytes read per second, over the same batch",
+                Unit::BytePerSecond,
+                Better::Higher,
+            ),
             Metric::new(
                 "error",
-                "relative error against the exact sum: the mean over the arrays that the seed draws",
+                "error relative to the exact sum: the mean over the arrays that the seed draws",
                 Unit::One,
                 Better::Lower,
             ),
@@ -70,7 +70,7 @@ static SPEC: LazyLock<Spec> = LazyLock::new(|| {
     }
 });
 
-/// A metric over the size, with the caches' ends marked.
+/// Returns a plot of a metric over the size of the array, with the cache sizes marked.
 fn sweep(metric: &str) -> Plot {
     let footprint = |name: &str, bytes_each| Footprint { at: Point::default().with("type", name), bytes_each };
     let footprints = vec![footprint("f32", 4.0), footprint("f64", 8.0)];
@@ -82,7 +82,8 @@ impl Experiment for Sum {
         &SPEC
     }
 
-    /// One and four accumulators, of those that come with both, and of what comes with others only the fewest.
+    /// Returns arms with one and with four accumulators, if the variant supports both. Otherwise the single arm has the
+    /// smallest number that the variant supports.
     fn table_arms(&self) -> Vec<Arm> {
         let arm = |name: &str, accumulators: u32| {
             let point = SPEC.default_point().with("accumulators", u64::from(accumulators));
@@ -98,7 +99,7 @@ impl Experiment for Sum {
     }
 
     fn available(&self, arm: &Arm, _: &Machine) -> Result<(), Unavailable> {
-        let size = Size::of(arm).map_err(Unavailable::other)?;
+        let size = Size::from_arm(arm).map_err(Unavailable::other)?;
         match size.double {
             false => contestant::<f32>(&arm.variant, size.accumulators).map(drop)?,
             true => contestant::<f64>(&arm.variant, size.accumulators).map(drop)?,
@@ -106,39 +107,42 @@ impl Experiment for Sum {
         Ok(())
     }
 
-    /// For each size and type an array and its reverse, which the dot products take; that small ones have several is
-    /// little.
+    /// Returns the memory for all arrays in bytes. Each size and type has an array and, for the dot products, the same
+    /// array in reverse order. Sizes up to `PLACED_BYTES` have several such pairs, but only one is counted: the
+    /// others are negligible.
     fn memory_bytes(&self, arms: &[Arm]) -> u64 {
-        let sizes = arms.iter().flat_map(Size::of).map(|size| ((size.elements, size.double), size.bytes()));
+        let sizes = arms.iter().flat_map(Size::from_arm).map(|size| ((size.elements, size.double), size.bytes()));
         let bytes: BTreeMap<(u64, bool), u64> = sizes.collect();
         bytes.values().map(|bytes| bytes.saturating_mul(2)).fold(0, u64::saturating_add)
     }
 
-    /// Makes the arrays, and finds how many sums are a batch: one number for each size and type.
+    /// Creates the arrays, and determines for each size and type how many sums make a batch.
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
-        let place = Place::default();
+        let place = ArrayIndex::default();
         let (mut singles, mut doubles) = (Arrays::new(&place), Arrays::new(&place));
-        let target = |arm: &Arm| {
-            let size = Size::of(arm)?;
+        let summation = |arm: &Arm| {
+            let size = Size::from_arm(arm)?;
             match size.double {
-                false => target(arm, size, singles.get(&size, setup.seed, |x| x as f32)),
-                true => target(arm, size, doubles.get(&size, setup.seed, |x| x)),
+                false => summation(arm, size, singles.get(&size, setup.seed, |x| x as f32)),
+                true => summation(arm, size, doubles.get(&size, setup.seed, |x| x)),
             }
         };
-        let mut targets = arms.iter().map(target).collect::<Result<Vec<Target>, _>>()?;
-        for index in 0..targets.len() {
-            if targets[index].iterations == 0 {
-                let size = targets[index].size;
-                let mut alike: Vec<&mut Target> = targets.iter_mut().filter(|t| same_data(&t.size, &size)).collect();
-                let iterations = batch::iterations(alike.iter_mut().map(|target| &mut target.timed));
-                alike.iter_mut().for_each(|target| target.iterations = iterations);
+        let mut summations = arms.iter().map(summation).collect::<Result<Vec<Summation>, _>>()?;
+        for index in 0..summations.len() {
+            if summations[index].iterations == 0 {
+                let size = summations[index].size;
+                let mut alike: Vec<&mut Summation> =
+                    summations.iter_mut().filter(|t| same_data(&t.size, &size)).collect();
+                let iterations = batch::iterations(alike.iter_mut().map(|summation| &mut summation.timed));
+                alike.iter_mut().for_each(|summation| summation.iterations = iterations);
             }
         }
-        Ok(Box::new(Targets { targets, place }))
+        Ok(Box::new(SumSession { summations, place }))
     }
 }
 
-/// An arm's point, read.
+/// The levels of an arm's factors. Two of them determine the arm's array: `elements`, and `double`, which is `true` if
+/// the type is `f64`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Size {
     elements: u64,
@@ -147,7 +151,7 @@ struct Size {
 }
 
 impl Size {
-    fn of(arm: &Arm) -> Result<Size, TargetError> {
+    fn from_arm(arm: &Arm) -> Result<Size, TargetError> {
         Ok(Size {
             elements: arm.integer("elements")?,
             double: arm.point.get("type") == Some(&"f64".into()),
@@ -155,44 +159,45 @@ impl Size {
         })
     }
 
-    /// Of one array.
+    /// Returns the size of one array in bytes.
     fn bytes(&self) -> u64 {
         self.elements * if self.double { 8 } else { 4 }
     }
 }
 
-/// One arm, ready.
-struct Target {
+/// One variant with its array and expected results: the state of one arm.
+struct Summation {
     size: Size,
     timed: Timed<'static>,
     result: Rc<dyn Fn() -> f64>,
-    /// What the result should be, for each array; none where nothing is summed.
+    /// Expected result for each array, computed exactly; `None` for variants that compute neither a sum nor a dot
+    /// product.
     exact: Option<Rc<[f64]>>,
     error: f64,
     bytes: f64,
     iterations: u64,
 }
 
-struct Targets {
-    targets: Vec<Target>,
-    place: Place,
+struct SumSession {
+    summations: Vec<Summation>,
+    place: ArrayIndex,
 }
 
-/// Arrays of a size up to [`PLACED_BYTES`]. The pages that an array happens to get decide which of its lines share a
-/// set of L2, and its numbers which methods round them well: one alone would make a chance of the run's beginning look
-/// like a property of a variant.
+/// Number of different arrays for a size up to [`PLACED_BYTES`]. With a single array, two accidents would look like
+/// properties of a variant. The pages of an array decide which of its cache lines share a set of L2, and its numbers
+/// decide which methods round well.
 const PLACES: usize = 16;
-/// More than any L2 holds.
+/// Largest size in bytes for which there are [`PLACES`] arrays instead of one. It is larger than any L2.
 const PLACED_BYTES: u64 = 4 << 20;
 
-/// Which of the arrays the present trial takes.
-type Place = Rc<Cell<usize>>;
+/// The index of the array that the present trial uses.
+type ArrayIndex = Rc<Cell<usize>>;
 
 fn same_data(a: &Size, b: &Size) -> bool {
     a.elements == b.elements && a.double == b.double
 }
 
-fn target<T: Element + Plain>(arm: &Arm, size: Size, array: Array<T>) -> Result<Target, TargetError> {
+fn summation<T: Element + Plain>(arm: &Arm, size: Size, array: Array<T>) -> Result<Summation, TargetError> {
     let found = contestant::<T>(&arm.variant, size.accumulators);
     let (sums, dots, place) = (Rc::clone(&array.sums), Rc::clone(&array.dots), Rc::clone(&array.place));
     let of_two = |function: fn(&[T], &[T]) -> f64| -> Rc<dyn Fn() -> f64> {
@@ -213,7 +218,7 @@ fn target<T: Element + Plain>(arm: &Arm, size: Size, array: Array<T>) -> Result<
     let mean = |exact: &Rc<[f64]>| exact.iter().enumerate().map(error_at).sum::<f64>() / exact.len() as f64;
     let error = exact.as_ref().map_or(f64::NAN, mean);
     let again = Rc::clone(&result);
-    Ok(Target {
+    Ok(Summation {
         size,
         error,
         timed: batch::timed(move || again()),
@@ -224,12 +229,12 @@ fn target<T: Element + Plain>(arm: &Arm, size: Size, array: Array<T>) -> Result<
     })
 }
 
-/// Numbers to sum, the same from the last to the first to multiply them with, and what should come out.
+/// The arrays of one size and type, the same arrays in reverse order for dot products, and the expected results.
 #[derive(Clone)]
 struct Array<T> {
     data: Rc<[Vec<T>]>,
     reversed: Rc<[Vec<T>]>,
-    place: Place,
+    place: ArrayIndex,
     sums: Rc<[f64]>,
     dots: Rc<[f64]>,
 }
@@ -244,21 +249,22 @@ impl<T> Array<T> {
     }
 }
 
-/// The arrays of one type, by number of elements: arms of one size share theirs.
+/// The arrays of one type, by number of elements. Arms with the same number of elements share them.
 struct Arrays<T> {
     by_elements: BTreeMap<u64, Array<T>>,
-    place: Place,
+    place: ArrayIndex,
 }
 
 impl<T> Arrays<T> {
-    fn new(place: &Place) -> Self {
+    fn new(place: &ArrayIndex) -> Self {
         Self { by_elements: BTreeMap::new(), place: Rc::clone(place) }
     }
 }
 
 impl<T: Element> Arrays<T> {
-    /// Positive numbers over 24 powers of two, so that sums of them lose low bits and never cancel.
-    /// Numbers of one magnitude would not do: a double holds the sum of 100,000 such floats exactly.
+    /// Returns the array of this size, which is created if needed. Its numbers are positive and span 24 powers of two,
+    /// so that their sums lose low bits and never cancel. Numbers of similar size would not be suitable: a double holds
+    /// the sum of 100,000 such floats exactly.
     fn get(&mut self, size: &Size, seed: u64, from: fn(f64) -> T) -> Array<T> {
         let make = || {
             let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -277,32 +283,33 @@ impl<T: Element> Arrays<T> {
     }
 }
 
-impl Session for Targets {
-    /// Far wider than any method's error bound, and far narrower than a dropped element.
+impl Session for SumSession {
+    /// Compares the result with the exact one. The tolerance is far above the error bound of every method, and far
+    /// below the change that a missing element would cause.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
-        let target = &self.targets[arm];
-        let Some(exact) = &target.exact else { return Ok(()) };
+        let summation = &self.summations[arm];
+        let Some(exact) = &summation.exact else { return Ok(()) };
         let exact = exact[self.place.get() % exact.len()];
-        let seen = (target.result)();
-        let tolerance = exact.abs() * f64::EPSILON * target.size.elements as f64;
+        let seen = (summation.result)();
+        let tolerance = exact.abs() * f64::EPSILON * summation.size.elements as f64;
         let is_near = (seen - exact).abs() <= tolerance;
         if !is_near {
-            return Err(TargetError::WrongAnswer(format!("it says {seen}, and the exact result is {exact}")));
+            return Err(TargetError::WrongAnswer(format!("the result is {seen}, but the exact result is {exact}")));
         }
         Ok(())
     }
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let target = &mut self.targets[arm];
+        let summation = &mut self.summations[arm];
         self.place.set(trial.seed as usize);
-        // Into the caches: the last trial's place was another.
-        black_box((target.result)());
-        let elapsed_ns = (target.timed)(target.iterations);
-        let time_ns = elapsed_ns as f64 / target.iterations as f64;
+        // Loads the array into the caches, because the previous trial used another array.
+        black_box((summation.result)());
+        let elapsed_ns = (summation.timed)(summation.iterations);
+        let time_ns = elapsed_ns as f64 / summation.iterations as f64;
         out.push(TIME, time_ns);
-        out.push(THROUGHPUT, target.bytes / time_ns * 1e9);
-        if target.exact.is_some() {
-            out.push(ERROR, target.error);
+        out.push(THROUGHPUT, summation.bytes / time_ns * 1e9);
+        if summation.exact.is_some() {
+            out.push(ERROR, summation.error);
         }
         Ok(())
     }

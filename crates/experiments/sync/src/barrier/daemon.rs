@@ -1,32 +1,30 @@
-//! A daemon of this process's own, where it may have one, else the one that runs; and how long the kernel runs its
-//! program, which it counts while it is told to.
+//! The connection to the daemon `barrierd`. The daemon runs in this process if the privileges allow it, otherwise it
+//! must already run. This module also reads how long the kernel runs the daemon's BPF program.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, PipeWriter};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use ascertain_sync::barrierd::{Client, DEFAULT_PATH, Daemon, Error};
 use ascertain_sys::bpf::count_run_time;
+use ascertain_sys::threads::JoinOnDrop;
 
-/// From one heartbeat to the next, at least: the daemon's default.
+/// Shortest time between two heartbeats of the daemon. This is also the daemon's default.
 const PERIOD: Duration = Duration::from_micros(250);
 
-/// A client, and the daemon that it needs.
+/// A client of the daemon, and the daemon itself if it runs in this process.
 pub struct Connection {
     pub client: Client,
-    /// What the kernel runs at interrupts; none if the daemon is another process, or the kernel tells nothing of it.
+    /// The BPF program that the kernel runs at interrupts. `None` if the daemon is another process, or if the kernel
+    /// gives no information about BPF programs.
     pub program: Option<Program>,
-    /// Closing it ends the daemon.
-    _running: Option<Running>,
-}
-
-struct Running {
-    stop: Option<PipeWriter>,
-    thread: Option<JoinHandle<()>>,
+    /// Keeps the daemon running if it is in this process; otherwise `None`. Closing the pipe makes the daemon's thread
+    /// end, and dropping the thread waits until it has ended.
+    _running: Option<(PipeWriter, JoinOnDrop)>,
 }
 
 impl Connection {
@@ -35,7 +33,8 @@ impl Connection {
         let mut daemon = match Daemon::new(PERIOD) {
             Ok(daemon) => daemon,
             Err(error) => {
-                // Why there is none of our own says more than that none is running.
+                // If no other process runs the daemon either, report why this process cannot run it. This reason helps
+                // the user more than the failed connection.
                 let client = Client::open(DEFAULT_PATH).map_err(|_| error)?;
                 return Ok(Self { client, program: None, _running: None });
             }
@@ -45,69 +44,62 @@ impl Connection {
         let failed = |source| Error::File { path: "a pipe".into(), source };
         let (stopped, stop) = io::pipe().map_err(failed)?;
         let thread = thread::Builder::new().name("barrierd".into()).spawn(move || {
-            // It works without, only later. An error ends it, and the client says that it is gone.
+            // The daemon works without real-time priority, but less promptly. If it fails, the client reports that it
+            // is gone.
             let _ = daemon.run_in_real_time();
             let _ = daemon.serve(stopped.as_fd());
         });
-        let running = Running { stop: Some(stop), thread: Some(thread.map_err(failed)?) };
-        Ok(Self { client, program, _running: Some(running) })
+        Ok(Self { client, program, _running: Some((stop, thread.map_err(failed)?.into())) })
     }
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-/// What the kernel says of each descriptor of this process.
+/// The folder with the kernel's information about each file descriptor of this process.
 const DESCRIPTORS: &str = "/proc/self/fdinfo";
 const RUN_TIME: &str = "run_time_ns:";
 
-/// A program that this process has made.
+/// A BPF program of this process, identified by the path of the kernel's information about it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Program(PathBuf);
 
 impl Program {
-    /// Those that this process has made so far; none where the kernel tells of none.
+    /// Returns the BPF programs that this process has made so far. Returns none if the kernel gives no information
+    /// about them.
     fn all() -> BTreeSet<Program> {
         let descriptors = fs::read_dir(DESCRIPTORS).into_iter().flatten().flatten();
         let programs = descriptors.map(|descriptor| Program(descriptor.path()));
         programs.filter(|program| program.run_ns().is_ok()).collect()
     }
 
-    /// Has the kernel count from here on.
+    /// Makes the kernel count the run time of the BPF program from now on.
     ///
     /// # Errors
-    /// Without the privilege; where the kernel can't.
-    pub fn count(&self) -> io::Result<Counted> {
+    /// Fails if this process lacks the privilege, or if the kernel cannot count run times.
+    pub fn count(&self) -> io::Result<RunTimeCounter> {
         let counting = count_run_time()?;
-        Ok(Counted { before_ns: self.run_ns()?, program: self.clone(), _counting: counting })
+        Ok(RunTimeCounter { before_ns: self.run_ns()?, program: self.clone(), _counting: counting })
     }
 
-    /// How long the kernel has run it, on all CPUs together, while it counted.
+    /// Returns the run time of the BPF program, in nanoseconds, summed over all CPUs. The kernel counts it only while
+    /// such counting is [enabled](Self::count).
     fn run_ns(&self) -> io::Result<u64> {
         let text = fs::read_to_string(&self.0)?;
         let number = text.lines().find_map(|line| line.strip_prefix(RUN_TIME)?.trim().parse().ok());
-        number.ok_or_else(|| io::Error::other(format!("{} does not tell of a program", self.0.display())))
+        number.ok_or_else(|| io::Error::other(format!("{} has no run time of a program", self.0.display())))
     }
 }
 
-/// What a program takes while this lives.
-pub struct Counted {
+/// Makes the kernel count the run time of a BPF program as long as this object lives.
+pub struct RunTimeCounter {
     program: Program,
     before_ns: u64,
     _counting: OwnedFd,
 }
 
-impl Counted {
-    /// So far, on all CPUs together.
+impl RunTimeCounter {
+    /// Returns the run time of the BPF program since counting began, in nanoseconds, summed over all CPUs.
     ///
     /// # Errors
-    /// None, as long as the program is there.
+    /// Fails only if the program no longer exists.
     pub fn run_ns(&self) -> io::Result<u64> {
         Ok(self.program.run_ns()?.saturating_sub(self.before_ns))
     }
@@ -120,7 +112,7 @@ mod tests {
     #[test]
     fn what_is_no_program_is_an_error() {
         let error = Program(format!("{DESCRIPTORS}/0").into()).run_ns().unwrap_err().to_string();
-        assert!(error.contains("does not tell of a program"), "{error}");
+        assert!(error.contains("has no run time of a program"), "{error}");
         assert!(Program(format!("{DESCRIPTORS}/none").into()).run_ns().is_err());
     }
 }

@@ -1,5 +1,5 @@
-//! How long the slow side of an asymmetric barrier takes: ways to wait for every CPU, one barrier at a time or many a
-//! millisecond apart.
+//! The time of the slow side of an asymmetric barrier, for several methods of waiting for every CPU. Barriers run
+//! alone, or a millisecond apart.
 
 mod daemon;
 mod load;
@@ -23,7 +23,7 @@ use daemon::Connection;
 use load::Load;
 use methods::Method;
 
-/// Ways to wait for every CPU.
+/// The experiment `barrier`: methods of waiting for every CPU.
 pub struct Barrier;
 
 const TIME: usize = 0;
@@ -31,39 +31,41 @@ const OTHERS: usize = 1;
 const DAEMON: usize = 2;
 const PROGRAM: usize = 3;
 
-/// Levels of `load`.
+/// The level of the factor `load` at which other threads sleep.
 const IDLE: &str = "idle";
+/// The level of the factor `load` at which other threads keep every CPU busy.
 const BUSY: &str = "busy";
+/// The level of the factor `load` at which other threads keep every CPU busy, and barriers begin a millisecond apart.
 const SPACED: &str = "spaced";
 
 const VARIANTS: [(&str, &str); 8] = [
-    ("heartbeat", "sync::barrierd: wait for interrupts, which the daemon makes while somebody waits"),
-    ("interrupts", "sync::barrierd: look, by virtual time, whether each CPU happens to have been interrupted"),
-    ("interrupts-clock", "the same by CLOCK_MONOTONIC, as the source's daemon first did; to be timed only"),
+    ("heartbeat", "sync::barrierd: wait for interrupts, which the daemon sends while a client waits"),
+    ("interrupts", "sync::barrierd: poll, by virtual time, until each CPU happens to have been interrupted"),
+    ("interrupts-clock", "like interrupts, but by CLOCK_MONOTONIC, as in the article's first daemon; only for timing"),
     ("plain", "membarrier, which waits for the scheduler"),
     ("expedited", "membarrier by interrupts, expedited"),
-    ("asked", "limit: no barrier, a thread in real time is asked over a socket, as the daemon is, and answers"),
-    ("mprotect", "a page's rights taken away and given back; no barrier, to be timed only"),
-    ("none", "no barrier: what measuring takes, and what the others are held against at load=spaced"),
+    ("asked", "limit: no barrier; a real-time thread gets a request over a socket, like the daemon, and answers"),
+    ("mprotect", "access to a page removed and restored with mprotect; no barrier, only for timing"),
+    ("none", "no barrier: the cost of measuring, and the reference at load=spaced"),
 ];
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    title: "The slow side of an asymmetric barrier: how long until every CPU has passed".into(),
+    title: "The slow side of an asymmetric barrier: the time until every CPU has passed".into(),
     variants: VARIANTS.map(Variant::from).to_vec(),
     factors: vec![Factor::new(
         "load",
-        "the rest of the machine: idle; busy (two threads a CPU at low priority); spaced (busy, and one barrier a \
-         millisecond, to see what that costs the others)",
+        "the rest of the machine: idle; busy (two threads per CPU at low priority); spaced (busy, with one barrier per \
+         millisecond, to measure its cost to the other threads)",
         BUSY,
         Accepts::OneOf([IDLE, BUSY, SPACED].map(Into::into).to_vec()),
     )],
     metrics: vec![
         Metric::time("time", "time for one barrier"),
-        Metric::new("others", "rounds a second of the busy threads, all together", Unit::PerSecond, Better::Higher),
+        Metric::new("others", "rounds per second of all busy threads together", Unit::PerSecond, Better::Higher),
         Metric::new("daemon", "CPU time of the daemon, as a share of one CPU", Unit::One, Better::Lower),
         Metric::new(
             "program",
-            "time that the daemon's program takes at interrupts, as a share of each CPU",
+            "time of the daemon's program at interrupts, as a share of each CPU",
             Unit::One,
             Better::Lower,
         ),
@@ -76,11 +78,13 @@ impl Experiment for Barrier {
         &SPEC
     }
 
-    /// As the source's figures: idle, and loaded; and what it costs the rest of the machine.
+    /// Returns arms for the figures in the publication, on an idle and on a loaded machine. Also returns arms for what
+    /// barriers cost the rest of the machine.
     fn table_arms(&self) -> Vec<Arm> {
         let arm = |name: &str, load: &str| Arm { variant: name.into(), point: Point::default().with("load", load) };
         let timed = VARIANTS.iter().flat_map(|(name, _)| [arm(name, IDLE), arm(name, BUSY)]);
-        // One of each kind, for they take long: by heartbeats, by the scheduler, by interrupts at once.
+        // These arms take long, so only one method of each kind is measured: one by heartbeats, one by the scheduler,
+        // one by immediate interrupts, and one that does nothing.
         timed.chain(["heartbeat", "plain", "expedited", "none"].map(|name| arm(name, SPACED))).collect()
     }
 
@@ -93,36 +97,39 @@ impl Experiment for Barrier {
     }
 
     fn open(&self, arms: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
-        Targets::new(arms).map(|targets| Box::new(targets) as Box<dyn Session>).map_err(TargetError::Failed)
+        BarrierSession::new(arms).map(|session| Box::new(session) as Box<dyn Session>).map_err(TargetError::Failed)
     }
 }
 
-/// The load of an arm: one of the levels.
+/// Returns the level of the factor `load` of an arm, or `None` if the level is unknown.
 fn load_of(arm: &Arm) -> Option<&'static str> {
     let level = arm.point.get("load")?.to_string();
     [IDLE, BUSY, SPACED].into_iter().find(|known| *known == level)
 }
 
-/// Barriers begin at any time between two of the timer's interrupts: a pause of up to 4 ms before each, one in a trial.
+/// Longest random pause before a barrier. A trial measures only one barrier. Because of the pause, barriers begin at
+/// any time between two timer interrupts.
 const PAUSE_MAX_NS: u64 = 4_000_000;
-/// From one barrier's beginning to the next one's, and for how long.
+/// Time between the beginnings of two barriers at `load=spaced`.
 const SPACE_NS: u64 = 1_000_000;
+/// Duration of a measurement at `load=spaced`, or longer if the busy threads have done no round by then.
 const WINDOW_NS: u64 = 20_000_000;
-/// On a machine that is busy with others' work the busy threads may get nothing done meanwhile: it is longer then.
+/// Time after which a measurement at `load=spaced` fails. If other programs keep the machine busy, the busy threads may
+/// get no CPU for a while.
 const WINDOW_MAX_NS: u64 = 1_000_000_000;
 
-struct Target {
+struct BarrierUnderLoad {
     method: Method,
     load: &'static str,
 }
 
-struct Targets {
-    targets: Vec<Target>,
+struct BarrierSession {
+    barriers: Vec<BarrierUnderLoad>,
     load: Load,
 }
 
-impl Targets {
-    fn new(arms: &[Arm]) -> Result<Targets, String> {
+impl BarrierSession {
+    fn new(arms: &[Arm]) -> Result<BarrierSession, String> {
         let mut connection: Option<Rc<Connection>> = None;
         let mut daemon = || match &connection {
             Some(connection) => Ok(Rc::clone(connection)),
@@ -131,20 +138,21 @@ impl Targets {
                 Ok(Rc::clone(connection.insert(new)))
             }
         };
-        let targets = arms.iter().map(|arm| {
-            let load = load_of(arm).ok_or_else(|| format!("{arm}: load is idle, busy or spaced"))?;
-            Ok(Target { method: Method::new(&arm.variant, &mut daemon)?, load })
+        let barriers = arms.iter().map(|arm| {
+            let load = load_of(arm).ok_or_else(|| format!("{arm}: load must be idle, busy or spaced"))?;
+            Ok(BarrierUnderLoad { method: Method::new(&arm.variant, &mut daemon)?, load })
         });
-        Ok(Targets { targets: targets.collect::<Result<_, String>>()?, load: Load::new()? })
+        Ok(BarrierSession { barriers: barriers.collect::<Result<_, String>>()?, load: Load::new()? })
     }
 }
 
-impl Session for Targets {
-    /// Store buffers must not show: no round in which both sides miss what the other wrote. That can fail for what is
-    /// quick, as expedited membarrier is: of what takes longer than a microsecond or so it proves nothing.
+impl Session for BarrierSession {
+    /// Runs the store-buffering test, in which two sides write and then read the other's write. No round may end with
+    /// both sides missing the other's write. The test can detect a failure only for quick methods, such as expedited
+    /// membarrier. It proves nothing about methods that take longer than about a microsecond.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
         self.load.set(false);
-        let method = &mut self.targets[arm].method;
+        let method = &mut self.barriers[arm].method;
         let mut failed = None;
         let rounds = method.litmus_rounds();
         let missed = missed_rounds(rounds, || failed = failed.take().or(method.wait().err()));
@@ -152,31 +160,31 @@ impl Session for Targets {
             (Some(error), _) => Err(TargetError::Failed(error)),
             (None, 0) => Ok(()),
             (None, missed) => {
-                let what = format!("no barrier: in {missed} of {rounds} rounds both sides missed the other's write");
+                let what = format!("not a barrier: in {missed} of {rounds} rounds both sides missed the other's write");
                 Err(TargetError::WrongAnswer(what))
             }
         }
     }
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let Target { method, load } = &mut self.targets[arm];
+        let BarrierUnderLoad { method, load } = &mut self.barriers[arm];
         self.load.set([BUSY, SPACED].contains(load));
         thread::sleep(Duration::from_nanos(trial.seed % PAUSE_MAX_NS));
-        let measured = if *load == SPACED { spaced(method, &self.load, out) } else { one(method, out) };
-        // What is measured next may be another experiment's, and finds the machine as idle as this one did.
+        let measured = if *load == SPACED { spaced(method, &self.load, out) } else { measure_single(method, out) };
+        // Switches the load off, because the next measurement may be that of another experiment on an idle machine.
         self.load.set(false);
         measured.map_err(TargetError::Failed)
     }
 }
 
-fn one(method: &mut Method, out: &mut Samples) -> Result<(), String> {
+fn measure_single(method: &mut Method, out: &mut Samples) -> Result<(), String> {
     let start_ns = clock::now_ns();
     method.wait()?;
     out.push(TIME, (clock::now_ns() - start_ns) as f64);
     Ok(())
 }
 
-/// What the busy threads get done beside barriers that begin a millisecond apart, or as soon as the last one ended.
+/// Measures the work of the busy threads while barriers begin a millisecond apart, or later if one takes longer.
 fn spaced(method: &mut Method, load: &Load, out: &mut Samples) -> Result<(), String> {
     let counted = method.count()?;
     let (start_ns, rounds, daemon_ns) = (clock::now_ns(), load.rounds(), method.daemon_ns());
@@ -206,7 +214,8 @@ fn spaced(method: &mut Method, load: &Load, out: &mut Samples) -> Result<(), Str
 mod tests {
     use super::*;
 
-    /// Each way that this machine has is a barrier, as far as it claims to be one, and is measured under each load.
+    /// Each method that this machine supports must be measured under each load. If the method claims to be a barrier,
+    /// it must also pass the store-buffering test.
     #[test]
     fn what_is_available_is_measured() {
         let machine = ascertain_sys::machine::describe();
@@ -216,11 +225,11 @@ mod tests {
             [IDLE, BUSY, SPACED].into_iter().flat_map(|load| spec.variants.iter().map(move |v| arm(&v.name, load)));
         let arms: Vec<Arm> = arms.filter(|arm| Barrier.available(arm, &machine).is_ok()).collect();
         assert!(arms.contains(&arm("none", SPACED)));
-        let mut targets = Targets::new(&arms).unwrap();
+        let mut session = BarrierSession::new(&arms).unwrap();
         for (index, arm) in arms.iter().enumerate() {
-            targets.verify(index).unwrap_or_else(|error| panic!("{arm}: {error}"));
+            session.verify(index).unwrap_or_else(|error| panic!("{arm}: {error}"));
             let mut samples = Samples::default();
-            targets.measure(index, &Trial { number: 0, seed: 1 }, &mut samples).unwrap();
+            session.measure(index, &Trial { number: 0, seed: 1 }, &mut samples).unwrap();
             let measured = format!("{samples:?}");
             let is_spaced = load_of(arm) == Some(SPACED);
             let metric = if is_spaced { OTHERS } else { TIME };
@@ -233,6 +242,6 @@ mod tests {
     #[test]
     fn a_load_that_is_none_is_an_error() {
         let arm = Arm { variant: "mprotect".into(), point: Barrier.spec().default_point().with("load", "heavy") };
-        assert!(Targets::new(&[arm]).err().is_some_and(|error| error.contains("idle, busy or spaced")));
+        assert!(BarrierSession::new(&[arm]).err().is_some_and(|error| error.contains("idle, busy or spaced")));
     }
 }

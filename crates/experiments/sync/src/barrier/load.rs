@@ -1,49 +1,51 @@
-//! Threads that keep every CPU busy, and count what they get done.
+//! Threads that keep every CPU busy and count their work.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
+use ascertain_sys::threads::JoinOnDrop;
 use ascertain_sys::{affinity, privileges};
 
-/// As in the source: two on each CPU, at low priority.
+/// Number of busy threads on each CPU. They have low priority, as in the publication.
 const THREADS_EACH: usize = 2;
-/// The longest wait until the threads run, or sleep, all of them; and from one look at that to the next.
+/// Longest wait until all threads are busy, or until all threads sleep.
 const SETTLING: Duration = Duration::from_millis(5);
+/// Time between two checks whether all threads are busy or all sleep.
 const LOOK: Duration = Duration::from_micros(100);
-/// Between two looks at whether to go on: some microseconds.
+/// Number of steps that a busy thread makes between two checks whether to continue. The steps take some microseconds.
 const ROUND: u32 = 4_096;
 
-/// The threads, which sleep until they are wanted.
+/// The busy threads, which sleep until the load is switched on.
 pub struct Load {
     shared: Arc<Shared>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<JoinOnDrop>,
 }
 
 #[derive(Default)]
 struct Shared {
-    wanted: Mutex<Wanted>,
+    wanted: Mutex<LoadRequest>,
     changed: Condvar,
     is_on: AtomicBool,
-    /// The threads that run.
+    /// Number of threads that are busy at present; the others sleep.
     running: AtomicUsize,
     counters: Vec<Counter>,
 }
 
 #[derive(Default)]
-struct Wanted {
+struct LoadRequest {
     is_on: bool,
     is_over: bool,
 }
 
-/// A line of the cache of its own.
+/// A counter on its own cache line.
 #[derive(Default)]
 #[repr(align(128))]
 struct Counter(AtomicU64);
 
 impl Load {
-    /// Off at first.
+    /// Starts the threads, which sleep at first.
     pub fn new() -> Result<Self, String> {
         let cpus: Vec<usize> = affinity::allowed().repeat(THREADS_EACH);
         let counters = cpus.iter().map(|_| Counter::default()).collect();
@@ -52,15 +54,15 @@ impl Load {
         for (index, cpu) in cpus.into_iter().enumerate() {
             let shared = Arc::clone(&load.shared);
             let thread = thread::Builder::new().name("busy".into()).spawn(move || shared.run(index, cpu));
-            load.threads.push(thread.map_err(|error| format!("no thread could be made: {error}"))?);
+            load.threads.push(thread.map_err(|error| format!("could not start a thread: {error}"))?.into());
         }
         Ok(load)
     }
 
-    /// Switches it on or off, and waits until it is.
+    /// Switches the load on or off. Waits until all threads are busy or all sleep, for at most [`SETTLING`].
     pub fn set(&mut self, is_on: bool) {
         if self.shared.is_on.load(Ordering::Relaxed) != is_on {
-            self.shared.want(Wanted { is_on, is_over: false });
+            self.shared.want(LoadRequest { is_on, is_over: false });
             let (start, settled) = (Instant::now(), if is_on { self.threads.len() } else { 0 });
             while self.shared.running.load(Ordering::Relaxed) != settled && start.elapsed() < SETTLING {
                 thread::sleep(LOOK);
@@ -68,7 +70,7 @@ impl Load {
         }
     }
 
-    /// Rounds of all threads so far.
+    /// Returns the number of rounds of [`ROUND`] steps that all threads together have made so far.
     pub fn rounds(&self) -> u64 {
         self.shared.counters.iter().map(|counter| counter.0.load(Ordering::Relaxed)).sum()
     }
@@ -76,20 +78,19 @@ impl Load {
 
 impl Drop for Load {
     fn drop(&mut self) {
-        self.shared.want(Wanted { is_on: false, is_over: true });
-        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+        self.shared.want(LoadRequest { is_on: false, is_over: true });
     }
 }
 
 impl Shared {
-    fn want(&self, wanted: Wanted) {
+    fn want(&self, wanted: LoadRequest) {
         self.is_on.store(wanted.is_on, Ordering::Relaxed);
         *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = wanted;
         self.changed.notify_all();
     }
 
     fn run(&self, index: usize, cpu: usize) {
-        // Where it may not be tied to its CPU it still keeps one busy.
+        // A thread that cannot be pinned to its CPU still keeps some CPU busy.
         let _ = affinity::pin_current_thread(cpu);
         privileges::run_last();
         loop {

@@ -1,42 +1,47 @@
-//! The ways to wait for every CPU.
+//! The methods of waiting until every CPU has passed a barrier.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use ascertain_sys::mapping::Shootdown;
+use ascertain_sys::threads::JoinOnDrop;
 use ascertain_sys::{clock, membarrier, privileges};
 
-use super::daemon::{Connection, Counted};
+use super::daemon::{Connection, RunTimeCounter};
 
-/// Barriers take milliseconds; who waits that long has met something else.
+/// Longest wait for a barrier to pass. Barriers take milliseconds, so a longer wait means that the method does not
+/// work.
 pub const WAIT_MAX: Duration = Duration::from_secs(10);
-/// The first pause between two looks, which grow by a tenth of the time that has gone: as much is added at most.
+/// The first pause between two checks whether the barrier has passed. Later pauses are a tenth of the time since the
+/// start, so the measured time is at most a tenth too long.
 const PAUSE_MIN_NS: u64 = 20_000;
-/// When the source's daemon looked at /proc/stat: a CPU without ticks, or one that was taken offline.
+/// Time after which a method that waits for timer interrupts requests a heartbeat. A CPU without an interrupt for so
+/// long has no timer interrupts, or is offline. After the same time, the daemon of the publication looked at
+/// /proc/stat.
 const PATIENCE_NS: u64 = 10_000_000;
 
-/// One way, made ready.
+/// A method of waiting until every CPU has passed a barrier, ready for use.
 pub enum Method {
     Heartbeat(Rc<Connection>),
     Interrupts(Rc<Connection>),
     InterruptsByClock(Rc<Connection>),
     Plain,
     Expedited,
-    Asked(Asked),
+    RemoteThread(RemoteThread),
     Mprotect(Shootdown),
     None,
 }
 
-/// Whether this machine has it; if not, why.
+/// Checks whether this machine supports the method, and returns the reason if not.
 pub fn is_available(variant: &str) -> Result<(), String> {
     let supported = |is_supported: io::Result<bool>| match is_supported {
         Ok(true) => Ok(()),
-        Ok(false) => Err("the kernel does not have it, or not with nohz_full".to_owned()),
+        Ok(false) => Err("the kernel does not support this kind of membarrier, or not with nohz_full".to_owned()),
         Err(error) => Err(format!("membarrier(2): {error}")),
     };
     match variant {
@@ -47,12 +52,13 @@ pub fn is_available(variant: &str) -> Result<(), String> {
     }
 }
 
-/// Whether the kernel counts what the daemon's program takes; if not, why.
+/// Checks whether the kernel counts the run time of the daemon's BPF program, and returns the reason if not.
 pub fn program_is_counted() -> Result<(), String> {
     tried().and_then(|is_counted| is_counted)
 }
 
-/// Whether there is a daemon; if so, whether its program's time can be counted. Tried once.
+/// Checks, once per process, whether there is a daemon: the outer error is the reason if not. The inner error is the
+/// reason why the run time of its BPF program cannot be counted.
 fn tried() -> Result<Result<(), String>, String> {
     static TRIED: LazyLock<Result<Result<(), String>, String>> = LazyLock::new(|| {
         let daemon = Connection::new().map_err(|error| error.to_string())?;
@@ -61,15 +67,16 @@ fn tried() -> Result<Result<(), String>, String> {
     TRIED.clone()
 }
 
-fn count(daemon: &Connection) -> Result<Counted, String> {
+fn count(daemon: &Connection) -> Result<RunTimeCounter, String> {
     let program = daemon.program.as_ref();
-    let program =
-        program.ok_or("the kernel tells of programs to those who made them: a daemon of our own needs root")?;
+    let program = program
+        .ok_or("only the process of the daemon can read the run time of its BPF program; run this as root to start a daemon in this process")?;
     program.count().map_err(|error| error.to_string())
 }
 
 impl Method {
-    /// `daemon` gives the one connection of the session.
+    /// Creates the method of a variant. `daemon` returns the connection to the daemon, which all methods of a session
+    /// share.
     pub fn new(variant: &str, daemon: impl FnOnce() -> Result<Rc<Connection>, String>) -> Result<Self, String> {
         Ok(match variant {
             "heartbeat" => Self::Heartbeat(daemon()?),
@@ -80,16 +87,16 @@ impl Method {
                 membarrier::register_private_expedited().map_err(|error| error.to_string())?;
                 Self::Expedited
             }
-            "asked" => Self::Asked(Asked::new().map_err(|error| error.to_string())?),
+            "asked" => Self::RemoteThread(RemoteThread::new().map_err(|error| error.to_string())?),
             "mprotect" => Self::Mprotect(Shootdown::new().map_err(|error| error.to_string())?),
             "none" => Self::None,
-            _ => return Err(format!("no way to a barrier is called {variant}")),
+            _ => return Err(format!("unknown method {variant}")),
         })
     }
 
-    /// Returns when every CPU has passed.
+    /// Waits until every CPU has passed the barrier. The method `None` returns at once.
     pub fn wait(&mut self) -> Result<(), String> {
-        let said = |error: io::Error| error.to_string();
+        let message = |error: io::Error| error.to_string();
         match self {
             Self::Heartbeat(daemon) => {
                 let client = &daemon.client;
@@ -98,31 +105,33 @@ impl Method {
             }
             Self::Interrupts(daemon) => {
                 let timestamp = daemon.client.timestamp();
-                look_again(|| daemon.client.has_passed(timestamp, None), || daemon.client.ask().is_ok())
+                look_again(|| daemon.client.has_passed(timestamp, None), || daemon.client.request_heartbeat().is_ok())
             }
             Self::InterruptsByClock(daemon) => {
                 let start_ns = clock::now_ns();
                 look_again(|| daemon.client.has_passed_by_clock(start_ns), || false)
             }
-            Self::Plain => membarrier::global().map_err(said),
-            Self::Expedited => membarrier::private_expedited().map_err(said),
-            Self::Asked(another) => another.wait(),
-            Self::Mprotect(page) => page.shoot().map_err(said),
+            Self::Plain => membarrier::global().map_err(message),
+            Self::Expedited => membarrier::private_expedited().map_err(message),
+            Self::RemoteThread(another) => another.wait(),
+            Self::Mprotect(page) => page.shoot().map_err(message),
             Self::None => Ok(()),
         }
     }
 
-    /// Rounds of store buffering: thousands, where it is so quick that they can show that it is no barrier. A few where
-    /// it takes longer than any store stays in a buffer, to see that it returns. 0 where it claims to be none.
+    /// Returns the number of rounds of the store-buffering test. Quick methods get thousands of rounds, because the
+    /// test can show that they are no barriers. Methods that take longer than a store stays in a buffer get a few
+    /// rounds, to check that they return. Other methods get none.
     pub fn litmus_rounds(&self) -> usize {
         match self {
             Self::Expedited => 3_000,
             Self::Heartbeat(_) | Self::Interrupts(_) | Self::Plain => 3,
-            Self::InterruptsByClock(_) | Self::Mprotect(_) | Self::Asked(_) | Self::None => 0,
+            Self::InterruptsByClock(_) | Self::Mprotect(_) | Self::RemoteThread(_) | Self::None => 0,
         }
     }
 
-    /// The daemon's CPU time so far, if it is the daemon that does the work.
+    /// Returns the daemon's CPU time so far in nanoseconds, or `None` if the method does not use the daemon's
+    /// heartbeats.
     pub fn daemon_ns(&self) -> Option<u64> {
         match self {
             Self::Heartbeat(daemon) => Some(daemon.client.status().cpu_time_ns),
@@ -130,8 +139,9 @@ impl Method {
         }
     }
 
-    /// Has the kernel count from here on what the daemon's program takes, where it does; and on how many CPUs it runs.
-    pub fn count(&self) -> Result<Option<(Counted, usize)>, String> {
+    /// Makes the kernel count the run time of the daemon's BPF program from now on. Also returns the number of CPUs
+    /// that run the program. Returns `None` if the method has no such program, or if its run time cannot be counted.
+    pub fn count(&self) -> Result<Option<(RunTimeCounter, usize)>, String> {
         let Self::Heartbeat(daemon) = self else { return Ok(None) };
         if program_is_counted().is_err() {
             return Ok(None);
@@ -141,7 +151,8 @@ impl Method {
     }
 }
 
-/// Looks, and sleeps a little, longer and longer, until it is so. Asks once after [`PATIENCE_NS`].
+/// Checks `has_passed` repeatedly, with longer and longer pauses, until it returns `true`. If this takes longer than
+/// [`PATIENCE_NS`], also calls `ask`, which requests a heartbeat, until a request has succeeded.
 fn look_again(has_passed: impl Fn() -> bool, ask: impl Fn() -> bool) -> Result<(), String> {
     let start_ns = clock::now_ns();
     let mut has_asked = false;
@@ -149,60 +160,54 @@ fn look_again(has_passed: impl Fn() -> bool, ask: impl Fn() -> bool) -> Result<(
         let gone_ns = clock::now_ns() - start_ns;
         has_asked = has_asked || (gone_ns > PATIENCE_NS && ask());
         if gone_ns > WAIT_MAX.as_nanos() as u64 {
-            return Err(format!("a CPU was not interrupted for {WAIT_MAX:?}: offline, or without the kernel's timer"));
+            return Err(format!(
+                "a CPU was not interrupted for {WAIT_MAX:?}: it is offline, or the kernel's timer does not interrupt it"
+            ));
         }
         thread::sleep(Duration::from_nanos(PAUSE_MIN_NS.max(gone_ns / 10)));
     }
     Ok(())
 }
 
-/// What a daemon can't do without: somebody else is asked, and tells. A thread that answers whenever it is asked over a
-/// socket, as the daemon is, and comes before others as the daemon does. It tells by a word that the asker looks at
-/// without a pause.
-pub struct Asked {
+/// The least work that a daemon must do: another thread receives a request and answers. The thread has real-time
+/// priority and receives requests over a socket, like the daemon. It answers through a word that the requesting thread
+/// polls without pauses.
+pub struct RemoteThread {
+    /// This side's socket, over which requests are sent. Closing it makes the other thread end.
     socket: UnixStream,
-    asked: u64,
+    requests: u64,
     answered: Arc<AtomicU64>,
-    thread: Option<JoinHandle<()>>,
+    _thread: JoinOnDrop,
 }
 
-impl Asked {
+impl RemoteThread {
     pub fn new() -> io::Result<Self> {
         let (socket, mut theirs) = UnixStream::pair()?;
         let answered = Arc::new(AtomicU64::new(0));
         let answers = Arc::clone(&answered);
         let serve = move || {
-            // It works without, only later. Whoever sees no answer says so.
+            // Without real-time priority the thread still works, but answers later. The requesting side reports a
+            // missing answer.
             let _ = privileges::run_in_real_time();
             while theirs.read_exact(&mut [0]).is_ok() {
                 answers.fetch_add(1, Ordering::Release);
             }
         };
         let thread = thread::Builder::new().name("asked".into()).spawn(serve)?;
-        Ok(Self { socket, asked: 0, answered, thread: Some(thread) })
+        Ok(Self { socket, requests: 0, answered, _thread: thread.into() })
     }
 
-    /// Returns when the other thread has told.
+    /// Sends a request and waits for the answer of the other thread.
     pub fn wait(&mut self) -> Result<(), String> {
         self.socket.write_all(&[0]).map_err(|error| error.to_string())?;
-        self.asked += 1;
+        self.requests += 1;
         let start_ns = clock::now_ns();
-        while self.answered.load(Ordering::Acquire) != self.asked {
+        while self.answered.load(Ordering::Acquire) != self.requests {
             std::hint::spin_loop();
             if clock::now_ns() - start_ns > WAIT_MAX.as_nanos() as u64 {
-                return Err(format!("the thread that was asked did not answer for {WAIT_MAX:?}"));
+                return Err(format!("the other thread did not answer for {WAIT_MAX:?}"));
             }
         }
         Ok(())
-    }
-}
-
-impl Drop for Asked {
-    fn drop(&mut self) {
-        // The thread's reading ends then.
-        let _ = self.socket.shutdown(std::net::Shutdown::Both);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }

@@ -1,5 +1,5 @@
-//! How long it takes a CPU to tell another something: two ways to hand over, and the usual tool. Each trial measures
-//! all pairs of a few CPUs, until all pairs of the machine have had their turn.
+//! The time of a message from one CPU to another, by two methods of handing over and by a widely used tool. Each trial
+//! measures all pairs of a few CPUs; after enough trials every pair of the machine has been measured.
 
 mod peer;
 mod ping_pong;
@@ -10,8 +10,8 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use ascertain_engine::experiment::{
-    Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Plot, Reduce, Sample, Samples, Session, Setup, Spec,
-    Status, TargetError, Trial, Unavailable, Variant,
+    Arm, ArmId, Better, Experiment, Factor, Metric, Plot, Reduce, Sample, Samples, Session, Setup, Spec, Status,
+    TargetError, Trial, Unavailable, Variant,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::affinity;
@@ -20,10 +20,10 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use ping_pong::{Load, Means, Passed, between};
+use ping_pong::{Load, Means, RoundTrips, between};
 use topology::{LEVEL_CPUS, Topology, compare, levels};
 
-/// Latencies between CPUs.
+/// The experiment `core-latency`: the time of a message from one CPU to another, for all pairs of CPUs.
 pub struct CoreLatency;
 
 const LATENCY: usize = 0;
@@ -31,45 +31,41 @@ const LEVELS: usize = 1;
 const KERNEL_LEVELS: usize = 2;
 const AGREEMENT: usize = 3;
 
-/// The usual tool, by its name on the command line.
+/// Name of the variant that runs the widely used tool, which is also the tool's command.
 const PEER: &str = "core-to-core-latency";
 
-/// The shortest window, by its variant's name.
+/// Name of the variant that reports the latency in the shortest window, a group of round trips that is timed as a
+/// whole. Other variants report the median over windows.
 const SHORTEST: &str = "cas-shortest";
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| {
-    let latency = Metric::time("latency", "from a CPU to another, one way");
+    let latency = Metric::time("latency", "one-way time of a message from one CPU to another");
     Spec {
-        title: "How long it takes a CPU to tell another something".into(),
+        title: "The time of a message from one CPU to another".into(),
         variants: [
-            ("cas", "compare-and-swap, to hand over and to wait"),
-            (SHORTEST, "limit: as cas, of the shortest window instead of the median: what nothing disturbed"),
-            ("load-store", "a store to hand over, loads to wait"),
-            (PEER, "the command of that name, which takes the mean; one cache line only"),
+            ("cas", "compare-and-swap, both to hand over and to wait"),
+            (SHORTEST, "limit: like cas, but from the shortest window, the least disturbed one, instead of the median"),
+            ("load-store", "a store to hand over, and loads to wait"),
+            (PEER, "the command of this name, which reports the mean; supports only one cache line"),
         ]
         .map(Variant::from)
         .to_vec(),
         factors: vec![
-            Factor::new(
-                "lines",
-                "cache lines: one for both directions, or one for each",
-                1,
-                Accepts::Integers { min: 1, max: 2 },
-            ),
-            Factor::new(
-                "load_per_cpu",
-                "threads on each CPU that do nothing but keep it busy",
-                0,
-                Accepts::Integers { min: 0, max: 16 },
-            ),
+            Factor::integer("lines", "cache lines: one for both directions, or one for each", 1, 1..=2),
+            Factor::integer("load_per_cpu", "threads on each CPU that only keep it busy", 0, 0..=16),
         ],
         metrics: vec![
             Metric { reduce: Reduce::Quantile(0.5), ..latency },
-            Metric::new("levels", "levels of nearness that the latencies show", Unit::One, Better::Lower),
-            Metric::new("kernel_levels", "levels of nearness that the kernel knows of", Unit::One, Better::Lower),
+            Metric::new("levels", "number of distance levels that the latencies show", Unit::One, Better::Lower),
+            Metric::new(
+                "kernel_levels",
+                "number of distance levels in the kernel's topology",
+                Unit::One,
+                Better::Lower,
+            ),
             Metric::new(
                 "agreement",
-                "how often, of two pairs that the kernel says differ, the nearer is the faster",
+                "of two pairs of CPUs with different distances in the kernel's topology, how often the closer pair is faster",
                 Unit::One,
                 Better::Higher,
             ),
@@ -91,13 +87,13 @@ impl Experiment for CoreLatency {
         }
         let can_pin = std::thread::spawn(move || affinity::pin_current_thread(cpus[0])).join();
         if !can_pin.is_ok_and(|pinned| pinned.is_ok()) {
-            return Err(Unavailable::other("this system can't tie a thread to a CPU"));
+            return Err(Unavailable::other("this system can't pin a thread to a CPU"));
         }
         if arm.variant != PEER {
             return Ok(());
         }
         if arm.integer("lines") != Ok(1) {
-            return Err(Unavailable::levels(format!("{PEER} knows compare-and-swap on one cache line only")));
+            return Err(Unavailable::levels(format!("{PEER} only supports compare-and-swap on one cache line")));
         }
         peer::path().map(drop)
     }
@@ -105,45 +101,48 @@ impl Experiment for CoreLatency {
     fn shows(&self, _: &Arm, metric: usize, machine: &Machine) -> Result<(), Unavailable> {
         let cpus = machine.cpus_allowed;
         match metric {
-            // Two levels take two pairs each.
+            // The metric is the number of distance levels. To show two levels, the CPUs need at least two pairs in
+            // each.
             LEVELS if cpus < LEVEL_CPUS => Err(Unavailable::Cpus { needed: LEVEL_CPUS, usable: cpus }),
             _ => Ok(()),
         }
     }
 
-    /// Deals the CPUs into groups, and reads what the kernel says of them.
+    /// Divides the CPUs into groups, and reads the kernel's CPU topology.
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
-        let targets = arms.iter().map(Target::new).collect::<Result<_, _>>()?;
+        let probes = arms.iter().map(LatencyProbe::new).collect::<Result<_, _>>()?;
         let mut cpus = affinity::allowed();
         if cpus.len() < 2 {
-            return Err(TargetError::Failed("needs two CPUs, and only one may be used".into()));
+            return Err(TargetError::Failed("needs two CPUs, but only one may be used".into()));
         }
         let topology = Topology::read(Path::new("/sys/devices/system/cpu"), &cpus);
         cpus.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(setup.seed));
         let groups = cpus.chunks(GROUP).map(<[usize]>::to_vec).collect();
-        Ok(Box::new(Targets { targets, groups, topology }))
+        Ok(Box::new(CoreLatencySession { probes, groups, topology }))
     }
 }
 
-/// CPUs are dealt into groups of so many, and a trial measures all pairs of two groups.
+/// Number of CPUs in a group. A trial measures all pairs of two groups.
 const GROUP: usize = 4;
 
-struct Target {
-    /// None: the usual tool's.
+struct LatencyProbe {
+    /// The method of handing over a message; `None` for the variant that runs the tool.
     means: Option<Means>,
-    /// The shortest window's latency, not the median one's.
+    /// `true` if the latency is that of the shortest window, a group of round trips that is timed as a whole. `false`
+    /// if it is that of the median window.
     is_shortest: bool,
     lines: usize,
     load_per_cpu: usize,
 }
 
-struct Targets {
-    targets: Vec<Target>,
+struct CoreLatencySession {
+    probes: Vec<LatencyProbe>,
     groups: Vec<Vec<usize>>,
     topology: Topology,
 }
 
-/// The CPUs of a trial, in order: two groups, so that each two of them have their turn.
+/// Returns the CPUs to measure in a trial, which are those of two groups. Over the trials, every pair of groups is
+/// measured.
 fn cpus_of(groups: &[Vec<usize>], trial: u64) -> Vec<usize> {
     let two = (0..groups.len()).flat_map(|first| (first + 1..groups.len()).map(move |second| [first, second]));
     let two: Vec<[usize; 2]> = two.collect();
@@ -155,19 +154,19 @@ fn cpus_of(groups: &[Vec<usize>], trial: u64) -> Vec<usize> {
     cpus
 }
 
-impl Target {
-    fn new(arm: &Arm) -> Result<Target, TargetError> {
+impl LatencyProbe {
+    fn new(arm: &Arm) -> Result<LatencyProbe, TargetError> {
         let means = match arm.variant.as_str() {
             PEER => None,
             "cas" | SHORTEST => Some(Means::CompareAndSwap),
             _ => Some(Means::LoadStore),
         };
         let [lines, load_per_cpu] = [arm.integer("lines")?, arm.integer("load_per_cpu")?].map(|level| level as usize);
-        Ok(Target { means, is_shortest: arm.variant == SHORTEST, lines, load_per_cpu })
+        Ok(LatencyProbe { means, is_shortest: arm.variant == SHORTEST, lines, load_per_cpu })
     }
 
     fn latencies_ns(&self, cpus: &[usize]) -> Result<Vec<([usize; 2], f64)>, TargetError> {
-        let _load = Load::begin(self.load_per_cpu, cpus);
+        let _load = Load::start(self.load_per_cpu, cpus);
         let Some(means) = self.means else { return peer::latencies_ns(cpus) };
         let pairs = cpus.iter().enumerate().flat_map(|(at, from)| cpus[at + 1..].iter().map(move |to| [*from, *to]));
         let one = |pair: [usize; 2]| {
@@ -179,26 +178,28 @@ impl Target {
     }
 }
 
-/// Each message arrived once: both sides counted as many.
-fn checked(passed: &Passed) -> Result<(), TargetError> {
+/// Checks that each message arrived once: both sides must have counted the same number.
+fn checked(passed: &RoundTrips) -> Result<(), TargetError> {
     let [asked, answered] = passed.round_trips;
     if asked != answered {
-        return Err(TargetError::WrongAnswer(format!("{asked} messages were sent and {answered} answered")));
+        return Err(TargetError::WrongAnswer(format!("{asked} messages were sent, but {answered} answered")));
     }
     Ok(())
 }
 
-impl Session for Targets {
+impl Session for CoreLatencySession {
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
-        let latencies = self.targets[arm].latencies_ns(&cpus_of(&self.groups, 0)[..2])?;
+        let latencies = self.probes[arm].latencies_ns(&cpus_of(&self.groups, 0)[..2])?;
         match latencies.iter().find(|(_, latency_ns)| !(latency_ns.is_finite() && *latency_ns > 0.0)) {
-            Some((_, latency_ns)) => Err(TargetError::WrongAnswer(format!("a latency of {latency_ns} ns"))),
+            Some((_, latency_ns)) => {
+                Err(TargetError::WrongAnswer(format!("the latency of two CPUs is {latency_ns} ns; it must be above 0")))
+            }
             None => Ok(()),
         }
     }
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let latencies = self.targets[arm].latencies_ns(&cpus_of(&self.groups, trial.number))?;
+        let latencies = self.probes[arm].latencies_ns(&cpus_of(&self.groups, trial.number))?;
         for (pair, latency_ns) in &latencies {
             let [from, to] = pair;
             let key = Cow::Owned(format!("{from}-{to}"));
@@ -225,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    /// 64 CPUs take 120 trials of 28 pairs.
+    /// Tests that 64 CPUs need 120 trials of 28 pairs.
     #[test]
     fn all_pairs_have_their_turn() {
         for (count, turns) in [(2, 1), (4, 1), (7, 1), (64, 120)] {
@@ -246,18 +247,18 @@ mod tests {
         let cpus = affinity::allowed();
         let first = cpus[0];
         if std::thread::spawn(move || affinity::pin_current_thread(first)).join().unwrap().is_err() {
-            return; // Not Linux, or a filter of system calls forbids it.
+            return; // Pinning fails if this is not Linux, or if a filter of system calls forbids it.
         }
         for means in [Means::CompareAndSwap, Means::LoadStore] {
             for lines in [1, 2] {
-                // On one CPU too, where each waits until the other is let in.
+                // Pinning also works on a single CPU, where each thread waits until the other one may run.
                 let passed = between([cpus[0], *cpus.last().unwrap()], means, lines).unwrap();
                 checked(&passed).unwrap();
                 assert!(0.0 < passed.shortest_ns && passed.shortest_ns <= passed.latency_ns);
                 assert!(passed.round_trips[0] >= 11 * 50);
             }
         }
-        let lost = Passed { latency_ns: 1.0, shortest_ns: 1.0, round_trips: [2, 1] };
+        let lost = RoundTrips { latency_ns: 1.0, shortest_ns: 1.0, round_trips: [2, 1] };
         assert!(matches!(checked(&lost), Err(TargetError::WrongAnswer(_))));
     }
 }

@@ -1,4 +1,4 @@
-//! The usual tool: `core-to-core-latency`.
+//! The widely used tool `core-to-core-latency`.
 
 use std::env;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use ascertain_engine::experiment::{TargetError, Unavailable};
 
 use super::PEER;
 
-/// Where the tool is.
+/// Returns the path of the tool's program.
 pub fn path() -> Result<PathBuf, Unavailable> {
     let is_executable =
         |path: &PathBuf| path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0);
@@ -21,12 +21,12 @@ pub fn path() -> Result<PathBuf, Unavailable> {
     })
 }
 
-/// Its latency of each pair of these CPUs, in nanoseconds.
+/// Returns the latency of each pair of these CPUs in nanoseconds, as the tool measures it.
 pub fn latencies_ns(cpus: &[usize]) -> Result<Vec<([usize; 2], f64)>, TargetError> {
-    /// What the tool does unless told otherwise.
+    /// Number of round trips in each sample of the tool. This is the tool's default.
     const ROUND_TRIPS: u64 = 1_000;
     const SAMPLES: usize = 300;
-    // It takes its time for each pair: where there are many, each gets less.
+    // The tool spends the same time on each pair, so with many pairs each one gets fewer samples.
     let pairs = cpus.len() * (cpus.len() - 1) / 2;
     let samples = (SAMPLES / pairs).max(10);
     let failed = |reason: String| TargetError::Failed(format!("{PEER}: {reason}"));
@@ -41,10 +41,10 @@ pub fn latencies_ns(cpus: &[usize]) -> Result<Vec<([usize; 2], f64)>, TargetErro
         return Err(failed(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim())));
     }
     let table = String::from_utf8_lossy(&output.stdout);
-    read(&table, cpus).ok_or_else(|| failed(format!("it printed something else than a table: {table}")))
+    read(&table, cpus).ok_or_else(|| failed(format!("the output is not the expected table: {table}")))
 }
 
-/// Reads a table: a line for each CPU, with a field for each; those below the diagonal are filled in.
+/// Reads the tool's table, which has a row and a column for each CPU. Only the cells below the diagonal have values.
 fn read(table: &str, cpus: &[usize]) -> Option<Vec<([usize; 2], f64)>> {
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').map(str::trim).collect()).collect();
     let pairs = (0..cpus.len()).flat_map(|from| (from + 1..cpus.len()).map(move |to| (from, to)));

@@ -1,82 +1,89 @@
-//! A message to and fro between two threads, each tied to its CPU; and threads that keep CPUs busy meanwhile.
+//! Sends a message back and forth between two threads, each pinned to its CPU. Other threads can keep CPUs busy
+//! meanwhile.
 
 use std::hint::spin_loop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
+use ascertain_sys::threads::JoinOnDrop;
 use ascertain_sys::{affinity, clock};
 
-/// How a message is handed over.
+/// The methods of handing over a message through a word in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Means {
-    /// By compare-and-swap, which takes the cache line to itself also while it waits.
+    /// Hands over by compare-and-swap. The waiting side also uses it, and thereby takes the cache line for itself.
     CompareAndSwap,
-    /// By a store; by loads it is waited for.
+    /// Hands over by a store. The other side waits by loads.
     LoadStore,
 }
 
-/// Round trips in a window, which lasts some microseconds: few are interrupted.
+/// Number of round trips in a window, the unit that is timed as a whole. A window lasts a few microseconds, so few
+/// windows are interrupted.
 const ROUND_TRIPS: u64 = 50;
-/// Windows of a pair: the median is right while fewer than half of them are interrupted.
+/// Number of windows, the units that are timed, for each pair of CPUs. The median is right if fewer than half of the
+/// windows are interrupted.
 const WINDOWS: usize = 201;
-/// Where the CPUs are so busy that both threads rarely run at once, fewer windows will do, if it takes longer than this
-/// …
+/// Time after which [`LEAST_WINDOWS`] windows suffice. A measurement takes longer only if the CPUs are so busy that
+/// both threads rarely run at once.
 const LIMIT: Duration = Duration::from_secs(1);
-/// … but not fewer than this.
+/// The smallest number of windows, the units that are timed, for each pair of CPUs.
 const LEAST_WINDOWS: usize = 11;
-/// Looks after which the other thread is taken not to be running: then somebody else may run here.
+/// Number of checks after which a waiting thread assumes that the other one is not running, and lets other threads run.
 const PATIENCE: u32 = 10_000;
 
-/// The word that says that no message follows.
+/// The value that tells the other side that there are no more messages.
 const OVER: u64 = u64::MAX;
 
-/// One word on cache lines of its own: two, which some processors fetch together.
+/// A word on its own pair of cache lines. Some processors fetch two lines together, so one line would not be enough.
 #[derive(Default)]
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// What a pair did.
-pub struct Passed {
-    /// One way, the median of the windows.
+/// The result of measuring a pair of CPUs.
+pub struct RoundTrips {
+    /// One-way latency in nanoseconds, from the median window.
     pub latency_ns: f64,
-    /// The same, of the shortest of them.
+    /// One-way latency in nanoseconds, from the shortest window.
     pub shortest_ns: f64,
-    /// Round trips that this thread counted, and those that the other one did.
+    /// The number of round trips that the sending thread counted, and the number that the answering thread counted.
     pub round_trips: [u64; 2],
 }
 
-/// Sends a message to and fro between two CPUs, over one cache line or over one for each direction.
+/// Sends a message back and forth between two CPUs. With `lines` 1, one cache line is used for both directions; with 2,
+/// each direction has its own.
 ///
 /// # Errors
-/// When a thread can't be tied to its CPU.
-pub fn between(cpus: [usize; 2], means: Means, lines: usize) -> Result<Passed, String> {
+/// Fails if a thread cannot be pinned to its CPU.
+pub fn between(cpus: [usize; 2], means: Means, lines: usize) -> Result<RoundTrips, String> {
     let words = [Line::default(), Line::default()];
-    let way = &Way { means, there: &words[0].0, back: &words[lines - 1].0 };
+    let path = &MessagePath { means, there: &words[0].0, back: &words[lines - 1].0 };
     thread::scope(|scope| {
-        // Who can't be where it should plays its part all the same, or the other one would wait for ever.
-        let ping = scope.spawn(move || (affinity::pin_current_thread(cpus[0]), way.ask()));
-        let pong = scope.spawn(move || (affinity::pin_current_thread(cpus[1]), way.answer()));
+        // If a thread cannot be pinned, it still sends or answers messages. The other thread would otherwise wait for
+        // ever.
+        let ping = scope.spawn(move || (affinity::pin_current_thread(cpus[0]), path.ping()));
+        let pong = scope.spawn(move || (affinity::pin_current_thread(cpus[1]), path.pong()));
         let panicked = |_| "a thread panicked".to_string();
         let (ping_pinned, ([shortest_ns, latency_ns], asked)) = ping.join().map_err(panicked)?;
         let (pong_pinned, answered) = pong.join().map_err(panicked)?;
         ping_pinned.and(pong_pinned).map_err(|error| error.to_string())?;
-        Ok(Passed { latency_ns, shortest_ns, round_trips: [asked, answered] })
+        Ok(RoundTrips { latency_ns, shortest_ns, round_trips: [asked, answered] })
     })
 }
 
-/// Two words, or twice the same: each has the number of the last message in its direction. Numbers go up by one from
-/// message to message, answers too.
-struct Way<'a> {
+/// The words through which messages are handed over, one for each direction or one for both. Each word has the sequence
+/// number of the last message in its direction. The sequence number grows by one with each message, including answers.
+struct MessagePath<'a> {
     means: Means,
     there: &'a AtomicU64,
     back: &'a AtomicU64,
 }
 
-impl Way<'_> {
-    /// Asks and times it: one way in nanoseconds, by the shortest window and by the median one, and the round trips.
-    fn ask(&self) -> ([f64; 2], u64) {
+impl MessagePath<'_> {
+    /// Sends the messages and measures their time. The two times are one-way latencies in nanoseconds, in the shortest
+    /// and in the median window. The number is that of the round trips.
+    fn ping(&self) -> ([f64; 2], u64) {
         let start_ns = clock::now_ns();
         let mut windows_ns = Vec::with_capacity(WINDOWS);
         let mut last = 0;
@@ -97,8 +104,8 @@ impl Way<'_> {
         ([0, windows_ns.len() / 2].map(|nth| windows_ns[nth] as f64 / (2 * ROUND_TRIPS) as f64), last / 2)
     }
 
-    /// Answers until it is over; how many messages there were.
-    fn answer(&self) -> u64 {
+    /// Answers messages until there are no more, and returns the number of messages.
+    fn pong(&self) -> u64 {
         let mut last = 0;
         while self.hand_over(self.there, last + 1, self.back, last + 2) {
             last += 2;
@@ -106,14 +113,16 @@ impl Way<'_> {
         last / 2
     }
 
-    /// Waits for one number in one word, and writes another one in the other; false when it is over.
+    /// Waits until `from` has the sequence number `awaited`, then writes `number` to `to`. Returns `false` if there are
+    /// no more messages.
     fn hand_over(&self, from: &AtomicU64, awaited: u64, to: &AtomicU64, number: u64) -> bool {
         let is_one_word = std::ptr::eq(from, to);
         let exchange = |new| from.compare_exchange(awaited, new, Ordering::AcqRel, Ordering::Acquire);
         match self.means {
-            // Where it is one word, to wait and to hand over are one step.
+            // If `from` and `to` are the same word, waiting and handing over are a single step.
             Means::CompareAndSwap if is_one_word => wait(|| exchange(number)),
-            // What is there is this side's last number, one less than the other's, or zero before the first.
+            // The word `to` still has this side's last number, which is one less than the other side's. Before the
+            // first message it is zero.
             Means::CompareAndSwap => {
                 let last = awaited.saturating_sub(1);
                 wait(|| exchange(awaited))
@@ -133,7 +142,7 @@ impl Way<'_> {
     }
 }
 
-/// Looks again and again, until it is there or what is there says that it is over.
+/// Calls `look` repeatedly until it succeeds, and returns `true`. Returns `false` if there are no more messages.
 fn wait(mut look: impl FnMut() -> Result<u64, u64>) -> bool {
     let mut looks = 0_u32;
     loop {
@@ -148,37 +157,34 @@ fn wait(mut look: impl FnMut() -> Result<u64, u64>) -> bool {
     }
 }
 
-/// Threads that do nothing but keep CPUs busy, until it is dropped.
+/// Threads that keep CPUs busy until this object is dropped.
 pub struct Load {
     is_over: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
+    _threads: Vec<JoinOnDrop>,
 }
 
 impl Load {
-    /// So many threads on each of the CPUs.
-    pub fn begin(per_cpu: usize, cpus: &[usize]) -> Load {
+    /// Starts `per_cpu` threads on each of the CPUs.
+    pub fn start(per_cpu: usize, cpus: &[usize]) -> Load {
         let is_over = Arc::new(AtomicBool::new(false));
         let one = |cpu: usize| {
             let is_over = Arc::clone(&is_over);
             thread::spawn(move || {
-                // Anywhere is a load too.
+                // A thread that cannot be pinned still keeps a CPU busy.
                 _ = affinity::pin_current_thread(cpu);
                 while !is_over.load(Ordering::Relaxed) {
                     spin_loop();
                 }
             })
+            .into()
         };
         let threads = cpus.iter().flat_map(|&cpu| (0..per_cpu).map(move |_| cpu)).map(one).collect();
-        Load { is_over, threads }
+        Load { is_over, _threads: threads }
     }
 }
 
 impl Drop for Load {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
-        for thread in self.threads.drain(..) {
-            // It can't have panicked.
-            _ = thread.join();
-        }
     }
 }

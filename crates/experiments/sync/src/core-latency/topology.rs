@@ -1,9 +1,10 @@
-//! How near CPUs are to one another: what the kernel says, and what latencies show.
+//! The distances between CPUs, according to the kernel and according to latencies.
 
 use std::fs;
 use std::path::Path;
 
-/// What CPUs can share, the nearest first, as files of the kernel's whose text is then the same for both.
+/// The sysfs files that show what CPUs share, such as a cache. For example, all CPUs with the same L2 cache have the
+/// same content in the file about it. The files about the nearest CPUs come first.
 const SHARED: [&str; 6] = [
     "topology/thread_siblings_list",
     "cache/index2/shared_cpu_list",
@@ -13,18 +14,20 @@ const SHARED: [&str; 6] = [
     "topology/package_cpus_list",
 ];
 
-/// Latencies that differ by more than this between neighbours in order are of different levels …
+/// If a latency is more than this many times the next smaller one, a new distance level begins.
 const GAP: f64 = 1.25;
-/// … of so many pairs each at least: one alone may have been disturbed.
+/// Smallest number of pairs of CPUs in a distance level, a group of pairs with similar latencies. A single pair may
+/// have been disturbed, so there must be at least two.
 const LEVEL_PAIRS: usize = 2;
-/// The fewest CPUs whose pairs may be of two levels: three have but three pairs.
+/// Smallest number of CPUs that can show two distance levels. Three CPUs have only three pairs, and two levels need
+/// four.
 pub const LEVEL_CPUS: usize = 4;
 
-/// What each CPU shares, with itself and those after it.
+/// The CPUs, each with the content of the files in `SHARED`.
 pub struct Topology(Vec<(usize, Vec<Option<String>>)>);
 
 impl Topology {
-    /// Reads it from `/sys/devices/system/cpu`, or a folder like that.
+    /// Reads the topology from `/sys/devices/system/cpu`, or from a folder with the same layout.
     pub fn read(folder: &Path, cpus: &[usize]) -> Topology {
         let shared = |cpu: usize| {
             let text = |file: &&str| fs::read_to_string(folder.join(format!("cpu{cpu}")).join(file)).ok();
@@ -33,8 +36,9 @@ impl Topology {
         Topology(cpus.iter().map(|&cpu| shared(cpu)).collect())
     }
 
-    /// How far apart two CPUs are: how many of the things that CPUs can share these two don't. None where the kernel
-    /// does not tell.
+    /// Returns the distance of two CPUs, which is the index of the first file in `SHARED` with the same content for
+    /// both. If there is none, the distance is the length of `SHARED`. Returns `None` if the kernel does not report
+    /// what the CPUs share.
     pub fn distance(&self, [a, b]: [usize; 2]) -> Option<usize> {
         let of = |wanted: usize| self.0.iter().find(|(cpu, _)| *cpu == wanted).map(|(_, shared)| shared);
         let (a, b) = (of(a)?, of(b)?);
@@ -44,7 +48,8 @@ impl Topology {
     }
 }
 
-/// How many levels the latencies show; none where they are too few to show two.
+/// Returns the number of distance levels, groups of pairs of CPUs with similar latencies. Returns `None` if there are
+/// too few latencies for two levels.
 pub fn levels(latencies_ns: &[f64]) -> Option<usize> {
     if latencies_ns.len() < 2 * LEVEL_PAIRS {
         return None;
@@ -61,16 +66,18 @@ pub fn levels(latencies_ns: &[f64]) -> Option<usize> {
     Some(levels)
 }
 
-/// What the kernel says of some pairs, and whether their latencies agree.
+/// Compares the kernel's distances of pairs of CPUs with the pairs' latencies.
 #[derive(Debug, PartialEq)]
 pub struct Comparison {
-    /// Levels that the kernel knows of.
+    /// Number of distance levels in the kernel's topology.
     pub kernel_levels: usize,
-    /// Of two pairs that the kernel says differ, how often the nearer is the faster; none where all are as near.
+    /// The share of comparisons in which the nearer pair of CPUs is faster. Every two pairs with different distances
+    /// are compared. `None` if all distances are equal.
     pub agreement: Option<f64>,
 }
 
-/// Compares pairs' latencies with their distances.
+/// Compares the latencies of pairs of CPUs with the kernel's distances. Each entry is the latency and the distance of
+/// one pair of CPUs.
 pub fn compare(pairs: &[(f64, usize)]) -> Comparison {
     let mut distances: Vec<usize> = pairs.iter().map(|(_, distance)| *distance).collect();
     distances.sort_unstable();
@@ -112,7 +119,7 @@ mod tests {
     #[test]
     fn a_level_is_two_pairs_or_more() {
         assert_eq!(levels(&[131.0, 10.0, 41.0, 11.0, 40.0, 130.0]), Some(3));
-        // One pair that was disturbed, and two that were.
+        // In the first cases one pair of CPUs was disturbed; in the last case two pairs were.
         assert_eq!(levels(&[40.0, 41.0, 42.0, 40.0, 41.0, 90.0]), Some(1));
         assert_eq!(levels(&[10.0, 40.0, 41.0, 42.0, 40.0, 90.0]), Some(1));
         assert_eq!(levels(&[10.0, 11.0, 25.0, 40.0, 41.0]), Some(2));

@@ -1,4 +1,5 @@
-//! The event counts of `sync`, alone and as a ring's write index, and what others have for the purpose.
+//! The variants: the event counts of `sync`, by themselves and as a ring's write index, and the equivalents of other
+//! projects.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -9,79 +10,53 @@ use event_listener::{Event, Listener};
 
 use super::waiters::{Tasks, tasks};
 
-/// Items of the ring, all of them in L1d.
+/// Number of items in a ring. All of them fit into the L1 data cache.
 pub const ITEMS: u64 = 1_024;
 
-/// What can be published, and waited for.
+/// A signal that threads can publish and wait for.
 pub trait Signal: Send + Sync {
-    /// Publishes so many times.
+    /// Publishes the signal the given number of times.
     fn publish(&self, times: u64);
 
-    /// Calls `ready`, and returns after a publication that comes later.
+    /// Calls `ready` when it waits for the signal, and returns after a later publication.
     fn wait(&self, ready: &mut dyn FnMut());
 
-    /// How often has been published, where that is known.
+    /// Returns the number of publications so far, or `None` if the method does not count them.
     fn published(&self) -> Option<u64>;
 }
 
-/// A ring that one thread fills and drains.
+/// A ring that a single thread fills and drains.
 pub trait Ring {
-    /// Pushes [`ITEMS`] numbers, from 0.
+    /// Pushes [`ITEMS`] numbers, starting from 0.
     fn fill(&mut self);
 
-    /// Pops them; their sum.
+    /// Pops all numbers, and returns their sum.
     fn drain(&mut self) -> u64;
 
-    /// Pushes and pops one after the other; their sum.
+    /// Pushes and pops [`ITEMS`] numbers alternately, and returns the sum of the popped numbers.
     fn pass(&mut self) -> u64;
 }
 
-/// A way to publish.
+/// One method of publishing a signal.
 pub struct Variant {
     pub name: &'static str,
     pub about: &'static str,
     pub signal: fn() -> Arc<dyn Signal>,
-    /// None for what counts nothing.
+    /// Creates a ring whose write index is the event count, the counter of publications. `None` if the method does not
+    /// count publications.
     pub ring: Option<fn() -> Box<dyn Ring>>,
-    /// None for what only threads can wait for.
+    /// Creates tasks that wait for the signal; `None` if only threads can wait.
     pub tasks: Option<fn() -> Box<dyn Tasks>>,
 }
 
 pub const VARIANTS: &[Variant] = &[
+    counted::<Polled>("polled", "limit: a release store; waiters poll"),
+    counted::<OneWord>("one-word", "for one producer: an addition to memory without LOCK, and one branch"),
+    counted::<TwoWord>("two-word", "for one producer: a store, and a flag in another word"),
+    counted::<MultiProducer>("multi-producer", "for any number of producers: an atomic addition"),
     Variant {
-        name: "polled",
-        about: "limit: a release store; whoever waits looks again and again",
-        signal: || Arc::new(Counted(Polled::default())),
-        ring: Some(indexed::<Polled>),
-        tasks: None,
-    },
-    Variant {
-        name: "one-word",
-        about: "for one producer: addition to memory without LOCK, and one branch",
-        signal: || Arc::new(Counted(OneWord::default())),
-        ring: Some(indexed::<OneWord>),
-        tasks: None,
-    },
-    Variant {
-        name: "two-word",
-        about: "for one producer: a store, and a flag in another word",
-        signal: || Arc::new(Counted(TwoWord::default())),
-        ring: Some(indexed::<TwoWord>),
-        tasks: None,
-    },
-    Variant {
-        name: "multi-producer",
-        about: "for any number of producers: atomic addition",
-        signal: || Arc::new(Counted(MultiProducer::default())),
-        ring: Some(indexed::<MultiProducer>),
-        tasks: None,
-    },
-    Variant {
-        name: "awaitable",
-        about: "as multi-producer, and tasks can wait, too",
-        signal: || Arc::new(Counted(Awaitable::default())),
-        ring: Some(indexed::<Awaitable>),
         tasks: Some(tasks::<Awaitable>),
+        ..counted::<Awaitable>("awaitable", "as multi-producer, and tasks can wait too")
     },
     Variant {
         name: "event-listener",
@@ -99,11 +74,17 @@ pub const VARIANTS: &[Variant] = &[
     },
 ];
 
-struct Counted<E>(E);
+/// An event count of `sync` that only threads can wait for.
+const fn counted<E: EventCount + Default + 'static>(name: &'static str, about: &'static str) -> Variant {
+    let signal = || Arc::new(CountedSignal(E::default())) as Arc<dyn Signal>;
+    Variant { name, about, signal, ring: Some(indexed::<E>), tasks: None }
+}
 
-impl<E: EventCount> Signal for Counted<E> {
+struct CountedSignal<E>(E);
+
+impl<E: EventCount> Signal for CountedSignal<E> {
     fn publish(&self, times: u64) {
-        // Each by itself: plain stores could be made one.
+        // Makes each publication opaque, because the compiler could merge plain stores.
         (0..times).for_each(|_| black_box(&self.0).publish());
     }
 
@@ -159,20 +140,20 @@ impl Signal for (Mutex<u64>, Condvar) {
     }
 }
 
-struct Indexed<E: EventCount> {
+struct IndexedRing<E: EventCount> {
     producer: Producer<u64, E, Polled>,
     consumer: Consumer<u64, E, Polled>,
 }
 
 fn indexed<E: EventCount + 'static>() -> Box<dyn Ring> {
     let (producer, consumer) = ring::<u64, E, Polled>(ITEMS as usize);
-    Box::new(Indexed { producer, consumer })
+    Box::new(IndexedRing { producer, consumer })
 }
 
-impl<E: EventCount> Ring for Indexed<E> {
+impl<E: EventCount> Ring for IndexedRing<E> {
     fn fill(&mut self) {
         for item in 0..ITEMS {
-            // It was drained, and the consumer lives: there is room.
+            // The ring has been drained and the consumer lives, so there is room.
             let _ = black_box(self.producer.try_push(item));
         }
     }

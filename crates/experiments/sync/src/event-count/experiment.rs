@@ -1,4 +1,5 @@
-//! Event counts: what a publication costs with nobody waiting, in batches, and with a sleeper, one by one.
+//! Measures the cost of publishing with event counts. If no thread waits, publications are measured in batches; if a
+//! thread sleeps, one by one.
 
 mod contestants;
 mod waiters;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use ascertain_engine::batch::{self, Timed};
 use ascertain_engine::black_box;
 use ascertain_engine::experiment::{
-    Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Point, Samples, Session, Setup, Spec, TargetError, Trial,
+    Arm, ArmId, Better, Experiment, Factor, Metric, Point, Samples, Session, Setup, Spec, TargetError, Trial,
 };
 use ascertain_engine::unit::Unit;
 use ascertain_sys::clock;
@@ -17,7 +18,7 @@ use ascertain_sys::clock;
 use contestants::{ITEMS, Ring, Signal, VARIANTS};
 use waiters::{FALLING_ASLEEP, Sleeper, Tasks};
 
-/// Event counts.
+/// The experiment `event-count`.
 pub struct EventCount;
 
 const PUSH: usize = 0;
@@ -31,28 +32,26 @@ const HOP: usize = 6;
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
     title: "Event counts: publishing so that others can sleep".into(),
     variants: VARIANTS.iter().map(|variant| (variant.name, variant.about).into()).collect(),
-    factors: vec![Factor::new(
-        "sleepers",
-        "threads that sleep until something is published",
-        0,
-        Accepts::Integers { min: 0, max: 1 },
-    )],
+    factors: vec![Factor::integer("sleepers", "threads that sleep until a publication", 0, 0..=1)],
     metrics: vec![
-        Metric::time("push", "a push into a ring whose write index is the event count: the mean of a batch"),
-        Metric::time("pass", "a push and the pop of it, by one thread: the mean of a batch"),
-        Metric::time("publish", "a publication: the mean of a batch; with a sleeper, a single one that wakes it"),
-        Metric::time("wake", "from before the publication until the sleeper runs"),
+        Metric::time("push", "time of a push into a ring whose write index is the event count: the mean of a batch"),
+        Metric::time("pass", "time of a push and its pop, by one thread: the mean of a batch"),
+        Metric::time(
+            "publish",
+            "time of a publication: the mean of a batch or, with a sleeper, the single publication that wakes it",
+        ),
+        Metric::time("wake", "time from before the publication until the sleeper runs"),
         Metric::new(
             "delay",
-            "`wake` as a share of the time that the sleeper had waited when that was published",
+            "`wake` as a share of the sleeper's wait before the publication",
             Unit::One,
             Better::Lower,
         ),
-        Metric::time("publish-task", "a publication that wakes a task, which only notes it: the mean of a batch"),
         Metric::time(
-            "hop",
-            "from one of two tasks on a thread to the other, which wake each other: the mean of a batch",
+            "publish-task",
+            "time of a publication that wakes a task, which only records it: the mean of a batch",
         ),
+        Metric::time("hop", "time for one of two tasks on the same thread to wake the other: the mean of a batch"),
     ],
     ..Spec::new("event-count", include_str!("README.md"))
 });
@@ -62,7 +61,7 @@ impl Experiment for EventCount {
         &SPEC
     }
 
-    /// With nobody waiting, and with a sleeper.
+    /// Returns two kinds of arms: without a waiting thread, and with a sleeping thread.
     fn table_arms(&self) -> Vec<Arm> {
         let arm = |name: &str, sleepers: u64| Arm {
             variant: name.into(),
@@ -71,51 +70,52 @@ impl Experiment for EventCount {
         [0, 1].into_iter().flat_map(|sleepers| VARIANTS.iter().map(move |it| arm(it.name, sleepers))).collect()
     }
 
-    /// Makes what each arm publishes with, and finds how many rounds are a batch.
+    /// Creates the publishers of all arms, and finds how many rounds make a batch.
     fn open(&self, arms: &[Arm], _: &Setup) -> Result<Box<dyn Session>, TargetError> {
-        let mut targets = arms.iter().map(target).collect::<Result<Vec<_>, _>>()?;
-        let awake = targets.iter_mut().filter(|target| target.sleeper.is_none());
-        let mut timed: Vec<_> = awake.map(|target| publications(&*target.signal)).collect();
+        let mut publishers = arms.iter().map(publisher).collect::<Result<Vec<_>, _>>()?;
+        let awake = publishers.iter_mut().filter(|publisher| publisher.sleeper.is_none());
+        let mut timed: Vec<_> = awake.map(|publisher| publications(&*publisher.signal)).collect();
         let iterations = batch::iterations(&mut timed);
         drop(timed);
-        Ok(Box::new(Targets { targets, iterations }))
+        Ok(Box::new(EventCountSession { publishers, iterations }))
     }
 }
 
-/// A sleeper waits so much longer at most than it takes to fall asleep; how long, the trial decides: who looks now and
-/// then must not be met at the same step each time.
+/// Longest additional time for which a sleeper waits, after it has fallen asleep. The seed of the trial decides the
+/// length, so that a polling waiter is not always at the same step of its loop.
 const ASLEEP_MAX_NS: u64 = 4_000_000;
 
-struct Target {
+struct Publisher {
     signal: Arc<dyn Signal>,
     ring: Option<Box<dyn Ring>>,
     tasks: Option<Box<dyn Tasks>>,
     sleeper: Option<Sleeper>,
 }
 
-struct Targets {
-    targets: Vec<Target>,
+struct EventCountSession {
+    publishers: Vec<Publisher>,
     iterations: u64,
 }
 
-fn target(arm: &Arm) -> Result<Target, TargetError> {
+fn publisher(arm: &Arm) -> Result<Publisher, TargetError> {
     let variant = VARIANTS.iter().find(|variant| variant.name == arm.variant);
     let (Some(variant), Ok(sleepers @ (0 | 1))) = (variant, arm.integer("sleepers")) else {
-        return Err(TargetError::Failed(format!("{arm}: no such variant, or sleepers is not 0 or 1")));
+        return Err(TargetError::Failed(format!("{arm}: unknown variant, or sleepers is not 0 or 1")));
     };
     let signal = (variant.signal)();
     let sleeper = (sleepers == 1).then(|| Sleeper::new(signal.clone()));
     let ring = if sleepers == 0 { variant.ring.map(|ring| ring()) } else { None };
     let tasks = if sleepers == 0 { variant.tasks.map(|tasks| tasks()) } else { None };
-    Ok(Target { signal, ring, tasks, sleeper })
+    Ok(Publisher { signal, ring, tasks, sleeper })
 }
 
-/// Rounds of as many publications as a ring has items.
+/// Returns a timed function; each of its rounds has as many publications as a ring has items.
 fn publications(signal: &dyn Signal) -> Timed<'_> {
     batch::timed(|| signal.publish(ITEMS))
 }
 
-/// Rounds of pushes, without the time in which they are popped again.
+/// Returns the time in nanoseconds for pushing the items of that many rounds. The time for popping them again does not
+/// count.
 fn pushes(ring: &mut dyn Ring, rounds: u64) -> u64 {
     let mut elapsed_ns = 0;
     for _ in 0..rounds {
@@ -131,17 +131,19 @@ fn ended() -> TargetError {
     TargetError::Failed("the sleeper's thread has ended".into())
 }
 
-impl Session for Targets {
-    /// What is pushed is popped, each publication counts once, and the sleeper wakes. Tasks are looked at while
-    /// measured.
+impl Session for EventCountSession {
+    /// Checks that all pushed items are popped, that each publication counts once, and that the sleeping thread wakes.
+    /// The measurement itself checks that waiting tasks wake.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
-        let Target { signal, ring, tasks: _, sleeper } = &mut self.targets[arm];
+        let Publisher { signal, ring, tasks: _, sleeper } = &mut self.publishers[arm];
         let expected = ITEMS * (ITEMS - 1) / 2;
         if let Some(ring) = ring {
             ring.fill();
             let sums = [ring.drain(), ring.pass()];
             if sums != [expected; 2] {
-                return Err(TargetError::WrongAnswer(format!("the items' sums are {sums:?} instead of {expected}")));
+                return Err(TargetError::WrongAnswer(format!(
+                    "the sums of the items are {sums:?} instead of {expected}"
+                )));
             }
         }
         let before = signal.published();
@@ -151,16 +153,16 @@ impl Session for Targets {
             }
             None => signal.publish(1),
         }
-        // Modulo 2^31: what counts there wraps.
+        // The difference is taken modulo 2^31, because the counters wrap there.
         let counted = signal.published().zip(before).map(|(after, before)| after.wrapping_sub(before) % (1 << 31));
         match counted {
             None | Some(1) => Ok(()),
-            Some(counted) => Err(TargetError::WrongAnswer(format!("one publication counts as {counted}"))),
+            Some(counted) => Err(TargetError::WrongAnswer(format!("one publication was counted as {counted}"))),
         }
     }
 
     fn measure(&mut self, arm: ArmId, trial: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let Target { signal, ring, tasks, sleeper } = &mut self.targets[arm];
+        let Publisher { signal, ring, tasks, sleeper } = &mut self.publishers[arm];
         if let Some(sleeper) = sleeper {
             let asleep = Duration::from_nanos(trial.seed % ASLEEP_MAX_NS);
             let woken = sleeper.wake(FALLING_ASLEEP + asleep).ok_or_else(ended)?;

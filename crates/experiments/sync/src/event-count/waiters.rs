@@ -1,43 +1,43 @@
-//! Who waits until something is published: a thread that sleeps, and tasks on one thread, with as little of a runtime
-//! as there can be.
+//! The waiters for a publication: a sleeping thread, and async tasks on one thread with a minimal runtime.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use ascertain_engine::black_box;
 use ascertain_sync::event_count::{Awaitable, EventCount};
 use ascertain_sys::clock;
+use ascertain_sys::threads::JoinOnDrop;
 use event_listener::{Event, listener};
 
 use super::contestants::Signal;
 
-/// From when a waiter is about to wait until it surely sleeps: some 60 times as long as any of them spins.
+/// Time after which a waiting thread surely sleeps. It is about 60 times as long as any waiting thread spins.
 pub const FALLING_ASLEEP: Duration = Duration::from_micros(600);
 
-/// What one wake-up took.
-pub struct Woken {
-    /// From when the sleeper began to wait until the publication.
+/// The measured times of one wake-up of the sleeping thread.
+pub struct WakeUp {
+    /// Time from when the sleeper started to wait until the publication.
     pub waited_ns: u64,
-    /// The publisher's call.
+    /// Duration of the call that published the signal.
     pub publish_ns: u64,
-    /// From before that until the sleeper ran.
+    /// Time from before the publication until the sleeping thread ran.
     pub wake_ns: u64,
 }
 
-/// Sleeps whenever it is asked to.
+/// A thread that waits for the signal whenever it is requested to.
 pub struct Sleeper {
     signal: Arc<dyn Signal>,
-    /// None when it is to end.
-    asked: Option<SyncSender<()>>,
-    /// When it begins to wait.
+    /// Sends the thread requests to wait. Dropping the sender makes the thread end, and dropping the thread waits until
+    /// it has ended.
+    asked: SyncSender<()>,
+    /// Receives the time at which the sleeper begins to wait.
     begun_ns: Receiver<u64>,
     awoke_ns: Receiver<u64>,
-    thread: Option<JoinHandle<()>>,
+    _thread: JoinOnDrop,
 }
 
 impl Sleeper {
@@ -54,12 +54,12 @@ impl Sleeper {
                 let _ = awoke.send(clock::now_ns());
             }
         });
-        Self { signal, asked: Some(asked), begun_ns, awoke_ns, thread: Some(thread) }
+        Self { signal, asked, begun_ns, awoke_ns, _thread: thread.into() }
     }
 
-    /// Lets it wait for so long, and wakes it. None if its thread has ended.
-    pub fn wake(&mut self, after: Duration) -> Option<Woken> {
-        self.asked.as_ref()?.send(()).ok()?;
+    /// Lets the thread wait for `after`, then wakes it by a publication. Returns `None` if the thread has ended.
+    pub fn wake(&mut self, after: Duration) -> Option<WakeUp> {
+        self.asked.send(()).ok()?;
         let begun_ns = self.begun_ns.recv().ok()?;
         std::thread::sleep(after);
         let start_ns = clock::now_ns();
@@ -67,31 +67,22 @@ impl Sleeper {
         let publish_ns = clock::now_ns() - start_ns;
         let awoke_ns = self.awoke_ns.recv().ok()?;
         let waited_ns = start_ns.saturating_sub(begun_ns).max(1);
-        Some(Woken { waited_ns, publish_ns, wake_ns: awoke_ns.saturating_sub(start_ns) })
+        Some(WakeUp { waited_ns, publish_ns, wake_ns: awoke_ns.saturating_sub(start_ns) })
     }
 }
 
-impl Drop for Sleeper {
-    fn drop(&mut self) {
-        self.asked = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Tasks that wait at once, each for something else.
+/// Number of async tasks that wait at the same time, each for its own signal.
 const WAITING: u64 = 64;
 
-/// What a task can wait for.
-pub trait Awaited: Default {
+/// A signal that an async task can wait for.
+pub trait AsyncSignal: Default {
     fn publish(&self);
 
-    /// Calls `ready`, and waits for a publication that comes later.
+    /// Calls `ready` when it waits for the signal, and completes after a later publication.
     fn wait(&self, ready: impl FnOnce()) -> impl Future<Output = ()>;
 }
 
-impl Awaited for Awaitable {
+impl AsyncSignal for Awaitable {
     fn publish(&self) {
         EventCount::publish(self);
     }
@@ -103,30 +94,32 @@ impl Awaited for Awaitable {
     }
 }
 
-impl Awaited for Event {
+impl AsyncSignal for Event {
     fn publish(&self) {
         self.notify(usize::MAX);
     }
 
     async fn wait(&self, ready: impl FnOnce()) {
-        // In the future itself: without memory of its own.
+        // The listener is inside the future, so it needs no allocation.
         listener!(self => listener);
         ready();
         listener.await;
     }
 }
 
-/// Tasks, and what they wait for.
+/// Async tasks, and the signals for which they wait.
 pub trait Tasks {
-    /// Publishes so many times to a task that waits each time: how long that took. None if one was not woken.
+    /// Publishes the given number of times, each time to a waiting task. Returns the duration in nanoseconds, or `None`
+    /// if a task was not woken.
     fn publish_ns(&self, times: u64) -> Option<u64>;
 
-    /// Two tasks that wake each other by turns, so many times. False if one was not woken.
+    /// Runs two tasks that alternately wake each other, the given number of times. Returns `false` if a task was not
+    /// woken.
     fn hop(&self, times: u64) -> bool;
 }
 
-/// Tasks that wait for this.
-pub fn tasks<A: Awaited + 'static>() -> Box<dyn Tasks> {
+/// Returns tasks that wait for signals of type `A`.
+pub fn tasks<A: AsyncSignal + 'static>() -> Box<dyn Tasks> {
     Box::new((0..WAITING).map(|_| A::default()).collect::<Vec<_>>())
 }
 
@@ -148,7 +141,7 @@ fn alarm() -> (Waker, Arc<Alarm>) {
     (Waker::from(woken.clone()), woken)
 }
 
-impl<A: Awaited> Tasks for Vec<A> {
+impl<A: AsyncSignal> Tasks for Vec<A> {
     fn publish_ns(&self, times: u64) -> Option<u64> {
         let alarms: Vec<_> = self.iter().map(|_| alarm()).collect();
         let mut elapsed_ns = 0;
@@ -189,7 +182,7 @@ impl<A: Awaited> Tasks for Vec<A> {
     }
 }
 
-/// Runs both to their ends, in turns. False if neither is woken.
+/// Runs both tasks alternately until they end. Returns `false` if neither task is woken.
 fn run(tasks: [Pin<&mut dyn Future<Output = ()>>; 2]) -> bool {
     let mut tasks = tasks.map(|task| {
         let (waker, woken) = alarm();
@@ -199,7 +192,8 @@ fn run(tasks: [Pin<&mut dyn Future<Output = ()>>; 2]) -> bool {
     while tasks.iter().any(|(task, ..)| task.is_some()) {
         let mut goes_on = false;
         for (slot, waker, woken) in &mut tasks {
-            // Loaded first: an exchange is an instruction with LOCK, and no part of what is measured.
+            // The flag is loaded first. An exchange alone would be an instruction with LOCK, which must not be part of
+            // the measurement.
             if let Some(task) = slot
                 && woken.0.load(Relaxed)
             {

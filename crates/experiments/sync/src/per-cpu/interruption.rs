@@ -1,4 +1,5 @@
-//! What interrupts threads: how often sequences are aborted by it, and what a null selector in GS shows of it.
+//! Measures how often interruptions of threads abort restartable sequences. Also measures how many interruptions a null
+//! selector in the register GS shows.
 
 use std::fs;
 use std::io;
@@ -12,17 +13,20 @@ use ascertain_sys::{affinity, clock};
 
 const RESTARTS_NS: u64 = 10_000_000;
 const SLEEPS: u32 = 30;
-/// Some ticks of the kernel's timer, of which there are 100 to 1,000 a second; looked at in short turns, until the
-/// thread has had so much time on its CPU, or so much has gone by.
+/// CPU time of the thread that counts interrupts. It spans several ticks of the kernel's timer, which has 100 to 1,000
+/// ticks per second.
 const INTERRUPTS_CPU_NS: u64 = 20_000_000;
+/// Longest total time of the thread that counts interrupts.
 const INTERRUPTS_NS: u64 = 500_000_000;
+/// Length of one turn of counting interrupts. The thread takes turns until one of the two times is over.
 const TURN: Duration = Duration::from_millis(2);
 
 pub fn restarts_are_available() -> Result<(), Unavailable> {
     Area::find().map(drop).map_err(Unavailable::other)
 }
 
-/// Sequences aborted for each time slice, of threads that do nothing else for a while.
+/// Returns how many restartable sequences are aborted per time slice, for threads that run nothing else. The kernel
+/// aborts a sequence in which it interrupts the thread.
 pub fn restarts(threads: usize) -> Result<f64, TargetError> {
     let failed = |reason: &dyn ToString| TargetError::Failed(reason.to_string());
     let area = Area::find().map_err(|reason| failed(&reason))?;
@@ -46,14 +50,14 @@ pub fn restarts(threads: usize) -> Result<f64, TargetError> {
     Ok(aborted as f64 / slices as f64)
 }
 
-/// How often the calling thread was switched away from.
+/// Returns how often the kernel has switched from the calling thread to another one.
 fn time_slices() -> io::Result<u64> {
     let status = fs::read_to_string("/proc/thread-self/status")?;
     let switches = status.lines().filter_map(|line| line.split_once("voluntary_ctxt_switches:"));
     Ok(switches.filter_map(|(_, count)| count.trim().parse::<u64>().ok()).sum())
 }
 
-/// Tried once: what the kernel's interrupts say is read only where it is needed.
+/// Checks whether the variant `null-gs` can run on this machine.
 pub fn null_gs_is_available() -> Result<(), Unavailable> {
     on_a_thread(|| switches_seen(1).map(drop)).map_err(|error| {
         let why = if error.get_ref().is_some() { error.to_string() } else { "needs Linux on x86-64".into() };
@@ -61,34 +65,35 @@ pub fn null_gs_is_available() -> Result<(), Unavailable> {
     })
 }
 
-/// Whether the kernel tells how many ticks of its timer a CPU has had.
+/// Checks whether the kernel reports how many timer ticks a CPU has had.
 pub fn ticks_are_told() -> Result<(), Unavailable> {
     let cpu = affinity::allowed()[0];
     let told = ticks(cpu).map(drop);
-    told.ok_or_else(|| Unavailable::other(format!("/proc/interrupts does not tell the ticks (LOC) of CPU {cpu}")))
+    told.ok_or_else(|| Unavailable::other(format!("/proc/interrupts does not have the ticks (LOC) of CPU {cpu}")))
 }
 
-/// Shares of what happened that GS showed.
-pub struct Seen {
+/// The shares of thread switches and of interrupts that the null selector in GS showed.
+pub struct ShownShares {
     pub switches: f64,
-    /// None where the kernel does not tell of its interrupts.
+    /// The number of interrupts shown per timer tick; `None` if the kernel does not report the ticks.
     pub interrupts: Option<f64>,
 }
 
-/// On a thread of its own, whose GS nobody else uses.
-pub fn seen_by_null_gs() -> Result<Seen, TargetError> {
+/// Measures the shares on a separate thread, whose GS no other code uses.
+pub fn seen_by_null_gs() -> Result<ShownShares, TargetError> {
     let seen = on_a_thread(|| {
         let Switches { seen, counted } = switches_seen(SLEEPS)?;
         let cpu = affinity::allowed()[0];
         affinity::pin_current_thread(cpu).map_err(io::Error::other)?;
-        Ok(Seen { switches: seen as f64 / counted.max(1) as f64, interrupts: share_of_interrupts(cpu)? })
+        Ok(ShownShares { switches: seen as f64 / counted.max(1) as f64, interrupts: share_of_interrupts(cpu)? })
     });
     seen.map_err(|error: io::Error| TargetError::Failed(error.to_string()))
 }
 
-/// The kernel counts the ticks of a CPU's timer, whoever runs on it: the thread's are taken to be as large a share of
-/// them as its time is of all. Other interrupts (to wake somebody, to change what is mapped) come for those who asked
-/// for them.
+/// Returns the number of interrupts that GS showed, per timer tick during the thread's own CPU time. The kernel counts
+/// the ticks of a CPU for all threads. The thread's ticks are assumed to be proportional to its share of the time.
+/// Other interrupts, for wake-ups or changed mappings, are not counted, because they concern the threads that caused
+/// them.
 fn share_of_interrupts(cpu: usize) -> io::Result<Option<f64>> {
     let Some(before) = ticks(cpu) else { return Ok(None) };
     let (start_ns, start_cpu_ns) = (clock::now_ns(), clock::thread_cpu_ns());
@@ -107,12 +112,13 @@ fn on_a_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Resu
     thread::scope(|scope| scope.spawn(work).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// How many ticks of its timer a CPU has had so far.
+/// Returns how many timer ticks a CPU has had so far.
 fn ticks(cpu: usize) -> Option<u64> {
     cell(&fs::read_to_string("/proc/interrupts").ok()?, "LOC:", &format!("CPU{cpu}"))
 }
 
-/// A number in a table whose first line has the columns' names; each other line begins with its own.
+/// Returns a number from a table. The first line of the table has the names of the columns. Each other line begins with
+/// the name of the row.
 fn cell(table: &str, row: &str, column: &str) -> Option<u64> {
     let mut lines = table.lines();
     let column = lines.next()?.split_whitespace().position(|name| name == column)?;

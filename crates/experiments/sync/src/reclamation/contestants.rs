@@ -1,8 +1,8 @@
-//! Everybody who protects what is read, behind one interface.
+//! All methods of protecting objects while they are read, behind one interface.
 
 use std::ptr::from_ref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicUsize, Ordering, compiler_fence};
 
 use ascertain_engine::experiment::Unavailable;
 use ascertain_sync::barrier::{Barrier, Fences, Method, Visitor, choose};
@@ -12,8 +12,8 @@ use ascertain_sync::hazard::{Domain, Published};
 use super::{ours, peers};
 
 pub const VARIANTS: [(&str, &str); 17] = [
-    ("bare", "limit: a load, with nothing replaced: what reading costs anyway"),
-    ("announced", "limit: bare, and what no protection goes without: a store before, a second look, a store after"),
+    ("bare", "limit: a plain load of an object that is never replaced, the minimum cost of reading"),
+    ("announced", "limit: like bare, with the minimum for any protection (a store, a second load, and another store)"),
     ("hazard-expedited", "sync::hazard over expedited membarrier"),
     ("hazard-interrupts", "sync::hazard over barrierd's interrupt generations"),
     ("hazard-plain", "sync::hazard over plain membarrier"),
@@ -31,77 +31,76 @@ pub const VARIANTS: [(&str, &str); 17] = [
     ("rwlock", "an RwLock of the standard library, locked for each read"),
 ];
 
-/// What is read: the index of the next object, and a count of the dropped.
+/// An object in the ring that readers go through. It holds the index of the next object. Its counter is shared with
+/// [`ObjectCounter`], which thus knows how many objects have not been dropped.
 pub struct Object {
     pub next: usize,
-    dropped: Arc<AtomicU64>,
+    _counted: Arc<()>,
 }
 
-/// Counts the objects it made that have been dropped.
+/// Makes objects, and counts those that have not been dropped.
 #[derive(Default)]
-pub struct Dropped(Arc<AtomicU64>);
+pub struct ObjectCounter(Arc<()>);
 
-impl Dropped {
+impl ObjectCounter {
     pub fn object(&self, next: usize) -> Object {
-        Object { next, dropped: Arc::clone(&self.0) }
+        Object { next, _counted: Arc::clone(&self.0) }
     }
 
-    pub fn count(&self) -> u64 {
-        self.0.load(Ordering::Acquire)
-    }
-}
-
-impl Drop for Object {
-    fn drop(&mut self) {
-        self.dropped.fetch_add(1, Ordering::Release);
+    pub fn count(&self) -> usize {
+        Arc::strong_count(&self.0) - 1
     }
 }
 
-/// Objects that are read. Each holds the index of another, so that they are one ring.
+/// A ring of objects, read by one of the compared methods. Each object holds the index of the next one.
 pub trait Readers {
-    /// Reads each object once, and returns the sum of what they hold.
-    fn each(&mut self) -> usize;
+    /// Reads each object once, and returns the sum of the indices that they hold.
+    fn read_all(&mut self) -> usize;
 
-    /// Reads as many as there are, each where the one before leads to, and returns where the last leads to; none where
-    /// an object can't be read without `unsafe`.
+    /// Makes as many reads as there are objects. Each reads the object to which the previous one leads. Returns the
+    /// index to which the last object leads, or `None` if objects cannot be read without `unsafe`.
     fn chain(&mut self) -> Option<usize> {
         None
     }
 
-    /// What frees what is replaced, where that can be told.
+    /// Returns the part of the method that replaces and frees objects. Returns `None` if it cannot be observed when
+    /// objects are freed.
     fn reclaimer(&mut self) -> Option<&mut dyn Reclaimer> {
         None
     }
 }
 
-/// One that replaces objects.
+/// A writer that replaces objects, and a reader that can be stalled.
 pub trait Reclaimer {
-    /// A reader begins and does not end until [`resume`](Self::resume).
+    /// Starts a read that does not end until [`resume`](Self::resume).
     fn stall(&mut self);
 
-    /// The stalled reader ends.
+    /// Ends the stalled read.
     fn resume(&mut self);
 
-    /// Replaces an object, and frees when it likes.
+    /// Replaces an object. Replaced objects may be freed at any time.
     fn replace(&mut self);
 
-    /// Replaces an object by one that is made of it, unless somebody else did so meanwhile, and else again.
+    /// Replaces an object by one that is made from it. Tries again if another thread has replaced the object in the
+    /// meantime.
     fn update(&mut self);
 
-    /// Pins, and has an object dropped by a closure that is called later; false where there are no such closures.
+    /// Pins the thread, and defers a closure that drops an object. Returns `false` if the method does not support such
+    /// closures.
     fn defer(&mut self) -> bool {
         false
     }
 
-    /// Frees what can be freed, as soon as it can.
+    /// Frees every object that can be freed, as soon as possible.
     fn hasten(&mut self);
 
-    /// How many objects were replaced and not freed.
-    fn waiting(&self) -> u64;
+    /// Returns the number of objects that were replaced and are still to be freed.
+    fn waiting(&self) -> usize;
 }
 
-/// The scheme and the barrier of a variant of ours.
-fn ours(variant: &str) -> Option<(bool, Method)> {
+/// Returns the two parts of a variant that uses `sync`. The first is `true` for hazard pointers and `false` for epochs;
+/// the second is the barrier. Returns `None` for other variants.
+fn own_variant(variant: &str) -> Option<(bool, Method)> {
     let (scheme, barrier) = variant.split_once('-')?;
     let is_hazard = match scheme {
         "hazard" => true,
@@ -118,19 +117,19 @@ fn ours(variant: &str) -> Option<(bool, Method)> {
     Some((is_hazard, method))
 }
 
-/// Whether this machine has the variant's barrier.
+/// Checks whether this machine supports the variant's barrier.
 pub fn is_available(variant: &str) -> Result<(), Unavailable> {
-    let method = ours(variant).map_or(Method::Fences, |(_, method)| method);
+    let method = own_variant(variant).map_or(Method::Fences, |(_, method)| method);
     method.is_available().map_err(Unavailable::other)
 }
 
-/// The variant with a ring of objects: the first leads to `ring[0]`, and so on.
+/// Returns the method of a variant, with a ring of objects in which object `i` leads to object `ring[i]`.
 ///
 /// # Errors
-/// What this machine lacks for it.
+/// Returns what this machine lacks for the variant.
 pub fn contestant(variant: &str, ring: &[usize]) -> Result<Box<dyn Readers>, Unavailable> {
     is_available(variant)?;
-    if let Some((is_hazard, method)) = ours(variant) {
+    if let Some((is_hazard, method)) = own_variant(variant) {
         return Ok(choose(&[method], Ours { is_hazard, ring }));
     }
     Ok(match variant {
@@ -163,21 +162,22 @@ impl Visitor for Ours<'_> {
     }
 }
 
-/// Objects that are only read, each by the same few steps.
+/// A ring of objects that are only read and never replaced. The same function reads each object.
 pub struct Read<T, F> {
     objects: Vec<T>,
     next: F,
 }
 
 impl<T, F: FnMut(&mut T) -> usize> Read<T, F> {
-    /// `next` reads an object: the index of the next one, or one that is none where that can't be told.
+    /// Creates the ring. `next` reads an object and returns the index to which the object leads, or an invalid index if
+    /// that is unknown.
     pub fn new(objects: impl Iterator<Item = T>, next: F) -> Self {
         Self { objects: objects.collect(), next }
     }
 }
 
 impl<T, F: FnMut(&mut T) -> usize> Readers for Read<T, F> {
-    fn each(&mut self) -> usize {
+    fn read_all(&mut self) -> usize {
         self.objects.iter_mut().map(&mut self.next).fold(0, usize::wrapping_add)
     }
 
@@ -187,21 +187,23 @@ impl<T, F: FnMut(&mut T) -> usize> Readers for Read<T, F> {
     }
 }
 
-/// Nobody replaces these objects.
+/// Makes objects that no thread replaces.
 fn published(ring: &[usize]) -> impl Iterator<Item = Published<Object, Fences>> {
-    let (domain, dropped) = (Domain::new(Fences), Dropped::default());
-    ring.iter().map(move |&next| Published::new(dropped.object(next), &domain))
+    let (domain, counter) = (Domain::new(Fences), ObjectCounter::default());
+    ring.iter().map(move |&next| Published::new(counter.object(next), &domain))
 }
 
-/// A load of the pointer and one of the object: what schemes are held against.
+/// Reads with two loads, of the pointer and of the object. The other methods are compared with this.
 fn bare(ring: &[usize]) -> impl Readers + use<> {
     Read::new(published(ring), |object| object.get().next)
 }
 
-/// The same, and beside it the stores and the second load of a hazard pointer or a pin: without a fence, without asking
-/// whose they are, and without a way to go on where the second look shows something else.
+/// Reads like [`bare`], and also makes the stores and the second load of a hazard pointer or a pin. It omits the fence,
+/// and the check that the object belongs to the right domain. If the second load differs, the read fails and is not
+/// repeated.
 fn announced(ring: &[usize]) -> impl Readers + use<> {
-    // Each with its address, at which the second look is: the pointer itself is read only once.
+    // The address of each object is stored with it; the second load reads the address. The pointer itself is read only
+    // once.
     let with_address = published(ring).map(|mut object| {
         let address = from_ref(object.get()).addr();
         (object, AtomicUsize::new(address))

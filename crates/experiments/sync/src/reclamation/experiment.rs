@@ -1,5 +1,5 @@
-//! Readers of objects that are replaced and freed: hazard pointers and epochs over each barrier, and others' ways. All
-//! read the same ring of objects.
+//! Measures how readers protect objects that are replaced and freed: by hazard pointers and epochs over each barrier,
+//! and by the methods of other crates. All methods read the same ring of objects.
 
 mod contestants;
 mod ours;
@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use ascertain_engine::batch::{self, Timed};
 use ascertain_engine::experiment::{
-    Accepts, Arm, ArmId, Better, Experiment, Factor, Metric, Plot, Samples, Session, Setup, Spec, TargetError, Trial,
+    Arm, ArmId, Better, Experiment, Factor, Metric, Plot, Samples, Session, Setup, Spec, TargetError, Trial,
     Unavailable, Variant,
 };
 use ascertain_engine::unit::Unit;
@@ -21,7 +21,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use contestants::{Readers, Reclaimer, VARIANTS, contestant, is_available};
 
-/// Reclamation.
+/// The experiment `reclamation`.
 pub struct Reclamation;
 
 const TIME: usize = 0;
@@ -32,26 +32,26 @@ const UPDATE: usize = 4;
 const DEFER: usize = 5;
 
 static SPEC: LazyLock<Spec> = LazyLock::new(|| Spec {
-    title: "Reading what others replace and free: hazard pointers and epochs without fences".into(),
+    title: "Reading objects that other threads replace and free: hazard pointers and epochs without fences".into(),
     variants: VARIANTS.map(Variant::from).to_vec(),
-    factors: vec![Factor::new(
-        "objects",
-        "objects that are read in turn",
-        256,
-        Accepts::Integers { min: 1, max: 1 << 16 },
-    )],
+    factors: vec![Factor::integer("objects", "number of objects, which are read in turn", 256, 1..=1 << 16)],
     metrics: vec![
-        Metric::time("time", "a read among independent ones: the mean of a batch"),
-        Metric::time("latency", "a read that the next one waits for: the mean of a batch"),
-        Metric::new("held", "objects not freed of 4,000 replaced while a reader stalls", Unit::One, Better::Lower),
-        Metric::time("free_time", "from retiring an object to its being freed, no one reading"),
+        Metric::time("time", "time per read if no read waits for another: the mean of a batch"),
+        Metric::time("latency", "time per read if each read waits for the one before: the mean of a batch"),
+        Metric::new(
+            "held",
+            "number of objects not freed, of 4,000 that were replaced while a reader stalled",
+            Unit::One,
+            Better::Lower,
+        ),
+        Metric::time("free_time", "time from retiring an object to freeing it, without readers"),
         Metric::time(
             "update",
-            "replacing an object by one made of it, and freeing others meanwhile: the mean of 4,000",
+            "time to replace an object with a changed copy, including the time to free old objects: the mean of 4,000 replacements",
         ),
         Metric::time(
             "defer",
-            "pinning and deferring a closure that frees an object, and calling others meanwhile: the mean of 4,000",
+            "time to pin and to defer a closure that frees an object, including the time to call earlier closures: the mean of 4,000 closures",
         ),
     ],
     plots: vec![Plot::sweep("latency", "objects")],
@@ -67,44 +67,45 @@ impl Experiment for Reclamation {
         is_available(&arm.variant)
     }
 
-    /// Draws the order in which objects lead to one another, and finds how many rounds of them are a batch.
+    /// Draws the order in which objects lead to one another, and finds out how many rounds of reads a batch needs.
     fn open(&self, arms: &[Arm], setup: &Setup) -> Result<Box<dyn Session>, TargetError> {
-        let mut targets = arms.iter().map(|arm| target(arm, setup.seed)).collect::<Result<Vec<_>, _>>()?;
-        let mut timed: Vec<_> = targets.iter_mut().map(each).collect();
+        let mut rings = arms.iter().map(|arm| object_ring(arm, setup.seed)).collect::<Result<Vec<_>, _>>()?;
+        let mut timed: Vec<_> = rings.iter_mut().map(reads).collect();
         let iterations = batch::iterations(&mut timed);
         drop(timed);
-        Ok(Box::new(Targets { targets, iterations }))
+        Ok(Box::new(ReclamationSession { rings, iterations }))
     }
 }
 
-/// Objects replaced while a reader stalls, or in a row: some batches of everybody's.
+/// Number of objects that a measurement replaces, either while a reader stalls or to time a replacement. Every method
+/// frees objects in batches that are several times smaller.
 const REPLACED: usize = 4_000;
 
-struct Target {
+struct ObjectRing {
     readers: Box<dyn Readers>,
     objects: usize,
 }
 
-struct Targets {
-    targets: Vec<Target>,
+struct ReclamationSession {
+    rings: Vec<ObjectRing>,
     iterations: u64,
 }
 
-fn each(target: &mut Target) -> Timed<'_> {
-    batch::timed(|| target.readers.each())
+fn reads(ring: &mut ObjectRing) -> Timed<'_> {
+    batch::timed(|| ring.readers.read_all())
 }
 
-fn target(arm: &Arm, seed: u64) -> Result<Target, TargetError> {
+fn object_ring(arm: &Arm, seed: u64) -> Result<ObjectRing, TargetError> {
     let failed = |reason: String| TargetError::Failed(format!("{arm}: {reason}"));
     let objects = arm.integer("objects")? as usize;
     if objects == 0 {
-        return Err(failed("objects is above 0".into()));
+        return Err(failed("objects must be above 0".into()));
     }
     let readers = contestant(&arm.variant, &ring(objects, seed)).map_err(|error| failed(error.to_string()))?;
-    Ok(Target { readers, objects })
+    Ok(ObjectRing { readers, objects })
 }
 
-/// A random order of all objects, as the successor of each.
+/// Returns a random ring of all objects: for each object the index of the next one.
 fn ring(objects: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..objects).collect();
     order.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(seed));
@@ -115,8 +116,9 @@ fn ring(objects: usize, seed: u64) -> Vec<usize> {
     ring
 }
 
-/// Objects that are not freed, of those that were replaced while a reader stalled.
-fn held(reclaimer: &mut dyn Reclaimer) -> u64 {
+/// Replaces objects while a reader is stalled in a read. Returns how many of the replaced objects are not freed
+/// meanwhile.
+fn held(reclaimer: &mut dyn Reclaimer) -> usize {
     reclaimer.stall();
     (0..REPLACED).for_each(|_| reclaimer.replace());
     let held = reclaimer.waiting();
@@ -125,7 +127,7 @@ fn held(reclaimer: &mut dyn Reclaimer) -> u64 {
     held
 }
 
-/// How long an object takes to be freed. None where it was not freed in the end.
+/// Returns the time from replacing an object to freeing it, or `None` if it was not freed.
 fn free_time_ns(reclaimer: &mut dyn Reclaimer) -> Option<u64> {
     reclaimer.hasten();
     let start_ns = clock::now_ns();
@@ -135,7 +137,7 @@ fn free_time_ns(reclaimer: &mut dyn Reclaimer) -> Option<u64> {
     (reclaimer.waiting() == 0).then_some(elapsed_ns)
 }
 
-/// What replacing an object takes, when it goes on: what it frees meanwhile is in it.
+/// Returns the mean time of a replacement in nanoseconds, including the time of freeing other objects meanwhile.
 fn mean_ns(reclaimer: &mut dyn Reclaimer, replace: impl Fn(&mut dyn Reclaimer)) -> f64 {
     reclaimer.hasten();
     let start_ns = clock::now_ns();
@@ -145,42 +147,42 @@ fn mean_ns(reclaimer: &mut dyn Reclaimer, replace: impl Fn(&mut dyn Reclaimer)) 
     elapsed_ns as f64 / REPLACED as f64
 }
 
-impl Session for Targets {
-    /// What is read is what was put there, and all that is replaced is freed in the end.
+impl Session for ReclamationSession {
+    /// Checks that reads return the right objects, and that all replaced objects are freed in the end.
     fn verify(&mut self, arm: ArmId) -> Result<(), TargetError> {
-        let Target { readers, objects } = &mut self.targets[arm];
+        let ObjectRing { readers, objects } = &mut self.rings[arm];
         let wrong = |what: String| Err(TargetError::WrongAnswer(what));
-        let (seen, expected) = (readers.each(), (0..*objects).sum::<usize>());
+        let (seen, expected) = (readers.read_all(), (0..*objects).sum::<usize>());
         if seen != expected {
-            return wrong(format!("the objects' sum is {seen} instead of {expected}"));
+            return wrong(format!("the sum of the objects is {seen} instead of {expected}"));
         }
         if let Some(end) = readers.chain().filter(|end| *end != 0) {
             return wrong(format!("{objects} steps lead to object {end} instead of 0"));
         }
         if let Some(reclaimer) = readers.reclaimer() {
             let held = held(reclaimer);
-            if held > REPLACED as u64 || reclaimer.waiting() > 0 {
+            if held > REPLACED || reclaimer.waiting() > 0 {
                 return wrong(format!("{} objects are never freed, of {held} held", reclaimer.waiting()));
             }
             reclaimer.update();
             reclaimer.defer();
             reclaimer.hasten();
             if reclaimer.waiting() > 0 {
-                return wrong(format!("{} objects are never freed that were updated or deferred", reclaimer.waiting()));
+                return wrong(format!("{} updated or deferred objects are never freed", reclaimer.waiting()));
             }
         }
         Ok(())
     }
 
     fn measure(&mut self, arm: ArmId, _: &Trial, out: &mut Samples) -> Result<(), TargetError> {
-        let (target, iterations) = (&mut self.targets[arm], self.iterations);
-        let reads = (iterations * target.objects as u64) as f64;
-        out.push(TIME, each(target)(iterations) as f64 / reads);
-        if target.readers.chain().is_some() {
-            let mut chain = batch::timed(|| target.readers.chain());
-            out.push(LATENCY, chain(iterations) as f64 / reads);
+        let (ring, iterations) = (&mut self.rings[arm], self.iterations);
+        let count = (iterations * ring.objects as u64) as f64;
+        out.push(TIME, reads(ring)(iterations) as f64 / count);
+        if ring.readers.chain().is_some() {
+            let mut chain = batch::timed(|| ring.readers.chain());
+            out.push(LATENCY, chain(iterations) as f64 / count);
         }
-        if let Some(reclaimer) = target.readers.reclaimer() {
+        if let Some(reclaimer) = ring.readers.reclaimer() {
             out.push(HELD, held(reclaimer) as f64);
             if let Some(elapsed_ns) = free_time_ns(reclaimer) {
                 out.push(FREE_TIME, elapsed_ns as f64);
@@ -211,7 +213,8 @@ mod tests {
         }
     }
 
-    /// A batch of epochs is held by a stalled reader in whole, one object by hazard pointers.
+    /// With epochs, a stalled reader must hold back all replaced objects; with hazard pointers, it must hold back fewer
+    /// than half of them.
     #[test]
     fn everybody_is_measured_who_is_there() {
         let available = VARIANTS.iter().filter(|(name, _)| is_available(name).is_ok());
@@ -224,8 +227,8 @@ mod tests {
             let mut readers = contestant(&arm.variant, &ring(8, 1)).unwrap();
             let held = readers.reclaimer().map(held);
             match arm.variant.split('-').next() {
-                Some("hazard") => assert!(held.is_some_and(|held| held < REPLACED as u64 / 2), "{arm}: {held:?}"),
-                Some("epoch" | "crossbeam") => assert_eq!(held, Some(REPLACED as u64), "{arm}"),
+                Some("hazard") => assert!(held.is_some_and(|held| held < REPLACED / 2), "{arm}: {held:?}"),
+                Some("epoch" | "crossbeam") => assert_eq!(held, Some(REPLACED), "{arm}"),
                 _ => assert_eq!(held, None, "{arm}"),
             }
         }

@@ -1,9 +1,9 @@
-//! `sync::hazard` and `sync::epoch`.
+//! The variants of `sync::hazard` and `sync::epoch`.
 
 use ascertain_sync::barrier::{Barrier, ExpeditedOrFences};
 use ascertain_sync::{epoch, hazard};
 
-use super::contestants::{Dropped, Object, Readers, Reclaimer};
+use super::contestants::{Object, ObjectCounter, Readers, Reclaimer};
 
 pub struct Hazards<B: Barrier> {
     objects: Vec<hazard::Published<Object, B>>,
@@ -11,21 +11,20 @@ pub struct Hazards<B: Barrier> {
     domain: hazard::Domain<B>,
     retirer: hazard::Retirer<B>,
     stalled: Option<hazard::OwnedGuard<Object, B>>,
-    dropped: Dropped,
-    replaced: u64,
+    counter: ObjectCounter,
 }
 
 impl<B: Barrier> Hazards<B> {
     pub fn new(barrier: B, ring: &[usize]) -> Self {
-        let (domain, dropped) = (hazard::Domain::new(barrier), Dropped::default());
-        let objects = ring.iter().map(|&next| hazard::Published::new(dropped.object(next), &domain)).collect();
+        let (domain, counter) = (hazard::Domain::new(barrier), ObjectCounter::default());
+        let objects = ring.iter().map(|&next| hazard::Published::new(counter.object(next), &domain)).collect();
         let (hazard, retirer) = (domain.hazard(), domain.retirer());
-        Self { objects, hazard, domain, retirer, stalled: None, dropped, replaced: 0 }
+        Self { objects, hazard, domain, retirer, stalled: None, counter }
     }
 }
 
 impl<B: Barrier> Readers for Hazards<B> {
-    fn each(&mut self) -> usize {
+    fn read_all(&mut self) -> usize {
         let Self { objects, hazard, .. } = self;
         objects.iter().map(|published| published.load(hazard).next).sum()
     }
@@ -51,26 +50,25 @@ impl<B: Barrier> Reclaimer for Hazards<B> {
 
     fn replace(&mut self) {
         let next = self.objects[0].get().next;
-        self.objects[0].replace(self.dropped.object(next), &mut self.retirer);
-        self.replaced += 1;
+        self.objects[0].replace(self.counter.object(next), &mut self.retirer);
     }
 
     fn update(&mut self) {
-        let Self { objects, hazard, retirer, dropped, .. } = self;
-        objects[0].update(hazard, retirer, |object| Some(dropped.object(object.next)));
-        self.replaced += 1;
+        let Self { objects, hazard, retirer, counter, .. } = self;
+        objects[0].update(hazard, retirer, |object| Some(counter.object(object.next)));
     }
 
     fn hasten(&mut self) {
         self.retirer.flush();
     }
 
-    fn waiting(&self) -> u64 {
-        self.replaced - self.dropped.count()
+    fn waiting(&self) -> usize {
+        self.counter.count() - self.objects.len()
     }
 }
 
-/// A handle, or each thread's own of the default collector.
+/// A source of pins, which protect the objects that a reader reads in an epoch. It is a handle, or the thread's own
+/// participant of the default collector.
 pub trait Participant {
     type Barrier: Barrier;
 
@@ -113,7 +111,7 @@ impl Participant for ThisThread {
     }
 
     fn flush(&self) {
-        // Each lets one epoch begin, and two are waited for.
+        // Each flush lets one epoch begin, and an object is freed two epochs after it was replaced.
         epoch::pin().flush();
         epoch::pin().flush();
     }
@@ -123,20 +121,19 @@ pub struct Epochs<P: Participant> {
     objects: Vec<epoch::Published<Object, P::Barrier>>,
     participant: P,
     stalled: Option<epoch::OwnedGuard<P::Barrier>>,
-    dropped: Dropped,
-    replaced: u64,
+    counter: ObjectCounter,
 }
 
 impl<P: Participant> Epochs<P> {
     pub fn new(participant: P, ring: &[usize]) -> Self {
-        let (collector, dropped) = (participant.collector(), Dropped::default());
-        let objects = ring.iter().map(|&next| epoch::Published::new(dropped.object(next), collector)).collect();
-        Self { objects, participant, stalled: None, dropped, replaced: 0 }
+        let (collector, counter) = (participant.collector(), ObjectCounter::default());
+        let objects = ring.iter().map(|&next| epoch::Published::new(counter.object(next), collector)).collect();
+        Self { objects, participant, stalled: None, counter }
     }
 }
 
 impl<P: Participant> Readers for Epochs<P> {
-    fn each(&mut self) -> usize {
+    fn read_all(&mut self) -> usize {
         let Self { objects, participant, .. } = self;
         objects.iter().map(|published| published.load(&participant.pin()).next).sum()
     }
@@ -162,20 +159,17 @@ impl<P: Participant> Reclaimer for Epochs<P> {
 
     fn replace(&mut self) {
         let next = self.objects[0].get().next;
-        self.objects[0].replace(self.dropped.object(next), &self.participant.pin());
-        self.replaced += 1;
+        self.objects[0].replace(self.counter.object(next), &self.participant.pin());
     }
 
     fn update(&mut self) {
-        let Self { objects, participant, dropped, .. } = self;
-        objects[0].update(&participant.pin(), |object| Some(dropped.object(object.next)));
-        self.replaced += 1;
+        let Self { objects, participant, counter, .. } = self;
+        objects[0].update(&participant.pin(), |object| Some(counter.object(object.next)));
     }
 
     fn defer(&mut self) -> bool {
-        let object = Box::new(self.dropped.object(0));
+        let object = Box::new(self.counter.object(0));
         self.participant.pin().defer(move || drop(object));
-        self.replaced += 1;
         true
     }
 
@@ -183,7 +177,7 @@ impl<P: Participant> Reclaimer for Epochs<P> {
         self.participant.flush();
     }
 
-    fn waiting(&self) -> u64 {
-        self.replaced - self.dropped.count()
+    fn waiting(&self) -> usize {
+        self.counter.count() - self.objects.len()
     }
 }

@@ -1,5 +1,5 @@
-//! Others' ways. Where only `unsafe` code may read an object by its pointer, as with two of them, its address says
-//! which it is of those in a row.
+//! The methods of other crates. With two of them, only `unsafe` code can read an object by its pointer. For these two,
+//! the objects are in an array, and the address shows which object it is.
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -7,26 +7,26 @@ use std::sync::{Arc, PoisonError, RwLock};
 use haphazard::HazardPointer;
 use seize::Guard;
 
-use super::contestants::{Dropped, Object, Read, Readers, Reclaimer};
+use super::contestants::{Object, ObjectCounter, Read, Readers, Reclaimer};
 
-/// By one hazard pointer.
+/// Reads with one hazard pointer of the crate `haphazard`.
 pub fn haphazard(ring: &[usize]) -> impl Readers + use<> {
-    let (dropped, mut hazard) = (Dropped::default(), HazardPointer::new());
-    let objects = ring.iter().map(|&next| haphazard::AtomicPtr::from(Box::new(dropped.object(next))));
+    let (counter, mut hazard) = (ObjectCounter::default(), HazardPointer::new());
+    let objects = ring.iter().map(|&next| haphazard::AtomicPtr::from(Box::new(counter.object(next))));
     Read::new(objects, move |object: &mut haphazard::AtomicPtr<Object>| next(object.safe_load(&mut hazard)))
 }
 
-/// What a pointer that is never null leads to.
+/// Returns the index that an object holds. The pointer is never null.
 fn next(object: Option<&Object>) -> usize {
     object.map_or(usize::MAX, |object| object.next)
 }
 
-/// In a row.
-fn objects(ring: &[usize], dropped: &Dropped) -> Vec<Object> {
-    ring.iter().map(|&next| dropped.object(next)).collect()
+/// Returns the objects as an array.
+fn objects(ring: &[usize], counter: &ObjectCounter) -> Vec<Object> {
+    ring.iter().map(|&next| counter.object(next)).collect()
 }
 
-/// What a pointer to one of them leads to.
+/// Returns the index that an object in the array holds. `pointer` points to the object.
 fn next_at(objects: &[Object], pointer: *const Object) -> usize {
     next(objects.get(pointer.addr().wrapping_sub(objects.as_ptr().addr()) / size_of::<Object>()))
 }
@@ -37,33 +37,32 @@ pub struct CrossbeamEpoch<P> {
     pin: P,
     another: crossbeam_epoch::LocalHandle,
     stalled: Option<crossbeam_epoch::Guard>,
-    dropped: Dropped,
-    replaced: u64,
+    counter: ObjectCounter,
 }
 
-/// Pinned by a handle.
+/// Reads objects with pins by a handle of the crate `crossbeam-epoch`.
 pub fn crossbeam_epoch_by_handle(ring: &[usize]) -> CrossbeamEpoch<impl Fn() -> crossbeam_epoch::Guard + use<>> {
     let collector = crossbeam_epoch::Collector::new();
     let handle = collector.register();
     CrossbeamEpoch::new(ring, move || handle.pin(), collector.register())
 }
 
-/// Pinned by what each thread has of the default collector.
+/// Reads objects with pins by the thread's own participant of the default collector of `crossbeam-epoch`.
 pub fn crossbeam_epoch_by_default(ring: &[usize]) -> CrossbeamEpoch<impl Fn() -> crossbeam_epoch::Guard + use<>> {
     CrossbeamEpoch::new(ring, crossbeam_epoch::pin, crossbeam_epoch::default_collector().register())
 }
 
 impl<P: Fn() -> crossbeam_epoch::Guard> CrossbeamEpoch<P> {
     fn new(ring: &[usize], pin: P, another: crossbeam_epoch::LocalHandle) -> Self {
-        let dropped = Dropped::default();
-        let objects = objects(ring, &dropped);
+        let counter = ObjectCounter::default();
+        let objects = objects(ring, &counter);
         let pointers = objects.iter().map(|object| crossbeam_epoch::Atomic::from(&raw const *object)).collect();
-        Self { objects, pointers, pin, another, stalled: None, dropped, replaced: 0 }
+        Self { objects, pointers, pin, another, stalled: None, counter }
     }
 }
 
 impl<P: Fn() -> crossbeam_epoch::Guard> Readers for CrossbeamEpoch<P> {
-    fn each(&mut self) -> usize {
+    fn read_all(&mut self) -> usize {
         let Self { objects, pointers, pin, .. } = self;
         let read = |pointer: &crossbeam_epoch::Atomic<Object>| {
             let guard = pin();
@@ -86,20 +85,20 @@ impl<P: Fn() -> crossbeam_epoch::Guard> Reclaimer for CrossbeamEpoch<P> {
         self.stalled = None;
     }
 
-    /// An object that nobody has read waits as long as one that somebody has.
+    /// Defers the drop of a new object that no one reads. It waits as long as a replaced object would.
     fn replace(&mut self) {
         self.defer();
     }
 
-    /// The new object is the one that is freed later: the old one could be had by `unsafe` code alone, and its pointer
-    /// stays.
+    /// Stores the same pointer again. Defers the drop of a new object in place of the old one, because only `unsafe`
+    /// code could take the old object.
     fn update(&mut self) {
         let guard = (self.pin)();
         let pointer = &self.pointers[0];
         let mut current = pointer.load(Ordering::Acquire, &guard);
         loop {
             let next = next_at(&self.objects, current.as_raw());
-            let object = Box::new(self.dropped.object(next));
+            let object = Box::new(self.counter.object(next));
             match pointer.compare_exchange(current, current, Ordering::Release, Ordering::Acquire, &guard) {
                 Ok(_) => {
                     guard.defer(move || drop(object));
@@ -108,18 +107,17 @@ impl<P: Fn() -> crossbeam_epoch::Guard> Reclaimer for CrossbeamEpoch<P> {
                 Err(changed) => current = changed.current,
             }
         }
-        self.replaced += 1;
     }
 
     fn defer(&mut self) -> bool {
-        let object = Box::new(self.dropped.object(0));
+        let object = Box::new(self.counter.object(0));
         (self.pin)().defer(move || drop(object));
-        self.replaced += 1;
         true
     }
 
     fn hasten(&mut self) {
-        // Each time goes on by an epoch at most. Two are enough for an object, and eight bags of objects go at once.
+        // Each call advances by one epoch at most, and an object needs two epochs. A call also frees at most eight bags
+        // of objects.
         for _ in 0..1_000 {
             if self.waiting() == 0 {
                 break;
@@ -128,8 +126,8 @@ impl<P: Fn() -> crossbeam_epoch::Guard> Reclaimer for CrossbeamEpoch<P> {
         }
     }
 
-    fn waiting(&self) -> u64 {
-        self.replaced - self.dropped.count()
+    fn waiting(&self) -> usize {
+        self.counter.count() - self.objects.len()
     }
 }
 
@@ -141,14 +139,14 @@ pub struct Seize {
 
 impl Seize {
     pub fn new(ring: &[usize]) -> Self {
-        let mut objects = objects(ring, &Dropped::default());
+        let mut objects = objects(ring, &ObjectCounter::default());
         let pointers = objects.iter_mut().map(|object| AtomicPtr::new(&raw mut *object)).collect();
         Self { objects, pointers, collector: seize::Collector::new() }
     }
 }
 
 impl Readers for Seize {
-    fn each(&mut self) -> usize {
+    fn read_all(&mut self) -> usize {
         let Self { objects, pointers, collector } = self;
         let read = |pointer: &AtomicPtr<Object>| {
             let guard = collector.enter();
@@ -159,13 +157,13 @@ impl Readers for Seize {
 }
 
 pub fn arcs(ring: &[usize]) -> impl Readers + use<> {
-    let dropped = Dropped::default();
-    let objects = ring.iter().map(|&next| Arc::new(dropped.object(next)));
+    let counter = ObjectCounter::default();
+    let objects = ring.iter().map(|&next| Arc::new(counter.object(next)));
     Read::new(objects, |object: &mut Arc<Object>| Arc::clone(object).next)
 }
 
 pub fn rw_locks(ring: &[usize]) -> impl Readers + use<> {
-    let dropped = Dropped::default();
-    let objects = ring.iter().map(|&next| RwLock::new(dropped.object(next)));
+    let counter = ObjectCounter::default();
+    let objects = ring.iter().map(|&next| RwLock::new(counter.object(next)));
     Read::new(objects, |object: &mut RwLock<Object>| object.read().unwrap_or_else(PoisonError::into_inner).next)
 }

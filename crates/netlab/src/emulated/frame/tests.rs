@@ -12,7 +12,7 @@ use super::*;
 
 const ETHERNET: usize = 14;
 
-/// What is sent, in a few words.
+/// The parameters of a frame that is sent.
 #[derive(Clone, Debug)]
 struct Sent {
     is_v4: bool,
@@ -24,7 +24,7 @@ struct Sent {
     options: Vec<u8>,
     segment_bytes: usize,
     payload: Vec<u8>,
-    /// How many routers it may still pass.
+    /// Hop limit (IPv6) or TTL (IPv4).
     hops: u8,
 }
 
@@ -72,7 +72,7 @@ impl Sent {
         [addresses, &[0, self.protocol()], &(transport_bytes as u16).to_be_bytes()].concat()
     }
 
-    /// As the kernel hands it out.
+    /// Returns the frame as the kernel hands it out.
     fn frame(&self) -> Vec<u8> {
         let mut transport = self.transport_header(0, self.payload.len(), self.flags);
         let header_bytes = transport.len();
@@ -87,14 +87,14 @@ impl Sent {
             (false, _) => GSO_UDP_SEGMENTS,
         };
         let start = self.link_header_bytes + ip.len();
-        // The kernel may say of more that it is headers.
+        // The kernel's value for the length of the headers may be too large.
         let said_bytes = if self.number.is_multiple_of(2) { start + header_bytes } else { start + transport.len() };
         let halves = [said_bytes, self.segment_bytes, start, at].map(|half| (half as u16).to_ne_bytes());
         [&[NEEDS_CHECKSUM, kind][..], halves.as_flattened(), &vec![0xe; self.link_header_bytes], &ip, &transport]
             .concat()
     }
 
-    /// The packets that it becomes: each made anew, with the sum over all of it.
+    /// Returns the packets that the frame becomes, each built from scratch with a full checksum.
     fn packets(&self) -> Vec<Vec<u8>> {
         let chunks: Vec<_> = self.payload.chunks(self.segment_bytes).collect();
         let packet = |(index, chunk): (usize, &&[u8])| {
@@ -109,7 +109,7 @@ impl Sent {
             transport.extend(*chunk);
             let ip = self.ip_header(index, transport.len());
             let sum = complete(&[&self.pseudo_header(&ip, transport.len())[..], &transport].concat());
-            // UDP has 0 for none.
+            // In UDP, 0 means that there is no checksum.
             let sum = if sum == 0 && !self.is_tcp { 0xffff } else { sum };
             let at = self.checksum_at();
             transport[at..at + 2].copy_from_slice(&sum.to_be_bytes());
@@ -119,7 +119,7 @@ impl Sent {
     }
 }
 
-/// RFC 1071, word by word.
+/// Computes the checksum of RFC 1071, word by word.
 fn complete(bytes: &[u8]) -> u16 {
     let mut sum = 0_u32;
     for pair in bytes.chunks(2) {
@@ -129,7 +129,7 @@ fn complete(bytes: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// What a device does with a frame that is one segment: it computes the sum that was left to it.
+/// Returns what a device sends for a frame of one segment: it computes the checksum that was left out.
 fn sent_by_a_device(frame: &[u8], link_header_bytes: usize) -> Vec<u8> {
     assert_eq!((frame[0], frame[1], &frame[4..6]), (NEEDS_CHECKSUM, 0, &[0, 0][..]));
     let half = |at: usize| usize::from(u16::from_ne_bytes([frame[at], frame[at + 1]]));
@@ -245,7 +245,7 @@ fn a_flow_is_told_from_a_packet() {
     assert_eq!(flow.destination, "10.255.254.253:80".parse().unwrap());
 }
 
-/// A router of the kernel's, between a TUN that hands it frames to be cut, and one that has it cut them.
+/// A router in the kernel between two TUNs. It gets uncut frames from the first TUN, and sends segments to the second.
 struct Router {
     into: std::fs::File,
     out: std::fs::File,
@@ -275,7 +275,7 @@ impl Router {
         Ok(Self { into, out })
     }
 
-    /// The packets that the kernel makes of a frame.
+    /// Returns the packets into which the kernel cuts a frame.
     fn cut(&mut self, frame: &[u8], count: usize) -> Vec<Vec<u8>> {
         self.into.write_all(frame).unwrap();
         let packet = |_| {
@@ -291,7 +291,7 @@ impl Router {
     }
 }
 
-/// The reference cuts as the kernel does.
+/// Checks that the reference in these tests cuts as the kernel does.
 #[test]
 fn the_kernel_cuts_it_into_the_same() {
     let Some(router) = or_left_out(Router::new().map_err(|error| format!("TUN: {error}"))) else { return };

@@ -1,14 +1,14 @@
-//! Names: what is signed, what a zone does, and what is seen of it.
+//! Tests of DNS: signed messages, the simulated zone, and the prober.
 
-mod asked;
-mod loaded;
+mod load;
+mod probes;
 mod targets;
 mod zones;
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use ascertain_netlab::dns::{Change, Key, Name, Plan, RData, Request, Simulation, To, update};
+use ascertain_netlab::dns::{Change, Key, Name, RData, Recipient, Simulation, SimulationSpec, UpdateRequest, update};
 use ascertain_netlab::{Error, dns};
 use hickory_proto::rr::rdata::TXT;
 
@@ -45,19 +45,24 @@ fn from(port: u16) -> SocketAddr {
     ([192, 0, 2, 1], port).into()
 }
 
-fn request(zone: &str, change: &Change, key: Option<&Key>, unix_s: u64) -> Request {
+fn request(zone: &str, change: &Change, key: Option<&Key>, unix_s: u64) -> UpdateRequest {
     update(&name(zone), change, key, 0x1234, unix_s).unwrap()
 }
 
-/// What becomes of an update of a zone whose key is ours.
+/// Returns the result of an update of a zone with the key [`SECRET`].
 fn updated(zone: &str, change: &Change, with: Option<&str>, unix_s: u64) -> Result<(), Error> {
-    let plan = Plan { key: Some(key(SECRET)), unix_s: UNIX_S, ..Plan::new(vec![vec![Duration::ZERO]]) };
+    let plan =
+        SimulationSpec { key: Some(key(SECRET)), unix_s: UNIX_S, ..SimulationSpec::new(vec![vec![Duration::ZERO]]) };
     let mut zone_there = Simulation::new(plan, 0);
     let mut request = request(zone, change, with.map(key).as_ref(), unix_s);
-    let answer = zone_there.request(0, To::Primary, from(1), &request.bytes).unwrap();
+    let answer = zone_there.request(0, Recipient::Primary, from(1), &request.bytes).unwrap();
     zone_there.advance(1);
     let accepted = request.accept(&answer);
-    assert_eq!(zone_there.truth().len(), usize::from(accepted.is_ok()), "it changes where it says so, and only there");
+    assert_eq!(
+        zone_there.truth().len(),
+        usize::from(accepted.is_ok()),
+        "the zone must change if and only if the update is accepted"
+    );
     accepted
 }
 
@@ -69,12 +74,12 @@ fn an_update_is_taken_with_the_right_key_at_the_right_time() {
     for (zone, change, with, unix_s, says) in [
         ("example.", &change, None, UNIX_S, "REFUSED"),
         ("example.", &change, Some("mine:c2VjcmV1"), UNIX_S, "another secret (BADSIG)"),
-        ("example.", &change, Some("other:c2VjcmV0"), UNIX_S, "does not know a key of that name"),
-        ("example.", &change, Some("hmac-sha512:mine:c2VjcmV0"), UNIX_S, "does not know a key of that name"),
+        ("example.", &change, Some("other:c2VjcmV0"), UNIX_S, "no key with this name"),
+        ("example.", &change, Some("hmac-sha512:mine:c2VjcmV0"), UNIX_S, "no key with this name"),
         ("example.", &change, Some(SECRET), UNIX_S - 400, "differ by 400 s"),
         ("other.", &change, Some(SECRET), UNIX_S, "not the zone's primary"),
         ("example.", &add("new.other.", "here"), Some(SECRET), UNIX_S, "not in this zone"),
-        ("example.", &add("example.", "here"), Some(SECRET), UNIX_S, "has records already"),
+        ("example.", &add("example.", "here"), Some(SECRET), UNIX_S, "already has records"),
     ] {
         let error = updated(zone, change, with, unix_s).unwrap_err().to_string().to_lowercase();
         assert!(error.contains(&says.to_lowercase()), "{error}");
@@ -84,15 +89,20 @@ fn an_update_is_taken_with_the_right_key_at_the_right_time() {
 #[test]
 fn whose_answer_is_not_signed_is_not_believed() {
     let change = add("new.example.", "here");
-    let answer = |plan: Plan, bytes: &[u8]| Simulation::new(plan, 0).request(0, To::Primary, from(1), bytes).unwrap();
-    let open = Plan::new(vec![]);
+    let answer = |plan: SimulationSpec, bytes: &[u8]| {
+        Simulation::new(plan, 0).request(0, Recipient::Primary, from(1), bytes).unwrap()
+    };
+    let open = SimulationSpec::new(vec![]);
     let request = || request("example.", &change, Some(&key(SECRET)), UNIX_S);
-    // Somebody who does not know the key.
+    // The answer of a server that has no keys is not signed.
     let unsigned = answer(open, &request().bytes);
     assert!(matches!(request().accept(&unsigned), Err(Error::Unsigned)));
-    // Somebody who changes an answer on its way: each bit of its head and its question counts, but a reserved one that
-    // hickory does not look at.
-    let honest = answer(Plan { key: Some(key(SECRET)), unix_s: UNIX_S, ..Plan::new(vec![]) }, &request().bytes);
+    // An answer that was changed in transit. Each changed bit of its header and its query is noticed, except for a
+    // reserved bit that hickory ignores.
+    let honest = answer(
+        SimulationSpec { key: Some(key(SECRET)), unix_s: UNIX_S, ..SimulationSpec::new(vec![]) },
+        &request().bytes,
+    );
     assert!(request().accept(&honest).is_ok());
     let signed_bytes = 12 + b"\x07example\0\0\x06\0\x01".len();
     for bit in (0..signed_bytes * 8).filter(|bit| *bit != 30) {
@@ -108,11 +118,11 @@ fn keys_are_read_or_said_to_be_none_without_their_secret() {
     let printed = key("key \"a.key\" {\n\talgorithm hmac-sha384;\n\tsecret \"c2VjcmV0\";\n};\n");
     assert_eq!(printed.name(), &name("a.key."));
     for (text, says) in [
-        ("", "not ALGORITHM:NAME:SECRET"),
-        ("c2VjcmV0", "not ALGORITHM:NAME:SECRET"),
-        ("a:b:c:c2VjcmV0", "not ALGORITHM:NAME:SECRET"),
-        ("hmac-md5:mine:c2VjcmV0", "none of hmac-sha256"),
-        ("mine:c2VjcmV", "base64"),
+        ("", "expected ALGORITHM:NAME:SECRET"),
+        ("c2VjcmV0", "expected ALGORITHM:NAME:SECRET"),
+        ("a:b:c:c2VjcmV0", "expected ALGORITHM:NAME:SECRET"),
+        ("hmac-md5:mine:c2VjcmV0", "must be hmac-sha256"),
+        ("mine:c2VjcmV", "Base64"),
         ("a..b:c2VjcmV0", "name"),
         ("key mine { secret c2VjcmV0; };", "no `algorithm`"),
     ] {

@@ -1,44 +1,48 @@
-//! What must be true of whatever a name server sends, or who pretends to be one, and of what people write down for
-//! one: also run by `fuzz/`.
+//! Properties of answers from name servers, genuine or forged, and of texts that people write for them. The fuzz
+//! targets in `fuzz/` test the same properties.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use ascertain_netlab::dns::{Change, Key, Mix, Name, Plan, Probing, Question, RecordType, Simulation, To, update};
+use ascertain_netlab::dns::{
+    Change, Key, Name, Prober, QueryMix, Question, Recipient, RecordType, Simulation, SimulationSpec, update,
+};
 
-/// A message is an answer or strange, and says the same when it comes again; updates believe none that is not signed,
-/// and servers take anything.
+/// A message either is an answer or counts as strange, with the same result when it comes again. Updates refuse the
+/// message because it is not signed, and servers accept any bytes.
 pub fn answers(bytes: &[u8]) {
     let server: SocketAddr = ([192, 0, 2, 53], 53).into();
     let name = |text: &str| Name::from_ascii(text).expect("a name");
     let question = Question::new(name("new.example."), RecordType::TXT).expect("a question");
-    let mut probing =
-        Probing::new(vec![server], 1, question, |answer| !answer.values.is_empty(), Duration::from_secs(1), 1);
+    let mut prober =
+        Prober::new(vec![server], 1, question, |answer| !answer.values.is_empty(), Duration::from_secs(1), 1);
     for _ in 0..2 {
-        let number = probing.ask(0, 0, 0).1[..2].to_vec();
+        let number = prober.query(0, 0, 0).1[..2].to_vec();
         let message = [&number, bytes.get(2..).unwrap_or_default()].concat();
-        probing.arrived(1, 0, server, &message);
+        prober.arrived(1, 0, server, &message);
     }
-    let [first, second] = probing.asked() else { panic!("two were asked") };
+    let [first, second] = &prober.log.probes[..] else { panic!("there must be two queries") };
     assert_eq!(first.answer, second.answer);
-    assert_eq!(probing.strange(), if first.answer.is_some() { 0 } else { 2 });
+    assert_eq!(prober.log.strange, if first.answer.is_some() { 0 } else { 2 });
 
     let change = Change::Remove { name: name("new.example.") };
     let key = Key::parse("mine:c2VjcmV0").expect("a key");
     let mut request = update(&name("example."), &change, Some(&key), 7, 1_800_000_000).expect("an update");
-    assert!(request.accept(bytes).is_err(), "nobody here knows the key");
+    assert!(request.accept(bytes).is_err(), "the key is unknown, so no answer can be valid");
 
-    let mut zone = Simulation::new(Plan { key: Some(key), ..Plan::new(vec![vec![Duration::ZERO]]) }, 0);
-    for to in [To::Primary, To::Server(0)] {
+    let mut zone =
+        Simulation::new(SimulationSpec { key: Some(key), ..SimulationSpec::new(vec![vec![Duration::ZERO]]) }, 0);
+    for to in [Recipient::Primary, Recipient::Server(0)] {
         if let Some(answer) = zone.request(0, to, server, bytes) {
-            assert!(answer.len() >= 12 && answer[2] & 0x80 > 0, "an answer is one");
+            assert!(answer.len() >= 12 && answer[2] & 0x80 > 0, "a reply must be an answer");
         }
     }
 }
 
-/// A key, and a file of questions: two such files are one if both are.
+/// Parses a text as a key and as a file of queries. Two copies of a file, one after the other, are valid if and only if
+/// the file is.
 pub fn texts(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let _ = Key::parse(text);
-    assert_eq!(Mix::parse(text).is_ok(), Mix::parse(&format!("{text}\n{text}")).is_ok());
+    assert_eq!(QueryMix::parse(text).is_ok(), QueryMix::parse(&format!("{text}\n{text}")).is_ok());
 }

@@ -1,17 +1,19 @@
-//! What must be true of everything that the parser is given: also run by `fuzz/`.
+//! Properties of the parser of messages, for any input. The fuzz targets in `fuzz/` test the same properties.
 
-use ascertain_netlab::throughput::{Message, Plan};
+use ascertain_netlab::throughput::{Message, TrafficSpec};
 
-/// A message is said as it was read, and what it begins with is no message yet; no plan is carried out that was not
-/// checked, and checking one never fails otherwise.
+/// Encoding a parsed message and parsing it again gives the same message. A line without its end is not a message yet.
+/// Checking a spec never panics.
 pub fn messages(bytes: &[u8]) {
     let Ok(Some((message, length))) = Message::parse(bytes) else { return };
-    assert_eq!(message.bytes(), bytes[..length]);
+    assert_eq!(bytes[length - 1], b'\n');
     assert_eq!(Message::parse(&bytes[..length - 1]), Ok(None));
-    if let Message::Ask(plan) = message
-        && plan.check(std::time::Duration::from_secs(3600)).is_ok()
+    let line = message.to_line();
+    assert_eq!(Message::parse(&line), Ok(Some((message.clone(), line.len()))));
+    if let Message::Measure(spec) = message
+        && spec.check(std::time::Duration::from_secs(3600)).is_ok()
     {
-        assert_eq!(plan.flows().len() % plan.streams as usize, 0);
-        assert_ne!(plan, Plan { streams: 0, ..plan.clone() });
+        assert_eq!(spec.flows().len() % spec.streams as usize, 0);
+        assert_ne!(spec, TrafficSpec { streams: 0, ..spec.clone() });
     }
 }

@@ -1,4 +1,4 @@
-//! The model against a plain reference, and against what is true of any link.
+//! Tests of the model against a plain reference, and of properties that hold for every link.
 
 mod reference;
 
@@ -26,7 +26,7 @@ fn fates(conditions: &Conditions, segments: &[(u64, usize, Flow)]) -> Vec<Fate> 
     segments.iter().map(|(now_ns, bytes, flow)| line.offer(*now_ns, *bytes, *flow)).collect()
 }
 
-/// Segments of up to 30 bytes and up to 40 ns apart, most of them in bursts, to two destinations.
+/// Generates segments of up to 30 bytes, mostly in bursts and otherwise up to 400 ns apart, to two destinations.
 fn few_segments() -> impl Strategy<Value = Vec<(u64, usize, Flow)>> {
     let gap_ns = prop_oneof![3 => Just(0), 2 => 1_u64..40, 1 => 40_u64..400];
     let segment = (gap_ns, 1_usize..30, 2_u8..4);
@@ -40,7 +40,7 @@ fn few_segments() -> impl Strategy<Value = Vec<(u64, usize, Flow)>> {
     })
 }
 
-/// Rates at which a byte takes from a twentieth of a nanosecond to eight.
+/// Generates rates at which a byte takes from a twentieth of a nanosecond to eight nanoseconds.
 fn rate_bits_per_s() -> impl Strategy<Value = u64> {
     1_000_000_000_u64..160_000_000_000
 }
@@ -75,7 +75,7 @@ fn conditions() -> impl Strategy<Value = Conditions> {
     )
 }
 
-/// Numbers of any size, each as likely, above zero.
+/// Generates positive numbers of any bit length, with all lengths equally likely.
 fn of_any_size() -> impl Strategy<Value = u64> {
     (any::<u64>(), 0_u32..64).prop_map(|(number, shift)| (number >> shift).max(1))
 }
@@ -140,7 +140,7 @@ proptest! {
             let mut bits = 0;
             for (until_ns, bytes) in &arrived[first + 1..] {
                 bits += bytes * 8;
-                // The moments are rounded up to a nanosecond.
+                // Times are rounded up to a nanosecond.
                 let capacity = u128::from(until_ns - from_ns + 1) * u128::from(rate);
                 prop_assert!(bits * 1_000_000_000 <= capacity, "{} bits in {} ns", bits, until_ns - from_ns);
             }
@@ -173,13 +173,14 @@ fn a_bucket_has_its_burst_its_rate_and_its_moment() {
         Fate::Due(due_ns) => due_ns,
         Fate::Dropped(why) => panic!("{why:?}"),
     };
-    // A segment takes 8 µs of the wire and 80 µs of refilling. The segment with the index n begins at 8n µs where
-    // 1,000 + 0.1n of them have been paid for by then: up to 1,110.
+    // A segment takes 8 µs on the wire and 80 µs of refilling. The segment with the index n begins at 8n µs if 1,000 +
+    // 0.1n segments have been paid for by then, which is true up to 1,110.
     let arrived: Vec<u64> = (0..3_000).map(|_| due(&mut line, 0)).collect();
     let gaps: Vec<u64> = arrived.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(gaps[..1_110].iter().all(|gap_ns| *gap_ns == 8_000));
     assert!(gaps[1_110..].iter().all(|gap_ns| *gap_ns == 80_000));
-    // 40 ms of rest are worth 500 segments, with which 554 go fast: 500 + 0.1n − n.
+    // Tokens for 500 segments accumulate in 40 ms. Then n segments get through fast if n ≤ 500 + 0.1n. This is true for
+    // 555 segments, with 554 gaps between them.
     let rested_ns = arrived[2_999] - 8_000 + 40_000_000;
     let again: Vec<u64> = (0..1_000).map(|_| due(&mut line, rested_ns)).collect();
     let fast = again.windows(2).take_while(|pair| pair[1] - pair[0] == 8_000).count();
@@ -188,20 +189,20 @@ fn a_bucket_has_its_burst_its_rate_and_its_moment() {
 
 #[test]
 fn a_queue_drops_what_does_not_fit_and_nothing_else() {
-    // A microsecond a byte.
+    // At this rate a byte takes a microsecond.
     let conditions = Conditions { rate_bits_per_s: Some(8_000_000), queue_bytes: 250, ..Conditions::default() };
     let mut line = line(&conditions);
     let mut offer = |now_us: u64, bytes| match line.offer(now_us * 1_000, bytes, to(2, 80)) {
         Fate::Due(due_ns) => Ok(due_ns / 1_000),
         Fate::Dropped(why) => Err(why),
     };
-    // The first is on the wire at once, whatever its size.
+    // The first segment is sent immediately, whatever its size.
     assert_eq!(offer(0, 1_000), Ok(1_000));
     assert_eq!(offer(0, 200), Ok(1_200));
     assert_eq!(offer(0, 51), Err(Why::QueueFull));
     assert_eq!(offer(0, 50), Ok(1_250));
     assert_eq!(offer(999, 1), Err(Why::QueueFull));
-    // Its turn has come, and so has room.
+    // Now it is sent, and the queue has room.
     assert_eq!(offer(1_000, 200), Ok(1_450));
     assert_eq!(offer(1_000, 1), Err(Why::QueueFull));
     let counts = line.counts();
@@ -246,10 +247,10 @@ fn the_seed_decides_what_is_lost() {
         lost.map(|(number, _)| number).collect::<Vec<_>>()
     };
     let lost = lost_of(0.01, 7, None);
-    // The seeds being fixed, so is the number; six standard deviations of it are 190.
+    // The seeds are fixed, so the number of losses is fixed, too. Six standard deviations are 190.
     assert!(lost.len().abs_diff(1_000) < 190, "{}", lost.len());
     assert_eq!(lost, lost_of(0.01, 7, None));
-    assert_eq!(lost, lost_of(0.01, 7, Some(1_000_000)), "a rate changes nothing about it");
+    assert_eq!(lost, lost_of(0.01, 7, Some(1_000_000)), "the rate must not change which segments are lost");
     assert_ne!(lost, lost_of(0.01, 8, None));
     assert_eq!(lost_of(0.0, 7, None), [0_usize; 0]);
     assert_eq!(lost_of(1.0, 7, None).len(), 100_000);
@@ -269,7 +270,7 @@ fn conditions_that_mean_nothing_are_refused() {
     let none = || TokenBucket { burst_bytes: 1, rate_bits_per_s: 0 };
     let throttle = Throttle { bucket: none(), favoured: vec![], lifted_for_all: None };
     let rates = [
-        (Conditions { rate_bits_per_s: Some(0), ..Default::default() }, "the link's rate is 0 bits a second"),
+        (Conditions { rate_bits_per_s: Some(0), ..Default::default() }, "the link's rate is 0 bits per second"),
         (Conditions { bucket: Some(none()), ..Default::default() }, "the rate at which the bucket is filled is 0"),
         (Conditions { throttle: Some(throttle), ..Default::default() }, "the throttle's rate is 0"),
     ];
@@ -277,6 +278,8 @@ fn conditions_that_mean_nothing_are_refused() {
         assert!(error(conditions).unwrap().starts_with(says), "{says}");
     }
     for loss in [-0.001, 1.001, f64::NAN] {
-        assert!(matches!(Line::new(&Conditions { loss, ..Default::default() }), Err(Error::NotAShare { .. })));
+        assert!(
+            matches!(Line::new(&Conditions { loss, ..Default::default() }), Err(Error::Invalid(why)) if why.contains("out of range"))
+        );
     }
 }

@@ -1,10 +1,10 @@
-//! A line the slow way: nothing but what happens in each nanosecond, one after the other.
+//! A slow reference of a line, which simulates every nanosecond.
 
 use std::collections::VecDeque;
 
 use ascertain_netlab::model::{Conditions, Fate, Flow, TokenBucket, Why};
 
-/// What happens to these segments, each with its moment, size and flow, in the order of their moments.
+/// Returns the outcomes for these segments. Each segment has a time, a size and a flow; times must not decrease.
 pub fn fates(conditions: &Conditions, segments: &[(u64, usize, Flow)]) -> Vec<Fate> {
     let mut line = Stepped {
         conditions,
@@ -37,20 +37,20 @@ struct Tokens {
 struct Stepped<'a> {
     conditions: &'a Conditions,
     now_ns: u64,
-    /// Number and size.
+    /// The indexes and sizes of the waiting segments.
     waiting: VecDeque<(usize, usize)>,
-    /// Number, and the work that is left.
+    /// The index of the segment on the wire, and the remaining work of sending it.
     on_wire: Option<(usize, i128)>,
-    /// What the wire could have done of the nanosecond that has just gone by.
+    /// The work that the wire could still have done in the last nanosecond.
     spare: i128,
     tokens: Option<Tokens>,
     throttle: Option<Tokens>,
-    /// When the latest favoured segment came.
+    /// The time of the latest favoured segment.
     favoured_ns: Option<u64>,
     fates: Vec<Option<Fate>>,
 }
 
-/// In billionths of a bit.
+/// Returns the work of sending a segment, in billionths of a bit.
 fn work(bytes: usize) -> i128 {
     bytes as i128 * 8 * 1_000_000_000
 }
@@ -115,7 +115,7 @@ impl Stepped<'_> {
         }
     }
 
-    /// Takes what is done off the wire.
+    /// Removes a segment from the wire when it is sent.
     fn arrive(&mut self) {
         let Some((number, left)) = self.on_wire else { return };
         if self.conditions.rate_bits_per_s.is_none() || left <= 0 {
@@ -129,7 +129,7 @@ impl Stepped<'_> {
 
     fn pass_a_nanosecond(&mut self) {
         self.now_ns += 1;
-        // Nothing followed at once.
+        // The spare work is lost, because no segment followed immediately.
         self.spare = 0;
         if let (Some((_, left)), Some(rate)) = (&mut self.on_wire, self.conditions.rate_bits_per_s) {
             *left -= i128::from(rate);

@@ -1,11 +1,11 @@
-//! Providers of zones, as others' clients see them, and who means no good.
+//! Tests of the emulated DNS providers with other people's clients, and with forged requests.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ascertain_netlab::dns::{Plan, Served};
+use ascertain_netlab::dns::{SimulationSpec, ZoneServer};
 use ascertain_netlab::provider::{HostedZone, Provider, RunningProvider};
 use ascertain_sys::testing::left_out;
 use base64::Engine;
@@ -18,17 +18,18 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 
 const LOCAL: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
-/// A provider of one zone, `example.`, which is known as Z1.
-fn start(plan: impl Fn(Vec<HostedZone>) -> Provider) -> (RunningProvider, Served) {
+/// Starts a provider with one zone, `example.`, whose id is Z1.
+fn start(plan: impl Fn(Vec<HostedZone>) -> Provider) -> (RunningProvider, ZoneServer) {
     let sockets = vec![UdpSocket::bind(LOCAL).unwrap()];
     let zone =
-        Served::start(Plan::new(vec![vec![Duration::ZERO]]), TcpListener::bind(LOCAL).unwrap(), sockets).unwrap();
+        ZoneServer::start(SimulationSpec::new(vec![vec![Duration::ZERO]]), TcpListener::bind(LOCAL).unwrap(), sockets)
+            .unwrap();
     let provider = plan(vec![HostedZone::new("Z1", "example.", zone.primary())]);
     (provider.start(TcpListener::bind(LOCAL).unwrap()).unwrap(), zone)
 }
 
-/// What a client says that has nothing of its user's around it; nothing, where it is not installed.
-fn said(program: &str, install: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Option<String> {
+/// Returns the output of a client that runs without the user's environment; `None` if it is not installed.
+fn run(program: &str, install: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Option<String> {
     let mut command = Command::new(program);
     command.args(arguments).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     let output = command.envs(variables.iter().copied()).output();
@@ -50,7 +51,7 @@ fn awscli_changes_a_zone() {
             ("AWS_DEFAULT_REGION", "us-east-1"),
             ("AWS_MAX_ATTEMPTS", "1"),
         ];
-        said("aws", "`pip install awscli`", &arguments, &variables)
+        run("aws", "`pip install awscli`", &arguments, &variables)
     };
     let secret = &*running.provider().secret;
     let Some(listed) = aws(secret, &["list-hosted-zones-by-name", "--dns-name", "example."]) else { return };
@@ -93,7 +94,7 @@ fn gcloud_changes_a_zone() {
             ("CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE", &key),
             ("CLOUDSDK_CORE_PROJECT", "project"),
         ];
-        said("gcloud", "https://cloud.google.com/sdk", &arguments, &variables)
+        run("gcloud", "https://cloud.google.com/sdk", &arguments, &variables)
     };
     let Some(listed) = gcloud(&["managed-zones", "list"]) else { return };
     assert!(listed.contains("Z1") && listed.contains("example."), "{listed}");
@@ -110,7 +111,7 @@ fn gcloud_changes_a_zone() {
     assert!(execute().contains("already exists"));
 }
 
-/// Status and body of an answer.
+/// Sends a request, and returns the status and the body of the answer.
 fn post(running: &RunningProvider, path: &str, headers: &str, body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(running.address()).unwrap();
     let length = body.len();
@@ -125,7 +126,7 @@ fn post(running: &RunningProvider, path: &str, headers: &str, body: &str) -> (u1
     (status, answer.split_once("\r\n\r\n").unwrap().1.into())
 }
 
-/// Claims of now, signed by a service account's key.
+/// Returns an assertion with current claims, changed by `change`, and signed with a service account's key.
 fn assertion(key: &Value, change: impl Fn(&mut Value)) -> String {
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let mut claims = json!({
@@ -153,7 +154,7 @@ fn a_token_is_for_who_signs_all_that_is_claimed() {
     let (status, given) = token(&assertion(&key, |_| ()));
     let given: Value = serde_json::from_str(&given).unwrap();
     assert_eq!((status, &given["token_type"]), (200, &json!("Bearer")));
-    // What is claimed is another thing than what is signed.
+    // The signature belongs to other claims.
     let [mine, theirs] = [assertion(&key, |_| ()), assertion(&key, |claims| claims["more"] = true.into())];
     let (text, signature) = (theirs.rsplit_once('.').unwrap().0, mine.rsplit_once('.').unwrap().1);
     for (assertion, says) in [
@@ -161,7 +162,7 @@ fn a_token_is_for_who_signs_all_that_is_claimed() {
         (format!("{text}."), "Invalid JWT Signature"),
         ("nothing".into(), "Invalid JWT"),
         (assertion(&key, |claims| claims["iss"] = "other".into()), "no such account"),
-        (assertion(&key, |claims| claims["aud"] = "https://elsewhere/token".into()), "somebody else"),
+        (assertion(&key, |claims| claims["aud"] = "https://elsewhere/token".into()), "audience"),
         (assertion(&key, |claims| claims["iat"] = 0.into()), "iat and exp"),
         (assertion(&key, |claims| claims["exp"] = 1.into()), "iat and exp"),
         (assertion(&key, |claims| claims["scope"] = "email".into()), "invalid_scope"),
@@ -169,7 +170,7 @@ fn a_token_is_for_who_signs_all_that_is_claimed() {
         let (status, why) = token(&assertion);
         assert!(status == 400 && why.contains(says), "{says}: {status} {why}");
     }
-    // A token that was given is good for the zone, until it is taken back.
+    // A token is valid for the zone until it is revoked.
     let path = "/dns/v1/projects/project/managedZones/Z1/changes";
     let bearer = format!("Authorization: Bearer {}\r\n", given["access_token"].as_str().unwrap());
     let set = json!({ "name": "a.example.", "type": "TXT", "ttl": 1, "rrdatas": ["\"text\""] });

@@ -1,16 +1,17 @@
-//! What any store of Azure's blobs must answer: the same requests to ours and to Azurite.
+//! Tests of Azure Blob Storage. The same requests are sent to our store and to Azurite.
 
 use std::time::{Duration, SystemTime};
 
-use super::client::{Ask, Client, Reply, ask, base64, hmac, md5};
+use super::client::{Ask, Client, Reply, base64, hmac, md5, new_request};
 use super::s3::bytes;
 use ::base64::Engine;
 use ::base64::prelude::BASE64_STANDARD;
 
-/// All of it, in a container of its own, which is made first. Azurite does not look at all of what Azure looks at.
+/// Runs all tests in a container that is created first. With `is_lenient`, expects the results of Azurite, which does
+/// not check everything that Azure checks.
 pub fn suite(client: &Client, is_lenient: bool) {
-    assert_eq!(client.azure(&ask("PUT", "/suite?restype=container")).unwrap().status, 201);
-    refused(client.azure(&ask("PUT", "/suite?restype=container")), 409, "ContainerAlreadyExists");
+    assert_eq!(client.azure(&new_request("PUT", "/suite?restype=container")).unwrap().status, 201);
+    refused(client.azure(&new_request("PUT", "/suite?restype=container")), 409, "ContainerAlreadyExists");
     blobs(client);
     conditions(client);
     checksums(client, is_lenient);
@@ -27,7 +28,7 @@ fn refused(reply: Option<Reply>, status: u16, code: &str) {
 }
 
 fn put(path: &str, body: &[u8]) -> Ask {
-    ask("PUT", path).header("x-ms-blob-type", "BlockBlob").body(body)
+    new_request("PUT", path).header("x-ms-blob-type", "BlockBlob").body(body)
 }
 
 fn blobs(client: &Client) {
@@ -37,7 +38,7 @@ fn blobs(client: &Client) {
         let made = client.azure(&request).unwrap();
         assert_eq!((made.status, made.header("content-md5")), (201, &*base64(md5(&body))), "{}", made.text());
         for method in ["GET", "HEAD"] {
-            let reply = client.azure(&ask(method, &path)).unwrap();
+            let reply = client.azure(&new_request(method, &path)).unwrap();
             assert_eq!((reply.status, reply.header("etag")), (200, made.header("etag")));
             assert_eq!(reply.header("content-length"), length.to_string());
             assert_eq!((reply.header("content-type"), reply.header("x-ms-meta-who")), ("text/x-test", "me"));
@@ -55,21 +56,22 @@ fn blobs(client: &Client) {
         ("x-ms-range", "bytes=10-69999", 10, 70_000),
         ("range", "bytes=69990-", 69_990, 70_000),
     ] {
-        let reply = client.azure(&ask("GET", "/suite/dir/two%20words").header(name, range)).unwrap();
+        let reply = client.azure(&new_request("GET", "/suite/dir/two%20words").header(name, range)).unwrap();
         assert_eq!((reply.status, &reply.body[..]), (206, &body[start..end]), "{range}");
         assert_eq!(reply.header("content-range"), format!("bytes {start}-{}/70000", end - 1));
     }
-    assert_eq!(client.azure(&ask("DELETE", "/suite/one")).unwrap().status, 202);
-    refused(client.azure(&ask("DELETE", "/suite/one")), 404, "BlobNotFound");
-    refused(client.azure(&ask("GET", "/suite/one")), 404, "BlobNotFound");
-    assert_eq!(client.azure(&ask("HEAD", "/suite/one")).unwrap().status, 404);
-    refused(client.azure(&ask("GET", "/no-such-box/one")), 404, "ContainerNotFound");
+    assert_eq!(client.azure(&new_request("DELETE", "/suite/one")).unwrap().status, 202);
+    refused(client.azure(&new_request("DELETE", "/suite/one")), 404, "BlobNotFound");
+    refused(client.azure(&new_request("GET", "/suite/one")), 404, "BlobNotFound");
+    assert_eq!(client.azure(&new_request("HEAD", "/suite/one")).unwrap().status, 404);
+    refused(client.azure(&new_request("GET", "/no-such-box/one")), 404, "ContainerNotFound");
     refused(client.azure(&put("/no-such-box/one", b"1")), 404, "ContainerNotFound");
 }
 
 fn conditions(client: &Client) {
     let etag = client.azure(&put("/suite/c", b"12345")).unwrap().header("etag").to_string();
-    let get = |name: &str, value: &str| client.azure(&ask("GET", "/suite/c").header(name, value)).unwrap().status;
+    let get =
+        |name: &str, value: &str| client.azure(&new_request("GET", "/suite/c").header(name, value)).unwrap().status;
     assert_eq!([get("if-match", &etag), get("if-match", "\"other\"")], [200, 412]);
     assert_eq!([get("if-none-match", "\"other\""), get("if-none-match", &etag)], [200, 304]);
     let moment = |ago_s: u64| httpdate::fmt_http_date(SystemTime::now() - Duration::from_secs(ago_s));
@@ -91,7 +93,7 @@ fn crc64(bytes: &[u8]) -> String {
 fn checksums(client: &Client, is_lenient: bool) {
     let (body, other) = (bytes(1_000), bytes(1_001));
     let id = base64("000001");
-    let block = ask("PUT", &format!("/suite/sums?blockid={}&comp=block", id.replace('=', "%3D"))).body(&body);
+    let block = new_request("PUT", &format!("/suite/sums?blockid={}&comp=block", id.replace('=', "%3D"))).body(&body);
     for request in [put("/suite/sum", &body), block] {
         let right = client.azure(&request.clone().header("content-md5", base64(md5(&body)))).unwrap();
         assert_eq!(right.status, 201);
@@ -108,8 +110,8 @@ fn checksums(client: &Client, is_lenient: bool) {
         refused(client.azure(&both), 400, "BothCrc64AndMd5HeaderPresent");
     }
     if !is_lenient {
-        refused(client.azure(&ask("GET", "/suite/sum").header("range", "bytes=1000-")), 416, "InvalidRange");
-        let range = ask("GET", "/suite/sum").header("range", "bytes=10-99");
+        refused(client.azure(&new_request("GET", "/suite/sum").header("range", "bytes=1000-")), 416, "InvalidRange");
+        let range = new_request("GET", "/suite/sum").header("range", "bytes=10-99");
         let reply = client.azure(&range.clone().header("x-ms-range-get-content-md5", true)).unwrap();
         assert_eq!(reply.header("content-md5"), base64(md5(&body[10..100])));
         assert_eq!(reply.header("x-ms-blob-content-md5"), base64(md5(&body)));
@@ -126,34 +128,40 @@ fn blocks(client: &Client) {
     let path = "/suite/of%20blocks";
     let put_block = |id: &str, body: &[u8]| {
         let id = id.replace('=', "%3D");
-        client.azure(&ask("PUT", &format!("{path}?blockid={id}&comp=block")).body(body)).unwrap()
+        client.azure(&new_request("PUT", &format!("{path}?blockid={id}&comp=block")).body(body)).unwrap()
     };
     for at in [2, 0, 1] {
         assert_eq!(put_block(&ids[at], &bodies[at]).status, 201);
     }
     refused(Some(put_block(&base64("longer block"), b"1")), 400, "InvalidBlobOrBlock");
     assert_eq!(put_block("not-base64", b"1").status, 400);
-    let list =
-        |which: &str| client.azure(&ask("GET", &format!("{path}?blocklisttype={which}&comp=blocklist"))).unwrap();
+    let list = |which: &str| {
+        client.azure(&new_request("GET", &format!("{path}?blocklisttype={which}&comp=blocklist"))).unwrap()
+    };
     let mut listed: Vec<_> = list("uncommitted").elements("Name");
     listed.sort();
     assert_eq!(listed, ids);
     let commit = |ids: &[(&str, &str)]| {
         let ids: String = ids.iter().map(|(place, id)| format!("<{place}>{id}</{place}>")).collect();
         let list = format!("<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>{ids}</BlockList>");
-        ask("PUT", &format!("{path}?comp=blocklist")).header("x-ms-blob-content-type", "text/x-blocks").body(list)
+        new_request("PUT", &format!("{path}?comp=blocklist"))
+            .header("x-ms-blob-content-type", "text/x-blocks")
+            .body(list)
     };
-    assert_eq!(client.azure(&ask("HEAD", path)).unwrap().status, 404);
+    assert_eq!(client.azure(&new_request("HEAD", path)).unwrap().status, 404);
     let absent = base64("block-9");
     refused(client.azure(&commit(&[("Latest", &absent)])), 400, "InvalidBlockList");
     refused(client.azure(&commit(&[("Committed", &ids[0])])), 400, "InvalidBlockList");
-    assert_eq!(client.azure(&ask("PUT", &format!("{path}?comp=blocklist")).body("<BlockList>")).unwrap().status, 400);
+    assert_eq!(
+        client.azure(&new_request("PUT", &format!("{path}?comp=blocklist")).body("<BlockList>")).unwrap().status,
+        400
+    );
     let made = client.azure(&commit(&[("Latest", &ids[0]), ("Uncommitted", &ids[1])])).unwrap();
     assert_eq!(made.status, 201, "{}", made.text());
-    let whole = client.azure(&ask("GET", path)).unwrap();
+    let whole = client.azure(&new_request("GET", path)).unwrap();
     assert!(whole.body == [&bodies[0][..], &bodies[1]].concat());
     assert_eq!((whole.header("etag"), whole.header("content-type")), (made.header("etag"), "text/x-blocks"));
-    // What was not listed is gone, and the rest can be used again.
+    // Blocks that were not listed are gone, and the others can be used again.
     assert_eq!(
         (list("all").elements("Name"), list("all").elements("Size")),
         (ids[..2].into(), vec!["50000".into(), "20000".into()])
@@ -161,17 +169,17 @@ fn blocks(client: &Client) {
     assert_eq!(put_block(&ids[2], b"new").status, 201);
     let made = client.azure(&commit(&[("Latest", &ids[2]), ("Committed", &ids[1])])).unwrap();
     assert_eq!(made.status, 201, "{}", made.text());
-    let whole = client.azure(&ask("GET", path)).unwrap();
+    let whole = client.azure(&new_request("GET", path)).unwrap();
     assert!(whole.body == [b"new", &bodies[1][..]].concat());
     refused(client.azure(&commit(&[("Latest", &ids[1])]).header("if-none-match", "*")), 409, "BlobAlreadyExists");
 }
 
 fn signatures(client: &Client, is_lenient: bool) {
-    let request = ask("GET", "/suite/c");
+    let request = new_request("GET", "/suite/c");
     assert_eq!(client.azure(&request).unwrap().status, 200);
     let wrong = Client { secret: base64("another secret"), ..client.clone() };
     assert_eq!(wrong.azure(&request).unwrap().status, 403);
-    let unsigned = ask("GET", &format!("/{}/suite/c", client.account));
+    let unsigned = new_request("GET", &format!("/{}/suite/c", client.account));
     assert!([401, 403, 404].contains(&client.send(&unsigned).unwrap().status));
     for other in [SystemTime::now() - Duration::from_secs(1_000), SystemTime::now() + Duration::from_secs(1_000)] {
         let reply = client.azure(&Ask { moment: other, ..request.clone() }).unwrap();
@@ -179,7 +187,7 @@ fn signatures(client: &Client, is_lenient: bool) {
     }
 }
 
-/// `2026-11-23T07:02:12Z`, that many seconds ahead.
+/// Returns the time that is this many seconds from now, as `2026-11-23T07:02:12Z`.
 fn iso(ahead_s: i64) -> String {
     let apart = Duration::from_secs(ahead_s.unsigned_abs());
     let moment = if ahead_s < 0 { SystemTime::now() - apart } else { SystemTime::now() + apart };
@@ -188,7 +196,7 @@ fn iso(ahead_s: i64) -> String {
     format!("{year}-{month}-{day}T{hour}:{minute}:{second}Z")
 }
 
-/// An address that allows this with a blob, or with all that is in its container.
+/// Returns a request with a signed URL. Its signature gives these rights for a blob, or for all blobs in its container.
 fn shared(client: &Client, ask: &Ask, resource: &str, rights: &str, ahead_s: i64) -> Ask {
     let Client { account, secret, .. } = client;
     let end = iso(ahead_s);
@@ -204,13 +212,13 @@ fn shared(client: &Client, ask: &Ask, resource: &str, rights: &str, ahead_s: i64
 }
 
 fn addresses(client: &Client) {
-    let read = ask("GET", "/suite/dir/two%20words");
+    let read = new_request("GET", "/suite/dir/two%20words");
     let send = |ask: &Ask| client.send(ask).unwrap().status;
     assert_eq!(send(&shared(client, &read, "b", "r", 60)), 200);
     assert_eq!(send(&shared(client, &read, "c", "rl", 60)), 200);
     assert_eq!(send(&shared(client, &put("/suite/handed%20on", b"1"), "b", "cw", 60)), 201);
     let id = base64("000001").replace('=', "%3D");
-    let block = ask("PUT", &format!("/suite/blocks?comp=block&blockid={id}")).body("1");
+    let block = new_request("PUT", &format!("/suite/blocks?comp=block&blockid={id}")).body("1");
     assert_eq!(send(&shared(client, &block, "c", "cw", 60)), 201);
     assert_eq!(send(&shared(client, &read, "b", "r", -60)), 403);
     assert_eq!(send(&shared(client, &read, "b", "w", 60)), 403);
@@ -227,7 +235,7 @@ fn lists(client: &Client) {
         assert_eq!(client.azure(&put(&format!("/suite/list/{name}"), b"1")).unwrap().status, 201);
     }
     let list = |query: &str| {
-        let reply = client.azure(&ask("GET", &format!("/suite?restype=container&comp=list&{query}"))).unwrap();
+        let reply = client.azure(&new_request("GET", &format!("/suite?restype=container&comp=list&{query}"))).unwrap();
         assert_eq!(reply.status, 200, "{}", reply.text());
         reply
     };

@@ -1,4 +1,4 @@
-//! A client that sends what it is told to, and signs it: by itself, not with what the stores verify with.
+//! A client that sends any request. It computes signatures with its own code, not with the code of the stores.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -35,7 +35,7 @@ pub fn hmac(key: &[u8], text: &str) -> Vec<u8> {
     hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text.as_bytes()).as_ref().into()
 }
 
-/// `20261123T070212Z`.
+/// Formats a time as `20261123T070212Z`.
 pub fn basic_date(moment: SystemTime) -> String {
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
     let date = httpdate::fmt_http_date(moment);
@@ -44,7 +44,7 @@ pub fn basic_date(moment: SystemTime) -> String {
     format!("{year}{month:02}{day}T{}Z", time.replace(':', ""))
 }
 
-/// A request, to be signed. Its path and query are as they are sent.
+/// A request that is still to be signed. Its path and query are sent unchanged.
 #[derive(Clone, Debug)]
 pub struct Ask {
     pub method: &'static str,
@@ -55,7 +55,7 @@ pub struct Ask {
     pub moment: SystemTime,
 }
 
-pub fn ask(method: &'static str, path: &str) -> Ask {
+pub fn new_request(method: &'static str, path: &str) -> Ask {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     Ask { method, path: path.into(), query: query.into(), headers: vec![], body: vec![], moment: SystemTime::now() }
 }
@@ -92,7 +92,7 @@ impl Reply {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// What the first element with this name has in it.
+    /// Returns the text of the first XML element with this name.
     pub fn element(&self, name: &str) -> String {
         self.elements(name).into_iter().next().unwrap_or_default()
     }
@@ -105,7 +105,7 @@ impl Reply {
     }
 }
 
-/// Whom it talks to, and as whom.
+/// The address and the credentials of a client.
 #[derive(Clone, Debug)]
 pub struct Client {
     pub address: SocketAddr,
@@ -114,7 +114,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Sends it as it is; nothing, if the connection breaks.
+    /// Sends a request unchanged. Returns `None` if the connection breaks.
     pub fn send(&self, ask: &Ask) -> Option<Reply> {
         let query = if ask.query.is_empty() { String::new() } else { format!("?{}", ask.query) };
         let mut head = format!("{} {}{query} HTTP/1.1\r\nhost: {}\r\n", ask.method, ask.path, self.address);
@@ -124,7 +124,7 @@ impl Client {
         head.push_str(&format!("content-length: {}\r\nconnection: close\r\n\r\n", ask.body.len()));
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        // Who answers early may not read all of it.
+        // A server that answers early may not read the whole request.
         let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&ask.body));
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -142,7 +142,7 @@ impl Client {
         (ask.method == "HEAD" || reply.body.len() == length).then_some(reply)
     }
 
-    /// Signed in its header, as S3 has it.
+    /// Sends a request that is signed in a header, as for S3.
     pub fn s3(&self, ask: &Ask) -> Option<Reply> {
         self.send(&self.signed(ask, "us-east-1"))
     }
@@ -162,7 +162,7 @@ impl Client {
         ask
     }
 
-    /// Signed in its address, for some seconds from its moment on.
+    /// Signs a request in its URL. The signature is valid for some seconds from the request's time on.
     pub fn presigned(&self, ask: &Ask, expires_s: u64) -> Ask {
         let mut ask = ask.clone();
         let (date, scope) = (basic_date(ask.moment), scope(&ask, "us-east-1").replace('/', "%2F"));
@@ -177,7 +177,7 @@ impl Client {
         ask
     }
 
-    /// The names of the headers that are signed, and the signature.
+    /// Returns the names of the signed headers, and the signature.
     fn signature(&self, ask: &Ask, region: &str, payload: &str) -> (String, String) {
         let mut headers = ask.headers.clone();
         headers.push(("host".into(), self.address.to_string()));
@@ -198,7 +198,7 @@ impl Client {
         scope(ask, region).split('/').fold(format!("AWS4{}", self.secret).into(), |key, part| hmac(&key, part))
     }
 
-    /// A body in signed chunks, perhaps with a sum behind them, as a request that is signed.
+    /// Returns a signed request whose body is in signed chunks, optionally followed by a checksum.
     pub fn in_chunks(&self, ask: &Ask, chunk_bytes: usize, trailer: Option<(&str, &str)>) -> Ask {
         let mut ask = ask.clone();
         let kind = format!("STREAMING-AWS4-HMAC-SHA256-PAYLOAD{}", if trailer.is_some() { "-TRAILER" } else { "" });
@@ -231,7 +231,7 @@ impl Client {
         ask
     }
 
-    /// Signed with the account's key, as Azure has it. The account is put before the path.
+    /// Sends a request that is signed with the account's key, as for Azure. Puts the account in front of the path.
     pub fn azure(&self, ask: &Ask) -> Option<Reply> {
         let mut ask = ask.clone();
         ask.path = format!("/{}{}", self.account, ask.path);

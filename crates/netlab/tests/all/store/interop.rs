@@ -1,4 +1,4 @@
-//! Clients of others at our S3: what they put is there, and they get it back.
+//! Other people's clients put files into our S3 store and get them back.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -10,10 +10,10 @@ use super::s3::bytes;
 use super::started;
 
 const LENGTH: usize = PARTS << 23;
-/// Of 8 MiB.
+/// Number of parts, each of 8 MiB.
 const PARTS: usize = 3;
 
-/// Runs a client with nothing of its user's around it; nothing, where it is not installed.
+/// Runs a client without the user's environment. Returns `None` if it is not installed.
 fn run(program: &str, install: &str, folder: &Path, store: &RunningStore, arguments: &[&str]) -> Option<Output> {
     let Store { account, secret, region, .. } = store.store();
     let output = Command::new(program)
@@ -28,7 +28,7 @@ fn run(program: &str, install: &str, folder: &Path, store: &RunningStore, argume
     output.map_err(|error| left_out(format!("{program} can't be started ({error}): `{install}`"))).ok()
 }
 
-/// Each part was sent once, and no upload is left.
+/// Checks that an object is complete, that each part was sent once, and that no upload is in progress.
 fn assert_whole(store: &RunningStore, key: &str, whole: &[u8], parts: usize) {
     assert!(store.object("bucket", key).unwrap() == whole, "{key}");
     let seen = store.seen();
@@ -47,7 +47,7 @@ fn awscli_puts_and_gets() {
     std::fs::write(folder.path().join("file"), &body).unwrap();
     let aws = |arguments: &[&str]| run("aws", "pip install awscli botocore[crt]", folder.path(), &store, arguments);
     let copy = |from: &str, to: &str, more: &[&str]| aws(&[&["s3", "cp", "--no-progress", from, to], more].concat());
-    // Of itself it sends parts of 8 MiB from 8 MiB on, with sums of its own choice.
+    // By default, the client sends files from 8 MiB on in parts of 8 MiB, with checksums of its own choice.
     for (key, more) in [
         ("by itself", &[][..]),
         ("with CRC64-NVME", &["--checksum-algorithm", "CRC64NVME"]),

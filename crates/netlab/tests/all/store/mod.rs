@@ -1,4 +1,4 @@
-//! Stores: what is asked of ours is asked of those of others too.
+//! Tests of the stores. The same requests are sent to our stores and to other people's stores.
 
 mod azure;
 mod client;
@@ -8,7 +8,7 @@ mod s3;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
-use ascertain_netlab::installed::{Program, Running, azurite, minio, or_left_out};
+use ascertain_netlab::installed::{Program, RunningProgram, azurite, minio, or_left_out};
 use ascertain_netlab::store::{RunningStore, Store};
 
 use client::Client;
@@ -20,8 +20,8 @@ fn started(store: Store) -> (RunningStore, Client) {
     (running, client)
 }
 
-/// One that is installed.
-fn installed(program: fn(SocketAddr) -> Program, account: &str, secret: &str) -> Option<(Running, Client)> {
+/// Starts an installed store; `None` if it is not installed.
+fn installed(program: fn(SocketAddr) -> Program, account: &str, secret: &str) -> Option<(RunningProgram, Client)> {
     let running = or_left_out(program)?;
     let client = Client { address: running.address(), account: account.into(), secret: secret.into() };
     Some((running, client))
@@ -47,7 +47,7 @@ fn ours_has_azures_blobs() {
 
 #[test]
 fn azurite_has_azures_blobs() {
-    // The key that everybody has.
+    // The published key of the account.
     let secret = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
     let Some((_running, client)) = installed(azurite, "devstoreaccount1", secret) else { return };
     azure::suite(&client, true);

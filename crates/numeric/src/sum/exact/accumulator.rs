@@ -1,4 +1,4 @@
-//! An exact sum that numbers are added to.
+//! An exact sum to which numbers are added.
 
 use alloc::vec::Vec;
 use core::iter::Sum;
@@ -7,13 +7,12 @@ use core::ops::{Add, AddAssign};
 use super::long::LongAccumulator;
 use crate::sum::element::{Element, Term};
 
-/// The sum as if calculated with unlimited precision and range, rounded once, to the nearest
-/// (ties to even): the reference that every method is compared with. The order of the numbers
-/// doesn't matter, and neither does the machine.
+/// Returns the sum as if calculated with unlimited precision and range, rounded once, to the nearest (ties to even).
+/// Every other method is compared with it. The result depends neither on the order of the numbers nor on the machine.
 ///
-/// NaN, or infinities of both signs, give NaN; infinities of one sign give that infinity; −0.0 is
-/// the sum of nothing and of −0.0 alone. Only a true sum that rounds beyond ±[`f64::MAX`] gives an
-/// infinity, whatever the partial sums do.
+/// NaN, or infinities of both signs, give NaN; infinities of one sign give that infinity. The sum is −0.0 only if there
+/// are no numbers, or only −0.0. The result is infinite only if the true sum rounds beyond ±[`f64::MAX`], even if
+/// partial sums overflow.
 ///
 /// ```
 /// use ascertain_numeric::sum::exact;
@@ -27,13 +26,15 @@ pub fn exact<T: Element>(xs: &[T]) -> f64 {
     sum.round()
 }
 
-/// An exact sum in the making: numbers are added one by one or by the slice, sums of parts are merged, and
-/// [`round`](Exact::round) gives the `f64` nearest to the true sum. The result has the same bits in any order and any
-/// split, over threads and machines ([`to_bytes`](Exact::to_bytes)); see [`exact`] for special values.
+/// An exact sum under construction.
 ///
-/// It takes 568 bytes. A slice is added in blocks: where the exponents of a block lie near enough to one another, its
-/// sum is exact in one, two or three `f64`, and only these are added to a fixed-point integer (Kulisch's long
-/// accumulator, here 2,176 bits and more) that is wide enough for all doubles.
+/// Numbers are added one at a time or as slices, and sums of parts are merged. [`round`](Exact::round) returns the
+/// `f64` nearest to the true sum. The result has the same bits in any order and any split, over threads and machines
+/// ([`to_bytes`](Exact::to_bytes)). See [`exact`] for special values.
+///
+/// An `Exact` takes 568 bytes. A slice is added in blocks. If the exponents of a block are close enough together, its
+/// sum is exact in one, two or three `f64`. Only these are added to a fixed-point integer that is wide enough for all
+/// doubles (Kulisch's long accumulator, here of 2,176 bits and more).
 ///
 /// ```
 /// use ascertain_numeric::sum::Exact;
@@ -53,7 +54,7 @@ pub fn exact<T: Element>(xs: &[T]) -> f64 {
 #[derive(Clone, Debug)]
 pub struct Exact {
     pub(super) finite: LongAccumulator,
-    /// The plain sum of what was not finite, and 0 where all was.
+    /// The plain sum of the numbers that were not finite; 0 if all were finite.
     pub(super) special: f64,
     pub(super) only_negative_zeros: bool,
 }
@@ -65,7 +66,7 @@ impl Default for Exact {
 }
 
 impl Exact {
-    /// The sum of nothing, −0.0.
+    /// Returns the sum of no numbers, −0.0.
     pub fn new() -> Self {
         Exact::default()
     }
@@ -80,22 +81,22 @@ impl Exact {
         }
     }
 
-    /// Adds so many times 2^exponent, the sum of numbers that were not all zero.
+    /// Adds `times` · 2^`exponent`, the sum of several numbers. At least one of these numbers must differ from zero.
     pub(super) fn add_multiple(&mut self, times: i128, exponent: i32) {
         self.only_negative_zeros = false;
         self.finite.add_multiple(times, exponent);
     }
 
-    /// Adds all numbers of a slice, with the instructions that are fastest on this machine.
+    /// Adds all numbers of a slice, with the fastest instructions of this machine.
     pub fn add_slice<T: Element>(&mut self, xs: &[T]) {
-        T::chosen().add_exactly()(self, xs);
+        T::fastest().add_exactly.get()(self, xs);
     }
 
-    /// Adds all that the other sum has.
+    /// Adds the other sum to this one.
     ///
-    /// Beyond 2^108 times the largest double a sum counts as an infinity for good. Numbers can't be that many, but a
-    /// sum that is merged with itself a hundred times is that large, or one of [bytes](Exact::from_bytes) that someone
-    /// made up.
+    /// A sum beyond 2^108 times the largest double counts as an infinity from then on. No program can add that many
+    /// numbers, but a sum that is merged with itself a hundred times can reach the limit. So can a sum read from
+    /// made-up [bytes](Exact::from_bytes).
     pub fn merge(&mut self, other: &Exact) {
         self.finite.merge(other.finite.clone());
         self.special += other.special;
@@ -106,7 +107,8 @@ impl Exact {
         }
     }
 
-    /// The digits with all carries done, and what is not finite beside them.
+    /// Returns two parts of the sum: the long accumulator after all carries, and the plain sum of the numbers that were
+    /// not finite.
     pub(super) fn settled(&self) -> (LongAccumulator, f64) {
         let mut finite = self.finite.clone();
         finite.carry();
@@ -114,7 +116,7 @@ impl Exact {
         (finite, self.special + overflow)
     }
 
-    /// The double nearest to the sum.
+    /// Returns the double nearest to the sum.
     pub fn round(&self) -> f64 {
         if self.special.is_nan() {
             f64::NAN
@@ -129,7 +131,7 @@ impl Exact {
 }
 
 impl<T: Term> Extend<T> for Exact {
-    /// Adds the numbers of an iterator, or those that it refers to, gathered into slices.
+    /// Adds the numbers of an iterator, or those that its references point to. They are gathered into slices first.
     fn extend<I: IntoIterator<Item = T>>(&mut self, numbers: I) {
         let mut numbers = numbers.into_iter().map(Term::element);
         let mut block = Vec::with_capacity(super::window::BLOCK);
@@ -152,7 +154,7 @@ impl<T: Term> FromIterator<T> for Exact {
     }
 }
 
-/// Equal sums are equal before they are rounded; as with `f64`, 0 and −0 are, and NaN is not equal to itself.
+/// Compares the sums before rounding. As with `f64`, 0 equals −0, and NaN is not equal to itself.
 impl PartialEq for Exact {
     fn eq(&self, other: &Exact) -> bool {
         let ((left, left_special), (right, right_special)) = (self.settled(), other.settled());
@@ -161,14 +163,14 @@ impl PartialEq for Exact {
 }
 
 impl AddAssign<&Exact> for Exact {
-    /// [`merge`](Exact::merge).
+    /// Adds the other sum; see [`merge`](Exact::merge).
     fn add_assign(&mut self, other: &Exact) {
         self.merge(other);
     }
 }
 
 impl AddAssign for Exact {
-    /// [`merge`](Exact::merge).
+    /// Adds the other sum; see [`merge`](Exact::merge).
     fn add_assign(&mut self, other: Exact) {
         self.merge(&other);
     }
@@ -190,7 +192,7 @@ impl<E> Sum<E> for Exact
 where
     Exact: AddAssign<E>,
 {
-    /// The sum of parts that were summed apart.
+    /// Returns the sum of all the sums.
     fn sum<I: Iterator<Item = E>>(parts: I) -> Exact {
         parts.fold(Exact::new(), Add::add)
     }

@@ -1,4 +1,4 @@
-//! An exact sum as bytes, to be stored or sent to another machine.
+//! Conversion of an exact sum to bytes, to store it or send it to another machine, and back.
 
 use core::fmt;
 
@@ -7,42 +7,45 @@ use super::long::DIGITS;
 
 const MAGIC: [u8; 4] = *b"asum";
 const VERSION: u8 = 1;
-/// Magic, version and kind.
+/// Length in bytes of the header of a stored sum: magic, version and kind.
 const HEADER: usize = 6;
-/// The last digit takes eight bytes, every other four.
+/// Total length in bytes of a stored sum. The last digit takes eight bytes, each other digit takes four.
 const LENGTH: usize = HEADER + 4 * (DIGITS - 1) + 8;
 
-/// What kind of sum it is; the digits of all but `FINITE` are 0.
+/// The kind byte of a stored sum that is −0.0. The digits of every kind but [`FINITE`] are 0.
 const NEGATIVE_ZERO: u8 = 0;
 const FINITE: u8 = 1;
 const INFINITY: u8 = 2;
 const NEGATIVE_INFINITY: u8 = 3;
 const NAN: u8 = 4;
 
-/// Why bytes are not an exact sum.
+/// The reason why bytes are not a stored exact sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExactBytesError {
-    /// So many bytes instead of [`Exact::LENGTH`].
+    /// The bytes have this length instead of [`Exact::LENGTH`].
     Length(usize),
-    /// They don't begin as [`Exact::to_bytes`] does.
+    /// The bytes do not begin with `asum`, as those of [`Exact::to_bytes`] do.
     NotASum,
-    /// A version that this one doesn't know.
+    /// The bytes are in this version of the format, which is not supported.
     Version(u8),
-    /// They begin as a sum's, but no sum gives them.
+    /// The header is valid, but no sum has these bytes.
     Damaged,
 }
 
 impl fmt::Display for ExactBytesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Length(found) => write!(f, "an exact sum has {LENGTH} bytes, and these are {found}"),
-            Self::NotASum => write!(f, "these bytes are not an exact sum: they don't begin with `asum`"),
+            Self::Length(found) => write!(f, "an exact sum has {LENGTH} bytes, but there are {found}"),
+            Self::NotASum => write!(f, "not an exact sum: the bytes do not begin with `asum`"),
             Self::Version(found) => {
-                write!(f, "an exact sum of version {found}; this program reads version {VERSION}: update it")
+                write!(
+                    f,
+                    "cannot read an exact sum of version {found}: this program reads version {VERSION}; update it"
+                )
             }
             Self::Damaged => {
-                write!(f, "these bytes begin as an exact sum, but no sum gives them: take what to_bytes gave")
+                write!(f, "damaged exact sum: no sum has these bytes; pass the result of to_bytes")
             }
         }
     }
@@ -51,13 +54,21 @@ impl fmt::Display for ExactBytesError {
 impl core::error::Error for ExactBytesError {}
 
 impl Exact {
-    /// How many bytes [`to_bytes`](Exact::to_bytes) gives.
+    /// Length in bytes of the result of [`to_bytes`](Exact::to_bytes).
     pub const LENGTH: usize = LENGTH;
 
-    /// The sum as bytes, the same on every machine: equal sums give equal bytes, however they were come by.
+    /// Converts the sum to bytes, in the same way on every machine. Equal sums give equal bytes, regardless of how they
+    /// were computed.
     ///
-    /// `asum`, the version (1), the kind (0: −0.0, 1: finite, 2: ∞, 3: −∞, 4: NaN), 67 digits to the base 2^32 in four
-    /// bytes each and a last one with the sign in eight (all least byte first, in units of 2^−1074; 0 unless finite).
+    /// The bytes are:
+    ///
+    /// - `asum`;
+    /// - the version (1);
+    /// - the kind (0: −0.0, 1: finite, 2: ∞, 3: −∞, 4: NaN);
+    /// - 67 digits to the base 2^32 in four bytes each;
+    /// - a last digit with the sign in eight bytes.
+    ///
+    /// All numbers are little-endian. The digits count units of 2^−1074, and are 0 unless the sum is finite.
     ///
     /// ```
     /// use ascertain_numeric::sum::Exact;
@@ -82,13 +93,13 @@ impl Exact {
         bytes
     }
 
-    /// The sum that these are the bytes of.
+    /// Reads a sum from bytes.
     ///
-    /// There is no checksum: bytes of which some were changed are mostly those of another sum. Where they come over a
-    /// way that may change them, send a checksum along.
+    /// There is no checksum. If some bytes change, the result is usually still a valid sum, but another one. If the
+    /// bytes travel over an unreliable path, send a checksum with them.
     ///
     /// # Errors
-    /// For anything that [`to_bytes`](Exact::to_bytes) doesn't give.
+    /// Fails for bytes that [`to_bytes`](Exact::to_bytes) does not return.
     pub fn from_bytes(bytes: &[u8]) -> Result<Exact, ExactBytesError> {
         let Ok(bytes) = <&[u8; LENGTH]>::try_from(bytes) else {
             return Err(ExactBytesError::Length(bytes.len()));

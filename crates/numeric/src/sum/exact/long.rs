@@ -1,26 +1,27 @@
 //! The long accumulator: a fixed-point integer that is wide enough for all doubles.
 
-/// Bits of a digit; digits are kept in wider integers, so that carries can wait.
+/// Number of bits of a digit. Digits are stored in wider integers, so that carries can wait.
 pub const DIGIT_BITS: usize = 32;
 
-/// The largest finite double ends at bit 2,098; two more digits for carries and the sign.
+/// Number of digits. The largest finite double ends at bit 2,098; two more digits are for carries and the sign.
 pub const DIGITS: usize = 68;
 
-/// After so many additions of a digit below 2^32, an `i64` still has room.
+/// Number of additions between two rounds of carries. The sum of this many digits below 2^32 still fits into an `i64`.
 const ADDITIONS_BEFORE_CARRY: u32 = 1 << 30;
 
-/// Stored fraction bits of a double.
+/// Number of stored fraction bits of a double.
 const FRACTION_BITS: usize = 52;
 
-/// From here on, with either sign, the last digit counts as overflown: after 2^108 of the largest doubles. As far again
-/// is left for what has not been [looked at](LongAccumulator::overflow).
+/// If the last digit reaches this limit, with either sign, the sum counts as overflown. The limit corresponds to 2^108
+/// times the largest double. A digit of twice the limit still fits, which leaves room until
+/// [`overflow`](LongAccumulator::overflow) is checked.
 pub const TOP_LIMIT: i64 = 1 << 62;
 
-/// A fixed-point integer that counts in units of the smallest subnormal, 2^−1074. Kulisch and Miranker 1986, "The
-/// arithmetic of the digital computer: a new approach".
+/// A fixed-point integer in units of the smallest subnormal, 2^−1074. Kulisch and Miranker 1986, "The arithmetic of the
+/// digital computer: a new approach".
 #[derive(Clone, Debug)]
 pub struct LongAccumulator {
-    /// Digit `i` counts 2^(32·i) units.
+    /// The digits: digit `i` counts 2^(32·i) units.
     pub digits: [i64; DIGITS],
     additions: u32,
 }
@@ -39,12 +40,13 @@ impl LongAccumulator {
         self.add_at::<3>(x.is_sign_negative(), u128::from(fraction | implicit), position);
     }
 
-    /// Adds so many (less than 2^96) times 2^exponent, which is from −1,074 to 900.
+    /// Adds `times` · 2^exponent. `times` is below 2^96 in magnitude, and the exponent is from −1,074 to 900.
     pub fn add_multiple(&mut self, times: i128, exponent: i32) {
         self.add_at::<4>(times < 0, times.unsigned_abs(), (exponent + 1074) as usize);
     }
 
-    /// Adds or subtracts a number shifted to a position, which takes so many digits.
+    /// Adds `number` · 2^`position` units, or subtracts them if `negative`. `TAKEN` is the number of digits that this
+    /// changes.
     #[inline]
     fn add_at<const TAKEN: usize>(&mut self, negative: bool, number: u128, position: usize) {
         let mut units = number << (position % DIGIT_BITS);
@@ -59,7 +61,7 @@ impl LongAccumulator {
         }
     }
 
-    /// Adds all that the other has; neither has overflown.
+    /// Adds the other accumulator. Neither may have overflown.
     pub fn merge(&mut self, mut other: LongAccumulator) {
         self.carry();
         other.carry();
@@ -69,13 +71,13 @@ impl LongAccumulator {
         self.carry();
     }
 
-    /// The infinity that digits after a carry stand for when the last has reached [`TOP_LIMIT`].
+    /// Returns the infinity that the digits stand for, if the last digit has reached [`TOP_LIMIT`] after a carry.
     pub fn overflow(&self) -> Option<f64> {
         let top = self.digits[DIGITS - 1];
         (top.unsigned_abs() >= TOP_LIMIT.unsigned_abs()).then(|| f64::INFINITY.copysign(top as f64))
     }
 
-    /// Brings every digit into 0..2^32, but for the last, which keeps the sign.
+    /// Brings every digit into 0..2^32, except the last, which keeps the sign.
     pub fn carry(&mut self) {
         let mut carry = 0;
         for digit in &mut self.digits[..DIGITS - 1] {
@@ -87,7 +89,7 @@ impl LongAccumulator {
         self.additions = 0;
     }
 
-    /// The nearest double.
+    /// Returns the double nearest to this number.
     pub fn round(mut self) -> f64 {
         self.carry();
         let negative = self.digits[DIGITS - 1] < 0;
@@ -99,13 +101,13 @@ impl LongAccumulator {
         if negative { -magnitude } else { magnitude }
     }
 
-    /// The double nearest to digits that are all in 0..2^32.
+    /// Returns the nearest double, if all digits are in 0..2^32.
     fn round_magnitude(&self) -> f64 {
         let Some(top) = self.digits.iter().rposition(|&digit| digit != 0) else {
             return 0.0;
         };
         let highest_bit = top * DIGIT_BITS + self.digits[top].ilog2() as usize;
-        // What is dropped below a significand of 53 bits.
+        // The number of bits below a significand of 53 bits, which are dropped.
         let dropped = highest_bit.saturating_sub(FRACTION_BITS);
         if dropped > f64::MAX_EXP as usize + 1021 {
             return f64::INFINITY;
@@ -115,7 +117,7 @@ impl LongAccumulator {
             self.digits[first..first + 3].iter().rfold(0_u128, |all, &digit| all << DIGIT_BITS | digit as u128);
         let significand = (window >> shift) as u64 & ((1 << (FRACTION_BITS + 1)) - 1);
         let round_up = dropped > 0 && self.bit(dropped - 1) && (significand & 1 == 1 || self.any_below(dropped - 1));
-        // The significand's leading bit counts as one in the exponent, as does a carry out of it.
+        // The significand's leading bit adds one to the exponent, and so does a carry out of the significand.
         f64::from_bits(((dropped as u64) << FRACTION_BITS) + significand + u64::from(round_up))
     }
 
@@ -123,7 +125,7 @@ impl LongAccumulator {
         self.digits[index / DIGIT_BITS] >> (index % DIGIT_BITS) & 1 == 1
     }
 
-    /// Whether any bit below that one is set.
+    /// Returns whether any bit below this index is set.
     fn any_below(&self, index: usize) -> bool {
         let (whole, bits) = (index / DIGIT_BITS, index % DIGIT_BITS);
         self.digits[whole] & ((1 << bits) - 1) != 0 || self.digits[..whole].iter().any(|&digit| digit != 0)
@@ -153,6 +155,6 @@ mod tests {
     #[test]
     fn a_digit_has_room_for_the_additions_before_a_carry() {
         let most = i64::from(u32::MAX) * i64::from(ADDITIONS_BEFORE_CARRY);
-        assert!(most < i64::MAX - i64::from(u32::MAX), "and what is left of a carry");
+        assert!(most < i64::MAX - i64::from(u32::MAX), "there is also room for the rest of a carry");
     }
 }

@@ -1,33 +1,37 @@
-//! Blocks of `f32` summed as integers: whole multiples of a power of two.
+//! Blocks of `f32` that are summed as integers: whole multiples of a power of two.
 
 use super::window::Exponents;
 use crate::standard;
 
-/// The unit that is tried first: right for numbers from 2^−25 up to 2^15.
+/// Exponent of the unit that is tried first. A unit is a power of two, of which all numbers of a block are whole
+/// multiples. This one fits numbers from 2^−25 to 2^15.
 pub const FIRST_UNIT: i32 = -48;
 
-/// The least unit: two to the power of its opposite is a finite `f32`.
+/// Exponent of the smallest unit, the power of two whose multiples are counted. The factor that converts numbers to
+/// this unit, 2^127, is still a finite `f32`.
 const LEAST_UNIT: i32 = -127;
 
-/// Bits that numbers may have above the unit: integers have 63 and a sign.
+/// Number of bits that numbers may have above the unit: a signed 64-bit integer has 63 bits besides its sign.
 const BITS: i32 = 63;
 
-/// Powers of two above a block's greatest number, so that the next block may have somewhat greater ones.
+/// Number of bits that stay free above the greatest number of a block when a unit is chosen for it. The unit then also
+/// fits a next block with slightly greater numbers.
 const SPARE_BITS: i32 = 2;
 
-/// A block's sum in units of a power of two, by a CPU that did not look whether the numbers [fit](UnitSum::fits).
+/// The sum of a block in units of a power of two, computed without checking whether the numbers [fit](UnitSum::fits).
 #[derive(Clone, Copy)]
 pub struct UnitSum {
     /// The sum modulo 2^64.
     pub low: i64,
-    /// The sum but for at most 2^60.
+    /// An approximation of the sum, off by at most 2^60 units.
     pub about: f64,
-    /// Of the numbers.
+    /// The range of the exponents of the block's numbers.
     pub exponents: Exponents,
 }
 
 impl UnitSum {
-    /// Whether every number was a whole multiple of 2^unit, and had room in an integer.
+    /// Returns whether the sum is valid: every number of the block was a whole multiple of 2^unit and fitted into an
+    /// integer.
     pub fn fits(&self, unit: i32) -> bool {
         match self.exponents {
             Exponents::Between { least, greatest } => least - LAST_BIT >= unit && greatest < unit + BITS,
@@ -36,11 +40,11 @@ impl UnitSum {
         }
     }
 
-    /// The sum, if it fits.
+    /// Returns the sum, provided that the numbers fit.
     ///
-    /// What wrapped is a multiple of 2^64, and what the sum is about tells which. That is the sum of at most 4,096
-    /// numbers below 2^63 by 32 chains of 128 additions, each with an error of at most 2^−24 of the chain: at most
-    /// 128·2^−24·2^75 = 2^58, and a little for adding up the chains.
+    /// `low` lacks a multiple of 2^64, and `about` shows which one. `about` is the sum of at most 4,096 numbers below
+    /// 2^63 in 32 chains of 128 additions. Each addition has an error of at most 2^−24 of its chain. The total error is
+    /// at most 128·2^−24·2^75 = 2^58, and slightly more for adding the chains.
     pub fn total(&self) -> i128 {
         const WRAP: f64 = (1_u128 << 64) as f64;
         let wraps = standard::round((self.about - self.low as f64) / WRAP) as i128;
@@ -48,10 +52,10 @@ impl UnitSum {
     }
 }
 
-/// The last bit of a number's significand is that far below its first.
+/// Distance in bits from the first bit of an `f32` number's significand to the last.
 const LAST_BIT: i32 = f32::MANTISSA_DIGITS as i32 - 1;
 
-/// A unit that numbers with these exponents fit, if there is one.
+/// Returns the exponent of a unit that fits numbers with these exponents, if there is one.
 pub fn unit_of(exponents: Exponents) -> Option<i32> {
     let Exponents::Between { least, greatest } = exponents else { return None };
     let unit = (greatest + 1 + SPARE_BITS - BITS).max(LEAST_UNIT).min(least - LAST_BIT);

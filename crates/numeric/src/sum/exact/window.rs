@@ -1,4 +1,4 @@
-//! Blocks whose exponents lie near to one another are summed exactly in a few doubles.
+//! Exact sums of blocks in a few doubles, if their exponents are close together.
 
 use super::accumulator::Exact;
 use super::units::{FIRST_UNIT, unit_of};
@@ -6,53 +6,55 @@ use crate::sum::element::Element;
 use crate::sum::method::Subtract;
 use crate::sum::vector::Vector;
 
-/// Numbers of a block.
+/// Largest number of numbers in a block, whose sum is exact in a few doubles.
 pub const BLOCK: usize = 1 << BLOCK_BITS;
 const BLOCK_BITS: i32 = 12;
 
 const LINE_BYTES: usize = 64;
 
-/// Below this a block is not worth its preparations.
+/// Length below which a block is added one number at a time, because preparing it is not worth the effort.
 const LEAST: usize = 16;
 
-/// The most sums that a block is split into.
+/// Largest number of partial sums that a block is split into.
 const MOST_LEVELS: usize = 3;
 
-/// The exponents of a block's numbers other than zero: 2^least ≤ |x| < 2^(greatest + 1); subnormals count as the least
-/// normal number.
+/// The range of the exponents of a block's numbers other than zero: 2^least ≤ |x| < 2^(greatest + 1). Subnormals count
+/// as the smallest normal number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exponents {
-    /// There are only zeros.
+    /// The block has only zeros.
     Zeros,
-    /// Between these.
+    /// All exponents are in this range, which includes both ends.
     Between { least: i32, greatest: i32 },
-    /// A number is not finite.
+    /// At least one number is not finite.
     Special,
 }
 
 impl Exponents {
-    /// Of `f32`, from their greatest and least magnitude as bits less one.
+    /// Computes the range of the exponents of `f32`. `greatest` and `least` are the bits of the greatest and the least
+    /// magnitude, each less one.
     #[inline]
-    pub fn of_f32(greatest: i32, least: u32) -> Exponents {
+    pub fn from_f32(greatest: i32, least: u32) -> Exponents {
         let field = |less_one: u32| less_one.wrapping_add(1) >> (f32::MANTISSA_DIGITS - 1);
         if greatest < 0 {
             return Exponents::Zeros;
         }
-        Exponents::of_fields(field(least) as i32, field(greatest.cast_unsigned()) as i32, f32::MAX_EXP)
+        Exponents::from_fields(field(least) as i32, field(greatest.cast_unsigned()) as i32, f32::MAX_EXP)
     }
 
-    /// Of `f64`, as [`Exponents::of_f32`].
+    /// Computes the range of the exponents of `f64` as [`Exponents::from_f32`] does for `f32`.
     #[inline]
-    pub fn of_f64(greatest: i64, least: u64) -> Exponents {
+    pub fn from_f64(greatest: i64, least: u64) -> Exponents {
         let field = |less_one: u64| less_one.wrapping_add(1) >> (f64::MANTISSA_DIGITS - 1);
         if greatest < 0 {
             return Exponents::Zeros;
         }
-        Exponents::of_fields(field(least) as i32, field(greatest.cast_unsigned()) as i32, f64::MAX_EXP)
+        Exponents::from_fields(field(least) as i32, field(greatest.cast_unsigned()) as i32, f64::MAX_EXP)
     }
 
-    /// From the fields that a format with such a greatest exponent stores.
-    fn of_fields(least: i32, greatest: i32, max_exponent: i32) -> Exponents {
+    /// Computes the range of the exponents from the least and the greatest exponent field of the numbers' bits.
+    /// `max_exponent` is the greatest exponent of the format.
+    fn from_fields(least: i32, greatest: i32, max_exponent: i32) -> Exponents {
         let exponent = |field: i32| field.max(1) - (max_exponent - 1);
         match greatest == 2 * max_exponent - 1 {
             true => Exponents::Special,
@@ -68,7 +70,7 @@ impl Exponents {
 #[inline(always)]
 pub unsafe fn add_blocks<V: Vector<Part = V>, T: Element, const N: usize>(sum: &mut Exact, xs: &[T]) {
     let mut unit = Some(FIRST_UNIT);
-    // The first block is shorter, so that those after it begin where a cache line does.
+    // The first block is shorter, so that those after it begin at a cache line.
     let line = LINE_BYTES / size_of::<T>();
     let mut length = BLOCK - line + xs.as_ptr().align_offset(LINE_BYTES) % line;
     let mut rest = xs;
@@ -85,7 +87,9 @@ pub unsafe fn add_blocks<V: Vector<Part = V>, T: Element, const N: usize>(sum: &
     }
 }
 
-/// As integers in units of the block before, then in units of its own, and else as doubles.
+/// Adds a block in the first way that fits its exponents. The ways are: as integers in `unit`, which fitted the block
+/// before; as integers in a unit of its own; and as doubles. Then stores in `unit` which unit to try for the next
+/// block.
 #[inline(always)]
 unsafe fn add_block<V: Vector<Part = V>, T: Element, const N: usize>(
     sum: &mut Exact,
@@ -121,7 +125,8 @@ unsafe fn add_block<V: Vector<Part = V>, T: Element, const N: usize>(
     }
 }
 
-/// As doubles, where their exponents allow it, and else one by one.
+/// Adds a block by splitting its numbers into parts whose sums are exact doubles. If the exponents do not allow it,
+/// adds one number at a time.
 #[inline(always)]
 unsafe fn add_split<V: Vector<Part = V>, T: Element, const N: usize>(
     sum: &mut Exact,
@@ -129,7 +134,7 @@ unsafe fn add_split<V: Vector<Part = V>, T: Element, const N: usize>(
     exponents: Exponents,
 ) {
     let windows = match exponents {
-        Exponents::Between { least, greatest } => Windows::of(greatest, least - (T::SIGNIFICAND_BITS - 1)),
+        Exponents::Between { least, greatest } => Windows::new(greatest, least - (T::SIGNIFICAND_BITS - 1)),
         _ => None,
     };
     let Some(Windows { levels, offsets }) = windows else {
@@ -152,29 +157,32 @@ unsafe fn add_split<V: Vector<Part = V>, T: Element, const N: usize>(
     }
 }
 
-/// Into how many sums a block is split, and the offsets that do it.
+/// The split of the numbers of a block into parts that can be summed exactly: the number of parts (levels), and the
+/// offsets that split them.
 struct Windows {
     levels: usize,
-    /// 1.5·2^p for all levels but the last.
+    /// The number 1.5·2^p of each level but the last. Adding it to a number rounds that number to a multiple of 2^(p −
+    /// 52). [`Windows::new`] computes p.
     offsets: [f64; MOST_LEVELS - 1],
 }
 
 impl Windows {
-    /// For numbers below 2^(greatest + 1) that are multiples of 2^unit; none where they are too far apart, or where an
-    /// offset would overflow.
+    /// Returns the split for numbers below 2^(greatest + 1) that are multiples of 2^unit. Returns `None` if the
+    /// exponents are too far apart, or if an offset would overflow.
     ///
-    /// A number is added to an offset 1.5·2^p so large (p = greatest + 2 + 10) that the sum of all stays within its
-    /// binade, and that each addition therefore rounds to a multiple of 2^(p − 52): what was added is known exactly,
-    /// and what is left of the number, at most 2^(p − 53), goes to the next level. At the last level the sums are
-    /// exact because all that they can be are less than 2^53 units. Rump, Ogita and Oishi 2008, "Accurate
-    /// floating-point summation", call this extraction.
+    /// The numbers are added to an offset 1.5·2^p, where p = greatest + 2 + 12. The offset is so large that it stays
+    /// between 2^p and 2^(p + 1), whatever numbers are added. Each addition therefore rounds to a multiple of 2^(p −
+    /// 52), and the part that was added is known exactly. The rest of the number, at most 2^(p − 53), goes to the next
+    /// level. At the last level the sums are exact, because all of them are less than 2^53 units. Rump, Ogita and Oishi
+    /// 2008, "Accurate floating-point summation", call this extraction.
     #[inline(always)]
-    fn of(greatest: i32, unit: i32) -> Option<Windows> {
+    fn new(greatest: i32, unit: i32) -> Option<Windows> {
         let mut windows = Windows { levels: 1, offsets: [0.0; MOST_LEVELS - 1] };
-        // All that is left is at most 2^bound.
+        // The remaining numbers are at most 2^bound.
         let mut bound = greatest + 1;
         while bound + BLOCK_BITS > f64::MANTISSA_DIGITS as i32 + unit {
-            // A larger offset does no harm.
+            // For tiny numbers the offset has the smallest normal exponent. This is larger than needed, which does no
+            // harm.
             let power = (bound + BLOCK_BITS + 1).max(f64::MIN_EXP - 1);
             if windows.levels == MOST_LEVELS || power >= f64::MAX_EXP {
                 return None;
@@ -187,7 +195,7 @@ impl Windows {
     }
 }
 
-/// The block's sum as that of `L` numbers, all exact.
+/// Returns `L` numbers whose sum is exactly the sum of the block.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
@@ -196,8 +204,8 @@ unsafe fn split<V: Vector<Part = V>, T: Element, const N: usize, const L: usize>
     block: &[T],
     offsets: [f64; MOST_LEVELS - 1],
 ) -> [f64; MOST_LEVELS] {
-    // SAFETY: the caller vouches for the instructions; every load is inside its round, and of the rest only the numbers
-    // that are there are loaded.
+    // SAFETY: the caller guarantees the instructions; every load is inside its round, and only existing numbers of the
+    // remainder are loaded.
     unsafe {
         let subtract = V::Subtraction::new();
         let mut above = offsets.map(|offset| [V::splat(offset); N]);
@@ -229,7 +237,8 @@ unsafe fn split<V: Vector<Part = V>, T: Element, const N: usize, const L: usize>
     }
 }
 
-/// The sum of all lanes of all registers, each less the offset; exact, as are all sums of some of them.
+/// Returns the sum of all lanes of all registers, after `offset` is subtracted from each lane. This sum is exact, and
+/// so are all partial sums.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.

@@ -1,4 +1,4 @@
-//! Kahan's, Neumaier's and Babuška's sums: each is kept as an unevaluated pair, sum and correction.
+//! The sums of Kahan, Neumaier and Babuška. Each is an unevaluated pair of a sum and a correction.
 
 use super::Method;
 use super::two_sum::blocks;
@@ -8,8 +8,8 @@ use crate::sum::element::Element;
 use crate::sum::exact::exact;
 use crate::sum::vector::Vector;
 
-/// The rounded sum and its exact error, in any order of magnitudes. Knuth, "The Art of Computer
-/// Programming", volume 2, section 4.2.2, theorem B.
+/// Returns the rounded sum and its exact error, for any magnitudes. Knuth, "The Art of Computer Programming", volume 2,
+/// section 4.2.2, theorem B.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
@@ -24,10 +24,10 @@ pub unsafe fn two_sum<V: Vector>(a: V, b: V) -> (V, V) {
     }
 }
 
-/// The total of all lanes of `sum` and `correction`, which were gathered from `xs`.
+/// Returns the total of all lanes of `sum` and `correction`, the results of adding up `xs`.
 ///
-/// Compensation breaks down when a sum overflows (∞ − ∞), also where only the partial sum of a
-/// lane did; then, and where `xs` itself is not finite, the exact sum decides.
+/// Compensation fails if a sum overflows (∞ − ∞), even if only the partial sum of one lane does. In that case, and if
+/// `xs` itself is not finite, the exact sum is returned.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
@@ -38,7 +38,8 @@ pub unsafe fn total<V: Vector, T: Element>(sum: V, correction: V, xs: &[T]) -> f
     if total.is_finite() { total } else { exact(xs) }
 }
 
-/// The total of all lanes of `sum` and `correction`, whether finite or not.
+/// Returns the total of all lanes of `sum` and `correction`. Unlike [`total`], it does not check whether the result is
+/// finite.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
@@ -48,7 +49,7 @@ pub unsafe fn lanes_total<V: Vector>(sum: V, correction: V) -> f64 {
     unsafe {
         let mut sums = sum.to_lanes();
         let mut corrections = correction.to_lanes();
-        // No loop, which the compiler would keep, and the lanes in memory with it.
+        // The halving is written out because the compiler would keep a loop, and with it the lanes in memory.
         if V::LANES > 4 {
             halve::<4>(&mut sums, &mut corrections);
         }
@@ -58,39 +59,40 @@ pub unsafe fn lanes_total<V: Vector>(sum: V, correction: V) -> f64 {
         if V::LANES > 1 {
             halve::<1>(&mut sums, &mut corrections);
         }
-        // A correction of zero has lost its sign: added to −0.0 it would give +0.0.
+        // A correction of zero has lost its sign: adding it to −0.0 would give +0.0.
         if corrections[0] == 0.0 { sums[0] } else { sums[0] + corrections[0] }
     }
 }
 
-/// Adds the upper half of twice `HALF` lanes to the lower.
+/// Adds the upper half of `2 * HALF` lanes to the lower half. The rounding errors of these additions go to the
+/// corrections.
 #[inline(always)]
 fn halve<const HALF: usize>(sums: &mut [f64; MAX_LANES], corrections: &mut [f64; MAX_LANES]) {
     for i in 0..HALF {
         // SAFETY: one lane needs no special instructions.
         let (sum, error) = unsafe { two_sum(sums[i], sums[i + HALF]) };
         sums[i] = sum;
-        // Added up in the order of `Accumulator::merge`, for the same bits.
+        // Adds in the same order as `Accumulator::merge`, for the same bits.
         corrections[i] = corrections[i] + corrections[i + HALF] + error;
     }
 }
 
-/// A way to subtract.
+/// A way of subtracting. The result is always the same, but the ways use different execution units of the CPU.
 pub trait Subtract<V: Register>: Copy {
-    /// Ready to subtract.
+    /// Prepares for subtractions.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`.
     unsafe fn new() -> Self;
 
-    /// `a - b`, rounded once.
+    /// Returns `a - b`, rounded once.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`.
     unsafe fn minus(self, a: V, b: V) -> V;
 }
 
-/// As it is written.
+/// Plain subtraction, on the CPU's adders.
 #[derive(Clone, Copy)]
 pub struct OnAdders;
 
@@ -107,8 +109,8 @@ impl<V: Register> Subtract<V> for OnAdders {
     }
 }
 
-/// Carries what each addition added too much into the next term. The error is at most
-/// (2u + O(n·u²))·Σ|x|; a term much larger than the sum so far still loses the sum's low digits.
+/// Kahan's method: it carries the rounding error of each addition into the next term. For n numbers the error is at
+/// most (2u + O(n·u²))·Σ|x|, where u = 2⁻⁵³. A term much larger than the sum so far still loses the sum's low digits.
 /// Kahan 1965, "Further remarks on reducing truncation errors".
 pub struct Kahan;
 
@@ -116,19 +118,20 @@ impl<V: Vector> Method<V> for Kahan {
     #[inline(always)]
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
         // SAFETY: the same contract.
-        unsafe { accumulate::<Excess<V>, V, T, N>(xs).total(xs) }
+        unsafe { accumulate::<KahanSum<V, OnAdders>, V, T, N>(xs).total(xs) }
     }
 }
 
-/// A sum, and by how much it is too large.
+/// The running state of [`Kahan`]: a sum, and the amount by which it is too large.
 #[derive(Clone, Copy)]
-pub struct Excess<V> {
-    pub sum: V,
-    pub excess: V,
+pub struct KahanSum<V, S> {
+    sum: V,
+    excess: V,
+    subtract: S,
 }
 
-impl<V: Vector> Excess<V> {
-    /// The total of all lanes, gathered from `xs`.
+impl<V: Vector, S> KahanSum<V, S> {
+    /// Returns the total of all lanes. `xs` are the numbers that were added.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`.
@@ -139,20 +142,20 @@ impl<V: Vector> Excess<V> {
     }
 }
 
-impl<V: Vector> Accumulator<V> for Excess<V> {
+impl<V: Vector, S: Subtract<V>> Accumulator<V> for KahanSum<V, S> {
     #[inline(always)]
     unsafe fn new() -> Self {
         // SAFETY: the same contract.
-        unsafe { Excess { sum: V::splat(-0.0), excess: V::splat(0.0) } }
+        unsafe { KahanSum { sum: V::splat(-0.0), excess: V::splat(0.0), subtract: S::new() } }
     }
 
     #[inline(always)]
     unsafe fn push(&mut self, terms: V) {
         // SAFETY: the same contract.
         unsafe {
-            let wanted = terms.sub(self.excess);
+            let wanted = self.subtract.minus(terms, self.excess);
             let sum = self.sum.add(wanted);
-            self.excess = sum.sub(self.sum).sub(wanted);
+            self.excess = self.subtract.minus(sum.sub(self.sum), wanted);
             self.sum = sum;
         }
     }
@@ -162,13 +165,13 @@ impl<V: Vector> Accumulator<V> for Excess<V> {
         // SAFETY: the same contract.
         unsafe {
             let (sum, error) = two_sum(self.sum, other.sum);
-            Excess { sum, excess: self.excess.add(other.excess).sub(error) }
+            KahanSum { sum, excess: self.excess.add(other.excess).sub(error), ..self }
         }
     }
 }
 
-/// Adds up the exact errors of all additions beside the sum, and applies them at the end. The
-/// error is at most u·|Σx| + (n·u)²·Σ|x|: as if summed in twice the precision and rounded once.
+/// Neumaier's method: it sums the exact errors of all additions separately and adds them at the end. For n numbers the
+/// error is at most u·|Σx| + (n·u)²·Σ|x|, where u = 2⁻⁵³: as if summed in twice the precision and rounded once.
 /// Neumaier 1974, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen".
 pub struct Neumaier;
 
@@ -177,24 +180,24 @@ impl<V: Vector> Method<V> for Neumaier {
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
         // SAFETY: the same contract.
         unsafe {
-            let Corrected { sum, correction } = accumulate::<Corrected<V>, V, T, N>(xs);
+            let NeumaierSum { sum, correction } = accumulate::<NeumaierSum<V>, V, T, N>(xs);
             total(sum, correction, xs)
         }
     }
 }
 
-/// A sum, and what is to be added to it.
+/// The running state of [`Neumaier`]: a sum, and the correction to add to it.
 #[derive(Clone, Copy)]
-struct Corrected<V> {
+struct NeumaierSum<V> {
     sum: V,
     correction: V,
 }
 
-impl<V: Vector> Accumulator<V> for Corrected<V> {
+impl<V: Vector> Accumulator<V> for NeumaierSum<V> {
     #[inline(always)]
     unsafe fn new() -> Self {
         // SAFETY: the same contract.
-        unsafe { Corrected { sum: V::splat(-0.0), correction: V::splat(0.0) } }
+        unsafe { NeumaierSum { sum: V::splat(-0.0), correction: V::splat(0.0) } }
     }
 
     #[inline(always)]
@@ -213,37 +216,38 @@ impl<V: Vector> Accumulator<V> for Corrected<V> {
         // SAFETY: the same contract.
         unsafe {
             let (sum, error) = two_sum(self.sum, other.sum);
-            Corrected { sum, correction: self.correction.add(other.correction).add(error) }
+            NeumaierSum { sum, correction: self.correction.add(other.correction).add(error) }
         }
     }
 }
 
-/// Adds up what each addition lost beside the sum, and applies it at the end. As many operations as Kahan's, but the
-/// next addition waits for one of them instead of four.
+/// Babuška's method: it sums the rounding errors of the additions separately and adds them at the end. It needs as many
+/// operations as Kahan's method, but the next addition waits for one of them instead of four.
 ///
-/// Where a term is larger than the sum so far, what it lost is known only to u times the term: the error is at most
-/// u·|Σx| + (u + O(n·u²))·Σ|x|. `f32` is added plainly within blocks, as in [`BlockTwoSum`](super::BlockTwoSum), which
-/// adds 5u·Σ|x|. Babuška 1969, "Numerical stability in mathematical analysis".
+/// If a term is larger than the sum so far, the error is known only to u times the term. The error of the result is at
+/// most u·|Σx| + (u + O(n·u²))·Σ|x|. Within blocks, `f32` is added without compensation, as in
+/// [`BlockTwoSum`](super::BlockTwoSum), which adds 5u·Σ|x|. Babuška 1969, "Numerical stability in mathematical
+/// analysis".
 pub struct Babuska;
 
 impl<V: Vector> Method<V> for Babuska {
     #[inline(always)]
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
         // SAFETY: the same contract.
-        unsafe { blocks::<Beside<V, OnAdders>, V, T, N>(xs).total(xs) }
+        unsafe { blocks::<BabuskaSum<V, OnAdders>, V, T, N>(xs).total(xs) }
     }
 }
 
-/// A sum, and what is to be added to it.
+/// The running state of [`Babuska`]: a sum, and the correction to add to it.
 #[derive(Clone, Copy)]
-pub struct Beside<V, S> {
+pub struct BabuskaSum<V, S> {
     sum: V,
     correction: V,
     subtract: S,
 }
 
-impl<V: Vector, S> Beside<V, S> {
-    /// The total of all lanes, gathered from `xs`.
+impl<V: Vector, S> BabuskaSum<V, S> {
+    /// Returns the total of all lanes. `xs` are the numbers that were added.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`.
@@ -254,11 +258,11 @@ impl<V: Vector, S> Beside<V, S> {
     }
 }
 
-impl<V: Vector, S: Subtract<V>> Accumulator<V> for Beside<V, S> {
+impl<V: Vector, S: Subtract<V>> Accumulator<V> for BabuskaSum<V, S> {
     #[inline(always)]
     unsafe fn new() -> Self {
         // SAFETY: the same contract.
-        unsafe { Beside { sum: V::splat(-0.0), correction: V::splat(0.0), subtract: S::new() } }
+        unsafe { BabuskaSum { sum: V::splat(-0.0), correction: V::splat(0.0), subtract: S::new() } }
     }
 
     #[inline(always)]
@@ -277,7 +281,7 @@ impl<V: Vector, S: Subtract<V>> Accumulator<V> for Beside<V, S> {
         // SAFETY: the same contract.
         unsafe {
             let (sum, error) = two_sum(self.sum, other.sum);
-            Beside { sum, correction: self.correction.add(other.correction).add(error), ..self }
+            BabuskaSum { sum, correction: self.correction.add(other.correction).add(error), ..self }
         }
     }
 }

@@ -1,65 +1,31 @@
-//! Methods half of whose additions are issued as multiplications, and the one that also widens by integer operations.
+//! Methods that issue half of their additions as multiplications, and one that also widens by integer operations.
 
 use core::hint::black_box;
 
 use super::Method;
-use super::compensated::{Beside, Excess, Subtract};
+use super::compensated::{BabuskaSum, KahanSum, Subtract};
 use super::two_sum::{Pair, blocks};
 use crate::sum::accumulate::{Accumulator, accumulate, accumulate_few, accumulate_part};
 use crate::sum::element::Element;
 use crate::sum::exact::exact;
 use crate::sum::vector::{Fma, Vector, Widen};
 
-/// [`Kahan`](super::Kahan), bit for bit, for CPUs that add on other ports than they multiply and
-/// add (AMD since Zen): a·1 − b is rounded as a − b is, and runs there.
+/// Computes the same bits as [`Kahan`](super::Kahan), on more execution ports of the CPU. It is for CPUs that have
+/// separate ports for additions and for multiply-add (AMD since Zen). There a·1 − b is rounded like a − b, but runs on
+/// the ports for multiply-add.
 pub struct KahanFma;
 
 impl<V: Fma> Method<V> for KahanFma {
     #[inline(always)]
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
         // SAFETY: the same contract.
-        unsafe { accumulate::<Fused<V>, V, T, N>(xs).kahan.total(xs) }
+        unsafe { accumulate::<KahanSum<V, OnMultipliers<V>>, V, T, N>(xs).total(xs) }
     }
 }
 
-#[derive(Clone, Copy)]
-struct Fused<V> {
-    kahan: Excess<V>,
-    /// A one that the compiler can't see, or it would turn the multiplications into additions
-    /// again. All accumulators share the register.
-    one: V,
-}
-
-impl<V: Fma> Accumulator<V> for Fused<V> {
-    #[inline(always)]
-    unsafe fn new() -> Self {
-        // SAFETY: the same contract.
-        unsafe { Fused { kahan: Excess::new(), one: V::splat(black_box(1.0)) } }
-    }
-
-    #[inline(always)]
-    unsafe fn push(&mut self, terms: V) {
-        // SAFETY: the same contract.
-        unsafe {
-            let Excess { sum: old, excess } = self.kahan;
-            let wanted = terms.mul_sub(self.one, excess);
-            let sum = old.add(wanted);
-            let excess = sum.sub(old).mul_sub(self.one, wanted);
-            self.kahan = Excess { sum, excess };
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn merge(self, other: Self) -> Self {
-        // SAFETY: the same contract.
-        let kahan = unsafe { Accumulator::<V>::merge(self.kahan, other.kahan) };
-        Fused { kahan, ..self }
-    }
-}
-
-/// As a·1 − b, which gives the same bits. CPUs that add on other ports than they multiply and add (AMD since Zen)
-/// then have twice as many for the whole. The one is hidden from the compiler, which would otherwise make subtractions
-/// of it again.
+/// Subtraction as a·1 − b, which gives the same bits as a − b. Some CPUs have separate ports for additions and for
+/// multiply-add (AMD since Zen). They then have twice as many ports for all operations together. The factor 1 is hidden
+/// from the compiler, which would otherwise turn it back into subtractions.
 #[derive(Clone, Copy)]
 pub struct OnMultipliers<V>(V);
 
@@ -77,18 +43,18 @@ impl<V: Fma> Subtract<V> for OnMultipliers<V> {
     }
 }
 
-/// [`Babuska`](super::Babuska), bit for bit, with half of its additions on the multipliers.
+/// Computes the same bits as [`Babuska`](super::Babuska), with half of the additions on the multipliers.
 pub struct BabuskaFma;
 
 impl<V: Fma> Method<V> for BabuskaFma {
     #[inline(always)]
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
         // SAFETY: the same contract.
-        unsafe { blocks::<Beside<V, OnMultipliers<V>>, V, T, N>(xs).total(xs) }
+        unsafe { blocks::<BabuskaSum<V, OnMultipliers<V>>, V, T, N>(xs).total(xs) }
     }
 }
 
-/// [`BlockTwoSum`](super::BlockTwoSum), bit for bit, with half of its additions on the multipliers.
+/// Computes the same bits as [`BlockTwoSum`](super::BlockTwoSum), with half of the additions on the multipliers.
 pub struct BlockTwoSumFma;
 
 impl<V: Vector> Method<V> for BlockTwoSumFma {
@@ -99,14 +65,14 @@ impl<V: Vector> Method<V> for BlockTwoSumFma {
     }
 }
 
-/// [`BlockTwoSumFma`] where half of the `f32` are widened by integer operations. As `f64` needs no widening, it is the
-/// same there.
+/// Computes as [`BlockTwoSumFma`] does, but widens half of the `f32` by integer operations. For `f64`, which needs no
+/// widening, both methods are the same.
 pub struct BlockTwoSumBits;
 
 impl<V: Widen> Method<V> for BlockTwoSumBits {
     #[inline(always)]
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
-        // SAFETY: the caller vouches for the instructions; every block is inside of its round.
+        // SAFETY: the caller guarantees the instructions; every block is inside its round.
         unsafe {
             if T::BLOCK == 1 {
                 return accumulate::<Pair<V, OnMultipliers<V>>, V, T, N>(xs).total(xs);

@@ -1,4 +1,4 @@
-//! What no method can beat: reading the numbers, alone or with as many operations that wait for nothing.
+//! Speed limits for all methods: reading the numbers, alone or with operations that do not depend on each other.
 
 use core::hint::black_box;
 
@@ -8,9 +8,9 @@ use crate::sum::accumulate::{Accumulator, accumulate};
 use crate::sum::element::Element;
 use crate::sum::vector::{Fma, Words};
 
-/// Loads each register and does `K` operations with it, by turns on the adders and on the multipliers, of which only
-/// the last waits for what came before: the limit is how many operations the CPU starts in a cycle, or what it loads.
-/// Not a sum: the result is 0.
+/// The speed limit of sums: loads each register and does `K` operations with it, alternately on the adders and on the
+/// multipliers. Only the last operation waits for an earlier register. The speed is therefore limited by the operations
+/// that the CPU starts per cycle, or by the loads. The result is always 0, not a sum.
 pub struct Limit<const K: usize>;
 
 impl<V: Fma, const K: usize> Method<V> for Limit<K> {
@@ -22,7 +22,7 @@ impl<V: Fma, const K: usize> Method<V> for Limit<K> {
     }
 }
 
-/// What the work on all registers came to.
+/// The running state of [`Limit`], whose operations only keep the CPU busy: their result for all registers so far.
 #[derive(Clone, Copy)]
 pub struct Work<V, const K: usize> {
     sum: V,
@@ -54,19 +54,19 @@ impl<V: Fma, const K: usize> Accumulator<V> for Work<V, K> {
     }
 }
 
-/// Exclusive or of all 64-bit words of the slice (the last one filled with zeros), as a number:
-/// not a sum, but no sum can be faster.
+/// The method that only loads the slice. Its result is the exclusive or of all 64-bit words (the last one filled with
+/// zeros), as a number. It is not a sum, but no sum can be computed faster.
 pub struct LoadOnly;
 
 impl<V: Words> Method<V> for LoadOnly {
     #[inline(always)]
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
         let width = size_of::<V>();
-        // SAFETY: the bytes are those of `xs`, which holds floats without padding; loads are
-        // inside of their blocks and of the buffer; the caller vouches for the instructions.
+        // SAFETY: the bytes are those of `xs`, which holds floats without padding; loads are inside their blocks and
+        // the buffer; the caller guarantees the instructions.
         let lanes = unsafe {
             let bytes = core::slice::from_raw_parts(xs.as_ptr().cast::<u8>(), size_of_val(xs));
-            // From where registers cross no cache line, unless that would take words apart.
+            // Starts where registers cross no cache line, unless that would split words.
             let unaligned = bytes.as_ptr().align_offset(width);
             let (head, body) = bytes.split_at(if unaligned % 8 == 0 { unaligned.min(bytes.len()) } else { 0 });
             let mut seen = [V::splat(0.0); N];

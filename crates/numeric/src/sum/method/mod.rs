@@ -13,5 +13,5 @@ pub use compensated::{Babuska, Kahan, Neumaier, OnAdders, Subtract, lanes_total}
 pub use fused::{BabuskaFma, BlockTwoSumBits, BlockTwoSumFma, KahanFma, OnMultipliers};
 #[cfg(target_arch = "x86_64")]
 pub use limit::{Limit, LoadOnly, Work};
-pub use plain::{ExactSum, Method, Naive, Pairwise};
+pub use plain::{ExactSum, Method, Naive, Pairwise, Plain};
 pub use two_sum::{BlockTwoSum, Pair};

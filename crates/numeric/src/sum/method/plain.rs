@@ -1,4 +1,4 @@
-//! What every method is, and those that compensate for nothing: one addition after the other, in a tree, or exact.
+//! The trait of all methods, and the methods without compensation: one addition after the other, in a tree, or exact.
 
 use crate::sum::Exact;
 use crate::sum::accumulate::{Accumulator, accumulate, accumulate_part};
@@ -6,18 +6,18 @@ use crate::sum::element::Element;
 use crate::sum::exact::add_blocks;
 use crate::sum::vector::Vector;
 
-/// A way to sum a slice with registers `V`.
+/// A method of summing a slice with registers `V`.
 pub trait Method<V: Vector> {
     /// Sums `xs` with `N` accumulators, a power of two.
     ///
     /// # Safety
-    /// The CPU has the instructions of `V`. Implementations are always inlined, into a function
-    /// that enables these instructions.
+    /// The CPU has the instructions of `V`. Implementations are always inlined into a function that enables these
+    /// instructions.
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64;
 }
 
-/// Adds in the order of the slice (with one accumulator in one lane: the loop that everybody
-/// writes). The error is at most n·u·Σ|x|.
+/// Adds in the order of the slice. With one accumulator in one lane this is the usual loop. For n numbers the error is
+/// at most n·u·Σ|x|, where u = 2⁻⁵³.
 pub struct Naive;
 
 impl<V: Vector> Method<V> for Naive {
@@ -28,12 +28,12 @@ impl<V: Vector> Method<V> for Naive {
     }
 }
 
-/// A sum without compensation.
+/// The running state of [`Naive`]: one sum per lane, without compensation.
 #[derive(Clone, Copy)]
 pub struct Plain<V>(pub V);
 
 impl<V: Vector> Plain<V> {
-    /// All lanes added up, by halves.
+    /// Returns the sum of all lanes: the upper half is added to the lower half until one lane is left.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`.
@@ -64,20 +64,20 @@ impl<V: Vector> Accumulator<V> for Plain<V> {
     }
 }
 
-/// How many registers are added plainly before their sum goes into the tree.
+/// Number of registers that are added one after the other before their sum goes into the balanced tree of sums.
 const BLOCK: usize = 128;
 
-/// Levels of the tree: more than any slice can fill.
+/// Number of levels of the balanced tree of sums: more than any slice can fill.
 const LEVELS: usize = usize::BITS as usize - BLOCK.ilog2() as usize;
 
-/// Sums blocks plainly, and the blocks' sums in a balanced tree. The error is at most
-/// (128 + log₂(n))·u·Σ|x|, and near √log(n)·u·Σ|x| as a rule. Higham 1993, "The accuracy of
+/// Sums each block one addition after the other, and the sums of the blocks in a balanced tree. For n numbers the error
+/// is at most (128 + log₂(n))·u·Σ|x|, where u = 2⁻⁵³, and usually near √log(n)·u·Σ|x|. Higham 1993, "The accuracy of
 /// floating point summation".
 pub struct Pairwise;
 
 impl<V: Vector> Method<V> for Pairwise {
-    /// The recursion, unrolled: the slice is read once from its start, and `pending[level]` waits
-    /// for a sum of equally many (2^level) blocks, as the digits of a binary counter do.
+    /// Sums the blocks in a balanced tree without recursion, so that the slice is read once from its start.
+    /// `pending[level]` waits for another sum of equally many (2^level) blocks, like a digit of a binary counter.
     #[inline(always)]
     unsafe fn sum<T: Element, const N: usize>(xs: &[T]) -> f64 {
         // SAFETY: the same contract.
@@ -93,7 +93,8 @@ impl<V: Vector> Method<V> for Pairwise {
                 pending[carries] = sum;
                 blocks += 1;
             }
-            // What waits at the end, the small sums (which are also the last) first.
+            // Adds the pending sums, those of the fewest blocks first. The fewer blocks a sum has, the later they are
+            // in the slice.
             let mut sum = V::splat(-0.0);
             for (level, earlier) in pending.iter().enumerate() {
                 if blocks >> level & 1 == 1 {
@@ -105,7 +106,7 @@ impl<V: Vector> Method<V> for Pairwise {
     }
 }
 
-/// [`Exact`] with given registers: the nearest double to the true sum.
+/// The method of [`Exact`], with registers `V`. The result is the double nearest to the true sum.
 pub struct ExactSum;
 
 impl<V: Vector<Part = V>> Method<V> for ExactSum {

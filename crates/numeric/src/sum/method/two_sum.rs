@@ -1,4 +1,4 @@
-//! Compensated summation by error-free additions, of registers (f64) or of blocks of them (f32).
+//! Compensated summation by error-free additions, of registers (`f64`) or of blocks of registers (`f32`).
 
 use super::Method;
 use super::compensated::{OnAdders, Subtract, total, two_sum};
@@ -7,22 +7,23 @@ use crate::sum::accumulate::{Accumulator, accumulate, accumulate_few, accumulate
 use crate::sum::element::Element;
 use crate::sum::vector::Vector;
 
-/// What is gone through part by part: a quarter of the smallest L1 that a CPU with vectors has.
+/// Size in bytes of the pieces in which a slice is processed. A piece is read once for each CPU register of a vector,
+/// and stays in the nearest cache meanwhile. It is a quarter of the smallest L1 cache of a CPU with vectors.
 const NEAR_BYTES: usize = 8 << 10;
 
-/// The most registers of a block.
+/// Number of registers in the largest block, which is added up without compensation.
 const MOST: usize = 32;
 
-/// Adds up the exact errors of all additions beside the sum, as [`Neumaier`](super::Neumaier) does, but gets them by
-/// Knuth's six operations instead of a comparison, and only once for a block of registers.
+/// Sums the exact errors of all additions separately, as [`Neumaier`](super::Neumaier) does. The errors are computed
+/// with Knuth's six operations instead of a comparison, and only once per block of registers.
 ///
-/// The registers of a block are added plainly, in a tree, which for `f32` costs next to nothing: its 24 bits leave 29
-/// of the 53 of an `f64` for numbers of different sizes and for carries. A block of `f32` is [`MOST`] = 2⁵ registers,
-/// so that the error is at most u·|Σx| + 5u·Σ|x| + (n·u)²·Σ|x|, and the middle term is 0 where in each lane of a block
-/// no number is 2^24 times another. A block of `f64` is one register, and there is no middle term.
+/// The registers of a block are added without compensation, in a tree. For `f32` this costs almost no accuracy: its 24
+/// bits leave 29 of the 53 of an `f64` for numbers of different sizes and for carries. A block of `f32` is [`MOST`] =
+/// 2⁵ registers, so the error is at most u·|Σx| + 5u·Σ|x| + (n·u)²·Σ|x|. The middle term is 0 if, in each lane of a
+/// block, no number is 2^24 times another. A block of `f64` is one register, and there is no middle term.
 ///
-/// It comes in registers of eight lanes alone, where the CPU's are shorter in several of them: with as many
-/// accumulators the same additions are made in the same order on every machine.
+/// The method exists only for registers of eight lanes, which are several registers on CPUs with shorter ones. With the
+/// same number of accumulators, every machine makes the same additions in the same order.
 pub struct BlockTwoSum;
 
 impl<V: Vector> Method<V> for BlockTwoSum {
@@ -33,14 +34,14 @@ impl<V: Vector> Method<V> for BlockTwoSum {
     }
 }
 
-/// As [`accumulate`], but each push is a block's sum, and the slice is loaded from its beginning: where it lies in
-/// memory must not decide which numbers are a block.
+/// Adds up as [`accumulate`] does, but each push is the sum of a block, and the slice is loaded from its beginning. The
+/// position in memory must not decide which numbers form a block.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
 #[inline(always)]
 pub unsafe fn blocks<A: Accumulator<V>, V: Vector, T: Element, const N: usize>(xs: &[T]) -> A {
-    // SAFETY: the caller vouches for the instructions; every load is inside its N × BLOCK × LANES numbers.
+    // SAFETY: the caller guarantees the instructions; every load is inside its N × BLOCK × LANES numbers.
     unsafe {
         if T::BLOCK == 1 {
             return accumulate::<A, V, T, N>(xs);
@@ -64,14 +65,14 @@ pub unsafe fn blocks<A: Accumulator<V>, V: Vector, T: Element, const N: usize>(x
     }
 }
 
-/// The sum of a block: of its registers those in even places in a balanced tree, those in odd places in another, and
-/// both.
+/// Returns the sum of a block. The registers at even indices are added in one balanced tree and those at odd indices in
+/// another; the result is the sum of both.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`, and `BLOCK` × `LANES` numbers are readable.
 #[inline(always)]
 unsafe fn block_sum<V: Vector, T: Element>(from: *const T) -> V {
-    // SAFETY: the same contract; the parts of all registers are as far apart as the registers are long.
+    // SAFETY: the same contract; equal parts of two adjacent registers are one register length apart.
     unsafe {
         let mut sum = V::splat(-0.0);
         for (part, sum) in sum.parts().iter_mut().enumerate() {
@@ -94,7 +95,7 @@ unsafe fn block_sum<V: Vector, T: Element>(from: *const T) -> V {
     }
 }
 
-/// A sum, and what is to be added to it.
+/// The running state of [`BlockTwoSum`]: a sum, and the correction to add to it.
 #[derive(Clone, Copy)]
 pub struct Pair<V, S> {
     pub sum: V,
@@ -103,7 +104,7 @@ pub struct Pair<V, S> {
 }
 
 impl<V: Vector, S> Pair<V, S> {
-    /// The total of all lanes, gathered from `xs`.
+    /// Returns the total of all lanes. `xs` are the numbers that were added.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`.
@@ -115,8 +116,9 @@ impl<V: Vector, S> Pair<V, S> {
 }
 
 impl<V: Vector, S: Subtract<V::Part>> Pair<V, S> {
-    /// Adds one number to each lane of a part: [`two_sum`] with half of its subtractions on the units of `S`: of seven
-    /// additions three, and four for every other accumulator.
+    /// Adds one number to each lane of a part, as [`two_sum`] does. A part is one of the CPU registers of `V`, and
+    /// `part` is its index. Each call makes seven additions and subtractions: the accumulators of even `turn` do three
+    /// of them on the units of `S`, and the others four. Both kinds of unit then have the same work.
     ///
     /// # Safety
     /// The CPU has the instructions of `V`.
@@ -157,8 +159,8 @@ impl<V: Vector, S: Subtract<V::Part>> Accumulator<V> for Pair<V, S> {
         }
     }
 
-    /// One part after the other, for as long as the numbers stay in the nearest cache: the sums and corrections of all
-    /// parts are more than the CPU has registers.
+    /// Processes the slice in pieces that stay in the nearest cache, and each piece once for each part of a register.
+    /// The sums and corrections of all parts together would need more registers than the CPU has.
     #[inline(always)]
     unsafe fn push_rounds<T: Element, const N: usize>(accumulators: &mut [Self; N], rounds: &[T]) {
         let width = N * V::LANES;

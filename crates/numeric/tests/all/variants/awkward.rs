@@ -1,11 +1,10 @@
-//! Awkward inputs: every length and offset, zeros with signs, subnormals, what is not finite, sums that overflow.
+//! Difficult inputs: every length and offset, signed zeros, subnormals, infinities and NaN, sums that overflow.
 
 use ascertain_numeric::sum::exact;
 
 use super::*;
 
-/// Calls the test with every function, for slices of each length at each offset in memory, with
-/// NaN before and after.
+/// Calls the test with every function, for slices of each length at each offset in memory, surrounded by NaN.
 fn for_lengths_and_offsets<T: Element>(number: impl Fn(usize) -> T, nan: T, test: impl Fn(&str, &[T], f64)) {
     for (name, accumulators, function) in functions::<T>() {
         let widest = 8 * accumulators as usize;
@@ -88,8 +87,9 @@ fn sums_of_subnormals_are_exact() {
     );
 }
 
-/// Half of a block of `f32` goes through integer operations: subnormals, the ends of the range and both signs in each
-/// place of it. The other variants have an instruction that widens all places alike, so that some places are enough.
+/// Tests subnormals, the ends of the range and both signs at each position of a block of `f32`, because half of the
+/// positions are widened by integer operations. The other variants widen all positions with the same instruction, so
+/// for them some positions are enough.
 #[test]
 fn singles_of_every_kind_are_widened_alike_in_every_place_of_a_block() {
     let kinds =
@@ -151,11 +151,11 @@ fn partial_sums_may_overflow() {
         assert_eq!(function(&[max, max, -max, -max]), 0.0, "{what}");
         assert_eq!(function(&[max, max]), f64::INFINITY, "{what}");
         assert_eq!(function(&[max, max, f64::NEG_INFINITY]), f64::NEG_INFINITY, "{what}");
-        // Every other number, so that with an even number of chains each one overflows.
+        // The signs alternate. Each chain therefore overflows if the number of chains is even.
         let alternating: Vec<f64> = (0..256).map(|i| if i % 2 == 0 { max } else { -max }).collect();
         assert_eq!(function(&alternating), 0.0, "{what}");
     }
-    // The range of `f32` is no limit to any method.
+    // The range of `f32` limits no method, because all sums are `f64`.
     for (name, accumulators, function) in functions::<f32>() {
         let expected = 1000.0 * f64::from(f32::MAX);
         assert_eq!(function(&[f32::MAX; 1000]), expected, "{name} × {accumulators}");

@@ -1,4 +1,4 @@
-//! How far a method may be from the exact sum, and which of its variants give the same bits.
+//! The error bounds of the methods, and which variants return the same bits.
 
 use ascertain_numeric::sum::exact;
 use proptest::prelude::*;
@@ -8,10 +8,10 @@ use super::*;
 /// Half of the distance from 1 to the next double.
 const U: f64 = f64::EPSILON / 2.0;
 
-/// The most that a method may be wrong for these numbers.
+/// Returns the error bound of a method for these numbers.
 fn bound<T>(name: &str, xs: &[f64]) -> f64 {
     let n = xs.len() as f64;
-    // Of 32 registers that are added plainly in a tree.
+    // Error bound of 32 registers that are added without compensation in a tree.
     let of_block = if size_of::<T>() == 4 { 5.0 * U } else { 0.0 };
     let absolute = exact(&xs.iter().map(|x| x.abs()).collect::<Vec<_>>());
     match method(name) {
@@ -59,8 +59,7 @@ proptest! {
         check_bounds(&singles)?;
     }
 
-    /// Whatever the registers, the same eight chains of additions: the vectors do what the scalar
-    /// code does.
+    /// All registers make the same eight chains of additions, so vectors and scalar code must return the same bits.
     #[test]
     fn lanes_and_accumulators_are_interchangeable(xs in crate::common::slice(crate::common::number(), 0..200)) {
         let singles: Vec<f32> = xs.iter().map(|&x| x as f32).collect();
@@ -68,7 +67,7 @@ proptest! {
             [("neumaier", 8), ("neumaier-neon", 4), ("neumaier-avx2", 2), ("neumaier-avx512", 1)],
             [("naive", 8), ("naive-neon", 4), ("naive-avx2", 2), ("naive-avx512", 1)],
         ] {
-            // Of several NaN, any may come out.
+            // If there are several NaN, any of them may be the result.
             if xs.iter().map(|x| x.abs()).sum::<f64>() < f64::MAX {
                 bits_equal(&xs, &chains)?;
             }
@@ -95,7 +94,7 @@ proptest! {
         }
     }
 
-    /// Eight lanes on every machine: `sum()` may take any of them.
+    /// `sum()` may use any variant, because all have eight lanes.
     #[test]
     fn block_twosum_has_the_same_bits_with_any_instructions(xs in crate::common::slice(crate::common::number(), 0..1500)) {
         let singles: Vec<f32> = xs.iter().map(|&x| x as f32).collect();
@@ -104,7 +103,7 @@ proptest! {
             let these: Vec<_> = names.map(|name| (name, accumulators)).collect();
             prop_assert_eq!(these.len(), 7);
             bits_equal(&xs, &these)?;
-            // Of several NaN, any may come out.
+            // If there are several NaN, any of them may be the result.
             if !exact(&singles).is_nan() {
                 bits_equal(&singles, &these)?;
             }
@@ -118,7 +117,7 @@ proptest! {
         prop_assert!(naive.to_bits() == loop_sum.to_bits() || naive.is_nan() && loop_sum.is_nan());
     }
 
-    /// Partial sums may overflow, the compensated sums bear it.
+    /// Partial sums may overflow; the compensated sums must still be finite.
     #[test]
     fn compensated_sums_are_finite_when_the_exact_sum_is(
         xs in crate::common::slice(crate::common::number(), 0..60)
@@ -174,16 +173,16 @@ fn kahan_keeps_what_the_accumulators_lost() {
         let what = format!("{name} × {accumulators}");
         let mut xs = vec![0.0; chains + 1];
         (xs[0], xs[1], xs[chains]) = (1.0, -1.0, 1e-20);
-        assert_eq!(function(&xs), 1e-20, "{what}: an accumulator's own");
-        // The first accumulator is merged with the one half-way before the second is.
+        assert_eq!(function(&xs), 1e-20, "{what}: in one accumulator");
+        // The first accumulator is merged with the middle one before the second is.
         (xs[0], xs[chains / 2], xs[1], xs[chains]) = (1.0, 1e-20, -1.0, 0.0);
-        assert_eq!(function(&xs), 1e-20, "{what}: in merging two");
+        assert_eq!(function(&xs), 1e-20, "{what}: in merging two accumulators");
     }
 }
 
 #[test]
 fn corrections_are_merged_in_the_same_order_too() {
-    // An example that told (a + b) + c from a + (b + c).
+    // An example in which (a + b) + c differs from a + (b + c).
     let (tiny, small, less) = (f64::from_bits(1), 2.0 * f64::MIN_POSITIVE, 8e-292);
     let z = 0.0;
     let xs = [z, tiny, -small, z, -z, z, -z, -z, small, z, -less, -z, -tiny, less, z, z, -z, -z];
@@ -191,7 +190,8 @@ fn corrections_are_merged_in_the_same_order_too() {
     bits_equal(&xs, &chains).unwrap();
 }
 
-/// The bound of a block holds where it is worst: numbers that a block loses, and that nothing else could find again.
+/// Tests the error bound of a block in the worst case: its numbers lose their low bits in the block, and no later step
+/// could recover these.
 #[test]
 fn blocks_of_singles_lose_no_more_than_their_bound() {
     let large = 2.0_f32.powi(100);
@@ -205,7 +205,7 @@ fn blocks_of_singles_lose_no_more_than_their_bound() {
 
 #[test]
 fn many_equal_numbers() {
-    // A tenth is always rounded the same way: errors add up where a method lets them.
+    // A tenth is rounded in the same direction each time, so errors add up unless the method prevents that.
     check_bounds(&vec![0.1_f64; 100_003]).unwrap();
     check_bounds(&vec![0.1_f32; 100_003]).unwrap();
 }

@@ -6,10 +6,10 @@ mod bounds;
 use ascertain_numeric::sum::{Element, sum};
 
 /// A function under test: name, accumulators, function.
-type Named<T> = (&'static str, u32, fn(&[T]) -> f64);
+type NamedSum<T> = (&'static str, u32, fn(&[T]) -> f64);
 
-/// Every function of a variant that this machine can run and that sums.
-fn functions<T: Element>() -> Vec<Named<T>> {
+/// Returns every function of a sum that this machine can run.
+fn functions<T: Element>() -> Vec<NamedSum<T>> {
     let sums = T::VARIANTS.iter().filter(|variant| variant.is_sum);
     let available = sums.filter(|variant| variant.is_available().is_ok());
     let all = available.flat_map(|variant| {
@@ -19,12 +19,12 @@ fn functions<T: Element>() -> Vec<Named<T>> {
     all.collect()
 }
 
-/// The plain call.
-fn plain<T: Element>() -> Named<T> {
+/// Returns [`sum`](ascertain_numeric::sum::sum()) as a function under test.
+fn plain<T: Element>() -> NamedSum<T> {
     ("sum()", 0, sum)
 }
 
-/// The name without its instruction set.
+/// Returns the name of a variant without its instruction set.
 fn method(name: &str) -> &str {
     let end = ["-avx2", "-avx512", "-neon"].iter().find_map(|set| name.find(set));
     &name[..end.unwrap_or(name.len())]
@@ -34,7 +34,7 @@ fn is_compensated(name: &str) -> bool {
     matches!(method(name), "kahan" | "neumaier" | "babuska" | "block-twosum" | "exact")
 }
 
-/// What no test here runs, whatever it says.
+/// Reports the variants that this machine cannot run, which no other test covers.
 #[test]
 fn sums_that_this_cpu_has_not() {
     let lacking = f64::VARIANTS.iter().filter_map(|variant| Some((variant.name, variant.is_available().err()?)));

@@ -1,13 +1,14 @@
-//! Whatever experiments, variants and claims are called, each kind reads back and shows it harmlessly.
+//! With any names of experiments, variants and claims, each export format can be parsed, has the original names, and is
+//! harmless to display.
 
-use std::path::Path;
+use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::common::{blank, measure};
 
-/// Any text, and often the characters that formats trip over.
+/// Any text, often with characters that are special in a format.
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<String>(),
@@ -21,7 +22,7 @@ prop_compose! {
         let verdicts =
             [Verdict::Holds, Verdict::Refuted, Verdict::Undecided, Verdict::Unavailable, Verdict::Failed, Verdict::Deferred];
         let claim = |[id, says, variant, reason, experiment]: &[String; 5]| {
-            let test = ascertain_engine::outcome::TestSpec::Predicate {
+            let test = ascertain_engine::claim::Test::Predicate {
                 arm: arm(variant, &Point::default()),
                 predicate: "exit == 0".into(),
                 measure: Some(measure("wall", Unit::Nanosecond)),
@@ -30,25 +31,25 @@ prop_compose! {
             let mut claim = common::counted(
                 blank(id, says, ascertain_engine::claim::Judging::Rate, test), verdicts[verdict], 3, 5,
             );
-            (claim.reasons, claim.experiment) = (vec![reason.clone().into()], experiment.clone());
+            (claim.reasons, claim.experiment) = (vec![common::reason(reason)], experiment.clone());
             claim
         };
         let points = names.iter().map(|[_, _, variant, level, experiment]| PointSummary {
-            at: Point::default().with("level", level.as_str()),
+            arm: Arm { variant: variant.clone(), point: Point::default().with("level", level.as_str()) },
             ..point(experiment, variant, "wall", Unit::Nanosecond)
         });
-        // An arm has each metric once.
+        // An arm has each metric only once.
         let mut seen = BTreeSet::new();
-        let points = points.filter(|point| seen.insert((point.experiment.clone(), point.variant.clone(), point.at.clone())));
+        let points = points.filter(|point| seen.insert((point.experiment.clone(), point.arm.clone())));
         outcome(points.collect(), names.iter().map(claim).collect())
     }
 }
 
-/// What of an element `junit-10.xsd` of Jenkins' xUnit plugin does not allow: itself, where it stands, an attribute
-/// that it does not know, or a time in a form of its own; or that it lacks what the schema wants.
+/// Returns the violation of `junit-10.xsd`, the schema of Jenkins's xUnit plugin, by an element. It may be the element
+/// itself, its position, an unknown or missing attribute, or a time in another format. `None` if there is no violation.
 fn unknown_to_jenkins(node: roxmltree::Node) -> Option<String> {
     const SUITE: &[&str] = &["name", "tests", "failures", "errors", "time", "skipped", "timestamp", "hostname", "file"];
-    // An element, where it may stand, the attributes it may have, and how many of those it must have.
+    // An element, its allowed parents, its allowed attributes, and how many of the first attributes are required.
     const KNOWN: [(&str, &[&str], &[&str], usize); 9] = [
         ("testsuites", &[""], &["name", "time", "tests", "failures", "errors"], 0),
         ("testsuite", &["testsuites", "testsuite"], SUITE, 4),
@@ -76,7 +77,7 @@ fn unknown_to_jenkins(node: roxmltree::Node) -> Option<String> {
         .map(|what| format!("{what} of <{name}>"))
 }
 
-/// What XML 1.0 can hold of a text and shows as it is; the rest is written as an escape.
+/// Returns the text with escapes for characters that are invisible or not allowed in XML 1.0.
 fn in_xml(text: &str) -> String {
     let is_legal =
         |c: char| matches!(c, '\t' | '\n' | '\r') || !(c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}'));
@@ -87,20 +88,20 @@ fn in_xml(text: &str) -> String {
     text.chars().map(written).collect()
 }
 
-/// Whether a character that is no control character changes how others look.
+/// Returns whether a character, other than a control character, changes how the text around it looks.
 fn steers(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// CSV alone has names as they are: it knows no escapes, and programs read it.
+/// Names are unchanged only in CSV, because CSV has no escapes and only programs read it.
 #[test]
 fn no_kind_lets_a_name_steer_what_shows_it() {
     let hostile = "\u{202e}a\u{9b}2J\u{1b}[31m\u{200b}";
     let mut claim = common::counted(at_least_8(hostile, hostile), Verdict::Failed, 1, 2);
-    (claim.reasons, claim.experiment) = (vec![hostile.to_string().into()], hostile.into());
+    (claim.reasons, claim.experiment) = (vec![common::reason(hostile)], hostile.into());
     let run = outcome(vec![point(hostile, hostile, "wall", Unit::Nanosecond)], vec![claim]);
-    let purpose = placed(hostile, hostile, 1);
+    let purpose = placed([&hostile.to_string()], hostile, 1);
     let texts = FORMATS.iter().filter(|kind| kind.option != "export-csv");
     let mut texts: Vec<(&str, String)> =
         texts.map(|kind| (kind.option, written(kind.option, &run, &purpose))).collect();
@@ -123,9 +124,7 @@ proptest! {
     #[test]
     fn junit_always_parses_and_names_read_back(run in run(), file in name()) {
         let ids: BTreeSet<&String> = run.claims.iter().map(|claim| &claim.id).collect();
-        let places = ids.iter().map(|id| ((*id).clone(), Place { file: Path::new(&file).into(), line: 7, column: 1 }));
-        let purpose = Purpose { places: places.collect(), ..Purpose::default() };
-        let text = written("export-junit", &run, &purpose);
+        let text = written("export-junit", &run, &placed(ids.iter().copied(), &file, 7));
         let document = roxmltree::Document::parse(&text).unwrap();
         let cases: Vec<_> = document.descendants().filter(|node| node.has_tag_name("testcase")).collect();
         prop_assert_eq!(cases.len(), run.claims.len());
@@ -135,7 +134,7 @@ proptest! {
         read.sort_unstable();
         claimed.sort_unstable();
         prop_assert_eq!(read, claimed);
-        // What text holds as it is an attribute would have as spaces.
+        // In an attribute, some characters of the text would become spaces.
         let place = format!("{}:7\n", in_xml(&file));
         let outputs = cases.iter().map(|case| case.children().find(|node| node.has_tag_name("system-out")).unwrap());
         prop_assert!(outputs.map(|output| output.text().unwrap().to_string()).all(|output| output.starts_with(&place)));
@@ -152,7 +151,7 @@ proptest! {
     #[test]
     fn go_lines_have_a_name_of_one_word_each_and_values_read_back(run in run(), values in prop::collection::vec(1e-3..1e12_f64, 1..9)) {
         let all: Vec<Vec<f64>> = run.points.iter().map(|_| values.clone()).collect();
-        let text = written_of("export-go", &run, &all, &Purpose::default());
+        let text = written_of("export-go", &run, &all, &Plan::default());
         let mut by_name: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         for line in text.lines().filter(|line| line.starts_with("Benchmark")) {
             let words: Vec<&str> = line.split_whitespace().collect();
@@ -168,7 +167,7 @@ proptest! {
 
     #[test]
     fn github_reads_each_command_on_a_line_of_its_own(run in run()) {
-        let text = annotated(&run, &Purpose::default());
+        let text = annotated(&run, &Plan::default());
         let failing = run.claims.iter().filter(|claim| !matches!(claim.verdict, Verdict::Holds | Verdict::Unavailable));
         prop_assert_eq!(text.lines().count(), failing.clone().count());
         for (line, claim) in text.lines().zip(failing) {
@@ -181,8 +180,8 @@ proptest! {
 
     #[test]
     fn json_kinds_read_back(run in run()) {
-        let purpose = Purpose::default();
-        let arms: BTreeSet<_> = run.points.iter().map(|point| (&point.experiment, &point.variant, &point.at)).collect();
+        let purpose = Plan::default();
+        let arms: BTreeSet<_> = run.points.iter().map(|point| (&point.experiment, &point.arm.variant, &point.arm.point)).collect();
         let bencher: Value = serde_json::from_str(&written("export-bencher", &run, &purpose)).unwrap();
         prop_assert_eq!(bencher.as_object().unwrap().len(), arms.len());
         let google: Value = serde_json::from_str(&written("export-google-benchmark", &run, &purpose)).unwrap();

@@ -1,26 +1,27 @@
-//! Results for other tools: each kind against a file in `golden/` (`BLESS=1` writes the files anew), and what
-//! holds of any run.
+//! Export formats. Each is compared with a file in `golden/` (`BLESS=1` rewrites these files). Other tests check
+//! properties for any run.
 
 mod any_names;
 mod limits;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ascertain_engine::claim::Place;
-use ascertain_engine::experiment::{Better, Experiment, Point};
+use ascertain_engine::claim::{Claim, Place};
+use ascertain_engine::experiment::{Arm, Better, Experiment, Metric, Point};
 use ascertain_engine::finding::Remark;
 use ascertain_engine::function::Group;
-use ascertain_engine::outcome::{ArmRemark, ClaimResult, Decision, Outcome, PointSummary, Verdict};
+use ascertain_engine::outcome::{ArmRemark, ClaimResult, Decision, Gate, Outcome, PointSummary, Verdict};
 use ascertain_engine::plan::{Config, Plan, Table};
 use ascertain_engine::run::{Clock, Observer, Recording, run_by_clock};
 use ascertain_engine::unit::Unit;
-use ascertain_report::exports::{FORMATS, Files, Mark, Purpose, Results, annotations};
+use ascertain_report::exports::{FORMATS, Files, Mark, Results, annotations};
+use ascertain_report::options::TableLayout;
 use serde_json::Value;
 
 use crate::common::{self, arm, at_least_8, compare_with_golden, order, outcome};
 
-/// Values that have each point's median, and as many as tools want to say anything.
+/// Returns values for each point whose median is that of the point. There are enough values for other tools.
 fn values(outcome: &Outcome) -> Vec<Vec<f64>> {
     let of = |point: &PointSummary| {
         let factors = [0.98, 1.01, 0.99, 1.4, 1.0, 1.02, 0.985];
@@ -29,35 +30,46 @@ fn values(outcome: &Outcome) -> Vec<Vec<f64>> {
     outcome.points.iter().map(of).collect()
 }
 
-/// A run's results in a kind of file.
-fn written(option: &str, outcome: &Outcome, purpose: &Purpose) -> String {
+/// Returns the results of a run in one export format.
+fn written(option: &str, outcome: &Outcome, plan: &Plan) -> String {
     let values = values(outcome);
-    written_of(option, outcome, &values, purpose)
+    written_of(option, outcome, &values, plan)
 }
 
-fn written_of(option: &str, outcome: &Outcome, values: &[Vec<f64>], purpose: &Purpose) -> String {
+fn written_of(option: &str, outcome: &Outcome, values: &[Vec<f64>], plan: &Plan) -> String {
     let kind = FORMATS.iter().find(|kind| kind.option == option).unwrap_or_else(|| panic!("{option}"));
-    (kind.write)(&results(outcome, values, purpose))
+    (kind.write)(&results(outcome, values, plan))
 }
 
-fn results<'a>(outcome: &'a Outcome, values: &'a [Vec<f64>], purpose: &'a Purpose) -> Results<'a> {
-    Results { outcome, values: values.iter().map(Vec::as_slice).collect(), purpose, is_final: true }
+fn results<'a>(outcome: &'a Outcome, values: &'a [Vec<f64>], plan: &'a Plan) -> Results<'a> {
+    let values = values.iter().map(Vec::as_slice).collect();
+    Results { plan, outcome, values, layout: TableLayout::default(), is_final: true }
 }
 
-fn annotated(outcome: &Outcome, purpose: &Purpose) -> String {
-    annotations(&results(outcome, &values(outcome), purpose))
+fn annotated(outcome: &Outcome, plan: &Plan) -> String {
+    annotations(&results(outcome, &values(outcome), plan))
 }
 
-fn placed(id: &str, file: &str, line: usize) -> Purpose {
+/// Creates a plan with these claims, each from a line of this file.
+fn placed<'i>(ids: impl IntoIterator<Item = &'i String>, file: &str, line: usize) -> Plan {
     let place = Place { file: file.into(), line, column: 1 };
-    Purpose { places: BTreeMap::from([(id.to_string(), place)]), ..Purpose::default() }
+    let (one, other) = (arm("one", &Point::default()), arm("other", &Point::default()));
+    let claim = |id: &String| Claim {
+        id: id.clone(),
+        place: Some(place.clone()),
+        ..Claim::order("", &Metric::time("time", ""), &one, &other)
+    };
+    Plan { claims: ids.into_iter().map(claim).collect(), ..Plan::default() }
+}
+
+fn gated(gate: Option<Gate>) -> Plan {
+    Plan { config: Config { gate, ..Config::default() }, ..Plan::default() }
 }
 
 fn point(experiment: &str, variant: &str, metric: &str, unit: Unit) -> PointSummary {
     PointSummary {
         experiment: experiment.into(),
-        variant: variant.into(),
-        at: Point::default(),
+        arm: Arm { variant: variant.into(), point: Point::default() },
         metric: metric.into(),
         unit,
         better: Better::Lower,
@@ -82,9 +94,9 @@ fn point(experiment: &str, variant: &str, metric: &str, unit: Unit) -> PointSumm
 #[test]
 fn each_kind_is_as_it_was_looked_at() {
     let (check, compare, functions) = (common::check(), common::compare(), common::functions());
-    let placed = placed("sum.kahan-avx512-8x-naive", "claims/sum, \"all\".toml", 12);
-    let gated = Purpose { failing: Some(Decision::Slower), ..Purpose::default() };
-    let none = Purpose::default();
+    let placed = placed([&"sum.kahan-avx512-8x-naive".to_string()], "claims/sum, \"all\".toml", 12);
+    let gated = gated(Some(Gate::Slower));
+    let none = Plan::default();
     compare_with_golden("check.junit.xml", &written("export-junit", &check, &placed));
     compare_with_golden("compare.junit.xml", &written("export-junit", &compare, &gated));
     compare_with_golden("check.github.md", &written("export-github", &check, &placed));
@@ -109,8 +121,7 @@ fn options_have_a_name_and_a_line_of_help_each() {
 fn which_claims_an_export_calls_failures() {
     let mark = |claim: ClaimResult, failing| {
         let run = outcome(Vec::new(), vec![claim]);
-        let purpose = Purpose { failing, ..Purpose::default() };
-        results(&run, &[], &purpose).mark(&run.claims[0])
+        results(&run, &[], &gated(failing)).mark(&run.claims[0])
     };
     let with = |verdict| common::counted(at_least_8("a", ""), verdict, 1, 2);
     assert_eq!(mark(with(Verdict::Holds), None), Mark::Passed);
@@ -120,31 +131,31 @@ fn which_claims_an_export_calls_failures() {
         assert_eq!(mark(with(verdict), None), Mark::Skipped);
     }
     let compared = |decision| common::decided(order("b", "a"), decision, 1, 2, 0);
-    assert_eq!(mark(compared(Decision::Slower), None), Mark::Passed, "a comparison alone fails nothing");
-    assert_eq!(mark(compared(Decision::Slower), Some(Decision::Slower)), Mark::Failed);
-    assert_eq!(mark(compared(Decision::Faster), Some(Decision::Slower)), Mark::Passed);
-    assert_eq!(mark(compared(Decision::Undecided), Some(Decision::Slower)), Mark::Skipped);
+    assert_eq!(mark(compared(Decision::Slower), None), Mark::Passed, "a comparison without a gate does not fail");
+    assert_eq!(mark(compared(Decision::Slower), Some(Gate::Slower)), Mark::Failed);
+    assert_eq!(mark(compared(Decision::Faster), Some(Gate::Slower)), Mark::Passed);
+    assert_eq!(mark(compared(Decision::Undecided), Some(Gate::Slower)), Mark::Skipped);
 }
 
 #[test]
 fn a_comparison_that_gates_nothing_is_no_warning() {
     let run = outcome(Vec::new(), vec![common::decided(order("b", "a"), Decision::Undecided, 8, 15, 0)]);
-    let kind = |purpose: &Purpose| annotated(&run, purpose).split(' ').next().unwrap().to_string();
-    assert_eq!(kind(&Purpose::default()), "::notice");
-    assert_eq!(kind(&Purpose { failing: Some(Decision::Slower), ..Purpose::default() }), "::warning");
+    let kind = |plan: &Plan| annotated(&run, plan).split(' ').next().unwrap().to_string();
+    assert_eq!(kind(&Plan::default()), "::notice");
+    assert_eq!(kind(&gated(Some(Gate::Slower))), "::warning");
 }
 
 #[test]
 fn what_a_comparison_asks_is_not_said_like_an_answer() {
     let mut claim = common::decided(order("b", "a"), Decision::Slower, 1, 20, 0);
     claim.says = "b is faster than a".into();
-    let text = written("export-junit", &outcome(Vec::new(), vec![claim]), &Purpose::default());
+    let text = written("export-junit", &outcome(Vec::new(), vec![claim]), &Plan::default());
     assert!(text.contains("<system-out>`b` is slower than `a`") && !text.contains("is faster"), "{text}");
 }
 
 #[test]
 fn results_that_are_not_final_say_so() {
-    let (check, none) = (common::check(), Purpose::default());
+    let (check, none) = (common::check(), Plan::default());
     let values = values(&check);
     for (option, said) in [
         ("export-junit", "name=\"final\" value=\"false\""),
@@ -159,7 +170,7 @@ fn results_that_are_not_final_say_so() {
     }
 }
 
-/// A clock that stands still, by which no file becomes due.
+/// A clock whose time never changes, so that no file is due to be updated.
 struct Stopped;
 
 impl Clock for Stopped {
@@ -170,20 +181,20 @@ impl Clock for Stopped {
     fn sleep(&self, _: Duration) {}
 }
 
-/// Measures a function three times; something is told by key of it, and something remarked.
+/// Measures a function in three trials, with a metric by key and a remark.
 fn measure_a_function(group: &str, files: &mut Files) {
     let group = Group::new(group).function("f", || 1 + 1);
     let arms = vec![arm("f", &Point::default())];
     let tables = vec![Table { experiment: group.spec().id.clone(), arms }];
     let config = Config { exact_trials: Some(3), ..Config::default() };
-    let plan = Plan { claims: Vec::new(), tables, commands: Vec::new(), config };
+    let plan = Plan { claims: Vec::new(), tables, config, ..Plan::default() };
     let mut run = run_by_clock(&plan, &[&group], Recording::None, &Default::default(), files, &Stopped).unwrap();
     let point = &run.outcome.points[0];
-    let PointSummary { experiment, variant, at, .. } = point.clone();
+    let PointSummary { experiment, arm, .. } = point.clone();
     let remark = Remark::Held { server: format!("held-{experiment}"), held_ns: 1e9 };
     run.outcome.by_key = vec![PointSummary { key: format!("ns-{experiment}"), ..point.clone() }];
-    run.outcome.remarks = vec![ArmRemark { experiment, variant, at, remark }];
-    files.keep(&run.outcome, &run.observations);
+    run.outcome.remarks = vec![ArmRemark { experiment, arm, remark }];
+    files.keep(&run.plan, &run.outcome, &run.observations);
 }
 
 #[test]
@@ -191,12 +202,12 @@ fn several_runs_go_into_the_same_files() {
     let folder = tempfile::tempdir().unwrap();
     let paths: Vec<_> = FORMATS.iter().map(|kind| (kind, folder.path().join(kind.option))).collect();
     let wanted = paths.iter().map(|(kind, path)| (*kind, path.as_path()));
-    let mut files = Files::open(wanted, Purpose::default()).unwrap();
+    let mut files = Files::open(wanted, TableLayout::default()).unwrap();
     assert!(files.outcome_due(u64::MAX) && !files.outcome_due(0));
     for group in ["one", "two"] {
         measure_a_function(group, &mut files);
     }
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing shows before it is due");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "no file appears before it is due");
     files.finish().unwrap();
     let read = |option: &str| std::fs::read_to_string(folder.path().join(option)).unwrap();
     for (option, values) in [("export-json", "measurements"), ("export-json-1", "times")] {

@@ -1,18 +1,24 @@
 use super::*;
 
 pub fn claim(id: &str, judging: Judging, tests: Vec<Test>, rate: f64) -> Claim {
-    Claim { id: id.into(), says: String::new(), judging, tests, rate, ..Claim::order("example", &arm("a"), &arm("b")) }
+    let claim = Claim::order("example", &Metric::time("time", ""), &arm("a"), &arm("b"));
+    Claim { id: id.into(), says: String::new(), asked: Hypothesis { judging, margin: None, tests }, rate, ..claim }
+}
+
+fn with_margin(mut claim: Claim, margin: f64) -> Claim {
+    claim.asked.margin = Some(margin);
+    claim
 }
 
 fn versus(scale: Effect, bound: Bound) -> Test {
-    Test::Versus { metric: 0, candidate: arm("b"), baseline: arm("a"), scale, bound }
+    Test::Versus { measure: (&Metric::time("time", "")).into(), candidate: arm("b"), baseline: arm("a"), scale, bound }
 }
 
 fn predicate(metrics: &[Metric], text: &str) -> Test {
-    Test::Predicate { arm: arm("a"), predicate: Predicate::parse(text, metrics).unwrap() }
+    Test::predicate(arm("a"), Predicate::parse(text, metrics).unwrap())
 }
 
-/// A claim of every kind on two functions that take 1,000 and 500 ns.
+/// Creates a run with a claim of every kind, about two functions that take 1,000 and 500 ns.
 fn every_kind(trials: u64) -> Shape {
     let mut shape = Shape::of_functions("every-kind", &["a", "b"], trials, |_, arm, random| {
         let time_ns = random.time_ns(if arm.variant == "a" { 1000.0 } else { 500.0 }, 0.1);
@@ -29,14 +35,11 @@ fn every_kind(trials: u64) -> Shape {
         claim("by", rate, vec![versus(difference, Bound::AtLeast(400.0))], 0.5),
         claim("both", rate, vec![versus(ratio, Bound::AtLeast(1.5)), predicate(&metrics, "time <= 1 us")], 0.3),
         claim("two metrics", rate, vec![predicate(&metrics, "time <= 2 us and size <= 3 ns")], 0.9),
-        Claim { margin: Some(0.05), ..claim("margin", rate, vec![predicate(&metrics, "time <= 1200 ns")], 0.9) },
+        with_margin(claim("margin", rate, vec![predicate(&metrics, "time <= 1200 ns")], 0.9), 0.05),
         claim("exact", Judging::Exact, vec![predicate(&metrics, "size <= 3 ns")], 0.5),
         claim("exact ratio", Judging::Exact, vec![versus(ratio, Bound::AtLeast(1.5))], 0.5),
         claim("order", Judging::Order, vec![versus(ratio, Bound::AtLeast(1.0))], 0.5),
-        Claim {
-            margin: Some(0.1),
-            ..claim("order-margin", Judging::Order, vec![versus(ratio, Bound::AtLeast(1.0))], 0.5)
-        },
+        with_margin(claim("order-margin", Judging::Order, vec![versus(ratio, Bound::AtLeast(1.0))], 0.5), 0.1),
     ];
     shape
 }
@@ -56,8 +59,8 @@ fn claims_of_every_kind_have_their_pictures() {
         assert_eq!(kinds(4), ["ratios", "rate", "evidence"]);
         assert_eq!(kinds(5), ["rate", "evidence"], "two metrics");
         let values: &[&str] = if trials == 1 { &["rate", "evidence"] } else { &["values", "rate", "evidence"] };
-        assert_eq!(kinds(6), values, "one value alone is said, not drawn");
-        assert_eq!(kinds(7), [""; 0], "there is no chance in it");
+        assert_eq!(kinds(6), values, "a constant value is not drawn");
+        assert_eq!(kinds(7), [""; 0], "the claim is exact");
         assert_eq!(kinds(9), ["ratios", "evidence"]);
         assert_eq!(kinds(10), ["ratios"], "its evidence is the interval");
     }
@@ -71,12 +74,12 @@ fn the_evidence_ends_where_the_claim_says_and_shows_what_decided() {
         let plot = &pictures.last().unwrap().plot;
         let ends: Vec<[f64; 2]> = lines(plot).iter().map(|line| *line.last().unwrap()).collect();
         let ten = std::f64::consts::LN_10;
-        // The line that holds is drawn last, in front.
+        // The e-values for *holds* are drawn last, in front of the others.
         assert_eq!(ends[1], [claim.trials as f64, claim.log_e_holds.unwrap() / ten]);
         assert_eq!(ends[0], [claim.trials as f64, claim.log_e_refuted.unwrap() / ten]);
         assert!(lines(plot).iter().all(|line| line[0] == [0.0, 0.0]));
         let threshold = rules(plot)[0];
-        assert_eq!((threshold.0, threshold.2), (Which::Y, "enough to decide"));
+        assert_eq!((threshold.0, threshold.2), (Which::Y, "threshold"));
         assert!((threshold.1 - (1.0 / claim.error).log10()).abs() < 1e-12);
         let decided = rules(plot).into_iter().find(|rule| rule.0 == Which::X);
         let is_decided = matches!(claim.verdict, Verdict::Holds | Verdict::Refuted);
@@ -112,7 +115,7 @@ fn ratios_stand_in_order_with_the_claims_own_interval_at_the_end() {
 #[test]
 fn only_ties_are_hollow_and_decide_nothing() {
     let mut shape = Shape::of_functions("ties", &["a", "b"], 40, |_, _, _| vec![scalar(64.0)]);
-    shape.claims = vec![Claim::order("example", &arm("b"), &arm("a"))];
+    shape.claims = vec![Claim::order("example", &Metric::time("time", ""), &arm("b"), &arm("a"))];
     let run = read(&shape);
     let pictures = all(&run);
     check(&pictures);

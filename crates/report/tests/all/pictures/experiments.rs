@@ -16,7 +16,7 @@ fn quantiles_meet_the_summaries() {
         let range_at = |q: f64| ranges.iter().find(|range| (range.x - q).abs() < 1e-12);
         let median = range_at(0.5).unwrap();
         assert_eq!((Some(median.low), Some(median.high)), (point.median_low, point.median_high));
-        // 200 values say nothing of p99.9, and don't bound p99 from above.
+        // 200 values are too few to estimate p99.9, or to bound p99 from above.
         assert!(line.iter().all(|point| (0.005 - 1e-9..=0.995 + 1e-9).contains(&point[0])));
         assert!(range_at(0.99).is_none());
         assert!(ranges.iter().all(|range| range.low.is_finite() && range.high.is_finite()));
@@ -34,13 +34,13 @@ fn values_that_were_cut_off_are_where_they_were() {
     assert!(hangs.iter().all(|point| point[1].is_finite() == (point[0] < 0.745)), "{hangs:?}");
     let trials = &with_id(&pictures, "example-time-trials").plot;
     assert_eq!(trials.title, "Time trial by trial");
-    assert!(trials.alt.ends_with("23 values were cut off: they are above where they are drawn."), "{}", trials.alt);
-    // Those are rings at the limit.
+    assert!(trials.alt.ends_with("23 values were cut off: the true values are higher than drawn."), "{}", trials.alt);
+    // Values that were cut off are hollow dots at the limit.
     assert_eq!(dots(trials).iter().map(|points| points.len()).collect::<Vec<_>>(), [90, 67, 23]);
     let (_, top, label) = rules(trials)[0];
     assert_eq!((label, top), ("hollow: stopped (23)", 20e6));
     assert!(dots(trials)[2].iter().all(|point| point[1] == top));
-    // A ratio against what was cut off is at least what had gone by makes of it.
+    // The ratio to a value that was cut off is known to be beyond the ratio to the observed value, and is drawn there.
     let ratios = &with_id(&pictures, "censored-steady-ratios").plot;
     assert!(!ratios.title.contains("not drawn"), "{}", ratios.title);
     let highest = dots(ratios)[0].iter().map(|point| point[1]).fold(0.0, f64::max);
@@ -53,7 +53,7 @@ fn a_sweep_marks_where_the_caches_end() {
     let run = read(&shape);
     let pictures = pictures::of_experiment(&run, "example");
     let plot = &with_id(&pictures, "example-time-elements-sweep").plot;
-    // Colours and shapes that nobody has here have no name.
+    // Series of colours and shapes that no row has are without a name.
     let named: Vec<&String> = plot.series.iter().filter(|name| !name.is_empty()).collect();
     assert_eq!(named, ["naive", "kahan", "kahan-avx512"]);
     assert_eq!(plot.x.scale, Scale::Log);
@@ -62,13 +62,14 @@ fn a_sweep_marks_where_the_caches_end() {
     for (line, variant) in lines(plot).iter().zip(["naive", "kahan", "kahan-avx512"]) {
         for [x, y] in *line {
             let at = Point::default().with("elements", *x as u64);
-            let point = run.outcome.points.iter().find(|point| point.variant == variant && point.at == at).unwrap();
+            let point =
+                run.outcome.points.iter().find(|point| point.arm.variant == variant && point.arm.point == at).unwrap();
             assert_eq!(Some(*y), point.median);
         }
     }
 }
 
-/// What finds its level by itself has no line, and is where it chose to be.
+/// An arm that chooses its level itself has no line, only a mark at the level that it chose.
 #[test]
 fn a_choice_is_marked_in_a_sweep() {
     let see = |_, arm: &Arm, random: &mut Random| {
@@ -90,14 +91,14 @@ fn a_choice_is_marked_in_a_sweep() {
     let pictures = all(&run);
     check(&pictures);
     let Picture { plot, table, .. } = with_id(&pictures, "example-time-n-sweep");
-    let name = "where model was by its own choice";
+    let name = "at the level that model chose";
     assert_eq!(plot.series, ["blocks", name]);
-    let model = run.outcome.points.iter().find(|point| point.variant == "model" && point.metric == "time").unwrap();
+    let model = run.outcome.points.iter().find(|point| point.arm.variant == "model" && point.metric == "time").unwrap();
     assert_eq!(dots(plot).last().unwrap(), &[[24.0, model.median.unwrap()]]);
     assert!(table.rows.iter().any(|row| row[0] == name && row[1] == "24"), "{:?}", table.rows);
 }
 
-/// Twelve lines of which four touch more memory: no plot has more lines than there are colours.
+/// Twelve lines, of which four touch more memory than the others. No plot has more lines than there are colours.
 #[test]
 fn many_lines_are_drawn_in_several_plots() {
     let variants = ["a", "b", "c", "d", "e", "f"];
@@ -126,9 +127,9 @@ fn many_lines_are_drawn_in_several_plots() {
     let trials = &with_id(&pictures, "example-time-type-f32-trials").plot;
     assert_eq!(
         trials.title,
-        "Time (type=f32) trial by trial: 8 of 20, from the least median to the greatest; the table has the others"
+        "Time (type=f32) trial by trial: 8 of 20, from the smallest median to the largest; the table has the others"
     );
-    // Floats and doubles are never on one axis.
+    // Rows of floats and rows of doubles are never in the same plot.
     for Picture { plot, table, .. } in &pictures {
         let rows = table.rows.iter().flatten().chain(&plot.series);
         assert!(plot.title.contains("(type=f") && rows.clone().all(|name| !name.contains("type=")), "{}", plot.title);
@@ -136,7 +137,8 @@ fn many_lines_are_drawn_in_several_plots() {
     assert!(pictures.iter().all(|picture| picture.plot.series.len() <= 8));
 }
 
-/// Six variants idle and busy: a plot each, not a selection in one.
+/// Six variants are measured idle and busy. Each of the two levels has a plot of all variants, and no variant is left
+/// out.
 #[test]
 fn quantiles_of_many_arms_are_drawn_by_level() {
     let variants = ["a", "b", "c", "d", "e", "f"];
@@ -161,7 +163,7 @@ fn quantiles_of_many_arms_are_drawn_by_level() {
     assert_eq!(idle.series, variants);
 }
 
-/// Five lines at either width make two plots: what is zero all over one of them is said instead.
+/// Five lines for each of two widths are two plots. A plot whose values are all zero is replaced by a sentence.
 #[test]
 fn a_sweep_that_is_the_same_everywhere_is_said() {
     let variants = ["a", "b", "c", "d", "e"];
@@ -191,7 +193,7 @@ fn a_sweep_that_is_the_same_everywhere_is_said() {
     assert!(page.contains(said));
 }
 
-/// A clock that ticks: between 0 and 4 ms there is nothing to draw a slope through.
+/// If a coarse clock returns only 0 and 4 ms, the curve has steps, because there is nothing between the two values.
 #[test]
 fn values_that_recur_are_drawn_in_steps() {
     let ticks = |trial: u64, arm: &Arm, random: &mut Random| {
@@ -204,7 +206,7 @@ fn values_that_recur_are_drawn_in_steps() {
     for layer in &plot.layers {
         match layer {
             Layer::Line { steps, series, points, .. } => {
-                assert!(steps, "both lines are drawn alike");
+                assert!(steps, "both lines have the same form");
                 let is_tick = |y: f64| y == 0.0 || y == 4e6;
                 assert!(*series != Some(0) || points.iter().all(|point| is_tick(point[1])));
             }
@@ -256,15 +258,14 @@ fn a_trial_of_many_samples_counts_as_one_number() {
 #[test]
 fn what_was_taken_back_is_not_drawn() {
     let mut run = read(&SHAPES[2]());
-    for point in run.outcome.points.iter_mut().filter(|point| point.variant == "fast") {
+    for point in run.outcome.points.iter_mut().filter(|point| point.arm.variant == "fast") {
         point.n = 0;
     }
     let left_out = LeftOut {
         experiment: "example".into(),
-        variant: "fast".into(),
-        at: Point::default(),
+        arm: Arm { variant: "fast".into(), point: Point::default() },
         absence: Absence::Failed,
-        reason: "wrong answer: 3".to_string().into(),
+        reason: crate::common::reason("wrong answer: 3"),
     };
     run.outcome.left_out.push(left_out);
     for Picture { plot, .. } in pictures::of_experiment(&run, "example") {
@@ -272,7 +273,7 @@ fn what_was_taken_back_is_not_drawn() {
     }
 }
 
-/// A stretch of its own colour for each part, in a row an arm.
+/// Each part has a bar in its own colour, in the row of each arm.
 #[test]
 fn a_waterfall_of_parts() {
     fn parts(_: u64, arm: &Arm, _: &mut Random) -> Vec<Sample> {
@@ -298,7 +299,7 @@ fn a_waterfall_of_parts() {
     assert_eq!(table.rows[1], ["large", "11", "10.00 ms", "5.000 ms", "15.00 ms", "40.00 ms"]);
 }
 
-/// A share that goes up to 1 does so in each trial, and yet there is something to be seen.
+/// A share that reaches 1 in every trial still has a curve worth drawing.
 #[test]
 fn curves_that_end_alike() {
     let pictures_of = |see| {
@@ -311,7 +312,8 @@ fn curves_that_end_alike() {
     assert_eq!(pictures_of(|_, _, _| (0..9).map(|at| keyed("", at, 1.0)).collect()).len(), 0);
 }
 
-/// Each key has its own median and interval, also read again from the rows of a run that was killed.
+/// The rows of metrics by key have their own median and interval, even if they are computed from the rows of a killed
+/// run.
 #[test]
 fn what_is_told_by_key_has_a_row_for_each() {
     let mut shape = Shape::of_functions("keys", &["a", "b"], 21, |trial, arm, _| {
@@ -324,13 +326,14 @@ fn what_is_told_by_key_has_a_row_for_each() {
         shape.is_finished = is_finished;
         let Outcome { points, by_key, .. } = &read(&shape).outcome;
         let ms = |ns: Option<f64>| ns.map(|ns| (ns / 1e6).round());
-        let of = |point: &PointSummary| (point.variant.clone(), point.key.clone(), point.n, ms(point.median));
+        let of = |point: &PointSummary| (point.arm.variant.clone(), point.key.clone(), point.n, ms(point.median));
         let row = |variant: &str, key: &str, ms: f64| (variant.to_string(), key.to_string(), 21, Some(ms));
         let rows = [row("a", "ns1", 110.0), row("a", "ns2", 410.0), row("b", "ns1", 1_110.0), row("b", "ns2", 1_410.0)];
         assert_eq!(by_key.iter().map(of).collect::<Vec<_>>(), rows);
         assert!(by_key.iter().all(|point| point.median_low < point.median && point.median < point.median_high));
         assert!(points.iter().all(|point| point.metric == "all" && point.n == 21), "{points:?}");
-        let at = read(&shape).outcome.with_keys().into_iter().map(|point| format!("{} {}", point.metric, point.at));
+        let at =
+            read(&shape).outcome.with_keys().into_iter().map(|point| format!("{} {}", point.metric, point.arm.point));
         let in_history = ["all ", "all ", "server key=ns1", "server key=ns2", "server key=ns1", "server key=ns2"];
         assert_eq!(at.collect::<Vec<_>>(), in_history);
         let page = ascertain_report::html::page(&[read(&shape)]);
@@ -345,11 +348,11 @@ fn what_is_told_by_key_has_a_row_for_each() {
     }
 }
 
-/// The median is that of all trials to the end: else it would be that of those which took longest.
+/// All trials count in the median until the last one ends. Otherwise the longest trials alone would determine its end.
 #[test]
 fn a_share_stays_where_its_trial_ended() {
     let mut shape = Shape::of_functions("shares", &["a"], 9, |trial, _, _| {
-        // Two of three are there after 5 ms, and not asked any more; the third takes until 20 ms.
+        // Two of three trials end after 5 ms; the third takes 20 ms.
         let (last, ends_ms) = if trial % 3 == 0 { (19, 20) } else { (5, 6) };
         (0..=ends_ms).map(|ms| keyed("", ms * 1_000_000, f64::from(u8::from(ms > last)))).collect()
     });
@@ -361,11 +364,12 @@ fn a_share_stays_where_its_trial_ended() {
     assert_eq!(line.len(), 21);
 }
 
-/// Where one trial looks less often than others, it still counts between two of its looks.
+/// A trial that is observed less often than others also counts at the times between its observations.
 #[test]
 fn a_share_stays_until_its_trial_looks_again() {
     let mut shape = Shape::of_functions("shares", &["a"], 9, |trial, _, _| {
-        // Three look often, and have it from the beginning; six look half as often, and have it in the end.
+        // Three trials are observed often, and their value is 1 from the beginning. Six trials are observed half as
+        // often, and their value becomes 1 only at the end.
         let (step_ms, has_it_from) = if trial % 3 == 0 { (1, 1) } else { (2, 20) };
         let times = (0..=20).step_by(step_ms);
         times.map(|ms| keyed("", ms * 1_000_000, f64::from(u8::from(ms >= has_it_from)))).collect()
@@ -378,7 +382,7 @@ fn a_share_stays_until_its_trial_looks_again() {
     assert_eq!(line.len(), 21);
 }
 
-/// Trials that look at their own times are brought together; names are in the order that people expect.
+/// Trials that are observed at different times are combined into one curve. Names are in natural order.
 #[test]
 fn curves_and_matrices_of_several_arms() {
     fn curve(_: u64, arm: &Arm, random: &mut Random) -> Vec<Sample> {
@@ -405,7 +409,7 @@ fn curves_and_matrices_of_several_arms() {
     check(&pictures);
     assert_eq!(ids(&pictures), ["example-time-matrix", "example-time-matrix-2"]);
     assert_eq!(pictures[0].plot.y.scale, Scale::Names(["2", "9", "10"].map(String::from).into()));
-    // One scale for both: a colour means the same in either.
+    // Both plots have the same scale of colours.
     let ends = |plot: &Plot| match &plot.layers[..] {
         [Layer::Cells { cells, domain: Some(domain), .. }] => {
             assert!(cells.iter().all(|cell| (domain.0..=domain.1).contains(&cell.value)), "{domain:?}");

@@ -1,4 +1,4 @@
-//! Pictures of runs of all shapes: whether they say what was recorded, and nothing that was not.
+//! Pictures of runs of all shapes show all recorded values, and nothing else.
 
 mod claims;
 mod experiments;
@@ -6,7 +6,7 @@ mod sound;
 
 use std::collections::BTreeSet;
 
-use ascertain_engine::claim::{Bound, Claim, Effect, Judging, Test};
+use ascertain_engine::claim::{Bound, Claim, Effect, Hypothesis, Judging, Test};
 use ascertain_engine::experiment::{
     self, Arm, ArmId, Better, Experiment, Footprint, Metric, Point, Reduce, Sample, Samples, Session, Setup, Spec,
     TargetError, Trial,
@@ -65,7 +65,8 @@ fn rules(plot: &Plot) -> Vec<(Which, f64, &str)> {
     rules.collect()
 }
 
-/// The points of all marks, an interval's estimate and the middle of a range among them.
+/// Returns the index of a layer's series, and the points of its marks: also estimates of intervals and the middles of
+/// ranges.
 fn marks(layer: &Layer) -> (Option<usize>, Vec<[f64; 2]>) {
     match layer {
         Layer::Line { series, points, .. } | Layer::Dots { series, points, .. } | Layer::Area { series, points } => {
@@ -73,7 +74,7 @@ fn marks(layer: &Layer) -> (Option<usize>, Vec<[f64; 2]>) {
         }
         Layer::Band { series, ranges } => (*series, ranges.iter().map(|range| [range.x, range.low]).collect()),
         Layer::Intervals { series, rows } => {
-            // One without an estimate is drawn from end to end.
+            // An interval without an estimate has its low end instead.
             let x = |row: &Interval| if row.value.is_nan() { row.low } else { row.value };
             (*series, rows.iter().map(|row| [x(row), row.y]).collect())
         }
@@ -92,7 +93,7 @@ fn has_place(scale: &Scale, value: f64) -> bool {
         }
 }
 
-/// What is true of every picture.
+/// Checks the properties that all pictures must have.
 fn check(pictures: &[Picture]) {
     let mut ids = BTreeSet::new();
     for Picture { plot, table, .. } in pictures {

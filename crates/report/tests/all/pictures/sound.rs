@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::claims::claim;
 use super::*;
 
-/// Of two metrics the first is told by key.
+/// An experiment with two metrics, of which the first has values by key.
 struct ByKey(Spec);
 
 impl Experiment for ByKey {
@@ -16,7 +16,7 @@ impl Experiment for ByKey {
     }
 }
 
-/// A number of each trial.
+/// An experiment with one value by key, and another value that differs in each trial.
 struct Numbers;
 
 impl Session for Numbers {
@@ -38,7 +38,7 @@ fn runs_of_all_shapes_have_sound_pictures() {
         check(&pictures);
         let expected: &[&str] = match shape.name {
             "nothing-yet" | "all-censored" => &[],
-            // Of what is the same everywhere there is a sentence, in the page.
+            // A metric whose values are all equal has no picture, but a sentence on the page.
             "constant" => &["constant-same-evidence", "constant-same-ratios"],
             "one-observation" => &["one-in-time-evidence", "one-in-time-rate"],
             "holds-and-refuted" => {
@@ -64,7 +64,7 @@ fn pictures_of_runs_without_values() {
         let shape = SHAPES[position]();
         assert!(matches!(shape.name, "nothing-yet" | "all-censored"));
         let pictures = all(&read(&shape));
-        // Where all values were cut off there still are the evidence and the rate.
+        // If all values were cut off, only the e-values and the rate are drawn.
         assert_eq!(pictures.len(), expected, "{:?}", ids(&pictures));
     }
     let run = read(&SHAPES[2]());
@@ -87,14 +87,17 @@ fn a_run_that_has_just_ended_shows_on_a_terminal() {
     let rate = claim(
         "rate",
         Judging::Rate,
-        vec![Test::Predicate { arm: arm("much"), predicate: Predicate::parse("time <= 1 h", metrics).unwrap() }],
+        vec![Test::predicate(arm("much"), Predicate::parse("time <= 1 h", metrics).unwrap())],
         0.5,
     );
     let plan = Plan {
-        claims: vec![Claim::order("work", &arms[1], &arms[0]), Claim { experiment: "work".into(), ..rate }],
+        claims: vec![
+            Claim::order("work", &metrics[0], &arms[1], &arms[0]),
+            Claim { experiment: "work".into(), ..rate },
+        ],
         tables: vec![Table { experiment: "work".into(), arms: arms.to_vec() }],
-        commands: Vec::new(),
         config: Config { exact_trials: Some(20), max_time: Duration::MAX, ..Config::default() },
+        ..Plan::default()
     };
     let done = run::run(&plan, &[&group], Recording::None, &Default::default(), &mut Silent).unwrap();
     let plots = pictures::for_terminal(&done.outcome, &done.observations);
@@ -113,12 +116,12 @@ fn a_terminal_shows_the_metric_beside_one_that_is_told_by_key() {
     let variants = ["a", "b"].map(|name| (name, "one").into()).into();
     let experiment = ByKey(Spec { metrics, variants, ..Spec::new("keys", "") });
     let predicate = Predicate::parse("all <= 1 h", &experiment.0.metrics).unwrap();
-    let rate = claim("rate", Judging::Rate, vec![Test::Predicate { arm: arm("a"), predicate }], 0.5);
+    let rate = claim("rate", Judging::Rate, vec![Test::predicate(arm("a"), predicate)], 0.5);
     let plan = Plan {
         claims: vec![Claim { experiment: "keys".into(), ..rate }],
         tables: vec![Table { experiment: "keys".into(), arms: vec![arm("a"), arm("b")] }],
-        commands: Vec::new(),
         config: Config { exact_trials: Some(20), max_time: Duration::MAX, ..Config::default() },
+        ..Plan::default()
     };
     let done = run::run(&plan, &[&experiment], Recording::None, &Default::default(), &mut Silent).unwrap();
     let plots = pictures::for_terminal(&done.outcome, &done.observations);

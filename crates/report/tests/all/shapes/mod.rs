@@ -1,4 +1,4 @@
-//! Runs of all shapes, the same each time, as folders of evidence.
+//! Recorded runs of all shapes. Each is a folder of evidence, and is the same each time.
 #![allow(dead_code, unused_imports, reason = "the tests, and an example, each use a part of it")]
 
 mod runs;
@@ -18,27 +18,27 @@ use ascertain_sys::machine::{Cache, Machine};
 
 pub use runs::{MILLION, SHAPES, many_claims};
 
-/// What an arm of a shape's experiment sees in a trial.
+/// Returns the samples of one arm in a trial, as the shape's experiment observes them.
 pub type See = fn(trial: u64, arm: &Arm, random: &mut Random) -> Vec<Sample>;
 
-/// A run that is to be written.
+/// The description of a run whose evidence can be written.
 pub struct Shape {
-    /// The name of its folder begins with it.
+    /// The name of the shape, with which the name of the run's folder begins.
     pub name: &'static str,
     pub spec: Spec,
     pub arms: Vec<Arm>,
     pub claims: Vec<Claim>,
-    /// Where the experiment is commands.
+    /// The measured commands; empty for functions.
     pub commands: Vec<CommandSet>,
     pub trials: u64,
     pub see: See,
-    /// Whether it came to its end.
+    /// `true` if the run finished, `false` if it was killed.
     pub is_finished: bool,
     pub command_line: &'static [&'static str],
 }
 
 impl Shape {
-    /// A shape of functions: a variant a name, one metric, a trial for each.
+    /// Creates a run of functions: an experiment with a variant for each name, and with one metric.
     pub fn of_functions(name: &'static str, variants: &[&str], trials: u64, see: See) -> Shape {
         let metric = Metric::new("time", "time of a call, mean of a batch", Unit::Nanosecond, Better::Lower);
         let about = |name: &&str| Variant { name: name.to_string(), about: String::new() };
@@ -66,13 +66,14 @@ impl Shape {
         }
     }
 
-    /// A shape of commands, the first of which is the reference.
+    /// Creates a run of commands, of which the first is the reference.
     pub fn of_commands(name: &'static str, lines: &[&str], trials: u64, see: See) -> Shape {
         let commands = lines.iter().map(|line| NamedCommand { line: line.to_string(), ..NamedCommand::default() });
         let set = CommandSet { id: "compare".into(), commands: commands.collect(), ..CommandSet::default() };
         let spec = set.spec();
         let arms: Vec<Arm> = lines.iter().map(|line| arm(line)).collect();
-        let claims = arms[1..].iter().map(|candidate| Claim::order("compare", candidate, &arms[0])).collect();
+        let wall = &spec.metrics[0];
+        let claims = arms[1..].iter().map(|candidate| Claim::order("compare", wall, candidate, &arms[0])).collect();
         Shape {
             name,
             spec,
@@ -86,10 +87,10 @@ impl Shape {
         }
     }
 
-    /// The claim that a candidate is so many times as fast as a baseline, in half of the trials.
+    /// Adds a claim: the candidate is this many times as fast as the baseline in half of the trials.
     pub fn claiming(mut self, id: &str, candidate: &str, baseline: &str, times: f64) -> Shape {
         let test = Test::Versus {
-            metric: 0,
+            measure: (&self.spec.metrics[0]).into(),
             candidate: arm(candidate),
             baseline: arm(baseline),
             scale: Effect::Ratio,
@@ -99,24 +100,21 @@ impl Shape {
         self
     }
 
-    /// The claim that a predicate on a variant is true at a rate.
+    /// Adds a claim: a predicate about a variant is true at least at this rate.
     pub fn claiming_rate(mut self, id: &str, variant: &str, predicate: &str, rate: f64) -> Shape {
         let predicate = Predicate::parse(predicate, &self.spec.metrics).expect("the shape's own predicate");
-        let test = Test::Predicate { arm: arm(variant), predicate };
+        let test = Test::predicate(arm(variant), predicate);
         self.claims.push(self.claim(id, test, rate));
         self
     }
 
     fn claim(&self, id: &str, test: Test, rate: f64) -> Claim {
-        let any = Claim::order(&self.spec.id, &self.arms[0], &self.arms[0]);
+        let any = Claim::in_half(&self.spec.id, id.into(), String::new(), test);
         Claim {
-            id: id.into(),
-            says: String::new(),
             source: "000_example.txt".into(),
             source_value: "8x".into(),
             analysis: "The `fast` one has more lanes;\nit won't hold where both wait for memory.".into(),
-            tests: vec![test],
-            judging: Judging::Rate,
+            restated: String::new(),
             rate,
             ..any
         }
@@ -127,7 +125,7 @@ impl Shape {
         self
     }
 
-    /// Writes the run's folder below `runs`.
+    /// Writes the evidence of the run to a new folder in `runs`.
     pub fn write(&self, runs: &Path) -> PathBuf {
         let mut writer = Writer::create(runs, self.header(), None).expect("the folder is new");
         let slots: Vec<usize> = self.arms.iter().map(|arm| writer.add_arm(&self.spec, 0, arm)).collect();
@@ -145,8 +143,8 @@ impl Shape {
         drop(writer);
         let folder = runs.join(self.header().run_id);
         if self.is_finished {
-            let outcome = recorded::read(&folder).expect("it was just written").outcome;
-            let (writer, _) = Writer::resume(&folder, None).expect("nobody else has it");
+            let outcome = recorded::read(&folder).expect("the run was just written").outcome;
+            let (writer, _) = Writer::resume(&folder, None).expect("no other process uses the folder");
             writer.finish(outcome).expect("the disk has room");
         }
         folder
@@ -160,7 +158,7 @@ impl Shape {
             started: "2026-11-21T09:30:12.000Z".into(),
             ascertain_version: "0.1.0".into(),
             command_line: self.command_line.iter().map(|word| word.to_string()).collect(),
-            request: Default::default(),
+            render: Default::default(),
             label: None,
             revision: None,
             machine: machine(),
@@ -170,6 +168,7 @@ impl Shape {
                 tables: if self.commands.is_empty() { vec![table] } else { Vec::new() },
                 commands: self.commands.clone(),
                 config: Config { seed: 42, ..Config::default() },
+                ..Plan::default()
             },
             unavailable: Vec::new(),
             outcome: None,
@@ -180,7 +179,7 @@ impl Shape {
     }
 }
 
-/// Each claim's question, in the order of a README.
+/// A README with all usual sections, in their usual order.
 const README: &str = "\
 # example: functions that take their time
 
@@ -225,7 +224,7 @@ pub fn keyed(key: impl Into<Cow<'static, str>>, offset_ns: u64, value: f64) -> S
     Sample { metric: 0, key: key.into(), offset_ns, value, status }
 }
 
-/// Random numbers that are the same everywhere (splitmix64).
+/// A generator of pseudo-random numbers (splitmix64), with the same numbers on all machines.
 pub struct Random(u64);
 
 impl Random {
@@ -236,17 +235,17 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// Between 0 and 1.
+    /// Returns a number between 0 and 1, uniformly distributed.
     pub fn uniform(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// About normal: mean 0, standard deviation 1.
+    /// Returns an approximately normally distributed number with mean 0 and standard deviation 1.
     pub fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
     }
 
-    /// A time around a median with a tail to the right, as times have.
+    /// Returns a time from a distribution with this median and a tail to the right.
     pub fn time_ns(&mut self, median_ns: f64, spread: f64) -> f64 {
         let slow = if self.uniform() < 0.03 { 1.0 + 2.0 * self.uniform() } else { 1.0 };
         median_ns * slow * (spread * self.normal()).exp()

@@ -1,4 +1,4 @@
-//! The shapes.
+//! Recorded runs of different shapes.
 
 use ascertain_engine::experiment::{
     Accepts, Arm, Better, Factor, Footprint, Level, Metric, Plot, Point, Sample, Status,
@@ -7,7 +7,7 @@ use ascertain_engine::unit::Unit;
 
 use super::{Random, Shape, arm, keyed, scalar};
 
-/// All but the largest.
+/// All shapes except the largest one.
 pub const SHAPES: &[fn() -> Shape] = &[
     one_observation,
     nothing_yet,
@@ -26,7 +26,7 @@ pub const SHAPES: &[fn() -> Shape] = &[
     curve,
 ];
 
-/// 10^6 observations.
+/// A run with a million observations.
 pub const MILLION: fn() -> Shape = || {
     Shape::of_functions("million", &["naive", "fast"], 500_000, |_, arm, random| {
         vec![scalar(random.time_ns(if arm.variant == "fast" { 900.0 } else { 1000.0 }, 0.2))]
@@ -62,7 +62,7 @@ fn undecided() -> Shape {
     Shape::of_commands("undecided", &["sort -n big.txt", "sort big.txt"], 60, |_, _, random| commands(random, 23e6))
 }
 
-/// What a command sees: wall, user and system time, memory, exit code.
+/// Returns the samples of one command: wall, user and system time, peak memory, exit code.
 fn commands(random: &mut Random, wall_ns: f64) -> Vec<Sample> {
     let wall_ns = random.time_ns(wall_ns, 0.04);
     let values = [wall_ns, wall_ns * 0.8, 1.4e6, 4_571_136.0, 0.0];
@@ -184,7 +184,7 @@ fn sweep() -> Shape {
         };
         vec![scalar(random.time_ns(20.0 + each_ns * elements, 0.05))]
     });
-    // A trial has 16 arms at most.
+    // A trial can have at most 16 arms.
     let levels: Vec<u64> = (8..=24).step_by(4).map(|power| 1 << power).collect();
     let mut shape = with_factor(shape, "elements", &levels);
     shape.spec.plots = vec![Plot::Sweep {
@@ -224,7 +224,7 @@ fn curve() -> Shape {
     shape
 }
 
-/// So many claims on a dozen variants.
+/// Creates a run with this many claims about a dozen variants.
 pub fn many_claims(claims: usize) -> Shape {
     const VARIANTS: [&str; 12] = [
         "naive",

@@ -1,4 +1,4 @@
-//! The client against daemons that are not what they should be, or do not what they should do.
+//! Tests of the client against daemons that are not correct or do not respond.
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
@@ -15,7 +15,7 @@ use ascertain_sync::barrier::Global;
 use ascertain_sync::barrier::{Barrier, Interrupts};
 use ascertain_sync::barrierd::file::{self, map, page};
 use ascertain_sync::barrierd::{Client, Error};
-use ascertain_sys::mapping::Shared;
+use ascertain_sys::mapping::SharedMemory;
 use ascertain_sys::{cpus, socket};
 use proptest::prelude::*;
 
@@ -62,13 +62,14 @@ fn idle_and_offline_cpus_pass() {
     assert!(client.has_passed(timestamp, None));
     fake.map.word(map::line(others[0]) + map::IS_IDLE).store(0, SeqCst);
     assert!(!client.has_passed(timestamp, None));
-    // Seen offline before the timestamp, as far as that can be told; then after it.
+    // The CPU was seen offline before the timestamp, as far as the client can know; then after it.
     fake.page.word(page::offline(others[0])).store(fake.map.word(map::VIRTUAL_TIME).load(SeqCst), SeqCst);
     assert!(!client.has_passed(timestamp, None));
     let later = fake.map.word(map::VIRTUAL_TIME).fetch_add(1, SeqCst) + 1;
     fake.page.word(page::offline(others[0])).store(later, SeqCst);
     assert!(client.has_passed(timestamp, None));
-    // Absent from the start, until it notes something. Nobody takes a timestamp on the last one, which does not exist.
+    // The CPU is absent from the start, until it records something. No thread takes a timestamp on the last CPU, which
+    // does not exist.
     let absent = fake.cpus - 1;
     fake.page.word(page::offline(absent)).store(file::ABSENT, SeqCst);
     fake.map.word(map::line(absent) + map::IS_IDLE).store(0, SeqCst);
@@ -77,7 +78,7 @@ fn idle_and_offline_cpus_pass() {
     assert!(client.has_passed(timestamp, None) && !client.has_passed(client.timestamp(), Some(&[absent])));
 }
 
-/// On many machines some of the CPUs that there may be never are.
+/// On many machines, some of the possible CPUs never exist.
 #[test]
 fn by_the_clock_an_absent_cpu_passes() {
     let fake = Fake::new();
@@ -102,7 +103,7 @@ fn a_cpu_that_is_not_there_never_passes() {
         let late = client.wait(timestamp, Some(&[cpu]), soon()).unwrap_err();
         assert!(matches!(late, Error::Late { .. }) && late.to_string().contains("never passes"), "{late}");
     }
-    // Such a one may be late. Where there is but one, it is the taker's own, and has passed.
+    // Such a wait may be late. If there is only one CPU, it is the one that took the timestamp, and has passed.
     let late = client.wait(client.timestamp(), Some(&[fake.cpus - 1, 0]), soon()).err();
     let late = late.map(|error| error.to_string());
     assert!(late.as_ref().map_or(fake.cpus == 1, |said| said.contains("not interrupted in time")), "{late:?}");
@@ -127,14 +128,14 @@ fn a_waiter_asks_and_is_woken() {
     let (client, socket) = fake.client();
     thread::scope(|scope| {
         let waiter = scope.spawn(|| client.wait(client.timestamp(), None, at_last()));
-        // It asks before it sleeps.
+        // The waiter requests a heartbeat before it sleeps.
         socket::receive(&socket).unwrap().unwrap();
         fake.beat();
         waiter.join().unwrap().unwrap();
     });
 }
 
-/// No litmus could tell: a store buffer is empty long before.
+/// A litmus test cannot show this, because a store buffer is empty long before an interrupt.
 #[test]
 fn the_barrier_waits_for_the_interrupts() {
     let fake = Fake::with_cpus(possible() + 1);
@@ -148,7 +149,7 @@ fn the_barrier_waits_for_the_interrupts() {
     ticket.wait();
 }
 
-/// Nor is there another way to a barrier: nothing but the interrupts ends the wait.
+/// There is no fallback barrier here either: only the interrupts end the wait.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_daemon_that_says_nothing_is_no_barrier() {
@@ -160,14 +161,15 @@ fn a_daemon_that_says_nothing_is_no_barrier() {
         thread::scope(|scope| {
             scope.spawn(|| {
                 if !forbid_membarrier() {
-                    // As if it had begun, so that nobody waits for it.
+                    // Requests a heartbeat as `heavy` would, so that the test does not wait for the request for ever.
                     let _ = barrier.ticket();
                     return left_out("this kernel has no filters of system calls");
                 }
                 barrier.heavy();
                 assert!(is_interrupted.load(SeqCst));
             });
-            // It has begun when it asks for a heartbeat. The daemon is given less time than this to answer.
+            // The heavy side has begun when it requests a heartbeat. The client waits less than this time for the
+            // daemon.
             socket::receive(&socket).unwrap().unwrap();
             thread::sleep(Duration::from_millis(300));
             is_interrupted.store(true, SeqCst);
@@ -176,7 +178,7 @@ fn a_daemon_that_says_nothing_is_no_barrier() {
     });
 }
 
-/// Where the daemon has died, and but the slow kind of membarrier(2) is left.
+/// The daemon has died, and only the slow kind of membarrier(2) is left.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn what_a_barrier_falls_back_to_is_waited_for() {
@@ -213,8 +215,8 @@ fn heartbeats_wrap_around() {
     assert_eq!(client.status().beats, 0);
 }
 
-/// Virtual time and generations are never compared across their wrap-around: at 2³³ interrupts a second it is 68 years
-/// away. Near it nothing passes too early.
+/// Virtual time and generations are never compared across their wrap-around: with 2³³ interrupts per second it would
+/// take 68 years. Shortly before the wrap-around, no timestamp passes too early.
 #[test]
 fn virtual_time_near_its_end() {
     let fake = Fake::with_cpus(possible() + 1);
@@ -263,8 +265,8 @@ fn a_daemon_that_dies_ends_the_wait_at_once() {
         assert!(matches!(waiter.join().unwrap(), Err(Error::Gone)));
     });
     assert!(!client.is_alive() && !client.has_passed(timestamp, None));
-    assert!(matches!(client.ask(), Err(Error::Gone)));
-    // What it left is still true.
+    assert!(matches!(client.request_heartbeat(), Err(Error::Gone)));
+    // The data that the daemon left is still true.
     fake.beat();
     assert!(client.has_passed(timestamp, None));
 }
@@ -274,9 +276,12 @@ fn a_daemon_that_is_stopped_makes_the_wait_late() {
     let fake = Fake::with_cpus(possible() + 1);
     let (client, _socket) = fake.client();
     let error = client.wait(client.timestamp(), None, soon()).unwrap_err();
-    assert!(matches!(error, Error::Late { .. }) && error.to_string().contains("is barrierd stopped?"), "{error}");
-    // Nor does asking block when nobody reads.
-    (0..100_000).for_each(|_| client.ask().unwrap());
+    assert!(
+        matches!(error, Error::Late { .. }) && error.to_string().contains("check that barrierd is running"),
+        "{error}"
+    );
+    // A request does not block either if no process reads the requests.
+    (0..100_000).for_each(|_| client.request_heartbeat().unwrap());
 }
 
 #[test]
@@ -285,12 +290,13 @@ fn nobody_there() {
         let folder = tempfile::tempdir().unwrap();
         let missing = Client::open(path(&folder)).unwrap_err();
         assert!(matches!(missing, Error::NotRunning { .. }), "{missing}");
-        let start = format!("start it: sudo ascertain barrierd --path {}", path(&folder).display());
-        assert!(missing.to_string().ends_with(&start), "{missing}");
-        // Left behind by a daemon that was killed.
+        let begin = format!("no barrierd listens at {}: ", path(&folder).display());
+        assert!(missing.to_string().starts_with(&begin), "{missing}");
+        assert!(missing.to_string().ends_with("; start it as root"), "{missing}");
+        // A killed daemon left this socket behind.
         drop(UnixListener::bind(path(&folder)).unwrap());
         let stale = Client::open(path(&folder)).unwrap_err();
-        assert!(stale.to_string().contains("start it: sudo ascertain barrierd"), "{stale}");
+        assert!(stale.to_string().ends_with("; start it as root"), "{stale}");
         fs::remove_file(path(&folder)).unwrap();
         fs::write(path(&folder), "barrierd").unwrap();
         assert!(matches!(Client::open(path(&folder)), Err(Error::NotRunning { .. })));
@@ -302,7 +308,7 @@ fn one_who_says_nothing_or_hangs_up() {
     let fake = Fake::new();
     let silent = Client::open(path(&fake.folder)).unwrap_err();
     assert!(matches!(silent, Error::NotADaemon { .. }), "{silent}");
-    // The one that gave up comes first.
+    // The connection of the client that gave up comes first.
     drop(fake.listener.accept().unwrap());
     let (hung_up, ()) = in_time(|| {
         thread::scope(|scope| {
@@ -312,7 +318,7 @@ fn one_who_says_nothing_or_hangs_up() {
         })
     });
     let error = hung_up.unwrap_err();
-    assert!(error.to_string().contains("hung up"), "{error}");
+    assert!(error.to_string().contains("closed the connection"), "{error}");
 }
 
 #[test]
@@ -324,7 +330,7 @@ fn other_versions_and_other_numbers() {
     let error = fake.refused(&descriptors);
     assert!(matches!(error, Error::OtherVersion { version: 2, .. }), "{error}");
     fake.page.half(page::VERSION).store(1, SeqCst);
-    // What this machine may have, it says in /sys.
+    // The file in /sys has the number of possible CPUs of this machine.
     let too_few = if cpus::possible().is_ok() { fake.cpus - 1 } else { 0 };
     for cpus in [0, too_few, file::CPUS_MAX, file::CPUS_MAX + 1, u32::MAX] {
         fake.page.half(page::CPUS).store(cpus, SeqCst);
@@ -332,7 +338,7 @@ fn other_versions_and_other_numbers() {
         assert!(matches!(error, Error::NotADaemon { .. }), "{cpus}: {error}");
     }
     fake.page.word(page::MAGIC).store(0, SeqCst);
-    assert!(fake.refused(&descriptors).to_string().contains("begins otherwise"));
+    assert!(fake.refused(&descriptors).to_string().contains("does not begin with the magic number"));
 }
 
 #[test]
@@ -341,7 +347,7 @@ fn memory_that_could_be_taken_away_is_refused() {
     let plain = tempfile::tempfile().unwrap();
     plain.set_len(1 << 20).unwrap();
     let [short_map, short_page] =
-        [map::bytes(fake.cpus), page::bytes(0)].map(|bytes| Shared::new(c"short", bytes - 1).unwrap());
+        [map::bytes(fake.cpus), page::bytes(0)].map(|bytes| SharedMemory::new(c"short", bytes - 1).unwrap());
     let (map, page, any) = (fake.map.as_fd(), fake.page.as_fd(), fake.listener.as_fd());
     let wrong: [&[_]; 8] = [
         &[],
@@ -363,17 +369,17 @@ fn memory_that_could_be_taken_away_is_refused() {
 fn errors_name_the_way_out() {
     let path: PathBuf = Path::new("/run/b").into();
     let stranger = |is_anybody| Error::Stranger { path: path.clone(), uid: 7, is_anybody }.to_string();
-    assert_eq!(stranger(false), "who listens at /run/b is user 7, neither root nor you, and is not to be trusted");
-    assert!(stranger(true).contains("user 7, which stands for all who have no number"), "{}", stranger(true));
-    assert!(Error::OtherVersion { path, version: 9 }.to_string().contains("one release"));
+    assert_eq!(stranger(false), "the process at /run/b belongs to user 7, neither root nor you, and is not trusted");
+    assert!(stranger(true).contains("user 7, which stands for all users without an ID"), "{}", stranger(true));
+    assert!(Error::OtherVersion { path, version: 9 }.to_string().contains("the same release"));
     assert!(Error::UnprivilegedBpf.to_string().contains("kernel.unprivileged_bpf_disabled"));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the page holds, the client refuses it or goes on without a panic; and passes nothing but what the map
-    /// says of each CPU.
+    /// For any content of the page, the client refuses it or continues without a panic. No CPU passes unless the map
+    /// allows it.
     #[test]
     fn garbage(
         head in prop::collection::vec(any::<u8>(), page::bytes(0)),
@@ -407,11 +413,14 @@ proptest! {
     }
 }
 
-/// A socket's path has a bound, of which the daemon needs some bytes for itself.
+/// The kernel limits the length of a socket's path, and the daemon needs some of these bytes for itself.
 #[test]
 fn a_long_path_is_said() {
     let too_long = Client::open("a".repeat(104)).unwrap_err();
     assert!(matches!(too_long, Error::LongPath { .. }), "{too_long}");
-    assert!(too_long.to_string().ends_with("aaa: a path of 104 bytes, 103 are the most for a socket"), "{too_long}");
+    assert!(
+        too_long.to_string().ends_with("aaa: the path has 104 bytes, but a socket allows 103; choose a shorter path"),
+        "{too_long}"
+    );
     assert!(matches!(Client::open("a".repeat(103)), Err(Error::NotRunning { .. })));
 }

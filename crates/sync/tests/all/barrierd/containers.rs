@@ -1,5 +1,5 @@
-//! Whether a wait ends only when each CPU was interrupted, also in a container, which has files of its own over the
-//! kernel's. Some threads have mounts of their own. Needs root, and a kernel that loads programs.
+//! Tests that a wait ends only when each CPU was interrupted, also in a container, which may replace files of the
+//! kernel. Some threads have their own mounts. These tests need root, and a kernel that loads programs.
 
 use std::ffi::CString;
 use std::io;
@@ -20,7 +20,7 @@ use crate::common::machine::alone_on_the_machine;
 
 const WAITS: usize = 100;
 
-/// Runs `work` on a thread that finds `text` in the file, where it may have mounts of its own.
+/// Runs `work` on a thread for which `file` contains `text`; `None` if the thread may not have its own mounts.
 fn with_file<T: Send>(file: &str, text: &str, work: impl FnOnce() -> T + Send) -> Option<T> {
     let folder = tempfile::tempdir().unwrap();
     let other = folder.path().join("file");
@@ -28,7 +28,8 @@ fn with_file<T: Send>(file: &str, text: &str, work: impl FnOnce() -> T + Send) -
     let [root, from, to] =
         [Path::new("/"), &other, Path::new(file)].map(|path| CString::new(path.as_os_str().as_bytes()).unwrap());
     let is_mounted = || {
-        // SAFETY: the texts end and live; no data. Of this thread only: it shares its mounts with nobody afterwards.
+        // SAFETY: the texts are terminated and alive; there is no data. This affects only this thread, which shares its
+        // mounts with no other thread afterwards.
         unsafe {
             libc::unshare(libc::CLONE_NEWNS) == 0
                 && libc::mount(ptr::null(), root.as_ptr(), ptr::null(), libc::MS_REC | libc::MS_PRIVATE, ptr::null())
@@ -39,7 +40,7 @@ fn with_file<T: Send>(file: &str, text: &str, work: impl FnOnce() -> T + Send) -
     thread::scope(|scope| scope.spawn(|| is_mounted().then(work)).join().unwrap())
 }
 
-/// In how many of the waits a CPU that runs a program all the time had no interrupt.
+/// Returns the number of waits that ended although a CPU that always runs a program had no interrupt.
 fn passed_without_an_interrupt(mut daemon: Daemon) -> Option<usize> {
     let client = daemon.connect().unwrap();
     let (stopped, stop) = io::pipe().unwrap();
@@ -63,7 +64,7 @@ fn no_wait_ends_before_a_busy_cpu_was_interrupted() {
     });
 }
 
-/// As lxcfs does it: fewer CPUs than the container's threads run on.
+/// In containers with lxcfs, the file lists fewer CPUs than the container's threads run on.
 #[test]
 fn a_cpu_that_a_file_calls_offline_is_waited_for() {
     alone_on_the_machine(|| {
@@ -77,12 +78,12 @@ fn a_cpu_that_a_file_calls_offline_is_waited_for() {
     });
 }
 
-/// Of a CPU that is not in it there would be no note.
+/// A CPU that the list leaves out would have no record.
 #[test]
 fn a_list_that_leaves_out_a_cpu_is_an_error() {
     alone_on_the_machine(|| {
         if cpus().last() == Some(&0) {
-            return left_out("there is but one CPU");
+            return left_out("there is only one CPU");
         }
         for list in ["0\n", "0-"] {
             let refused =

@@ -1,5 +1,5 @@
-//! A CPU that is really taken offline and back. On demand, for it disturbs the whole machine:
-//! `cargo test -p ascertain-sync --features daemon --test all barrierd::cpu_offline -- --ignored`, as root.
+//! Tests that really take a CPU offline and back. They run on demand, because they disturb the whole machine: `cargo
+//! test -p ascertain-sync --features daemon --test all barrierd::cpu_offline -- --ignored`, as root.
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -17,7 +17,7 @@ use crate::common::over::Over;
 
 const PERIOD: Duration = Duration::from_micros(250);
 
-/// A CPU that may be taken offline, and comes back however the test ends.
+/// A CPU that can be taken offline. It comes back online however the test ends.
 struct Switch {
     cpu: u32,
     path: PathBuf,
@@ -32,7 +32,8 @@ impl Switch {
     }
 
     fn set(&self, online: bool) {
-        fs::write(&self.path, if online { "1" } else { "0" }).expect("root, and a kernel that lets a CPU go");
+        fs::write(&self.path, if online { "1" } else { "0" })
+            .expect("needs root, and a kernel that can take a CPU offline");
     }
 }
 
@@ -48,7 +49,7 @@ fn with_daemon(work: impl FnOnce(&Client)) {
     let client = daemon.connect().unwrap();
     let (stop, stopped) = std::io::pipe().unwrap();
     thread::scope(|scope| {
-        // Dropped when the work ends, however it does.
+        // Dropped when the work ends, however it ends.
         let _stopped = stopped;
         scope.spawn(move || daemon.serve(stop.as_fd()).unwrap());
         work(&client);
@@ -119,7 +120,8 @@ fn a_daemon_may_start_without_a_cpu_that_comes_later() {
     });
 }
 
-/// One is enough where no CPU's timer helps: it makes virtual time go on before it notes who is offline.
+/// One heartbeat is enough even if no CPU's timer helps, because it advances the virtual time before it records which
+/// CPUs are offline.
 #[test]
 #[ignore = "takes a CPU offline"]
 fn one_heartbeat_passes_a_cpu_that_is_offline() {
@@ -129,10 +131,10 @@ fn one_heartbeat_passes_a_cpu_that_is_offline() {
             wait(client);
             switch.set(false);
             for _ in 0..100 {
-                // None is under way.
+                // No heartbeat is in progress.
                 thread::sleep(10 * PERIOD);
                 let (before, timestamp) = (client.status().beats, client.timestamp());
-                client.ask().unwrap();
+                client.request_heartbeat().unwrap();
                 wait_until("the next heartbeat", || client.status().beats != before);
                 assert!(client.has_passed(timestamp, Some(&[switch.cpu])));
             }

@@ -1,5 +1,6 @@
-//! The daemon itself, where this machine and user can have one. Each test is alone in its process, because a child made
-//! by fork(2) holds the sockets and locks of all daemons there, and one at a time, because some keep all CPUs busy.
+//! Tests of the daemon itself, if this machine and user can run one. Each test is alone in its process, because a child
+//! made by fork(2) holds the sockets and locks of all daemons there. Only one test runs at a time, because some keep
+//! all CPUs busy.
 
 use std::io::PipeWriter;
 use std::os::fd::AsFd;
@@ -29,7 +30,7 @@ fn serve(mut daemon: Daemon) -> (PipeWriter, JoinHandle<Daemon>) {
     (stop, thread)
 }
 
-/// A client of a daemon that may be late with its answer.
+/// Opens a client of a daemon that may respond late.
 fn open(path: &Path) -> Client {
     let until = deadline();
     loop {
@@ -61,7 +62,7 @@ fn every_wait_ends_while_all_cpus_are_busy() {
             for _ in 0..50 {
                 client.wait(client.timestamp(), None, deadline()).unwrap();
             }
-            // These waits may have ended by the CPUs' own ticks. Such a CPU has none.
+            // The CPUs' own timer interrupts may have ended these waits. A CPU that does not exist has no timer.
             while client.status().beats == 0 {
                 let soon = Instant::now() + 40 * PERIOD;
                 assert!(matches!(client.wait(client.timestamp(), Some(&[u32::MAX]), soon), Err(Error::Late { .. })));
@@ -75,7 +76,8 @@ fn every_wait_ends_while_all_cpus_are_busy() {
     });
 }
 
-/// Of waits that end too early the litmus can tell those that end at once; a store buffer is empty after a microsecond.
+/// The litmus test detects waits that end at once, but not other waits that end too early, because a store buffer is
+/// empty after a microsecond.
 #[test]
 fn no_wait_ends_at_once() {
     alone_on_the_machine(|| {
@@ -94,7 +96,7 @@ fn a_forked_child_goes_on() {
         let Some(mut daemon) = daemon() else { return };
         let client = daemon.connect().unwrap();
         let (stop, serving) = serve(daemon);
-        // SAFETY: the child makes system calls and reads memory, allocates nothing unless it fails, and ends by `_exit`.
+        // SAFETY: the child makes system calls and reads memory, allocates only if it fails, and ends by `_exit`.
         let child = unsafe {
             match libc::fork() {
                 0 => libc::_exit(client.wait(client.timestamp(), None, deadline()).is_err().into()),
@@ -129,7 +131,7 @@ fn one_daemon_at_a_path() {
         drop(serving.join().unwrap());
         assert!(!path.exists());
         assert!(matches!(client.wait(client.timestamp(), Some(&[u32::MAX]), deadline()), Err(Error::Gone)));
-        // A socket that a killed daemon left is replaced; what is no socket is not.
+        // A socket that a killed daemon left is replaced; a file that is not a socket is not.
         fs::write(&path, "mine").unwrap();
         assert!(second.listen(&path).unwrap_err().to_string().contains("not a socket"));
         fs::remove_file(&path).unwrap();
@@ -175,7 +177,7 @@ fn hostile_clients_hold_nobody_up() {
                 }
             });
             scope.spawn(|| {
-                // Never reads its answer, and hangs up at once.
+                // This client never reads its answer, and hangs up at once.
                 while !is_over.load(Ordering::Relaxed) {
                     let _ = UnixStream::connect(&path);
                 }

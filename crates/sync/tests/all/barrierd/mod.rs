@@ -1,4 +1,4 @@
-//! Clients of the daemon, and the daemon itself where this machine and user can have one.
+//! Tests of clients of the daemon, and of the daemon itself if this machine and user can run one.
 
 mod client;
 #[cfg(feature = "daemon")]

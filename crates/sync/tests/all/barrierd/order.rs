@@ -1,4 +1,4 @@
-//! That a timestamp comes after what its taker wrote, tried on this machine's store buffers.
+//! Tests with this machine's store buffers that a timestamp comes after the writes of the thread that takes it.
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64, compiler_fence};
@@ -13,19 +13,22 @@ use crate::common::store_buffers::must_show;
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// Stores that the turn's waits behind: more than in `missed_rounds`, for a timestamp takes longer than a load.
+/// Number of stores that delay the store of the turn. There are more than in `missed_rounds`, because a timestamp takes
+/// longer than a load.
 const QUEUED: usize = 40;
 const ROUNDS: usize = 10_000;
-/// Most times that this thread yields its CPU because the other thread has none. If other programs keep the CPUs busy,
-/// each time takes milliseconds, and the test gets by with fewer rounds.
+/// Maximum number of times that this thread yields its CPU because the other thread has none. If other programs keep
+/// the CPUs busy, each yield takes milliseconds, and the test is satisfied with fewer rounds.
 const YIELDS: usize = 100;
 /// Number of times this thread checks for the other thread's next turn before it yields its CPU.
 const LOOKS: usize = 10_000;
 
-/// A thread writes its turn and takes a timestamp, again and again. In each round the caller has an interrupt, as the
-/// kernel's program notes it, and reads which turn it is. A timestamp from before that interrupt, with a turn that is
-/// not seen after it, would pass too early. How many rounds had one. As in `missed_rounds`, stores that wait for their
-/// lines delay the turn's.
+/// Returns the number of rounds with a timestamp that would pass too early.
+///
+/// A thread repeatedly writes its turn and takes a timestamp. In each round the caller records an interrupt, as the
+/// kernel's program does, and reads the current turn. A timestamp passes too early if it is from before that interrupt,
+/// but its turn is not seen after it. As in `missed_rounds`, stores that wait for their lines delay the store of the
+/// turn.
 fn rounds_with_an_early_timestamp<T: Copy + PartialEq + Send>(
     fake: &Fake,
     cpu: u32,
@@ -37,7 +40,7 @@ fn rounds_with_an_early_timestamp<T: Copy + PartialEq + Send>(
     let is_over = AtomicBool::new(false);
     let (taken, seen) = thread::scope(|scope| {
         let taker = scope.spawn(|| {
-            // The last turn with each timestamp.
+            // For each timestamp, the last turn that got it.
             let mut taken: Vec<(T, u64)> = Vec::new();
             for now in 1.. {
                 queued.iter().for_each(|line| line.0.store(now, Relaxed));
@@ -73,14 +76,14 @@ fn rounds_with_an_early_timestamp<T: Copy + PartialEq + Send>(
     });
     let is_early = |(round, seen): &(u64, u64)| {
         fake.map.word(map::line(cpu) + map::SEEN).store(*round, SeqCst);
-        // In the order in which they were taken: the first ones are from before the interrupt.
+        // The timestamps are in the order in which they were taken: the first ones are from before the interrupt.
         let before = taken.partition_point(|(timestamp, _)| has_passed(*timestamp));
         taken[..before].last().is_some_and(|(_, turn)| turn > seen)
     };
     (1..).zip(seen).filter(is_early).count()
 }
 
-/// On the last CPU, which does not exist, nobody takes a timestamp.
+/// Returns a daemon with one CPU more than this machine has. No thread takes a timestamp on that CPU.
 fn fake() -> Fake {
     Fake::with_cpus(possible() + 1)
 }
@@ -97,8 +100,8 @@ fn no_timestamp_is_taken_before_what_was_written_is_seen() {
     }
 }
 
-/// The control: what a timestamp is, without its fence. It is a few rounds or thousands, as the threads and their lines
-/// happen to lie; none in four runs of ten where others kept both CPUs busy.
+/// The control: a timestamp without its fence. A few or thousands of rounds fail, depending on the placement of the
+/// threads and their lines. In four of ten runs in which other programs kept both CPUs busy, none failed.
 #[test]
 fn without_a_fence_a_timestamp_is_taken_too_early() {
     let _machine = whole_machine();

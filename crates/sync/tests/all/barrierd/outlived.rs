@@ -1,4 +1,4 @@
-//! A client outlives the daemon. The test is alone in its process, whose descriptors are counted.
+//! A client outlives the daemon. The test is alone in its process, because it counts the descriptors of the process.
 
 use std::fs;
 
@@ -7,15 +7,15 @@ use ascertain_sys::testing::alone;
 
 use crate::common::daemon::daemon;
 
-/// Counts the programs at that event that this process holds.
+/// Counts the BPF programs at this event that this process holds.
 fn programs_at(event: &str) -> usize {
     let infos = fs::read_dir("/proc/self/fdinfo").unwrap().flatten();
     let texts = infos.filter_map(|info| fs::read_to_string(info.path()).ok());
     texts.filter(|text| text.contains(&format!("tp_name:\t{event}\n"))).count()
 }
 
-/// The programs that observe idle CPUs, and CPUs that come online, run as long as a client lives. So this never becomes
-/// false.
+/// The programs that observe idle CPUs, and CPUs that come online, run as long as a client lives. So the data that the
+/// client reads stays true.
 #[test]
 fn idleness_stays_true_when_the_daemon_is_gone() {
     alone(|| {

@@ -1,5 +1,5 @@
-//! Whom a client trusts, and what the daemon's process keeps and hands on. Each test is alone in its process, whose
-//! threads and children become other users.
+//! Tests of the users that a client trusts, and of the privileges and descriptors that the daemon's process keeps and
+//! passes on. Each test is alone in its process, because threads and children in it become other users.
 
 use std::fs::{self, Permissions};
 use std::os::fd::{AsFd, AsRawFd};
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::thread;
 
 use ascertain_sync::barrierd::{Client, Error};
-use ascertain_sys::mapping::Shared;
+use ascertain_sys::mapping::SharedMemory;
 use ascertain_sys::privileges::{self, Capability, NOBODY};
 use ascertain_sys::socket;
 use tempfile::TempDir;
@@ -19,22 +19,23 @@ use ascertain_sys::testing::{alone, left_out};
 use crate::common::child::in_child;
 use crate::common::fake_daemon::{Fake, path};
 
-/// A user like any other.
+/// The ID of an ordinary user.
 const OTHER: u32 = 1_234;
 
-/// Only root can become another: one who has that privilege, and a user of that number to become.
+/// Returns whether this process can become another user: it needs the privilege, and such a user must exist in its
+/// namespace.
 fn is_root() -> bool {
     let becomes_other = || thread::scope(|scope| scope.spawn(become_other).join().unwrap());
     let is_root = privileges::effective_user() == 0 && becomes_other();
     if !is_root {
-        left_out("only root can become another user, where there is another");
+        left_out("only root can become another user, and only if there is one");
     }
     is_root
 }
 
-/// The calling thread: to the kernel it is the thread that is somebody, not the process.
+/// Makes the calling thread another user: to the kernel, a user belongs to a thread, not to the process.
 fn become_other() -> bool {
-    // SAFETY: numbers only. The C library would change all threads.
+    // SAFETY: the arguments are numbers. The function of the C library would change all threads.
     unsafe { libc::syscall(libc::SYS_setresuid, OTHER, OTHER, OTHER) == 0 }
 }
 
@@ -49,7 +50,7 @@ fn as_other<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// A folder for all users, if there are others.
+/// Creates a folder for all users, if there are other users.
 fn folder_for_all() -> Option<TempDir> {
     if !is_root() {
         return None;
@@ -58,12 +59,12 @@ fn folder_for_all() -> Option<TempDir> {
     is_opened_to_others(folder.path()).then_some(folder)
 }
 
-/// False where others don't get to where temporary files are.
+/// Returns `false` if other users cannot enter the folder for temporary files.
 fn is_opened_to_others(folder: &Path) -> bool {
     fs::set_permissions(folder, Permissions::from_mode(0o777)).unwrap();
     let is_entered = as_other(|| fs::metadata(folder.join(".")).is_ok());
     if !is_entered {
-        left_out("other users don't get to where temporary files are");
+        left_out("other users cannot enter the folder for temporary files");
     }
     is_entered
 }
@@ -74,14 +75,14 @@ fn a_stranger_is_not_trusted() {
         let Some(folder) = folder_for_all() else { return };
         let _listener = as_other(|| UnixListener::bind(path(&folder)).unwrap());
         assert!(matches!(Client::open(path(&folder)), Err(Error::Stranger { uid: OTHER, .. })));
-        // To oneself one is none: it is not understood, which is another matter.
+        // The same user is not a stranger; here the error is that the client does not understand the daemon.
         let of_oneself = as_other(|| Client::open(path(&folder)));
         assert!(matches!(of_oneself, Err(Error::NotADaemon { .. })), "{of_oneself:?}");
     });
 }
 
-/// In a user namespace that has no number for them, all users are shown by the same one: the caller itself, and who
-/// listens.
+/// In a user namespace that has no IDs for them, all users have the same ID: the caller itself, and the user of the
+/// process that listens.
 #[test]
 fn whoever_has_no_number_here_is_not_trusted() {
     alone(|| {
@@ -89,7 +90,7 @@ fn whoever_has_no_number_here_is_not_trusted() {
         let _listener = as_other(|| UnixListener::bind(path(&folder)).unwrap());
         fs::set_permissions(path(&folder), Permissions::from_mode(0o777)).unwrap();
         in_child(|| {
-            // SAFETY: a number only; the child has one thread.
+            // SAFETY: the argument is a number, and the child has one thread.
             if unsafe { libc::unshare(libc::CLONE_NEWUSER) } != 0 {
                 left_out("this kernel or container allows no user namespaces");
                 return true;
@@ -104,7 +105,7 @@ fn whoever_has_no_number_here_is_not_trusted() {
     });
 }
 
-/// Nobody, where that is a user like any other, believes a daemon of its own.
+/// If the user nobody is an ordinary user, it trusts its own daemon.
 #[test]
 fn nobody_trusts_itself_where_all_have_numbers() {
     alone(|| {
@@ -115,7 +116,7 @@ fn nobody_trusts_itself_where_all_have_numbers() {
         in_child(|| {
             privileges::drop_all_but(&[]).unwrap();
             let _listener = UnixListener::bind(path(&folder)).unwrap();
-            // No stranger; who says nothing is not understood.
+            // The process is not a stranger, but a process that sends nothing does not follow the protocol.
             matches!(Client::open(path(&folder)), Err(Error::NotADaemon { .. }))
         });
     });
@@ -136,7 +137,7 @@ fn everybody_trusts_root() {
     });
 }
 
-/// To start another daemon would not help.
+/// The error must not advise to start a daemon, because that would not help.
 #[test]
 fn who_may_not_enter_the_folder_is_told_so() {
     alone(|| {
@@ -151,15 +152,15 @@ fn who_may_not_enter_the_folder_is_told_so() {
     });
 }
 
-/// The descriptors that a program started by the daemon or a client would otherwise inherit.
+/// Programs that the daemon or a client starts must not inherit these descriptors.
 #[test]
 fn descriptors_end_with_the_program() {
     alone(|| {
         let is_closed = |descriptor: &dyn AsRawFd| {
-            // SAFETY: numbers only.
+            // SAFETY: the arguments are numbers.
             unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_GETFD) == libc::FD_CLOEXEC }
         };
-        let memory = Shared::new(c"test", 8).unwrap();
+        let memory = SharedMemory::new(c"test", 8).unwrap();
         assert!(is_closed(&memory.as_fd()));
         let (ours, theirs) = UnixStream::pair().unwrap();
         let stdin = std::io::stdin();
@@ -170,7 +171,7 @@ fn descriptors_end_with_the_program() {
     });
 }
 
-/// A line of what the kernel says of this process.
+/// Returns a line of the kernel's status of this process.
 fn status(name: &str) -> String {
     let text = fs::read_to_string("/proc/self/status").unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
@@ -185,7 +186,7 @@ fn who_drops_all_but_one_privilege_has_one() {
         if !is_root() {
             return;
         }
-        // A container's root may not have it.
+        // The root user of a container may lack it.
         let keep: &[Capability] = if permitted() & BPF == 0 { &[] } else { &[Capability::Bpf] };
         let kept = permitted() & BPF;
         in_child(|| {

@@ -1,4 +1,4 @@
-//! Whether a CPU that runs a program all the time is interrupted before a heavy side ends, as the kernel counts it.
+//! A check, with the kernel's counters, that a CPU which always runs a program is interrupted before a heavy side ends.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -7,10 +7,10 @@ use std::thread;
 use super::cpus::{NOT_PINNED, cpus, pin};
 use ascertain_sys::testing::left_out;
 
-/// In place of a question: there will be none. In place of an answer, as well.
+/// The value that ends the exchange, instead of a question or an answer.
 const OVER: u64 = u64::MAX;
 
-/// All interrupts that the CPU has had; none where the kernel does not say.
+/// Returns the number of all interrupts of a CPU; `None` if the kernel does not report the number.
 fn interrupts(cpu: usize) -> Option<u64> {
     let text = fs::read_to_string("/proc/interrupts").ok()?;
     let (head, rows) = text.split_once('\n')?;
@@ -19,20 +19,20 @@ fn interrupts(cpu: usize) -> Option<u64> {
     Some(rows.lines().filter_map(|row| row.split_whitespace().nth(1 + column)?.parse::<u64>().ok()).sum())
 }
 
-/// In how many of the rounds `heavy` was over although another CPU, which ran a program of its own all the time, was
-/// not interrupted, so that it was no heavy side of the kernel's or of barrierd's. None where this machine can't tell,
-/// which is said.
+/// Returns the number of rounds in which `heavy` ended although another CPU, which always ran a program, was not
+/// interrupted. Such a `heavy` is not a heavy side by the kernel or by barrierd. Returns `None`, with a message, if
+/// this machine cannot show such an error.
 ///
-/// The other CPU's thread answers before `heavy` and after it, and makes no system call. So where no interrupt was
-/// counted, from before the first answer until after the second, nothing but that thread ran there. Interrupts for
-/// other reasons make `heavy` look right in their round only: let there be a good many.
+/// The thread on the other CPU answers before `heavy` and after it, and makes no system call. So if no interrupt was
+/// counted from before the first answer until after the second one, only that thread ran there. An interrupt for
+/// another reason makes `heavy` look right in that round only, so use many rounds.
 pub fn rounds_without_an_interrupt(rounds: usize, mut heavy: impl FnMut() + Send) -> Option<usize> {
     let &[here, .., there] = cpus() else {
-        left_out("there is but one CPU");
+        left_out("there is only one CPU");
         return None;
     };
     if interrupts(there).is_none() {
-        left_out("/proc/interrupts does not say which interrupts the other CPU has had");
+        left_out("/proc/interrupts does not list the interrupts of the other CPU");
         return None;
     }
     let [asked, answered] = [const { AtomicU64::new(0) }; 2];
@@ -46,7 +46,7 @@ pub fn rounds_without_an_interrupt(rounds: usize, mut heavy: impl FnMut() + Send
             is_pinned
         });
         let rounds = scope.spawn(|| {
-            // For more rounds to show something; nothing is wrong where this thread gets on the other CPU.
+            // With pinning, more rounds are significant. It does no harm if this thread gets onto the other CPU.
             pin(here);
             let mut question = 0;
             let mut is_there = || {

@@ -1,4 +1,4 @@
-//! What the tests of `per_cpu` share: CPUs, and the methods that there are here.
+//! Helpers for the tests of `per_cpu`: CPUs, and the available methods.
 
 use std::sync::OnceLock;
 
@@ -6,33 +6,34 @@ use ascertain_sync::per_cpu::{BEST_FIRST, Method};
 
 use ascertain_sys::testing::{left_out, or_left_out};
 
-/// Why a test is left out whose threads can't be.
-pub const NOT_PINNED: &str = "a filter of system calls keeps threads from being tied to a CPU";
+/// The reason for leaving out a test whose threads cannot be pinned.
+pub const NOT_PINNED: &str = "a filter of system calls prevents pinning threads to a CPU";
 
-/// The methods that this program has here. ThreadSanitizer does not see what sequences do, and would think that boxes
-/// get from one thread to another unsynchronised.
+/// Returns the methods that this program can use. ThreadSanitizer does not see the effects of sequences, and would
+/// report that boxes move between threads without synchronization.
 pub fn available() -> impl Iterator<Item = Method> {
     BEST_FIRST.into_iter().filter(|&method| {
         let can_be_tested = method == Method::Sharded || !imp::is_under_thread_sanitizer();
         if !can_be_tested {
-            left_out(format_args!("{method}: ThreadSanitizer does not see it"));
+            left_out(format_args!("{method}: ThreadSanitizer does not see its effects"));
         }
         can_be_tested && or_left_out(method.is_available()).is_some()
     })
 }
 
-/// The CPUs that the process was given.
+/// Returns the CPUs that the process may use.
 pub fn cpus() -> &'static [usize] {
     static CPUS: OnceLock<Vec<usize>> = OnceLock::new();
     CPUS.get_or_init(imp::cpus)
 }
 
-/// Ties the calling thread, and what it starts, to a CPU; false where a filter of system calls forbids it.
+/// Pins the calling thread, and threads that it starts, to a CPU. Returns `false` if a filter of system calls forbids
+/// it.
 pub fn pin(cpu: usize) -> bool {
     imp::allow(0, &[cpu])
 }
 
-/// Calls `work`, while all threads that this process has by then are moved from CPU to CPU, again and again.
+/// Calls `work`, while all threads that it starts are repeatedly moved from CPU to CPU.
 pub fn on_all_cpus<T>(work: impl FnOnce() -> T + Send) -> T
 where
     T: Send,
@@ -47,12 +48,12 @@ mod imp {
     use std::thread;
     use std::time::Duration;
 
-    /// The CPUs are read before any thread is tied to one.
+    /// Reads the CPUs before any thread is pinned.
     pub fn cpus() -> Vec<usize> {
-        // SAFETY: plain bits; the kernel writes as many bytes as it is told there are.
+        // SAFETY: the set is plain bits; the kernel writes at most the given number of bytes.
         let set = unsafe {
             let mut set: libc::cpu_set_t = mem::zeroed();
-            // The first thread's, which no test ties to anything.
+            // These are the CPUs of the first thread, which no test pins.
             assert_eq!(libc::sched_getaffinity(libc::getpid(), size_of_val(&set), &raw mut set), 0);
             set
         };
@@ -60,9 +61,9 @@ mod imp {
         (0..libc::CPU_SETSIZE as usize).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
     }
 
-    /// Whether the program has ThreadSanitizer's start in it.
+    /// Returns whether the program contains the start function of ThreadSanitizer.
     pub fn is_under_thread_sanitizer() -> bool {
-        // Written backwards, or it would find itself.
+        // The name is written backwards; otherwise the search would find the name itself.
         let name: Vec<u8> = b"tini_nast__".iter().rev().copied().collect();
         let program = std::fs::read("/proc/self/exe").unwrap_or_default();
         // SAFETY: both are alive and of these lengths.
@@ -70,9 +71,9 @@ mod imp {
         !found.is_null()
     }
 
-    /// False if not; a thread may be gone.
+    /// Restricts a thread to these CPUs. Returns `false` on failure; the thread may have ended.
     pub fn allow(tid: libc::pid_t, cpus: &[usize]) -> bool {
-        // SAFETY: as above; the kernel only reads.
+        // SAFETY: the set is plain bits; the kernel reads at most the given number of bytes.
         unsafe {
             let mut set: libc::cpu_set_t = mem::zeroed();
             cpus.iter().for_each(|&cpu| libc::CPU_SET(cpu, &mut set));
@@ -80,7 +81,7 @@ mod imp {
         }
     }
 
-    /// Moves the threads that `work` starts: those that are there now stay as they are.
+    /// Repeatedly moves the threads that `work` starts. Threads that already exist stay as they are.
     pub fn on_all_cpus<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         let threads = || -> Vec<libc::pid_t> {
             let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();

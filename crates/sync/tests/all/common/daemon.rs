@@ -1,4 +1,4 @@
-//! A daemon of the test's own.
+//! A daemon for tests.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use ascertain_sync::barrierd::{Daemon, Error};
 
 use ascertain_sys::testing::left_out;
 
-/// Between two heartbeats, at least.
+/// Minimum time between two heartbeats.
 pub const PERIOD: Duration = Duration::from_micros(250);
 
-/// None where it can't be had, which is said.
+/// Returns a daemon; `None`, with a message, if none can be created.
 pub fn daemon() -> Option<Daemon> {
     daemon_or_error().map(Result::unwrap)
 }
 
-/// As [`daemon`], and what else is wrong.
+/// Returns a daemon as [`daemon`] does, or an error that is not about this machine or user.
 pub fn daemon_or_error() -> Option<Result<Daemon, Error>> {
     match Daemon::new(PERIOD) {
         Err(error) if error.is_unavailable() => {

@@ -1,4 +1,4 @@
-//! A daemon that does only what a test has it do.
+//! A daemon that does only what a test makes it do.
 #![allow(dead_code)] // each test uses a part
 
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,19 +10,19 @@ use std::time::{Duration, Instant};
 
 use ascertain_sync::barrierd::file::{self, map, page};
 use ascertain_sync::barrierd::{Client, Error, Timestamp};
-use ascertain_sys::mapping::Shared;
+use ascertain_sys::mapping::SharedMemory;
 use ascertain_sys::{cpus, futex, socket};
 use tempfile::TempDir;
 
-/// What takes as long has gone wrong.
+/// Maximum time of a wait; a longer one means an error.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The memory of a daemon that does nothing, at a path.
+/// The memory of a daemon that does nothing, and its socket.
 pub struct Fake {
     pub folder: TempDir,
     pub listener: UnixListener,
-    pub map: Shared,
-    pub page: Shared,
+    pub map: SharedMemory,
+    pub page: SharedMemory,
     pub cpus: u32,
 }
 
@@ -34,32 +34,32 @@ impl Fake {
     pub fn with_cpus(cpus: u32) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(path(&folder)).unwrap();
-        let map = Shared::new(c"map", map::bytes(cpus)).unwrap();
-        let page = Shared::new(c"page", page::bytes(cpus)).unwrap();
+        let map = SharedMemory::new(c"map", map::bytes(cpus)).unwrap();
+        let page = SharedMemory::new(c"page", page::bytes(cpus)).unwrap();
         page.word(page::MAGIC).store(file::MAGIC, Relaxed);
         page.half(page::VERSION).store(file::VERSION, Relaxed);
         page.half(page::CPUS).store(cpus, Relaxed);
         Self { folder, listener, map, page, cpus }
     }
 
-    /// A client, and the daemon's end of its connection.
+    /// Returns a client, and the daemon's end of its connection.
     pub fn client(&self) -> (Client, UnixStream) {
         let (client, socket) = self.sent(&self.descriptors(), Client::open);
         (client.unwrap(), socket)
     }
 
-    /// What the client says when it is sent these.
+    /// Returns the error of a client that gets these descriptors.
     pub fn refused(&self, descriptors: &[BorrowedFd<'_>]) -> Error {
         self.sent(descriptors, Client::open).0.unwrap_err()
     }
 
-    /// What a client should be sent.
+    /// Returns the descriptors that a client should get.
     pub fn descriptors(&self) -> [BorrowedFd<'_>; 4] {
         let any = self.listener.as_fd();
         [self.map.as_fd(), self.page.as_fd(), any, any]
     }
 
-    /// What becomes of a client that is sent these, and the daemon's end of its connection.
+    /// Sends descriptors to a client. Returns the client or its error, and the daemon's end of its connection.
     pub fn sent(
         &self,
         descriptors: &[BorrowedFd<'_>],
@@ -69,16 +69,16 @@ impl Fake {
             thread::scope(|scope| {
                 let client = scope.spawn(|| open(path(&self.folder)));
                 let (socket, _) = self.listener.accept().unwrap();
-                // One that has given up gets nothing.
+                // A client that has given up gets nothing.
                 let _ = socket::send(&socket, 0, descriptors);
-                // Who waits for a client that asks for nothing does not wait for ever.
+                // This limits the wait for a client that requests nothing.
                 socket.set_read_timeout(Some(PATIENCE)).unwrap();
                 (client.join().unwrap(), socket)
             })
         })
     }
 
-    /// As the program in the kernel does it.
+    /// Records an interrupt, as the program in the kernel does.
     pub fn interrupt(&self, cpu: u32) {
         let seen = self.map.word(map::VIRTUAL_TIME).fetch_add(1, SeqCst) + 1;
         self.map.word(map::line(cpu) + map::SEEN).store(seen, SeqCst);
@@ -91,7 +91,8 @@ impl Fake {
     }
 }
 
-/// As many CPUs as this machine can have; a good many where there is no /sys, as in some sandboxes.
+/// Returns the number of CPUs that this machine can have. Without /sys, as in some sandboxes, it returns a large
+/// number.
 pub fn possible() -> u32 {
     cpus::possible().unwrap_or(256)
 }
@@ -100,8 +101,8 @@ pub fn path(folder: &TempDir) -> PathBuf {
     folder.path().join("barrierd")
 }
 
-/// A client waits for an answer for a second, which may be too short where something else keeps us from our CPUs: tries
-/// again then.
+/// Tries again if a client gets no answer within its limit of one second, which may be too short if other programs keep
+/// us from our CPUs.
 pub fn in_time<T>(mut opened: impl FnMut() -> (Result<Client, Error>, T)) -> (Result<Client, Error>, T) {
     let too_late = std::io::Error::from_raw_os_error(libc::EAGAIN).to_string();
     let until = at_last();
@@ -122,7 +123,8 @@ pub fn at_last() -> Instant {
     Instant::now() + PATIENCE
 }
 
-/// A timestamp counts the taker's own CPU as passed; another thread may take it anywhere. So tests name the other CPUs.
+/// Returns the CPUs other than that of the timestamp, and a timestamp. A timestamp counts its own CPU as passed, and
+/// another thread may take it on any CPU, so tests name the other CPUs.
 pub fn other_cpus(fake: &Fake, client: &Client) -> (Vec<u32>, Timestamp) {
     loop {
         let (before, timestamp, after) = (cpus::current(), client.timestamp(), cpus::current());

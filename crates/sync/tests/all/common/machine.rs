@@ -1,16 +1,16 @@
-//! The machine as a whole, which one test uses at a time.
+//! The whole machine, which only one test uses at a time.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ascertain_sys::testing;
 
-/// Held by tests that keep several CPUs busy, or that need a quiet machine to show something.
+/// Returns a lock for tests that keep several CPUs busy, or that need a quiet machine.
 pub fn whole_machine() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs the body of a test [alone](testing::alone) in its process, and as the only one that has the
+/// Runs the body of a test [alone](testing::alone) in its process, while no other test has the
 /// [machine](whole_machine).
 #[track_caller]
 pub fn alone_on_the_machine<Body: FnOnce()>(body: Body) {

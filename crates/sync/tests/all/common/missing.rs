@@ -1,14 +1,15 @@
-//! The control: schemes over it must free early, and each checker must find out.
+//! A control: with this barrier, reclamation must free objects too early, and each checker must detect that.
 
 use std::sync::atomic::{Ordering, compiler_fence};
 
 use ascertain_sync::barrier::{Barrier, Ticket};
 
-/// No barrier, but for the compiler.
+/// A barrier that restricts only the compiler.
 #[derive(Clone)]
 pub struct Missing;
 
-// SAFETY: it does not keep the promise, which is what is to be found. What is read is memory that is never given back.
+// SAFETY: this barrier does not give the guarantee, which the tests must detect. They read only memory that is never
+// released.
 unsafe impl Barrier for Missing {
     #[inline(always)]
     fn light(&self) {

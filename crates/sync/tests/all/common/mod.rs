@@ -1,4 +1,4 @@
-//! Helpers of several test modules.
+//! Helpers that several test modules use.
 #![allow(dead_code, unused_macros)] // builds without some of the modules use a part
 
 pub mod busy;

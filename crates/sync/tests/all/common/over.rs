@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Sets the flag when it is dropped, so that threads that look at it end, also when the test fails.
+/// Sets the flag when it is dropped, so that threads that check it end, even if the test fails.
 pub struct Over<'a>(pub &'a AtomicBool);
 
 impl Drop for Over<'_> {

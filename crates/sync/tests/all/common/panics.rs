@@ -1,21 +1,22 @@
-//! Panics that a test wants.
+//! Expected panics in tests.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 
-/// Whether it panics.
+/// Returns whether the action panics.
 pub fn is_refused(action: impl FnOnce()) -> bool {
-    said_by(action).is_some()
+    panic_message(action).is_some()
 }
 
-/// What it panics with.
-pub fn said_by(action: impl FnOnce()) -> Option<String> {
+/// Returns the message of the panic, if the action panics.
+pub fn panic_message(action: impl FnOnce()) -> Option<String> {
     say_them_plainly();
     let panic = catch_unwind(AssertUnwindSafe(action)).err()?;
-    let literal = panic.downcast_ref::<&str>().map(|said| (*said).to_owned());
+    let literal = panic.downcast_ref::<&str>().map(|message| (*message).to_owned());
     Some(literal.or_else(|| panic.downcast_ref::<String>().cloned()).expect("a message"))
 }
 
-/// Under Miri the standard library's hook looks for the names of functions, which takes five seconds a panic.
+/// Replaces the standard library's hook, which under Miri searches for the names of functions for five seconds per
+/// panic.
 #[allow(clippy::print_stderr)] // as the standard library's does
 fn say_them_plainly() {
     if cfg!(miri) {

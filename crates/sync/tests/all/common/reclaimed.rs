@@ -1,9 +1,9 @@
-//! Objects whose ends are counted, for the tests of reclamation.
+//! Objects whose drops are counted, for the tests of reclamation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many of its objects have been dropped.
+/// Creates objects and counts how many of them have been dropped.
 #[derive(Clone, Debug, Default)]
 pub struct Drops(Arc<AtomicUsize>);
 
@@ -32,7 +32,7 @@ impl Drop for Counted {
     fn drop(&mut self) {
         self.value = usize::MAX;
         self.drops.0.fetch_add(1, Ordering::SeqCst);
-        assert!(!self.panics, "as the test wants it");
+        assert!(!self.panics, "on purpose");
     }
 }
 
@@ -41,8 +41,9 @@ pub fn in_place(body: impl FnOnce()) {
     body();
 }
 
-/// A test for each barrier: the name is that of a function of a barrier. Miri has fences alone. A second argument says
-/// how to run the body of each test, such as [`alone`](ascertain_sys::testing::alone).
+/// Defines a test for each barrier. The test's name is that of a function with a barrier. Under Miri there are only
+/// fences. The second argument is the function that runs the body of each test, such as
+/// [`alone`](ascertain_sys::testing::alone).
 #[macro_export]
 macro_rules! with_each_barrier {
     ($name:ident) => {

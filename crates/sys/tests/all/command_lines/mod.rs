@@ -1,4 +1,4 @@
-//! Command lines that a fuzzer starts from, or has found.
+//! Replays the command lines that a fuzzer starts from or has found.
 
 mod target;
 

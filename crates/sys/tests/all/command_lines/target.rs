@@ -1,8 +1,8 @@
-//! What must be true of every command line: also run by `fuzz/`.
+//! A property of all command lines, which `fuzz/` also checks.
 
 use ascertain_sys::process::{SplitError, join, split};
 
-/// Words come back as they were; an error names a place within the line.
+/// Checks that joined words are split into the same words, and that the column of an error is in the line.
 pub fn command_lines(bytes: &[u8]) {
     let Ok(line) = std::str::from_utf8(bytes) else { return };
     match split(line) {

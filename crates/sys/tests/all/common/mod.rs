@@ -1,29 +1,31 @@
-//! Helpers of several test modules.
+//! Helpers that several test modules use.
 
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// Whether commands are started by a launcher; where not, that is said. Older kernels than Linux 5.3 and some filters
-/// of system calls let us have none; then a command's memory includes ours, and it keeps more of what we are.
+/// Returns whether a launcher starts commands. If not, reports the test as left out. There is no launcher on kernels
+/// before Linux 5.3 and under some filters of system calls. The memory of a command then includes ours, and the command
+/// inherits more properties of this process.
 pub fn has_launcher() -> bool {
     #[cfg(target_os = "linux")]
     let is_there = rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty()).is_ok();
     #[cfg(not(target_os = "linux"))]
     let is_there = false;
     if !is_there {
-        ascertain_sys::testing::left_out("commands have no launcher here");
+        ascertain_sys::testing::left_out("commands are started without a launcher here");
     }
     is_there
 }
 
-/// A folder for programs. Temporary files may lie where none are started; where these tests do, they are.
+/// Creates a folder for programs. The usual folder for temporary files may not allow execution, but the folder of these
+/// tests does.
 pub fn folder() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-/// A file that may be executed. Another process writes it: while one of ours has it open for
-/// writing, be it only a command that another test is about to start, it can't be executed.
+/// Creates an executable file. Another process writes it, because a file that this process has open for writing cannot
+/// be executed. Even a command that another test is about to start would have it open.
 pub fn program(directory: &Path, name: &str, text: &str) -> PathBuf {
     let path = directory.join(name);
     let write = "printf %s \"$2\" > \"$1\" && chmod 755 \"$1\"";

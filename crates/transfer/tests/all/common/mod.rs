@@ -1,16 +1,16 @@
-//! What the tests of stores share.
+//! Helper functions for the tests of stores.
 
 use std::net::TcpListener;
 use std::sync::Once;
 
 use ascertain_netlab::http::CERTIFICATE_PEM;
 use ascertain_netlab::store::{RunningStore, Store as Served};
-use ascertain_transfer::{Block, Environment, Found, Options, open};
+use ascertain_transfer::{Environment, Location, Options, PartBody, open};
 use bytes::Bytes;
 
 pub use crate::parsers::targets::web;
 
-/// Runs to its end what needs a runtime.
+/// Runs a future on a runtime.
 pub fn run<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }
@@ -19,12 +19,12 @@ pub fn start(store: Served) -> RunningStore {
     store.start(TcpListener::bind("127.0.0.1:0").unwrap(), None).unwrap()
 }
 
-/// One store of each kind.
+/// Returns the configuration of one store of each kind.
 pub fn one_of_each() -> [Served; 3] {
     [Served::s3(), Served::azure(), Served::gcs()]
 }
 
-/// What the environment of one who may use this store is like.
+/// Returns the environment variables with the credentials for this store.
 pub fn environment_for(store: &Served) -> [(&'static str, String); 6] {
     let Served { account, secret, .. } = store;
     [
@@ -38,7 +38,8 @@ pub fn environment_for(store: &Served) -> [(&'static str, String); 6] {
     .map(|(name, value)| (name, value.into()))
 }
 
-/// The path of a bundle of one certificate, which is read much faster than a system's.
+/// Returns the path of a certificate bundle that contains a single certificate. It loads much faster than those of the
+/// system.
 pub fn one_certificate() -> &'static str {
     const PATH: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/one-certificate.pem");
     static WRITTEN: Once = Once::new();
@@ -46,7 +47,7 @@ pub fn one_certificate() -> &'static str {
         if std::fs::read_to_string(PATH).is_ok_and(|text| text == CERTIFICATE_PEM) {
             return;
         }
-        // Another process may read it now.
+        // The file is written under another name and renamed, because another process may read it at this moment.
         let whole = format!("{PATH}.{}", std::process::id());
         std::fs::write(&whole, CERTIFICATE_PEM).unwrap();
         std::fs::rename(whole, PATH).unwrap();
@@ -59,7 +60,7 @@ pub fn options_for(store: &RunningStore) -> Options {
     Options { environment, endpoint_url: Some(store.url()), ..Options::default() }
 }
 
-/// An address in this store's bucket.
+/// Returns the address of an object in this store's bucket.
 pub fn address(store: &RunningStore, name: &str) -> String {
     use ascertain_netlab::store::Dialect::{Azure, Gcs, S3};
     let scheme = match store.store().dialect {
@@ -70,16 +71,16 @@ pub fn address(store: &RunningStore, name: &str) -> String {
     format!("{scheme}://bucket/{name}")
 }
 
-pub fn opened(store: &RunningStore) -> Found {
+pub fn opened(store: &RunningStore) -> Location {
     open(&address(store, ""), &options_for(store)).unwrap()
 }
 
-pub fn block(bytes: impl Into<Bytes>) -> Block {
+pub fn block(bytes: impl Into<Bytes>) -> PartBody {
     let bytes = bytes.into();
-    Block { crc64: ascertain_transfer::crc64(&bytes), bytes }
+    PartBody { crc64: ascertain_transfer::crc64(&bytes), bytes }
 }
 
-/// Bytes that differ everywhere.
+/// Returns `length` pseudorandom bytes, which are always the same.
 pub fn bytes(length: usize) -> Vec<u8> {
     let mut state = 1_u64;
     let next = || {

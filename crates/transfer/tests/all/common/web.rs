@@ -1,24 +1,25 @@
-//! A server of HTTP whose answers are written by hand.
+//! An HTTP server whose answers a test defines.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// Answers each request as a function says, until it is dropped.
+/// A server that answers each request with the result of a function. The server stops when it is dropped.
 pub struct Web {
     pub address: SocketAddr,
-    /// The heads of the requests so far.
+    /// The heads of all requests so far.
     pub heads: Arc<Mutex<Vec<String>>>,
 }
 
 impl Web {
-    /// `answer` gets the head of a request and its body, and gives all that is sent; nothing closes the connection.
+    /// Starts a server. `answer` gets the head and the body of a request, and returns the bytes to send. If it returns
+    /// no bytes, the connection is closed.
     pub fn start(answer: impl Fn(&str, &[u8]) -> Vec<u8> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let heads = Arc::new(Mutex::new(Vec::new()));
         let (seen, answer) = (heads.clone(), Arc::new(answer));
-        // It ends with the tests.
+        // The thread is not joined; it ends with the process of the tests.
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let (seen, answer) = (seen.clone(), answer.clone());
@@ -71,19 +72,19 @@ fn more(stream: &mut TcpStream, received: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// A header of a request's head.
+/// Returns the value of a header in the head of a request.
 pub fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = head.lines().filter_map(|line| line.split_once(": "));
     lines.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
 }
 
-/// An answer with these headers, each ended by its line's end.
+/// Returns the bytes of an answer. In `headers`, each line ends with a line break.
 pub fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let head = format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\n\r\n", body.len());
     [head.as_bytes(), body].concat()
 }
 
-/// A file as a server with ranges has it.
+/// Returns the answer of a server that supports ranges. `identity` are headers such as the ETag.
 pub fn file(head: &str, identity: &str, content: &[u8]) -> Vec<u8> {
     let Some(range) = header(head, "range").and_then(|range| range.strip_prefix("bytes=")) else {
         return answer("200 OK", identity, content);
@@ -99,7 +100,7 @@ pub fn file(head: &str, identity: &str, content: &[u8]) -> Vec<u8> {
     answer("206 Partial Content", &part, &content[from..=to])
 }
 
-/// A proxy that lets everybody through to where they want.
+/// Starts a proxy that supports only `CONNECT`, and connects each client to its target.
 pub fn tunnel() -> Web {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

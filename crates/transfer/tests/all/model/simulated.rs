@@ -1,4 +1,4 @@
-//! Links that exist only in a test: connections with slow start and losses that share a ceiling, on a virtual clock.
+//! Simulated links on a virtual clock. Their connections share a ceiling, and have slow start and losses.
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -8,27 +8,28 @@ use ascertain_transfer::model::{Shape, Ticket};
 const SEGMENT_BYTES: f64 = 1460.0;
 const FIRST_WINDOW_BYTES: f64 = 10.0 * SEGMENT_BYTES;
 
-/// What a link is like.
+/// The properties of a simulated link.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
     pub name: &'static str,
-    /// There and back.
+    /// Round trip time in seconds.
     pub round_trip_s: f64,
-    /// How long the store thinks about a block, give or take a tenth.
+    /// Average time in seconds that the store needs for a part; varies by a tenth.
     pub thinks_s: f64,
-    /// Of one connection.
+    /// Rate of each connection in bytes per second.
     pub bytes_per_s: f64,
-    /// Of all of them.
+    /// Limit on the common rate of all connections, in bytes per second.
     pub sum_bytes_per_s: f64,
-    /// The share of segments that are lost.
+    /// Share of the segments that are lost, from 0 to 1.
     pub loss: f64,
-    /// What gets through before the sum is held back to `sum_bytes_per_s`, which until then is a hundred times that.
+    /// Number of bytes that pass before `sum_bytes_per_s` applies. Until then, the limit is a hundred times as high.
     pub burst_bytes: f64,
-    /// What the store does for a request before its bytes flow, one after the other.
+    /// Time in seconds that the store needs before it accepts the bytes of a request. During this time, it serves no
+    /// other request.
     pub serves_s: f64,
-    /// The standard deviation of the rates of connections, as a share of `bytes_per_s`.
+    /// Standard deviation of the connections' rates, as a share of `bytes_per_s`.
     pub apart: f64,
-    /// Which block is held up by something else, and for how long.
+    /// Index of a part that is delayed by something outside of the link, and its delay in seconds.
     pub held_up: Option<(usize, f64)>,
 }
 
@@ -38,30 +39,30 @@ struct Connection {
     bytes_per_s: f64,
     has_lost: bool,
     is_new: bool,
-    /// What is under way: nothing while it is idle.
-    block: Option<Under>,
+    /// The part in flight; `None` while the connection is idle.
+    block: Option<BlockUnderWay>,
 }
 
 #[derive(Debug)]
-struct Under {
+struct BlockUnderWay {
     ticket: Option<Ticket>,
     left_bytes: f64,
-    /// Its bytes flow from then on.
+    /// The time when the bytes of the part begin to flow.
     flows_s: f64,
-    /// The window grows then.
+    /// The time when the congestion window grows next.
     tick_s: f64,
     answer_s: f64,
     connecting_s: Option<f64>,
 }
 
-/// Moves what a pilot hands out; returns when all is through.
+/// A simulated link that transfers the parts of a [`Source`].
 pub struct World {
     link: Link,
     connections: Vec<Connection>,
     now_s: f64,
-    /// What the sum may still have before it is held back.
+    /// Number of bytes that may still pass before the limit applies.
     burst_bytes: f64,
-    /// From then on the store serves another request.
+    /// The time when the store can serve the next request.
     free_s: f64,
     begun: usize,
     random: Xoshiro256PlusPlus,
@@ -73,18 +74,18 @@ impl World {
         Self { link, connections: Vec::new(), now_s: 0.0, burst_bytes: link.burst_bytes, free_s: 0.0, begun: 0, random }
     }
 
-    /// Begin or commit.
+    /// Simulates a request that starts or commits an upload. Returns its duration in seconds.
     fn request(&mut self) -> f64 {
         let seconds = self.link.round_trip_s + self.link.thinks_s;
         self.now_s += seconds;
         seconds
     }
 
-    pub fn moves(&mut self, source: &mut dyn Source) -> f64 {
+    pub fn transfer(&mut self, source: &mut dyn Source) -> f64 {
         let begin_s = self.link.round_trip_s + self.request();
         source.fixed(2.0 * (begin_s - self.link.round_trip_s));
         loop {
-            while let Some((bytes, ticket)) = source.take(self.now_s) {
+            while let Some((bytes, ticket)) = source.next_part(self.now_s) {
                 self.begin(bytes, ticket);
             }
             if self.connections.iter().all(|connection| connection.block.is_none()) {
@@ -101,7 +102,7 @@ impl World {
             let window_bytes = FIRST_WINDOW_BYTES;
             let mut bytes_per_s = self.link.bytes_per_s;
             if self.link.apart > 0.0 {
-                // Twelve even ones have a deviation of 1 together.
+                // The sum of twelve uniformly distributed values has a standard deviation of 1.
                 let deviation = (0..12).map(|_| self.random.random_range(-0.5..0.5)).sum::<f64>();
                 bytes_per_s *= 1.0 + self.link.apart * deviation;
             }
@@ -111,7 +112,7 @@ impl World {
         let Link { round_trip_s, thinks_s, serves_s, held_up, .. } = self.link;
         let connection = &mut self.connections[index];
         let connecting_s = std::mem::take(&mut connection.is_new).then_some(round_trip_s);
-        // Half of the round trip and the thinking come after the bytes.
+        // After the last byte, the answer takes half a round trip and the time that the store needs.
         let comes_s = self.now_s + connecting_s.unwrap_or(0.0) + round_trip_s / 2.0;
         let mut flows_s =
             comes_s + held_up.filter(|(which, _)| *which == self.begun).map_or(0.0, |(_, longer_s)| longer_s);
@@ -123,10 +124,11 @@ impl World {
         let answer_s = round_trip_s / 2.0 + thinks_s * self.random.random_range(0.9..1.1);
         let left_bytes = bytes as f64;
         let tick_s = flows_s + round_trip_s;
-        connection.block = Some(Under { ticket, left_bytes, flows_s, tick_s, answer_s, connecting_s });
+        connection.block = Some(BlockUnderWay { ticket, left_bytes, flows_s, tick_s, answer_s, connecting_s });
     }
 
-    /// The rate of each connection now: its window's, its own, and its even share of what the others leave.
+    /// Returns the current rate of each connection: limited by its congestion window, by its own rate, and by an equal
+    /// share of the common limit that the others leave.
     fn rates(&self, sum_bytes_per_s: f64) -> Vec<f64> {
         let mut wanted: Vec<(usize, f64)> = Vec::new();
         for (index, connection) in self.connections.iter().enumerate() {
@@ -145,7 +147,7 @@ impl World {
         rates
     }
 
-    /// Goes on to the next moment at which anything changes.
+    /// Advances the clock to the next event.
     fn step(&mut self, source: &mut dyn Source) {
         let has_burst = self.burst_bytes > 1.0;
         let sum = self.link.sum_bytes_per_s * if has_burst { 100.0 } else { 1.0 };
@@ -173,7 +175,7 @@ impl World {
         for (index, rate) in rates.into_iter().enumerate() {
             self.advance(index, rate, passed_s);
             let connection = &mut self.connections[index];
-            let has_answer = |under: &mut Under| under.left_bytes <= 0.0 && under.answer_s <= now_s;
+            let has_answer = |under: &mut BlockUnderWay| under.left_bytes <= 0.0 && under.answer_s <= now_s;
             if let Some(under) = connection.block.take_if(has_answer) {
                 source.done(under.ticket, now_s, under.connecting_s);
             }
@@ -208,19 +210,19 @@ impl World {
         } else {
             connection.window_bytes *= 2.0;
         }
-        // A window is of use only as far as the link is.
+        // The window is limited, because a larger one than the capacity of the link has no effect.
         connection.window_bytes = connection.window_bytes.min(2.0 * link.bytes_per_s * link.round_trip_s);
     }
 }
 
-/// Who says what is moved next.
+/// Hands out the parts of a file, one after the other.
 pub trait Source {
-    fn take(&mut self, now_s: f64) -> Option<(u64, Option<Ticket>)>;
+    fn next_part(&mut self, now_s: f64) -> Option<(u64, Option<Ticket>)>;
     fn done(&mut self, ticket: Option<Ticket>, now_s: f64, connecting_s: Option<f64>);
     fn fixed(&mut self, _seconds: f64) {}
 }
 
-/// All of one shape.
+/// A source of parts with a fixed size and a fixed number in flight.
 pub struct Fixed {
     pub shape: Shape,
     pub left: u64,
@@ -228,8 +230,8 @@ pub struct Fixed {
 }
 
 impl Source for Fixed {
-    fn take(&mut self, _now_s: f64) -> Option<(u64, Option<Ticket>)> {
-        let bytes = self.shape.block_bytes.min(self.left);
+    fn next_part(&mut self, _now_s: f64) -> Option<(u64, Option<Ticket>)> {
+        let bytes = self.shape.part_bytes.min(self.left);
         if bytes == 0 || self.under_way == self.shape.concurrency {
             return None;
         }

@@ -1,4 +1,4 @@
-//! What journals, stores and people say, read again: the inputs that `fuzz/` starts from.
+//! Parses the corpus of `fuzz/`: journals, answers of stores, and addresses.
 
 pub mod targets;
 

@@ -1,6 +1,6 @@
-//! What must be true of everything that a journal, a store or an address may say: also run by `fuzz/`.
+//! The properties that hold for every journal, answer and address, valid or not. `fuzz/` checks the same properties.
 
-// Here, since `fuzz/` has this file by itself.
+// The path is explicit, because `fuzz/` includes this file without its folder.
 #[path = "../common/web.rs"]
 #[allow(dead_code)]
 pub mod web;
@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use ascertain_transfer::{
-    Attempt, Block, Environment, Error, Failure, Filling, Integrity, Limits, Meta, Mover, Options, Place, PutOptions,
-    Resume, Stop, Store, Terms, Upload, crc64, open,
+    Attempt, Environment, Error, Failure, Limits, Location, ObjectMeta, Options, PartBody, PutOptions, RangeWriter,
+    Resume, Settings, Stop, Store, TransferManager, Upload, crc64, open,
 };
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -23,46 +23,47 @@ fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// An object of these bytes, and nothing else.
+/// A store with a single object that contains these bytes.
 #[derive(Debug)]
-struct Kept(Bytes);
+struct FixedObject(Bytes);
 
 #[async_trait]
-impl Store for Kept {
+impl Store for FixedObject {
     fn limits(&self) -> Limits {
-        Limits {
-            min_block_bytes: 1,
-            max_block_bytes: 1 << 40,
-            max_blocks: 1000,
-            max_put_bytes: 1 << 40,
-            integrity: Integrity::Blocks,
-        }
+        Limits { min_part_bytes: 1, max_part_bytes: 1 << 40, max_parts: 1000, max_put_bytes: 1 << 40 }
     }
 
-    async fn head(&self, name: &str, _: &mut Attempt) -> Result<Option<Meta>, Failure> {
+    async fn head(&self, name: &str, _: &mut Attempt) -> Result<Option<ObjectMeta>, Failure> {
         let (bytes, crc64) = (self.0.len() as u64, Some(crc64(&self.0)));
-        Ok(Some(Meta { name: name.into(), bytes, etag: Some("1".into()), modified: None, crc64, crc32c: None }))
+        Ok(Some(ObjectMeta { name: name.into(), bytes, etag: Some("1".into()), modified: None, crc64, crc32c: None }))
     }
 
-    async fn get_into(&self, _: &Meta, mut into: Filling, _: &mut Attempt) -> Result<Filling, Failure> {
+    async fn get_range(&self, _: &ObjectMeta, mut into: RangeWriter, _: &mut Attempt) -> Result<RangeWriter, Failure> {
         let range = into.range();
         let bytes = self.0.slice(range.start as usize..range.end as usize);
         into.add(&bytes).map(|()| into)
     }
 
-    async fn put(&self, _: &str, _: Block, _: &PutOptions, _: &mut Attempt) -> Result<Meta, Failure> {
+    async fn put(&self, _: &str, _: PartBody, _: &PutOptions, _: &mut Attempt) -> Result<ObjectMeta, Failure> {
         unreachable!("nothing is put")
     }
 
-    async fn begin(&self, _: &str, _: &PutOptions, _: &mut Attempt) -> Result<Upload, Failure> {
+    async fn start_upload(&self, _: &str, _: &PutOptions, _: &mut Attempt) -> Result<Upload, Failure> {
         unreachable!("nothing is put")
     }
 
-    async fn put_block(&self, _: &Upload, _: usize, _: Block, _: &mut Attempt) -> Result<String, Failure> {
+    async fn put_part(&self, _: &Upload, _: usize, _: PartBody, _: &mut Attempt) -> Result<String, Failure> {
         unreachable!("nothing is put")
     }
 
-    async fn commit(&self, _: &Upload, _: &[String], _: u64, _: &PutOptions, _: &mut Attempt) -> Result<Meta, Failure> {
+    async fn commit(
+        &self,
+        _: &Upload,
+        _: &[String],
+        _: u64,
+        _: &PutOptions,
+        _: &mut Attempt,
+    ) -> Result<ObjectMeta, Failure> {
         unreachable!("nothing is put")
     }
 
@@ -70,7 +71,7 @@ impl Store for Kept {
         unreachable!("nothing is put")
     }
 
-    async fn list(&self, _: &str, _: &mut Attempt) -> Result<Vec<Meta>, Failure> {
+    async fn list(&self, _: &str, _: &mut Attempt) -> Result<Vec<ObjectMeta>, Failure> {
         unreachable!("nothing is listed")
     }
 }
@@ -80,7 +81,7 @@ struct Download {
     folder: TempDir,
     target: PathBuf,
     journal: PathBuf,
-    place: Place,
+    place: Location,
     content: Bytes,
     runtime: Runtime,
 }
@@ -90,21 +91,26 @@ impl Download {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().canonicalize().unwrap().join("target");
         let content: Bytes = (0..100_u8).collect();
-        let place = Place { store: Arc::new(Kept(content.clone())), name: "kept".into(), shown: "kept://kept".into() };
-        let id = crc64(format!("{}\n{}", place.shown, target.display()).as_bytes());
+        let place = Location {
+            store: Arc::new(FixedObject(content.clone())),
+            name: "kept".into(),
+            address: "kept://kept".into(),
+        };
+        let id = crc64(format!("{}\n{}", place.address, target.display()).as_bytes());
         let journal = folder.path().join(format!("{id:016x}.journal"));
         Self { folder, target, journal, place, content, runtime: runtime() }
     }
 
     fn get(&self, resume: Resume) -> Result<(), Error> {
         let journals = Some(self.folder.path().into());
-        let mover = Mover::new(Terms { journals, resume, ..Terms::default() }, Stop::default(), Box::new(()));
-        self.runtime.block_on(mover.get_file(&self.place, &self.target)).map(drop)
+        let manager =
+            TransferManager::new(Settings { journals, resume, ..Settings::default() }, Stop::default(), Box::new(()));
+        self.runtime.block_on(manager.get_file(&self.place, &self.target)).map(drop)
     }
 }
 
-/// Whatever a journal says, what is got is right, or it is refused and begun anew if that is asked for. `TARGET` is
-/// where it goes. The first upload without a name is a download, half of which is there.
+/// Any journal either leads to a correct download, or is refused and the download can be restarted. In the text,
+/// `TARGET` is replaced by the target. An upload without an identifier becomes a half-complete download.
 pub fn journals(bytes: &[u8]) {
     thread_local!(static DOWNLOAD: Download = Download::new());
     DOWNLOAD.with(|download| {
@@ -122,26 +128,26 @@ pub fn journals(bytes: &[u8]) {
         };
         fs::write(&download.journal, &text).unwrap();
         if let Err(error) = download.get(Resume::Only) {
-            assert!(matches!(error, Error::CantResume { .. }), "{error}");
+            assert!(matches!(error, Error::CantResume(..)), "{error}");
             assert!(!download.target.exists(), "{error}");
             download.get(Resume::Never).unwrap();
         }
         assert_eq!(fs::read(&download.target).unwrap(), download.content);
         assert!(!download.journal.exists());
         fs::remove_file(&download.target).unwrap();
-        // Of a journal that does not name it, nobody knows of it.
+        // If the journal does not name the incomplete file, the download does not remove it.
         let _ = fs::remove_file(&part);
     });
 }
 
-/// Where everything is asked for, and what is answered there.
-struct Asked {
-    stores: Vec<Box<dyn Store>>,
+/// Clients of all stores and services, and the server that answers them.
+struct Clients {
+    stores: Vec<Arc<dyn Store>>,
     runtime: Runtime,
     _folder: TempDir,
 }
 
-/// The answer that is given next: its status, and its body.
+/// The next answer of the server: its status and its body.
 static ANSWER: Mutex<(&str, Vec<u8>)> = Mutex::new(("200 OK", Vec::new()));
 
 fn url() -> String {
@@ -155,7 +161,7 @@ fn url() -> String {
     web.url("")
 }
 
-impl Asked {
+impl Clients {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let token = folder.path().join("token");
@@ -179,33 +185,35 @@ impl Asked {
     }
 }
 
-/// Whatever a store or a giver of tokens says is taken, or refused in words. The first byte says with which status, to
-/// whom and in answer to what.
+/// Any answer of a store or token server is either accepted, or leads to a failure with a message. The first byte of
+/// the input selects the status, the client and the request.
 pub fn answers(bytes: &[u8]) {
-    thread_local!(static ASKED: Asked = Asked::new());
+    thread_local!(static CLIENTS: Clients = Clients::new());
     let Some((&which, body)) = bytes.split_first() else { return };
     let status = ["200 OK", "201 Created", "403 Forbidden", "503 Service Unavailable"][usize::from(which & 3)];
     *ANSWER.lock().unwrap() = (status, body.to_vec());
-    ASKED.with(|asked| {
-        let store = &asked.stores[usize::from(which >> 2 & 3)];
+    CLIENTS.with(|clients| {
+        let store = &clients.stores[usize::from(which >> 2 & 3)];
         let upload = Upload { name: "name".into(), id: "id".into() };
         let (mut seen, options) = (Attempt::default(), PutOptions::default());
-        let refused = asked.runtime.block_on(async {
+        let refused = clients.runtime.block_on(async {
             match which >> 4 & 3 {
                 0 => store.list("", &mut seen).await.map(drop),
-                1 => store.begin("name", &options, &mut seen).await.map(|upload| assert_eq!(upload.name, "name")),
+                1 => {
+                    store.start_upload("name", &options, &mut seen).await.map(|upload| assert_eq!(upload.name, "name"))
+                }
                 2 => store.commit(&upload, &["1 AAAAAAAAAAA= x".into()], 0, &options, &mut seen).await.map(drop),
                 _ => store.commit(&upload, &["1 AAAA".into()], 0, &options, &mut seen).await.map(drop),
             }
         });
-        if let Err(Failure { kind, said }) = refused {
-            assert!(said.len() < 1000 && said.contains("://bucket"), "{kind:?}: {said}");
+        if let Err(Failure { kind, message }) = refused {
+            assert!(message.len() < 1000 && message.contains("://bucket"), "{kind:?}: {message}");
         }
     });
 }
 
-/// Whatever an address and a file of profiles say is understood, or refused without the password. The first line is the
-/// address, and what a password stands before; the others are the file.
+/// Any address and any profile file is either parsed, or leads to a failure that does not show the password. The first
+/// line of the input is the address, to which a password is added. The other lines are the profile file.
 pub fn addresses(bytes: &[u8]) {
     thread_local!(static FOLDER: TempDir = tempfile::tempdir().unwrap());
     let Ok(text) = std::str::from_utf8(bytes) else { return };
@@ -216,8 +224,9 @@ pub fn addresses(bytes: &[u8]) {
     let environment: Environment = environment.into_iter().collect();
     let options = Options { environment, profile: Some("work".into()), ..Options::default() };
     for url in [address, &format!("https://user:hunter2@{address}")] {
-        if let Err(Failure { said, .. }) = open(url, &options) {
-            assert!(text.contains("hunter2") || !said.contains("hunter2"), "{said}");
+        if let Err(error) = open(url, &options) {
+            let message = error.to_string();
+            assert!(text.contains("hunter2") || !message.contains("hunter2"), "{message}");
         }
     }
 }

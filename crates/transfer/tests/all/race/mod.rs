@@ -1,4 +1,4 @@
-//! A cache and its origin, on a virtual clock: against a plain reference, dropped at every point, and under load.
+//! Tests of races on a virtual clock: compared with a reference implementation, dropped in every state, and under load.
 
 mod reference;
 mod world;
@@ -7,9 +7,11 @@ use std::cell::Cell;
 use std::pin::Pin;
 use std::time::Duration;
 
-use ascertain_transfer::race::{BothFailed, Clock, Counts, Mismatch, Policy, Racer, Side, Times, checked, replay};
+use ascertain_transfer::race::{
+    Clock, Counts, Mismatch, Policy, RaceError, Racer, RequestTimes, Side, checked, replay,
+};
 use proptest::prelude::*;
-use reference::{Acts, Outcome};
+use reference::{Behaviour, Outcome};
 use world::{Task, World, run_all};
 
 const MS: Duration = Duration::from_millis(1);
@@ -21,10 +23,10 @@ fn racer(policy: Policy) -> (World, Racer<World>) {
     (world, racer)
 }
 
-/// One request; it ends with what the reference says, and how often it was woken and polled.
-async fn ask(world: &World, racer: &Racer<World>, cache: Acts, origin: Acts) -> Outcome {
+/// Sends one request. Returns its outcome as the reference describes it.
+async fn request(world: &World, racer: &Racer<World>, cache: Behaviour, origin: Behaviour) -> Outcome {
     let began = world.now();
-    let says = |acts: Acts, name| if acts.is_fine { Ok(name) } else { Err(name) };
+    let says = |acts: Behaviour, name| if acts.is_fine { Ok(name) } else { Err(name) };
     let (cache, origin) = (world.answer(cache.time, says(cache, "c")), world.answer(origin.time, says(origin, "o")));
     match racer.race(cache, origin).await {
         Ok(won) => {
@@ -32,7 +34,7 @@ async fn ask(world: &World, racer: &Racer<World>, cache: Acts, origin: Acts) -> 
             let errors = [won.cache_error.is_some(), won.origin_error.is_some()];
             Outcome { time: world.now() - began, side: Some(won.side), has_raced: won.has_raced, errors }
         }
-        Err(BothFailed { cache, origin }) => {
+        Err(RaceError { cache, origin }) => {
             assert_eq!((cache, origin), ("c", "o"));
             let has_raced = racer.counts().raced > 0;
             Outcome { time: world.now() - began, side: None, has_raced, errors: [true, true] }
@@ -50,23 +52,25 @@ fn policies() -> impl Strategy<Value = Policy> {
     ]
 }
 
-fn acts() -> impl Strategy<Value = Acts> {
-    (0..40_u32, any::<bool>()).prop_map(|(ms, is_fine)| Acts { time: ms * MS, is_fine })
+fn behaviours() -> impl Strategy<Value = Behaviour> {
+    (0..40_u32, any::<bool>()).prop_map(|(ms, is_fine)| Behaviour { time: ms * MS, is_fine })
 }
 
 proptest! {
-    /// Whoever is down, slow, or both: what comes, when, whether it raced, and which errors are told.
+    /// Each side may fail, be slow, or both. The answer, its time, the errors, and whether there was a race must equal
+    /// those of the reference.
     #[test]
-    fn a_request_ends_as_the_reference_says(cache in acts(), origin in acts(), policy in policies()) {
+    fn a_request_ends_as_the_reference_says(cache in behaviours(), origin in behaviours(), policy in policies()) {
         let (world, racer) = racer(policy);
-        let mut task = Task::new(ask(&world, &racer, cache, origin));
+        let mut task = Task::new(request(&world, &racer, cache, origin));
         let outcome = task.run(&world, u64::MAX).unwrap();
         prop_assert_eq!(outcome, reference::race(cache, origin, racer.delay()));
-        // A delay and two sides wake it once each, it does not wake itself, and asks each side once each time.
+        // The task is woken at most once by the delay and once by each side. It does not wake itself, and polls each
+        // side once per poll.
         prop_assert!(task.wakes() <= 3, "{} wake-ups of one request", task.wakes());
         prop_assert!(world.polls() <= 2 * task.polls + 3, "{} polls in {}", world.polls(), task.polls);
         drop(task);
-        prop_assert_eq!(world.sleeping(), 0, "what is not needed is gone");
+        prop_assert_eq!(world.sleeping(), 0, "no sleep is left over");
     }
 
     #[test]
@@ -74,24 +78,25 @@ proptest! {
         policy in policies(),
         times in prop::collection::vec((0..50_u32, 0..20_u32, 0..40_u32), 1..250),
     ) {
-        // Every eighth of the cache's times is long.
+        // One in eight answers of the cache takes ten times as long.
         let cache = |(ms, kind): (u32, u32)| if kind % 8 == 0 { 10 * ms * MS } else { ms * MS };
         let requests: Vec<_> = times.iter().map(|&(ms, kind, origin)| (cache((ms, kind)), origin * MS)).collect();
         let expected = reference::replay(policy, &requests);
-        let as_times: Vec<_> = requests.iter().map(|&(cache, origin)| Times { cache, origin }).collect();
+        let as_times: Vec<_> = requests.iter().map(|&(cache, origin)| RequestTimes { cache, origin }).collect();
         let replayed = replay(policy, &as_times).unwrap();
         prop_assert_eq!(&replayed.times, &expected.iter().map(|(time, _)| *time).collect::<Vec<_>>());
         prop_assert_eq!(replayed.counts.raced, expected.iter().filter(|(_, has_raced)| *has_raced).count() as u64);
     }
 
-    /// However many are under way at once, dropped or not: the budget is never exceeded, and everything is counted.
+    /// With many requests in flight, some of which are dropped, the budget is never exceeded, and every request is
+    /// counted.
     #[test]
     fn budgets_and_counts_hold_at_any_moment(
         budget in 0.0..0.4_f64,
-        requests in prop::collection::vec((0..300_u32, acts(), acts(), 1..120_u32), 1..120),
+        requests in prop::collection::vec((0..300_u32, behaviours(), behaviours(), 1..120_u32), 1..120),
     ) {
         let (world, racer) = racer(Policy::Percentile { quantile: 0.5, budget });
-        let one = |&(at, cache, origin, patience): &(u32, Acts, Acts, u32)| {
+        let one = |&(at, cache, origin, patience): &(u32, Behaviour, Behaviour, u32)| {
             let (world, racer) = (&world, &racer);
             Box::pin(async move {
                 world.sleep(at * MS).await;
@@ -99,7 +104,7 @@ proptest! {
                     world.answer(cache.time, if cache.is_fine { Ok(()) } else { Err(()) }),
                     world.answer(origin.time, if origin.is_fine { Ok(()) } else { Err(()) }),
                 );
-                // Some lose patience.
+                // Each request is dropped after its own timeout, if it is not complete.
                 tokio::select! { biased; _ = asks => {}, () = world.sleep(patience * MS) => {} }
             }) as Pin<Box<dyn Future<Output = ()>>>
         };
@@ -112,12 +117,12 @@ proptest! {
     }
 }
 
-/// In every state that a request can be in, it can be dropped: nothing is left behind, it is counted, and what it has
-/// spent is spent.
+/// Dropping a request in any state leaves no sleep behind. The request is counted as cancelled, and the part of the
+/// budget that it used stays used.
 #[test]
 fn a_request_may_be_dropped_at_every_point() {
-    let fine = |ms: u32| Acts { time: ms * MS, is_fine: true };
-    let fails = |ms: u32| Acts { time: ms * MS, is_fine: false };
+    let fine = |ms: u32| Behaviour { time: ms * MS, is_fine: true };
+    let fails = |ms: u32| Behaviour { time: ms * MS, is_fine: false };
     let cases =
         [(fine(30), fine(5)), (fails(30), fine(5)), (fine(30), fails(5)), (fails(5), fine(30)), (fails(30), fails(5))];
     let mut points = 0;
@@ -129,20 +134,20 @@ fn a_request_may_be_dropped_at_every_point() {
                     learn(&world, &racer, 100);
                 }
                 let before = racer.counts();
-                // It has to wait for its turn where there is but one.
-                let mut other = Task::new(ask(&world, &racer, fine(1), fine(1)));
+                // If the cache is throttled, the request that is tested must wait until this one has read the cache.
+                let mut other = Task::new(request(&world, &racer, fine(1), fine(1)));
                 other.run(&world, 1);
-                let mut task = Task::new(ask(&world, &racer, cache, origin));
+                let mut task = Task::new(request(&world, &racer, cache, origin));
                 let began = task.run(&world, polls.min(1));
                 other.run(&world, u64::MAX).unwrap();
                 let done = began.or_else(|| task.run(&world, polls));
                 drop((task, other));
                 let counts = racer.counts();
-                assert_eq!(world.sleeping(), 0, "{policy:?}, {polls} polls: somebody still waits");
+                assert_eq!(world.sleeping(), 0, "{policy:?}, {polls} polls: a sleep is left over");
                 assert_eq!(counts.cancelled, u64::from(done.is_none() && polls > 0), "{policy:?}, {polls} polls");
                 assert!(counts.extra <= counts.raced && counts.raced <= before.raced + 2);
-                // The next one finds the door open.
-                let mut next = Task::new(ask(&world, &racer, fine(1), fine(1)));
+                // Dropping has freed the place of the request, so the next one need not wait.
+                let mut next = Task::new(request(&world, &racer, fine(1), fine(1)));
                 assert_eq!(next.run(&world, u64::MAX).unwrap().time, MS, "{policy:?}, {polls} polls");
                 points += 1;
                 if done.is_some() {
@@ -151,57 +156,57 @@ fn a_request_may_be_dropped_at_every_point() {
             }
         }
     }
-    assert!(points > 80, "{points} points are not all");
+    assert!(points > 80, "only {points} points were reached");
 }
 
-/// So many requests, each answered by the cache in 1 to 10 ms.
+/// Sends `requests` requests that the cache answers within 1 to 10 ms, so that the racer can estimate the delay.
 fn learn(world: &World, racer: &Racer<World>, requests: u32) {
     for index in 0..requests {
-        let cache = Acts { time: (index % 10 + 1) * MS, is_fine: true };
-        let mut task = Task::new(ask(world, racer, cache, Acts { time: 50 * MS, is_fine: true }));
+        let cache = Behaviour { time: (index % 10 + 1) * MS, is_fine: true };
+        let mut task = Task::new(request(world, racer, cache, Behaviour { time: 50 * MS, is_fine: true }));
         task.run(world, u64::MAX).unwrap();
     }
 }
 
 #[test]
 fn without_times_or_a_budget_nobody_races() {
-    let slow = Acts { time: 1_000 * MS, is_fine: true };
-    let fast = Acts { time: MS, is_fine: true };
+    let slow = Behaviour { time: 1_000 * MS, is_fine: true };
+    let fast = Behaviour { time: MS, is_fine: true };
     let (world, fresh) = racer(P95);
     assert_eq!(fresh.delay(), None);
-    let outcome = Task::new(ask(&world, &fresh, slow, fast)).run(&world, u64::MAX).unwrap();
+    let outcome = Task::new(request(&world, &fresh, slow, fast)).run(&world, u64::MAX).unwrap();
     assert_eq!((outcome.time, outcome.has_raced), (1_000 * MS, false));
 
     let (world, poor) = racer(Policy::Percentile { quantile: 0.9, budget: 0.0 });
     learn(&world, &poor, 100);
     let delay = poor.delay().unwrap();
-    assert!(9 * MS < delay && delay < 10 * MS, "nine of ten take 9 ms at most, and not {delay:?}");
-    let outcome = Task::new(ask(&world, &poor, slow, fast)).run(&world, u64::MAX).unwrap();
+    assert!(9 * MS < delay && delay < 10 * MS, "nine of ten take at most 9 ms, but the delay is {delay:?}");
+    let outcome = Task::new(request(&world, &poor, slow, fast)).run(&world, u64::MAX).unwrap();
     assert_eq!((outcome.time, outcome.has_raced), (1_000 * MS, false));
     let counts = poor.counts();
     assert_eq!(
         (counts.raced, counts.extra, counts.withheld),
         (0, 0, 10),
-        "of each ten one took 10 ms, of the first ten before there was a delay"
+        "one of each ten took 10 ms; there was no delay for the first ten"
     );
 }
 
-/// A race whose cache turns out to have nothing was no waste.
+/// If the cache fails, the race was not unnecessary, so its cost is refunded.
 #[test]
 fn what_the_origin_was_needed_for_costs_no_budget() {
     let (world, racer) = racer(Policy::Percentile { quantile: 0.9, budget: 0.1 });
     learn(&world, &racer, 100);
     let (before, delay) = (racer.counts(), racer.delay().unwrap());
-    let (cache, origin) = (Acts { time: 20 * MS, is_fine: false }, Acts { time: 30 * MS, is_fine: true });
+    let (cache, origin) = (Behaviour { time: 20 * MS, is_fine: false }, Behaviour { time: 30 * MS, is_fine: true });
     for _ in 0..200 {
-        let outcome = Task::new(ask(&world, &racer, cache, origin)).run(&world, u64::MAX).unwrap();
+        let outcome = Task::new(request(&world, &racer, cache, origin)).run(&world, u64::MAX).unwrap();
         assert_eq!((outcome.time, outcome.has_raced), (delay + 30 * MS, true));
     }
     let counts = racer.counts();
     assert_eq!((counts.raced, counts.extra, counts.cache_failed), (before.raced + 200, before.extra, 200));
 }
 
-/// What was saved is spent by those that come first, one request each, and no more than 100 at once.
+/// The saved budget is used in the order of the late requests, one unit each. At most 100 units are saved.
 #[test]
 fn a_crowd_gets_what_was_saved_in_its_order() {
     let (world, racer) = racer(Policy::Percentile { quantile: 0.99, budget: 0.5 });
@@ -211,8 +216,8 @@ fn a_crowd_gets_what_was_saved_in_its_order() {
     let one = |index: u32| {
         let (world, racer, raced) = (&world, &racer, &raced);
         Box::pin(async move {
-            let slow = Acts { time: 1_000 * MS, is_fine: true };
-            let outcome = ask(world, racer, slow, Acts { time: 500 * MS, is_fine: true }).await;
+            let slow = Behaviour { time: 1_000 * MS, is_fine: true };
+            let outcome = request(world, racer, slow, Behaviour { time: 500 * MS, is_fine: true }).await;
             assert_eq!(outcome.has_raced, index < saved, "{index}");
             raced.set(raced.get() + u32::from(outcome.has_raced));
         }) as Pin<Box<dyn Future<Output = ()>>>
@@ -244,23 +249,23 @@ fn a_throttled_cache_is_asked_in_turn() {
     assert_eq!((most.get(), racer.counts().raced), (3, 0));
 }
 
-/// While the origin answers one that the cache has not, the cache has the next one's turn.
+/// While the origin answers a miss, another request may read the cache.
 #[test]
 fn a_miss_gives_its_turn_back() {
     let (world, racer) = racer(Policy::Throttled { at_once: 1 });
-    let one = |cache: Acts, ends: Duration| {
+    let one = |cache: Behaviour, ends: Duration| {
         let (world, racer) = (&world, &racer);
         Box::pin(async move {
-            let outcome = ask(world, racer, cache, Acts { time: 1_000 * MS, is_fine: true }).await;
+            let outcome = request(world, racer, cache, Behaviour { time: 1_000 * MS, is_fine: true }).await;
             assert_eq!(outcome.time, ends);
         }) as Pin<Box<dyn Future<Output = ()>>>
     };
-    let (miss, hit) = (Acts { time: MS, is_fine: false }, Acts { time: MS, is_fine: true });
+    let (miss, hit) = (Behaviour { time: MS, is_fine: false }, Behaviour { time: MS, is_fine: true });
     run_all(&world, vec![one(miss, 1_001 * MS), one(hit, 2 * MS)], || {});
 }
 
-/// What is wanted is that one in ten races, whatever becomes of those that do. Were the losers left out, or counted as
-/// if they had ended where they were dropped, it would be many more.
+/// The share of races must be one in ten, whichever side wins. If the durations of losing requests were ignored or
+/// counted as complete when dropped, many more would race.
 #[test]
 fn losers_do_not_make_the_cache_look_fast() {
     for origin_ms in [1, 5, 20] {
@@ -269,9 +274,10 @@ fn losers_do_not_make_the_cache_look_fast() {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             f64::from(state >> 8) / f64::from(1 << 24)
         };
-        // From 1 to 10,000 ms: most are short, and some far longer than any origin.
+        // Durations from 1 to 10,000 ms. Most are short, but some are much longer than the origin takes.
         let cache = |chance: f64| Duration::from_secs_f64(0.001 * 10_f64.powf(4.0 * chance));
-        let requests: Vec<_> = (0..20_000).map(|_| Times { cache: cache(chance()), origin: origin_ms * MS }).collect();
+        let requests: Vec<_> =
+            (0..20_000).map(|_| RequestTimes { cache: cache(chance()), origin: origin_ms * MS }).collect();
         let replayed = replay(Policy::Percentile { quantile: 0.9, budget: 1.0 }, &requests).unwrap();
         let share = replayed.counts.raced as f64 / 20_000.0;
         assert!((0.09..0.11).contains(&share), "{share} raced with an origin of {origin_ms} ms");
@@ -281,7 +287,7 @@ fn losers_do_not_make_the_cache_look_fast() {
 #[test]
 fn a_cache_that_lies_has_failed() {
     let (world, racer) = racer(Policy::Never);
-    // Any sum will do.
+    // Any function of the bytes can serve as a checksum here.
     let sum = |bytes: &&[u8]| bytes.iter().fold(0_u64, |sum, byte| (sum << 8) | u64::from(*byte));
     let expected = sum(&&b"right"[..]);
     let side =
@@ -314,14 +320,14 @@ fn policies_that_are_none_are_refused() {
         Policy::Throttled { at_once: 0 },
     ] {
         let error = Racer::new(policy).unwrap_err().to_string();
-        assert!(error.contains("quantile is") || error.contains("budget is") || error.contains("at once"), "{error}");
+        assert!(["quantile", "budget", "limit"].iter().any(|word| error.contains(word)), "{error}");
     }
     for policy in [share(1e-9, 0.0), share(0.999, 1.0), Policy::Throttled { at_once: usize::MAX }] {
         assert!(Racer::new(policy).is_ok(), "{policy:?}");
     }
 }
 
-/// By tokio's clock, from threads, each of which owns the racer as well.
+/// Several threads use the same racer, with tokio's clock.
 #[test]
 fn races_go_from_thread_to_thread() {
     let racer = std::sync::Arc::new(Racer::new(Policy::After(MS)).unwrap());

@@ -1,31 +1,31 @@
-//! The same races, worked out without a future in them.
+//! A simple reference implementation of races, which computes their outcomes without futures.
 
 use std::time::Duration;
 
 use ascertain_transfer::race::{Policy, Side};
 
-/// What one side would do: answer or fail, after that time.
+/// The behaviour of the cache or the origin: it answers or fails after `time`.
 #[derive(Clone, Copy, Debug)]
-pub struct Acts {
+pub struct Behaviour {
     pub time: Duration,
     pub is_fine: bool,
 }
 
-/// What comes of a request.
+/// The outcome of a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     pub time: Duration,
-    /// None where both fail.
+    /// The side that answered; `None` if both failed.
     pub side: Option<Side>,
     pub has_raced: bool,
-    /// Whether each side's error is told, of the cache and of the origin.
+    /// `true` for each side whose error the result contains: the cache, then the origin.
     pub errors: [bool; 2],
 }
 
-/// A request that is to race after that delay, if there is one.
-pub fn race(cache: Acts, origin: Acts, delay: Option<Duration>) -> Outcome {
+/// Computes the outcome of a request. `delay` is the time after which it races, if it may.
+pub fn race(cache: Behaviour, origin: Behaviour, delay: Option<Duration>) -> Outcome {
     let outcome = |time, side, has_raced, errors| Outcome { time, side, has_raced, errors };
-    // Nothing is asked of the origin when the cache has answered in that very moment.
+    // If the cache answers exactly when the delay ends, no request is sent to the origin.
     let Some(delay) = delay.filter(|delay| *delay < cache.time) else {
         if cache.is_fine {
             return outcome(cache.time, Some(Side::Cache), false, [false, false]);
@@ -43,18 +43,18 @@ pub fn race(cache: Acts, origin: Acts, delay: Option<Duration>) -> Outcome {
     }
 }
 
-/// By how much the delay grows when the `number`th request is late, or not, if that share is to be.
+/// Returns the factor by which the `number`th request changes the delay. `late` is the target share of late requests.
 fn factor(number: usize, is_late: bool, late: f64) -> f64 {
     let step = (2.0 / (number as f64 * late)).max(0.02);
     (step * if is_late { 1.0 - late } else { -late }).exp()
 }
 
-/// Requests one after the other: how long each takes, and whether it races.
+/// Replays requests one after the other. Returns for each its duration, and whether it raced.
 pub fn replay(policy: Policy, requests: &[(Duration, Duration)]) -> Vec<(Duration, bool)> {
     let (mut delay_s, mut told) = (1e-6_f64, None);
     let mut extra = 0_u64;
     let one = |(index, &(cache, origin)): (usize, &(Duration, Duration))| {
-        let fine = |time| Acts { time, is_fine: true };
+        let fine = |time| Behaviour { time, is_fine: true };
         let mut delay = match policy {
             Policy::Never | Policy::Throttled { .. } => None,
             Policy::Always => Some(Duration::ZERO),
@@ -62,7 +62,7 @@ pub fn replay(policy: Policy, requests: &[(Duration, Duration)]) -> Vec<(Duratio
             Policy::Percentile { .. } => told,
         };
         if let Policy::Percentile { budget, .. } = policy {
-            // Fewer than 2,000 requests, so that nothing is saved in vain.
+            // There are fewer than 2000 requests, so the budget can't reach its limit of 100 saved requests.
             let earned = (index as u64 + 1) * (budget * 1e6) as u64;
             delay = delay.filter(|_| (extra + 1) * 1_000_000 <= earned);
         }

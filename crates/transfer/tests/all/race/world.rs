@@ -1,4 +1,4 @@
-//! Tasks on a virtual clock, polled only when something has woken them: a wake-up that is lost ends the test.
+//! Tasks on a virtual clock. A task is polled only after it was woken, so a missing wake-up makes the test fail.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -14,19 +14,19 @@ use ascertain_transfer::race::Clock;
 #[derive(Default)]
 struct State {
     now: Duration,
-    /// By their ends, and in the order in which they were made.
+    /// The pending sleeps, sorted by their ends, then by their creation.
     sleeps: BTreeMap<(Duration, u64), Option<Waker>>,
     made: u64,
-    /// How often a sleep was asked.
+    /// Number of times that any sleep was polled.
     polls: u64,
 }
 
-/// The clock; copies are one.
+/// A virtual clock. Clones share the same time.
 #[derive(Clone, Default)]
 pub struct World(Rc<RefCell<State>>);
 
 impl World {
-    /// Sleeps that somebody still waits for.
+    /// Returns the number of pending sleeps.
     pub fn sleeping(&self) -> usize {
         self.0.borrow().sleeps.len()
     }
@@ -35,17 +35,17 @@ impl World {
         self.0.borrow().polls
     }
 
-    /// What answers after that time, as it is said.
+    /// Returns `says` after `time` has passed.
     pub async fn answer<T>(&self, time: Duration, says: T) -> T {
         self.sleep(time).await;
         says
     }
 
-    /// Goes on to when the next sleep ends, and wakes who waits for it.
+    /// Advances the clock to the end of the next sleep, and wakes the tasks that wait for it.
     fn go_on(&self) {
         let mut state = self.0.borrow_mut();
         let ends = state.sleeps.range((state.now, u64::MAX)..).next().map(|((end, _), _)| *end);
-        let end = ends.expect("a task waits, and nothing is going to wake it");
+        let end = ends.expect("a task waits, and nothing will wake it");
         state.now = end;
         let woken = state.sleeps.range_mut(..=(end, u64::MAX)).filter_map(|(_, waker)| waker.take());
         woken.collect::<Vec<_>>().into_iter().for_each(Waker::wake);
@@ -96,7 +96,7 @@ impl Drop for Sleep {
     }
 }
 
-/// How often somebody was woken.
+/// A waker that counts how often it wakes its task.
 #[derive(Default)]
 struct Woken(AtomicU64);
 
@@ -106,7 +106,7 @@ impl Wake for Woken {
     }
 }
 
-/// A task that is polled only when it has been woken.
+/// A task that is polled only after it was woken.
 pub struct Task<'a, T> {
     future: Pin<Box<dyn Future<Output = T> + 'a>>,
     woken: Arc<Woken>,
@@ -116,16 +116,16 @@ pub struct Task<'a, T> {
 
 impl<'a, T> Task<'a, T> {
     pub fn new(future: impl Future<Output = T> + 'a) -> Self {
-        // It begins awake.
+        // The counter starts at 1, because the first poll needs no wake-up.
         Self { future: Box::pin(future), woken: Arc::new(Woken(1.into())), seen: 0, polls: 0 }
     }
 
-    /// How often it was woken since it began.
+    /// Returns how often the task was woken.
     pub fn wakes(&self) -> u64 {
         self.woken.0.load(Ordering::Relaxed) - 1
     }
 
-    /// Polls it if it has been woken since it was polled last; none if it has not.
+    /// Polls the task if it was woken since its last poll. Returns `None` if it was not.
     fn poll(&mut self) -> Option<Poll<T>> {
         let woken = self.woken.0.load(Ordering::Relaxed);
         if woken == self.seen {
@@ -137,7 +137,7 @@ impl<'a, T> Task<'a, T> {
         Some(self.future.as_mut().poll(&mut Context::from_waker(&waker)))
     }
 
-    /// To its end, or until it has been polled so often.
+    /// Runs the task until it completes, or until it was polled `most_polls` times. Returns `None` in the second case.
     pub fn run(&mut self, world: &World, most_polls: u64) -> Option<T> {
         while self.polls < most_polls {
             match self.poll() {
@@ -150,7 +150,7 @@ impl<'a, T> Task<'a, T> {
     }
 }
 
-/// All of them, to their ends; told of each time that one of them was polled.
+/// Runs all tasks until they complete. Calls `polled` after each attempt to poll a task.
 pub fn run_all<'a, T>(world: &World, futures: Vec<Pin<Box<dyn Future<Output = T> + 'a>>>, mut polled: impl FnMut()) {
     let mut tasks: Vec<_> = futures.into_iter().map(Task::new).collect();
     while !tasks.is_empty() {

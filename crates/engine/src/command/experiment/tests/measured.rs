@@ -1,4 +1,4 @@
-//! What is run before and after a command, the requests on their way to it, and how it ends.
+//! The order of set-ups, preparations, commands and clean-ups; recorded requests; and the results of a command's end.
 
 use std::time::Duration;
 
@@ -123,7 +123,7 @@ fn parameters_are_replaced_in_every_line() {
     let expected = ["setup-1-{m}", "setup-two-{m}", "prepare-two-{m}", "two-{m}", "cleanup-1-{m}", "cleanup-two-{m}"];
     assert_eq!(log.read(), expected);
     drop(open(&experiment).unwrap());
-    assert_eq!(log.read()[6..], ["setup-1-{m}", "cleanup-1-{m}"], "the default, where no level is named");
+    assert_eq!(log.read()[6..], ["setup-1-{m}", "cleanup-1-{m}"], "the default level");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_program_may_be_made_beforehand() {
     let log = Log::new();
     let program = log.path("program");
     let quoted = format!("'{program}'");
-    // Not a copy: temporary files may lie where no programs are started.
+    // A link, because temporary files may be on a file system that starts no programs.
     let make = Some(format!("ln -sf /bin/sh '{program}'"));
     let by_setup = NamedCommand { setup: make.clone(), cleanup: Some(format!("rm '{program}'")), ..command(&quoted) };
     let by_preparation = NamedCommand { prepare: make, ..command(&quoted) };
@@ -155,7 +155,7 @@ fn recorded(line: &str, shell: Option<&str>, log: &Log) -> CommandExperiment {
     CommandExperiment::new(set).unwrap()
 }
 
-/// What the command notes of each request of a pass.
+/// Returns the lines that the command has appended for each request of a pass.
 fn noted(experiment: &CommandExperiment, pass: u64, log: &Log) -> Vec<String> {
     let mut session = open(experiment).unwrap();
     let _ = fs::remove_file(log.path("log"));
@@ -175,14 +175,14 @@ fn requests_arrive_as_they_are_wherever_they_are_taken() {
     let expected = |around: [&str; 2]| sorted(REQUESTS.map(|text| [around[0], text, around[1]].concat()).into());
     let print = r#"printf "%s\n""#;
     for (line, shell, around) in [
-        // Arguments: sh is but the program that notes them.
+        // As an argument. The inner `sh` only writes its arguments to the log.
         (r#"sh -c 'printf "%s\n" "$1" >> LOG' sh {request}"#, None, ["", ""]),
         (r#"sh -c 'printf "%s\n" "$1" >> LOG' sh "<{request}>""#, None, ["<", ">"]),
-        // Scripts, where it may stand within quotes.
+        // In a script, in which the placeholder may stand within quotes.
         (&*format!("{print} {{request}} >> LOG"), Some("sh"), ["", ""]),
         (&*format!("{print} \"<{{request}}>\" >> LOG"), Some("sh"), ["<", ">"]),
         (&*format!("{print} '<{{request}}>' >> LOG"), Some("sh -e"), ["<", ">"]),
-        // Standard input.
+        // On standard input.
         ("sh -c 'cat >> LOG'", None, ["", ""]),
         ("cat >> LOG", Some("sh"), ["", ""]),
     ] {
@@ -238,7 +238,7 @@ fn a_success_has_all_five_metrics() {
     }
 }
 
-/// What there is of counters follows the five, at the places that the spec gives them.
+/// The counters follow the five basic metrics, at the indices that the spec gives them.
 #[test]
 fn what_is_counted_is_observed_where_it_is_asked_for() {
     let set = CommandSet { counters: true, ..plain(&["true"]) };
@@ -250,7 +250,7 @@ fn what_is_counted_is_observed_where_it_is_asked_for() {
         let seen = samples.iter().find(|sample| sample.metric == index);
         let shown = experiment.shows(&arm, index, &Machine::default());
         assert!(seen.is_none() || shown.is_ok(), "{}: {shown:?}", metric.name);
-        // A counter of the CPU is missing from a trial in which other programs had it for a part of the time.
+        // A counter of the CPU is missing from a trial in which other programs used it for a part of the time.
         if metric.name == "page_faults" {
             assert_eq!(seen.is_some(), shown.is_ok(), "{shown:?}");
         }
@@ -266,25 +266,28 @@ fn what_is_counted_is_observed_where_it_is_asked_for() {
 fn a_failure_stops_and_says_which_command() {
     let reason = failed(ending("exit 3", OnFailure::Stop));
     assert!(reason.contains("command `exit 3` ended with exit code 3"), "{reason}");
-    assert!(reason.contains("--show-output") && reason.contains("-i"), "{reason}");
+    assert!(reason.contains("show its output") && reason.contains("ignore its failures"), "{reason}");
     let reason = failed(ending("kill -9 $$", OnFailure::Stop));
-    assert!(reason.contains("was ended by signal 9"), "{reason}");
+    assert!(reason.contains("was killed by signal 9"), "{reason}");
 }
 
 #[test]
 fn a_failure_is_told_with_its_last_words() {
     let script = "for n in 1 2 3 4; do echo line $n >&2; done; echo; exit 3";
     let reason = failed(ending(script, OnFailure::Stop));
-    assert!(reason.ends_with("saying `line 2 / line 3 / line 4`; go on all the same with `compare -i`"), "{reason}");
+    assert!(
+        reason.ends_with("; its output ends with `line 2 / line 3 / line 4`; ignore its failures to measure it anyway"),
+        "{reason}"
+    );
     let long = failed(ending("printf '%0400d' 7 >&2; exit 3", OnFailure::Stop));
-    assert!(long.contains(&format!("saying `…{}7`", "0".repeat(299))), "{long}");
+    assert!(long.contains(&format!("its output ends with `…{}7`", "0".repeat(299))), "{long}");
     let prepare = Some("echo on its way; echo not there >&2; exit 1".into());
     let around = failed(measure_once(shell(vec![NamedCommand { prepare, ..command("true") }])));
-    assert!(around.ends_with("saying `on its way / not there`"), "{around}");
+    assert!(around.ends_with("its output ends with `on its way / not there`"), "{around}");
 }
 
-/// Only the first run of a command is listened to; and whoever stays behind does not hold it up, nor is a pipe broken
-/// under it.
+/// Only the output of the first execution is kept. A process that stays behind does not delay an execution, and its
+/// pipe is not broken.
 #[test]
 fn later_runs_are_as_they_were() {
     let log = Log::new();
@@ -300,7 +303,7 @@ fn later_runs_are_as_they_were() {
     measure_once(shell(vec![command(&stays)])).unwrap();
     fs::write(go, "").unwrap();
     testing::wait_until("a process that was left behind writes", || fs::exists(&path).unwrap());
-    assert_ne!(fs::read_to_string(&path).unwrap().trim(), "0", "its memory is not ours to fill");
+    assert_ne!(fs::read_to_string(&path).unwrap().trim(), "0", "its output is not kept in memory");
 }
 
 #[test]
@@ -351,7 +354,7 @@ fn input_and_output_are_connected() {
     }
 }
 
-/// Stands for GNU grep and tar.
+/// Recognises `/dev/null` like GNU grep and tar.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_command_that_recognises_dev_null_is_found_out() {
@@ -362,7 +365,7 @@ fn a_command_that_recognises_dev_null_is_found_out() {
         let setup = Setup { now: now.clone(), ..Setup::default() };
         let arm = Arm { variant: line.into(), point: Point::default() };
         let mut session = experiment.open(&[arm], &setup).unwrap();
-        now.measures(0, 0, 0);
+        now.set_measuring(0, 0, 0);
         for trial in 0..2 {
             measure(&mut *session, 0, trial).unwrap();
         }
@@ -381,7 +384,7 @@ fn less_work_is_told_from_noise() {
     for (null, neutral, is_other) in [
         (work(1, Some(79)), work(1, Some(100)), true),
         (work(1, Some(81)), work(1, Some(100)), false),
-        // More is read by chance, such as a configuration that the first run wrote.
+        // More is read by chance, such as a configuration file that the first run wrote.
         (work(1, Some(100)), work(1, Some(50)), false),
         // The CPU time of a short command varies.
         (work(1, Some(100)), work(5, Some(100)), false),
@@ -464,7 +467,8 @@ fn outputs_may_differ() {
     assert_eq!(fs::read_to_string(log.path("b")).unwrap(), "");
 }
 
-/// Also where the set-up is that of another session, after trials of the first.
+/// A set-up that changes the file of another one is found even if the other belongs to a session that has measured
+/// trials.
 #[test]
 fn a_set_up_that_changes_what_another_left_spoils_both() {
     let log = Log::new();
@@ -484,7 +488,10 @@ fn a_set_up_that_changes_what_another_left_spoils_both() {
     let mut session = experiment.open(&arms[..2], &Setup::default()).unwrap();
     measure(&mut *session, 0, 0).unwrap();
     let reason = failed(experiment.open(&arms[2..], &Setup::default()).map(drop));
-    assert!(reason.contains("echo 22") && reason.contains("/mine`") && reason.contains("--prepare"), "{reason}");
+    assert!(
+        reason.contains("echo 22") && reason.contains("/mine`") && reason.contains("prepare each observation"),
+        "{reason}"
+    );
     assert_eq!(failed(measure(&mut *session, 1, 1)), reason);
 }
 
@@ -493,7 +500,7 @@ fn printing(line: &str, metric: &str, on_failure: OnFailure) -> CommandSet {
     CommandSet { printed, on_failure, ..shell(vec![command(line)]) }
 }
 
-/// The samples of the first printed metric.
+/// Returns the samples of the first printed metric.
 fn printed(set: &CommandSet) -> Result<Vec<(f64, Status)>, TargetError> {
     let index = set.metrics().iter().position(|metric| metric.name == set.printed[0].name).unwrap();
     let samples = measure_once(set.clone())?;
@@ -503,7 +510,7 @@ fn printed(set: &CommandSet) -> Result<Vec<(f64, Status)>, TargetError> {
 #[test]
 fn a_printed_figure_follows_the_others_with_counters_and_without() {
     let set = printing("echo warming up; echo 5 MB/s; echo 12.5 MB/s >&2", "rate=([0-9.]+) MB/s", OnFailure::Stop);
-    assert_eq!(printed(&set), Ok(vec![(12.5e6, Status::Ok)]), "of both outputs the last");
+    assert_eq!(printed(&set), Ok(vec![(12.5e6, Status::Ok)]), "the last match in both outputs");
     let counting = CommandSet { counters: true, ..set };
     assert_eq!(counting.metrics().last().unwrap().name, "rate");
     assert_eq!(printed(&counting), Ok(vec![(12.5e6, Status::Ok)]));

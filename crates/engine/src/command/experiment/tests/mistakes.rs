@@ -26,7 +26,7 @@ fn command_lines() {
     says(plain(&[]), &["no command"]);
     says(plain(&["true", "  "]), &["command `  `: the command is empty"]);
     says(shell(vec![command("  ")]), &["the command is empty"]);
-    says(plain(&["ls | wc"]), &["command `ls | wc`: ", "'|'", "--shell"]);
+    says(plain(&["ls | wc"]), &["command `ls | wc`: ", "'|'", "use a shell"]);
     says(plain(&["echo 'a b"]), &["the quote ' is not closed"]);
     says(plain(&["true", "no-such-program -x"]), &["command `no-such-program -x`", "was not found"]);
     says(plain(&["/no/such/program"]), &["`/no/such/program` was not found"]);
@@ -44,14 +44,14 @@ fn lines_around_commands() {
     says(with(Some("'a"), None, None), &["set-up `'a`", "not closed"]);
     says(with(None, Some("'a"), None), &["preparation `'a`", "not closed"]);
     says(with(None, None, Some("'a")), &["clean-up `'a`", "not closed"]);
-    // A script gets a shell, which finds out.
+    // A script is passed to a shell, which reports its mistakes.
     CommandExperiment::new(with(Some("no-such-program; b"), Some("a; b"), Some("a; b"))).unwrap();
     says(with(Some("no-such-program"), None, None), &["set-up", "was not found"]);
     says(with(None, Some("no-such-program"), None), &["preparation", "was not found"]);
     says(with(None, None, Some("no-such-program")), &["clean-up", "was not found"]);
 }
 
-/// Set-ups come before all trials: the last one would be measured twice.
+/// All set-ups run before the first trial, so the state after the last one would be measured twice.
 #[test]
 fn set_ups_that_nothing_tells_apart() {
     let with = |line: &str, setup: &str, prepare: Option<&str>| NamedCommand {
@@ -64,10 +64,10 @@ fn set_ups_that_nothing_tells_apart() {
         commands: vec![line],
         ..plain(&[])
     };
-    says(swept(with("true", "cp {v} x", None)), &["`true`", "`cp a x` and after `cp b x`", "--prepare"]);
+    says(swept(with("true", "cp {v} x", None)), &["`true`", "`cp a x` and `cp b x`", "before each observation"]);
     says(
         CommandSet { commands: vec![with("true", "cp a x", None), with("true", "cp b x", None)], ..plain(&[]) },
-        &["--prepare"],
+        &["before each observation"],
     );
     let fine = |set| CommandExperiment::new(set).map(drop).unwrap();
     fine(swept(with("true {v}", "cp {v} x", None)));
@@ -81,8 +81,8 @@ fn mistakes_in_parameters() {
     let with = |line: &str, parameters: Vec<Factor>| CommandSet { parameters, ..plain(&[line]) };
     says(with("true", vec![parameter("n", &["1"])]), &["no command line has `{n}`"]);
     says(with("{program}", vec![parameter("program", &["true", "no-such-program"])]), &["`no-such-program` was"]);
-    says(with("echo {n}", vec![parameter("n", &["1", "a|b"])]), &["command `echo a|b`", "--shell"]);
-    // A word in braces that is no parameter is the command's own.
+    says(with("echo {n}", vec![parameter("n", &["1", "a|b"])]), &["command `echo a|b`", "use a shell"]);
+    // A word in braces that is not a parameter is part of the command.
     CommandExperiment::new(plain(&["echo {n}"])).unwrap();
 }
 

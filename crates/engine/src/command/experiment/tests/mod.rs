@@ -1,4 +1,4 @@
-//! Commands measured in earnest: `true`, `sh` and what they leave in a log.
+//! Tests with real commands: `true`, `sh`, and the lines that they append to a log.
 
 mod measured;
 mod mistakes;
@@ -15,7 +15,7 @@ fn command(line: &str) -> NamedCommand {
     NamedCommand { line: line.into(), ..NamedCommand::default() }
 }
 
-/// Lines that are split in words.
+/// Lines that are split into words.
 fn plain(lines: &[&str]) -> CommandSet {
     CommandSet {
         id: "compare".into(),
@@ -24,7 +24,7 @@ fn plain(lines: &[&str]) -> CommandSet {
     }
 }
 
-/// Lines for the shell.
+/// Lines that a shell runs.
 fn shell(commands: Vec<NamedCommand>) -> CommandSet {
     CommandSet { commands, shell: Some("sh".into()), ..plain(&[]) }
 }
@@ -70,7 +70,7 @@ impl Log {
         self.0.path().join(name).to_str().unwrap().to_string()
     }
 
-    /// A shell command that notes a word.
+    /// A shell command that appends a word.
     fn note(&self, word: &str) -> String {
         format!("echo {word} >> '{}'", self.path("log"))
     }

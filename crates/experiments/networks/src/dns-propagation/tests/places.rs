@@ -1,4 +1,4 @@
-//! What may be asked for, and what is said where it may not.
+//! Tests of the levels that are accepted, and of the errors for other levels.
 
 use super::*;
 
@@ -8,22 +8,26 @@ fn what_can_not_be_is_said() {
     let (primary, silent) = (zone.primary().to_string(), UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
     let silent = silent.local_addr().unwrap().to_string();
     for (variant, levels, says) in [
-        (WATCH, vec![("record", "a.example.")], "needs --at expect"),
-        (RFC2136, vec![("zone", "example.")], "needs --at server"),
-        (TOGETHER, vec![("record", "a.example.")], "`record` is for `watch`"),
-        (WATCH, vec![("record", "a..b"), ("expect", "x")], "no name"),
-        (WATCH, vec![("record", "a.example."), ("expect", "x"), ("addresses", "no where")], "is no name server"),
+        (WATCH, vec![("record", "a.example.")], "needs `expect="),
+        (RFC2136, vec![("zone", "example.")], "needs `server="),
+        (TOGETHER, vec![("record", "a.example.")], "`record` is only for `watch`"),
+        (WATCH, vec![("record", "a..b"), ("expect", "x")], "is not a domain name"),
+        (WATCH, vec![("record", "a.example."), ("expect", "x"), ("addresses", "no where")], "is not a name server"),
         (
             WATCH,
             vec![("record", "a.example."), ("expect", "x"), ("type", "A"), ("addresses", &addresses)],
-            "`x` is nothing that a record of the type A says",
+            "`x` is not a value of a record of type A",
         ),
-        (WATCH, vec![("record", "a.example."), ("expect", "x"), ("type", "X?"), ("addresses", &addresses)], "no type"),
+        (
+            WATCH,
+            vec![("record", "a.example."), ("expect", "x"), ("type", "X?"), ("addresses", &addresses)],
+            "is not a record type",
+        ),
         (EXEC, vec![("zone", "other."), ("exec", "/bin/true"), ("addresses", &addresses)], "answers Query Refused"),
         (
             WATCH,
             vec![("record", "a.example."), ("expect", "x"), ("interval_ms", "1"), ("addresses", "192.0.2.1")],
-            "2000 questions a second to each server: at most 1000",
+            "2000 queries per second to each server, but at most 1000",
         ),
         (RFC2136, vec![("zone", "example."), ("server", &silent), ("addresses", &addresses)], "refused"),
         (
@@ -32,12 +36,12 @@ fn what_can_not_be_is_said() {
             "not the zone's primary",
         ),
     ] {
-        let error = measured(&told(variant, &levels)).unwrap_err().to_string();
+        let error = measured(&arm_with(variant, &levels)).unwrap_err().to_string();
         assert!(error.contains(says), "{levels:?}: {error}");
     }
     let levels = [("zone", "example."), ("exec", "/bin/true"), ("addresses", &*silent)];
     let notes = tempfile::tempdir().unwrap();
-    let error = opened(&told(EXEC, &levels), notes.path()).unwrap().verify(0).unwrap_err().to_string();
+    let error = opened(&arm_with(EXEC, &levels), notes.path()).unwrap().verify(0).unwrap_err().to_string();
     assert!(error.contains("does not answer"), "{error}");
 }
 
@@ -69,18 +73,18 @@ fn levels_are_settled_before_anything_is_asked() {
     }
 }
 
-/// Whoever answers like this, with these bits of a message's head, tells nothing.
+/// Answers with these bits in the header do not show whether the change is there.
 #[test]
 fn servers_that_are_none_are_refused() {
     let kinds = [
-        ([0x80, 0], "does not have the zone"),
-        ([0x80, 0x80], "asks others and remembers what they said: it is no server of the zone"),
+        ([0x80, 0], "is not authoritative for the zone"),
+        ([0x80, 0x80], "is a resolver with a cache, and not a server of the zone"),
         ([0x84, 2], "answers Server Failure"),
-        ([0x86, 0], "has no room for its answer in a datagram"),
-        // No answer at all.
-        ([4, 0], "does not answer; messages came that were no answers"),
+        ([0x86, 0], "truncates its answer over UDP"),
+        // These bits are those of a query, not of an answer.
+        ([4, 0], "does not answer; messages arrived that do not answer the queries"),
     ];
-    // One beside the other: each takes seconds, in which next to nothing is done.
+    // Runs in parallel, because each case takes seconds in which almost nothing happens.
     thread::scope(|scope| {
         for (bits, says) in kinds {
             scope.spawn(move || is_refused(bits, says));
@@ -95,17 +99,18 @@ fn is_refused(bits: [u8; 2], says: &str) {
     thread::scope(|scope| {
         scope.spawn(|| answer_with(&socket, bits, &is_over));
         let failed = |arm: Arm| {
-            // The load waits this long for each question that is never answered.
+            // The prober waits this long for each query that gets no answer.
             let is_answered = bits != [0x86, 0] && bits != [4, 0];
             let patience = if is_answered { PATIENCE } else { Duration::from_secs(3) };
             measured_within(&arm, patience).map(drop).unwrap_err().to_string()
         };
-        let error = failed(told(EXEC, &[("zone", "example."), ("exec", "/bin/true"), ("addresses", &address)]));
-        // If another program makes the change, this server may be waited for, but a resolver never is.
+        let error = failed(arm_with(EXEC, &[("zone", "example."), ("exec", "/bin/true"), ("addresses", &address)]));
+        // If another program makes the change, the run waits until such a server answers correctly, but it always
+        // refuses a resolver.
         let is_resolver = bits == [0x80, 0x80];
         let limit_s = if is_resolver { "240" } else { "1" };
         let levels = [("record", "a.example."), ("expect", "x"), ("addresses", &address), ("limit_s", limit_s)];
-        let watched = failed(told(WATCH, &levels));
+        let watched = failed(arm_with(WATCH, &levels));
         is_over.store(true, Ordering::Relaxed);
         assert_eq!(watched.contains("after 1s "), !is_resolver, "{watched}");
         assert_eq!(watched == error, is_resolver, "{watched}");
@@ -129,17 +134,21 @@ fn what_is_told_chooses_the_variant() {
     assert_eq!(chosen(&[("record", "a.example."), ("expect", "x")], &[]).unwrap(), [WATCH]);
     assert_eq!(chosen(&[("zone", "example."), ("server", "192.0.2.1")], &[]).unwrap(), [RFC2136]);
     for (levels, names, says) in [
-        (vec![("record", "a.example.")], vec![], "`watch`: needs --at expect=…"),
-        (vec![("server", "192.0.2.1")], vec![], "`rfc2136`: needs --at zone=…"),
-        (vec![], vec![WATCH], "`watch`: needs --at record=…"),
-        (vec![("record", "a.example."), ("expect", "x")], vec![TOGETHER], "`together`: `record` is for `watch`"),
-        (vec![("record", "a.example."), ("zone", "example.")], vec![], "no variant has a use for all"),
-        (vec![("zone", "example.")], vec![], "route53, cloud-dns: say which with --variants"),
-        // Nobody who tells whom to ask, or how, means what is simulated.
-        (vec![("addresses", "192.0.2.1")], vec![], "`watch`: needs --at record=…"),
-        (vec![("resolver", "192.0.2.1")], vec![TOGETHER], "`together`: `resolver` is for zones that are not simulated"),
-        (vec![("type", "A")], vec![], "`watch`: needs --at record=…"),
-        (vec![("family", "4")], vec![APART], "`apart`: `family` is for zones that are not simulated"),
+        (vec![("record", "a.example.")], vec![], "`watch`: needs `expect=…`"),
+        (vec![("server", "192.0.2.1")], vec![], "`rfc2136`: needs `zone=…`"),
+        (vec![], vec![WATCH], "`watch`: needs `record=…`"),
+        (vec![("record", "a.example."), ("expect", "x")], vec![TOGETHER], "`together`: `record` is only for `watch`"),
+        (vec![("record", "a.example."), ("zone", "example.")], vec![], "no variant accepts all"),
+        (vec![("zone", "example.")], vec![], "route53, cloud-dns; choose one"),
+        // Factors about the servers to query do not select a variant with a simulated zone.
+        (vec![("addresses", "192.0.2.1")], vec![], "`watch`: needs `record=…`"),
+        (
+            vec![("resolver", "192.0.2.1")],
+            vec![TOGETHER],
+            "`together`: `resolver` is only for zones that are not simulated",
+        ),
+        (vec![("type", "A")], vec![], "`watch`: needs `record=…`"),
+        (vec![("family", "4")], vec![APART], "`apart`: `family` is only for zones that are not simulated"),
     ] {
         let error = chosen(&levels, &names).unwrap_err();
         assert!(error.contains(says), "{levels:?} {names:?}: {error}");
@@ -149,11 +158,11 @@ fn what_is_told_chooses_the_variant() {
 #[test]
 fn what_is_known_of_the_questions_takes_memory() {
     let addresses = ("addresses", "192.0.2.1,192.0.2.2,192.0.2.3,192.0.2.4");
-    let watched = |levels: &[_]| DnsPropagation.memory_bytes(&[told(WATCH, levels)]);
-    // Four servers, two ports, ten times a second.
+    let watched = |levels: &[_]| DnsPropagation.memory_bytes(&[arm_with(WATCH, levels)]);
+    // Four servers are each queried from two ports, ten times per second.
     assert_eq!(watched(&[addresses, ("limit_s", "100")]), 8_000 * super::super::super::QUESTION_BYTES);
     assert!(watched(&[addresses, ("limit_s", "86400")]) > 1 << 30);
-    assert!(size_of::<Asked>() as u64 + 40 <= super::super::super::QUESTION_BYTES, "{}", size_of::<Asked>());
+    assert!(size_of::<Probe>() as u64 + 40 <= super::super::super::QUESTION_BYTES, "{}", size_of::<Probe>());
 }
 
 #[test]
@@ -162,7 +171,7 @@ fn names_are_expected_with_or_without_their_dot() {
     let is_expected = |kind: RecordType, expected: &str, said: &str| {
         let kind_text = kind.to_string();
         let levels = [("record", "a.example."), ("type", &kind_text), ("expect", expected), ("addresses", &addresses)];
-        let updates = Updates::open(&[told(WATCH, &levels)], &Setup::default()).unwrap();
+        let updates = Updates::open(&[arm_with(WATCH, &levels)], &Setup::default()).unwrap();
         let answer = Answer {
             code: ResponseCode::NoError,
             is_authoritative: true,
@@ -173,7 +182,7 @@ fn names_are_expected_with_or_without_their_dot() {
             alias: None,
             values: vec![RData::try_from_str(kind, said).unwrap()],
         };
-        (updates.targets[0].wanted(7).unwrap().is_new)(&answer)
+        (updates.arms[0].wanted(7).unwrap().is_new)(&answer)
     };
     use RecordType::{A, CNAME, MX};
     assert!(is_expected(CNAME, "There.example.net", "there.example.net."));
@@ -195,12 +204,13 @@ fn a_zone_that_nobody_named_is_not_changed() {
     ];
     let of = |variant, zone: &str, by| {
         let resolver = resolver(&known, 100).to_string();
-        Updates::open(&[told(variant, &[("zone", zone), by, ("resolver", &resolver)])], &Setup::default()).map(|_| ())
+        Updates::open(&[arm_with(variant, &[("zone", zone), by, ("resolver", &resolver)])], &Setup::default())
+            .map(|_| ())
     };
     for by in [(RFC2136, ("server", "127.0.0.1:1")), (EXEC, ("exec", "/bin/false"))] {
         for zone in ["mistyped.example", "alias.example"] {
             let error = of(by.0, zone, by.1).unwrap_err().to_string();
-            assert!(error.contains(&format!("`{zone}` is no zone: it is in example.")), "{error}");
+            assert!(error.contains(&format!("`{zone}` is not a zone; it is in example.")), "{error}");
         }
         of(by.0, "example", by.1).unwrap();
     }

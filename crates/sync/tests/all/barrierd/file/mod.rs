@@ -1,4 +1,4 @@
-//! Memory of daemons that a fuzzer starts from, or has found.
+//! Replays the memory of daemons that a fuzzer starts from, or has found.
 
 mod target;
 

@@ -1,4 +1,4 @@
-//! What must be true of every memory that a daemon sends: also run by `fuzz/`.
+//! A property of all memory that a daemon may send, which `fuzz/` also checks.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::Relaxed;
@@ -6,14 +6,16 @@ use std::time::Instant;
 
 use ascertain_sync::barrierd::Client;
 use ascertain_sync::barrierd::file::{MAGIC, VERSION, map, page};
-use ascertain_sys::mapping::Shared;
+use ascertain_sys::mapping::SharedMemory;
 
 use super::fake_daemon::Fake;
 
-/// A client refuses it with a reason, or reads it: it does not fail, wait, or take a stranger's CPU for one of its own.
+/// A client either refuses the memory with a reason, or reads it: it must not fail, wait, or treat a CPU out of range
+/// as one of its own.
 ///
-/// The memory is that of a daemon which has just begun, changed: the page and the map lack as many words at their ends
-/// as the first two bytes say, and each ten bytes after those are a word's place, odd in the map, and what is there.
+/// The memory is that of a daemon that has just started, with changes. The first two bytes of the input are the numbers
+/// of words that are missing at the ends of the page and the map. Each following ten bytes are the index of a word (odd
+/// for the map) and its new value.
 pub fn barrierd_file(bytes: &[u8]) {
     thread_local!(static FAKE: Fake = Fake::new());
     FAKE.with(|fake| read(fake, bytes));
@@ -22,9 +24,9 @@ pub fn barrierd_file(bytes: &[u8]) {
 fn read(fake: &Fake, bytes: &[u8]) {
     let (lacking, changes) = bytes.split_first_chunk().unwrap_or((&[0; 2], &[]));
     let whole = [page::bytes(fake.cpus), map::bytes(fake.cpus)];
-    // Nothing at all can't be mapped.
+    // Memory of size zero cannot be mapped.
     let words: [usize; 2] = std::array::from_fn(|i| (whole[i] / 8).saturating_sub(lacking[i].into()).max(1));
-    let memory = words.map(|words| Shared::new(c"test", 8 * words).unwrap());
+    let memory = words.map(|words| SharedMemory::new(c"test", 8 * words).unwrap());
     let store = |which: usize, index: usize, value: u64| {
         if index < words[which] {
             memory[which].word(8 * index).store(value, Relaxed);
@@ -47,6 +49,6 @@ fn read(fake: &Fake, bytes: &[u8]) {
             assert!(!client.has_passed(timestamp, Some(&[cpus])) && client.has_passed(timestamp, Some(&[])));
             let _ = (client.has_passed_by_clock(u64::MAX), client.wait(timestamp, None, Instant::now()));
         }
-        Err(error) => assert!(!bytes.is_empty(), "as it began: {error}"),
+        Err(error) => assert!(!bytes.is_empty(), "unchanged memory was refused: {error}"),
     }
 }

@@ -1,0 +1,95 @@
+//! Continues a recorded run.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ascertain_engine::evidence;
+use ascertain_engine::experiment::Level;
+use ascertain_engine::plan::Plan;
+use ascertain_engine::result::{GatedVerdict, RunResult};
+use ascertain_engine::run::{self, Recording};
+
+use crate::error::Error;
+use crate::run::RunContext;
+
+/// A request to continue a recorded run, with the settings that change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Continuation {
+    /// Folder of the run to continue.
+    pub folder: PathBuf,
+    /// Time limit of the continuation alone; `None` keeps the time limit of the run.
+    pub max_time: Option<Duration>,
+    /// Maximum number of trials in each lane, including the trials that are already recorded; `None` keeps the maximum
+    /// of the run.
+    pub max_trials: Option<u64>,
+    /// Verdicts that make the run fail; `None` keeps those of the run.
+    pub fail_on: Option<Vec<GatedVerdict>>,
+    /// Names and values of those environment variables whose values are missing in the recorded run.
+    pub env: Vec<(String, String)>,
+}
+
+/// Continues a recorded run. The run keeps its error budget, tables and gates.
+///
+/// # Errors
+/// If the run can't be read, if another process is measuring it, or if the registry lacks its experiments.
+pub fn continue_run(continuation: Continuation, context: RunContext) -> Result<RunResult, Error> {
+    let known = evidence::known_folder();
+    let parts = evidence::Writer::resume(&continuation.folder, Some(&known)).map_err(ascertain_engine::Error::from)?;
+    let plan = continuation.apply(&parts.1.header.plan);
+    let recording = Recording::Continue(Box::new(parts));
+    Ok(run::run(&plan, context.registry, recording, &context.stop, context.observer)?)
+}
+
+impl Continuation {
+    /// Returns the run's plan with the changed settings.
+    fn apply(&self, plan: &Plan) -> Plan {
+        let mut plan = plan.clone();
+        if let Some(max_time) = self.max_time {
+            plan.config.limit_time(max_time);
+        }
+        if self.max_trials.is_some() {
+            // The new maximum replaces an exact number of trials, too.
+            (plan.config.max_trials, plan.config.exact_trials) = (self.max_trials, None);
+        }
+        if let Some(fail_on) = &self.fail_on {
+            plan.config.fail_on.clone_from(fail_on);
+        }
+        let commands = plan.commands.iter_mut().flat_map(|set| &mut set.commands);
+        for (name, value) in commands.flat_map(|command| &mut command.env).filter(|(_, value)| value.is_none()) {
+            *value = self.env.iter().find(|(given, _)| given == name).map(|(_, value)| value.clone());
+        }
+        plan
+    }
+}
+
+/// Returns what a continuation executes, one item per line, so that the user can confirm a run that someone else
+/// recorded. For commands, lists the command lines, hooks and environment variables. For experiments, lists the texts
+/// that are passed to them, such as addresses.
+#[must_use]
+pub fn executed_lines(plan: &Plan) -> Vec<String> {
+    let mut lines = Vec::new();
+    for set in &plan.commands {
+        let shell = set.shell.as_deref().map_or_else(String::new, |shell| format!(" (given to {shell})"));
+        for command in &set.commands {
+            let around = [&command.setup, &command.prepare, &command.conclude, &command.cleanup];
+            let env = command.env.iter().filter_map(|(name, value)| Some(format!("{name}={}", value.as_ref()?)));
+            let all = around.into_iter().flatten().cloned().chain([command.line.clone()]).chain(env);
+            lines.extend(all.map(|line| format!("{line}{shell}")));
+        }
+        let requests = set.requests.iter().flatten();
+        lines.extend(requests.map(|request| format!("with the request {request}")));
+    }
+    for (experiment, arm) in plan.arms() {
+        let is_command = plan.commands.iter().any(|set| set.id == experiment);
+        let of = if is_command { "with".to_string() } else { format!("experiment {experiment}") };
+        let texts = arm.point.0.iter().filter(|(_, level)| matches!(level, Level::Text(_)));
+        let texts: Vec<String> = texts.map(|(factor, level)| format!("{factor}={level}")).collect();
+        if !is_command || !texts.is_empty() {
+            lines.push([&[of], &texts[..]].concat().join(" "));
+        }
+    }
+    let mut known = BTreeSet::new();
+    lines.retain(|line| known.insert(line.clone()));
+    lines
+}

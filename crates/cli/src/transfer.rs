@@ -1,0 +1,329 @@
+//! The common part of `put` and `get`: options, progress and results. Adds to each error which option solves the
+//! problem.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use ascertain::Ending;
+use ascertain::transfer::{
+    Direction, Environment, Error, Filter, Kind, Links, Observer, Omission, Options, Progress, Resume, STANDARD,
+    Selection, Settings, Stop, TransferRequest, TransferStatus, run,
+};
+use ascertain_engine::evidence;
+use ascertain_engine::unit::{Unit, parse_quantity};
+use ascertain_report::progress::Line;
+use ascertain_report::transfer::{TransferReport, sentence, share};
+use ascertain_sys::interrupt;
+
+use crate::options::{Display, Format, Word, duration, one_of};
+use crate::output;
+
+/// The places from which `put` and `get` take credentials, for `--help`.
+pub const CREDENTIALS: &str = "Credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile of ~/.aws; \
+    AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT with AZURE_STORAGE_KEY or AZURE_STORAGE_SAS_TOKEN; \
+    GOOGLE_APPLICATION_CREDENTIALS or gcloud's login. docs/put-and-get.md lists all of them.";
+
+/// Options that `put` and `get` share.
+#[derive(clap::Args)]
+pub struct TransferOptions {
+    /// Pattern of names to transfer from folders and prefixes, such as `*.log` or `2026/**`
+    #[arg(long, value_name = "PATTERN", help_heading = "Files")]
+    include: Vec<String>,
+    /// Pattern of names to leave out
+    #[arg(long, value_name = "PATTERN", help_heading = "Files")]
+    exclude: Vec<String>,
+    /// List the files that would be transferred or skipped, without transferring them
+    #[arg(long, help_heading = "Files")]
+    dry_run: bool,
+    /// List every file in the summary, even if there are more than 20
+    #[arg(long, help_heading = "Files")]
+    all: bool,
+    /// Skip files that already exist at the destination
+    #[arg(long, help_heading = "Files")]
+    no_clobber: bool,
+    /// Skip files that are the same at the destination, by checksum if the store has one, otherwise by size and time
+    #[arg(long, help_heading = "Files")]
+    skip_unchanged: bool,
+    /// Compare the content again after the transfer: `put` reads the object back, `get` reads it twice
+    #[arg(long, help_heading = "Transfer")]
+    verify: bool,
+    /// Memory limit for parts in flight (plus up to 64 MiB of reusable buffers per direction)
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = bytes, help_heading = "Transfer")]
+    memory: u64,
+    /// Maximum number of simultaneous requests
+    #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u16).range(1..=1024),
+          help_heading = "Transfer")]
+    connections: u16,
+    /// Highest transfer rate: `10MB/s`, `10MB` or `10000000` (both per second), or `100Mbit/s`
+    #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "Transfer")]
+    limit: Option<u64>,
+    /// Latency that the transfer may add to the network path, to leave room for other traffic; without a value, 20ms
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "20ms",
+          value_parser = duration, help_heading = "Transfer")]
+    gentle: Option<Duration>,
+    /// Start interrupted transfers from the beginning, even if they can be resumed
+    #[arg(long, conflicts_with = "resume", help_heading = "Transfer")]
+    fresh: bool,
+    /// Condition for resuming an interrupted transfer
+    #[arg(long, value_name = "WHEN", value_parser = one_of(RESUME), default_value = "same", help_heading = "Transfer")]
+    resume: Resume,
+    /// Follow symbolic links to folders (in local folders; links to files are followed by default)
+    #[arg(long, conflicts_with = "skip_links", help_heading = "Files")]
+    follow_links: bool,
+    /// Skip all symbolic links in local folders
+    #[arg(long, help_heading = "Files")]
+    skip_links: bool,
+    /// Keep no journal; an interrupted transfer can't be resumed
+    #[arg(long, conflicts_with_all = ["fresh", "resume"], help_heading = "Transfer")]
+    no_journal: bool,
+    /// Address of the S3, GCS or Azure store, if it is not the cloud's own
+    #[arg(long, value_name = "URL", help_heading = "Store")]
+    endpoint_url: Option<String>,
+    /// Region of the bucket (S3)
+    #[arg(long, help_heading = "Store")]
+    region: Option<String>,
+    /// Profile in ~/.aws (S3)
+    #[arg(long, help_heading = "Store")]
+    profile: Option<String>,
+    /// Put the bucket's name into the host name, even with --endpoint-url (S3)
+    #[arg(long, help_heading = "Store")]
+    virtual_hosted: bool,
+    /// Send requests without credentials
+    #[arg(long, conflicts_with_all = ["profile", "metadata", "requester_pays"], help_heading = "Store")]
+    anonymous: bool,
+    /// Also request credentials from the metadata service of a cloud machine
+    #[arg(long, help_heading = "Store")]
+    metadata: bool,
+    /// Pay for reading from requester-pays buckets (S3 and GCS)
+    #[arg(long, help_heading = "Store")]
+    requester_pays: bool,
+    #[command(flatten)]
+    display: Display,
+}
+
+/// Returns the folder for journals of transfers, which is next to the folder of runs.
+pub fn journals() -> PathBuf {
+    evidence::runs_folder().with_file_name("transfers")
+}
+
+/// Parses a size of at least 1 byte, with or without a unit.
+fn bytes(text: &str) -> Result<u64, String> {
+    let bytes = text.parse::<f64>().or_else(|_| parse_quantity(text, Unit::Byte)).map_err(|error| error.to_string())?;
+    if (1.0..1e18).contains(&bytes) {
+        Ok(bytes as u64)
+    } else {
+        Err(format!("`{text}` is not a size; give a size such as 256MiB"))
+    }
+}
+
+/// Parses a rate of at least 1 byte per second. A size without a time means this size per second.
+fn rate(text: &str) -> Result<u64, String> {
+    let rate = parse_quantity(text, Unit::BytePerSecond).ok().or_else(|| bytes(text).ok().map(|bytes| bytes as f64));
+    match rate {
+        Some(rate) if (1.0..1e18).contains(&rate) => Ok(rate as u64),
+        _ => Err(format!("`{text}` is not a transfer rate; give a rate such as 10MB/s, 10MB or 100Mbit/s")),
+    }
+}
+
+impl TransferOptions {
+    /// Returns the request that the options and arguments describe.
+    pub fn request(&self, direction: Direction, sources: Vec<OsString>, destination: OsString) -> TransferRequest {
+        let filter = Filter { include: self.include.clone(), exclude: self.exclude.clone() };
+        let links = match (self.follow_links, self.skip_links) {
+            (true, _) => Links::Follow,
+            (_, true) => Links::Skip,
+            _ => Links::FilesOnly,
+        };
+        TransferRequest {
+            direction,
+            sources,
+            destination,
+            selection: Selection { filter, links },
+            settings: Settings {
+                memory_bytes: self.memory,
+                max_concurrency: self.connections.into(),
+                limit_bytes_per_s: self.limit,
+                gentle: self.gentle,
+                verify: self.verify,
+                no_clobber: self.no_clobber,
+                skip_unchanged: self.skip_unchanged,
+                dry_run: self.dry_run,
+                journals: (!self.no_journal).then(journals),
+                notes: Some(journals()),
+                resume: if self.fresh { Resume::Never } else { self.resume },
+                seed: crate::options::seed(None),
+                ..Settings::default()
+            },
+            store: Options {
+                environment: Environment::from_process(),
+                endpoint_url: self.endpoint_url.clone(),
+                region: self.region.clone(),
+                profile: self.profile.clone(),
+                virtual_hosted: self.virtual_hosted,
+                anonymous: self.anonymous,
+                metadata: self.metadata,
+                requester_pays: self.requester_pays,
+                ..Options::default()
+            },
+        }
+    }
+}
+
+/// Transfers files, and prints progress and results.
+pub fn transfer(request: &TransferRequest, options: &TransferOptions) -> anyhow::Result<Ending> {
+    let TransferOptions { display, .. } = options;
+    if matches!(display.format, Format::Csv | Format::Markdown) {
+        bail!("`put` and `get` do not support this format; use --format table or --format json");
+    }
+    let is_output = request.direction == Direction::Get && request.destination == STANDARD;
+    if is_output && display.format == Format::Json {
+        bail!("--format json can't share standard output with the object; name a file for the object");
+    }
+    interrupt::install().context("can't handle Ctrl-C")?;
+    let has_started = Arc::new(AtomicBool::new(false));
+    let observer = ProgressLine { line: Line::new(!display.quiet), has_started: Arc::clone(&has_started) };
+    let began = Instant::now();
+    let results = match run(request, Box::new(observer), Stop::default()) {
+        Ok(results) => results,
+        Err(error) => return explain_failure(request, error, has_started.load(Relaxed)),
+    };
+    let (mut stopped, mut is_failed) = (0, false);
+    for result in &results {
+        match &result.status {
+            TransferStatus::Failed(Error::Stopped) => stopped += 1,
+            TransferStatus::Failed(error) => {
+                let reason = with_option(error);
+                let names_it = reason.starts_with(&result.address);
+                let address = if names_it { String::new() } else { format!("{}: ", result.address) };
+                output::note(&format!("error: {address}{reason}"));
+            }
+            _ => {
+                if let Some(reason) = &result.restart_reason {
+                    output::note(&format!("note: {}: started from the beginning, because {reason}", result.address));
+                }
+                continue;
+            }
+        }
+        is_failed = true;
+    }
+    if stopped > 0 {
+        let of = results.len();
+        // Without one of these options, the same command would also transfer again the files that are already complete.
+        let and = if options.skip_unchanged || options.no_clobber { "" } else { " with --skip-unchanged" };
+        output::note(&format!(
+            "interrupted: {stopped} of {of} files not transferred; run the same command{and} to resume"
+        ));
+    }
+    let report = TransferReport::new(request.direction, options.dry_run, &results, began.elapsed());
+    match display.format {
+        Format::Json => output::print(&report.json())?,
+        _ if display.quiet => {}
+        _ if is_output => output::note(report.text(options.all).trim_end()),
+        _ => output::print(&report.text(options.all))?,
+    }
+    Ok(match results.is_empty() {
+        _ if interrupt::requested() => Ending::Interrupted,
+        true => {
+            output::note("nothing to transfer: no file or object has the given name");
+            Ending::Nothing
+        }
+        false if is_failed => Ending::TargetFailed,
+        false => Ending::Done,
+    })
+}
+
+/// Prints why nothing was transferred, and how to resume the transfer if that is possible.
+fn explain_failure(request: &TransferRequest, error: Error, has_started: bool) -> anyhow::Result<Ending> {
+    let is_resumable = has_started && request.settings.journals.is_some() && request.destination != STANDARD;
+    let resume = if is_resumable { "; run the same command again to resume" } else { "" };
+    match error {
+        Error::Stopped => {
+            output::note(&format!("interrupted{resume}"));
+            Ok(Ending::Interrupted)
+        }
+        // The reader has closed the pipe, which is not an error.
+        Error::File { source, .. } if request.destination == STANDARD && source.kind() == ErrorKind::BrokenPipe => {
+            Ok(Ending::Done)
+        }
+        Error::Store(_) | Error::Corrupted(..) | Error::SourceChanged { .. } | Error::CantResume(..) => {
+            // A transfer can't be resumed if the object has been deleted or has changed.
+            let is_gone = |kind| matches!(kind, Kind::Missing | Kind::Changed);
+            let is_kept = matches!(&error, Error::Store(failure) if !is_gone(failure.kind));
+            output::note(&format!("error: {}{}", with_option(&error), if is_kept { resume } else { "" }));
+            Ok(Ending::TargetFailed)
+        }
+        // The message already contains its cause.
+        _ => bail!("{}", with_option(&error)),
+    }
+}
+
+/// Returns the error's message, followed by the option that solves the problem, if there is one.
+fn with_option(error: &Error) -> String {
+    let way_out = match error {
+        Error::CantResume(..) => "; use --fresh to start from the beginning",
+        Error::Journal { .. } => "; use --no-journal to transfer without a journal",
+        Error::Omitted { reason: Omission::LinkToFolder, .. } => {
+            "; use --follow-links to follow such links, or --skip-links to leave out all links"
+        }
+        Error::Omitted { reason: Omission::BrokenLink, .. } => "; use --skip-links to leave out all links",
+        Error::Omitted { reason: Omission::Special | Omission::NotUnicode, .. } | Error::Name { .. } => {
+            "; use --exclude PATTERN to leave it out"
+        }
+        Error::NoCredentials(_) => {
+            "; use --anonymous to send requests without credentials, or --metadata to get them from this cloud machine"
+        }
+        Error::TooLittleMemory { address, least_bytes } => {
+            let least = match least_bytes.div_ceil(1 << 10) {
+                kib if kib < 1 << 10 => format!("{kib}KiB"),
+                kib => format!("{}MiB", kib.div_ceil(1 << 10)),
+            };
+            return format!("{address}: one part needs more memory; use --memory {least} or more");
+        }
+        Error::UnsupportedOption { address, option, store } => {
+            return format!("{address}: --{} is not supported by {store}; leave it out", option.replace('_', "-"));
+        }
+        _ => "",
+    };
+    format!("{error}{way_out}")
+}
+
+/// The words that `--resume` accepts, each with its help text and value.
+const RESUME: &[Word<Resume>] = &[
+    (&["same"], "Resume if both sides are unchanged, otherwise start from the beginning", Resume::IfSame),
+    (&["only"], "Resume if both sides are unchanged, otherwise fail", Resume::Only),
+];
+
+/// An observer that shows the progress of transfers on one line.
+struct ProgressLine {
+    line: Line,
+    /// `true` as soon as at least one transfer can be resumed after an interruption.
+    has_started: Arc<AtomicBool>,
+}
+
+impl Observer for ProgressLine {
+    fn progress(&self, progress: &Progress<'_>) {
+        // A stream of unknown size can't be resumed: it has no journal, because it can't be read again.
+        self.has_started.fetch_or(progress.bytes.is_some(), Relaxed);
+        self.line.draw(share(progress), || sentence(progress));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_rates() {
+        assert_eq!([bytes("256MiB"), bytes("1000"), bytes("1.5 MB")], [Ok(1 << 28), Ok(1000), Ok(1_500_000)]);
+        assert!(bytes("0").is_err() && bytes("-1MB").is_err() && bytes("nan").is_err() && bytes("x").is_err());
+        assert_eq!([rate("10MB/s"), rate("100Mbit/s")], [Ok(10_000_000), Ok(12_500_000)]);
+        assert_eq!([rate("10MB"), rate("10"), rate("1 MiB")], [Ok(10_000_000), Ok(10), Ok(1 << 20)]);
+        assert!(rate("0MB/s").is_err() && rate("0").is_err() && rate("10 ms").is_err() && rate("x").is_err());
+    }
+}

@@ -1,0 +1,370 @@
+//! Downloads: an object becomes a file, or is written to a stream. Ranges are fetched in parallel.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ascertain_sys::files::{self, Draft, Lasting};
+use tokio::time::Instant;
+
+use crate::BoxFuture;
+use crate::buffers::TargetFile;
+use crate::error::{Error, Result};
+use crate::journal::{Journal, JournalContents, JournalHeader, Part, PartList, Side, Temporary};
+use crate::location::Location;
+use crate::manager::{Resume, TransferManager};
+use crate::model::Planner;
+use crate::names::{beneath, shown};
+use crate::part::{Fetcher, Sink};
+use crate::result::{TransferResult, TransferStatus};
+use crate::scheduler::Scheduler;
+use crate::source::Source;
+use crate::store::{Failure, Kind, Limits, ObjectMeta, StoreLocation, check_room};
+use crate::verify::DOWNLOAD_WORDS;
+
+/// The download of one object: the object as its store describes it, and the result so far.
+pub(crate) struct ObjectDownload<'a> {
+    pub manager: &'a TransferManager,
+    pub from: &'a Location,
+    meta: ObjectMeta,
+    latency_s: f64,
+    pub began: Instant,
+    pub result: TransferResult,
+}
+
+impl TransferManager {
+    /// Writes an object to a file. The file gets its name when it is complete. Symbolic links are followed; devices and
+    /// pipes are written to directly. In a runtime with a single thread, all transfers wait while the disk is busy.
+    ///
+    /// # Errors
+    /// Fails if the object does not exist or changes during the transfer. Fails if a local store keeps the object in
+    /// the file `path` itself. Also fails if the file can't be written, or if an earlier attempt can't be resumed
+    /// although the settings require it.
+    pub fn get_file<'a>(&'a self, from: &'a Location, path: &'a Path) -> BoxFuture<'a, Result<TransferResult>> {
+        Box::pin(async move {
+            from.check_differs_from(path)?;
+            // The object is looked up first: nothing is created on the disk if the object does not exist.
+            let download = ObjectDownload::new(self, from, path).await?;
+            let folder = files::parent(path);
+            if !folder.exists() {
+                fs::create_dir_all(folder).map_err(Error::file("can't create", folder))?;
+            }
+            match files::write_target(path).map_err(Error::file("can't write", path))? {
+                files::WriteTarget::Direct(_) if self.settings.no_clobber => {
+                    Ok(TransferResult::new(path, from, 0, TransferStatus::Exists))
+                }
+                files::WriteTarget::Direct(mut file) => download.write_to(&mut file).await,
+                files::WriteTarget::File { path, .. } => download.write_file(&TargetPath::new(path)?).await,
+            }
+        })
+    }
+
+    /// Writes an object to the file `name` below the folder `root`. The store chooses `name`, so it must not lead out
+    /// of the folder. Links below the folder are therefore not followed.
+    pub(crate) async fn get_beneath(&self, from: &Location, root: &Root, name: &str) -> Result<TransferResult> {
+        let path = beneath(&root.path, name)?;
+        from.check_differs_from(&path)?;
+        let download = ObjectDownload::new(self, from, &path).await?;
+        let within = Path::new(name).parent().unwrap_or(Path::new(""));
+        let folder = files::make_folder_beneath(&root.folder, within).map_err(|error| {
+            let place = root.path.join(within);
+            let is_link = error.kind() == io::ErrorKind::NotADirectory || place.is_symlink();
+            let error = if is_link { io::Error::other("a link or a file has this name") } else { error };
+            Error::file("can't create the folder", &place)(error)
+        })?;
+        let name = path.file_name().unwrap_or_default().to_os_string();
+        download.write_file(&TargetPath { folder, name, path }).await
+    }
+
+    /// Writes an object to a stream. Ranges are fetched in parallel and delivered in order.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Self::get_file`]. After an error, the stream may already have received some bytes.
+    pub fn get_stream<'a>(
+        &'a self,
+        from: &'a Location,
+        out: &'a mut (dyn Write + Send),
+    ) -> BoxFuture<'a, Result<TransferResult>> {
+        Box::pin(async move { ObjectDownload::new(self, from, Path::new("-")).await?.write_to(out).await })
+    }
+
+    /// Returns the size of an object in bytes. `None` if the store reports it only at the end of the object's bytes.
+    ///
+    /// # Errors
+    /// Fails if the object does not exist or can't be read.
+    pub async fn size(&self, from: &Location) -> Result<Option<u64>> {
+        let (meta, _) = self.find(from).await?;
+        Ok(meta.size())
+    }
+
+    /// Returns the description of an object, and the latency of its store in seconds. Fails if the object does not
+    /// exist.
+    pub(crate) async fn find(&self, from: &Location) -> Result<(ObjectMeta, f64)> {
+        let (meta, latency_s) = match self.head_strict(from).await {
+            Err(Error::Store(Failure { kind: Kind::Unsized, .. })) => {
+                return Ok((ObjectMeta::without_size(&from.name), 0.0));
+            }
+            head => head?,
+        };
+        let missing = || {
+            let what = match &from.store {
+                store if store.local_path(&from.name).is_some() => "file",
+                // A read-only store is an HTTP server, which has no buckets.
+                _ if from.is_read_only() => "address at this server",
+                _ => "object, or no such bucket",
+            };
+            Failure::new(Kind::Missing, format!("{}: there is no such {what}", from.address))
+        };
+        Ok((meta.ok_or_else(missing)?, latency_s))
+    }
+
+    pub(crate) fn download_planner(&self, from: &Location, meta: &ObjectMeta, bytes: u64, latency_s: f64) -> Planner {
+        // Downloads may use ranges of any size and number.
+        let (min_part_bytes, max_part_bytes, max_parts) = (1, u64::MAX, usize::MAX);
+        let limits = Limits { min_part_bytes, max_part_bytes, max_parts, ..from.store.limits() };
+        let mut constraints = self.constraints(limits);
+        if from.store.is_sequential(meta) {
+            constraints.max_concurrency = 1;
+        }
+        Planner::new(bytes, constraints, Some(latency_s), self.settings.seed)
+    }
+
+    /// Returns the reason to skip a download to the file `path`; `None` if the object must be fetched.
+    pub(crate) async fn reason_to_skip_get(&self, meta: &ObjectMeta, path: &Path) -> Result<Option<TransferStatus>> {
+        let Ok(there) = fs::symlink_metadata(path) else { return Ok(None) };
+        if self.settings.no_clobber {
+            return Ok(Some(TransferStatus::Exists));
+        }
+        if there.is_symlink() {
+            // `path` is a symbolic link, which the download replaces by a file.
+            return Ok(None);
+        }
+        if !there.is_file() {
+            let error = io::Error::new(io::ErrorKind::InvalidInput, "it is a folder or a device, not a regular file");
+            return Err(Error::file("can't write", path)(error));
+        }
+        if !self.settings.skip_unchanged || there.len() != meta.bytes {
+            return Ok(None);
+        }
+        let is_same = match meta.crc64 {
+            Some(crc64) => Source::open(path)?.crc64().await? == crc64,
+            // Each downloaded file gets the object's modification time, so equal times mean equal content.
+            None => meta.modified.is_some() && there.modified().ok() == meta.modified,
+        };
+        Ok(is_same.then_some(TransferStatus::Unchanged))
+    }
+}
+
+impl<'a> ObjectDownload<'a> {
+    /// Looks up the object, and creates the state of its download.
+    async fn new(manager: &'a TransferManager, from: &'a Location, path: &Path) -> Result<Self> {
+        let began = Instant::now();
+        manager.check_memory(0, from)?;
+        let (meta, latency_s) = manager.find(from).await?;
+        let result = TransferResult::new(path, from, meta.size().unwrap_or(0), TransferStatus::Transferred);
+        Ok(Self { manager, from, meta, latency_s, began, result })
+    }
+
+    async fn write_file(mut self, target: &TargetPath) -> Result<TransferResult> {
+        if let Some(status) = self.manager.reason_to_skip_get(&self.meta, &target.path).await? {
+            return Ok(TransferResult { status, elapsed_s: self.began.elapsed().as_secs_f64(), ..self.result });
+        }
+        if self.meta.size().is_none() {
+            return self.write_unsized_file(target).await;
+        }
+        let resume = self.manager.settings.resume;
+        match self.try_parts(target, resume).await {
+            Err(Error::CantResume(reason)) if resume == Resume::IfSame => {
+                self.result.restart_reason = Some(reason);
+                self.try_parts(target, Resume::Never).await?;
+            }
+            done => done?,
+        }
+        Ok(self.result)
+    }
+
+    async fn write_to(mut self, out: &mut (dyn Write + Send)) -> Result<TransferResult> {
+        if self.meta.size().is_none() {
+            return self.write_unsized_to(out).await;
+        }
+        let sink = Sink::InOrder { out, next: 0, waiting: Default::default() };
+        let mut scheduler = self.scheduler(PartList::default(), Journal::default());
+        self.fetch(sink, &mut scheduler).await?;
+        Ok(self.result)
+    }
+
+    /// Fetches an object to a file, in parts. Continues an earlier, interrupted attempt if `resume` permits this and
+    /// its incomplete file is still usable.
+    async fn try_parts(&mut self, target: &TargetPath, resume: Resume) -> Result<()> {
+        let (manager, path, bytes) = (self.manager, &target.path, self.meta.bytes);
+        let cant_write = |error| Error::file("can't write", path)(error);
+        let (source, destination) = (Side::of_object(self.from, Some(&self.meta)), Side::of_file(path));
+        // If the store has no tags, a change of the object since the earlier attempt can't be detected.
+        let is_fresh = resume == Resume::Never || source.version.is_none();
+        let (mut journal, JournalContents { mut header, mut parts }) =
+            Journal::open(manager.settings.journals.as_deref(), &source.address, &destination.address, is_fresh)?;
+        if is_fresh {
+            // `reopen` returns a draft of the incomplete file. Dropping the draft removes the file.
+            header.take().iter().for_each(|header| drop(target.reopen(header)));
+            journal.clear()?;
+            parts = PartList::default();
+        }
+        let mut draft = None;
+        if let Some(header) = &header {
+            draft = target.reopen(header).ok();
+            // The incomplete file is kept until the object and the target file are known to be unchanged.
+            draft.iter_mut().for_each(|draft: &mut Draft| draft.keep(true));
+            if header.source == source && header.destination != destination && parts.is_complete(bytes) {
+                // The earlier process may have been killed after it had named the complete file, before it removed the
+                // journal.
+                let is_published = match Source::open(path) {
+                    Ok(file) if draft.is_none() && file.bytes == bytes => file.crc64().await? == parts.crc64(),
+                    _ => false,
+                };
+                if is_published {
+                    (self.result.resumed_bytes, self.result.crc64) = (bytes, Some(parts.crc64()));
+                    self.result.elapsed_s = self.began.elapsed().as_secs_f64();
+                    return journal.remove();
+                }
+            }
+            header.check_unchanged(&source, &destination)?;
+            if draft.is_none() {
+                self.result.restart_reason = Some(format!("the incomplete file of {} is gone", destination.address));
+                parts = PartList::default();
+                journal.clear()?;
+            }
+        }
+        let is_new = draft.is_none();
+        let mut draft = match draft {
+            Some(draft) => draft,
+            None => Draft::create_in(&target.folder, &target.name).map_err(cant_write)?,
+        };
+        let there_bytes = draft.file().metadata().map_or(0, |there| there.blocks() * 512);
+        check_room(path, there_bytes, bytes).map_err(cant_write)?;
+        // A power failure may have destroyed parts of the incomplete file. These are fetched again.
+        let read = |part: Part| manager.gate.buffers.read(draft.file(), part.offset, part.bytes);
+        parts.recheck(|part, receipt| read(part).is_ok_and(|body| body.crc64 == receipt.crc64));
+        draft.file().set_len(bytes).map_err(cant_write)?;
+        if journal.is_resumable() && is_new {
+            let (name, files::Identity { device, inode }) = draft.identity().map_err(cant_write)?;
+            let mut header = JournalHeader::new(source, destination, String::new(), StoreLocation::default());
+            header.temporary = Some(Temporary { name, device, inode });
+            journal.start(header)?;
+            draft.keep(true);
+        }
+        let file = draft.file().try_clone().map_err(cant_write)?;
+        let sink = Sink::File(Arc::new(TargetFile::new(file, path.clone())));
+        let mut scheduler = self.scheduler(parts, journal);
+        let fetched = self.fetch(sink, &mut scheduler).await;
+        let journal = scheduler.journal;
+        if let Err(error) = fetched {
+            // If the object has changed, or its bytes arrived corrupted, the parts that were fetched are useless.
+            let is_changed = matches!(&error, Error::Store(Failure { kind: Kind::Changed | Kind::Missing, .. }));
+            if !journal.is_resumable() || is_changed || matches!(error, Error::Corrupted(..)) {
+                draft.keep(false);
+                journal.remove()?;
+            }
+            return Err(error);
+        }
+        publish(draft, path, &self.meta, manager.settings.no_clobber)?;
+        journal.remove()
+    }
+
+    fn scheduler(&self, parts: PartList, journal: Journal) -> Scheduler<'a> {
+        let (manager, bytes) = (self.manager, self.meta.bytes);
+        let rest_bytes = bytes - parts.next().offset;
+        let planner = manager.download_planner(self.from, &self.meta, rest_bytes, self.latency_s);
+        Scheduler::new(manager, planner, self.began, bytes, parts, journal)
+    }
+
+    /// Fetches the missing parts into `sink`, and verifies the checksum of the whole file.
+    async fn fetch(&mut self, sink: Sink<'_>, scheduler: &mut Scheduler<'_>) -> Result<()> {
+        let (manager, from, meta) = (self.manager, self.from, &self.meta);
+        let mut fetcher = Fetcher::new(from, meta, sink, manager.gate.clone());
+        manager.gently(from, scheduler.run(&mut fetcher, &*manager.observer, &from.name)).await?;
+        scheduler.report(&mut self.result);
+        self.result.elapsed_s = self.began.elapsed().as_secs_f64();
+        if let (Some(theirs), Some(ours)) = (meta.crc32c, scheduler.parts.crc32c())
+            && theirs != ours
+        {
+            let ([stored, came, _], address) = (DOWNLOAD_WORDS, &from.address);
+            let message = format!("{address}: {stored} has the CRC-32C {theirs:08x}, but {came} has {ours:08x}");
+            return Err(Error::Corrupted(message));
+        }
+        manager.verify(from, meta, &mut self.result, DOWNLOAD_WORDS).await
+    }
+}
+
+/// Sets the modification time of the complete file `draft`, then gives the file its final name. If `no_clobber`, fails
+/// if this name already exists.
+pub(crate) fn publish(draft: Draft, path: &Path, meta: &ObjectMeta, no_clobber: bool) -> Result<()> {
+    let publish = || {
+        if let Some(modified) = meta.modified {
+            draft.file().set_modified(modified)?;
+        }
+        match no_clobber {
+            true => draft.publish_new(Lasting::ThroughCrash),
+            false => draft.publish(Lasting::ThroughCrash),
+        }
+    };
+    publish().map(drop).map_err(Error::file("can't write", path))
+}
+
+/// The target folder of a download. The store chooses the names of the files below it, and no name may lead out of it.
+#[derive(Debug)]
+pub(crate) struct Root {
+    folder: OwnedFd,
+    path: PathBuf,
+}
+
+impl Root {
+    /// Opens the folder at `path`. Creates the folder if it is missing. Follows links, because the user named this
+    /// path.
+    pub fn make(path: &Path) -> Result<Self> {
+        fs::create_dir_all(path).map_err(Error::file("can't create", path))?;
+        let folder = files::open_folder(path).map_err(Error::file("can't open", path))?;
+        Ok(Self { folder, path: path.to_path_buf() })
+    }
+}
+
+/// The target of a new file: an open folder, and a name in this folder. The field `path` is used only in messages.
+#[derive(Debug)]
+pub(crate) struct TargetPath {
+    pub folder: OwnedFd,
+    pub name: OsString,
+    pub path: PathBuf,
+}
+
+impl TargetPath {
+    /// Opens the folder that contains `path`. The last component of `path` must not be a symbolic link.
+    pub fn new(path: PathBuf) -> Result<Self> {
+        let folder = files::parent(&path);
+        let folder = files::open_folder(folder).map_err(Error::file("can't open", folder))?;
+        Ok(Self { folder, name: path.file_name().unwrap_or_default().to_os_string(), path })
+    }
+
+    /// Opens the incomplete file of an interrupted download, if it is still the file that `header` describes. If the
+    /// returned draft is dropped, the file is removed.
+    pub fn reopen(&self, header: &JournalHeader) -> io::Result<Draft> {
+        let Temporary { name, device, inode } = header.temporary.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let identity = files::Identity { device: *device, inode: *inode };
+        Draft::reopen_in(&self.folder, &self.name, name, identity)
+    }
+}
+
+impl Side {
+    /// Returns the path, size and version of a local file, as the source or the destination of a transfer.
+    pub fn of_file(path: &Path) -> Self {
+        let metadata = fs::metadata(path).ok();
+        let folder = files::parent(path);
+        let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_path_buf());
+        let address = shown(&folder.join(path.file_name().unwrap_or_default()));
+        let modified = metadata.as_ref().and_then(|there| there.modified().ok());
+        let version = modified.map(|modified| format!("{modified:?}"));
+        Self { address, version, bytes: metadata.map_or(0, |there| there.len()) }
+    }
+}

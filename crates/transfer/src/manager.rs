@@ -1,0 +1,271 @@
+//! The state that all transfers of a command share: settings, memory, rate limit, retries and the stop token.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ascertain_sys::interrupt::Stop;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep};
+
+use crate::error::{Error, Result};
+use crate::gentle::{CongestionControl, part_bytes, slice_s};
+use crate::location::Location;
+use crate::model::{self, Constraints};
+use crate::part::PartGate;
+use crate::rate_limit::RateLimit;
+use crate::result::Observer;
+use crate::retry::{RetryPolicy, request};
+use crate::store::{Kind, Limits, ObjectMeta, PutOptions, Store, Upload};
+
+/// Settings that all transfers of a [`TransferManager`] share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Limit on the total size of the parts in flight. Each part may use up to an eighth more memory. In addition, up
+    /// to 64 MiB of unused buffers are kept for reuse, and a store of local files keeps up to 64 MiB more.
+    pub memory_bytes: u64,
+    /// Maximum number of requests in flight for one file; at least one.
+    pub max_concurrency: usize,
+    /// Limit on the bandwidth of all transfers together, in bytes per second.
+    pub limit_bytes_per_s: Option<u64>,
+    /// Maximum latency that transfers may add to the network path. The transfers adapt their rate to this limit.
+    pub gentle: Option<Duration>,
+    /// `true` to read each stored object back and compare it with its source.
+    pub verify: bool,
+    /// `true` to skip every file whose target exists.
+    pub no_clobber: bool,
+    /// `true` to skip every file whose target has the same content.
+    pub skip_unchanged: bool,
+    /// `true` to report the planned transfers without carrying them out.
+    pub dry_run: bool,
+    /// The media type of objects. By default, the name's extension determines it.
+    pub content_type: Option<String>,
+    /// Folder of the journals. If it is `None`, an interrupted transfer starts again from the beginning.
+    pub journals: Option<PathBuf>,
+    /// Folder of the notes: short records of uploads that have no journal. If this process is killed, a later command
+    /// can abort these uploads. If a note can't be written, its upload continues.
+    pub notes: Option<PathBuf>,
+    /// Treatment of an interrupted transfer that has a journal.
+    pub resume: Resume,
+    /// Maximum number of retries of all requests together.
+    pub retries: u64,
+    /// Average wait before the first retry of a request. The waits before later retries are longer.
+    pub back_off: Duration,
+    /// Timeout of a request that transfers no part. For a request that transfers a part, one second is added for every
+    /// 16 KiB.
+    pub timeout: Duration,
+    /// Seed of the random numbers: they vary the waits before retries, and determine the intervals of forecasts.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            memory_bytes: 256 << 20,
+            max_concurrency: 64,
+            limit_bytes_per_s: None,
+            gentle: None,
+            verify: false,
+            no_clobber: false,
+            skip_unchanged: false,
+            dry_run: false,
+            content_type: None,
+            journals: None,
+            notes: None,
+            resume: Resume::default(),
+            retries: 1000,
+            back_off: Duration::from_millis(100),
+            timeout: Duration::from_secs(60),
+            seed: 0,
+        }
+    }
+}
+
+/// The treatment of an earlier, interrupted attempt at the same transfer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Resume {
+    /// Resumes the attempt if the source and the destination are unchanged. Otherwise starts again, and reports the
+    /// reason in [`TransferResult::restart_reason`](crate::TransferResult::restart_reason).
+    #[default]
+    IfSame,
+    /// Resumes the attempt if the source and the destination are unchanged. Otherwise fails.
+    Only,
+    /// Discards the attempt, and starts again from the beginning.
+    Never,
+}
+
+/// Transfers files under common settings. All transfers of a manager share memory, bandwidth and retries.
+#[derive(Clone)]
+pub struct TransferManager {
+    pub(crate) settings: Settings,
+    pub(crate) stop: Stop,
+    pub(crate) observer: Arc<dyn Observer>,
+    pub(crate) gate: PartGate,
+    pub(crate) gentle: Option<Arc<Mutex<CongestionControl>>>,
+    pub(crate) began: Instant,
+}
+
+impl fmt::Debug for TransferManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TransferManager").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+/// Lowest accepted memory limit in bytes. A lower limit is an error, even if every part would fit into it.
+const MIN_MEMORY_BYTES: u64 = 64 << 10;
+/// Maximum time that aborting an upload may take after a stop was requested.
+const ABORT_LIMIT: Duration = Duration::from_secs(2);
+/// Maximum duration of a part in seconds under a bandwidth limit. It does not apply to a store that accepts only larger
+/// parts.
+const LIMITED_PART_S: f64 = 0.25;
+/// Maximum number of parts in flight under a bandwidth limit.
+const LIMITED_CONCURRENCY: usize = 4;
+/// Interval between two checks whether a stop was requested.
+const STOP_CHECK: Duration = Duration::from_millis(20);
+
+impl TransferManager {
+    /// Creates a manager. The manager's transfers end when `stop` is requested.
+    #[must_use]
+    pub fn new(mut settings: Settings, stop: Stop, observer: Box<dyn Observer>) -> Self {
+        settings.max_concurrency = settings.max_concurrency.max(1);
+        let Settings { retries, back_off, timeout, seed, .. } = settings;
+        let limit = settings.limit_bytes_per_s.map(|limit| limit as f64);
+        let gentle = settings.gentle.map(|most_added| CongestionControl::new(most_added.as_secs_f64(), limit));
+        let rate_limit = match (&gentle, settings.gentle) {
+            (Some(gentle), Some(most_added)) => RateLimit::new(Some(gentle.bytes_per_s), Some(slice_s(most_added))),
+            _ => RateLimit::new(limit, None),
+        };
+        let retry = RetryPolicy::new(retries, back_off, timeout, seed);
+        Self {
+            stop,
+            observer: observer.into(),
+            gate: PartGate::new(settings.memory_bytes, rate_limit, retry),
+            gentle: gentle.map(|gentle| Arc::new(Mutex::new(gentle))),
+            began: Instant::now(),
+            settings,
+        }
+    }
+
+    /// Returns the number of retries of all requests so far.
+    #[must_use]
+    pub fn retries(&self) -> u64 {
+        self.gate.retry.retries()
+    }
+
+    /// Returns the constraints on the parts of one file: the store's `limits`, the memory limit and the bandwidth
+    /// limit.
+    pub(crate) fn constraints(&self, limits: Limits) -> Constraints {
+        let Settings { memory_bytes, max_concurrency, .. } = self.settings;
+        let mut constraints = Constraints { limits, memory_bytes, max_concurrency };
+        if let Some(most) = self.max_limited_bytes() {
+            let most = most.max(limits.min_part_bytes).max(1);
+            constraints.limits.max_part_bytes = limits.max_part_bytes.min(most);
+            constraints.max_concurrency = max_concurrency.min(LIMITED_CONCURRENCY);
+        }
+        constraints
+    }
+
+    /// Returns the largest size of a part in bytes if the bandwidth is limited or the transfers are gentle; otherwise
+    /// `None`. The rate limit delays only the start of a part, which is then sent at full speed. So parts must be
+    /// small; a store that accepts no small parts gets them in slices.
+    fn max_limited_bytes(&self) -> Option<u64> {
+        let limited = self.settings.limit_bytes_per_s.map(|limit| limit as f64 * LIMITED_PART_S);
+        let gentle = self.settings.gentle.map(part_bytes);
+        limited.into_iter().chain(gentle).min_by(f64::total_cmp).map(|most| most as u64)
+    }
+
+    /// Returns the minimum time in seconds to transfer `bytes` bytes under the bandwidth limit.
+    pub(crate) fn min_s(&self, bytes: u64) -> f64 {
+        self.settings.limit_bytes_per_s.map_or(0.0, |limit| bytes as f64 / limit as f64)
+    }
+
+    /// Checks that the memory limit has room for a part of `part_bytes` bytes. The error names `object`.
+    pub(crate) fn check_memory(&self, part_bytes: u64, object: &Location) -> Result<()> {
+        let least_bytes = part_bytes.max(MIN_MEMORY_BYTES);
+        if self.settings.memory_bytes >= least_bytes {
+            return Ok(());
+        }
+        Err(Error::TooLittleMemory { address: object.address.clone(), least_bytes })
+    }
+
+    /// Checks that the memory limit has room for the smallest part that a file of `bytes` bytes can be sent in.
+    pub(crate) fn check_memory_for(&self, bytes: u64, to: &Location) -> Result<()> {
+        let limits = to.store.limits();
+        let part_bytes = limits.min_part_bytes.max(bytes.div_ceil(limits.max_parts.max(1) as u64));
+        self.check_memory(part_bytes.min(bytes), to)
+    }
+
+    /// Returns the limits that all parts share (memory, rate and retries), as they apply to parts that are sent to
+    /// `store`.
+    pub(crate) fn gate_to(&self, store: &dyn Store) -> PartGate {
+        let is_too_large = |most| store.limits().min_part_bytes > most;
+        // Whole parts at full speed would delay other traffic too much, so parts are sent slice by slice.
+        let needs_slices = self.gentle.is_some() || self.max_limited_bytes().is_some_and(is_too_large);
+        let mut gate = self.gate.clone();
+        gate.in_slices = needs_slices && store.keeps_pace();
+        gate
+    }
+
+    /// Describes an object, and measures the store's latency in seconds. The description is `None` if there is no
+    /// object, or if the credentials permit only writing it.
+    pub(crate) async fn head(&self, object: &Location) -> Result<(Option<ObjectMeta>, f64)> {
+        let began = Instant::now();
+        match self.head_strict(object).await {
+            Err(Error::Store(failure)) if failure.kind == Kind::Denied && !self.settings.no_clobber => {
+                Ok((None, began.elapsed().as_secs_f64()))
+            }
+            head => head,
+        }
+    }
+
+    /// Describes an object like [`Self::head`], but fails if the credentials do not permit reading it.
+    pub(crate) async fn head_strict(&self, object: &Location) -> Result<(Option<ObjectMeta>, f64)> {
+        let began = Instant::now();
+        let request = request!(attempt, object.store.head(&object.name, &mut attempt));
+        let (meta, stats) = self.or_stopped(self.gate.retry.run(0, Kind::Transient(None), request)).await??;
+        let connecting_s = stats.first_try.flatten();
+        let answer_s = began.elapsed().as_secs_f64() - connecting_s.unwrap_or(0.0);
+        Ok((meta, model::latency_s(answer_s, connecting_s)))
+    }
+
+    /// Aborts an upload. Does nothing if the upload no longer exists. After a stop was requested, gives up after
+    /// [`ABORT_LIMIT`].
+    pub(crate) async fn abort(&self, to: &Location, upload: &Upload) -> Result<()> {
+        let request = request!(attempt, to.store.abort(upload, &mut attempt));
+        let stopped = async {
+            self.stopped().await;
+            sleep(ABORT_LIMIT).await;
+        };
+        tokio::select! {
+            aborted = self.gate.retry.run(0, Kind::Fatal, request) => match aborted {
+                Err(failure) if failure.kind != Kind::Missing => Err(failure.into()),
+                _ => Ok(()),
+            },
+            () = stopped => Err(Error::Stopped),
+        }
+    }
+
+    pub(crate) fn put_options(&self, name: &str) -> PutOptions {
+        let by_name = || crate::names::content_type(name).map(String::from);
+        PutOptions {
+            content_type: self.settings.content_type.clone().or_else(by_name),
+            no_clobber: self.settings.no_clobber,
+        }
+    }
+
+    /// Runs a future, and cancels it when a stop is requested.
+    pub(crate) async fn or_stopped<T>(&self, work: impl Future<Output = T>) -> Result<T> {
+        tokio::select! {
+            biased;
+            () = self.stopped() => Err(Error::Stopped),
+            done = work => Ok(done),
+        }
+    }
+
+    async fn stopped(&self) {
+        while !self.stop.is_requested() {
+            sleep(STOP_CHECK).await;
+        }
+    }
+}

@@ -1,0 +1,467 @@
+//! The planner of a transfer. It chooses the size of the next part, and learns from each part that was transferred.
+
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::fit::{CROWDED, Fit, fit, median};
+use super::probe::{PROBED, Probe, ProbeStep};
+use super::{AS_GOOD, Constraints, FAST_BYTES_PER_S, Forecast, LEAST_BYTES, Link, Observation, Shape, is_near};
+
+/// The shape of the transfer (part size, parts in flight) is changed only if this reduces the remaining time to less
+/// than this share.
+const WORTH_IT: f64 = 0.9;
+/// Number of measurements that are kept: the first ones, when few parts were in flight, and the latest ones.
+const KEPT: usize = 512;
+/// Initial number of connections to a low-latency store that does not accept small parts.
+const FEW: usize = 4;
+/// Largest size in bytes of the first parts, unless a probe chooses their sizes to measure the link. The first parts
+/// show whether larger ones are better.
+const FIRST_BYTES: u64 = 1 << 20;
+/// Size in bytes of the first [`NEAR_BLOCKS`] parts for a low-latency store. They are several, because one may be late.
+/// They share one connection, because it may already keep the machines on both sides busy.
+const NEAR_BYTES: u64 = 256 << 10;
+const NEAR_BLOCKS: usize = 3;
+/// Size in bytes of the [`LARGER_BLOCKS`] parts that follow the [`NEAR_BLOCKS`] smaller ones. Comparing the two sizes
+/// shows how much time a request costs whatever its size.
+const LARGER_BYTES: u64 = 1 << 20;
+const LARGER_BLOCKS: usize = 3;
+/// Largest median duration in seconds of the first [`NEAR_BLOCKS`] parts with which larger parts follow before the
+/// first plan.
+const SHORT_S: f64 = 0.02;
+/// Minimum number of parts in the first 3 % of a file, from which the forecast for a low-latency store is made. There
+/// are fewer if the parts would be smaller than [`LARGER_BYTES`], or than the store accepts.
+const FORETELLING: u64 = 8;
+/// Number of bootstrap samples (random selections of the measurements) for the interval of the duration.
+const RESAMPLES: usize = 60;
+/// Share of the remaining time by which the forecast's interval is extended on each side, for effects that the model
+/// ignores.
+const UNKNOWN: f64 = 0.1;
+/// This value divided by the number of measured parts is the share by which the forecast's interval is extended. Few
+/// parts show too little of the spread.
+const SO_FEW: f64 = 16.0;
+
+/// A part that the planner has handed out. The caller passes it to [`Planner::complete`] when the part is transferred.
+#[derive(Debug)]
+pub struct Ticket {
+    /// Size of the part in bytes.
+    pub bytes: u64,
+    is_one_of_few: bool,
+    began_s: f64,
+    began_area: f64,
+}
+
+/// Chooses the size of each part of a file: first small parts that measure the link, then parts of the planned size.
+/// Corrects the plan during the transfer.
+#[derive(Debug)]
+pub struct Planner {
+    constraints: Constraints,
+    bytes: u64,
+    left: u64,
+    back_bytes: u64,
+    /// Start of the first part, in seconds since the start of the transfer.
+    began_s: f64,
+    blocks: usize,
+    probe: Probe,
+    /// Number of parts that must be transferred before the first plan is made, if no probe measures the link first.
+    first_round: usize,
+    shape: Shape,
+    seen: Vec<Observation>,
+    /// Number of parts that were complete when the link was last estimated.
+    fitted: usize,
+    latency_s: Option<f64>,
+    fixed_s: f64,
+    /// The size in bytes and the start in seconds of each part in flight.
+    under_way: Vec<(u64, f64)>,
+    most_under_way: usize,
+    /// Integral of the number of parts in flight over the time until `at_s`, for their average number.
+    area: f64,
+    at_s: f64,
+    /// Time of the store's latest answer that it is too busy, in seconds since the start of the transfer.
+    slowed_s: f64,
+    count: usize,
+    first: Option<Forecast>,
+    forecast: Option<Forecast>,
+    random: Xoshiro256PlusPlus,
+}
+
+impl Planner {
+    /// Creates a planner for a file of `bytes` bytes. `latency_s` is the duration in seconds of a request that
+    /// transfers no part, if known. `seed` determines the intervals of the forecasts.
+    #[must_use]
+    pub fn new(bytes: u64, constraints: Constraints, latency_s: Option<f64>, seed: u64) -> Self {
+        // For a low-latency store, a probe would take longer than measurements during the transfer.
+        let probe = if is_near(latency_s) { Probe::default() } else { Probe::new(bytes, &constraints) };
+        let (shape, first_round) = first_round(bytes, &constraints, latency_s);
+        Self {
+            constraints,
+            bytes,
+            left: bytes,
+            back_bytes: 0,
+            began_s: 0.0,
+            first_round,
+            blocks: 0,
+            probe,
+            shape,
+            seen: Vec::new(),
+            fitted: 0,
+            latency_s,
+            fixed_s: 0.0,
+            under_way: Vec::new(),
+            most_under_way: 0,
+            area: 0.0,
+            at_s: 0.0,
+            slowed_s: f64::NEG_INFINITY,
+            count: 0,
+            first: None,
+            forecast: None,
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
+        }
+    }
+
+    /// Sets the time in seconds to start and to commit the upload. Half of it is assumed to be for each of the two.
+    pub fn set_fixed_s(&mut self, seconds: f64) {
+        self.fixed_s = seconds;
+    }
+
+    /// Returns the next part to transfer at the time `now_s`. `None` if all parts were handed out, or if enough are in
+    /// flight.
+    pub fn next_part(&mut self, now_s: f64) -> Option<Ticket> {
+        if self.left == 0 || self.under_way.len() >= self.constraints.max_concurrency {
+            return None;
+        }
+        let mut next = ProbeStep::Forecast;
+        if self.forecast.is_none() && !self.probe.is_none() {
+            next = self.probe.next(self.under_way.len(), self.count, &self.seen, self.latency_s);
+            if next == ProbeStep::Forecast {
+                self.replan(now_s);
+            }
+        }
+        let (part_bytes, is_one_of_few) = match next {
+            ProbeStep::Part { bytes, is_one_of_few } => (bytes, is_one_of_few),
+            ProbeStep::Wait => return None,
+            ProbeStep::Forecast if self.under_way.len() >= self.shape.concurrency => return None,
+            ProbeStep::Forecast => (self.shape.part_bytes, false),
+        };
+        let blocks_left = self.constraints.limits.max_parts.saturating_sub(self.blocks);
+        let bytes = part_bytes.max(self.constraints.least_part_bytes(self.left, blocks_left)).min(self.left);
+        (self.left, self.blocks) = (self.left - bytes, self.blocks + 1);
+        Some(self.hand_out(bytes, is_one_of_few, now_s))
+    }
+
+    /// Hands out a part of `bytes` bytes again, because an earlier attempt did not complete it. Returns `None` if
+    /// enough parts are in flight at `now_s`.
+    pub fn repeat_part(&mut self, bytes: u64, now_s: f64) -> Option<Ticket> {
+        if self.under_way.len() >= self.shape.concurrency {
+            return None;
+        }
+        self.blocks += 1;
+        Some(self.hand_out(bytes, false, now_s))
+    }
+
+    fn hand_out(&mut self, bytes: u64, is_one_of_few: bool, now_s: f64) -> Ticket {
+        if self.most_under_way == 0 {
+            self.began_s = now_s;
+        }
+        self.pass(now_s);
+        self.under_way.push((bytes, now_s));
+        self.most_under_way = self.most_under_way.max(self.under_way.len());
+        Ticket { bytes, is_one_of_few, began_s: now_s, began_area: self.area }
+    }
+
+    /// Records that a part was transferred. `first_try` is `None` if its first attempt failed; the part is then no
+    /// measurement of the link. Otherwise the inner value is the time in seconds to open the part's connection, if it
+    /// was a new one.
+    pub fn complete(&mut self, ticket: &Ticket, now_s: f64, first_try: Option<Option<f64>>) {
+        self.pass(now_s);
+        let is_this = |one: &(u64, f64)| *one == (ticket.bytes, ticket.began_s);
+        self.under_way.iter().position(is_this).map(|index| self.under_way.swap_remove(index));
+        (self.count, self.back_bytes) = (self.count + 1, self.back_bytes + ticket.bytes);
+        if ticket.is_one_of_few {
+            self.probe.is_back();
+        }
+        let Some(connecting_s) = first_try else { return };
+        let all_s = now_s - ticket.began_s;
+        let in_flight = match all_s {
+            _ if ticket.is_one_of_few => self.probe.few() as f64,
+            0.0.. if all_s > 0.0 => (self.area - ticket.began_area) / all_s,
+            _ => 1.0,
+        };
+        let seconds = (all_s - connecting_s.unwrap_or(0.0)).max(1e-9);
+        let is_fresh = connecting_s.is_some();
+        self.seen.push(Observation { bytes: ticket.bytes, seconds, ended_s: now_s, in_flight, is_fresh });
+        if self.seen.len() > KEPT {
+            self.seen.drain(KEPT / 2..KEPT * 3 / 4);
+        }
+        if self.forecast.is_none() && self.count == self.first_round && self.is_larger_worth_it() {
+            self.shape = self.constraints.fitting(LARGER_BYTES, 1);
+            self.first_round += LARGER_BLOCKS;
+        }
+        let enough = match self.forecast {
+            Some(_) if self.first.is_none() && self.is_probed() => 0,
+            Some(_) => self.fitted + self.shape.concurrency.max(8),
+            None if self.probe.is_none() => self.first_round,
+            None => usize::MAX,
+        };
+        if self.count >= enough {
+            self.replan(now_s);
+        }
+    }
+
+    /// Reduces the number of parts in flight, because the store answered with status 429 or 503. If many parts that
+    /// were in flight together are refused, the number is reduced only once.
+    pub fn slow_down(&mut self, ticket: &Ticket) {
+        if ticket.began_s < self.slowed_s {
+            return;
+        }
+        self.slowed_s = self.at_s;
+        self.constraints.max_concurrency = (self.under_way.len() * 3 / 4).clamp(1, self.constraints.max_concurrency);
+        self.shape.concurrency = self.shape.concurrency.min(self.constraints.max_concurrency);
+    }
+
+    /// Returns the first forecast. For a low-latency store, the first plan is based on very few bytes, so its forecast
+    /// is replaced. The forecast after 3 % of the file then counts as the first one, as for other stores.
+    #[must_use]
+    pub fn first_forecast(&self) -> Option<&Forecast> {
+        self.first.as_ref().or(self.forecast.as_ref())
+    }
+
+    fn is_near(&self) -> bool {
+        is_near(self.latency_s)
+    }
+
+    fn is_probed(&self) -> bool {
+        !self.is_near() || self.back_bytes as f64 >= self.bytes as f64 * PROBED
+    }
+
+    /// Returns whether some larger parts should follow the first small ones, before the first plan. They should if the
+    /// small ones took little time and the file is large.
+    fn is_larger_worth_it(&self) -> bool {
+        let bytes = NEAR_BLOCKS as u64 * NEAR_BYTES + LARGER_BLOCKS as u64 * LARGER_BYTES;
+        let is_first = self.is_near() && self.shape == Shape { part_bytes: NEAR_BYTES, concurrency: 1 };
+        let small_s = median(self.seen.iter().map(|one| one.seconds).collect());
+        is_first && bytes as f64 <= self.bytes as f64 * PROBED && small_s.is_some_and(|seconds| seconds <= SHORT_S)
+    }
+
+    /// Returns the latest forecast.
+    #[must_use]
+    pub fn forecast(&self) -> Option<&Forecast> {
+        self.forecast.as_ref()
+    }
+
+    /// Returns the number of bytes of the file that have not been handed out yet.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    fn pass(&mut self, now_s: f64) {
+        self.area += self.under_way.len() as f64 * (now_s - self.at_s).max(0.0);
+        self.at_s = self.at_s.max(now_s);
+    }
+
+    fn replan(&mut self, now_s: f64) {
+        let is_moving = self.forecast.is_some();
+        let seen = if is_moving { self.seen.clone() } else { self.seen_or_late(now_s) };
+        let Some(mut fitted) = fit(&seen, self.latency_s, self.fixed_s, is_moving) else { return };
+        let link = &mut fitted.link;
+        // If the latest plan has just enough connections to reach the ceiling, they do not slow each other down. The
+        // measurements then no longer show the ceiling, so the known one is kept.
+        let met_bytes_per_s = self.forecast.and_then(|forecast| forecast.link.ceiling_bytes_per_s);
+        if let (None, Some(met)) = (link.ceiling_bytes_per_s, met_bytes_per_s)
+            && fitted.now_bytes_per_s < met * CROWDED
+        {
+            link.ceiling_bytes_per_s = Some(fitted.now_bytes_per_s.max(met));
+        }
+        // The model is trusted only for up to 4 times as many connections as were tried. At a low latency and a high
+        // rate, both ends may have reached their limit already. The model is then trusted for only 2 times as many.
+        let may_be_all = self.is_near() && fitted.seen_bytes_per_s >= FAST_BYTES_PER_S;
+        let more = if may_be_all { 2 } else { 4 };
+        let so_many = match self.is_near() {
+            // Only complete parts count here. Parts that have just started do not show yet whether their connections
+            // are useful.
+            true => seen.iter().map(|one| one.in_flight).fold(1.0, f64::max).round() as usize,
+            false => self.most_under_way,
+        };
+        let mut tried =
+            Constraints { max_concurrency: self.constraints.max_concurrency.min(more * so_many), ..self.constraints };
+        if !self.is_probed() {
+            // The forecast is made after 3 % of the file. If the parts were larger, too few would be complete by then.
+            let most = ((self.bytes as f64 * PROBED) as u64 / FORETELLING).max(LARGER_BYTES);
+            tried.limits.max_part_bytes = tried.limits.max_part_bytes.min(most.max(tried.limits.min_part_bytes));
+        }
+        let chosen = link.choose(self.left.max(1), &tried);
+        let left_s = |shape| self.ahead_s(shape, link, now_s) - now_s;
+        if !is_moving && !self.probe.is_none() {
+            self.shape = chosen;
+        } else if self.left > 0 {
+            // At a high latency, the number of connections is never reduced, because an apparent ceiling may be a
+            // connection that has become slower. At a low latency, each connection costs both ends time, so the
+            // smallest good number is chosen.
+            let least = if self.is_near() { 1 } else { self.shape.concurrency };
+            let chosen = self.constraints.fitting(chosen.part_bytes, chosen.concurrency.max(least));
+            // At a low latency, parts of a new size need new memory. To allocate it costs more than the few percent of
+            // time that a similar size would save.
+            let same = self.constraints.fitting(self.shape.part_bytes, chosen.concurrency);
+            let is_alike = chosen.part_bytes.max(same.part_bytes) / 2 < chosen.part_bytes.min(same.part_bytes);
+            let is_as_good = self.is_near() && is_alike && left_s(same) <= AS_GOOD * left_s(chosen);
+            let chosen = if is_as_good { same } else { chosen };
+            let enough = if self.is_near() { AS_GOOD } else { WORTH_IT };
+            if left_s(chosen) < enough * left_s(self.shape) {
+                self.shape = chosen;
+            }
+        }
+        // The first correction of the plan comes early: it needs fewer new parts than later ones.
+        self.fitted = if is_moving { self.count } else { self.count.saturating_sub(self.shape.concurrency / 2) };
+        let mut foretold = fitted.link;
+        if self.is_near() {
+            // Both ends may have reached their limit, so the forecast does not exceed the highest measured rate.
+            foretold.ceiling_bytes_per_s.get_or_insert(fitted.seen_bytes_per_s);
+        }
+        let mut expected_s = self.ahead_s(self.shape, &foretold, now_s);
+        if !is_moving && self.left == 0 && !self.under_way.is_empty() {
+            expected_s = expected_s.max(self.last_s(now_s) + self.fixed_s / 2.0);
+        }
+        let (low_s, high_s) = self.interval(&seen, &fitted, expected_s, now_s);
+        let forecast = Forecast { shape: self.shape, expected_s, low_s, high_s, link: fitted.link };
+        self.forecast = Some(forecast);
+        if self.is_probed() {
+            self.first.get_or_insert(forecast);
+        }
+    }
+
+    /// Returns the measured parts, and those in flight that have already taken longer than usual at `now_s`. Without
+    /// the latter, only fast parts would count.
+    fn seen_or_late(&self, now_s: f64) -> Vec<Observation> {
+        let mut seen = self.seen.clone();
+        for (bytes, began_s) in &self.under_way {
+            let alike = self.seen.iter().filter(|one| one.bytes == *bytes).map(|one| one.seconds);
+            let (seconds, in_flight) = (now_s - began_s, self.most_under_way as f64);
+            if median(alike.collect()).is_some_and(|usual_s| seconds > usual_s) {
+                seen.push(Observation { bytes: *bytes, seconds, ended_s: now_s, in_flight, is_fresh: false });
+            }
+        }
+        seen
+    }
+
+    /// Returns a 90 % interval for the duration of the transfer: its bounds in seconds. Bootstrap samples of the parts
+    /// `seen` show the effect of chance. The interval is then extended for effects that the measurements may not have
+    /// shown.
+    fn interval(&mut self, seen: &[Observation], fitted: &Fit, expected_s: f64, now_s: f64) -> (f64, f64) {
+        let Fit { link, now_bytes_per_s, seen_bytes_per_s, rests_on } = *fitted;
+        let is_moving = self.forecast.is_some();
+        let mut might = Vec::with_capacity(RESAMPLES);
+        for _ in 0..RESAMPLES {
+            let mut drawn: Vec<usize> = (0..seen.len()).map(|_| self.random.random_range(..seen.len())).collect();
+            drawn.sort_unstable();
+            let drawn: Vec<Observation> = drawn.into_iter().map(|index| seen[index]).collect();
+            let fitted = fit(&drawn, self.latency_s, self.fixed_s, is_moving);
+            might.extend(fitted.map(|fitted| self.ahead_s(self.shape, &fitted.link, now_s)));
+        }
+        might.sort_by(f64::total_cmp);
+        let at = |share: f64| might.get((share * might.len() as f64) as usize).copied().unwrap_or(expected_s);
+        let wider = 1.0 + SO_FEW / rests_on.max(1) as f64;
+        // In the worst case, a ceiling that was not reached is just above the highest measured rate. If the link has
+        // become slower, in the worst case it becomes slower once more by the same factor.
+        let least_bytes_per_s = match link.ceiling_bytes_per_s {
+            None => seen_bytes_per_s,
+            Some(ceiling) => ceiling * now_bytes_per_s / seen_bytes_per_s,
+        };
+        // At a low latency, a part in flight may be late. In the worst case, the transfer continues at the average rate
+        // so far.
+        let so_far =
+            if self.is_near() { self.back_bytes as f64 / (now_s - self.began_s).max(1e-9) } else { f64::INFINITY };
+        let least_bytes_per_s = least_bytes_per_s.min(so_far);
+        let worst = Link { ceiling_bytes_per_s: Some(least_bytes_per_s), ..link };
+        // The first part of a connection is slower than later ones, by an unknown amount.
+        let unknown = if self.seen.iter().all(|one| one.is_fresh) { 2.0 * UNKNOWN } else { UNKNOWN };
+        let unknown_s = unknown * (expected_s - now_s);
+        let low_s = expected_s - (expected_s - at(0.05)).max(0.0) * wider - unknown_s;
+        let high_s = expected_s + (at(0.95) - expected_s).max(0.0) * wider;
+        (low_s.max(now_s), high_s.max(self.ahead_s(self.shape, &worst, now_s)) + unknown_s)
+    }
+
+    /// Predicts the time in seconds at which the last part ends, if all parts are in flight already. From now on, this
+    /// is assumed to take as long as from the first completed part until now.
+    fn last_s(&self, now_s: f64) -> f64 {
+        let first_s = self.seen.iter().map(|one| one.ended_s).fold(now_s, f64::min);
+        now_s + (now_s - first_s)
+    }
+
+    /// Predicts the time in seconds at which the transfer ends, if each part takes as long as `link` says. Assigns the
+    /// remaining parts to free connections, in rounds. The commit takes half of the link's fixed cost.
+    fn ahead_s(&self, shape: Shape, link: &Link, now_s: f64) -> f64 {
+        let Shape { part_bytes, concurrency } = shape;
+        let block_s = |bytes: u64| link.block_s(bytes, concurrency);
+        let mut free_s: Vec<f64> =
+            self.under_way.iter().map(|(bytes, began_s)| (began_s + block_s(*bytes)).max(now_s)).collect();
+        let idle = concurrency.saturating_sub(free_s.len());
+        let fresh_s = if concurrency > self.most_under_way { link.fresh_s } else { 0.0 };
+        free_s.extend(vec![now_s + fresh_s; idle]);
+        free_s.sort_by(f64::total_cmp);
+        // If more connections are in use than the plan needs, the first ones that become free get no further part.
+        free_s.drain(..free_s.len() - concurrency);
+        let blocks = self.left.div_ceil(part_bytes) as usize;
+        let (rounds, more) = (blocks / free_s.len(), blocks % free_s.len());
+        let round_s = block_s(part_bytes.min(self.left));
+        let last_s = free_s.last().copied().unwrap_or(now_s);
+        let last_s = match more.checked_sub(1) {
+            Some(index) => last_s.max(free_s[index] + round_s),
+            None => last_s,
+        };
+        last_s + rounds as f64 * round_s + link.fixed_s / 2.0
+    }
+}
+
+/// Returns the shape (part size and number of parts in flight) of the first parts. Also returns how many parts must be
+/// transferred before the first plan, if no probe measures the link first.
+///
+/// For a store that is not low-latency, the first parts go over all connections, in one round if the parts are then
+/// small enough. If we used few connections until the first measurement, the other connections would be opened only
+/// then. To open them costs round trips, and their parts would be a second round.
+///
+/// For a low-latency store, a few small parts go over one connection, and the plan is corrected a moment later. If the
+/// store does not accept small parts, a single slow connection would take too long. The first parts then go over a few
+/// connections.
+fn first_round(bytes: u64, constraints: &Constraints, latency_s: Option<f64>) -> (Shape, usize) {
+    let (most, is_near) = (constraints.max_concurrency, is_near(latency_s));
+    if is_near && constraints.limits.min_part_bytes <= NEAR_BYTES {
+        return (
+            constraints.fitting(constraints.least_part_bytes(bytes, constraints.limits.max_parts).max(NEAR_BYTES), 1),
+            NEAR_BLOCKS,
+        );
+    }
+    let concurrency = if is_near { FEW.min(most) } else { most };
+    let rounds = bytes.div_ceil(FIRST_BYTES * most as u64).max(1);
+    let even = if is_near { 0 } else { bytes.div_ceil(rounds * most as u64) };
+    let least = constraints.least_part_bytes(bytes, constraints.limits.max_parts).max(LEAST_BYTES);
+    let shape = constraints.fitting(least.max(even), concurrency);
+    let blocks = bytes.div_ceil(shape.part_bytes) as usize;
+    let round = shape.concurrency.min(blocks);
+    // The fastest parts are complete first, so most of a round gives a better estimate than its beginning. If there is
+    // only one round, its beginning must be enough.
+    let enough = if blocks > round { (round * 3 / 4).max(2) } else { round.div_ceil(4) };
+    (shape, enough)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Limits;
+
+    #[test]
+    fn a_burst_of_refusals_counts_once() {
+        let limits = Limits { min_part_bytes: 1, max_part_bytes: 1 << 40, max_parts: 10_000, max_put_bytes: 1 << 40 };
+        let constraints = Constraints { limits, memory_bytes: 1 << 30, max_concurrency: 64 };
+        let mut planner = Planner::new(1 << 40, constraints, Some(0.1), 0);
+        planner.probe = Probe::default();
+        let burst = |planner: &mut Planner, now_s: f64| {
+            let tickets: Vec<Ticket> = std::iter::from_fn(|| planner.next_part(now_s)).collect();
+            for ticket in &tickets {
+                planner.complete(ticket, now_s + 0.5, None);
+                planner.slow_down(ticket);
+            }
+            tickets.len()
+        };
+        assert_eq!([burst(&mut planner, 0.0), burst(&mut planner, 1.0), burst(&mut planner, 2.0)], [64, 47, 34]);
+    }
+}

@@ -1,0 +1,207 @@
+//! The transfer of one part. It waits for memory and the rate limit, computes the checksum, and sends the request.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::BoxFuture;
+use crate::buffers::{Buffers, RangeWriter, TargetFile};
+use crate::error::{Error, Result};
+use crate::journal::{Part, PartReceipt};
+use crate::location::Location;
+use crate::rate_limit::RateLimit;
+use crate::result::RequestStats;
+use crate::retry::{RetryPolicy, request};
+use crate::source::Source;
+use crate::store::{Attempt, Kind, ObjectMeta, PartBody, Store, Upload};
+
+/// The outcome of transferring a part: its receipt, and the statistics of its request. Also its bytes, if a stream must
+/// receive the parts in order.
+pub(crate) type PartOutput = (PartReceipt, RequestStats, Option<HeldPart>);
+
+/// Transfers the parts of one file.
+pub(crate) trait PartWork: Send {
+    /// Returns a future that transfers the part.
+    fn start(&self, part: Part) -> BoxFuture<'static, Result<PartOutput>>;
+
+    /// Receives the bytes of the transferred part `_index`, for a stream that takes the parts in order. Does nothing by
+    /// default.
+    fn deliver(&mut self, _index: usize, _held: Option<HeldPart>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Number of bytes of memory for each permit of the semaphore of [`PartGate`], which limits the memory.
+const UNIT_BYTES: u64 = 1 << 10;
+/// Number of bytes for which the timeout is computed if the duration of a request is unknown. This timeout is very
+/// long. That does no harm: the request fails anyway if no bytes move for some time.
+pub(crate) const LARGE_BYTES: u64 = 1 << 40;
+
+/// The limits that the parts of all files share: memory, rate and retries.
+#[derive(Clone, Debug)]
+pub(crate) struct PartGate {
+    memory: Arc<Semaphore>,
+    units: u32,
+    pub rate_limit: Arc<RateLimit>,
+    /// `true` if the rate limit delays each slice of a part; `false` if it delays each part as a whole.
+    pub in_slices: bool,
+    pub retry: Arc<RetryPolicy>,
+    pub buffers: Buffers,
+}
+
+impl PartGate {
+    pub fn new(memory_bytes: u64, rate_limit: RateLimit, retry: RetryPolicy) -> Self {
+        let units = memory_bytes.div_ceil(UNIT_BYTES).clamp(1, Semaphore::MAX_PERMITS.min(1 << 30) as u64) as u32;
+        Self {
+            memory: Arc::new(Semaphore::new(units as usize)),
+            units,
+            rate_limit: Arc::new(rate_limit),
+            in_slices: false,
+            retry: Arc::new(retry),
+            buffers: Buffers::default(),
+        }
+    }
+
+    /// Returns the same limits, but with separate memory of the same size.
+    pub fn with_own_memory(&self) -> Self {
+        Self { memory: Arc::new(Semaphore::new(self.units as usize)), ..self.clone() }
+    }
+
+    /// Waits until there is memory for a part of `bytes` bytes and the rate limit permits its start. The part has this
+    /// memory until the returned permit is dropped.
+    pub async fn admit(&self, bytes: u64) -> Result<OwnedSemaphorePermit> {
+        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX).clamp(1, self.units);
+        let permit = Arc::clone(&self.memory).acquire_many_owned(units).await;
+        if !self.in_slices {
+            self.rate_limit.wait(bytes).await;
+        }
+        permit.map_err(|error| Error::Request(error.to_string()))
+    }
+
+    /// Returns the record for a new attempt to send a request. It contains the rate limit if the limit delays each
+    /// slice of a part.
+    pub fn attempt(&self) -> Attempt {
+        Attempt { rate_limit: self.in_slices.then(|| Arc::clone(&self.rate_limit)), ..Attempt::default() }
+    }
+
+    /// Returns the number of bytes for which the timeout of a part of `bytes` bytes is computed.
+    pub fn timeout_bytes(&self, bytes: u64) -> u64 {
+        if self.in_slices { LARGE_BYTES } else { bytes }
+    }
+}
+
+/// Sends one part, with retries.
+pub(crate) async fn send(
+    gate: &PartGate,
+    store: &dyn Store,
+    upload: &Upload,
+    part: Part,
+    body: PartBody,
+) -> Result<PartOutput> {
+    let request = request!(attempt = gate.attempt(), store.put_part(upload, part.index, body.clone(), &mut attempt));
+    // The request may be repeated, because a part that is sent again replaces its earlier copy.
+    let (token, stats) = gate.retry.run(gate.timeout_bytes(part.bytes), Kind::Transient(None), request).await?;
+    Ok((PartReceipt { token, crc64: body.crc64, crc32c: None }, stats, None))
+}
+
+/// Sends the parts of a file to a store.
+pub(crate) struct Sender {
+    pub source: Source,
+    pub store: Arc<dyn Store>,
+    pub upload: Upload,
+    pub gate: PartGate,
+}
+
+impl PartWork for Sender {
+    fn start(&self, part: Part) -> BoxFuture<'static, Result<PartOutput>> {
+        let (source, store, gate) = (self.source.clone(), Arc::clone(&self.store), self.gate.clone());
+        let upload = self.upload.clone();
+        Box::pin(async move {
+            let _permit = gate.admit(part.bytes).await?;
+            let body = source.read(part.offset, part.bytes, &gate.buffers).await?;
+            send(&gate, &*store, &upload, part, body).await
+        })
+    }
+}
+
+/// The destination of fetched ranges.
+pub(crate) enum Sink<'a> {
+    File(Arc<TargetFile>),
+    /// A stream that receives the parts in the order of their offsets.
+    InOrder {
+        out: &'a mut (dyn Write + Send),
+        next: usize,
+        /// Parts that arrived before an earlier part of the stream. They occupy memory.
+        waiting: BTreeMap<usize, HeldPart>,
+    },
+    Nowhere,
+}
+
+/// The bytes of a part in memory. They count towards the memory limit until they are delivered to the stream.
+pub(crate) struct HeldPart {
+    body: PartBody,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// Fetches the parts of an object.
+pub(crate) struct Fetcher<'a> {
+    store: Arc<dyn Store>,
+    meta: Arc<ObjectMeta>,
+    sink: Sink<'a>,
+    gate: PartGate,
+}
+
+impl<'a> Fetcher<'a> {
+    pub fn new(from: &Location, meta: &ObjectMeta, sink: Sink<'a>, gate: PartGate) -> Self {
+        Self { store: Arc::clone(&from.store), meta: Arc::new(meta.clone()), sink, gate }
+    }
+}
+
+impl PartWork for Fetcher<'_> {
+    fn start(&self, part: Part) -> BoxFuture<'static, Result<PartOutput>> {
+        let (store, meta, gate) = (Arc::clone(&self.store), Arc::clone(&self.meta), self.gate.clone());
+        let is_held = matches!(self.sink, Sink::InOrder { .. });
+        let target = if let Sink::File(target) = &self.sink { Some(Arc::clone(target)) } else { None };
+        Box::pin(async move {
+            let permit = gate.admit(part.bytes).await?;
+            let range = part.offset..part.offset + part.bytes;
+            let request = || async {
+                let mut attempt = Attempt::default();
+                let into = match &target {
+                    Some(target) => RangeWriter::in_file(target, range.clone()),
+                    None if is_held => RangeWriter::in_memory(&gate.buffers, range.clone()),
+                    None => RangeWriter::nowhere(range.clone()),
+                };
+                let into = into.with_crc32c(meta.crc32c.is_some());
+                let fetched = store.get_range(&meta, into, &mut attempt).await;
+                // A truncated answer counts as a failure.
+                (fetched.and_then(RangeWriter::whole), attempt)
+            };
+            let fetched = gate.retry.run(part.bytes, Kind::Transient(None), request).await;
+            let (fetched, stats) = fetched.map_err(|failure| match &target {
+                Some(target) => target.error(failure),
+                None => failure.into(),
+            })?;
+            let (crc32c, body) = (fetched.crc32c(), fetched.finish());
+            let receipt = PartReceipt { token: String::new(), crc64: body.crc64, crc32c };
+            Ok((receipt, stats, Some(HeldPart { body, _permit: permit })))
+        })
+    }
+
+    fn deliver(&mut self, index: usize, held: Option<HeldPart>) -> Result<()> {
+        let Sink::InOrder { out, next, waiting } = &mut self.sink else { return Ok(()) };
+        waiting.extend(held.map(|held| (index, held)));
+        let cant_write = Error::file("can't write", Path::new("the output"));
+        let mut write = || {
+            while let Some(held) = waiting.remove(next) {
+                out.write_all(&held.body.bytes)?;
+                *next += 1;
+            }
+            if waiting.is_empty() { out.flush() } else { Ok(()) }
+        };
+        write().map_err(cant_write)
+    }
+}

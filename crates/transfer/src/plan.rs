@@ -1,0 +1,163 @@
+//! The plan of a command: the object for each file, or the file for each object. A command only adds or replaces files
+//! and objects. It never removes what is missing at the source.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Omission, Result};
+use crate::location::Location;
+use crate::manager::TransferManager;
+use crate::names::{Filter, beneath};
+use crate::part::LARGE_BYTES;
+use crate::retry::request;
+use crate::store::{Kind, ObjectMeta};
+use crate::walk::{Entry, Links, Walk};
+
+/// Selects which files of a folder, or which objects under a prefix, are transferred.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Patterns for the names of files, relative to the folder or prefix.
+    pub filter: Filter,
+    /// Treatment of symbolic links in a folder of this machine.
+    pub links: Links,
+}
+
+/// A planned transfer: a file and an object, one of which is copied to the other.
+#[derive(Debug, Default)]
+pub(crate) struct PlannedFile {
+    pub path: PathBuf,
+    /// Name of the file, relative to the folder or prefix.
+    pub relative: String,
+    /// Name of the object that is the source or the target.
+    pub object: String,
+    pub bytes: u64,
+    /// `true` if the user named this file; `false` if it was found in a folder that the user named.
+    pub is_named: bool,
+    /// The reason why the file can't be transferred, if that is known before the transfer.
+    pub problem: Option<Error>,
+}
+
+impl PlannedFile {
+    /// Creates an entry for a file, or for a path that can't be transferred. `is_named` is `true` if the user named it.
+    /// The name of the object is set later.
+    fn new(Entry { name, path, found }: Entry, is_named: bool) -> Self {
+        let (bytes, problem) = match found.map(|metadata: Metadata| metadata.len()) {
+            Ok(bytes) => (bytes, None),
+            Err(reason) => (0, Some(Error::Omitted { path: path.clone(), reason })),
+        };
+        Self { path, relative: name, bytes, is_named, problem, ..Self::default() }
+    }
+}
+
+/// Lists the files at `paths` and in folders at `paths`. If a path can't be read, its entry contains the problem.
+pub(crate) fn list_sources<P: AsRef<Path>>(paths: &[P], selection: &Selection) -> Vec<PlannedFile> {
+    let mut files = Vec::new();
+    for path in paths.iter().map(AsRef::as_ref) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        match fs::metadata(path) {
+            Ok(metadata) if metadata.is_dir() => {
+                let walk = Walk { filter: Some(&selection.filter), links: selection.links };
+                walk.visit(path, "", &mut |entry| files.push(PlannedFile::new(entry, false)));
+            }
+            Ok(metadata) => {
+                files.push(PlannedFile::new(Entry { name, path: path.to_path_buf(), found: Ok(metadata) }, true));
+            }
+            Err(error) => {
+                let (path, problem) = (path.to_path_buf(), Some(Error::file("can't read", path)(error)));
+                files.push(PlannedFile { path, relative: name, is_named: true, problem, ..PlannedFile::default() });
+            }
+        }
+    }
+    files
+}
+
+impl TransferManager {
+    /// Determines the object that each file becomes, in the store and under the name or prefix of `to`.
+    pub(crate) fn plan_put(&self, mut files: Vec<PlannedFile>, to: &Location) -> Result<Vec<PlannedFile>> {
+        let slash = if to.is_prefix() { "" } else { "/" };
+        let mut named = BTreeMap::new();
+        for file in &mut files {
+            file.object = match file.is_named && !to.is_prefix() {
+                true => to.name.clone(),
+                false => format!("{}{slash}{}", to.name, file.relative),
+            };
+            if file.is_named && to.is_prefix() && file.path.file_name().and_then(|name| name.to_str()).is_none() {
+                file.problem = Some(Error::Omitted { path: file.path.clone(), reason: Omission::NotUnicode });
+            }
+            if file.problem.is_some() {
+                continue;
+            }
+            let object = to.named(&file.object);
+            if let Some(other) = named.insert(file.object.clone(), file.path.clone()) {
+                let (one, other, both) = (file.path.display(), other.display(), object.address);
+                return Err(Error::Request(format!("{other} and {one} would both become {both}")));
+            }
+            object.check_differs_from(&file.path)?;
+            if file.is_named && !file.path.is_file() {
+                // The file is a pipe or a device. It is sent as a stream, whose length is unknown.
+                self.first_part_bytes(&object)?;
+            }
+            self.check_memory_for(file.bytes, &object)?;
+        }
+        Ok(files)
+    }
+
+    /// Determines the file below a folder that each object becomes. If an object's name can't be a path, its entry
+    /// contains the problem.
+    pub(crate) async fn plan_get(
+        &self,
+        from: &Location,
+        folder: &Path,
+        selection: &Selection,
+    ) -> Result<Vec<PlannedFile>> {
+        let mut files = self.list_objects(from, selection).await?;
+        let mut taken = BTreeSet::new();
+        for file in &mut files {
+            file.object = format!("{}{}", from.name, file.relative);
+            file.relative = file.relative.trim_start_matches('/').to_string();
+            if file.problem.is_some() {
+                file.path = folder.join(&file.relative);
+                continue;
+            }
+            match beneath(folder, &file.relative) {
+                Ok(path) => file.path = path,
+                Err(error) => {
+                    (file.path, file.problem) = (folder.to_path_buf(), Some(error));
+                    continue;
+                }
+            }
+            from.named(&file.object).check_differs_from(&file.path)?;
+            // The objects `dir/x` and `dir//x` would become the same file below `dir`.
+            if !taken.insert(file.path.clone()) {
+                let message = format!("another object already becomes the file {}", file.path.display());
+                file.problem = Some(Error::Request(message));
+            }
+        }
+        Ok(files)
+    }
+
+    /// Lists the selected objects whose names start with the prefix `from.name`. The rest of an object's name becomes
+    /// its relative name.
+    async fn list_objects(&self, from: &Location, selection: &Selection) -> Result<Vec<PlannedFile>> {
+        let mut files = Vec::new();
+        if let Some(folder) = from.store.local_path(from.name.trim_end_matches('/')) {
+            let walk = Walk { filter: Some(&selection.filter), links: selection.links };
+            walk.visit(&folder, "", &mut |entry| files.push(PlannedFile::new(entry, false)));
+            return Ok(files);
+        }
+        let request = request!(attempt, from.store.list(&from.name, &mut attempt));
+        // The timeout is long, because listing takes an unknown number of requests, one after the other.
+        let (objects, _) = self.or_stopped(self.gate.retry.run(LARGE_BYTES, Kind::Transient(None), request)).await??;
+        for ObjectMeta { name, bytes, .. } in objects {
+            let relative = name.strip_prefix(&from.name).unwrap_or(&name).to_string();
+            let shown = relative.trim_start_matches('/');
+            // Some tools mark each folder by an empty object whose name ends with a slash.
+            let is_marker = (shown.is_empty() || shown.ends_with('/')) && bytes == 0;
+            if !is_marker && selection.filter.takes(shown) {
+                files.push(PlannedFile { relative, bytes, ..PlannedFile::default() });
+            }
+        }
+        Ok(files)
+    }
+}

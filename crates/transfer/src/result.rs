@@ -1,0 +1,224 @@
+//! The results and the progress of transfers.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::location::Location;
+use crate::model::Forecast;
+use crate::store::{Attempt, Failure, Kind};
+
+/// The result of the transfer of one file.
+#[derive(Debug, Default)]
+pub struct TransferResult {
+    /// Path of the file; `-` for a stream.
+    pub path: PathBuf,
+    /// Address of the object, without secrets.
+    pub address: String,
+    /// Size of the file in bytes; 0 if it is unknown, for example because a stream was not read.
+    pub bytes: u64,
+    /// The outcome: transferred, skipped or failed.
+    pub status: TransferStatus,
+    /// Number of bytes that an earlier, interrupted attempt had already transferred.
+    pub resumed_bytes: u64,
+    /// The reason why an earlier attempt could not be resumed.
+    pub restart_reason: Option<String>,
+    /// Number of requests that carried the file's bytes in this attempt.
+    pub parts: u64,
+    /// Duration of the transfer in seconds. The time to read the object back for verification is excluded.
+    pub elapsed_s: f64,
+    /// The CRC-64/NVME of the file's bytes; `None` if the file was not transferred.
+    pub crc64: Option<u64>,
+    /// `true` if the object was read back and has the same content as the file.
+    pub verified: bool,
+    /// Durations and retries of the requests that carried the file's bytes.
+    pub requests: RequestSummary,
+    /// The first forecast of the duration; `None` if the transfer ended before the first forecast.
+    pub forecast: Option<Forecast>,
+    /// Number of bytes that had been transferred when the first forecast was made.
+    pub probed_bytes: u64,
+}
+
+/// The outcome of the transfer of one file.
+#[derive(Debug, Default)]
+pub enum TransferStatus {
+    /// The file would be transferred, but this was a dry run.
+    #[default]
+    Planned,
+    /// The file was transferred.
+    Transferred,
+    /// The file was skipped, because the target exists and must not be overwritten.
+    Exists,
+    /// The file was skipped, because the target has the same content.
+    Unchanged,
+    /// The file was not transferred, because of this error.
+    Failed(Error),
+}
+
+impl TransferResult {
+    pub(crate) fn new(path: &Path, object: &Location, bytes: u64, status: TransferStatus) -> Self {
+        Self { path: path.to_path_buf(), address: object.address.clone(), bytes, status, ..Self::default() }
+    }
+
+    /// Returns whether the file was transferred.
+    #[must_use]
+    pub fn is_transferred(&self) -> bool {
+        matches!(self.status, TransferStatus::Transferred)
+    }
+}
+
+/// The progress of a transfer, as an [`Observer`] receives it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress<'a> {
+    /// Name of the object that is transferred.
+    pub name: &'a str,
+    /// Number of bytes that have been transferred so far. The bytes of an earlier attempt are included.
+    pub done_bytes: u64,
+    /// Size of the whole file in bytes; `None` if it is unknown.
+    pub bytes: Option<u64>,
+    /// Time since the start of the transfer, in seconds.
+    pub elapsed_s: f64,
+    /// The latest forecast of the duration of the transfer of `name`.
+    pub forecast: Option<&'a Forecast>,
+    /// The number of complete files and the number of all files; `None` for a single file. For several files,
+    /// `done_bytes`, `bytes` and `elapsed_s` are totals of all files that are not skipped.
+    pub files: Option<[u64; 2]>,
+}
+
+/// Receives the progress of transfers.
+pub trait Observer: Send + Sync {
+    /// Receives the progress after each part and, if there are several files, after each file.
+    fn progress(&self, progress: &Progress<'_>);
+}
+
+/// An observer that ignores the progress.
+impl Observer for () {
+    fn progress(&self, _progress: &Progress<'_>) {}
+}
+
+/// Durations of the requests that carried a file's bytes, and the number of retries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct RequestSummary {
+    /// Time from the start of a request until TCP and TLS were ready. Covers only requests that opened a connection.
+    pub connect_s: Option<Spread>,
+    /// Time from an open connection to the arrival of the answer's head. It includes sending the request.
+    pub header_s: Option<Spread>,
+    /// Time from the arrival of the answer's head to that of the answer's last byte. For `get`, it includes writing the
+    /// bytes to the file.
+    pub transfer_s: Option<Spread>,
+    /// Number of failed attempts, by reason.
+    #[serde(rename = "retried")]
+    pub retries: RetryCounts,
+}
+
+/// The median and the maximum of several durations.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// The median duration, in seconds.
+    pub median: f64,
+    /// The longest duration, in seconds.
+    pub worst: f64,
+}
+
+/// Number of retried requests, by the reason for the retry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RetryCounts {
+    /// Number of attempts that failed because the store was too busy (status 429 or 503).
+    pub slow_down: u64,
+    /// Number of attempts that failed because bytes were corrupted on the way or in the store.
+    pub corrupted: u64,
+    /// Number of attempts that failed because no answer arrived before the timeout.
+    pub silent: u64,
+    /// Number of attempts that failed because the connection broke, the answer was lost, or the store had an error.
+    pub broken: u64,
+}
+
+impl RetryCounts {
+    /// Counts a failed attempt of a request that is retried. `attempt` is `None` if the attempt reached the timeout.
+    pub(crate) fn add(&mut self, failure: &Failure, attempt: Option<&Attempt>) {
+        *match attempt {
+            None => &mut self.silent,
+            Some(Attempt { status: Some(429 | 503), .. }) => &mut self.slow_down,
+            Some(_) if failure.kind == Kind::Corrupted => &mut self.corrupted,
+            Some(_) => &mut self.broken,
+        } += 1;
+    }
+}
+
+/// The durations and the number of retries of a request that finally succeeded.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct RequestStats {
+    /// The time in seconds to open the connection of the first attempt. The outer `None` means that this attempt
+    /// failed, and the inner `None` that it used an open connection.
+    pub first_try: Option<Option<f64>>,
+    /// Three durations of the last attempt in seconds: opening the connection, waiting for the head of the answer, and
+    /// receiving the rest. `None` for a phase that did not occur.
+    pub phases_s: [Option<f64>; 3],
+    /// Number of failed attempts, by reason.
+    pub retries: RetryCounts,
+}
+
+impl RequestStats {
+    /// Creates the record of a request whose last attempt succeeded.
+    pub fn new(last: &Attempt, retries: RetryCounts) -> Self {
+        let between =
+            |from: Option<Instant>, to: Option<Instant>| Some(to?.saturating_duration_since(from?).as_secs_f64());
+        let sent = last.secured.or(last.connected).or(last.began);
+        let phases_s = [last.connecting_s(), between(sent, last.header), between(last.header, last.last_byte)];
+        Self { first_try: (retries == RetryCounts::default()).then(|| last.connecting_s()), phases_s, retries }
+    }
+}
+
+impl RequestSummary {
+    /// Summarises the requests of a transfer.
+    pub(crate) fn new(requests: &[RequestStats]) -> Self {
+        let spread = |phase: usize| Spread::new(requests.iter().filter_map(|stats| stats.phases_s[phase]).collect());
+        let mut retries = RetryCounts::default();
+        for RetryCounts { slow_down, corrupted, silent, broken } in requests.iter().map(|stats| stats.retries) {
+            retries.slow_down += slow_down;
+            retries.corrupted += corrupted;
+            retries.silent += silent;
+            retries.broken += broken;
+        }
+        Self { connect_s: spread(0), header_s: spread(1), transfer_s: spread(2), retries }
+    }
+}
+
+impl Spread {
+    fn new(mut times: Vec<f64>) -> Option<Self> {
+        times.sort_by(f64::total_cmp);
+        Some(Self { median: *times.get(times.len() / 2)?, worst: *times.last()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn phases_are_between_what_was_seen() {
+        let began = Instant::now();
+        let at = |ms| Some(began + Duration::from_millis(ms));
+        let fresh = Attempt { began: at(0), connected: at(10), secured: at(30), header: at(80), ..Attempt::default() };
+        let fresh = Attempt { last_byte: at(100), ..fresh };
+        let kept = Attempt { connected: None, secured: None, ..fresh.clone() };
+        let failure = |kind| Failure { kind, message: String::new() };
+        let mut retries = RetryCounts::default();
+        retries.add(&failure(Kind::Transient(None)), Some(&Attempt { status: Some(503), ..kept.clone() }));
+        retries.add(&failure(Kind::Transient(None)), None);
+        retries.add(&failure(Kind::Transient(None)), Some(&fresh));
+        retries.add(&failure(Kind::Corrupted), Some(&fresh));
+        let none = RetryCounts::default();
+        let stats = [(&fresh, retries), (&kept, none), (&fresh, none)];
+        let requests = RequestSummary::new(&stats.map(|(attempt, retries)| RequestStats::new(attempt, retries)));
+        let spread = |median, worst| Some(Spread { median, worst });
+        assert_eq!((requests.connect_s, requests.header_s), (spread(0.03, 0.03), spread(0.05, 0.08)));
+        assert_eq!(requests.transfer_s, spread(0.02, 0.02));
+        assert_eq!(requests.retries, RetryCounts { slow_down: 1, corrupted: 1, silent: 1, broken: 1 });
+        assert_eq!(RequestSummary::new(&[]), RequestSummary::default());
+    }
+}

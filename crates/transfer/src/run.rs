@@ -1,0 +1,406 @@
+//! Carries out a request: opens the source and the store, and transfers the files. Large files are transferred one
+//! after the other, and small files in parallel.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ascertain_sys::files::{self, WriteTarget};
+use ascertain_sys::interrupt::Stop;
+use ascertain_sys::standard;
+use serde::Serialize;
+use tokio::runtime::Builder;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::download::Root;
+use crate::error::{Error, Result};
+use crate::location::{Location, local_path};
+use crate::manager::{Settings, TransferManager};
+use crate::model::Forecast;
+use crate::names::Filter;
+use crate::plan::{PlannedFile, Selection, list_sources};
+use crate::result::{Observer, Progress, TransferResult, TransferStatus};
+use crate::source::Source;
+use crate::store::Options;
+
+/// The argument `-`, which means standard input as a source, and standard output as a destination.
+pub const STANDARD: &str = "-";
+
+/// Smallest size in bytes of a large file. Large files are transferred one after the other, each with many parts in
+/// flight. Smaller files are transferred in parallel.
+const LARGE_FILE_BYTES: u64 = 8 << 20;
+
+/// The direction of a transfer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Transfers files from this machine into a store.
+    #[default]
+    Put,
+    /// Transfers objects from a store to this machine.
+    Get,
+}
+
+/// A request to transfer files to or from a store.
+#[derive(Clone, Debug, Default)]
+pub struct TransferRequest {
+    /// The direction of the transfers.
+    pub direction: Direction,
+    /// The paths of files and folders for `put`, or `-` for standard input. For `get`, the address of an object or
+    /// prefix.
+    pub sources: Vec<OsString>,
+    /// The address of an object or prefix for `put`. For `get`, the path of a file or folder, or `-` for standard
+    /// output.
+    pub destination: OsString,
+    /// Selects the files of a folder, or the objects of a prefix, that are transferred.
+    pub selection: Selection,
+    /// The settings of the transfers.
+    pub settings: Settings,
+    /// The settings, in addition to the address, to reach the store, such as the region.
+    pub store: Options,
+}
+
+/// Transfers the files of a request, and returns a result for each. If one of several files fails, the others are still
+/// transferred.
+/// # Errors
+/// Fails if the request is invalid, or if the source or the destination can't be opened. If the request names a single
+/// file, also fails if that file can't be transferred.
+pub fn run(request: &TransferRequest, observer: Box<dyn Observer>, stop: Stop) -> Result<Vec<TransferResult>> {
+    let runtime = Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Error::Request(format!("could not start the async runtime: {error}")))?;
+    let manager = TransferManager::new(request.settings.clone(), stop, observer);
+    let results = match request.direction {
+        Direction::Put => runtime.block_on(put(request, &manager)),
+        Direction::Get => runtime.block_on(get(request, &manager)),
+    };
+    // A thread may be blocked in a read of standard input, which can't be interrupted. So the runtime does not wait for
+    // it.
+    runtime.shutdown_background();
+    results
+}
+
+async fn put(request: &TransferRequest, manager: &TransferManager) -> Result<Vec<TransferResult>> {
+    let TransferRequest { sources, selection, settings, .. } = request;
+    match &**sources {
+        _ if request.destination == STANDARD => return Err(not_standard("the target of `put`")),
+        [source] if source == STANDARD => return put_standard_input(request, manager).await,
+        sources if sources.iter().any(|source| source == STANDARD) => {
+            return Err(not_standard("one of several sources"));
+        }
+        _ => {}
+    }
+    // The sources are listed before the store is opened. The user should first learn of a missing file, then of missing
+    // credentials.
+    let mut files = list_sources(sources, selection);
+    let to = match open_target(request) {
+        Ok(to) => to,
+        Err(error) => {
+            let mut named = files.into_iter().filter(|file| file.is_named);
+            return Err(named.find_map(|file| file.problem).unwrap_or(error));
+        }
+    };
+    match (&**sources, &mut *files) {
+        ([], _) => return Err(Error::Request("there are no files to transfer".into())),
+        ([_], [file]) if file.is_named => {
+            if file.problem.is_none() {
+                check_filter(selection, &file.path.to_string_lossy())?;
+            }
+            if !settings.dry_run && !to.is_prefix() {
+                return match file.problem.take() {
+                    Some(problem) => Err(problem),
+                    None => Ok(vec![put_file(manager, &file.path, to).await?]),
+                };
+            }
+        }
+        ([_, _, ..], _) if !to.is_prefix() => {
+            return Err(Error::Request(format!(
+                "{}: to transfer several files, end the address with a slash",
+                to.address
+            )));
+        }
+        _ => {}
+    }
+    let files = manager.plan_put(files, &to)?;
+    Ok(manager.transfer_all(Direction::Put, &to, files, None).await)
+}
+
+async fn put_standard_input(request: &TransferRequest, manager: &TransferManager) -> Result<Vec<TransferResult>> {
+    check_filter(&request.selection, STANDARD)?;
+    if standard::input_was_closed() {
+        return Err(Error::Request("standard input is closed".into()));
+    }
+    let to = open_target(request)?;
+    check_has_name(&to)?;
+    let result = match request.settings.dry_run {
+        true => manager.preview(Direction::Put, Path::new(STANDARD), &to, 0).await?,
+        false => manager.put_stream(&mut tokio::io::stdin(), &to).await?,
+    };
+    Ok(vec![result])
+}
+
+async fn put_file(manager: &TransferManager, path: &Path, to: Location) -> Result<TransferResult> {
+    // If the target is a local device or pipe, the bytes are written directly to it.
+    let device =
+        to.store.local_path(&to.name).filter(|path| matches!(files::write_target(path), Ok(WriteTarget::Direct(_))));
+    let Some(device) = device else { return manager.put_file(path, &to).await };
+    to.check_differs_from(path)?;
+    let result = manager.get_file(&Location::file(path), &device).await?;
+    Ok(TransferResult { path: path.to_path_buf(), address: to.address, ..result })
+}
+
+/// Opens the store that files are sent to.
+fn open_target(request: &TransferRequest) -> Result<Location> {
+    let to = Location::open(&request.destination, &request.store)?;
+    if to.is_read_only() {
+        return Err(Error::Request(format!("{}: can't upload to an HTTP address, which is read-only", to.address)));
+    }
+    if request.settings.content_type.is_some() && to.store.local_path(&to.name).is_some() {
+        return Err(Error::Request(format!(
+            "{}: the target is a file, which has no media type; leave the media type out",
+            to.address
+        )));
+    }
+    Ok(to)
+}
+
+async fn get(request: &TransferRequest, manager: &TransferManager) -> Result<Vec<TransferResult>> {
+    let TransferRequest { destination, selection, settings, .. } = request;
+    let [source] = &*request.sources else { return Err(Error::Request("`get` needs exactly one address".into())) };
+    if source == STANDARD {
+        return Err(not_standard("the source of `get`"));
+    }
+    let from = Location::open(source, &request.store)?;
+    if from.is_read_only() && from.is_prefix() {
+        return Err(Error::Request(format!("{}: HTTP has no folders; give the address of a file", from.address)));
+    }
+    if !from.is_prefix() {
+        check_filter(selection, &from.address)?;
+    }
+    let target = match destination.to_str() {
+        Some(text) => Path::new(local_path(text)?),
+        None => Path::new(destination),
+    };
+    if from.is_prefix() && destination != STANDARD {
+        return manager.get_many(&from, target, selection).await;
+    }
+    let path = if destination == STANDARD {
+        check_has_name(&from)?;
+        if standard::output_was_closed() {
+            return Err(Error::Request("standard output is closed".into()));
+        }
+        target.to_path_buf()
+    } else if target.is_dir() || target.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        let file = from.store.local_path(&from.name);
+        let last = from.name.rsplit('/').next().unwrap_or_default();
+        target.join(file.as_deref().and_then(Path::file_name).unwrap_or(OsStr::new(last)))
+    } else {
+        target.to_path_buf()
+    };
+    let result = if settings.dry_run {
+        from.check_differs_from(&path)?;
+        let bytes = manager.size(&from).await?.unwrap_or(0);
+        manager.preview(Direction::Get, &path, &from, bytes).await?
+    } else if destination == STANDARD {
+        manager.get_stream(&from, &mut io::stdout()).await?
+    } else {
+        manager.get_file(&from, &path).await?
+    };
+    Ok(vec![result])
+}
+
+impl TransferManager {
+    /// Stores files, and the files in folders. If `to` is a prefix (empty, or with a slash at its end), objects are
+    /// named after the files. Files in a folder keep their path relative to the folder. If a file can't be sent, the
+    /// others are still sent.
+    ///
+    /// # Errors
+    /// Fails if two files would become the same object, or if a file would overwrite itself. Also fails if the memory
+    /// limit has no room for a part. If a single file fails, its result contains the error.
+    pub async fn put_many(
+        &self,
+        from: &[PathBuf],
+        to: &Location,
+        selection: &Selection,
+    ) -> Result<Vec<TransferResult>> {
+        let files = self.plan_put(list_sources(from, selection), to)?;
+        Ok(self.transfer_all(Direction::Put, to, files, None).await)
+    }
+
+    /// Writes all objects whose names start with `from.name` to files below a folder. The rest of the object's name is
+    /// the path of the file. If an object's name can't be a path, the other objects are still fetched.
+    ///
+    /// # Errors
+    /// Fails if the objects can't be listed, if the folder can't be created, or if a file would overwrite itself. If a
+    /// single object fails, its result contains the error.
+    pub async fn get_many(&self, from: &Location, folder: &Path, selection: &Selection) -> Result<Vec<TransferResult>> {
+        self.check_memory(0, from)?;
+        let files = self.plan_get(from, folder, selection).await?;
+        let is_needed = !self.settings.dry_run && files.iter().any(|file| file.problem.is_none());
+        let root = if is_needed { Some(Arc::new(Root::make(folder)?)) } else { None };
+        Ok(self.transfer_all(Direction::Get, from, files, root).await)
+    }
+
+    /// Transfers the planned files, and returns their results sorted by address. Downloads go below the folder `root`,
+    /// which is `None` for uploads.
+    async fn transfer_all(
+        &self,
+        direction: Direction,
+        location: &Location,
+        files: Vec<PlannedFile>,
+        root: Option<Arc<Root>>,
+    ) -> Vec<TransferResult> {
+        let (mut results, mut large, mut small) = (Vec::new(), Vec::new(), Vec::new());
+        let total = Arc::new(TotalProgress::new(&files, Arc::clone(&self.observer)));
+        for mut file in files {
+            if let Some(problem) = file.problem.take() {
+                let (object, status) = (location.named(&file.object), TransferStatus::Failed(problem));
+                results.push(TransferResult::new(&file.path, &object, file.bytes, status));
+            } else if file.bytes >= LARGE_FILE_BYTES && !self.settings.dry_run {
+                large.push(file);
+            } else {
+                small.push(file);
+            }
+        }
+        let manager = Self { observer: Arc::clone(&total) as Arc<dyn Observer>, ..self.clone() };
+        for (files, most) in [(large, 1), (small, self.settings.max_concurrency)] {
+            let mut tasks = JoinSet::new();
+            for file in files {
+                if tasks.len() >= most {
+                    results.extend(tasks.join_next().await.and_then(Result::ok));
+                }
+                let (manager, total) = (manager.clone(), Arc::clone(&total));
+                let (object, root) = (location.named(&file.object), root.clone());
+                tasks.spawn(async move {
+                    let result = match root {
+                        _ if manager.settings.dry_run => {
+                            manager.preview(direction, &file.path, &object, file.bytes).await
+                        }
+                        Some(root) => manager.get_beneath(&object, &root, &file.relative).await,
+                        None => manager.put_file(&file.path, &object).await,
+                    };
+                    let result = result.unwrap_or_else(|error| {
+                        TransferResult::new(&file.path, &object, file.bytes, TransferStatus::Failed(error))
+                    });
+                    total.complete(&file, &result);
+                    result
+                });
+            }
+            while let Some(joined) = tasks.join_next().await {
+                results.extend(joined.ok());
+            }
+        }
+        results.sort_by(|one: &TransferResult, other| one.address.cmp(&other.address));
+        results
+    }
+
+    /// Returns the expected outcome of the transfer of a file or stream of `bytes` bytes, without transferring it (a
+    /// dry run).
+    ///
+    /// # Errors
+    /// Fails if the source or the existing target can't be read.
+    async fn preview(
+        &self,
+        direction: Direction,
+        path: &Path,
+        object: &Location,
+        bytes: u64,
+    ) -> Result<TransferResult> {
+        let skips = self.settings.no_clobber || self.settings.skip_unchanged;
+        let status = match direction {
+            _ if !skips => None,
+            Direction::Put => {
+                let (there, _) = self.head(object).await?;
+                match path.is_file() {
+                    true => self.reason_to_skip_put(&Source::open(path)?, there.as_ref()).await?,
+                    false => (there.is_some() && self.settings.no_clobber).then_some(TransferStatus::Exists),
+                }
+            }
+            Direction::Get => self.reason_to_skip_get(&self.find(object).await?.0, path).await?,
+        };
+        Ok(TransferResult::new(path, object, bytes, status.unwrap_or(TransferStatus::Planned)))
+    }
+}
+
+/// Returns an error if the request has patterns for names although `source` is a single file.
+fn check_filter(Selection { filter, .. }: &Selection, source: &str) -> Result<()> {
+    if *filter == Filter::default() {
+        return Ok(());
+    }
+    Err(Error::Request(format!("{source}: patterns apply only to folders, but this is a single file; leave them out")))
+}
+
+/// Returns an error if the target of a stream is a prefix. A stream becomes a single object, which needs a name of its
+/// own.
+fn check_has_name(object: &Location) -> Result<()> {
+    match object.is_prefix() {
+        true => Err(Error::Request(format!("{}: a stream is one object; give its name", object.address))),
+        false => Ok(()),
+    }
+}
+
+fn not_standard(place: &str) -> Error {
+    Error::Request(format!("`{STANDARD}` cannot be {place}; for a file of that name, write `./{STANDARD}`"))
+}
+
+/// Combines the progress of all files into one total.
+struct TotalProgress {
+    observer: Arc<dyn Observer>,
+    began: Instant,
+    files: u64,
+    state: Mutex<TotalState>,
+}
+
+#[derive(Default)]
+struct TotalState {
+    complete_files: u64,
+    /// Number of transferred bytes of the files that are complete.
+    complete_bytes: u64,
+    /// Total size of all files, without the files that were skipped or failed.
+    bytes: u64,
+    /// Number of bytes transferred so far, for each file that is being transferred. The key is the name of its object.
+    in_transfer: BTreeMap<String, u64>,
+}
+
+impl TotalProgress {
+    fn new(files: &[PlannedFile], observer: Arc<dyn Observer>) -> Self {
+        let planned = || files.iter().filter(|file| file.problem.is_none());
+        let bytes = planned().map(|file| file.bytes).sum();
+        let state = Mutex::new(TotalState { bytes, ..TotalState::default() });
+        Self { observer, began: Instant::now(), files: planned().count() as u64, state }
+    }
+
+    /// Counts a file whose transfer has ended. If it was skipped or has failed, its size is removed from the total.
+    fn complete(&self, file: &PlannedFile, result: &TransferResult) {
+        let transferred_bytes = if result.is_transferred() { result.bytes } else { 0 };
+        self.report(&file.object, None, |state| {
+            state.in_transfer.remove(&file.object);
+            state.complete_files += 1;
+            state.complete_bytes += transferred_bytes;
+            state.bytes = (state.bytes + transferred_bytes).saturating_sub(file.bytes);
+        });
+    }
+
+    fn report(&self, name: &str, forecast: Option<&Forecast>, change: impl FnOnce(&mut TotalState)) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut state);
+        self.observer.progress(&Progress {
+            name,
+            done_bytes: state.complete_bytes + state.in_transfer.values().sum::<u64>(),
+            bytes: Some(state.bytes),
+            elapsed_s: self.began.elapsed().as_secs_f64(),
+            forecast,
+            files: Some([state.complete_files, self.files]),
+        });
+    }
+}
+
+impl Observer for TotalProgress {
+    fn progress(&self, progress: &Progress<'_>) {
+        self.report(progress.name, progress.forecast, |state| {
+            state.in_transfer.insert(progress.name.into(), progress.done_bytes);
+        });
+    }
+}

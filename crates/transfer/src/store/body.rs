@@ -1,0 +1,114 @@
+//! Sends the body of a request slice by slice, and detects requests that make no progress.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+use tokio::time::{Sleep, sleep_until, timeout};
+
+use crate::rate_limit::RateLimit;
+
+/// Size in bytes of a slice (the bytes that are sent at once) without a rate limit. Each slice counts as progress of
+/// the request.
+const SLICE_BYTES: usize = 256 << 10;
+
+/// Records the time of the latest progress of a request, and whether the request was sent completely.
+pub struct Progress {
+    began: Instant,
+    moved_ms: AtomicU64,
+    is_sent: AtomicBool,
+    timeout: Duration,
+}
+
+impl Progress {
+    pub fn new(timeout: Duration, is_sent: bool) -> Self {
+        Self { began: Instant::now(), moved_ms: AtomicU64::new(0), is_sent: is_sent.into(), timeout }
+    }
+
+    pub fn is_sent(&self) -> bool {
+        self.is_sent.load(Ordering::Relaxed)
+    }
+
+    /// Records that bytes of the request or its answer have moved now.
+    pub fn touch(&self) {
+        let moved_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.moved_ms.store(moved_ms, Ordering::Relaxed);
+    }
+
+    /// Waits for `work`. Gives up and returns `None` if no bytes of the request or its answer have moved for the
+    /// timeout.
+    pub async fn watch<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = std::pin::pin!(work);
+        self.touch();
+        loop {
+            let moved = Duration::from_millis(self.moved_ms.load(Ordering::Relaxed));
+            let left = self.timeout.saturating_sub(self.began.elapsed().saturating_sub(moved));
+            if left.is_zero() {
+                return None;
+            }
+            if let Ok(done) = timeout(left, &mut work).await {
+                return Some(done);
+            }
+        }
+    }
+}
+
+/// The body of a request, which is sent slice by slice at the rate limit.
+pub struct SlicedBody {
+    rest: Bytes,
+    progress: Arc<Progress>,
+    rate_limit: Option<Arc<RateLimit>>,
+    /// The next slice: its size in bytes, and the wait until the rate limit permits sending it.
+    turn: Option<(usize, Pin<Box<Sleep>>)>,
+}
+
+impl SlicedBody {
+    pub fn new(rest: Bytes, progress: Arc<Progress>, rate_limit: Option<Arc<RateLimit>>) -> Self {
+        Self { rest, progress, rate_limit, turn: None }
+    }
+}
+
+impl Body for SlicedBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let SlicedBody { rest, progress, rate_limit, turn } = &mut *self;
+        // The request and this body share `progress`. If only the body still has it, the request was given up, and no
+        // code waits for its answer. So the body ends early, which closes the connection.
+        if Arc::strong_count(progress) == 1 {
+            return Poll::Ready(None);
+        }
+        progress.touch();
+        let mut slice_bytes = rest.len().min(SLICE_BYTES);
+        if let Some(rate_limit) = rate_limit.as_ref().filter(|_| slice_bytes > 0) {
+            let (bytes, turn) = turn.get_or_insert_with(|| {
+                let bytes = rate_limit.slice_bytes(slice_bytes);
+                (bytes, Box::pin(sleep_until(rate_limit.turn_at(tokio::time::Instant::now(), bytes as u64))))
+            });
+            slice_bytes = *bytes;
+            ready!(turn.as_mut().poll(context));
+            progress.touch();
+        }
+        let slice = rest.split_to(slice_bytes);
+        progress.is_sent.store(rest.is_empty(), Ordering::Relaxed);
+        *turn = None;
+        Poll::Ready((!slice.is_empty()).then(|| Ok(Frame::data(slice))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.rest.len() as u64)
+    }
+}

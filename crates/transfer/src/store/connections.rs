@@ -1,0 +1,381 @@
+//! Opens connections and keeps them for reuse. Connections go through a proxy if the environment names one, and use TLS
+//! for `https`.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use hyper::Uri;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::HeaderValue;
+use hyper_util::rt::TokioIo;
+use percent_encoding::percent_decode_str;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
+
+use super::Result;
+use super::body::SlicedBody;
+use super::open::{Environment, Options, Sockets};
+use super::refusal::shown;
+use crate::{Attempt, Failure};
+
+/// Default of [`Connections::timeout`], the time without progress after which a request fails.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum time to open one connection.
+const LIMIT: Duration = Duration::from_secs(20);
+/// Maximum size in bytes of a proxy's answer to `CONNECT`.
+const PROXY_HEAD_BYTES: usize = 16 << 10;
+/// Time until we close an unused connection. It is shorter than the time after which most servers close it.
+const KEPT: Duration = Duration::from_secs(4);
+/// Maximum number of bytes that one read takes from a connection. They are so few that they are still in the
+/// processor's cache when they are copied.
+const READ_BYTES: usize = 256 << 10;
+
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// The server to which a connection leads: its host and port, and whether TLS is used.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Endpoint {
+    pub secure: bool,
+    pub host: String,
+    pub port: u16,
+}
+
+/// Opens connections, and keeps unused ones for later requests.
+pub struct Connections {
+    tls: TlsConnector,
+    environment: Environment,
+    sockets: Option<Sockets>,
+    idle: Mutex<HashMap<Endpoint, Vec<IdleConnection>>>,
+    /// Time without progress after which a request fails.
+    pub timeout: Duration,
+}
+
+struct IdleConnection {
+    sender: SendRequest<SlicedBody>,
+    since: Instant,
+    /// `true` if no request has been sent over this connection yet, so that its first one is slow.
+    is_new: bool,
+}
+
+/// A proxy. If it needs a user and password, `authorization` is the header with these.
+pub struct Proxy {
+    host: String,
+    port: u16,
+    pub authorization: Option<HeaderValue>,
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let usual = if self.secure { 443 } else { 80 };
+        f.write_str(&self.host)?;
+        if self.port == usual { Ok(()) } else { write!(f, ":{}", self.port) }
+    }
+}
+
+impl Endpoint {
+    pub fn from_uri(uri: &Uri) -> Result<Self> {
+        let secure = match uri.scheme_str() {
+            Some("https") => true,
+            Some("http") => false,
+            _ => return Err(Failure::fatal("expected an address with http:// or https://")),
+        };
+        let host = uri
+            .host()
+            .filter(|host| !host.is_empty())
+            .ok_or_else(|| Failure::fatal("the host in the address is missing"))?;
+        let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
+        Ok(Self { secure, host: host.trim_matches(['[', ']']).into(), port })
+    }
+}
+
+impl Connections {
+    /// Creates an empty pool of connections. They trust the certificates in the file or folder that the environment
+    /// names. If it names none, they trust the system's certificates.
+    pub fn new(options: &Options) -> Result<Self> {
+        let environment = &options.environment;
+        let mut config = ClientConfig::builder_with_provider(ring::default_provider().into())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| Failure::fatal(format!("TLS: {error}")))?
+            .with_root_certificates(roots(environment)?)
+            .with_no_client_auth();
+        // HTTP/2 is not offered, because all parts would then share one connection.
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Self {
+            tls: TlsConnector::from(Arc::new(config)),
+            environment: environment.clone(),
+            sockets: options.sockets.clone(),
+            idle: Mutex::default(),
+            timeout: options.timeout.unwrap_or(TIMEOUT),
+        })
+    }
+
+    /// Returns the proxy for connections to this endpoint; `None` for a direct connection.
+    pub fn proxy(&self, endpoint: &Endpoint) -> Result<Option<Proxy>> {
+        // `HTTP_PROXY` is ignored. If this process is a CGI program, a client of the web server can set this variable
+        // by a header `Proxy:`.
+        let names: &[&str] = if endpoint.secure {
+            &["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
+        } else {
+            &["http_proxy", "all_proxy", "ALL_PROXY"]
+        };
+        let Some(address) = self.environment.first(names) else { return Ok(None) };
+        if self.environment.first(&["no_proxy", "NO_PROXY"]).is_some_and(|list| is_exempt(&endpoint.host, list)) {
+            return Ok(None);
+        }
+        Proxy::parse(address).map(Some).ok_or_else(|| {
+            Failure::fatal(format!("the proxy in `{}` is not supported; expected http://HOST:PORT", names[0]))
+        })
+    }
+
+    /// Takes an unused connection to the server, or opens a new one.
+    pub async fn get(
+        &self,
+        endpoint: &Endpoint,
+        proxy: Option<&Proxy>,
+        attempt: &mut Attempt,
+    ) -> Result<SendRequest<SlicedBody>> {
+        while let Some(mut idle) = self.take_idle(endpoint) {
+            // The server may have closed this connection. No part of the current request was sent over it yet, so the
+            // loop can try another one.
+            if let Ok(Ok(())) = timeout(KEPT, idle.sender.ready()).await {
+                // The congestion window is still small for the first request of a connection. So this request counts as
+                // if it had opened the connection.
+                attempt.connected = attempt.began.filter(|_| idle.is_new);
+                return Ok(idle.sender);
+            }
+        }
+        self.connect(endpoint, proxy, attempt).await
+    }
+
+    fn take_idle(&self, endpoint: &Endpoint) -> Option<IdleConnection> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = idle.get_mut(endpoint)?;
+        drop_unusable(kept);
+        kept.pop()
+    }
+
+    /// Keeps an open connection to `endpoint` for later requests. `is_new` is `true` if no request was sent over it.
+    pub fn keep(&self, endpoint: Endpoint, sender: SendRequest<SlicedBody>, is_new: bool) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.entry(endpoint).or_default().push(IdleConnection { sender, since: Instant::now(), is_new });
+    }
+
+    /// Opens connections until `connections` of them are unused, for requests that are about to be sent in parallel.
+    /// Ignores errors, because the requests will report them.
+    pub async fn prepare(self: &Arc<Self>, uri: &Uri, connections: usize) {
+        let Ok(endpoint) = Endpoint::from_uri(uri) else { return };
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).get_mut(&endpoint).map_or(0, |idle| {
+            drop_unusable(idle);
+            idle.len()
+        });
+        let mut connecting = JoinSet::new();
+        for _ in idle..connections {
+            let (this, endpoint) = (Arc::clone(self), endpoint.clone());
+            connecting.spawn(async move {
+                let proxy = this.proxy(&endpoint)?;
+                let sender = this.connect(&endpoint, proxy.as_ref(), &mut Attempt::default()).await?;
+                this.keep(endpoint, sender, true);
+                Ok::<(), Failure>(())
+            });
+        }
+        while connecting.join_next().await.is_some() {}
+    }
+
+    /// Opens a new connection to a server, through the proxy if there is one.
+    async fn connect(
+        &self,
+        endpoint: &Endpoint,
+        proxy: Option<&Proxy>,
+        attempt: &mut Attempt,
+    ) -> Result<SendRequest<SlicedBody>> {
+        let opening = self.open(endpoint, proxy, attempt);
+        let limit = || Failure::transient(format!("no connection to {endpoint} within {} s", LIMIT.as_secs()));
+        let stream = timeout(LIMIT, opening).await.unwrap_or_else(|_| Err(limit()))?;
+        let broken = |error: hyper::Error| Failure::transient(format!("the connection to {endpoint} ended: {error}"));
+        let mut builder = http1::Builder::new();
+        let opening = builder.read_buf_exact_size(Some(READ_BYTES)).handshake(TokioIo::new(stream));
+        let (mut sender, connection) = opening.await.map_err(broken)?;
+        // If the connection fails, the request that waits for an answer gets the error.
+        tokio::spawn(connection);
+        sender.ready().await.map_err(broken)?;
+        Ok(sender)
+    }
+
+    async fn open(&self, endpoint: &Endpoint, proxy: Option<&Proxy>, attempt: &mut Attempt) -> Result<Box<dyn Stream>> {
+        let (host, port) = proxy.map_or((&endpoint.host, endpoint.port), |proxy| (&proxy.host, proxy.port));
+        let mut tcp = self.connect_tcp(host, port).await.map_err(|error| unreachable(host, port, &error))?;
+        tcp.set_nodelay(true).map_err(|error| unreachable(host, port, &error))?;
+        if !endpoint.secure {
+            attempt.connected = Some(Instant::now());
+            return Ok(Box::new(tcp));
+        }
+        if let Some(proxy) = proxy {
+            proxy.tunnel(&mut tcp, endpoint).await?;
+        }
+        attempt.connected = Some(Instant::now());
+        let name = ServerName::try_from(endpoint.host.clone())
+            .map_err(|_| Failure::fatal(format!("{} can't be the name of a server", endpoint.host)))?;
+        let stream = self.tls.connect(name, tcp).await.map_err(|error| insecure(&endpoint.host, &error))?;
+        attempt.secured = Some(Instant::now());
+        Ok(Box::new(stream))
+    }
+
+    /// Connects to a host, at the first of its addresses that accepts a connection.
+    async fn connect_tcp(&self, host: &str, port: u16) -> io::Result<TcpStream> {
+        let Some(sockets) = &self.sockets else { return TcpStream::connect((host, port)).await };
+        let mut refused = io::Error::other("the name has no address");
+        for address in tokio::net::lookup_host((host, port)).await? {
+            let socket = std::net::TcpStream::from(sockets(&address)?);
+            socket.set_nonblocking(true)?;
+            match TcpSocket::from_std_stream(socket).connect(address).await {
+                Err(error) => refused = error,
+                connected => return connected,
+            }
+        }
+        Err(refused)
+    }
+}
+
+/// Drops connections that are too old, or that the server has closed.
+fn drop_unusable(idle: &mut Vec<IdleConnection>) {
+    idle.retain(|idle| idle.since.elapsed() < KEPT && !idle.sender.is_closed());
+}
+
+impl Proxy {
+    fn parse(address: &str) -> Option<Self> {
+        let rest = address.strip_prefix("http://").or_else(|| (!address.contains("://")).then_some(address))?;
+        let (user, host) = rest.rsplit_once('@').map_or((None, rest), |(user, host)| (Some(user), host));
+        let uri: Uri = format!("http://{}/", host.trim_end_matches('/')).parse().ok()?;
+        let authorization = if let Some(user) = user { Some(basic(user)?) } else { None };
+        let host = uri.host()?.trim_matches(['[', ']']).into();
+        Some(Self { host, port: uri.port_u16().unwrap_or(80), authorization })
+    }
+
+    /// Asks the proxy at `tcp` to connect this connection to `endpoint` (a tunnel).
+    async fn tunnel(&self, tcp: &mut TcpStream, endpoint: &Endpoint) -> Result<()> {
+        let proxy = format!("the proxy {}:{}", self.host, self.port);
+        let broken = |error: io::Error| Failure::transient(format!("{proxy}: {error}"));
+        let host = if endpoint.host.contains(':') { format!("[{}]", endpoint.host) } else { endpoint.host.clone() };
+        let mut request = format!("CONNECT {host}:{0} HTTP/1.1\r\nHost: {host}:{0}\r\n", endpoint.port).into_bytes();
+        if let Some(authorization) = &self.authorization {
+            request.extend_from_slice(b"Proxy-Authorization: ");
+            request.extend_from_slice(authorization.as_bytes());
+            request.extend_from_slice(b"\r\n");
+        }
+        request.extend_from_slice(b"\r\n");
+        tcp.write_all(&request).await.map_err(broken)?;
+        // After its answer, the proxy sends nothing until we do, because the client starts the TLS handshake. So no
+        // byte of TLS is read here.
+        let mut answer = Vec::new();
+        while !answer.windows(4).any(|end| end == b"\r\n\r\n") {
+            if answer.len() > PROXY_HEAD_BYTES || tcp.read_buf(&mut answer).await.map_err(broken)? == 0 {
+                return Err(Failure::transient(format!("{proxy} did not answer")));
+            }
+        }
+        let status = answer.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+        match status {
+            Some(200..300) => Ok(()),
+            Some(407) => {
+                Err(Failure::denied(format!("{proxy} requires a user and a password; put them into its address")))
+            }
+            Some(status @ (429 | 500..600)) => Err(Failure::transient(format!("{proxy} answers {status}"))),
+            Some(status) => Err(Failure::fatal(format!("{proxy} answers {status}"))),
+            None => Err(Failure::fatal(format!("the server at {}:{} is not a proxy", self.host, self.port))),
+        }
+    }
+}
+
+/// Returns the value of an `Authorization` header (Basic) for the `USER:PASSWORD` of an address.
+pub fn basic(user_info: &str) -> Option<HeaderValue> {
+    let plain: Vec<u8> = percent_decode_str(user_info).collect();
+    let mut value = HeaderValue::try_from(format!("Basic {}", BASE64_STANDARD.encode(plain))).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// Returns whether a list of hosts without a proxy contains this host. Examples of lists:
+/// `localhost,.internal,10.0.0.1` and `*`.
+fn is_exempt(host: &str, list: &str) -> bool {
+    let (host, list) = (host.to_ascii_lowercase(), list.to_ascii_lowercase());
+    list.split(',').map(|entry| entry.trim().trim_start_matches('.')).filter(|entry| !entry.is_empty()).any(|entry| {
+        entry == "*" || host.strip_suffix(entry).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    })
+}
+
+fn roots(environment: &Environment) -> Result<RootCertStore> {
+    let file = environment.first(&["SSL_CERT_FILE", "AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"]);
+    let folder = environment.first(&["SSL_CERT_DIR"]);
+    let loaded = if file.is_some() || folder.is_some() {
+        rustls_native_certs::load_certs_from_paths(file.map(Path::new), folder.map(Path::new))
+    } else {
+        rustls_native_certs::load_native_certs()
+    };
+    let mut roots = RootCertStore::empty();
+    // Certificates that can't be parsed are ignored, because the system's folder often contains a few.
+    roots.add_parsable_certificates(loaded.certs);
+    if let (true, Some(place)) = (roots.is_empty(), file.or(folder)) {
+        return Err(Failure::fatal(format!("there is no valid certificate in {place}, which the environment names")));
+    }
+    Ok(roots)
+}
+
+fn unreachable(host: &str, port: u16, error: &io::Error) -> Failure {
+    let words = error.to_string();
+    // The standard library has no error kind for an unknown host, so the text is searched.
+    if ["not known", "no address", "nodename"].iter().any(|answer| words.contains(answer)) {
+        let hint = "check the address, and the region or the account in it";
+        return Failure::fatal(format!("there is no host {host}; {hint}"));
+    }
+    Failure::transient(format!("no connection to {host}:{port}: {words}"))
+}
+
+fn insecure(host: &str, error: &io::Error) -> Failure {
+    let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
+        return Failure::transient(format!("the connection to {host} ended during the TLS handshake: {error}"));
+    };
+    use rustls::CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
+    match tls {
+        rustls::Error::InvalidCertificate(
+            Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. },
+        ) => Failure::fatal(format!(
+            "the certificate of {host} is not valid at this time; check this machine's clock, which shows {}",
+            shown(SystemTime::now())
+        )),
+        rustls::Error::InvalidCertificate(why) => Failure::fatal(format!(
+            "the certificate of {host} is not trusted ({why}); if a proxy has replaced it, name the proxy's \
+             bundle of certificates in SSL_CERT_FILE"
+        )),
+        rustls::Error::InvalidMessage(_) => {
+            Failure::fatal(format!("{host} does not use TLS on this port; try http:// or another port"))
+        }
+        other => Failure::fatal(format!("TLS with {host}: {other}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_certificate_lacks_is_told_apart() {
+        use rustls::CertificateError::{Expired, NotValidYet, UnknownIssuer};
+        for (why, words) in [(Expired, "clock"), (NotValidYet, "clock"), (UnknownIssuer, "SSL_CERT_FILE")] {
+            let error = io::Error::new(io::ErrorKind::InvalidData, rustls::Error::InvalidCertificate(why));
+            let failure = insecure("host", &error);
+            assert!(failure.kind == crate::Kind::Fatal && failure.message.contains(words), "{failure}");
+        }
+    }
+}

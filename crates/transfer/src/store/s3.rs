@@ -1,0 +1,262 @@
+//! A store in S3, in a compatible store, or in GCS through its S3-like interface.
+
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use chrono::Timelike;
+use hyper::Method;
+use percent_encoding::percent_decode_str;
+use serde::Deserialize;
+
+use super::Result;
+use super::client::{Call, Client, Headers, NO_STORE};
+use super::dialect::{CRC64, Dialect, Token, decoded, decoded_crc32c};
+use super::refusal;
+use crate::{
+    Attempt, Failure, Kind, Limits, ObjectMeta, PartBody, PutOptions, RangeWriter, Store, StoreLocation, Upload,
+};
+
+/// The message if a list of objects is incomplete, but has no token to request its next page.
+const TRUNCATED_LIST: &str = "the list is incomplete, but has no token for the next page";
+
+/// A bucket of S3 or GCS.
+#[derive(Debug)]
+pub struct Bucket {
+    client: Client,
+    dialect: Dialect,
+    location: StoreLocation,
+}
+
+impl Bucket {
+    pub fn new(client: Client, dialect: Dialect, location: StoreLocation) -> Self {
+        Self { client, dialect, location }
+    }
+
+    /// Returns the checksum of a body in the store's format. Fails if the bytes have changed in memory.
+    fn sum(&self, name: &str, body: &PartBody) -> Result<String> {
+        let changed =
+            || self.client.failure(name, Kind::Corrupted, "the bytes to send differ from those that were read");
+        self.dialect.sum(body).ok_or_else(changed)
+    }
+
+    /// Checks that the checksum in an answer of the store, if there is one, is `sum`, that of our bytes.
+    fn check(&self, name: &str, sum: &str, answered: Option<&str>) -> Result<()> {
+        if answered.is_none_or(|answered| answered == sum) {
+            return Ok(());
+        }
+        Err(self.client.failure(name, Kind::Corrupted, "the stored bytes differ from those that were sent"))
+    }
+
+    /// Fails if the object exists although `options` forbid to replace it. Stores whose commit ignores this condition
+    /// need this check.
+    async fn refuse_if_there(&self, name: &str, options: &PutOptions, attempt: &mut Attempt) -> Result<()> {
+        let is_needed = options.no_clobber && self.dialect.commits_blindly();
+        if is_needed && self.head(name, attempt).await?.is_some() {
+            return Err(self.client.failure(name, Kind::Changed, "an object of this name exists already"));
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Store for Bucket {
+    fn limits(&self) -> Limits {
+        Limits { min_part_bytes: 5 << 20, max_part_bytes: 5 << 30, max_parts: 10_000, max_put_bytes: 5 << 30 }
+    }
+
+    fn location(&self) -> StoreLocation {
+        self.location.clone()
+    }
+
+    fn keeps_pace(&self) -> bool {
+        true
+    }
+
+    async fn connect(&self, connections: usize) {
+        self.client.connect(connections).await;
+    }
+
+    async fn head(&self, name: &str, attempt: &mut Attempt) -> Result<Option<ObjectMeta>> {
+        let headers = (self.dialect == Dialect::S3).then(|| ("x-amz-checksum-mode", "ENABLED".into()));
+        let headers = headers.into_iter().collect();
+        Ok(self.client.head(name, headers, attempt).await?.map(|(response, meta)| {
+            // A composite checksum is computed from the checksums of the parts. It can't be compared with the checksum
+            // of the whole object.
+            let is_whole = response.header("x-amz-checksum-type").is_none_or(|kind| kind == "FULL_OBJECT");
+            let crc64 = response.header(CRC64).filter(|_| is_whole).and_then(decoded);
+            let hash = if self.dialect == Dialect::Google { self.dialect.sum_in(&response) } else { None };
+            ObjectMeta { crc64, crc32c: hash.as_deref().and_then(decoded_crc32c), ..meta }
+        }))
+    }
+
+    async fn get_range(&self, of: &ObjectMeta, into: RangeWriter, attempt: &mut Attempt) -> Result<RangeWriter> {
+        self.client.get_range(of, &into.range(), Headers::new(), attempt).await?.fill(into, attempt).await
+    }
+
+    async fn put(&self, name: &str, body: PartBody, options: &PutOptions, attempt: &mut Attempt) -> Result<ObjectMeta> {
+        let sum = self.sum(name, &body)?;
+        let mut headers = vec![self.dialect.header(&sum)];
+        headers.extend(options.content_type.clone().map(|media| ("content-type", media)));
+        headers.extend(options.no_clobber.then(|| self.dialect.only_create()));
+        let (bytes, crc64) = (body.bytes.len() as u64, body.crc64);
+        let call = Call { method: Method::PUT, name, headers, body: body.bytes, once: true, ..Call::default() };
+        let (response, _) = self.client.send_for_text(call, attempt).await?;
+        let answered = self.dialect.sum_in(&response);
+        self.check(name, &sum, answered.as_deref())?;
+        let meta = ObjectMeta { crc64: answered.is_some().then_some(crc64), ..response.meta(name, bytes) };
+        if meta.etag.is_none() { Err(self.client.failure(name, Kind::Fatal, NO_STORE)) } else { Ok(meta) }
+    }
+
+    async fn start_upload(&self, name: &str, options: &PutOptions, attempt: &mut Attempt) -> Result<Upload> {
+        self.refuse_if_there(name, options, attempt).await?;
+        let mut headers = self.dialect.beginning();
+        headers.extend(options.content_type.clone().map(|media| ("content-type", media)));
+        let call = Call { method: Method::POST, name, query: &[("uploads", "")], headers, ..Call::default() };
+        let (_, text) = self.client.send_for_text(call, attempt).await?;
+        let Initiated { upload_id } = self.client.parse(name, &text)?;
+        Ok(Upload { name: name.into(), id: upload_id })
+    }
+
+    async fn put_part(&self, upload: &Upload, index: usize, body: PartBody, attempt: &mut Attempt) -> Result<String> {
+        let sum = self.sum(&upload.name, &body)?;
+        let headers = vec![self.dialect.header(&sum)];
+        let bytes = body.bytes.len() as u64;
+        let number = (index + 1).to_string();
+        let query = &[("partNumber", &*number), ("uploadId", &*upload.id)];
+        let call =
+            Call { method: Method::PUT, name: &upload.name, query, headers, body: body.bytes, ..Call::default() };
+        let (response, _) = self.client.send_for_text(call, attempt).await?;
+        self.check(&upload.name, &sum, self.dialect.sum_in(&response).as_deref())?;
+        let etag = response.header("etag").unwrap_or_default();
+        if etag.is_empty() || etag.contains(char::is_whitespace) {
+            return Err(self.client.failure(&upload.name, Kind::Fatal, NO_STORE));
+        }
+        Ok(Token { bytes, sum: &sum, etag }.text())
+    }
+
+    async fn commit(
+        &self,
+        upload: &Upload,
+        tokens: &[String],
+        crc64: u64,
+        options: &PutOptions,
+        attempt: &mut Attempt,
+    ) -> Result<ObjectMeta> {
+        let name = &*upload.name;
+        let tokens: Option<Vec<Token>> = tokens.iter().map(|token| Token::parse(token)).collect();
+        let damaged = || self.client.failure(name, Kind::Fatal, "the tokens of parts in the journal are damaged");
+        let tokens = tokens.ok_or_else(damaged)?;
+        self.refuse_if_there(name, options, attempt).await?;
+        let sum = self.dialect.whole(&tokens, crc64);
+        let headers = self.dialect.ending(&sum, options.no_clobber);
+        let body = self.part_list(&tokens).into();
+        let query = &[("uploadId", &*upload.id)];
+        let call = Call { method: Method::POST, name, query, headers, body, once: true, ..Call::default() };
+        let (response, text) = self.client.send_for_text(call, attempt).await?;
+        // During a long commit, the store sends the head of the answer before the outcome is known. The body contains
+        // the outcome.
+        if text.contains("<Error>") {
+            return Err(refusal::failure(&response, &text));
+        }
+        let completed: Completed = self.client.parse(name, &text)?;
+        let answered = self.dialect.sum_in(&response);
+        let answered = answered.or(completed.checksum.filter(|_| self.dialect == Dialect::S3));
+        // The failure is fatal. The store no longer has the upload, so another commit would fail.
+        self.check(name, &sum, answered.as_deref()).map_err(|failure| Failure { kind: Kind::Fatal, ..failure })?;
+        let (bytes, etag) = (tokens.iter().map(|token| token.bytes).sum(), Some(completed.etag));
+        Ok(ObjectMeta { etag, crc64: answered.is_some().then_some(crc64), ..response.meta(name, bytes) })
+    }
+
+    async fn abort(&self, upload: &Upload, attempt: &mut Attempt) -> Result<()> {
+        self.client.delete(&upload.name, &[("uploadId", &*upload.id)], attempt).await
+    }
+
+    async fn remove(&self, name: &str, attempt: &mut Attempt) -> Result<()> {
+        self.client.delete(name, &[], attempt).await
+    }
+
+    async fn list(&self, prefix: &str, attempt: &mut Attempt) -> Result<Vec<ObjectMeta>> {
+        let mut query = vec![("list-type", "2"), ("prefix", prefix)];
+        // XML can't contain most control characters, so names are requested in encoded form.
+        query.extend((self.dialect != Dialect::Google).then_some(("encoding-type", "url")));
+        let parse = |text: &str| {
+            let Page { encoding_type, contents, is_truncated, next_continuation_token: next } =
+                self.client.parse("", text)?;
+            if is_truncated && next.is_none() {
+                return Err(self.client.failure("", Kind::Fatal, TRUNCATED_LIST));
+            }
+            let is_encoded = encoding_type.as_deref() == Some("url");
+            let objects = contents.into_iter().map(|entry| {
+                let name = if is_encoded { self.decoded(&entry.key)? } else { entry.key.clone() };
+                Ok(ObjectMeta { name, ..entry.into() })
+            });
+            Ok((objects.collect::<Result<_>>()?, next.filter(|_| is_truncated)))
+        };
+        self.client.list(&query, "continuation-token", attempt, parse).await
+    }
+}
+
+impl Bucket {
+    /// Decodes the name of an object in a list, which is encoded as in HTML forms.
+    fn decoded(&self, key: &str) -> Result<String> {
+        let spaced = key.replace('+', " ");
+        let decoded = percent_decode_str(&spaced).decode_utf8().map(Into::into);
+        decoded.map_err(|_| self.client.failure("", Kind::Fatal, "the list contains a name that is not Unicode"))
+    }
+
+    fn part_list(&self, tokens: &[Token]) -> String {
+        let mut list = String::from("<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
+        for (number, token) in (1..).zip(tokens) {
+            let etag = quick_xml::escape::escape(token.etag);
+            list += &format!("<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag>");
+            if self.dialect == Dialect::S3 {
+                list += &format!("<ChecksumCRC64NVME>{}</ChecksumCRC64NVME>", token.sum);
+            }
+            list += "</Part>";
+        }
+        list + "</CompleteMultipartUpload>"
+    }
+}
+
+#[derive(Deserialize)]
+struct Initiated {
+    #[serde(rename = "UploadId")]
+    upload_id: String,
+}
+
+#[derive(Deserialize)]
+struct Completed {
+    #[serde(rename = "ETag")]
+    etag: String,
+    #[serde(rename = "ChecksumCRC64NVME")]
+    checksum: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Page {
+    encoding_type: Option<String>,
+    #[serde(default)]
+    contents: Vec<Entry>,
+    is_truncated: bool,
+    next_continuation_token: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Entry {
+    key: String,
+    size: u64,
+    #[serde(rename = "ETag")]
+    etag: Option<String>,
+    last_modified: Option<String>,
+}
+
+impl From<Entry> for ObjectMeta {
+    fn from(entry: Entry) -> Self {
+        let modified = entry.last_modified.and_then(|time| chrono::DateTime::parse_from_rfc3339(&time).ok());
+        // The time is truncated to seconds, because that is the precision of times in headers.
+        let modified = modified.and_then(|time| time.with_nanosecond(0)).map(SystemTime::from);
+        Self { name: entry.key, bytes: entry.size, etag: entry.etag, modified, ..Self::default() }
+    }
+}

@@ -1,0 +1,385 @@
+//! Uploads: a file becomes an object, by one request or in parts. The commit makes the object visible under its name.
+
+use std::convert::Infallible;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::BoxFuture;
+use crate::error::{Error, Result};
+use crate::journal::{Journal, JournalContents, JournalHeader, PartList, Side};
+use crate::location::Location;
+use crate::manager::{Resume, TransferManager};
+use crate::model::{self, Planner, Shape};
+use crate::part::{PartGate, Sender};
+use crate::result::{RequestStats, RequestSummary, RetryCounts, TransferResult, TransferStatus};
+use crate::retry::request;
+use crate::scheduler::Scheduler;
+use crate::source::{Source, open_endless};
+use crate::store::{Failure, Kind, ObjectMeta, PartBody, Upload};
+use crate::verify::UPLOAD_WORDS;
+
+/// Largest size in bytes of a file that is sent with one request. For such a file, starting and committing an upload
+/// would take longer than parallel parts save. A store that accepts only larger parts also gets larger files with one
+/// request.
+const SINGLE_BYTES: u64 = 512 << 10;
+/// Connections for parts are opened ahead if the first answer takes longer than this, in seconds. A store that answers
+/// sooner is low-latency, and needs none. The value is four times [`model::NEAR_S`], because opening a TLS connection
+/// takes two more round trips than a request.
+const NEAR_S: f64 = 4.0 * model::NEAR_S;
+
+/// If this many answers to the same request are lost in a row, the upload fails.
+const MAX_LOST: u32 = 8;
+/// Assumed speed at which a store assembles parts, as a multiple of the lowest accepted speed of a connection. It
+/// determines the timeout of the commit. With too short a timeout, a second commit would be sent during the first, and
+/// delay it.
+const ASSEMBLY_SPEED: u64 = 256;
+
+/// The expected size and checksum of an object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Content {
+    pub bytes: u64,
+    pub crc64: u64,
+}
+
+/// The upload of one object: its destination, the object that it replaces, and the result so far.
+pub(crate) struct ObjectUpload<'a> {
+    pub manager: &'a TransferManager,
+    pub to: &'a Location,
+    pub gate: PartGate,
+    /// The object that had this name before the upload, as the store described it; `None` if there was none.
+    pub before: Option<ObjectMeta>,
+    latency_s: f64,
+    pub began: Instant,
+    pub result: TransferResult,
+}
+
+impl TransferManager {
+    /// Stores a file. A file of unknown length, such as a pipe or a file of `/proc`, is sent as a stream. If
+    /// [`Settings::journals`](crate::Settings::journals) is set, an interrupted upload can be resumed; if not, its
+    /// parts are removed.
+    ///
+    /// # Errors
+    /// Fails if the file is the object itself, if it can't be read, or if it changes during the transfer. Also fails if
+    /// the store refuses the object, or if an earlier attempt can't be resumed although the settings require it.
+    pub fn put_file<'a>(&'a self, path: &'a Path, to: &'a Location) -> BoxFuture<'a, Result<TransferResult>> {
+        Box::pin(async move {
+            let began = Instant::now();
+            to.check_differs_from(path)?;
+            if let Some(mut stream) = self.or_stopped(open_endless(path)).await?? {
+                let result = self.put_stream(&mut stream, to).await?;
+                return Ok(TransferResult { path: path.into(), ..result });
+            }
+            let source = Source::open(path)?;
+            self.check_memory_for(source.bytes, to)?;
+            let head = tokio::select! {
+                head = self.head(to) => head?,
+                never = self.connect_ahead(source.bytes, to) => match never {},
+            };
+            let mut upload = ObjectUpload::new(self, path, to, head, began);
+            upload.result.bytes = source.bytes;
+            if let Some(status) = self.reason_to_skip_put(&source, upload.before.as_ref()).await? {
+                return Ok(upload.skip(status));
+            }
+            let limits = to.store.limits();
+            let single_bytes =
+                SINGLE_BYTES.min(self.settings.memory_bytes).max(limits.min_part_bytes).min(limits.max_put_bytes);
+            let meta = if source.bytes <= single_bytes {
+                let _permit = upload.gate.admit(source.bytes).await?;
+                let body = source.read(0, source.bytes, &self.gate.buffers).await?;
+                source.check()?;
+                upload.put_single(body).await?
+            } else {
+                upload.put_parts(&source).await?
+            };
+            upload.finish(&meta).await
+        })
+    }
+
+    /// Opens the connections for the parts while the first request, which describes the object, waits for its answer.
+    /// Waits first, because a low-latency store needs no such connections. Opens none if the answer may show that
+    /// nothing has to be sent.
+    async fn connect_ahead(&self, bytes: u64, to: &Location) -> Infallible {
+        if !self.settings.no_clobber && !self.settings.skip_unchanged && bytes > SINGLE_BYTES {
+            sleep(Duration::from_secs_f64(NEAR_S)).await;
+            let constraints = self.constraints(to.store.limits());
+            let Shape { part_bytes, concurrency } = constraints.fitting(SINGLE_BYTES / 8, constraints.max_concurrency);
+            let parts = bytes / part_bytes;
+            // One connection is open already, because the first request uses it.
+            to.store.connect(concurrency.min(parts as usize).saturating_sub(1)).await;
+        }
+        std::future::pending().await
+    }
+
+    /// Returns the reason to skip the upload of `source`; `None` if it must be sent. `there` describes the object that
+    /// has the name already.
+    pub(crate) async fn reason_to_skip_put(
+        &self,
+        source: &Source,
+        there: Option<&ObjectMeta>,
+    ) -> Result<Option<TransferStatus>> {
+        let Some(there) = there else { return Ok(None) };
+        if self.settings.no_clobber {
+            return Ok(Some(TransferStatus::Exists));
+        }
+        if !self.settings.skip_unchanged || there.bytes != source.bytes {
+            return Ok(None);
+        }
+        let is_same = match there.crc64 {
+            Some(crc64) => source.crc64().await? == crc64,
+            // If the store has no checksum, an object that is not older than the file counts as its copy.
+            None => there.modified.zip(source.modified).is_some_and(|(there, here)| there >= here),
+        };
+        Ok(is_same.then_some(TransferStatus::Unchanged))
+    }
+
+    /// Checks whether the request with the failure `lost` was carried out although its answer was lost. Returns the
+    /// object if it has the expected content. `before` describes the object that had the name earlier.
+    async fn find_committed(
+        &self,
+        to: &Location,
+        content: Content,
+        before: Option<&ObjectMeta>,
+        lost: &Failure,
+    ) -> Result<Option<ObjectMeta>> {
+        let (there, latency_s) = match self.head_strict(to).await {
+            Err(Error::Store(Failure { kind: Kind::Denied, .. })) => {
+                let unknown = "these credentials do not permit checking whether it was stored";
+                return Err(Failure::new(lost.kind, format!("{}: {unknown}", lost.message)).into());
+            }
+            head => head?,
+        };
+        let Some(there) = there.filter(|there| there.bytes == content.bytes) else { return Ok(None) };
+        if let Some(crc64) = there.crc64 {
+            return Ok((crc64 == content.crc64).then_some(there));
+        }
+        // If the upload replaces an object by the same bytes, the new ETag may equal the old one. So an unchanged ETag
+        // does not show whether the request was carried out. The caller then sends the request again, unless the upload
+        // no longer exists.
+        let is_as_before = before.is_some_and(|before| before.etag.is_some() && before.etag == there.etag);
+        if is_as_before && lost.kind == Kind::Unanswered {
+            return Ok(None);
+        }
+        let read = self.read_back(to, &there, latency_s).await?;
+        Ok((read == content.crc64).then_some(there))
+    }
+}
+
+impl<'a> ObjectUpload<'a> {
+    /// Creates the state of an upload, from the description of the existing object and the latency of the store.
+    pub fn new(
+        manager: &'a TransferManager,
+        path: &Path,
+        to: &'a Location,
+        (before, latency_s): (Option<ObjectMeta>, f64),
+        began: Instant,
+    ) -> Self {
+        let result = TransferResult::new(path, to, 0, TransferStatus::Transferred);
+        Self { manager, to, gate: manager.gate_to(&*to.store), before, latency_s, began, result }
+    }
+
+    /// Returns the result of an upload that is skipped.
+    pub fn skip(self, status: TransferStatus) -> TransferResult {
+        TransferResult { status, elapsed_s: self.began.elapsed().as_secs_f64(), ..self.result }
+    }
+
+    /// Verifies the object in the store, and returns the result of the upload.
+    pub async fn finish(mut self, meta: &ObjectMeta) -> Result<TransferResult> {
+        self.result.elapsed_s = self.began.elapsed().as_secs_f64();
+        self.manager.verify(self.to, meta, &mut self.result, UPLOAD_WORDS).await?;
+        Ok(self.result)
+    }
+
+    /// Stores the object with a single request, whose body is the whole file.
+    pub async fn put_single(&mut self, body: PartBody) -> Result<ObjectMeta> {
+        let (manager, to, gate) = (self.manager, self.to, &self.gate);
+        let options = manager.put_options(&to.name);
+        let content = Content { bytes: body.bytes.len() as u64, crc64: body.crc64 };
+        let request = request!(attempt = gate.attempt(), to.store.put(&to.name, body.clone(), &options, &mut attempt));
+        let put = || gate.retry.run(gate.timeout_bytes(content.bytes), Kind::Unanswered, &request);
+        let mut requests = Vec::new();
+        let meta = manager.gently(to, self.commit_with_recovery(content, false, &mut requests, put)).await?;
+        (self.result.bytes, self.result.parts, self.result.crc64) = (content.bytes, 1, Some(content.crc64));
+        self.result.requests = RequestSummary::new(&requests);
+        Ok(meta)
+    }
+
+    /// Sends a file in parts. Resumes an earlier attempt if possible and permitted.
+    async fn put_parts(&mut self, source: &Source) -> Result<ObjectMeta> {
+        let resume = self.manager.settings.resume;
+        match self.try_parts(source, resume).await {
+            Err(Error::CantResume(reason)) if resume == Resume::IfSame => {
+                self.result.restart_reason = Some(reason);
+                self.try_parts(source, Resume::Never).await
+            }
+            put => put,
+        }
+    }
+
+    async fn try_parts(&mut self, source: &Source, resume: Resume) -> Result<ObjectMeta> {
+        let (manager, to, start) = (self.manager, self.to, Instant::now());
+        let (from, destination) = (source.side(), Side::of_object(to, self.before.as_ref()));
+        let is_fresh = resume == Resume::Never;
+        let (mut journal, JournalContents { mut header, mut parts }) =
+            Journal::open(manager.settings.journals.as_deref(), &from.address, &to.address, is_fresh)?;
+        let named = |id: String| Upload { name: to.name.clone(), id };
+        if is_fresh {
+            if let Some(header) = header.take() {
+                let _ = manager.abort(to, &named(header.upload)).await;
+            }
+            journal.clear()?;
+            parts = Default::default();
+        }
+        if let Some(header) = &header {
+            if header.source == from && header.destination != destination && parts.is_complete(from.bytes) {
+                // If only the answer to the commit was lost, the object has changed because of our own commit.
+                let content = Content { bytes: from.bytes, crc64: parts.crc64() };
+                let lost = Failure::new(Kind::Unanswered, format!("{}: an answer was lost", to.address));
+                if let Some(meta) = manager.find_committed(to, content, None, &lost).await? {
+                    (self.result.resumed_bytes, self.result.crc64) = (from.bytes, Some(content.crc64));
+                    return journal.remove().map(|()| meta);
+                }
+            }
+            header.check_unchanged(&from, &destination)?;
+        }
+        let is_resumed = header.is_some();
+        let upload = match header {
+            Some(header) => named(header.upload),
+            None => self.start(&mut journal, from, destination).await?,
+        };
+        let used = parts.next().index;
+        let mut constraints = manager.constraints(to.store.limits());
+        constraints.limits.max_parts = constraints.limits.max_parts.saturating_sub(used).max(1);
+        let rest_bytes = source.bytes - parts.next().offset;
+        let mut planner = Planner::new(rest_bytes, constraints, Some(self.latency_s), manager.settings.seed);
+        // The commit is assumed to take as long as the start of the upload. A resumed upload was started earlier, so
+        // its commit is assumed to take the latency.
+        planner.set_fixed_s(2.0 * start.elapsed().as_secs_f64().max(self.latency_s));
+        let mut scheduler = Scheduler::new(manager, planner, self.began, source.bytes, parts, journal);
+        let (source, store, gate) = (source.clone(), Arc::clone(&to.store), self.gate.clone());
+        let mut sender = Sender { source: source.clone(), store, upload: upload.clone(), gate };
+        let sent = manager.gently(to, scheduler.run(&mut sender, &*manager.observer, &to.name)).await;
+        let committed = match sent.and_then(|()| source.check()) {
+            Ok(()) => self.commit(&upload, &scheduler.parts, used > 0).await,
+            Err(error) => Err(error),
+        };
+        scheduler.report(&mut self.result);
+        let journal = scheduler.journal;
+        match committed {
+            Ok(meta) => journal.remove().map(|()| meta),
+            Err(Error::Store(Failure { kind: Kind::Missing, message })) if is_resumed => {
+                Err(Error::CantResume(format!("{message}: the store may have removed the upload")))
+            }
+            Err(error) => {
+                // If the file has changed, the parts that were sent are useless.
+                if !journal.is_resumable() || matches!(error, Error::SourceChanged { .. }) {
+                    self.discard(&upload, journal).await?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Assembles the object from its parts. `was_sent` is `true` if an earlier process may have sent the commit.
+    pub async fn commit(&self, upload: &Upload, parts: &PartList, was_sent: bool) -> Result<ObjectMeta> {
+        let (to, retry) = (self.to, &self.gate.retry);
+        let (options, tokens) = (self.manager.put_options(&to.name), parts.tokens());
+        let content = Content { bytes: parts.done_bytes(), crc64: parts.crc64() };
+        let request = request!(attempt, to.store.commit(upload, &tokens, content.crc64, &options, &mut attempt));
+        let commit = || retry.run(content.bytes / ASSEMBLY_SPEED, Kind::Unanswered, &request);
+        self.commit_with_recovery(content, was_sent, &mut Vec::new(), commit).await
+    }
+
+    /// Calls `send`, which sends the request that creates an object. If an answer was lost, first checks whether the
+    /// object exists. `was_lost` is `true` if an earlier process may have lost one.
+    pub async fn commit_with_recovery<F>(
+        &self,
+        content: Content,
+        mut was_lost: bool,
+        requests: &mut Vec<RequestStats>,
+        mut send: impl FnMut() -> F,
+    ) -> Result<ObjectMeta>
+    where
+        F: Future<Output = Result<(ObjectMeta, RequestStats), Failure>>,
+    {
+        for number in 1.. {
+            let failure = match self.manager.or_stopped(send()).await? {
+                Ok((meta, stats)) => {
+                    requests.push(stats);
+                    return Ok(meta);
+                }
+                Err(failure) => failure,
+            };
+            // If the answer to an earlier request was lost, that request may have succeeded. It is then the cause of
+            // the failures "no such upload" and "it exists".
+            let is_echo = was_lost && matches!(failure.kind, Kind::Missing | Kind::Changed);
+            if failure.kind != Kind::Unanswered && !is_echo {
+                return Err(failure.into());
+            }
+            match self.manager.find_committed(self.to, content, self.before.as_ref(), &failure).await? {
+                Some(meta) => return Ok(meta),
+                None if number >= MAX_LOST => {
+                    let lost = format!("({MAX_LOST} answers in a row were lost, and nothing was stored)");
+                    return Err(Failure::new(failure.kind, format!("{} {lost}", failure.message)).into());
+                }
+                None if is_echo || !self.gate.retry.spend_retry() => return Err(failure.into()),
+                None => {
+                    was_lost = true;
+                    let retries = RetryCounts { broken: 1, ..RetryCounts::default() };
+                    requests.push(RequestStats { retries, ..RequestStats::default() });
+                }
+            }
+            self.manager.or_stopped(sleep(self.gate.retry.back_off(number))).await?;
+        }
+        unreachable!("the number of lost answers is limited")
+    }
+
+    /// Starts an upload in parts, and records it with its source and destination in the journal. If there is no journal
+    /// file, records it in a note, so that a later command can abort it.
+    pub async fn start(&self, journal: &mut Journal, source: Side, destination: Side) -> Result<Upload> {
+        let (manager, to) = (self.manager, self.to);
+        let options = manager.put_options(&to.name);
+        let request = request!(attempt, to.store.start_upload(&to.name, &options, &mut attempt));
+        let (upload, _) = manager.or_stopped(self.gate.retry.run(0, Kind::Transient(None), request)).await??;
+        let header = JournalHeader::new(source, destination, upload.id.clone(), to.store.location());
+        if !journal.is_resumable() {
+            *journal = Journal::note(manager.settings.notes.as_deref(), header);
+        } else if let Err(error) = journal.start(header) {
+            // If the upload is not recorded, no later command can abort it.
+            let _ = manager.abort(to, &upload).await;
+            return Err(error);
+        }
+        Ok(upload)
+    }
+
+    /// Aborts an upload that can't be resumed, and removes its journal or note. If the store does not abort it, a note
+    /// is kept, with which a later command can do so.
+    pub async fn discard(&self, upload: &Upload, journal: Journal) -> Result<()> {
+        let is_aborted = self.manager.abort(self.to, upload).await.is_ok();
+        if is_aborted || journal.is_resumable() { journal.remove() } else { Ok(()) }
+    }
+}
+
+impl Side {
+    /// Returns the address, size and version of an object, as the source or the destination of a transfer.
+    pub fn of_object(object: &Location, meta: Option<&ObjectMeta>) -> Self {
+        let modified = |meta: &ObjectMeta| meta.modified.map(|modified| format!("{modified:?}"));
+        Self {
+            address: object.address.clone(),
+            version: meta.and_then(|meta| meta.etag.clone().or_else(|| modified(meta))),
+            bytes: meta.map_or(0, |meta| meta.bytes),
+        }
+    }
+}
+
+impl JournalHeader {
+    /// Returns an error if the source or the destination has changed since the interrupted attempt.
+    pub fn check_unchanged(&self, source: &Side, destination: &Side) -> Result<()> {
+        let sides = [(&self.source, source), (&self.destination, destination)];
+        let Some((_, now)) = sides.into_iter().find(|(before, now)| before != now) else { return Ok(()) };
+        let reason = format!("{} has changed since an earlier attempt was interrupted", now.address);
+        Err(Error::CantResume(reason))
+    }
+}

@@ -1,0 +1,64 @@
+//! The last step of a transfer: compares the checksums of both sides.
+
+use tokio::time::Instant;
+
+use crate::error::{Error, Result};
+use crate::journal::{Journal, PartList};
+use crate::location::Location;
+use crate::manager::TransferManager;
+use crate::part::{Fetcher, Sink};
+use crate::result::TransferResult;
+use crate::scheduler::Scheduler;
+use crate::store::ObjectMeta;
+
+/// The nouns for three things in messages: the store's object, our bytes, and the bytes that were read back.
+pub(crate) type Words = [&'static str; 3];
+pub(crate) const UPLOAD_WORDS: Words = ["the stored object", "the source", "the object that was read back"];
+pub(crate) const DOWNLOAD_WORDS: Words = ["the stored object", "the download", "the second download"];
+
+impl TransferManager {
+    /// Compares the checksum of the object that the store knows with ours in `result`. If the settings require it, also
+    /// reads the object back. Messages use the given nouns.
+    pub(crate) async fn verify(
+        &self,
+        object: &Location,
+        meta: &ObjectMeta,
+        result: &mut TransferResult,
+        [stored, ours, again]: Words,
+    ) -> Result<()> {
+        let Some(crc64) = result.crc64 else { return Ok(()) };
+        let address = &object.address;
+        let differs = |theirs: u64, what: &str| {
+            Error::Corrupted(format!("{address}: {what} has the CRC-64 {theirs:016x}, but {ours} has {crc64:016x}"))
+        };
+        if let Some(theirs) = meta.crc64.filter(|theirs| *theirs != crc64) {
+            return Err(differs(theirs, stored));
+        }
+        if self.settings.verify {
+            let (there, latency_s) = self.head(object).await?;
+            let there = there.unwrap_or_else(|| meta.clone());
+            if there.bytes != result.bytes {
+                let message = format!("{address}: {again} has {} bytes, but {ours} has {}", there.bytes, result.bytes);
+                return Err(Error::Corrupted(message));
+            }
+            let read = self.read_back(object, &there, latency_s).await?;
+            if read != crc64 {
+                return Err(differs(read, again));
+            }
+            result.verified = true;
+        }
+        Ok(())
+    }
+
+    /// Reads an object from the store, and returns the CRC-64 of its bytes.
+    pub(crate) async fn read_back(&self, from: &Location, meta: &ObjectMeta, latency_s: f64) -> Result<u64> {
+        // The caller may occupy all of the shared memory, so reading the object back gets memory of its own.
+        let mut fetcher = Fetcher::new(from, meta, Sink::Nowhere, self.gate.with_own_memory());
+        let planner = self.download_planner(from, meta, meta.bytes, latency_s);
+        let (parts, journal) = (PartList::default(), Journal::default());
+        let mut scheduler = Scheduler::new(self, planner, Instant::now(), meta.bytes, parts, journal);
+        // Progress is not reported, because the same bytes would be counted twice.
+        self.gently(from, scheduler.run(&mut fetcher, &(), &from.name)).await?;
+        Ok(scheduler.parts.crc64())
+    }
+}

@@ -1,0 +1,298 @@
+//! Tests of interrupted transfers: they are resumed, and no complete part is transferred twice.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use ascertain_transfer::{Error, Kind, Local, Location, Observer, Progress, Resume, Settings, Stop, TransferManager};
+
+use super::memory::{ANY, Call, Fault, Memory};
+use super::{file, manager, names, run, settings};
+
+/// Returns settings with a journal, small parts, and few parts in flight. A transfer can then be stopped in many
+/// different states.
+fn journalled(folder: &Path) -> Settings {
+    Settings { journals: Some(folder.join("journals")), max_concurrency: 4, memory_bytes: 64 << 10, ..settings() }
+}
+
+/// Runs an upload that is stopped when part `at` is sent.
+fn broken_put(store: &Memory, folder: &Path, path: &Path, at: usize) {
+    let stop = Stop::new().unwrap();
+    let token = stop.clone();
+    store.script(move |call, _| {
+        if call == Call::Part(at) {
+            token.request();
+            return Some(Fault::Hangs);
+        }
+        None
+    });
+    let manager = TransferManager::new(journalled(folder), stop, Box::new(()));
+    let error = run(manager.put_file(path, &store.place("a"))).unwrap_err();
+    assert!(matches!(error, Error::Stopped), "{error}");
+    store.script(|_, _| None);
+}
+
+#[test]
+fn a_put_goes_on_and_sends_only_what_had_not_arrived() {
+    let (folder, path, content) = file(6_000_000);
+    let mut resumed_bytes = 0;
+    for at in [0, 1, 30, 60] {
+        let store = Memory::new(ANY);
+        broken_put(&store, folder.path(), &path, at);
+        assert!(store.bytes("a").is_none());
+        let arrived: u64 =
+            store.lock().uploads.values().flat_map(|blocks| blocks.values()).map(|b| b.len() as u64).sum();
+        let before = store.lock().sent_bytes;
+        let result = run(manager(journalled(folder.path())).put_file(&path, &store.place("a"))).unwrap();
+        assert_eq!(store.bytes("a").unwrap(), content);
+        let again = store.lock().sent_bytes - before;
+        assert_eq!(result.resumed_bytes + again, content.len() as u64);
+        // Only parts that were in flight at the stop may be sent twice: they had arrived, but were not recorded.
+        let blocks = store.lock().calls.iter().filter(|call| matches!(call, Call::Part(_))).count();
+        assert!(result.resumed_bytes <= arrived && blocks > 0);
+        resumed_bytes += result.resumed_bytes;
+        assert_eq!(store.count(|call| *call == Call::Begin), 1, "the same upload");
+        assert!(names(&folder.path().join("journals")).is_empty());
+    }
+    // At least one attempt must have been resumed. On a busy machine, an early stop may have come before anything was
+    // recorded.
+    assert!(resumed_bytes > 0);
+}
+
+#[test]
+fn a_get_goes_on_and_asks_only_for_what_had_not_come() {
+    let (folder, _, content) = file(6_000_000);
+    let target = folder.path().join("target");
+    let mut resumed_bytes = 0;
+    for at in [0, 1, 30, 60] {
+        let store = Memory::new(ANY);
+        store.insert("a", &content);
+        let (stop, mut gets) = (Stop::new().unwrap(), 0);
+        let token = stop.clone();
+        store.script(move |call, _| {
+            gets += usize::from(matches!(call, Call::Get(_)));
+            (gets > at).then(|| token.request()).map(|()| Fault::Hangs)
+        });
+        let mover_1 = TransferManager::new(journalled(folder.path()), stop, Box::new(()));
+        let error = run(mover_1.get_file(&store.place("a"), &target)).unwrap_err();
+        assert!(matches!(error, Error::Stopped), "{error}");
+        assert!(!target.exists());
+        store.script(|_, _| None);
+        // Simulates a power failure that destroyed some bytes of the file. These bytes must be fetched again.
+        if at == 60 {
+            let part = names(folder.path()).into_iter().find(|name| name.ends_with(".part")).unwrap();
+            let part = fs::OpenOptions::new().write(true).open(folder.path().join(part)).unwrap();
+            std::os::unix::fs::FileExt::write_all_at(&part, &[0; 10], 100).unwrap();
+        }
+        let result = run(manager(journalled(folder.path())).get_file(&store.place("a"), &target)).unwrap();
+        assert_eq!(fs::read(&target).unwrap(), content);
+        resumed_bytes += result.resumed_bytes;
+        assert_eq!(names(folder.path()), ["file", "journals", "target"]);
+        assert!(names(&folder.path().join("journals")).is_empty());
+        fs::remove_file(&target).unwrap();
+    }
+    // At least one attempt must have been resumed. On a busy machine, an early stop may have come before anything was
+    // recorded.
+    assert!(resumed_bytes > 0);
+}
+
+/// Without a tag, nothing shows whether the object is still the same, so the download is not resumed.
+#[test]
+fn what_nothing_identifies_is_got_from_the_beginning() {
+    let (folder, _, content) = file(6_000_000);
+    let target = folder.path().join("target");
+    let store = Memory { knows_crc64: false, identifies: false, ..Memory::new(ANY) };
+    store.insert("a", &vec![7; content.len()]);
+    let (stop, mut gets) = (Stop::new().unwrap(), 0);
+    let token = stop.clone();
+    store.script(move |call, _| {
+        gets += usize::from(matches!(call, Call::Get(_)));
+        (gets > 30).then(|| token.request()).map(|()| Fault::Hangs)
+    });
+    let broken = TransferManager::new(journalled(folder.path()), stop, Box::new(()));
+    run(broken.get_file(&store.place("a"), &target)).unwrap_err();
+    store.script(|_, _| None);
+    store.insert("a", &content);
+    let result = run(manager(journalled(folder.path())).get_file(&store.place("a"), &target)).unwrap();
+    assert!(result.resumed_bytes == 0 && fs::read(&target).unwrap() == content);
+}
+
+#[test]
+fn a_side_that_changed_is_restart_reason_or_refused() {
+    let (folder, path, _) = file(3_000_000);
+    let again = |store: &Memory, resume| {
+        run(manager(Settings { resume, ..journalled(folder.path()) }).put_file(&path, &store.place("a")))
+    };
+    let refused = |store: &Memory| {
+        let said = again(store, Resume::Only).unwrap_err().to_string();
+        assert!(said.contains("has changed since"), "{said}");
+        let anew = again(store, Resume::IfSame).unwrap();
+        assert!(anew.restart_reason.is_some_and(|why| why.contains("has changed since")) && anew.resumed_bytes == 0);
+        assert!(store.lock().uploads.is_empty(), "the old upload is aborted");
+        assert_eq!(store.bytes("a").unwrap(), fs::read(&path).unwrap());
+    };
+    let store = Memory::new(ANY);
+    broken_put(&store, folder.path(), &path, 20);
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    refused(&store);
+    let store = Memory::new(ANY);
+    broken_put(&store, folder.path(), &path, 20);
+    store.insert("a", b"somebody else's");
+    refused(&store);
+}
+
+#[test]
+fn a_commit_that_nobody_lived_to_hear_of_is_recognised() {
+    for knows_crc64 in [true, false] {
+        let (folder, path, content) = file(3_000_000);
+        let store = Memory { knows_crc64, ..Memory::new(ANY) };
+        let stop = Stop::new().unwrap();
+        let token = stop.clone();
+        store.script(move |call, _| {
+            (call == Call::Commit).then(|| token.request());
+            None
+        });
+        let broken = TransferManager::new(journalled(folder.path()), stop, Box::new(()));
+        // By chance, the stop comes before or after the answer. The result must be correct in both cases.
+        let first = run(broken.put_file(&path, &store.place("a")));
+        let sent = store.lock().sent_bytes;
+        if first.is_err() && store.bytes("a").is_none() {
+            // The stop came before the commit was carried out. To simulate a stop just after the commit, the test
+            // carries out the commit now.
+            let mut state = store.lock();
+            let (id, blocks) = state.uploads.pop_first().unwrap();
+            assert!(!id.is_empty());
+            drop(state);
+            store.insert("a", &blocks.into_values().flatten().collect::<Vec<u8>>());
+        }
+        store.script(|_, _| None);
+        let result = run(manager(journalled(folder.path())).put_file(&path, &store.place("a"))).unwrap();
+        assert_eq!(store.bytes("a").unwrap(), content);
+        if first.is_err() {
+            assert_eq!((result.resumed_bytes, store.lock().sent_bytes), (3_000_000, sent));
+        }
+        assert!(names(&folder.path().join("journals")).is_empty());
+    }
+}
+
+/// The store completes the commit of a killed process just before the next process sends its own. If the object had the
+/// same bytes before, even its ETag is the same.
+#[test]
+fn a_commit_that_comes_late_is_recognised() {
+    for (knows_crc64, is_there) in [(true, false), (false, false), (true, true), (false, true)] {
+        let (folder, path, content) = file(3_000_000);
+        let store = Memory { knows_crc64, ..Memory::new(ANY) };
+        if is_there {
+            store.insert("a", &content);
+        }
+        broken_put(&store, folder.path(), &path, 20);
+        let late = store.clone();
+        let whole = content.clone();
+        store.script(move |call, times| {
+            if call == Call::Commit && times == 0 {
+                late.lock().uploads.clear();
+                if !is_there {
+                    late.insert("a", &whole);
+                }
+            }
+            None
+        });
+        let result = run(manager(journalled(folder.path())).put_file(&path, &store.place("a"))).unwrap();
+        assert_eq!((result.bytes, store.bytes("a").unwrap()), (3_000_000, content.into()));
+        assert_eq!(store.count(|call| *call == Call::Commit), 1);
+        assert!(names(&folder.path().join("journals")).is_empty());
+    }
+}
+
+#[test]
+fn a_failure_is_gone_on_with_like_a_stop() {
+    let (folder, path, content) = file(3_000_000);
+    let store = Memory::new(ANY);
+    store.script(|call, _| (call == Call::Part(30)).then_some(Fault::Fails(Kind::Full)));
+    run(manager(journalled(folder.path())).put_file(&path, &store.place("a"))).unwrap_err();
+    store.script(|_, _| None);
+    let result = run(manager(journalled(folder.path())).put_file(&path, &store.place("a"))).unwrap();
+    assert!(result.resumed_bytes > 0);
+    assert_eq!(store.bytes("a").unwrap(), content);
+}
+
+/// No part was transferred, and the store has removed the upload.
+#[test]
+fn an_upload_that_is_gone_is_restart_reason_or_refused() {
+    let (folder, path, content) = file(3_000_000);
+    let store = Memory::new(ANY);
+    store.script(|call, _| matches!(call, Call::Part(_)).then_some(Fault::Fails(Kind::Full)));
+    run(manager(journalled(folder.path())).put_file(&path, &store.place("a"))).unwrap_err();
+    store.script(|_, _| None);
+    store.lock().uploads.clear();
+    let again =
+        |resume| run(manager(Settings { resume, ..journalled(folder.path()) }).put_file(&path, &store.place("a")));
+    let error = again(Resume::Only).unwrap_err();
+    assert!(matches!(error, Error::CantResume(..)), "{error}");
+    assert!(again(Resume::IfSame).unwrap().restart_reason.is_some());
+    assert_eq!(store.bytes("a").unwrap(), content);
+}
+
+/// If the parts can't be assembled and there is a journal, only the parts are kept.
+#[test]
+fn of_what_could_not_be_put_together_the_blocks_are_left() {
+    /// An observer that creates a file with the object's name as soon as there is progress.
+    struct TakesName(PathBuf);
+
+    impl Observer for TakesName {
+        fn progress(&self, _: &Progress<'_>) {
+            fs::create_dir_all(&self.0).unwrap();
+        }
+    }
+
+    let (folder, path, content) = file(3_000_000);
+    let there = folder.path().join("store/a");
+    let store = Arc::new(Local::new(folder.path().join("store")));
+    let place = Location { store, name: "a".into(), address: "file:///a".into() };
+    let takes = TransferManager::new(journalled(folder.path()), Stop::default(), Box::new(TakesName(there.clone())));
+    run(takes.put_file(&path, &place)).unwrap_err();
+    fs::remove_dir(&there).unwrap();
+    let upload = names(&folder.path().join("store")).into_iter().next().unwrap();
+    let left = names(&folder.path().join("store").join(upload));
+    assert!(!left.is_empty() && left.iter().all(|name| name.parse::<usize>().is_ok()), "{left:?}");
+    let result = run(manager(journalled(folder.path())).put_file(&path, &place)).unwrap();
+    assert_eq!((result.resumed_bytes, fs::read(&there).unwrap()), (3_000_000, content));
+    assert_eq!(names(&folder.path().join("store")), ["a"]);
+}
+
+#[test]
+fn a_journal_holds_nothing_that_is_secret() {
+    let (folder, path, _) = file(3_000_000);
+    let store = Memory::new(ANY);
+    broken_put(&store, folder.path(), &path, 20);
+    let journals = folder.path().join("journals");
+    let text = fs::read_to_string(journals.join(&names(&journals)[0])).unwrap();
+    let words: Vec<&str> = text.split(['"', ':', ',', '{', '}']).filter(|word| !word.is_empty()).collect();
+    // The journal must identify the object only by its displayed address.
+    assert!(words.contains(&"token-0") || words.contains(&"cut"), "{text}");
+    assert!(text.contains("memory://a"), "{text}");
+}
+
+#[test]
+fn two_do_not_transfer_the_same_at_once() {
+    let (folder, path, _) = file(3_000_000);
+    let store = Memory::new(ANY);
+    store.script(|call, _| (call == Call::Part(3)).then_some(Fault::Hangs));
+    run(async {
+        let [one, other] = [(); 2].map(|()| manager(journalled(folder.path())));
+        let place = store.place("a");
+        let first = one.put_file(&path, &place);
+        tokio::pin!(first);
+        tokio::select! {
+            _ = &mut first => panic!("a block hangs"),
+            () = async {
+                while store.count(|call| *call == Call::Part(3)) == 0 {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            } => {}
+        }
+        let error = other.put_file(&path, &place).await.unwrap_err();
+        assert!(matches!(error, Error::InUse { .. }), "{error}");
+    });
+}
