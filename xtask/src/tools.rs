@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -74,9 +74,23 @@ pub fn time_building() -> Duration {
     Duration::from_nanos(BUILDING_NS.load(Ordering::Relaxed))
 }
 
-/// Runs a program that builds something. The table of costs counts the time as building.
+/// Runs a program that builds something. The table of costs counts the time as building. An error ends with the first
+/// line of standard error that begins with "error", because the summary at the end of a log shows only the error.
 pub fn build<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> anyhow::Result<()> {
-    counted_as_building(|| run(program, arguments))
+    counted_as_building(|| {
+        let mut command = command(program, arguments);
+        let mut child = command.stderr(Stdio::piped()).spawn().with_context(|| format!("could not start {program}"))?;
+        let mut first_error = None;
+        for line in child.stderr.take().into_iter().flat_map(|pipe| BufReader::new(pipe).split(b'\n')) {
+            let line = String::from_utf8_lossy(&line?).into_owned();
+            eprintln!("{line}");
+            first_error = first_error.or_else(|| line.starts_with("error").then_some(line));
+        }
+        let status = child.wait()?;
+        let reason = first_error.map(|line| format!(": {line}")).unwrap_or_default();
+        ensure!(status.success(), "{program} {} ended with {status}{reason}", shown(arguments));
+        Ok(())
+    })
 }
 
 /// Runs `action`, and counts its time as building.
@@ -94,14 +108,22 @@ const SEED: &str = "PROPTEST_RNG_SEED";
 
 /// Runs a program in the root of the workspace, with our standard output and error. Fails if the program fails.
 pub fn run<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> anyhow::Result<()> {
-    let shown: Vec<_> = arguments.iter().map(|a| a.as_ref().to_string_lossy()).collect();
-    println!("$ {program} {}", shown.join(" "));
+    let status = command(program, arguments).status().with_context(|| format!("could not start {program}"))?;
+    ensure!(status.success(), "{program} {} ended with {status}", shown(arguments));
+    Ok(())
+}
+
+/// Prints a command, and returns it with the environment of the tests, to be run in the root of the workspace.
+fn command<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> Command {
+    println!("$ {program} {}", shown(arguments));
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root()).env("ASCERTAIN_LEFT_OUT", left_out_list());
     command.env(SEED, env::var_os(SEED).unwrap_or_else(|| "1".into()));
-    let status = command.status().with_context(|| format!("could not start {program}"))?;
-    ensure!(status.success(), "{program} {} ended with {status}", shown.join(" "));
-    Ok(())
+    command
+}
+
+fn shown<S: AsRef<OsStr>>(arguments: &[S]) -> String {
+    arguments.iter().map(|argument| argument.as_ref().to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
 /// Builds test programs with `cargo test`, and then runs all of them, even after a failure.
@@ -312,7 +334,9 @@ impl Need {
                 let installed = output_of("rustup", &["component", "list", "--toolchain", "nightly", "--installed"]);
                 installed.is_ok_and(|list| list.lines().any(|line| line.starts_with(component)))
             }
-            Need::Rust(version) => succeeds("rustup", &["run", version, "rustc", "--version"]),
+            Need::Rust(version) => {
+                ["rustc", "cargo"].iter().all(|program| succeeds("rustup", &["run", version, program, "--version"]))
+            }
         }
     }
 
@@ -349,7 +373,14 @@ impl Need {
             Need::Source(name, version) => attempt("cargo", &["info", "--quiet", &format!("{name}@{version}")]),
             Need::RustTarget(target) => attempt("rustup", &["target", "add", target]),
             Need::Nightly(component) => attempt("rustup", &["component", "add", "--toolchain", "nightly", component]),
-            Need::Rust(version) => attempt("rustup", &["toolchain", "install", version, "--profile", "minimal"]),
+            Need::Rust(version) => {
+                let install = ["toolchain", "install", version, "--profile", "minimal", "--no-self-update"];
+                attempt("rustup", &install);
+                // The first attempt may have ended between two components.
+                if !self.is_met() {
+                    attempt("rustup", &install);
+                }
+            }
         }
         if self.is_met() { Ok(()) } else { Err(format!("could not install {self}")) }
     }
