@@ -26,6 +26,10 @@ use crate::source::Source;
 use crate::store::{Failure, Kind, Limits, ObjectMeta, StoreLocation, check_room};
 use crate::verify::DOWNLOAD_WORDS;
 
+/// The limits on the parts of a download. Ranges may have any size and number.
+pub(crate) const RANGES: Limits =
+    Limits { min_part_bytes: 1, max_part_bytes: u64::MAX, max_parts: usize::MAX, max_put_bytes: 0 };
+
 /// The download of one object: the object as its store describes it, and the result so far.
 pub(crate) struct ObjectDownload<'a> {
     pub manager: &'a TransferManager,
@@ -123,10 +127,7 @@ impl TransferManager {
     }
 
     pub(crate) fn download_planner(&self, from: &Location, meta: &ObjectMeta, bytes: u64, latency_s: f64) -> Planner {
-        // Downloads may use ranges of any size and number.
-        let (min_part_bytes, max_part_bytes, max_parts) = (1, u64::MAX, usize::MAX);
-        let limits = Limits { min_part_bytes, max_part_bytes, max_parts, ..from.store.limits() };
-        let mut constraints = self.constraints(limits);
+        let mut constraints = self.constraints(RANGES);
         if from.store.is_sequential(meta) {
             constraints.max_concurrency = 1;
         }
@@ -276,9 +277,11 @@ impl<'a> ObjectDownload<'a> {
 
     fn scheduler(&self, parts: PartList, journal: Journal) -> Scheduler<'a> {
         let (manager, bytes) = (self.manager, self.meta.bytes);
-        let rest_bytes = bytes - parts.next().offset;
-        let planner = manager.download_planner(self.from, &self.meta, rest_bytes, self.latency_s);
-        Scheduler::new(manager, planner, self.began, bytes, parts, journal)
+        let started_bytes = parts.next().offset;
+        let permits = manager.permits(started_bytes, self.began, || {
+            manager.download_planner(self.from, &self.meta, bytes - started_bytes, self.latency_s)
+        });
+        Scheduler::new(manager, permits, RANGES, bytes, parts, journal)
     }
 
     /// Fetches the missing parts into `sink`, and verifies the checksum of the whole file.

@@ -29,6 +29,8 @@ mod part;
 #[cfg(feature = "stores")]
 mod plan;
 #[cfg(feature = "stores")]
+mod pool;
+#[cfg(feature = "stores")]
 mod rate_limit;
 #[cfg(feature = "stores")]
 mod result;

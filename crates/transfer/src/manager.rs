@@ -12,8 +12,9 @@ use tokio::time::{Instant, sleep};
 use crate::error::{Error, Result};
 use crate::gentle::{CongestionControl, part_bytes, slice_s};
 use crate::location::Location;
-use crate::model::{self, Constraints};
+use crate::model::{self, Constraints, Forecast, Planner};
 use crate::part::PartGate;
+use crate::pool::{FileRequests, Pool};
 use crate::rate_limit::RateLimit;
 use crate::result::Observer;
 use crate::retry::{RetryPolicy, request};
@@ -104,6 +105,8 @@ pub struct TransferManager {
     pub(crate) gate: PartGate,
     pub(crate) gentle: Option<Arc<Mutex<CongestionControl>>>,
     pub(crate) began: Instant,
+    /// The requests of the file that this clone of the manager transfers, if the file is one of several.
+    pub(crate) permits: Option<Arc<FileRequests>>,
 }
 
 impl fmt::Debug for TransferManager {
@@ -143,6 +146,7 @@ impl TransferManager {
             gate: PartGate::new(settings.memory_bytes, rate_limit, retry),
             gentle: gentle.map(|gentle| Arc::new(Mutex::new(gentle))),
             began: Instant::now(),
+            permits: None,
             settings,
         }
     }
@@ -175,9 +179,34 @@ impl TransferManager {
         limited.into_iter().chain(gentle).min_by(f64::total_cmp).map(|most| most as u64)
     }
 
-    /// Returns the minimum time in seconds to transfer `bytes` bytes under the bandwidth limit.
-    pub(crate) fn min_s(&self, bytes: u64) -> f64 {
-        self.settings.limit_bytes_per_s.map_or(0.0, |limit| bytes as f64 / limit as f64)
+    /// Returns the requests of the file that is transferred: those in the pool of the command, or those of a pool of its
+    /// own, if the file is transferred alone. `done_bytes` were transferred by an earlier attempt, and the planner is
+    /// for the rest.
+    pub(crate) fn permits(
+        &self,
+        done_bytes: u64,
+        began: Instant,
+        planner: impl FnOnce() -> Planner,
+    ) -> Arc<FileRequests> {
+        match &self.permits {
+            Some(permits) => {
+                permits.skip(done_bytes);
+                Arc::clone(permits)
+            }
+            None => Arc::new(FileRequests::alone(planner(), began)),
+        }
+    }
+
+    /// Adapts a forecast for `bytes` bytes to the bandwidth limit, which determines the earliest start of the last part.
+    /// After this start, the last part and the commit still take their time. The new interval reaches as far above the
+    /// expected duration as the old interval is long, or further.
+    pub(crate) fn limited(&self, forecast: &Forecast, bytes: u64) -> Forecast {
+        let Some(limit) = self.settings.limit_bytes_per_s else { return *forecast };
+        let (Forecast { shape, link, .. }, min_s) = (forecast, bytes as f64 / limit as f64);
+        let last_s = link.fixed_s + link.latency_s + shape.part_bytes as f64 / link.bytes_per_s;
+        let expected_s = forecast.expected_s.max(min_s + last_s);
+        let high_s = forecast.high_s.max(expected_s + forecast.high_s - forecast.low_s);
+        Forecast { expected_s, low_s: forecast.low_s.max(min_s), high_s, ..*forecast }
     }
 
     /// Checks that the memory limit has room for a part of `part_bytes` bytes. The error names `object`.
@@ -263,7 +292,8 @@ impl TransferManager {
         }
     }
 
-    async fn stopped(&self) {
+    /// Waits until a stop is requested.
+    pub(crate) async fn stopped(&self) {
         while !self.stop.is_requested() {
             sleep(STOP_CHECK).await;
         }

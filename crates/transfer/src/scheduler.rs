@@ -1,24 +1,27 @@
-//! The main loop of a file's transfer. It decides when the next part starts, and adapts the number of connections.
+//! The main loop of a file's transfer: waits for the permission for each part, and transfers the parts side by side.
 
 use std::collections::VecDeque;
+use std::future::pending;
+use std::sync::Arc;
 
 use tokio::task::JoinSet;
-use tokio::time::Instant;
 
+use crate::BoxFuture;
 use crate::error::{Error, Result};
 use crate::journal::{Journal, Part, PartList};
 use crate::manager::TransferManager;
-use crate::model::{Forecast, Planner, Ticket};
 use crate::part::PartWork;
+use crate::pool::{FileRequests, Permission, Wanted};
 use crate::result::{Observer, Progress, RequestStats, RequestSummary, TransferResult};
+use crate::store::Limits;
 
 /// The state of the transfer of one file.
 #[derive(Debug)]
 pub(crate) struct Scheduler<'a> {
     manager: &'a TransferManager,
-    planner: Planner,
-    /// Start of the transfer. The planner's times are seconds from this moment.
-    began: Instant,
+    permits: Arc<FileRequests>,
+    /// The limits on the file's parts.
+    limits: Limits,
     bytes: u64,
     pub parts: PartList,
     pub journal: Journal,
@@ -36,8 +39,8 @@ impl<'a> Scheduler<'a> {
     /// of an earlier, interrupted attempt, if there was one.
     pub fn new(
         manager: &'a TransferManager,
-        planner: Planner,
-        began: Instant,
+        permits: Arc<FileRequests>,
+        limits: Limits,
         bytes: u64,
         parts: PartList,
         journal: Journal,
@@ -45,8 +48,8 @@ impl<'a> Scheduler<'a> {
         let (pending, resumed_bytes) = (parts.pending(), parts.done_bytes());
         Self {
             manager,
-            planner,
-            began,
+            permits,
+            limits,
             bytes,
             parts,
             journal,
@@ -61,26 +64,43 @@ impl<'a> Scheduler<'a> {
     /// Transfers the rest of the file. The observer receives `name` as the name of the transferred object.
     pub async fn run(&mut self, work: &mut dyn PartWork, observer: &dyn Observer, name: &str) -> Result<()> {
         let mut tasks = JoinSet::new();
+        // The wait for the next permission goes on while other parts end, so that the file keeps its turn.
+        let mut permit: Option<BoxFuture<'static, Permission>> = None;
         loop {
-            while let Some((part, ticket)) = self.next_part() {
-                self.journal.start_part(part)?;
-                self.parts.start(part);
-                let transfer = work.start(part);
-                tasks.spawn(async move { (part, ticket, transfer.await) });
+            if permit.is_none() {
+                permit = self.wanted().map(|wanted| Box::pin(Arc::clone(&self.permits).permit(wanted)) as _);
             }
-            let Some(joined) = self.manager.or_stopped(tasks.join_next()).await? else { return Ok(()) };
-            let (part, ticket, done) = joined.map_err(|error| Error::Request(error.to_string()))?;
+            if permit.is_none() && tasks.is_empty() {
+                return Ok(());
+            }
+            let permitted = async {
+                match &mut permit {
+                    Some(permit) => permit.await,
+                    None => pending().await,
+                }
+            };
+            let (part, permission, done) = tokio::select! {
+                biased;
+                () = self.manager.stopped() => return Err(Error::Stopped),
+                Some(joined) = tasks.join_next() => joined.map_err(|error| Error::Request(error.to_string()))?,
+                permission = permitted => {
+                    permit = None;
+                    let part = self.next_part(permission.bytes());
+                    self.journal.start_part(part)?;
+                    self.parts.start(part);
+                    let transfer = work.start(part);
+                    tasks.spawn(async move { (part, permission, transfer.await) });
+                    continue;
+                }
+            };
             let (receipt, stats, held) = done?;
             self.journal.complete_part(part.index, &receipt)?;
             self.parts.complete(part.index, receipt);
             work.deliver(part.index, held)?;
-            self.planner.complete(&ticket, self.now_s(), stats.first_try);
+            Permission::complete(permission, &stats);
             self.requests.push(stats);
-            if stats.retries.slow_down > 0 {
-                self.planner.slow_down(&ticket);
-            }
             self.done_bytes += part.bytes;
-            let forecast = self.planner.forecast().map(|forecast| self.limited(forecast));
+            let [forecast, _] = self.forecasts();
             if forecast.is_some() {
                 self.probed_bytes.get_or_insert(self.done_bytes);
             }
@@ -88,7 +108,7 @@ impl<'a> Scheduler<'a> {
                 name,
                 done_bytes: self.done_bytes,
                 bytes: Some(self.bytes),
-                elapsed_s: self.now_s(),
+                elapsed_s: self.permits.now_s(),
                 forecast: forecast.as_ref(),
                 files: None,
             });
@@ -102,35 +122,27 @@ impl<'a> Scheduler<'a> {
         result.parts = self.requests.len() as u64;
         result.crc64 = Some(self.parts.crc64());
         result.requests = RequestSummary::new(&self.requests);
-        result.forecast = self.planner.first_forecast().map(|forecast| self.limited(forecast));
+        [_, result.forecast] = self.forecasts();
     }
 
-    /// Adapts a forecast to the bandwidth limit, which determines the earliest start of the last part. After this
-    /// start, the last part and the commit still take their time. The new interval reaches as far above the expected
-    /// duration as the old interval is long, or further.
-    fn limited(&self, forecast: &Forecast) -> Forecast {
-        let min_s = self.manager.min_s(self.bytes - self.resumed_bytes);
-        if min_s == 0.0 {
-            return *forecast;
-        }
-        let Forecast { shape, link, .. } = forecast;
-        let last_s = link.fixed_s + link.latency_s + shape.part_bytes as f64 / link.bytes_per_s;
-        let expected_s = forecast.expected_s.max(min_s + last_s);
-        let high_s = forecast.high_s.max(expected_s + forecast.high_s - forecast.low_s);
-        Forecast { expected_s, low_s: forecast.low_s.max(min_s), high_s, ..*forecast }
+    fn forecasts(&self) -> [Option<crate::model::Forecast>; 2] {
+        let bytes = self.bytes - self.resumed_bytes;
+        self.permits.forecasts().map(|forecast| forecast.map(|forecast| self.manager.limited(&forecast, bytes)))
     }
 
-    fn next_part(&mut self) -> Option<(Part, Ticket)> {
-        let now_s = self.now_s();
+    /// Returns the request that the file needs next; `None` if all its parts were started.
+    fn wanted(&self) -> Option<Wanted> {
         if let Some(part) = self.pending.front() {
-            let ticket = self.planner.repeat_part(part.bytes, now_s)?;
-            return self.pending.pop_front().map(|part| (part, ticket));
+            return Some(Wanted::Again(part.bytes));
         }
-        let ticket = self.planner.next_part(now_s)?;
-        Some((Part { bytes: ticket.bytes, ..self.parts.next() }, ticket))
+        let Part { index, offset, .. } = self.parts.next();
+        let file_bytes = self.bytes - offset;
+        let least_bytes = self.limits.least_part_bytes(file_bytes, self.limits.max_parts.saturating_sub(index));
+        (file_bytes > 0).then_some(Wanted::Part { file_bytes, least_bytes })
     }
 
-    fn now_s(&self) -> f64 {
-        self.began.elapsed().as_secs_f64()
+    /// Returns the part for which `bytes` bytes were permitted.
+    fn next_part(&mut self, bytes: u64) -> Part {
+        self.pending.pop_front().unwrap_or_else(|| Part { bytes, ..self.parts.next() })
     }
 }

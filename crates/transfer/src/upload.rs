@@ -250,14 +250,18 @@ impl<'a> ObjectUpload<'a> {
             None => self.start(&mut journal, from, destination).await?,
         };
         let used = parts.next().index;
-        let mut constraints = manager.constraints(to.store.limits());
-        constraints.limits.max_parts = constraints.limits.max_parts.saturating_sub(used).max(1);
-        let rest_bytes = source.bytes - parts.next().offset;
-        let mut planner = Planner::new(rest_bytes, constraints, Some(self.latency_s), manager.settings.seed);
-        // The commit is assumed to take as long as the start of the upload. A resumed upload was started earlier, so
-        // its commit is assumed to take the latency.
-        planner.set_fixed_s(2.0 * start.elapsed().as_secs_f64().max(self.latency_s));
-        let mut scheduler = Scheduler::new(manager, planner, self.began, source.bytes, parts, journal);
+        let (limits, started_bytes) = (to.store.limits(), parts.next().offset);
+        let permits = manager.permits(started_bytes, self.began, || {
+            let mut constraints = manager.constraints(limits);
+            constraints.limits.max_parts = limits.max_parts.saturating_sub(used).max(1);
+            let rest_bytes = source.bytes - started_bytes;
+            let mut planner = Planner::new(rest_bytes, constraints, Some(self.latency_s), manager.settings.seed);
+            // The commit is assumed to take as long as the start of the upload. A resumed upload was started earlier,
+            // so its commit is assumed to take the latency.
+            planner.set_fixed_s(2.0 * start.elapsed().as_secs_f64().max(self.latency_s));
+            planner
+        });
+        let mut scheduler = Scheduler::new(manager, permits, limits, source.bytes, parts, journal);
         let (source, store, gate) = (source.clone(), Arc::clone(&to.store), self.gate.clone());
         let mut sender = Sender { source: source.clone(), store, upload: upload.clone(), gate };
         let sent = manager.gently(to, scheduler.run(&mut sender, &*manager.observer, &to.name)).await;

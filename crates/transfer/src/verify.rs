@@ -1,12 +1,16 @@
 //! The last step of a transfer: compares the checksums of both sides.
 
+use std::sync::Arc;
+
 use tokio::time::Instant;
 
+use crate::download::RANGES;
 use crate::error::{Error, Result};
 use crate::journal::{Journal, PartList};
 use crate::location::Location;
 use crate::manager::TransferManager;
 use crate::part::{Fetcher, Sink};
+use crate::pool::FileRequests;
 use crate::result::TransferResult;
 use crate::scheduler::Scheduler;
 use crate::store::ObjectMeta;
@@ -54,9 +58,14 @@ impl TransferManager {
     pub(crate) async fn read_back(&self, from: &Location, meta: &ObjectMeta, latency_s: f64) -> Result<u64> {
         // The caller may occupy all of the shared memory, so reading the object back gets memory of its own.
         let mut fetcher = Fetcher::new(from, meta, Sink::Nowhere, self.gate.with_own_memory());
-        let planner = self.download_planner(from, meta, meta.bytes, latency_s);
+        let permits = match &self.permits {
+            Some(permits) => permits.pool().added_file(meta.bytes),
+            None => {
+                FileRequests::alone(self.download_planner(from, meta, meta.bytes, latency_s), Instant::now())
+            }
+        };
         let (parts, journal) = (PartList::default(), Journal::default());
-        let mut scheduler = Scheduler::new(self, planner, Instant::now(), meta.bytes, parts, journal);
+        let mut scheduler = Scheduler::new(self, Arc::new(permits), RANGES, meta.bytes, parts, journal);
         // Progress is not reported, because the same bytes would be counted twice.
         self.gently(from, scheduler.run(&mut fetcher, &(), &from.name)).await?;
         Ok(scheduler.parts.crc64())

@@ -125,9 +125,12 @@ impl Link {
         self.latency_s <= NEAR_S && self.bytes_per_s >= FAST_BYTES_PER_S
     }
 
-    fn streaming_s(&self, bytes: u64, shape: Shape) -> f64 {
+    fn streaming_s(&self, bytes: u64, files: usize, shape: Shape) -> f64 {
         let part_bytes = shape.part_bytes.min(bytes).max(1);
-        let blocks = bytes.div_ceil(part_bytes);
+        let (blocks, part_bytes) = match bytes.div_ceil(part_bytes) {
+            blocks if blocks < files as u64 => (files as u64, bytes.div_ceil(files as u64)),
+            blocks => (blocks, part_bytes),
+        };
         let rounds = blocks.div_ceil(shape.concurrency.max(1) as u64) as f64;
         rounds * self.block_s(part_bytes, shape.concurrency)
     }
@@ -142,8 +145,15 @@ impl Link {
     /// another one is nearly as fast and costs less, returns that one.
     #[must_use]
     pub fn choose(&self, bytes: u64, constraints: &Constraints) -> Shape {
+        self.choose_for(bytes, 1, constraints)
+    }
+
+    /// Returns the shape that [`Self::choose`] returns, for `files` files that have `bytes` bytes together. A part
+    /// never covers two files.
+    #[must_use]
+    pub(crate) fn choose_for(&self, bytes: u64, files: usize, constraints: &Constraints) -> Shape {
         let timed: Vec<(f64, Shape)> =
-            constraints.shapes(bytes).map(|shape| (self.streaming_s(bytes, shape), shape)).collect();
+            constraints.shapes(bytes).map(|shape| (self.streaming_s(bytes, files, shape), shape)).collect();
         let best_s = timed.iter().map(|(seconds, _)| *seconds).fold(f64::INFINITY, f64::min);
         let good = timed.into_iter().filter(|(seconds, _)| *seconds <= best_s * AS_GOOD).map(|(_, shape)| shape);
         let enough_bytes = match self.latency_s {
@@ -159,6 +169,14 @@ impl Link {
             (Reverse(shape.part_bytes.min(enough_bytes)), memory_bytes, shape.concurrency)
         };
         good.min_by_key(cost).unwrap_or_else(|| constraints.fitting(bytes, 1))
+    }
+}
+
+impl Limits {
+    /// Returns the smallest size of a part in bytes with which at most `parts_left` parts are enough for `bytes` bytes.
+    #[must_use]
+    pub fn least_part_bytes(&self, bytes: u64, parts_left: usize) -> u64 {
+        self.min_part_bytes.max(bytes.div_ceil(parts_left.max(1) as u64)).max(1)
     }
 }
 
@@ -186,13 +204,6 @@ impl Constraints {
         let part_bytes = part_bytes.clamp(least, most);
         let concurrency = concurrency.min((memory_bytes / part_bytes).max(1) as usize);
         Shape { part_bytes, concurrency }
-    }
-
-    /// Returns the smallest size of a part in bytes with which at most `blocks_left` parts are enough for `bytes`
-    /// bytes.
-    #[must_use]
-    pub fn least_part_bytes(&self, bytes: u64, blocks_left: usize) -> u64 {
-        self.limits.min_part_bytes.max(bytes.div_ceil(blocks_left.max(1) as u64)).max(1)
     }
 }
 

@@ -12,8 +12,14 @@ use super::{AS_GOOD, Constraints, FAST_BYTES_PER_S, Forecast, LEAST_BYTES, Link,
 const WORTH_IT: f64 = 0.9;
 /// Number of measurements that are kept: the first ones, when few parts were in flight, and the latest ones.
 const KEPT: usize = 512;
-/// Initial number of connections to a low-latency store that does not accept small parts.
+/// Initial number of connections to a low-latency store that does not accept small parts, and for the first files of a
+/// folder.
 const FEW: usize = 4;
+/// Number of requests after which the first plan for the files of a folder is made.
+const FIRST_FILES: usize = 8;
+/// Size in bytes up to which a file is not split while at least as many files as connections are left. A larger part
+/// would cost more to repeat, and delay the end of the command.
+pub(crate) const WHOLE_BYTES: u64 = 8 << 20;
 /// Largest size in bytes of the first parts, unless a probe chooses their sizes to measure the link. The first parts
 /// show whether larger ones are better.
 const FIRST_BYTES: u64 = 1 << 20;
@@ -50,13 +56,19 @@ pub struct Ticket {
     began_area: f64,
 }
 
-/// Chooses the size of each part of a file: first small parts that measure the link, then parts of the planned size.
-/// Corrects the plan during the transfer.
+/// Chooses the size of each part of a file, or of the files of a command: first small parts that measure the link, then
+/// parts of the planned size. Corrects the plan during the transfer.
 #[derive(Debug)]
 pub struct Planner {
     constraints: Constraints,
+    /// Total size of all files in bytes.
     bytes: u64,
+    /// Number of bytes that were not handed out yet.
     left: u64,
+    /// Number of files whose last part was not handed out yet.
+    files_left: usize,
+    /// `true` if there was more than one file at the start.
+    is_folder: bool,
     back_bytes: u64,
     /// Start of the first part, in seconds since the start of the transfer.
     began_s: f64,
@@ -91,11 +103,36 @@ impl Planner {
     pub fn new(bytes: u64, constraints: Constraints, latency_s: Option<f64>, seed: u64) -> Self {
         // For a low-latency store, a probe would take longer than measurements during the transfer.
         let probe = if is_near(latency_s) { Probe::default() } else { Probe::new(bytes, &constraints) };
-        let (shape, first_round) = first_round(bytes, &constraints, latency_s);
+        let first = first_round(bytes, &constraints, latency_s);
+        Self::with_first_round(bytes, 1, constraints, latency_s, seed, probe, first)
+    }
+
+    /// Creates a planner for `files` files, which have `bytes` bytes together. Their own parts measure the link, so
+    /// there is no probe. The latency is learned from the first request.
+    #[must_use]
+    pub fn for_files(bytes: u64, files: usize, constraints: Constraints, seed: u64) -> Self {
+        if files <= 1 {
+            return Self::new(bytes, constraints, None, seed);
+        }
+        let shape = constraints.fitting(WHOLE_BYTES, FEW);
+        Self::with_first_round(bytes, files, constraints, None, seed, Probe::default(), (shape, FIRST_FILES))
+    }
+
+    fn with_first_round(
+        bytes: u64,
+        files: usize,
+        constraints: Constraints,
+        latency_s: Option<f64>,
+        seed: u64,
+        probe: Probe,
+        (shape, first_round): (Shape, usize),
+    ) -> Self {
         Self {
             constraints,
             bytes,
             left: bytes,
+            files_left: files,
+            is_folder: files > 1,
             back_bytes: 0,
             began_s: 0.0,
             first_round,
@@ -123,10 +160,20 @@ impl Planner {
         self.fixed_s = seconds;
     }
 
-    /// Returns the next part to transfer at the time `now_s`. `None` if all parts were handed out, or if enough are in
-    /// flight.
+    /// Returns the next part of a single file to transfer at the time `now_s`. `None` if all parts were handed out, or
+    /// if enough are in flight.
     pub fn next_part(&mut self, now_s: f64) -> Option<Ticket> {
-        if self.left == 0 || self.under_way.len() >= self.constraints.max_concurrency {
+        if self.left == 0 {
+            return None;
+        }
+        let parts_left = self.constraints.limits.max_parts.saturating_sub(self.blocks);
+        self.next_part_of(self.left, self.constraints.limits.least_part_bytes(self.left, parts_left), now_s)
+    }
+
+    /// Returns the next part of a file that has `file_bytes` bytes left. The part has at least `least_bytes` bytes,
+    /// unless it is the file's last part. `None` if enough parts are in flight at the time `now_s`.
+    pub fn next_part_of(&mut self, file_bytes: u64, least_bytes: u64, now_s: f64) -> Option<Ticket> {
+        if self.under_way.len() >= self.constraints.max_concurrency {
             return None;
         }
         let mut next = ProbeStep::Forecast;
@@ -140,12 +187,27 @@ impl Planner {
             ProbeStep::Part { bytes, is_one_of_few } => (bytes, is_one_of_few),
             ProbeStep::Wait => return None,
             ProbeStep::Forecast if self.under_way.len() >= self.shape.concurrency => return None,
+            // While there are at least as many files as connections, splitting a file would only cost requests.
+            ProbeStep::Forecast if self.is_folder && self.files_left >= self.shape.concurrency => {
+                (self.shape.part_bytes.max(WHOLE_BYTES), false)
+            }
             ProbeStep::Forecast => (self.shape.part_bytes, false),
         };
-        let blocks_left = self.constraints.limits.max_parts.saturating_sub(self.blocks);
-        let bytes = part_bytes.max(self.constraints.least_part_bytes(self.left, blocks_left)).min(self.left);
-        (self.left, self.blocks) = (self.left - bytes, self.blocks + 1);
+        let bytes = part_bytes.max(least_bytes).min(file_bytes);
+        (self.left, self.blocks) = (self.left.saturating_sub(bytes), self.blocks + 1);
+        self.files_left = self.files_left.saturating_sub(usize::from(bytes == file_bytes));
         Some(self.hand_out(bytes, is_one_of_few, now_s))
+    }
+
+    /// Removes `bytes` bytes and `files` files that were not handed out, and need not be transferred.
+    pub fn leave_out(&mut self, bytes: u64, files: usize) {
+        (self.bytes, self.left) = (self.bytes.saturating_sub(bytes), self.left.saturating_sub(bytes));
+        self.files_left = self.files_left.saturating_sub(files);
+    }
+
+    /// Adds a file that is transferred in addition, such as an object that is read back.
+    pub fn add(&mut self, bytes: u64) {
+        (self.bytes, self.left, self.files_left) = (self.bytes + bytes, self.left + bytes, self.files_left + 1);
     }
 
     /// Hands out a part of `bytes` bytes again, because an earlier attempt did not complete it. Returns `None` if
@@ -168,13 +230,23 @@ impl Planner {
         Ticket { bytes, is_one_of_few, began_s: now_s, began_area: self.area }
     }
 
+    /// Records that a part was not transferred, because its transfer failed or was cancelled.
+    pub fn give_up(&mut self, ticket: &Ticket, now_s: f64) {
+        self.pass(now_s);
+        self.remove_under_way(ticket);
+    }
+
+    fn remove_under_way(&mut self, ticket: &Ticket) {
+        let is_this = |one: &(u64, f64)| *one == (ticket.bytes, ticket.began_s);
+        self.under_way.iter().position(is_this).map(|index| self.under_way.swap_remove(index));
+    }
+
     /// Records that a part was transferred. `first_try` is `None` if its first attempt failed; the part is then no
     /// measurement of the link. Otherwise the inner value is the time in seconds to open the part's connection, if it
     /// was a new one.
     pub fn complete(&mut self, ticket: &Ticket, now_s: f64, first_try: Option<Option<f64>>) {
         self.pass(now_s);
-        let is_this = |one: &(u64, f64)| *one == (ticket.bytes, ticket.began_s);
-        self.under_way.iter().position(is_this).map(|index| self.under_way.swap_remove(index));
+        self.remove_under_way(ticket);
         (self.count, self.back_bytes) = (self.count + 1, self.back_bytes + ticket.bytes);
         if ticket.is_one_of_few {
             self.probe.is_back();
@@ -188,6 +260,9 @@ impl Planner {
         };
         let seconds = (all_s - connecting_s.unwrap_or(0.0)).max(1e-9);
         let is_fresh = connecting_s.is_some();
+        if self.is_folder && self.latency_s.is_none() {
+            self.learn_latency(seconds, connecting_s);
+        }
         self.seen.push(Observation { bytes: ticket.bytes, seconds, ended_s: now_s, in_flight, is_fresh });
         if self.seen.len() > KEPT {
             self.seen.drain(KEPT / 2..KEPT * 3 / 4);
@@ -204,6 +279,16 @@ impl Planner {
         };
         if self.count >= enough {
             self.replan(now_s);
+        }
+    }
+
+    /// Sets the latency from the first request. For a store that is not low-latency, all connections are used from now
+    /// on: each of them has to be opened, and its first part is slow.
+    fn learn_latency(&mut self, seconds: f64, connecting_s: Option<f64>) {
+        let latency_s = connecting_s.map_or(seconds, |connecting_s| connecting_s.min(seconds));
+        self.latency_s = Some(latency_s);
+        if !self.is_near() {
+            self.shape = self.constraints.fitting(WHOLE_BYTES, self.constraints.max_concurrency);
         }
     }
 
@@ -289,7 +374,7 @@ impl Planner {
             let most = ((self.bytes as f64 * PROBED) as u64 / FORETELLING).max(LARGER_BYTES);
             tried.limits.max_part_bytes = tried.limits.max_part_bytes.min(most.max(tried.limits.min_part_bytes));
         }
-        let chosen = link.choose(self.left.max(1), &tried);
+        let chosen = link.choose_for(self.left.max(1), self.files_left, &tried);
         let left_s = |shape| self.ahead_s(shape, link, now_s) - now_s;
         if !is_moving && !self.probe.is_none() {
             self.shape = chosen;
@@ -400,7 +485,12 @@ impl Planner {
         free_s.sort_by(f64::total_cmp);
         // If more connections are in use than the plan needs, the first ones that become free get no further part.
         free_s.drain(..free_s.len() - concurrency);
-        let blocks = self.left.div_ceil(part_bytes) as usize;
+        let (blocks, part_bytes) = match self.left.div_ceil(part_bytes) as usize {
+            blocks if blocks < self.files_left && self.is_folder => {
+                (self.files_left, self.left.div_ceil(self.files_left as u64))
+            }
+            blocks => (blocks, part_bytes),
+        };
         let (rounds, more) = (blocks / free_s.len(), blocks % free_s.len());
         let round_s = block_s(part_bytes.min(self.left));
         let last_s = free_s.last().copied().unwrap_or(now_s);
@@ -426,14 +516,14 @@ fn first_round(bytes: u64, constraints: &Constraints, latency_s: Option<f64>) ->
     let (most, is_near) = (constraints.max_concurrency, is_near(latency_s));
     if is_near && constraints.limits.min_part_bytes <= NEAR_BYTES {
         return (
-            constraints.fitting(constraints.least_part_bytes(bytes, constraints.limits.max_parts).max(NEAR_BYTES), 1),
+            constraints.fitting(constraints.limits.least_part_bytes(bytes, constraints.limits.max_parts).max(NEAR_BYTES), 1),
             NEAR_BLOCKS,
         );
     }
     let concurrency = if is_near { FEW.min(most) } else { most };
     let rounds = bytes.div_ceil(FIRST_BYTES * most as u64).max(1);
     let even = if is_near { 0 } else { bytes.div_ceil(rounds * most as u64) };
-    let least = constraints.least_part_bytes(bytes, constraints.limits.max_parts).max(LEAST_BYTES);
+    let least = constraints.limits.least_part_bytes(bytes, constraints.limits.max_parts).max(LEAST_BYTES);
     let shape = constraints.fitting(least.max(even), concurrency);
     let blocks = bytes.div_ceil(shape.part_bytes) as usize;
     let round = shape.concurrency.min(blocks);

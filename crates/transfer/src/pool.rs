@@ -1,0 +1,181 @@
+//! The requests in flight of a command. All its transfers share one planner, which decides when the next request may
+//! start, and how many bytes it carries.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::model::{Forecast, Planner, Ticket};
+use crate::result::RequestStats;
+
+/// The planner of a command, and the queue of the transfers that wait for their next request.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    planner: Mutex<Planner>,
+    /// Start of the command. The planner's times are seconds from this moment.
+    began: Instant,
+    /// The lock of the transfer whose request is next. tokio hands it over in the order of the calls.
+    turn: tokio::sync::Mutex<()>,
+    /// Wakes the transfer that holds `turn`, because the planner may permit its request now.
+    changed: Notify,
+}
+
+/// The requests of one file.
+#[derive(Debug)]
+pub(crate) struct FileRequests {
+    pool: Arc<Pool>,
+    /// Number of the file's bytes that were not permitted yet; `None` if its last part was.
+    left: Mutex<Option<u64>>,
+}
+
+/// The permission to send one request. If it is dropped before [`Permission::complete`], the request counts as failed.
+#[derive(Debug)]
+pub(crate) struct Permission {
+    pool: Arc<Pool>,
+    ticket: Ticket,
+    is_complete: bool,
+}
+
+/// A request that a transfer wants to send next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Wanted {
+    /// The next part of a file that has `file_bytes` bytes left. The planner chooses its size: at least `least_bytes`,
+    /// unless the file has fewer left.
+    Part { file_bytes: u64, least_bytes: u64 },
+    /// A part that an earlier attempt started, with its size in bytes.
+    Again(u64),
+}
+
+impl Wanted {
+    /// Returns the request for a whole file of `bytes` bytes.
+    pub fn whole(bytes: u64) -> Self {
+        Self::Part { file_bytes: bytes, least_bytes: bytes }
+    }
+}
+
+impl Pool {
+    pub fn new(planner: Planner, began: Instant) -> Arc<Self> {
+        let (turn, changed) = Default::default();
+        Arc::new(Self { planner: Mutex::new(planner), began, turn, changed })
+    }
+
+    /// Returns the requests of a file of which `bytes` bytes are to be transferred. The planner knows these bytes.
+    pub fn file(self: &Arc<Self>, bytes: u64) -> FileRequests {
+        FileRequests { pool: Arc::clone(self), left: Mutex::new(Some(bytes)) }
+    }
+
+    /// Returns the requests of a file that is transferred in addition to those that the planner knows.
+    pub fn added_file(self: &Arc<Self>, bytes: u64) -> FileRequests {
+        self.planner().add(bytes);
+        self.file(bytes)
+    }
+
+    /// Returns the latest forecast.
+    pub fn forecast(&self) -> Option<Forecast> {
+        self.planner().forecast().copied()
+    }
+
+    fn try_permit(self: &Arc<Self>, wanted: Wanted) -> Option<Permission> {
+        let (now_s, mut planner) = (self.now_s(), self.planner());
+        let ticket = match wanted {
+            Wanted::Part { file_bytes, least_bytes } => planner.next_part_of(file_bytes, least_bytes, now_s),
+            Wanted::Again(bytes) => planner.repeat_part(bytes, now_s),
+        };
+        ticket.map(|ticket| Permission { pool: Arc::clone(self), ticket, is_complete: false })
+    }
+
+    fn now_s(&self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
+
+    fn planner(&self) -> MutexGuard<'_, Planner> {
+        self.planner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl FileRequests {
+    /// Returns the requests of a file that is transferred alone.
+    pub fn alone(planner: Planner, began: Instant) -> Self {
+        let bytes = planner.left();
+        Pool::new(planner, began).file(bytes)
+    }
+
+    /// Returns the pool that permits these requests.
+    pub fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    /// Waits until the planner permits the next request. The files that wait are served in the order of their calls.
+    pub async fn permit(self: Arc<Self>, wanted: Wanted) -> Permission {
+        let _turn = self.pool.turn.lock().await;
+        loop {
+            if let Some(permission) = self.pool.try_permit(wanted) {
+                if let Wanted::Part { file_bytes, .. } = wanted {
+                    let left = file_bytes - permission.bytes();
+                    *self.left.lock().unwrap_or_else(PoisonError::into_inner) = Some(left).filter(|left| *left > 0);
+                }
+                return permission;
+            }
+            self.pool.changed.notified().await;
+        }
+    }
+
+    /// Removes bytes of the file that an earlier attempt has transferred already.
+    pub fn skip(&self, bytes: u64) {
+        if let Some(left) = &mut *self.left.lock().unwrap_or_else(PoisonError::into_inner) {
+            let bytes = bytes.min(*left);
+            *left -= bytes;
+            self.pool.planner().leave_out(bytes, 0);
+        }
+    }
+
+    /// Returns the latest forecast, and the first one.
+    pub fn forecasts(&self) -> [Option<Forecast>; 2] {
+        let planner = self.pool.planner();
+        [planner.forecast().copied(), planner.first_forecast().copied()]
+    }
+
+    /// Returns the time in seconds since the start of the command.
+    pub fn now_s(&self) -> f64 {
+        self.pool.now_s()
+    }
+}
+
+impl Drop for FileRequests {
+    /// Removes the rest of the file from the plan, if the file was skipped or failed.
+    fn drop(&mut self) {
+        if let Some(left) = *self.left.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            self.pool.planner().leave_out(left, 1);
+            self.pool.changed.notify_one();
+        }
+    }
+}
+
+impl Permission {
+    /// Returns the size of the request in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.ticket.bytes
+    }
+
+    /// Records that the request succeeded.
+    pub fn complete(mut self, stats: &RequestStats) {
+        let (now_s, mut planner) = (self.pool.now_s(), self.pool.planner());
+        planner.complete(&self.ticket, now_s, stats.first_try);
+        if stats.retries.slow_down > 0 {
+            planner.slow_down(&self.ticket);
+        }
+        drop(planner);
+        self.is_complete = true;
+    }
+}
+
+impl Drop for Permission {
+    fn drop(&mut self) {
+        if !self.is_complete {
+            let now_s = self.pool.now_s();
+            self.pool.planner().give_up(&self.ticket, now_s);
+        }
+        self.pool.changed.notify_one();
+    }
+}
