@@ -105,9 +105,9 @@ impl<'a> Scheduler<'a> {
         result.forecast = self.planner.first_forecast().map(|forecast| self.limited(forecast));
     }
 
-    /// Adapts a forecast to the bandwidth limit, which determines the earliest start of the last part. After this
-    /// start, the last part and the commit still take their time. The new interval reaches as far above the expected
-    /// duration as the old interval is long, or further.
+    /// Adapts a forecast to the bandwidth limit, which determines the earliest start of the last part. The last part
+    /// and the commit take additional time. The new upper bound is at least the new expected duration, plus the length
+    /// of the old interval.
     fn limited(&self, forecast: &Forecast) -> Forecast {
         let min_s = self.manager.min_s(self.bytes - self.resumed_bytes);
         if min_s == 0.0 {
