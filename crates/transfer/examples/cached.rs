@@ -26,7 +26,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let sum = block.crc64;
     cache.put("object", block, &PutOptions::default(), seen).await?;
 
-    // All requests use one racer. About 19 of 20 requests only read the disk; at most one of 20 goes to both sides.
+    // All requests use one racer. About 19 of 20 requests only read the disk; at most one of 20 goes to disk and
+    // server.
     let racer = Racer::new(Policy::Percentile { quantile: 0.95, budget: 0.05 })?;
     for _ in 0..TIMES {
         let from_cache = async {

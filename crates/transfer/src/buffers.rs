@@ -1,5 +1,5 @@
-//! Buffers and files for the bytes of parts. Buffers are reused, because the kernel takes as long to provide a new page
-//! of memory as to copy two pages. Bytes for a file are written while they are still in the processor's cache.
+//! Buffers and files for the bytes of parts. Buffers are reused, because the kernel needs as much time for a new page
+//! of memory as for copying two pages. Bytes for a file are written while they are still in the processor's cache.
 
 use std::fs::File;
 use std::io;
@@ -18,8 +18,8 @@ use crate::crc64::{digest, digest_of_crc32c};
 use crate::error::{Error, file_failure};
 use crate::store::{Failure, Kind, PartBody};
 
-/// Number of bytes that are read in one step and then hashed. They are so few that they are still in the processor's
-/// cache when they are hashed.
+/// Number of bytes that are read in one step and then hashed. A step is small enough to be still in the processor's
+/// cache when it is hashed.
 pub(crate) const STEP_BYTES: usize = 256 << 10;
 /// Limit in bytes on the unused buffers that a [`Buffers`] pool keeps for reuse: one large part, or many small ones.
 const KEPT_BYTES: usize = 64 << 20;
@@ -57,7 +57,7 @@ enum Sink {
 pub(crate) struct TargetFile {
     pub file: File,
     pub path: PathBuf,
-    /// The first error of a write to this file, which [`TargetFile::error`] returns.
+    /// The first error of a write to this file. [`TargetFile::error`] returns it.
     error: OnceLock<io::Error>,
 }
 
@@ -140,12 +140,12 @@ impl RangeWriter {
         self.filled = end;
     }
 
-    /// Adds the next bytes of the range. If they go to a file, may block the thread while the disk is busy. In this
-    /// case, tokio may move the thread's other tasks to another thread. So this must not be called within a `LocalSet`.
+    /// Adds the next bytes of the range. If they go to a file, the call may block the thread while the disk is busy. It
+    /// must not be called within a `LocalSet`, because tokio may then move the thread's other tasks to another thread.
     ///
     /// # Errors
-    /// Fails if `bytes` exceed the range, or if the file can't be written. A store that gets this failure must return
-    /// it unchanged.
+    /// Fails if `bytes` exceed the range, or if the file can't be written. A store must return this failure unchanged,
+    /// because its kind determines whether the request is retried.
     pub fn add(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         if bytes.is_empty() {
             return Ok(());
@@ -229,8 +229,8 @@ impl TargetFile {
         })
     }
 
-    /// Converts a failure to an error. If an earlier write to this file failed, that write was the cause, so returns
-    /// its error instead.
+    /// Converts a failure to an error. If an earlier write to this file failed, returns the error of that write, which
+    /// was the cause.
     pub fn error(&self, failure: Failure) -> Error {
         match self.error.get() {
             // `io::Error` can't be cloned, but its error code can be copied.
@@ -243,11 +243,11 @@ impl TargetFile {
     }
 }
 
-/// Runs work that may wait for a disk. Usually runs it directly on this thread. Most writes only copy memory, and to
-/// hand such a write over to another thread would take longer than the write. If all other threads may be waiting for a
-/// disk, this thread first gives its tasks to another thread.
+/// Runs `work`, which may wait for a disk. Usually runs it directly on this thread: most writes only copy memory, which
+/// is faster than handing them over to another thread. If all other threads may be waiting for a disk, this thread
+/// first gives its tasks to another thread.
 fn wait_for_disk<T>(work: impl FnOnce() -> T) -> T {
-    /// Number of threads of the runtime that are running work of this function directly, and may be waiting for a disk.
+    /// Number of the runtime's threads that run such work directly. Each of them may be waiting for a disk.
     static WAITING: AtomicUsize = AtomicUsize::new(0);
     let here = Handle::try_current().ok().filter(|here| here.runtime_flavor() == RuntimeFlavor::MultiThread);
     let others = here.map_or(usize::MAX, |here| here.metrics().num_workers() - 1);

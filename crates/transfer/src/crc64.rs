@@ -1,5 +1,5 @@
-//! Checksums of parts, and of whole objects from the checksums of their parts. The checksum is CRC-64/NVME; for stores
-//! that know no other checksum, it is CRC-32C.
+//! Checksums of parts and of whole objects. The checksum of an object is computed from those of its parts. It is
+//! CRC-64/NVME, or CRC-32C for stores that know no other checksum.
 
 use crc_fast::CrcAlgorithm::{Crc32Iscsi, Crc64Nvme};
 use crc_fast::Digest;
@@ -54,8 +54,8 @@ fn times(one: u64, mut other: u64) -> u64 {
     product
 }
 
-/// Returns x to the power of 8·`bytes`, modulo [`POLYNOMIAL`]. If a text is followed by `bytes` more bytes, its
-/// checksum is multiplied by this power.
+/// Returns x to the power of 8·`bytes`, modulo [`POLYNOMIAL`]. Appending `bytes` bytes to some data multiplies the
+/// checksum of this data by the returned power.
 fn power_of_x(mut bytes: u64) -> u64 {
     let (mut power, mut square) = (ONE, ONE >> 8);
     while bytes > 0 {
@@ -89,8 +89,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// The reference is the function of the crate `crc_fast` that combines two checksums. Our code does not use it,
-        /// because it takes a quarter of a millisecond per part.
+        /// Compares with the function of the crate `crc_fast` that combines two checksums. The library itself does not
+        /// use that function, because it takes a quarter of a millisecond per part.
         #[test]
         fn blocks_are_combined_as_the_library_does(
             blocks in prop::collection::vec(

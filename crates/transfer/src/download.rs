@@ -217,7 +217,7 @@ impl<'a> ObjectDownload<'a> {
         let mut draft = None;
         if let Some(header) = &header {
             draft = target.reopen(header).ok();
-            // The incomplete file is kept until the object and the target file are known to be unchanged.
+            // The incomplete file is kept if a check below fails, for example because the object has changed.
             draft.iter_mut().for_each(|draft: &mut Draft| draft.keep(true));
             if header.source == source && header.destination != destination && parts.is_complete(bytes) {
                 // The earlier process may have been killed after it had named the complete file, before it removed the

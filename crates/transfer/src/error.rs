@@ -62,7 +62,8 @@ pub enum Error {
         /// The kind of change, for example `was replaced`.
         change: &'static str,
     },
-    /// An interrupted transfer can't be resumed. The text is the reason, such as the name of the side that changed.
+    /// An interrupted transfer can't be resumed. The text is the reason, for example that the source or the destination
+    /// has changed.
     #[error("{0}")]
     CantResume(String),
     /// Another process is carrying out the same transfer.

@@ -1,6 +1,6 @@
 //! Congestion control of gentle transfers, which add little latency to other traffic. Bytes that are sent faster than
-//! the network path carries them wait in a queue, which adds latency. The rate is controlled so that this added latency
-//! is half of the permitted one.
+//! the network path carries them wait in a queue, which adds latency. The rate is controlled so that the queue adds
+//! half of the permitted latency.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -15,11 +15,11 @@ use crate::store::{Attempt, Kind};
 /// Initial rate in bytes per second. It is low, because on a slow path a queue builds up before the first measurement
 /// shows it.
 const FIRST_BYTES_PER_S: f64 = 250e3;
-/// Lowest rate in bytes per second. At an even lower rate, the transfer would take so long that it disturbs other
-/// traffic for too long.
+/// Lowest rate in bytes per second. At an even lower rate, the transfer would disturb other traffic less, but for too
+/// long.
 const LEAST_BYTES_PER_S: f64 = 32e3;
-/// Smallest part of a gentle download, in bytes. Smaller parts would arrive in shorter bursts, which disturb other
-/// traffic less. But they would need more requests, which disturb it more than the shorter bursts save.
+/// Smallest part of a gentle download, in bytes. Smaller parts arrive in shorter bursts, but need more requests. Below
+/// this size, the additional requests disturb other traffic more than the shorter bursts save.
 const LEAST_PART_BYTES: f64 = 65_536.0;
 /// Pause between two measurements of the network path's latency.
 const EVERY: Duration = Duration::from_millis(50);
@@ -29,44 +29,43 @@ const STALE_S: f64 = 1.0;
 /// Largest relative increase of the rate after one measurement: 0.25 is a quarter more. Near the known capacity of the
 /// network path, [`NEAR_MORE`] limits the increase further.
 const MORE: f64 = 0.25;
-/// Limit on the increase of the rate near the known capacity of the network path. If the rate is too high, the queue
-/// grows until the next measurement shows this. It may then grow by at most this share of the permitted latency.
+/// Limit on the increase of the rate near the known capacity of the network path. If the increased rate is too high,
+/// the queue grows until the next measurement. It may then add at most this share of the permitted latency.
 const NEAR_MORE: f64 = 0.25;
 /// A rate counts as near the known capacity of the network path if it is above this share of the capacity.
 const NEAR: f64 = 0.8;
-/// The queue in the network path counts as empty if it adds less than this share of the permitted latency. Latencies
-/// vary by this much even without a queue.
+/// The queue in the network path counts as empty if the latency that it adds is below this share of the permitted one.
+/// Even without a queue, latencies vary by this much.
 const NONE: f64 = 0.25;
-/// Number of consecutive measurements after which the known capacity of the network path is discarded. Each must find
-/// an empty queue, at a rate near this capacity. The capacity must then be higher than known.
+/// Number of consecutive measurements that prove the known capacity of the network path too low, so that it is
+/// discarded. Each of them must find an empty queue at a rate near this capacity.
 const CALM: u32 = 10;
-/// Number of consecutive measurements with too long a queue after which the baseline, the latency without a queue, is
-/// measured again. Either the network path has become longer, or another sender keeps a queue in it. The two can't be
-/// distinguished.
+/// Number of consecutive measurements with too long a queue after which the baseline (the latency without a queue) is
+/// measured again. Either the network path has become longer, or another sender keeps a queue in it. Measurements can't
+/// distinguish these two causes.
 const LONGER: u32 = 50;
-/// Number of the last of the [`LONGER`] measurements during which we send at the lowest rate. Our own queue then drains
-/// before the baseline, the latency without a queue, is measured again. Otherwise each new baseline would include our
-/// queue.
+/// Number of measurements at the lowest rate, which are the last ones of [`LONGER`]. Our own queue drains during them.
+/// Their lowest latency becomes the new baseline, the latency without a queue.
 const DRAINED: u32 = 10;
 const NO_QUEUE: (u32, f64) = (0, f64::INFINITY);
 /// The latency that our queue in the network path should add, as a share of the permitted latency.
 const AIM: f64 = 0.5;
-/// Smallest factor by which the rate may be multiplied after one measurement. It is small so that a long queue drains
-/// soon.
+/// Smallest share of the measured capacity to which one measurement may reduce the rate. It is small, so that a long
+/// queue drains soon.
 const DRAINING: f64 = 0.2;
 /// Duration of a slice (the bytes that are passed to the kernel at once), as a share of the permitted latency. Slices
 /// are short, because the kernel can't take bytes back.
 const SLICE: f64 = 0.1;
 
-/// Returns the size in bytes of a part of a gentle download, if transfers may add the latency `most_added`. A part
-/// arrives at full speed, so a large one would cause a long queue. At 1 MB/s, a part of this size adds half of that
-/// latency, but one of the minimum size may add more.
+/// Returns the size in bytes of a part of a gentle download. `most_added` is the latency that transfers may add. A part
+/// arrives at full speed, so a large one would cause a long queue. At 1 MB/s, a part of this size adds half of
+/// `most_added`; a part of the minimum size may add more.
 pub(crate) fn part_bytes(most_added: Duration) -> f64 {
     (1e6 * most_added.as_secs_f64() / 2.0).max(LEAST_PART_BYTES)
 }
 
-/// Returns the longest duration in seconds of a slice, the bytes that are passed to the kernel at once. Transfers may
-/// add the latency `most_added`.
+/// Returns the longest duration in seconds of a slice, the bytes that are passed to the kernel at once. `most_added` is
+/// the latency that transfers may add.
 pub(crate) fn slice_s(most_added: Duration) -> f64 {
     most_added.as_secs_f64() * SLICE
 }
@@ -78,13 +77,13 @@ pub(crate) struct CongestionControl {
     most_bytes_per_s: f64,
     shortest_s: f64,
     last: Option<Sample>,
-    /// Measured capacity of the network path. It is `None` until a queue is observed, and again once the measured value
-    /// has proved too low.
+    /// Measured capacity of the network path. It is `None` until a queue is observed. It becomes `None` again if it has
+    /// proved too low.
     taken_bytes_per_s: Option<f64>,
     /// Number of consecutive measurements that found an empty queue at a rate near the capacity of the network path.
     calm: u32,
-    /// The number of consecutive measurements with too long a queue, and the lowest latency in seconds among the last
-    /// of them. Only measurements at the lowest rate count for this latency, because our own queue has then drained.
+    /// The number of consecutive measurements with too long a queue. Also the lowest latency in seconds among those at
+    /// the lowest rate, at which our own queue drains.
     standing: (u32, f64),
     pub bytes_per_s: f64,
 }
@@ -124,8 +123,8 @@ impl CongestionControl {
         let answered_s = |last: &Sample| last.at_s + self.shortest_s + last.queue_s;
         let Some(last) = last.filter(|last| at_s - answered_s(last) < STALE_S) else { return };
         let (passed_s, sent_bytes) = ((at_s - last.at_s).max(1e-3), sent_bytes - last.sent_bytes);
-        // A change of the rate now is visible only in a measurement that ends about `late_s` later. Until then, the
-        // queue grows or shrinks as it did before.
+        // A change of the rate now first affects a measurement that ends about `late_s` later. Until then, the queue
+        // grows or shrinks as it did before.
         let late_s = passed_s + took_s;
         let expected_s = queue_s + (queue_s - last.queue_s).max(0.0);
         let (aim_s, none_s) = (AIM * self.most_added_s, NONE * self.most_added_s);
@@ -133,7 +132,8 @@ impl CongestionControl {
         if expected_s < aim_s {
             self.standing = NO_QUEUE;
             let most = if is_near { MORE.min(NEAR_MORE * self.most_added_s / late_s) } else { MORE };
-            // If much less is sent than the rate permits, the latency shows nothing about the path at this rate.
+            // If much less is sent than the rate permits, the latency does not show whether the path can carry this
+            // rate.
             if sent_bytes / passed_s > self.bytes_per_s / 2.0 {
                 self.bytes_per_s *= 1.0 + most * (1.0 - expected_s / aim_s);
             }
@@ -143,8 +143,8 @@ impl CongestionControl {
             }
         } else {
             self.calm = 0;
-            // Of the bytes that were sent, the path has carried all except those by which the queue has grown. So its
-            // capacity follows from the sent bytes and the growth of the queue.
+            // The path has carried all bytes that were sent, except those by which the queue has grown. Its capacity
+            // follows from these two numbers.
             let taken = sent_bytes / (passed_s + queue_s - last.queue_s).max(passed_s / 4.0);
             let taken = taken.min(2.0 * self.bytes_per_s);
             let taken = match self.taken_bytes_per_s {
@@ -180,8 +180,8 @@ impl TransferManager {
         }
     }
 
-    /// Measures the latency by small requests for `object`, and adjusts the rate of all transfers. Only one transfer at
-    /// a time measures. When it ends, another one continues from the same state.
+    /// Measures the latency by small requests for `object`, and adjusts the rate of all transfers. Only one transfer
+    /// measures at a time. When this transfer ends, another one continues from the same state.
     async fn watch(&self, object: &Location) -> Infallible {
         if let Some(gentle) = &self.gentle {
             self.adjust(object, &mut *gentle.lock().await).await;
@@ -189,8 +189,8 @@ impl TransferManager {
         pending().await
     }
 
-    /// Adjusts the rate by measurements until the caller drops the future. Stops if each measurement would fetch the
-    /// whole object, which would cost too much.
+    /// Adjusts the rate after each measurement, until the caller drops the future. Returns early if each measurement
+    /// would fetch the whole object, which would cost too much.
     async fn adjust(&self, object: &Location, gentle: &mut CongestionControl) {
         loop {
             self.gate.rate_limit.set(gentle.bytes_per_s);
@@ -227,7 +227,7 @@ mod tests {
     /// Number of parts that are requested in parallel.
     const AT_ONCE: usize = 4;
 
-    /// A simulated path with a download over it. Parts are requested at the times that [`RateLimit`] permits, and pass
+    /// A simulated path with a download over it. Parts are requested at the times that [`RateLimit`] permits, and cross
     /// the path one after the other. If `part_bytes` is 0, the bytes flow continuously.
     struct Path {
         bytes_per_s: f64,
@@ -305,8 +305,8 @@ mod tests {
             let path = Path { bytes_per_s, round_trip_s, most_added_s, part_bytes: 0 };
             let [(late, used), _] = path.play(20.0, 0.0, 0.0);
             assert!(late < 0.05 && used > 0.7, "{bytes_per_s} {round_trip_s} {most_added_s}: late {late}, used {used}");
-            // A single part may exceed the limit by itself. Such paths are tested only with bytes that flow
-            // continuously.
+            // On some paths, a single part already adds more latency than is permitted. Such paths are tested only with
+            // bytes that flow continuously.
             if part_bytes as f64 / bytes_per_s < most_added_s {
                 let [(late, used), _] = Path { part_bytes, ..path }.play(20.0, 0.0, 0.0);
                 assert!(late < 0.05 && used > 0.4, "{bytes_per_s} {round_trip_s} in blocks: late {late}, used {used}");

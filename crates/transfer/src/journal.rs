@@ -3,7 +3,7 @@
 //!
 //! Each line is JSON. The first line describes the source, the destination and the upload. One line for each part is
 //! written before the part is transferred, and a second one afterwards. If the process is killed, the last lines may be
-//! missing. Only the parts of these lines are then transferred again.
+//! missing. Only the parts whose lines are missing are then transferred again.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
@@ -96,7 +96,7 @@ impl PartList {
         }
     }
 
-    /// Returns the part that starts where the last part of the list ends. Its size is 0, because the caller chooses it.
+    /// Returns the part that starts where the last part of the list ends. Its size is 0, and must be set by the caller.
     pub fn next(&self) -> Part {
         let last = self.0.values().next_back();
         last.map_or_else(Part::default, |(last, _)| Part {
@@ -139,8 +139,8 @@ impl PartList {
         self.done().map(|(_, receipt)| receipt.token.clone()).collect()
     }
 
-    /// Returns whether the list permits `part` to start. A part that is in the list with the same range may be
-    /// repeated. Any other part must be the next one of a file of `bytes` bytes.
+    /// Returns whether `part` may start. A part that the list already contains with the same range may be repeated. Any
+    /// other part must directly follow the last one, and must be within the `bytes` bytes of the file.
     fn accepts(&self, part: Part, bytes: u64) -> bool {
         match self.0.get(&part.index) {
             Some((there, _)) => *there == part,
@@ -176,7 +176,7 @@ impl JournalHeader {
     }
 }
 
-/// The contents of the valid lines of a journal: what they record about its transfer.
+/// The data in the valid lines of a journal.
 #[derive(Debug, Default)]
 pub(crate) struct JournalContents {
     pub header: Option<JournalHeader>,
@@ -193,8 +193,8 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Opens and reads the journal of the transfer from `from` to `to`, which is in `folder`; if `folder` is `None`,
-    /// nothing is recorded. If `is_fresh`, the caller is going to clear the journal, so a damaged one is not an error.
+    /// Opens and reads the journal in `folder` for the transfer from `from` to `to`. If `folder` is `None`, nothing is
+    /// recorded. If `is_fresh`, a damaged journal is not an error, because the caller is going to clear it.
     pub fn open(folder: Option<&Path>, from: &str, to: &str, is_fresh: bool) -> Result<(Self, JournalContents)> {
         let Some(folder) = folder else { return Ok(Default::default()) };
         fs::create_dir_all(folder).map_err(Error::journal("made", folder))?;
@@ -211,8 +211,8 @@ impl Journal {
     }
 
     /// Writes a note for an upload that can't be resumed. A note is a record with only the first line. If this process
-    /// is killed, a later command uses the note to abort the upload. If there is no folder or the note can't be
-    /// written, returns a journal that has no file.
+    /// is killed, a later command uses the note to abort the upload. Returns a journal without a file if `folder` is
+    /// `None` or the note can't be written.
     pub fn note(folder: Option<&Path>, header: JournalHeader) -> Self {
         let write = |folder: &Path| {
             fs::create_dir_all(folder).map_err(Error::journal("made", folder))?;
@@ -223,8 +223,8 @@ impl Journal {
         folder.and_then(|folder| write(folder).ok()).unwrap_or_default()
     }
 
-    /// Opens and reads a journal or a note: the record, its first line and the parts. Returns `None` if the file is
-    /// gone or empty, or if another process has locked it.
+    /// Opens and reads a journal or a note. Returns the open record, its first line, and its parts. Returns `None` if
+    /// the file is gone or empty, or if another process has locked it.
     pub fn reopen(path: &Path) -> Result<Option<(Self, JournalHeader, PartList)>> {
         if !path.exists() {
             return Ok(None);
@@ -474,7 +474,7 @@ mod tests {
         assert!(!path.exists());
     }
 
-    /// A process removes its journal at the end, possibly after another process has opened the journal.
+    /// A process removes its journal at the end. Another process that has opened the same file must not use it.
     #[test]
     fn a_journal_that_is_open_has_its_name() {
         let folder = tempfile::tempdir().unwrap();

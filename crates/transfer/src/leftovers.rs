@@ -83,7 +83,7 @@ pub fn leftovers(folder: &Path, journals: &Path) -> (Vec<(PathBuf, u32)>, Vec<Un
     (found, unread)
 }
 
-/// Returns the ids of the uploads and downloads that are in journals, and the journals that can't be read.
+/// Returns the ids of the uploads and downloads that journals record, and the journals that can't be read.
 fn ids_in_journals(journals: &Path) -> (BTreeSet<String>, Vec<Unread>) {
     let (mut ids, mut unread) = (BTreeSet::new(), Vec::new());
     let entries = match existing_entries(journals) {
@@ -275,7 +275,7 @@ mod tests {
         let mut header = JournalHeader::new(source, destination, "1".into(), location.clone());
         let to = find_upload(&header, &here).unwrap().unwrap();
         assert_eq!(to.store.location(), location);
-        // The location from the journal is completed by the caller's options.
+        // Settings that the journal does not contain are taken from the caller's options.
         header.location = StoreLocation { anonymous: false, requester_pays: false, ..location };
         let to = find_upload(&header, &options).unwrap().unwrap();
         assert!(to.store.location().anonymous && to.store.location().requester_pays);

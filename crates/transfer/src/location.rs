@@ -39,7 +39,7 @@ impl Location {
         options.check(path, &text.to_string_lossy())?;
         let absolute =
             path::absolute(path).map_err(|error| Error::Request(format!("`{}`: {error}", text.to_string_lossy())))?;
-        // Object names contain no `..`, so the path of the folder is resolved before it becomes part of the name.
+        // The path of the folder is resolved before it becomes part of an object name, which must not contain `..`.
         let absolute = match (absolute.parent(), absolute.file_name()) {
             (Some(folder), Some(name)) => folder.canonicalize().unwrap_or(folder.to_path_buf()).join(name),
             _ => absolute,
@@ -83,8 +83,8 @@ impl Location {
         self.store.limits().max_put_bytes == 0
     }
 
-    /// Checks that a transfer between this location and the file `path` does not copy a file onto itself. Also detects
-    /// this if the two paths differ, for example by a link.
+    /// Checks that a transfer between this location and the file `path` does not copy a file onto itself. Detects this
+    /// even if the two paths differ, for example because of a link.
     ///
     /// # Errors
     /// Returns [`Error::Request`] if `path` is the file that this location names.

@@ -30,7 +30,8 @@ pub struct Settings {
     pub max_concurrency: usize,
     /// Limit on the bandwidth of all transfers together, in bytes per second.
     pub limit_bytes_per_s: Option<u64>,
-    /// Maximum latency that transfers may add to the network path. The transfers adapt their rate to this limit.
+    /// Maximum latency that transfers may add to the network path; `None` for no limit. The transfers adapt their rate
+    /// to this limit.
     pub gentle: Option<Duration>,
     /// `true` to read each stored object back and compare it with its source.
     pub verify: bool,
@@ -171,8 +172,8 @@ impl TransferManager {
     }
 
     /// Returns the largest size of a part in bytes if the bandwidth is limited or the transfers are gentle; otherwise
-    /// `None`. The rate limit delays only the start of a part, which is then sent at full speed. So parts must be
-    /// small; a store that accepts no small parts gets them in slices.
+    /// `None`. Parts must then be small, because the rate limit delays only the start of a part. If a store accepts
+    /// only larger parts, each part is sent in slices.
     fn max_limited_bytes(&self) -> Option<u64> {
         let limited = self.settings.limit_bytes_per_s.map(|limit| limit as f64 * LIMITED_PART_S);
         let gentle = self.settings.gentle.map(part_bytes);
@@ -218,15 +219,14 @@ impl TransferManager {
         Err(Error::TooLittleMemory { address: object.address.clone(), least_bytes })
     }
 
-    /// Checks that the memory limit has room for the smallest part that a file of `bytes` bytes can be sent in.
+    /// Checks that the memory limit has room for the smallest part in which `to` accepts a file of `bytes` bytes.
     pub(crate) fn check_memory_for(&self, bytes: u64, to: &Location) -> Result<()> {
         let limits = to.store.limits();
         let part_bytes = limits.min_part_bytes.max(bytes.div_ceil(limits.max_parts.max(1) as u64));
         self.check_memory(part_bytes.min(bytes), to)
     }
 
-    /// Returns the limits that all parts share (memory, rate and retries), as they apply to parts that are sent to
-    /// `store`.
+    /// Returns the limits that all parts share (memory, rate and retries) for parts that are sent to `store`.
     pub(crate) fn gate_to(&self, store: &dyn Store) -> PartGate {
         let is_too_large = |most| store.limits().min_part_bytes > most;
         // Whole parts at full speed would delay other traffic too much, so parts are sent slice by slice.
@@ -237,7 +237,7 @@ impl TransferManager {
     }
 
     /// Describes an object, and measures the store's latency in seconds. The description is `None` if there is no
-    /// object, or if the credentials permit only writing it.
+    /// object, or if the credentials do not permit reading it.
     pub(crate) async fn head(&self, object: &Location) -> Result<(Option<ObjectMeta>, f64)> {
         let began = Instant::now();
         match self.head_strict(object).await {

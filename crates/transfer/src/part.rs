@@ -18,8 +18,8 @@ use crate::retry::{RetryPolicy, request};
 use crate::source::Source;
 use crate::store::{Attempt, Kind, ObjectMeta, PartBody, Store, Upload};
 
-/// The outcome of transferring a part: its receipt, and the statistics of its request. Also its bytes, if a stream must
-/// receive the parts in order.
+/// The outcome of transferring a part: its receipt, the statistics of its request, and its bytes. The bytes are `None`
+/// unless a stream must receive the parts in order.
 pub(crate) type PartOutput = (PartReceipt, RequestStats, Option<HeldPart>);
 
 /// Transfers the parts of one file.
@@ -34,10 +34,10 @@ pub(crate) trait PartWork: Send {
     }
 }
 
-/// Number of bytes of memory for each permit of the semaphore of [`PartGate`], which limits the memory.
+/// Number of bytes that one permit of the memory semaphore of [`PartGate`] stands for.
 const UNIT_BYTES: u64 = 1 << 10;
-/// Number of bytes for which the timeout is computed if the duration of a request is unknown. This timeout is very
-/// long. That does no harm: the request fails anyway if no bytes move for some time.
+/// Number of bytes from which the timeout is computed if the duration of a request is unknown. The timeout is then very
+/// long. This does no harm, because a request fails anyway if no bytes move for some time.
 pub(crate) const LARGE_BYTES: u64 = 1 << 40;
 
 /// The limits that the parts of all files share: memory, rate and retries.
@@ -81,13 +81,14 @@ impl PartGate {
         permit.map_err(|error| Error::Request(error.to_string()))
     }
 
-    /// Returns the record for a new attempt to send a request. It contains the rate limit if the limit delays each
-    /// slice of a part.
+    /// Returns the record for a new attempt to send a request. If the rate limit delays each slice of a part, the
+    /// record contains this limit.
     pub fn attempt(&self) -> Attempt {
         Attempt { rate_limit: self.in_slices.then(|| Arc::clone(&self.rate_limit)), ..Attempt::default() }
     }
 
-    /// Returns the number of bytes for which the timeout of a part of `bytes` bytes is computed.
+    /// Returns the number of bytes from which the timeout of a part of `bytes` bytes is computed. It is very large if
+    /// the rate limit delays each slice, because the duration is then unknown.
     pub fn timeout_bytes(&self, bytes: u64) -> u64 {
         if self.in_slices { LARGE_BYTES } else { bytes }
     }
@@ -134,7 +135,7 @@ pub(crate) enum Sink<'a> {
     InOrder {
         out: &'a mut (dyn Write + Send),
         next: usize,
-        /// Parts that arrived before an earlier part of the stream. They occupy memory.
+        /// Parts, by index, that wait in memory because an earlier part of the stream is still missing.
         waiting: BTreeMap<usize, HeldPart>,
     },
     Nowhere,

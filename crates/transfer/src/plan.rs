@@ -95,7 +95,8 @@ impl TransferManager {
             }
             object.check_differs_from(&file.path)?;
             if file.is_named && !file.path.is_file() {
-                // The file is a pipe or a device. It is sent as a stream, whose length is unknown.
+                // The file is a pipe or a device, which is sent as a stream. Its first part must fit into the memory
+                // limit.
                 self.first_part_bytes(&object)?;
             }
             self.check_memory_for(file.bytes, &object)?;

@@ -23,7 +23,7 @@ pub struct TransferResult {
     pub status: TransferStatus,
     /// Number of bytes that an earlier, interrupted attempt had already transferred.
     pub resumed_bytes: u64,
-    /// The reason why an earlier attempt could not be resumed.
+    /// The reason why an earlier attempt could not be resumed; `None` if there was no such attempt, or it was resumed.
     pub restart_reason: Option<String>,
     /// Number of requests that carried the file's bytes in this attempt.
     pub parts: u64,

@@ -36,7 +36,7 @@ pub(crate) struct RetryPolicy {
 }
 
 /// Creates a closure that sends a request to a store. The closure evaluates the expression `$request`, in which
-/// `$attempt` is the record of the attempt. Returns the result of the request and this record.
+/// `$attempt` is the record of the attempt. Its future returns the result of the request and this record.
 macro_rules! request {
     ($attempt:ident = $first:expr, $request:expr) => {
         || async {

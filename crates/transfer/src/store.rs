@@ -74,8 +74,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     }
 
     /// Reads the range `into.range()` of an object, and adds its bytes to `into` in order. After a failure, `into` may
-    /// hold some of them. An implementation must add bytes only while the future is polled. A thread that outlived it
-    /// would overwrite bytes of the next attempt.
+    /// hold some of these bytes. An implementation must add bytes only while the future is polled. A thread that
+    /// outlives the future could overwrite bytes of the next attempt.
     async fn get_range(&self, of: &ObjectMeta, into: RangeWriter, attempt: &mut Attempt) -> Result<RangeWriter>;
 
     /// Requests a whole object whose length is known only at its end ([`Kind::Unsized`]). Returns the object's
@@ -84,8 +84,8 @@ pub trait Store: fmt::Debug + Send + Sync {
         Err(Failure::new(Kind::Fatal, format!("{name}: this store has no objects of unknown length")))
     }
 
-    /// Returns whether ranges of this object should be read in order, one at a time. An HTTP server without support for
-    /// ranges needs this: it sends the object from its beginning for each range that is out of order.
+    /// Returns whether ranges of this object should be read in order, one at a time. This is so if an HTTP server does
+    /// not support ranges. For a range that is out of order, such a server sends the object from its beginning again.
     fn is_sequential(&self, _of: &ObjectMeta) -> bool {
         false
     }
@@ -110,8 +110,8 @@ pub trait Store: fmt::Debug + Send + Sync {
         attempt: &mut Attempt,
     ) -> Result<ObjectMeta>;
 
-    /// Aborts an upload, so that its parts no longer cost anything. Does nothing if the store has no such operation,
-    /// because it then removes the parts by itself after some time.
+    /// Aborts an upload, so that its parts no longer cost anything. Does nothing if the store has no such operation.
+    /// Such a store removes the parts by itself after some time.
     async fn abort(&self, upload: &Upload, attempt: &mut Attempt) -> Result<()>;
 
     /// Removes an object. Succeeds if the object is already missing.
@@ -132,7 +132,7 @@ pub trait Store: fmt::Debug + Send + Sync {
 #[async_trait]
 pub trait ByteStream: Send {
     /// Returns the next bytes; `None` at the end of the object. If the answer is not chunked, its end is the end of the
-    /// connection. An answer that was cut off then looks complete.
+    /// connection. So a truncated answer looks complete.
     async fn next(&mut self, attempt: &mut Attempt) -> Result<Option<Bytes>>;
 }
 

@@ -26,17 +26,18 @@ use crate::retry::request;
 use crate::store::{Attempt, Failure, Kind, Limits, ObjectMeta, PartBody, Upload};
 use crate::upload::ObjectUpload;
 
-/// Size in bytes of the first part of a stream. It differs if the store does not accept it, or if the memory limit has
-/// no room for it.
+/// Preferred size in bytes of the first part of a stream. The limits of the store, or the memory limit, may require
+/// another size.
 const FIRST_BYTES: u64 = 1 << 20;
-/// Number of times that the size of parts doubles over the maximum number of parts that the store permits.
+/// Number of sizes that parts have in a stream with the store's maximum number of parts. Each size is twice the
+/// previous one.
 const DOUBLINGS: usize = 10;
-/// Number of bytes for which the timeout of a whole stream is computed. This timeout is very long. That does no harm:
-/// the client fails anyway if no bytes move for some time.
+/// Number of bytes from which the timeout of a whole stream is computed. The timeout is then very long. This does no
+/// harm, because the client fails anyway if no bytes move for some time.
 const UNLIMITED_BYTES: u64 = 1 << 50;
 
-/// Returns the size in bytes of the part `index` of a stream. For S3, the first part has 5 MiB, and the size doubles
-/// ten times within the permitted 10,000 parts. Together, these have 5 TB, the largest size of an object.
+/// Returns the size in bytes of the part `index` of a stream. For S3, the first 1000 parts have 5 MiB each, and the
+/// size doubles after every 1000 parts. The permitted 10,000 parts then hold 5 TB, the largest size of an object.
 fn part_bytes(index: usize, limits: &Limits, memory_bytes: u64) -> u64 {
     let first = FIRST_BYTES.min(memory_bytes).max(limits.min_part_bytes).min(limits.max_part_bytes);
     let doublings = index * DOUBLINGS / limits.max_parts.max(1);
@@ -124,8 +125,8 @@ impl ObjectUpload<'_> {
     ) -> Result<PartList> {
         let (manager, to, gate, limits) = (self.manager, self.to, &self.gate, self.to.store.limits());
         let part_bytes = |index| part_bytes(index, &limits, manager.settings.memory_bytes);
-        // If the rate limit delays slices, it delays the bodies of parts, but not their starts. So the number of parts
-        // in flight must be limited here.
+        // If the rate limit delays each slice of a part, it does not delay the start of the part. So the number of
+        // parts in flight must be limited here.
         let max_in_flight =
             if gate.in_slices { manager.constraints(limits).max_concurrency } else { manager.settings.max_concurrency };
         let (mut parts, mut requests, mut tasks) = (PartList::default(), Vec::new(), JoinSet::new());

@@ -22,19 +22,19 @@ use crate::store::{Failure, Kind, ObjectMeta, PartBody, Upload};
 use crate::verify::UPLOAD_WORDS;
 
 /// Largest size in bytes of a file that is sent with one request. For such a file, starting and committing an upload
-/// would take longer than parallel parts save. A store that accepts only larger parts also gets larger files with one
-/// request.
+/// would take longer than parallel parts save. If a store accepts only larger parts, larger files are also sent with
+/// one request.
 const SINGLE_BYTES: u64 = 512 << 10;
-/// Connections for parts are opened ahead if the first answer takes longer than this, in seconds. A store that answers
-/// sooner is low-latency, and needs none. The value is four times [`model::NEAR_S`], because opening a TLS connection
-/// takes two more round trips than a request.
+/// Time in seconds after which connections for parts are opened ahead, if the first answer has not arrived yet. A store
+/// that answers sooner is low-latency, and needs no such connections. The value is four times [`model::NEAR_S`],
+/// because the first request may also open a TLS connection, which takes two more round trips.
 const NEAR_S: f64 = 4.0 * model::NEAR_S;
 
 /// If this many answers to the same request are lost in a row, the upload fails.
 const MAX_LOST: u32 = 8;
 /// Assumed speed at which a store assembles parts, as a multiple of the lowest accepted speed of a connection. It
-/// determines the timeout of the commit. With too short a timeout, a second commit would be sent during the first, and
-/// delay it.
+/// determines the timeout of the commit. If the timeout were too short, a second commit would be sent during the first
+/// one, and delay it.
 const ASSEMBLY_SPEED: u64 = 256;
 
 /// The expected size and checksum of an object.
@@ -99,8 +99,8 @@ impl TransferManager {
     }
 
     /// Opens the connections for the parts while the first request, which describes the object, waits for its answer.
-    /// Waits first, because a low-latency store needs no such connections. Opens none if the answer may show that
-    /// nothing has to be sent.
+    /// Starts after a short wait, because a low-latency store needs no such connections. Opens none if the answer may
+    /// show that nothing has to be sent.
     async fn connect_ahead(&self, bytes: u64, to: &Location) -> Infallible {
         if !self.settings.no_clobber && !self.settings.skip_unchanged && bytes > SINGLE_BYTES {
             sleep(Duration::from_secs_f64(NEAR_S)).await;
@@ -129,7 +129,7 @@ impl TransferManager {
         }
         let is_same = match there.crc64 {
             Some(crc64) => source.crc64().await? == crc64,
-            // If the store has no checksum, an object that is not older than the file counts as its copy.
+            // If the store has no checksum, an object that is not older than the file counts as a copy of the file.
             None => there.modified.zip(source.modified).is_some_and(|(there, here)| there >= here),
         };
         Ok(is_same.then_some(TransferStatus::Unchanged))
@@ -297,7 +297,7 @@ impl<'a> ObjectUpload<'a> {
     }
 
     /// Calls `send`, which sends the request that creates an object. If an answer was lost, first checks whether the
-    /// object exists. `was_lost` is `true` if an earlier process may have lost one.
+    /// object exists. `was_lost` is `true` if an earlier process may have lost an answer.
     pub async fn commit_with_recovery<F>(
         &self,
         content: Content,
@@ -316,8 +316,8 @@ impl<'a> ObjectUpload<'a> {
                 }
                 Err(failure) => failure,
             };
-            // If the answer to an earlier request was lost, that request may have succeeded. It is then the cause of
-            // the failures "no such upload" and "it exists".
+            // If the answer to an earlier request was lost, that request may have succeeded. This request then fails,
+            // because the upload no longer exists, or because the object exists already.
             let is_echo = was_lost && matches!(failure.kind, Kind::Missing | Kind::Changed);
             if failure.kind != Kind::Unanswered && !is_echo {
                 return Err(failure.into());
@@ -351,7 +351,7 @@ impl<'a> ObjectUpload<'a> {
         if !journal.is_resumable() {
             *journal = Journal::note(manager.settings.notes.as_deref(), header);
         } else if let Err(error) = journal.start(header) {
-            // If the upload is not recorded, no later command can abort it.
+            // The upload could not be recorded, so no later command could abort it.
             let _ = manager.abort(to, &upload).await;
             return Err(error);
         }

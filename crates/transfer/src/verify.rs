@@ -15,14 +15,14 @@ use crate::result::TransferResult;
 use crate::scheduler::Scheduler;
 use crate::store::ObjectMeta;
 
-/// The nouns for three things in messages: the store's object, our bytes, and the bytes that were read back.
+/// The terms that messages use for the store's object, for our bytes, and for the bytes that were read back.
 pub(crate) type Words = [&'static str; 3];
 pub(crate) const UPLOAD_WORDS: Words = ["the stored object", "the source", "the object that was read back"];
 pub(crate) const DOWNLOAD_WORDS: Words = ["the stored object", "the download", "the second download"];
 
 impl TransferManager {
-    /// Compares the checksum of the object that the store knows with ours in `result`. If the settings require it, also
-    /// reads the object back. Messages use the given nouns.
+    /// Compares the store's checksum of the object, if it has one, with our checksum in `result`. If the settings
+    /// require it, also reads the object back. Messages use the given terms.
     pub(crate) async fn verify(
         &self,
         object: &Location,

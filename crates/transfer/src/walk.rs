@@ -32,22 +32,22 @@ pub(crate) struct Walk<'a> {
 
 /// A file that the walk found, or a path that it omitted.
 pub(crate) struct Entry {
-    /// Path relative to the folder, after the prefix of names that the walk was given. Bytes that are not UTF-8 are
-    /// replaced.
+    /// Path relative to the walked folder, preceded by the prefix that was passed to [`Walk::visit`]. Bytes that are
+    /// not UTF-8 are replaced.
     pub name: String,
     pub path: PathBuf,
     pub found: Result<Metadata, Omission>,
 }
 
 impl Walk<'_> {
-    /// Calls `found` for each file in or below `folder`, and for each path that can't be transferred. Their names begin
-    /// with `prefix`. A missing folder counts as empty.
+    /// Calls `found` for each file in or below `folder`, and for each path that can't be transferred. The names of
+    /// these entries begin with `prefix`. A missing folder counts as empty.
     pub fn visit(self, folder: &Path, prefix: &str, found: &mut dyn FnMut(Entry)) {
         self.visit_folder(folder, prefix, &mut Vec::new(), found);
     }
 
-    /// Visits one folder. `above` has the identities of the folders that contain it, so that links in a circle are
-    /// found.
+    /// Visits one folder. `above` has the identities of the folders that contain it, so that circular links are
+    /// detected.
     fn visit_folder(self, folder: &Path, prefix: &str, above: &mut Vec<Identity>, found: &mut dyn FnMut(Entry)) {
         let unreadable = |error| {
             let name = prefix.trim_end_matches('/').to_string();

@@ -22,11 +22,13 @@ pub struct Client {
     pub version: String,
     put: Vec<Setting>,
     get: Vec<Setting>,
-    /// The checksums that are compared, and by which side: for an upload, and for a download.
+    /// Descriptions of the checksums that are compared, and of the side that compares them: for an upload, and for a
+    /// download.
     pub checks: [&'static str; 2],
 }
 
-/// Name of the bare loader, both in the table and as the first argument that starts it.
+/// Name of the bare loader, a client that only sends or receives bytes. It appears in the table, and is the first
+/// argument that starts the loader.
 pub const LOADER: &str = "bare-loader";
 
 /// Name of an unavailable client, and the reason.

@@ -49,7 +49,7 @@ struct Measurement {
     server_s: f64,
 }
 
-/// One direction of one client.
+/// One client in one direction, with its measurements.
 struct Arm {
     client: Client,
     way: Direction,

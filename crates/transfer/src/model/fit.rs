@@ -1,5 +1,5 @@
-//! Estimates the properties of a link from parts that were transferred. The link has a ceiling if parts take longer
-//! when many are in flight than when few are.
+//! Estimates the properties of a link from parts that were transferred. A link has a ceiling, a limit on the common
+//! rate of all connections, if parts take longer when many are in flight than when few are.
 
 use super::{Link, is_near};
 
@@ -22,12 +22,12 @@ pub(super) struct Observation {
 /// Smallest slowdown that shows a ceiling, a limit on the common rate of all connections. The slowdown is the duration
 /// of a part when many parts are in flight, divided by its duration when few are.
 pub(super) const CROWDED: f64 = 1.25;
-/// The parts in flight count as few if their number is at most this multiple of the smallest number in the
+/// The number of parts in flight counts as few if it is at most this multiple of the third-smallest number in the
 /// measurements.
 const FEW: f64 = 1.5;
 /// Number of the latest parts from which the present rate of the link is estimated.
 const LATEST: usize = 64;
-/// Number of the latest parts in which a ceiling is looked for, a limit on the common rate of all connections.
+/// Number of the latest parts that are searched for a ceiling, a limit on the common rate of all connections.
 const CROWD: usize = 96;
 /// The starts and ends of the latest parts divide the transfer into intervals. An interval counts as a pause if its
 /// rate is below this share of the median rate.
@@ -35,8 +35,8 @@ const BUSY: f64 = 0.75;
 /// A part's time per byte counts as at most this multiple of the median. Otherwise, the few parts that are slow because
 /// of packet losses would determine the average.
 const LONGEST: f64 = 8.0;
-/// The value that replaces [`LONGEST`] for a low-latency store. It is smaller, because the path to such a store loses
-/// no packets. If a part is slow, the cause is something other than the link.
+/// The value of [`LONGEST`] for a low-latency store. It is lower, because the path to such a store loses no packets. If
+/// a part is slow, the link is not the cause.
 const LONGEST_NEAR: f64 = 2.0;
 
 /// A link whose properties were estimated from measured parts.
@@ -45,18 +45,19 @@ pub(super) struct Fit {
     pub link: Link,
     /// Common rate of all connections, in bytes per second, while the latest parts were transferred.
     pub now_bytes_per_s: f64,
-    /// Highest common rate of all connections in the recent past, in bytes per second. A ceiling on this rate can't be
-    /// lower.
+    /// Highest common rate of all connections in the recent past, in bytes per second. If the link has a ceiling, the
+    /// ceiling is at least as high as this rate.
     pub seen_bytes_per_s: f64,
-    /// Number of parts on which the estimated rate rests. With a ceiling, this rate is the common one of all
-    /// connections; otherwise it is that of one connection.
+    /// Number of parts from which the rate was estimated. If the link has a ceiling, this is the common rate of all
+    /// connections; otherwise it is the rate of one connection.
     pub rests_on: usize,
 }
 
-/// Estimates a link from the measured parts, in the order in which they ended. Returns `None` if there are too few.
+/// Estimates a link from `seen`, the measured parts in the order in which they ended. Returns `None` if there are too
+/// few.
 ///
-/// `asked_s` is the duration of a request that transfers no part. It is needed because parts of equal size can't
-/// separate latency from rate. `fixed_s` is the time to start and commit the upload. `is_moving` is `true` after the
+/// `asked_s` is the duration of a request that transfers no part. Without it, latency and rate can't be separated if
+/// all parts have the same size. `fixed_s` is the time to start and commit the upload. `is_moving` is `true` after the
 /// first plan, when parts are large and similar.
 pub(super) fn fit(seen: &[Observation], asked_s: Option<f64>, fixed_s: f64, is_moving: bool) -> Option<Fit> {
     let is_near = is_near(asked_s);
@@ -83,7 +84,7 @@ pub(super) fn fit(seen: &[Observation], asked_s: Option<f64>, fixed_s: f64, is_m
     if is_near && let Some(costs_s) = request_s(&small, large) {
         latency_s = costs_s.clamp(latency_s, 0.9 * least_s);
     }
-    // At a low latency there are few large parts, so one late part would change the estimate visibly.
+    // At a low latency, there are few large parts. Each counts as at most the median, so that a late one has no effect.
     let (longest_alone, longest) = if is_near { (1.0, LONGEST_NEAR) } else { (LONGEST, LONGEST) };
     let (mut pace_s, mut rests_on) = (pace(large, latency_s, longest_alone), large.len());
     let pace = |seen: &[Observation]| pace(seen, latency_s, longest);
@@ -92,7 +93,7 @@ pub(super) fn fit(seen: &[Observation], asked_s: Option<f64>, fixed_s: f64, is_m
     if let Some(one) = latest.last().copied().filter(|_| is_moving) {
         latest.retain(|other| other.bytes > one.bytes / 2);
     }
-    // This rate assumes that all parts that were in flight at the same time were similar.
+    // If all parts that were in flight at the same time are similar, `alike` is their common rate.
     let rate = |latest: &[Observation]| {
         let alike = mean_in_flight(latest) / pace(latest);
         if is_moving { Some(alike) } else { Some(flow_rate(seen, latest, latency_s)?.min(alike)) }
@@ -119,8 +120,8 @@ fn last(seen: &[Observation], most: usize) -> &[Observation] {
     &seen[seen.len().saturating_sub(most)..]
 }
 
-/// Returns the factor by which the parts in `crowd` took longer than usual. The usual duration is the median of the
-/// parts in `alone` with a similar size, or `expected_s` of the size if there are none. `None` if `crowd` is empty.
+/// Returns the median factor by which the parts in `crowd` took longer than usual; `None` if there are none. The usual
+/// duration is the median of the parts in `alone` with a similar size, or else `expected_s` of the size.
 fn longer(crowd: &[Observation], alone: &[Observation], expected_s: impl Fn(u64) -> f64) -> Option<f64> {
     let alone_s = |bytes: u64| {
         let alike = alone.iter().filter(|other| bytes.abs_diff(other.bytes) <= bytes / 10);
@@ -137,7 +138,8 @@ fn longer(crowd: &[Observation], alone: &[Observation], expected_s: impl Fn(u64)
     median(times.collect())
 }
 
-/// Estimates the seconds that a request costs whatever its size, from the durations of small and of large parts.
+/// Estimates how long a request takes regardless of its size, in seconds. Compares small parts with large ones; returns
+/// `None` if one of the two groups is empty.
 fn request_s(small: &[Observation], large: &[Observation]) -> Option<f64> {
     let middle = |seen: &[Observation]| {
         let bytes = median(seen.iter().map(|one| one.bytes as f64).collect())?;
@@ -147,8 +149,8 @@ fn request_s(small: &[Observation], large: &[Observation]) -> Option<f64> {
     Some(small_s - small_bytes * (large_s - small_s).max(0.0) / (large_bytes - small_bytes))
 }
 
-/// Returns the average time per byte of these parts in seconds, after their latency `latency_s`. A part's time per byte
-/// counts as at most `longest` times the median.
+/// Returns the average time per byte of these parts in seconds, without their latency `latency_s`. A part's time per
+/// byte counts as at most `longest` times the median.
 fn pace(seen: &[Observation], latency_s: f64, longest: f64) -> f64 {
     let of = |one: &Observation| (one.seconds - latency_s).max(1e-9) / one.bytes.max(1) as f64;
     let usual = median(seen.iter().map(of).collect()).unwrap_or(f64::INFINITY);
@@ -160,8 +162,9 @@ fn mean_in_flight(seen: &[Observation]) -> f64 {
     seen.iter().map(|one| one.in_flight).sum::<f64>() / seen.len().max(1) as f64
 }
 
-/// Returns the common rate of all connections during the parts `latest`, without pauses. Assumes that each part had a
-/// constant rate after `latency_s`. Also works if parts have different sizes, or begin and end at the same time.
+/// Returns the common rate of all connections during the parts `latest`, without pauses. `seen` also contains earlier
+/// parts, which may overlap with these. Assumes that each part had a constant rate after `latency_s`. Also works if
+/// parts have different sizes, or begin and end at the same time.
 fn flow_rate(seen: &[Observation], latest: &[Observation], latency_s: f64) -> Option<f64> {
     let flows_s = |one: &Observation| (one.seconds - latency_s).max(one.seconds / 10.0);
     let since_s = median(latest.iter().map(|one| one.ended_s - flows_s(one)).collect())?;

@@ -85,11 +85,13 @@ pub struct Constraints {
 /// is at most 1.5 times the previous one.
 const STEPS: [usize; 17] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384];
 /// A shape (part size and number of parts in flight) is good if it takes at most this multiple of the shortest time. Of
-/// the good ones, the one with the least memory is chosen. It loses the least if a part must be sent again.
+/// the good shapes, the one with the least memory is preferred, because it loses the least if a part must be sent
+/// again.
 const AS_GOOD: f64 = 1.04;
-/// Smallest size of a part in bytes. Smaller parts would need more requests, which would cost more than the parts gain.
+/// Smallest size of a part in bytes. Smaller parts would need more requests, which would cost more time than the
+/// smaller parts save.
 const LEAST_BYTES: u64 = 64 << 10;
-/// At a latency of at most [`NEAR_S`], larger parts are preferred up to this size in bytes. Most of the cost of a
+/// Size in bytes up to which larger parts are preferred, if the latency is at most [`NEAR_S`]. Most of the cost of a
 /// request is then the time that the machines on both sides need for it.
 const ENOUGH_BYTES: u64 = 1 << 20;
 /// Largest latency in seconds of a low-latency store.
@@ -97,17 +99,17 @@ pub(crate) const NEAR_S: f64 = 0.002;
 /// Largest latency of the first answer of a low-latency store, as a multiple of [`NEAR_S`]. This answer may be late
 /// because the store is cold or a machine is busy.
 const LATE: f64 = 10.0;
-/// The value that replaces [`ENOUGH_BYTES`] if, at the low latency, one connection reaches [`FAST_BYTES_PER_S`]. The
-/// machines on both sides then limit the rate, and each request and connection costs them time.
+/// The value of [`ENOUGH_BYTES`] if one connection reaches [`FAST_BYTES_PER_S`]. The machines on both sides then limit
+/// the rate, and each request and connection costs them time.
 const ENOUGH_FAST_BYTES: u64 = 8 << 20;
 const FAST_BYTES_PER_S: f64 = 100e6;
-/// Larger parts are preferred until a file has at most this many parts. This applies if the latency is above
-/// [`NEAR_S`], but at most [`LATE`] times as long.
+/// Number of parts above which a file is preferably sent in larger parts, up to [`ENOUGH_BYTES`]. It applies if the
+/// latency is above [`NEAR_S`], but at most [`LATE`] times [`NEAR_S`].
 const ENOUGH_BLOCKS: u64 = 1000;
 
 /// Returns the latency of a store in seconds. `answer_s` is the duration of the first request, which a slow server
-/// lengthens. `connecting_s` is the time to open the connection, in which only the two kernels take part; if it is
-/// short, the result is at most [`NEAR_S`].
+/// lengthens. `connecting_s` is the time to open the connection, in which only the two kernels take part; `None` if it
+/// is unknown. If both times are short, the result is at most [`NEAR_S`].
 pub(crate) fn latency_s(answer_s: f64, connecting_s: Option<f64>) -> f64 {
     match connecting_s {
         Some(connecting_s) if connecting_s <= NEAR_S && answer_s <= LATE * NEAR_S => answer_s.min(NEAR_S),
@@ -142,7 +144,7 @@ impl Link {
     }
 
     /// Returns the shape (part size and number of parts in flight) with the shortest duration for `bytes` bytes. If
-    /// another one is nearly as fast and costs less, returns that one.
+    /// another shape is nearly as fast, and needs less memory or fewer requests, returns that shape.
     #[must_use]
     pub fn choose(&self, bytes: u64, constraints: &Constraints) -> Shape {
         self.choose_for(bytes, 1, constraints)
@@ -159,8 +161,8 @@ impl Link {
         let enough_bytes = match self.latency_s {
             _ if self.is_at_ends() => ENOUGH_FAST_BYTES,
             ..=NEAR_S => ENOUGH_BYTES,
-            // The store may be low-latency, but answer requests one after the other. Larger parts reduce the number of
-            // requests.
+            // The latency of the store itself may be low, but it answers requests one after the other. With larger
+            // parts, there are fewer requests.
             latency_s if latency_s <= LATE * NEAR_S => ENOUGH_BYTES.min(bytes / ENOUGH_BLOCKS),
             _ => 0,
         };
@@ -181,8 +183,8 @@ impl Limits {
 }
 
 impl Constraints {
-    /// Returns the shapes to compare for a file of `bytes` bytes. For each number of connections and of rounds, these
-    /// are parts of equal size.
+    /// Returns the shapes to compare for a file of `bytes` bytes. Each combination of a number of connections and a
+    /// number of rounds gives one shape, with parts of equal size.
     fn shapes(&self, bytes: u64) -> impl Iterator<Item = Shape> {
         STEPS.into_iter().take_while(|concurrency| *concurrency <= self.max_concurrency).flat_map(move |concurrency| {
             STEPS.into_iter().map(move |rounds| {

@@ -7,8 +7,8 @@ use super::fit::{CROWDED, Fit, fit, median};
 use super::probe::{PROBED, Probe, ProbeStep};
 use super::{AS_GOOD, Constraints, FAST_BYTES_PER_S, Forecast, LEAST_BYTES, Link, Observation, Shape, is_near};
 
-/// The shape of the transfer (part size, parts in flight) is changed only if this reduces the remaining time to less
-/// than this share.
+/// The shape of the transfer (part size, parts in flight) is changed only if the new one reduces the remaining time to
+/// less than this share. For a low-latency store, [`AS_GOOD`] applies instead.
 const WORTH_IT: f64 = 0.9;
 /// Number of measurements that are kept: the first ones, when few parts were in flight, and the latest ones.
 const KEPT: usize = 512;
@@ -20,30 +20,30 @@ const FIRST_FILES: usize = 8;
 /// Size in bytes up to which a file is not split while at least as many files as connections are left. A larger part
 /// would cost more to repeat, and delay the end of the command.
 pub(crate) const WHOLE_BYTES: u64 = 8 << 20;
-/// Largest size in bytes of the first parts, unless a probe chooses their sizes to measure the link. The first parts
-/// show whether larger ones are better.
+/// Largest size in bytes of the first parts, if no probe measures the link first. These parts show whether larger ones
+/// are better.
 const FIRST_BYTES: u64 = 1 << 20;
-/// Size in bytes of the first [`NEAR_BLOCKS`] parts for a low-latency store. They are several, because one may be late.
-/// They share one connection, because it may already keep the machines on both sides busy.
+/// Size in bytes of the first [`NEAR_BLOCKS`] parts for a low-latency store. There are several, because one may be
+/// late. They share one connection, which may already keep the machines on both sides busy.
 const NEAR_BYTES: u64 = 256 << 10;
 const NEAR_BLOCKS: usize = 3;
 /// Size in bytes of the [`LARGER_BLOCKS`] parts that follow the [`NEAR_BLOCKS`] smaller ones. Comparing the two sizes
 /// shows how much time a request costs whatever its size.
 const LARGER_BYTES: u64 = 1 << 20;
 const LARGER_BLOCKS: usize = 3;
-/// Largest median duration in seconds of the first [`NEAR_BLOCKS`] parts with which larger parts follow before the
-/// first plan.
+/// Limit in seconds on the median duration of the first [`NEAR_BLOCKS`] parts. If they take no longer, larger parts
+/// follow before the first plan.
 const SHORT_S: f64 = 0.02;
-/// Minimum number of parts in the first 3 % of a file, from which the forecast for a low-latency store is made. There
-/// are fewer if the parts would be smaller than [`LARGER_BYTES`], or than the store accepts.
+/// Minimum number of parts in the first 3 % of a file. For a low-latency store, the forecast is based on these parts.
+/// There may be fewer if the parts would be smaller than [`LARGER_BYTES`], or than the store accepts.
 const FORETELLING: u64 = 8;
 /// Number of bootstrap samples (random selections of the measurements) for the interval of the duration.
 const RESAMPLES: usize = 60;
 /// Share of the remaining time by which the forecast's interval is extended on each side, for effects that the model
 /// ignores.
 const UNKNOWN: f64 = 0.1;
-/// This value divided by the number of measured parts is the share by which the forecast's interval is extended. Few
-/// parts show too little of the spread.
+/// This value, divided by the number of measured parts, is the share by which the forecast's interval is widened. With
+/// few parts, the measured spread is too small.
 const SO_FEW: f64 = 16.0;
 
 /// A part that the planner has handed out. The caller passes it to [`Planner::complete`] when the part is transferred.
@@ -85,7 +85,8 @@ pub struct Planner {
     /// The size in bytes and the start in seconds of each part in flight.
     under_way: Vec<(u64, f64)>,
     most_under_way: usize,
-    /// Integral of the number of parts in flight over the time until `at_s`, for their average number.
+    /// Integral of the number of parts in flight over the time until `at_s`. It gives the average number over any
+    /// period.
     area: f64,
     at_s: f64,
     /// Time of the store's latest answer that it is too busy, in seconds since the start of the transfer.
@@ -155,7 +156,7 @@ impl Planner {
         }
     }
 
-    /// Sets the time in seconds to start and to commit the upload. Half of it is assumed to be for each of the two.
+    /// Sets the time in seconds to start and to commit the upload. Each of the two is assumed to take half of it.
     pub fn set_fixed_s(&mut self, seconds: f64) {
         self.fixed_s = seconds;
     }
@@ -210,8 +211,8 @@ impl Planner {
         (self.bytes, self.left, self.files_left) = (self.bytes + bytes, self.left + bytes, self.files_left + 1);
     }
 
-    /// Hands out a part of `bytes` bytes again, because an earlier attempt did not complete it. Returns `None` if
-    /// enough parts are in flight at `now_s`.
+    /// Hands out again a part of `bytes` bytes that an earlier attempt did not complete. Returns `None` if enough parts
+    /// are in flight at `now_s`.
     pub fn repeat_part(&mut self, bytes: u64, now_s: f64) -> Option<Ticket> {
         if self.under_way.len() >= self.shape.concurrency {
             return None;
@@ -241,9 +242,9 @@ impl Planner {
         self.under_way.iter().position(is_this).map(|index| self.under_way.swap_remove(index));
     }
 
-    /// Records that a part was transferred. `first_try` is `None` if its first attempt failed; the part is then no
-    /// measurement of the link. Otherwise the inner value is the time in seconds to open the part's connection, if it
-    /// was a new one.
+    /// Records that a part was transferred. `first_try` is `None` if the part's first attempt failed; its duration is
+    /// then ignored. Otherwise, the inner value is the time in seconds to open a new connection for the part, or `None`
+    /// if it used an open one.
     pub fn complete(&mut self, ticket: &Ticket, now_s: f64, first_try: Option<Option<f64>>) {
         self.pass(now_s);
         self.remove_under_way(ticket);
@@ -303,8 +304,8 @@ impl Planner {
         self.shape.concurrency = self.shape.concurrency.min(self.constraints.max_concurrency);
     }
 
-    /// Returns the first forecast. For a low-latency store, the first plan is based on very few bytes, so its forecast
-    /// is replaced. The forecast after 3 % of the file then counts as the first one, as for other stores.
+    /// Returns the first forecast. For a low-latency store, the first plan is based on very few bytes. So the forecast
+    /// after 3 % of the file replaces the one of that plan.
     #[must_use]
     pub fn first_forecast(&self) -> Option<&Forecast> {
         self.first.as_ref().or(self.forecast.as_ref())
@@ -358,7 +359,7 @@ impl Planner {
             link.ceiling_bytes_per_s = Some(fitted.now_bytes_per_s.max(met));
         }
         // The model is trusted only for up to 4 times as many connections as were tried. At a low latency and a high
-        // rate, both ends may have reached their limit already. The model is then trusted for only 2 times as many.
+        // rate, the limit is 2 times as many, because both ends may already be as fast as they can.
         let may_be_all = self.is_near() && fitted.seen_bytes_per_s >= FAST_BYTES_PER_S;
         let more = if may_be_all { 2 } else { 4 };
         let so_many = match self.is_near() {
@@ -370,7 +371,8 @@ impl Planner {
         let mut tried =
             Constraints { max_concurrency: self.constraints.max_concurrency.min(more * so_many), ..self.constraints };
         if !self.is_probed() {
-            // The forecast is made after 3 % of the file. If the parts were larger, too few would be complete by then.
+            // The size of parts is limited, so that enough of them are complete after 3 % of the file, when the
+            // forecast is made.
             let most = ((self.bytes as f64 * PROBED) as u64 / FORETELLING).max(LARGER_BYTES);
             tried.limits.max_part_bytes = tried.limits.max_part_bytes.min(most.max(tried.limits.min_part_bytes));
         }
@@ -384,8 +386,8 @@ impl Planner {
             // smallest good number is chosen.
             let least = if self.is_near() { 1 } else { self.shape.concurrency };
             let chosen = self.constraints.fitting(chosen.part_bytes, chosen.concurrency.max(least));
-            // At a low latency, parts of a new size need new memory. To allocate it costs more than the few percent of
-            // time that a similar size would save.
+            // At a low latency, parts of a new size need new memory. Allocating it costs more time than the few percent
+            // that a similar size would save.
             let same = self.constraints.fitting(self.shape.part_bytes, chosen.concurrency);
             let is_alike = chosen.part_bytes.max(same.part_bytes) / 2 < chosen.part_bytes.min(same.part_bytes);
             let is_as_good = self.is_near() && is_alike && left_s(same) <= AS_GOOD * left_s(chosen);
@@ -395,7 +397,8 @@ impl Planner {
                 self.shape = chosen;
             }
         }
-        // The first correction of the plan comes early: it needs fewer new parts than later ones.
+        // The first correction of the plan comes early: about half as many new parts are enough as for later
+        // corrections.
         self.fitted = if is_moving { self.count } else { self.count.saturating_sub(self.shape.concurrency / 2) };
         let mut foretold = fitted.link;
         if self.is_near() {
@@ -415,7 +418,7 @@ impl Planner {
     }
 
     /// Returns the measured parts, and those in flight that have already taken longer than usual at `now_s`. Without
-    /// the latter, only fast parts would count.
+    /// these late parts, only fast ones would count.
     fn seen_or_late(&self, now_s: f64) -> Vec<Observation> {
         let mut seen = self.seen.clone();
         for (bytes, began_s) in &self.under_way {
@@ -451,8 +454,8 @@ impl Planner {
             None => seen_bytes_per_s,
             Some(ceiling) => ceiling * now_bytes_per_s / seen_bytes_per_s,
         };
-        // At a low latency, a part in flight may be late. In the worst case, the transfer continues at the average rate
-        // so far.
+        // At a low latency, the parts in flight may be late. In the worst case, the transfer continues at the average
+        // rate so far.
         let so_far =
             if self.is_near() { self.back_bytes as f64 / (now_s - self.began_s).max(1e-9) } else { f64::INFINITY };
         let least_bytes_per_s = least_bytes_per_s.min(so_far);
@@ -465,8 +468,8 @@ impl Planner {
         (low_s.max(now_s), high_s.max(self.ahead_s(self.shape, &worst, now_s)) + unknown_s)
     }
 
-    /// Predicts the time in seconds at which the last part ends, if all parts are in flight already. From now on, this
-    /// is assumed to take as long as from the first completed part until now.
+    /// Predicts the time in seconds at which the last part ends, if all parts are in flight already. Assumes that this
+    /// takes as long from now on as has passed since the first part was complete.
     fn last_s(&self, now_s: f64) -> f64 {
         let first_s = self.seen.iter().map(|one| one.ended_s).fold(now_s, f64::min);
         now_s + (now_s - first_s)
@@ -483,7 +486,7 @@ impl Planner {
         let fresh_s = if concurrency > self.most_under_way { link.fresh_s } else { 0.0 };
         free_s.extend(vec![now_s + fresh_s; idle]);
         free_s.sort_by(f64::total_cmp);
-        // If more connections are in use than the plan needs, the first ones that become free get no further part.
+        // If more connections are in use than `shape` permits, those that become free first get no further part.
         free_s.drain(..free_s.len() - concurrency);
         let (blocks, part_bytes) = match self.left.div_ceil(part_bytes) as usize {
             blocks if blocks < self.files_left && self.is_folder => {

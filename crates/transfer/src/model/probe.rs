@@ -10,19 +10,19 @@ const LARGE_BYTES: u64 = 256_000_000;
 pub(super) const PROBED: f64 = 0.03;
 /// Smallest size in bytes of a part in a probe of a link. A smaller part would measure only the latency.
 const LEAST_BYTES: u64 = 4 << 10;
-/// Largest size in bytes of the small parts of a probe, which also has large ones. Larger ones would measure no more,
-/// and take long on slow links.
+/// Largest size in bytes of the small parts of a probe. Larger ones would measure nothing more, and would take long on
+/// slow links.
 const MOST_BYTES: u64 = 64 << 10;
-/// Size of the large parts of a probe, as a multiple of the size of its small parts. The large ones measure the rate of
-/// one connection.
+/// Size of the large parts of a probe, as a multiple of the size of its small parts. The large parts measure the rate
+/// of one connection.
 const LARGER: u64 = 11;
 /// Longest duration of a large part of a probe, as a multiple of the link's latency.
 const LARGE_LATENCIES: f64 = 10.0;
-/// A probe compares few connections with many: it divides the maximum number of connections by this to get the small
-/// number.
+/// Divisor of the maximum number of connections. A probe compares this maximum with the quotient, a small number of
+/// connections.
 const FEW_OF: usize = 16;
-/// Share of the probe's bytes in parts whose sizes and order are chosen in advance. Parts with the other bytes keep the
-/// connections busy until the first plan is made.
+/// Share of the probe's bytes that is divided into parts in advance. The other bytes keep the connections busy until
+/// the first plan is made.
 const SCRIPTED: f64 = 0.75;
 /// A fixed sequence of parts that measures a link:
 ///
@@ -61,7 +61,7 @@ struct Step {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ProbeStep {
     /// The planner hands out a part of `bytes` bytes. If `is_one_of_few`, it is one of the large parts that go over few
-    /// connections. [`Probe::is_back`] must then be called when it is transferred.
+    /// connections. The planner must then call [`Probe::is_back`] when this part is transferred.
     Part { bytes: u64, is_one_of_few: bool },
     /// The planner waits until another part is transferred.
     Wait,

@@ -1,22 +1,22 @@
-//! Estimates the delay after which a request to the cache is late, so that it may race. The durations of most late
-//! requests are unknown, because they are dropped.
+//! Estimates the delay after which a request to the cache counts as late, and may also be sent to the origin. Most late
+//! requests are dropped, so their full durations are unknown.
 
 use std::time::Duration;
 
-/// Largest accepted quantile, the share of requests that are not late. The delay is known only after `1 / (1 -
-/// quantile)` requests, which for this value are already 1000.
+/// Largest accepted quantile, the share of requests that are not late. For this value, the delay is known only after
+/// 1000 requests, which are `1 / (1 - quantile)`.
 pub(super) const MOST_QUANTILE: f64 = 0.999;
 /// Size of a step of the delay after many requests. A late request multiplies the delay by about e to this power. A
 /// request that is not late shortens it by a smaller step: at a quantile of 0.99, 99 of them undo one late request.
 /// With a stable cache, the delay then varies by about 6 %.
 const STEP: f64 = 0.02;
-/// For the first requests, the step is larger than [`STEP`], so that the delay is soon about right. It is this value,
-/// divided by the number of late requests expected so far. This value is best if the first delay is as wrong as
-/// possible.
+/// Numerator of the step for the first requests. The denominator is the number of late requests expected so far. The
+/// step is at least [`STEP`], and larger at first, so that the delay is soon about right. This value works best for a
+/// first delay that is as wrong as possible.
 const AT_FIRST: f64 = 2.0;
-/// A late request lengthens the delay to at most this multiple of its own duration. In a stall, all requests in flight
-/// are late together, and would otherwise lengthen it too much. With a much lower value, late requests would change it
-/// too little if all durations are nearly equal.
+/// Limit on the delay after a late request, as a multiple of the duration of that request. In a stall, all requests in
+/// flight are late together, and would otherwise lengthen the delay too much. With a much lower limit, late requests
+/// would change the delay too little if all durations are nearly equal.
 const FURTHEST: f64 = 3.0;
 const LEAST_S: f64 = 1e-6;
 /// Tolerance for rounding errors in comparisons of shares.
@@ -131,8 +131,8 @@ mod tests {
         assert_eq!(delay.current(), told);
         delay.push(4 * MS, true, told);
         assert!(delay.current() > told);
-        // When this request started, the delay was longer. So the request is not late, although its duration exceeds
-        // the delay at its end.
+        // The request is not late: it ended before the longer delay that was known at its start. The delay that is
+        // known at its end does not matter.
         let told = delay.current();
         delay.push(90 * MS, true, Some(100 * MS));
         assert_eq!(delay.current(), told);

@@ -1,14 +1,13 @@
 //! The state that all requests of a racer share: the counts, the budget for races, and the delay. It decides which
-//! requests may race, which means that they also go to the origin.
+//! requests may race, which means that they go to the origin before the cache has answered.
 
 use std::time::Duration;
 
 use super::delay::{Delay, MOST_QUANTILE};
 
-/// The cost of one request to the origin, in units of the budget. A unit is a millionth of this cost, so rounding
-/// errors stay small.
+/// The cost of one request to the origin, in units of the budget. The units are small, so rounding errors stay small.
 const REQUEST: u64 = 1_000_000;
-/// Largest unused part of the budget that can be saved for later races. [`Policy::Percentile`] documents it.
+/// Largest unused budget that is saved for later races; see [`Policy::Percentile`].
 const MOST_SAVED: u64 = 100 * REQUEST;
 
 /// Determines when a request is sent to the origin before the cache has failed. Whatever the policy, a request goes to
@@ -24,11 +23,12 @@ pub enum Policy {
     /// Sends a request to the origin if the cache takes longer than for most recent requests, and the budget permits
     /// it.
     Percentile {
-        /// The share of requests that the cache answers within the delay, such as 0.95; at most 0.999. The delay is
-        /// first known after `1 / (1 - quantile)` requests. Earlier requests do not race.
+        /// The share of requests that the cache answers before they count as late, such as 0.95; at most 0.999. The
+        /// delay that separates late requests is first known after `1 / (1 - quantile)` requests. Earlier requests do
+        /// not race.
         quantile: f64,
-        /// The largest share of requests that may go to the origin unnecessarily, from 0 to 1. An unused budget is
-        /// saved for up to 100 requests. The budget protects the origin if the cache stops answering.
+        /// The largest share of requests that may go to the origin unnecessarily, from 0 to 1. Unused budget is saved,
+        /// up to the cost of 100 requests. The budget protects the origin if the cache stops answering.
         budget: f64,
     },
     /// Sends a request to the origin only after the cache has failed, and lets only `at_once` requests read the cache
@@ -85,8 +85,8 @@ pub struct Counts {
     pub cache_won: u64,
     /// Number of races that the origin won: it answered before the cache answered or failed.
     pub network_won: u64,
-    /// Number of unnecessary races. In all others, the cache failed, so the origin was needed. The budget of
-    /// [`Policy::Percentile`] limits this number.
+    /// Number of races in which the cache did not fail, so that the request to the origin was unnecessary. The budget
+    /// of [`Policy::Percentile`] limits this number.
     pub extra: u64,
     /// Number of requests that did not race although they were late, because the budget was used up.
     pub withheld: u64,

@@ -178,9 +178,9 @@ impl<K: Clock> Racer<K> {
     /// Sends a request to the cache. Also sends it to the origin if the cache fails, or if the policy permits a race. A
     /// cache miss counts as a failure of the cache.
     ///
-    /// A future that is no longer needed is dropped, at the latest together with the returned future. Its work must
-    /// then end, or do no harm. If the cache may hang, give its future a timeout, so that a hang becomes a failure. If
-    /// both sides are ready at the same time, the cache wins, because it is polled first.
+    /// A future that is no longer needed is dropped, at the latest together with the returned future. Work that it has
+    /// started must then end, or do no harm. If the cache may hang, give its future a timeout, so that a hang becomes a
+    /// failure. If both sides are ready at the same time, the cache wins, because it is polled first.
     ///
     /// # Errors
     /// Returns the errors of both sides if both fail.
@@ -226,7 +226,7 @@ impl<K: Clock> Racer<K> {
             Either::First(Ok(value)) => Ok(request.cache_answers(value, None)),
             Either::First(Err(cache_error)) => {
                 request.cache_fails();
-                // While the origin answers, another request may read the cache.
+                // This request no longer reads the cache. Another one may do so while the origin answers.
                 drop(turn);
                 match origin.await {
                     Ok(value) => Ok(request.origin_answers(value, Some(cache_error))),

@@ -29,7 +29,7 @@ pub struct Container {
     range_sums: AtomicU8,
 }
 
-/// The value of [`Container::range_sums`] until it is known whether the store sends checksums for ranges.
+/// The initial value of [`Container::range_sums`]: it is not known yet whether the store sends checksums for ranges.
 const UNKNOWN: u8 = 0;
 const SENT: u8 = 1;
 const REFUSED: u8 = 2;
@@ -39,8 +39,8 @@ impl Container {
         Self { client, range_sums: AtomicU8::new(UNKNOWN) }
     }
 
-    /// Checks that the checksum in an answer, if there is one, is `crc64`, that of our bytes. The error names the
-    /// object `name`.
+    /// Checks that an answer contains the checksum `crc64` of our bytes, or no checksum. The error names the object
+    /// `name`.
     fn check(&self, name: &str, crc64: u64, response: &Response) -> Result<()> {
         match response.header(CRC64) {
             Some(answered) if answered != encoded(crc64) => {
@@ -61,8 +61,8 @@ impl Container {
 /// The header with the version of Azure's protocol. Every request has it, because answers may differ between versions.
 pub const VERSION: (&str, &str) = ("x-ms-version", "2023-11-03");
 
-/// Returns the headers for a request that makes an object visible under its name: its media type, and the condition
-/// that it must not exist yet if `options` demand this.
+/// Returns the headers for a request that makes an object visible under its name. These are its media type and, with
+/// `no_clobber`, the condition that the object must not exist yet.
 fn headers_for(options: &PutOptions) -> Headers {
     let media = options.content_type.clone().map(|media| ("x-ms-blob-content-type", media));
     media.into_iter().chain(options.no_clobber.then(|| ("if-none-match", "*".into()))).collect()

@@ -72,8 +72,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// Creates a client for the bucket or container at the address `base`. Messages use `shown` as its address, and
-    /// `credentials` to say where the keys come from. Every request has the `headers`.
+    /// Creates a client for the bucket or container at the address `base`. In messages, `shown` is this address, and
+    /// `credentials` describes where the `keys` come from. Every request has the `headers`.
     pub fn new(
         transport: Transport,
         base: &str,

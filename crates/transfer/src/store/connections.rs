@@ -38,8 +38,8 @@ const LIMIT: Duration = Duration::from_secs(20);
 const PROXY_HEAD_BYTES: usize = 16 << 10;
 /// Time until we close an unused connection. It is shorter than the time after which most servers close it.
 const KEPT: Duration = Duration::from_secs(4);
-/// Maximum number of bytes that one read takes from a connection. They are so few that they are still in the
-/// processor's cache when they are copied.
+/// Maximum number of bytes that one read takes from a connection. So few bytes are still in the processor's cache when
+/// they are copied.
 const READ_BYTES: usize = 256 << 10;
 
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -102,8 +102,8 @@ impl Endpoint {
 }
 
 impl Connections {
-    /// Creates an empty pool of connections. They trust the certificates in the file or folder that the environment
-    /// names. If it names none, they trust the system's certificates.
+    /// Creates an empty pool of connections. TLS trusts the certificates in the file or folder that the environment
+    /// names, or else the system's certificates.
     pub fn new(options: &Options) -> Result<Self> {
         let environment = &options.environment;
         let mut config = ClientConfig::builder_with_provider(ring::default_provider().into())

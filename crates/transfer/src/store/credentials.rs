@@ -128,7 +128,7 @@ pub fn azure(hints: AzureHints, options: &Options, transport: &Transport) -> Res
     // A connection string for another account is ignored.
     let string =
         if hints.account.is_some() && hints.account.as_deref() != part(string, "AccountName") { "" } else { string };
-    // If the environment names another account, its keys are ignored too.
+    // If the environment names another account, the keys in the environment are ignored too.
     let named = environment.first(&["AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_ACCOUNT_NAME"]);
     let is_other = hints.account.as_deref().zip(named).is_some_and(|(asked, named)| !asked.eq_ignore_ascii_case(named));
     let account = hints.account.or_else(|| part(string, "AccountName").or(named).map(String::from));
@@ -151,8 +151,8 @@ pub fn azure(hints: AzureHints, options: &Options, transport: &Transport) -> Res
     };
     let key = part(string, "AccountKey").or_else(|| (string == emulated).then_some(EMULATED_KEY)).map(String::from);
     let sas = hints.sas.or_else(|| part(string, "SharedAccessSignature").map(String::from));
-    // A SAS has priority over a key below. If the connection string contains a key, a SAS in the environment must not
-    // replace this key. So the environment is then not read.
+    // A SAS has priority over a key below. So if there are credentials already, the environment is not read: a SAS in
+    // the environment must not replace a key from the connection string.
     let (key, sas) = if key.is_some() || sas.is_some() || is_other {
         (key, sas)
     } else {

@@ -70,8 +70,8 @@ impl Dialect {
         }
     }
 
-    /// Returns the checksum of a whole object in the store's format, from the `tokens` of its parts or from `crc64`. It
-    /// is empty if the store has no such checksum.
+    /// Returns the checksum of a whole object in the store's format, from the `tokens` of its parts or from `crc64`.
+    /// The result is empty if the store has no such checksum.
     pub fn whole(self, tokens: &[Token], crc64: u64) -> String {
         match self {
             Self::S3 => encoded(crc64),
@@ -90,8 +90,8 @@ impl Dialect {
         }
     }
 
-    /// Returns the headers of the commit: `whole`, the checksum of the whole object, and with `no_clobber` the
-    /// condition that the object must not exist yet.
+    /// Returns the headers of the commit. For S3, these contain `whole`, the checksum of the whole object. With
+    /// `no_clobber`, they contain the condition that the object must not exist yet, if the commit supports it.
     pub fn ending(self, whole: &str, no_clobber: bool) -> Headers {
         let mut headers = Vec::new();
         if self == Self::S3 {
@@ -103,8 +103,8 @@ impl Dialect {
         headers
     }
 
-    /// Returns whether the commit of this store ignores the condition that the object must not exist yet. That of GCS
-    /// does.
+    /// Returns whether the store ignores, in a commit, the condition that the object must not exist yet. GCS ignores
+    /// it.
     pub fn commits_blindly(self) -> bool {
         self == Self::Google
     }
@@ -119,7 +119,7 @@ impl Dialect {
 }
 
 impl<'a> Token<'a> {
-    /// Returns the token as text, in which form the journal records it.
+    /// Returns the text of the token, as the journal records it.
     pub fn text(&self) -> String {
         format!("{} {} {}", self.bytes, self.sum, self.etag)
     }

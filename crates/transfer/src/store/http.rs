@@ -161,8 +161,8 @@ impl ByteStream for Response {
     }
 }
 
-/// Returns headers with which the server refuses the request if the object is no longer as `of` describes it. For weak
-/// ETags, which `If-Match` can't use, [`Response::check_unchanged`] compares them later.
+/// Returns headers that make the server refuse the request if the object is no longer as `of` describes it. `If-Match`
+/// does not support weak ETags, so [`Response::check_unchanged`] compares these later.
 fn conditions(of: &ObjectMeta) -> Vec<(HeaderName, String)> {
     match (&of.etag, of.modified) {
         (Some(etag), _) if !etag.starts_with("W/") => vec![(IF_MATCH, etag.clone())],

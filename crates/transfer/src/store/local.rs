@@ -99,15 +99,15 @@ impl Local {
         Ok((upload, folder))
     }
 
-    /// Copies the parts of an upload into one file, in the order of `parts`. If its checksum is `crc64`, gives the file
-    /// its final name.
+    /// Copies the parts of an upload into one file, in the order of `parts`. Gives the file its final name if its
+    /// checksum is `crc64`; otherwise fails.
     fn assemble(&self, upload: &Upload, parts: &[String], crc64: u64, options: &PutOptions) -> Result<ObjectMeta> {
         let (path, there) = self.target(&upload.name)?;
         let folder = self.parts_folder(upload)?;
         if !folder.is_dir() {
             return Err(Failure::new(Kind::Missing, format!("no such upload: {}", folder.display())));
         }
-        // Each attempt has a file of its own. An earlier attempt that was abandoned may still write to its file.
+        // Each attempt writes to its own file, because an abandoned earlier attempt may still be writing.
         let whole = folder.join(format!("whole-{:x}", rand::random::<u64>()));
         let joined = || {
             let (mut file, mut sums) = (File::create_new(&whole)?, Vec::new());
@@ -132,9 +132,9 @@ impl Local {
             }
             publish(&whole, &path, options.no_clobber).map_err(|error| file_failure("can't write", &path, &error))
         };
-        // If there is a journal, the parts are kept. The next attempt copies them into a new file.
+        // The parts are kept, so that the next attempt can copy them into a new file.
         published().inspect_err(|_| drop(fs::remove_file(&whole)))?;
-        // If the folder can't be removed, it only occupies space.
+        // A folder that can't be removed does no harm: it only occupies space.
         let _ = fs::remove_dir_all(&folder);
         self.meta(&upload.name)?
             .ok_or_else(|| Failure::new(Kind::Changed, format!("{} was removed after it was stored", path.display())))
@@ -204,8 +204,8 @@ fn not_a_file(path: &Path) -> Failure {
 }
 
 /// Returns an error if the disk has no room for a file of `bytes` bytes. The first `there_bytes` of them are already on
-/// the disk. The room is not reserved, because file systems with compression can't do this, and some others would write
-/// the whole file.
+/// the disk. The room is not reserved: file systems with compression can't reserve it, and some others would write the
+/// whole file.
 pub(crate) fn check_room(path: &Path, there_bytes: u64, bytes: u64) -> io::Result<()> {
     if let Some(most) = getrlimit(Resource::Fsize).current.filter(|most| *most < bytes) {
         let message = format!("the file needs {bytes} bytes, but the limit on the size of files is {most} (ulimit -f)");
@@ -407,7 +407,8 @@ mod tests {
         assert_eq!(names(local.find("mine").unwrap()), ["mine/a.b"]);
     }
 
-    /// An attempt to assemble the parts may still write after it was abandoned, while the next attempt completes.
+    /// An abandoned attempt to assemble the parts may still write to its file while the next attempt completes. That
+    /// file must not get the final name.
     #[test]
     fn what_an_earlier_attempt_still_writes_to_is_not_published() {
         let folder = tempfile::tempdir().unwrap();
@@ -416,7 +417,8 @@ mod tests {
         fs::write(blocks.join("0"), b"right").unwrap();
         // The attempt waits at its second part, which is a pipe, until another process opens the pipe.
         let (waits, opens) = (blocks.join("1"), folder.path().join("fifo"));
-        // The pipe is created by a system call. Another program would inherit the locks of other tests.
+        // A system call creates the pipe. Another program, such as `mkfifo`, would inherit the file locks of other
+        // tests.
         mknodat(CWD, &waits, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         fs::hard_link(&waits, &opens).unwrap();
         let begun = || {
@@ -438,7 +440,7 @@ mod tests {
         let writing = File::options().write(true).open(begun).unwrap();
         local.assemble(&upload, &["0".into()], crc64(b"right"), &options).unwrap();
         writing.write_all_at(b"wrong", 0).unwrap();
-        // A pipe that is opened for reading and writing does not wait.
+        // Opening a pipe for reading and writing does not wait for another process.
         let _open = File::options().read(true).write(true).open(&opens).unwrap();
         earlier.join().unwrap().unwrap_err();
         assert_eq!(fs::read(folder.path().join("a")).unwrap(), b"right");

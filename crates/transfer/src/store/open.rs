@@ -279,7 +279,7 @@ fn google(bucket: &str, options: &Options, transport: Transport) -> Result<Bucke
             "requests that the caller pays for need a billing project; set GOOGLE_CLOUD_PROJECT",
         ));
     }
-    // If this header were missing, GCS would decompress objects that are stored in compressed form.
+    // Without this header, GCS would decompress objects that are stored in compressed form.
     let mut headers = vec![("accept-encoding", "gzip".into())];
     headers.extend(project.filter(|_| options.requester_pays).map(|project| ("x-goog-user-project", project)));
     let words = "the file that GOOGLE_APPLICATION_CREDENTIALS names";

@@ -48,7 +48,8 @@ impl Profile {
         &self.name
     }
 
-    /// Adds the profile's settings in the text of one file. A setting that an earlier file has set stays.
+    /// Adds the profile's settings in the text of one file. Keeps the value of a setting that an earlier file
+    /// contained.
     fn add(&mut self, text: &str) {
         let mut ours = false;
         for line in text.lines() {

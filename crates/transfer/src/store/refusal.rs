@@ -8,7 +8,7 @@ use hyper::{HeaderMap, Method, StatusCode};
 use super::client::Response;
 use crate::{Failure, Kind};
 
-/// Smallest difference between the clocks of this machine and of the store that messages mention. Stores tolerate
+/// Threshold from which on messages mention the clock difference between this machine and the store. Stores tolerate
 /// slightly more.
 const SKEW: Duration = Duration::from_secs(4 * 60);
 /// Longest accepted wait in the header `Retry-After`.
@@ -140,7 +140,8 @@ impl Refusal<'_> {
         }
     }
 
-    /// Adds to a message where the credentials come from. If there are none, returns a message about this instead.
+    /// Adds the source of the credentials to a message. If none were sent, returns a message about the missing
+    /// credentials instead.
     fn with_credentials(&self, what: &str) -> String {
         match self.response.request.credentials {
             Some(place) => format!("{what}; check {place}"),
@@ -148,7 +149,8 @@ impl Refusal<'_> {
         }
     }
 
-    /// Puts the difference between this machine's clock and the store's before the message `words`, if it is large.
+    /// Adds the clock difference between this machine and the store to the front of the message `words`, if it is
+    /// large.
     fn with_clock(&self, words: String) -> String {
         clock(&self.response.headers, "the store's").map_or(words.clone(), |clock| format!("{clock}: {words}"))
     }
@@ -159,14 +161,15 @@ pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let wait = match text.parse() {
         Ok(seconds) => Duration::from_secs(seconds),
-        // If the answer contains the server's time, the delay is measured from there.
+        // The header contains a time. If the answer also contains the server's own time, the wait is counted from that
+        // time.
         Err(_) => parse_time(text)?.duration_since(date(headers).unwrap_or_else(SystemTime::now)).unwrap_or_default(),
     };
     Some(wait.min(DAY))
 }
 
-/// Returns a clause for messages about the difference between the clocks of this machine and of `whose` server. `None`
-/// if the difference is small.
+/// Returns a clause for messages about the difference between this machine's clock and the clock that `whose` names,
+/// for example `the store's`. `None` if the difference is small.
 pub fn clock(headers: &HeaderMap, whose: &str) -> Option<String> {
     let (ours, theirs) = (SystemTime::now(), date(headers)?);
     let (off, which) = match ours.duration_since(theirs) {

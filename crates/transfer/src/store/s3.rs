@@ -39,7 +39,8 @@ impl Bucket {
         self.dialect.sum(body).ok_or_else(changed)
     }
 
-    /// Checks that the checksum in an answer of the store, if there is one, is `sum`, that of our bytes.
+    /// Checks that an answer contains the checksum `sum` of our bytes, or no checksum. The error names the object
+    /// `name`.
     fn check(&self, name: &str, sum: &str, answered: Option<&str>) -> Result<()> {
         if answered.is_none_or(|answered| answered == sum) {
             return Ok(());
@@ -47,8 +48,8 @@ impl Bucket {
         Err(self.client.failure(name, Kind::Corrupted, "the stored bytes differ from those that were sent"))
     }
 
-    /// Fails if the object exists although `options` forbid to replace it. Stores whose commit ignores this condition
-    /// need this check.
+    /// Fails if the object exists and `options` forbid replacing it. Does nothing for stores that check this condition
+    /// during the commit.
     async fn refuse_if_there(&self, name: &str, options: &PutOptions, attempt: &mut Attempt) -> Result<()> {
         let is_needed = options.no_clobber && self.dialect.commits_blindly();
         if is_needed && self.head(name, attempt).await?.is_some() {

@@ -18,8 +18,8 @@ use super::profile::Profile;
 use super::refusal::{clock, retry_after};
 use crate::{Attempt, BoxFuture, Failure};
 
-/// A client for the HTTP interface of a cloud service. Each request is sent once. If the server refuses a renewable
-/// token, the request is repeated with a new one. `Debug` never shows the credentials.
+/// A client for the HTTP interface of a cloud service. Failed requests are not retried, except once with a new token if
+/// the server refuses a renewable one. `Debug` never shows the credentials.
 pub struct Service {
     transport: Transport,
     keys: Keys,
@@ -66,8 +66,8 @@ impl Service {
         Ok(Self { transport, keys, base, tokens: None, project: None, payer: None })
     }
 
-    /// Opens a service of Google. `endpoint` is its usual endpoint, which `options` may replace. Its tokens permit the
-    /// requests of `scope`.
+    /// Opens a service of Google. `endpoint` is its usual endpoint, which `options` may replace. `scope` is the OAuth
+    /// scope of the access tokens.
     ///
     /// # Errors
     /// Returns the errors of [`Self::aws_global`].

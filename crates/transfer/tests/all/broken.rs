@@ -36,7 +36,7 @@ fn file(dialect: Dialect) -> (tempfile::TempDir, PathBuf, Vec<u8>) {
     (folder, path, content)
 }
 
-/// Returns a fault of one request, after `after` others of the same kind.
+/// Returns a fault `what` of one request of the kind `on`, after `after` others of this kind.
 fn once(on: RequestKind, after: u64, what: &Misdeed) -> Fault {
     Fault { on: Some(on), after, times: 1, what: what.clone() }
 }
@@ -100,7 +100,7 @@ fn whatever_happens_to_any_block_once_is_mended() {
             assert!(fs::read(&target).unwrap() == content, "{what:?} {range}");
             assert_eq!(count(&running, RequestKind::GetObject) as u64 - before, result.parts + manager.retries());
             if manager.retries() == 0 {
-                // The loop ends when there are fewer requests than `range`, because the fault then does not occur.
+                // If there are fewer requests than `range`, the fault does not occur, and the loop ends.
                 assert!(range >= result.parts, "{what:?} {range}");
                 break;
             }

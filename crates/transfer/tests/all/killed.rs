@@ -20,13 +20,13 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 const CHILD: &str = "TRANSFER_KILLED";
-/// The variable with the endpoint and the address of the store. If it is not set, the store is a folder.
+/// The environment variable with the endpoint and the address of the store, for the child process. If it is not set,
+/// the store is a folder.
 const STORE: &str = "TRANSFER_KILLED_STORE";
 const BYTES: usize = 3_000_000;
 /// The bandwidth limit, which is low enough that transfers are often killed in the middle.
 const LIMIT_BYTES_PER_S: u64 = 100_000_000;
-/// Number of kills with folders, in both directions together. With stores, there are about half as many in each
-/// direction.
+/// Number of kills in the test with folders, half of them in each direction.
 const KILLS: usize = 100;
 
 /// The paths that a test uses in its folder.
@@ -44,7 +44,7 @@ impl Places {
     }
 }
 
-/// The code of the process that is killed. As an ordinary test, it does nothing.
+/// Runs in the child process that is killed. As an ordinary test, it does nothing.
 #[test]
 fn child() {
     let Ok(told) = std::env::var(CHILD) else { return };
@@ -98,7 +98,8 @@ fn run(way: &str, folder: &Path, after: Option<Duration>) -> ExitStatus {
     let mut child = started(way, folder, None);
     if let Some(after) = after {
         thread::sleep(after);
-        // If the child has ended already, the kill is harmless: its id is not reused before it is waited for.
+        // If the child has ended already, the kill is harmless: the kernel keeps the child's id until this process
+        // waits for it.
         child.kill().unwrap();
     }
     child.wait().unwrap()
@@ -181,8 +182,8 @@ fn index(dialect: Dialect, seen: &RequestRecord) -> usize {
     name.rsplit_once('-').unwrap().1.parse().unwrap()
 }
 
-/// Starts the child process. Kills it when the store has received `requests` of its requests, after a delay of
-/// `moment`.
+/// Starts the child process. Waits until the store has received `requests` of its requests, then for `moment`, and
+/// kills it.
 fn run_to(store: &RunningStore, way: &str, folder: &Path, requests: usize, moment: Duration) -> ExitStatus {
     let before = store.seen().len();
     let mut child = started(way, folder, Some(store));
@@ -200,7 +201,7 @@ fn run_to(store: &RunningStore, way: &str, folder: &Path, requests: usize, momen
 /// The store logs all requests. No part that the journal records as complete may be sent again.
 #[test]
 fn killed_while_a_store_counts() {
-    // S3 and GCS don't accept parts of smaller files.
+    // S3 and GCS don't accept small parts, so only a large file is sent in several parts.
     let large = 17_000_000;
     for (served, bytes, kills) in [(Served::azure(), BYTES, 20), (Served::s3(), large, 15), (Served::gcs(), large, 15)]
     {

@@ -207,7 +207,8 @@ fn a_wrong_clock_is_called_that() {
     }
 }
 
-/// A transfer sends a HEAD request first. The answer to HEAD has no body that could contain the right region.
+/// A transfer sends a HEAD request first. Its answer has no body that could contain the right region, so a GET request
+/// asks for it.
 #[test]
 fn a_region_that_head_has_wrong_is_asked_about() {
     for (headers, words) in

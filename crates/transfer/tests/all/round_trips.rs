@@ -87,8 +87,8 @@ fn put(served: Served, bytes_count: usize, settings: Settings, is_stream: bool) 
     result.unwrap()
 }
 
-/// Tests real connections: with small parts, with one request, and with parts that can't be small. There is only a
-/// lower limit on the time, because a busy machine is slower.
+/// Tests real connections: with small parts, with one request, and with parts that can't be small. Checks only a lower
+/// bound of the duration, because a busy machine is slower.
 #[test]
 fn a_limit_on_bandwidth_is_kept() {
     for (served, limit, length, at_once_s) in [
@@ -98,14 +98,15 @@ fn a_limit_on_bandwidth_is_kept() {
     ] {
         let dialect = served.dialect;
         let result = put(served, length, Settings { limit_bytes_per_s: Some(limit), ..settings() }, false);
-        // The bytes that are sent last, at once, are not delayed any more.
+        // The limit delays the start of each part or slice. So it does not delay the last bytes, which are sent at
+        // once.
         let least_s = length as f64 / limit as f64 - at_once_s;
         assert!(result.elapsed_s >= least_s, "{dialect:?}, {length} bytes: {result:?}");
     }
 }
 
 /// The rate starts at 250 kB/s, and grows by at most 25 % every 50 ms. So five megabytes take at least a second. The
-/// first request of an upload to S3, and the parts of a stream, are larger than a slice.
+/// first request of an upload to S3, and the parts of a stream, must be sent in slices.
 #[test]
 fn a_gentle_transfer_begins_slowly() {
     for (served, is_stream) in [(Served::s3(), false), (Served::azure(), true)] {

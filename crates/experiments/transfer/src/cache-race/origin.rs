@@ -130,8 +130,8 @@ impl Origin {
     }
 }
 
-/// A guard for the connection of a request. When it is dropped, that connection counts as lost, and another one is
-/// opened. It is `None` if the connection was kept, so nothing is opened.
+/// A guard for the connection of a request. If it is dropped while it holds the origin, the connection counts as lost,
+/// and another one is opened. It holds `None` if the connection was kept.
 struct LostConnection(Option<Rc<Origin>>);
 
 impl Drop for LostConnection {

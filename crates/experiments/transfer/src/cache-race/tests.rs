@@ -66,8 +66,8 @@ fn replays_of_a_trial_have_the_same_requests() {
 }
 
 /// The budget is about as large as the share of stalls. So it is sufficient only if the delay is shorter than the
-/// stalls. When the delay was the 95th percentile of the last 1,000 durations, the gain was 0.83. The best possible
-/// gain is 0.97.
+/// stalls. The best possible gain is 0.97. If the delay were the 95th percentile of the last 1,000 durations, the gain
+/// would be 0.83.
 #[test]
 fn a_budget_that_is_just_enough_is_spent_on_the_slow() {
     let gain = |seed| {
@@ -188,8 +188,8 @@ fn a_recorded_trace_is_replayed_as_it_is_where_that_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("trace.csv");
     let ms = Duration::from_millis;
-    // The origin is the faster side for every second request. A random sample almost never contains exactly as many of
-    // these.
+    // The origin is the faster side for every second request. In a random sample, this is almost never so for exactly
+    // half of the requests.
     let times: Vec<RequestTimes> =
         (0..1_000).map(|index| RequestTimes { cache: ms(1 + index % 2 * 99), origin: ms(10) }).collect();
     traces::append(&path, &times).unwrap();

@@ -86,8 +86,9 @@ impl TransferSession {
         Ok(Self { targets, runtime, stop: setup.stop.clone(), seed: setup.seed })
     }
 
-    /// Uploads the file, and checks the object in the store. For a store that is not our own, `reads_back` means byte
-    /// for byte. Then removes the object, even after a failure, because the next transfer could mistake it for its own.
+    /// Uploads the file, and checks the object in the store. If `reads_back`, an object in another store is also read
+    /// back, and the checksum of its bytes is compared. Then removes the object, even after a failure, because the next
+    /// transfer could mistake it for its own.
     fn transfer(&self, target: &ArmTarget, reads_back: bool) -> Result<Measurement, TargetError> {
         let location = || target.store.open(&target.name).map_err(failed);
         let (to, after) = (location()?, location()?);
@@ -105,8 +106,8 @@ impl TransferSession {
             let measured = put.await;
             let (store, name) = (&after.store, &after.name);
             if measured.is_err() {
-                // If an upload with this name was not committed, writing an object makes Azure remove the upload's
-                // parts.
+                // On Azure, writing an object removes the parts of an upload that has the same name and was not
+                // committed.
                 let empty = PartBody { bytes: Default::default(), crc64: crc64(&[]) };
                 let _ = store.put(name, empty, &PutOptions::default(), &mut Attempt::default()).await;
             }
@@ -149,7 +150,7 @@ impl ArmTarget {
     }
 
     /// Compares the object in another store with the file, by its size and checksum. If `reads_back`, also reads the
-    /// object and compares its bytes.
+    /// object and compares the checksum of the bytes that arrive.
     async fn check_elsewhere(&self, object: &Location, reads_back: bool, stop: &Stop) -> Result<(), TargetError> {
         let head = object.store.head(&object.name, &mut Attempt::default()).await;
         let meta = head.map_err(failed)?.ok_or_else(|| wrong("there is no object"))?;

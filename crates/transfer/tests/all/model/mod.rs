@@ -47,7 +47,7 @@ const LINKS: [Link; 6] = [
     Link { name: "throttled", sum_bytes_per_s: 5.0 * MB, burst_bytes: 2.0 * MB, ..BASE },
 ];
 
-/// The links of the published claims: one with the latency that GOALS.md names, and one with a quarter of it.
+/// The link of the published claims, with the latency that GOALS.md names. [`NEARER`] has a quarter of this latency.
 const FAR: Link = Link { name: "far", thinks_s: 0.001, ..BASE };
 const NEARER: Link = Link { name: "nearer", round_trip_s: 0.0125, thinks_s: 0.001, ..BASE };
 
@@ -56,14 +56,16 @@ fn room() -> Constraints {
     Constraints { limits, memory_bytes: 256 << 20, max_concurrency: 64 }
 }
 
-/// Returns the duration in seconds of a transfer with a fixed shape. For a link with losses, returns an average.
+/// Returns the duration in seconds of a transfer with a fixed shape (part size and number of parts in flight). For a
+/// link with losses, returns an average.
 fn fixed_s(link: Link, bytes: u64, shape: Shape) -> f64 {
     let seeds = if link.loss > 0.0 { 5 } else { 1 };
     let of = |seed| World::new(link, seed).transfer(&mut Fixed { shape, left: bytes, under_way: 0 });
     (0..seeds).map(of).sum::<f64>() / seeds as f64
 }
 
-/// Returns the shortest duration in seconds over many shapes, and the shape that has it.
+/// Returns the shortest duration in seconds over many shapes (part sizes and numbers of parts in flight), and its
+/// shape.
 fn best(link: Link, bytes: u64) -> (f64, Shape) {
     let mut best = (f64::INFINITY, Shape { part_bytes: 1, concurrency: 1 });
     for concurrency in [4, 8, 16, 32, 64] {
@@ -139,13 +141,13 @@ fn the_choice_is_within_a_tenth_of_the_best_of_a_sweep_and_costs_three_percent()
     }
 }
 
-/// Measures whole transfers instead of only the chosen shape. Each new connection costs a round trip. A planner that
-/// starts with few connections pays for more of them later, and waiting for a better plan costs more than it gains.
+/// Measures whole transfers, which include a round trip for each new connection. A planner that starts with few
+/// connections opens more of them later, and waiting for a better plan costs more than the plan gains.
 #[test]
 fn a_file_that_is_not_large_takes_a_tenth_longer_than_the_best_of_a_sweep_at_most() {
     for link in LINKS.into_iter().chain([FAR, NEARER]) {
         for bytes in [10_000_000, 40_000_000, 200_000_000] {
-            // With losses, the transfer waits longest for its slowest connection.
+            // With losses, the end of the transfer waits for its slowest connection.
             let most = if link.loss > 0.0 { 1.55 } else { 1.1 };
             let seeds = if link.loss > 0.0 { 5 } else { 1 };
             let result = (0..seeds).map(|seed| {
@@ -243,8 +245,8 @@ fn of_a_quarter_of_a_gigabyte_three_percent_say_what_they_can() {
     }
 }
 
-/// If only the common rate of all connections is limited, the model sees no difference between sizes. But each request
-/// costs both ends time, so parts must not be small.
+/// If only the common rate of all connections is limited, the model predicts the same duration for all sizes of parts.
+/// But each request costs both ends time, so parts must not be small.
 #[test]
 fn on_a_near_link_blocks_are_not_small() {
     let near = model::Link {
@@ -320,8 +322,8 @@ fn what_is_near_is_foretold_although_a_block_is_held_up() {
             assert!((0.65..1.5).contains(&foretold), "{} {late:?}: {foretold}", link.name);
             assert!((low_s..=high_s).contains(&all_s), "{} {late:?}: {low_s} to {high_s}, {all_s}", link.name);
             assert!(watched.handed_out.len() <= 400, "{} {late:?}: {}", link.name, watched.handed_out.len());
-            // Each connection costs both ends time. In the end there are eight, unless the late part prevents measuring
-            // their rate.
+            // Each connection costs both ends time. In the end at most eight are in use, unless the late part prevents
+            // measuring their rate.
             let most = if late == Some(4) { 32 } else { 8 };
             assert!(shape.concurrency <= 16 && last.concurrency <= most, "{} {late:?}: {shape:?}, {last:?}", link.name);
         }

@@ -109,8 +109,9 @@ impl Download {
     }
 }
 
-/// Any journal either leads to a correct download, or is refused and the download can be restarted. In the text,
-/// `TARGET` is replaced by the target. An upload without an identifier becomes a half-complete download.
+/// Checks that any journal either leads to a correct download, or is refused, and the download can be restarted. In the
+/// text, `TARGET` is replaced by the path of the target. An empty `upload` is completed to the record of a
+/// half-complete download.
 pub fn journals(bytes: &[u8]) {
     thread_local!(static DOWNLOAD: Download = Download::new());
     DOWNLOAD.with(|download| {

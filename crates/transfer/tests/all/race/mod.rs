@@ -65,8 +65,8 @@ proptest! {
         let mut task = Task::new(request(&world, &racer, cache, origin));
         let outcome = task.run(&world, u64::MAX).unwrap();
         prop_assert_eq!(outcome, reference::race(cache, origin, racer.delay()));
-        // The task is woken at most once by the delay and once by each side. It does not wake itself, and polls each
-        // side once per poll.
+        // The task is woken at most once by the delay and once by each side. The task does not wake itself. Each poll
+        // of the task polls each side once.
         prop_assert!(task.wakes() <= 3, "{} wake-ups of one request", task.wakes());
         prop_assert!(world.polls() <= 2 * task.polls + 3, "{} polls in {}", world.polls(), task.polls);
         drop(task);
@@ -117,8 +117,8 @@ proptest! {
     }
 }
 
-/// Dropping a request in any state leaves no sleep behind. The request is counted as cancelled, and the part of the
-/// budget that it used stays used.
+/// Dropping a request in any state leaves no pending sleep. The request is counted as cancelled, and the budget that it
+/// used stays used.
 #[test]
 fn a_request_may_be_dropped_at_every_point() {
     let fine = |ms: u32| Behaviour { time: ms * MS, is_fine: true };
@@ -206,7 +206,7 @@ fn what_the_origin_was_needed_for_costs_no_budget() {
     assert_eq!((counts.raced, counts.extra, counts.cache_failed), (before.raced + 200, before.extra, 200));
 }
 
-/// The saved budget is used in the order of the late requests, one unit each. At most 100 units are saved.
+/// Late requests use the saved budget in their order, one unit each. At most 100 units are saved.
 #[test]
 fn a_crowd_gets_what_was_saved_in_its_order() {
     let (world, racer) = racer(Policy::Percentile { quantile: 0.99, budget: 0.5 });

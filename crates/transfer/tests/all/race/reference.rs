@@ -22,7 +22,7 @@ pub struct Outcome {
     pub errors: [bool; 2],
 }
 
-/// Computes the outcome of a request. `delay` is the time after which it races, if it may.
+/// Computes the outcome of a request. `delay` is the time after which the request races; `None` if it may not race.
 pub fn race(cache: Behaviour, origin: Behaviour, delay: Option<Duration>) -> Outcome {
     let outcome = |time, side, has_raced, errors| Outcome { time, side, has_raced, errors };
     // If the cache answers exactly when the delay ends, no request is sent to the origin.

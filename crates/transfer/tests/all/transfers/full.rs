@@ -167,7 +167,7 @@ fn what_is_put_there() {
     assert_eq!(names(&folder), ["filler"]);
 }
 
-/// Without a check before, the signal of the limit (SIGXFSZ) would kill the process.
+/// `ulimit -f` limits the size of files. Without a check in advance, the signal SIGXFSZ would kill the process.
 #[test]
 fn what_a_limit_forbids() {
     let Some(folder) = small() else { return };

@@ -14,8 +14,7 @@ use super::memory::{ANY, Call, Fault, Memory, Path};
 use super::whole::S3;
 use super::{file, manager, settings, simulate};
 
-/// A forecast must not take the time that the limit permits for the whole duration; it is only the shortest possible
-/// one.
+/// The time that follows from the bandwidth limit is only the shortest possible one, so a forecast must be longer.
 #[test]
 fn a_plan_under_a_limit_leaves_time_for_what_is_not_limited() {
     let (_folder, path, content) = file(8_000_000);
@@ -91,7 +90,7 @@ fn what_is_read_back_from_far_away_comes_over_many_connections() {
     store.script(|call, times| (call == Call::Head && times == 1).then_some(Fault::Hangs));
     let settings = Settings { verify: true, timeout: Duration::from_millis(100), ..settings() };
     simulate(manager(settings).put_file(&path, &store.place("a"))).unwrap();
-    // For a low-latency store, the first parts would have 256 KiB each and follow each other.
+    // Many connections fetch small parts at once. For a low-latency store, the first parts would have 256 KiB each.
     assert_eq!(store.count(|call| *call == Call::Get(65_536)), 1, "{:?}", store.lock().calls);
 }
 
@@ -208,7 +207,7 @@ fn what_s3_takes_is_planned_from_its_own_blocks() {
     let (first_s, _, first_bytes) = plans[0];
     let (last_s, ..) = *plans.last().unwrap();
     assert!(first_s != last_s, "it was not corrected");
-    // The first plan must not be made before one part per connection is complete.
+    // The first plan must be made, at the latest, soon after one part per connection is complete.
     assert!(first_bytes <= (max_concurrency as u64 + 1) * LEAST_BYTES, "{plans:?}");
     assert!((0.9..1.1).contains(&(last_s / result.elapsed_s)), "{last_s} of {}", result.elapsed_s);
     assert!(result.parts <= length.div_ceil(LEAST_BYTES), "{result:?}");

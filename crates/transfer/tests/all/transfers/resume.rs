@@ -217,7 +217,7 @@ fn a_failure_is_gone_on_with_like_a_stop() {
     assert_eq!(store.bytes("a").unwrap(), content);
 }
 
-/// No part was transferred, and the store has removed the upload.
+/// No part was transferred, and the store has removed the upload. The transfer starts again, or is refused.
 #[test]
 fn an_upload_that_is_gone_is_restart_reason_or_refused() {
     let (folder, path, content) = file(3_000_000);
@@ -234,10 +234,11 @@ fn an_upload_that_is_gone_is_restart_reason_or_refused() {
     assert_eq!(store.bytes("a").unwrap(), content);
 }
 
-/// If the parts can't be assembled and there is a journal, only the parts are kept.
+/// If the parts can't be assembled and there is a journal, the parts are kept, but not the incomplete file.
 #[test]
 fn of_what_could_not_be_put_together_the_blocks_are_left() {
-    /// An observer that creates a file with the object's name as soon as there is progress.
+    /// An observer that creates a folder with the object's name as soon as there is progress. The object can then not
+    /// be created.
     struct TakesName(PathBuf);
 
     impl Observer for TakesName {

@@ -54,7 +54,7 @@ fn streams_of_unknown_length() {
         assert_eq!(store.bytes("a").unwrap(), content, "{bytes}");
         assert_eq!((result.bytes, result.crc64, result.verified), (bytes as u64, Some(crc64(&content)), true));
     }
-    // The limit on the size of parts prevents three parts from being large enough for this stream.
+    // Three parts of the maximum size, the most that the store permits, are too small for this stream.
     let store = Memory::new(Limits { max_part_bytes: 1 << 20, max_parts: 3, ..ANY });
     let error = run(manager(settings()).put_stream(&mut &noise(5 << 20)[..], &store.place("a"))).unwrap_err();
     assert!(error.to_string().contains("more than 3 parts"), "{error}");
@@ -82,7 +82,7 @@ fn what_has_no_length_is_read_to_its_end() {
     }
 }
 
-/// A stop interrupts waiting for another process to open the pipe.
+/// A stop interrupts a transfer that waits for another process to open a pipe.
 #[test]
 fn a_pipe_is_not_waited_for_when_the_end_was_asked_for() {
     let (folder, store, stop) = (tempfile::tempdir().unwrap(), Memory::new(ANY), Stop::new().unwrap());
